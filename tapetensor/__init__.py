@@ -1,0 +1,50 @@
+"""Automatic differentiation on numpy with shape, dtype and tape in the type of a tensor."""
+
+from __future__ import annotations
+
+from tapetensor.errors import ArgumentTypeError as ArgumentTypeError
+from tapetensor.errors import ArgumentValueError as ArgumentValueError
+from tapetensor.errors import AxisError as AxisError
+from tapetensor.errors import BuildError as BuildError
+from tapetensor.errors import DTypeError as DTypeError
+from tapetensor.errors import MissingGradientError as MissingGradientError
+from tapetensor.errors import MovedTensorError as MovedTensorError
+from tapetensor.errors import NumericalInstabilityError as NumericalInstabilityError
+from tapetensor.errors import ShapeError as ShapeError
+from tapetensor.errors import TapeClosedError as TapeClosedError
+from tapetensor.errors import TapeTensorError as TapeTensorError
+from tapetensor.errors import UntracedTensorError as UntracedTensorError
+from tapetensor.errors import UnusedParametersError as UnusedParametersError
+from tapetensor.gradients import Gradients as Gradients
+from tapetensor.shapes import Rank0 as Rank0
+from tapetensor.shapes import Rank1 as Rank1
+from tapetensor.shapes import Rank2 as Rank2
+from tapetensor.shapes import Rank3 as Rank3
+from tapetensor.shapes import Rank4 as Rank4
+from tapetensor.shapes import Rank5 as Rank5
+from tapetensor.shapes import Rank6 as Rank6
+from tapetensor.tape import NoneTape as NoneTape
+from tapetensor.tape import OwnedTape as OwnedTape
+from tapetensor.tape import Tape as Tape
+from tapetensor.tensor import Tensor as Tensor
+from tapetensor.tensor import Tensor0D as Tensor0D
+from tapetensor.tensor import Tensor1D as Tensor1D
+from tapetensor.tensor import Tensor2D as Tensor2D
+from tapetensor.tensor import Tensor3D as Tensor3D
+from tapetensor.tensor import Tensor4D as Tensor4D
+from tapetensor.tensor import Tensor5D as Tensor5D
+from tapetensor.tensor import Tensor6D as Tensor6D
+from tapetensor.tensor import arange as arange
+from tapetensor.tensor import concat as concat
+from tapetensor.tensor import einsum as einsum
+from tapetensor.tensor import eye as eye
+from tapetensor.tensor import from_numpy as from_numpy
+from tapetensor.tensor import full as full
+from tapetensor.tensor import maximum as maximum
+from tapetensor.tensor import minimum as minimum
+from tapetensor.tensor import normal as normal
+from tapetensor.tensor import ones as ones
+from tapetensor.tensor import stack as stack
+from tapetensor.tensor import uniform as uniform
+from tapetensor.tensor import where as where
+from tapetensor.tensor import zeros as zeros

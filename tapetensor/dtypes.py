@@ -1,0 +1,34 @@
+"""Which dtypes a tensor may have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapetensor.errors import DTypeError
+
+FLOATING = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+def as_dtype(op: str, dtype: Any) -> np.dtype[Any]:
+    """Return the numpy dtype for `dtype`.
+
+    Raises:
+        DTypeError: if it is not float32, float64, an integer or bool.
+    """
+    try:
+        resolved: np.dtype[Any] = np.dtype(dtype)
+    except TypeError as error:
+        raise DTypeError(f"{op}: {dtype!r} is not a dtype; write np.float32, say") from error
+    if (
+        dtype is None
+        or not resolved.isnative
+        or not (resolved in FLOATING or resolved.kind in "iub")
+    ):
+        raise DTypeError(
+            f"{op}: a tensor cannot have dtype {dtype}; "
+            "use float32 or float64 for values, an integer dtype or bool for indices and masks "
+            "(array.astype(np.float32), say)"
+        )
+    return resolved

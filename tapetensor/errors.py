@@ -1,0 +1,89 @@
+"""Every error that tapetensor raises on purpose.
+
+The tree, with the built-in class that a caller would expect beside each::
+
+    TapeTensorError
+    ├── ShapeError               ValueError       shapes that do not fit the op
+    │   └── AxisError            IndexError       an axis or an index outside the shape
+    ├── DTypeError               TypeError        dtypes mixed, or not usable for the op
+    ├── ArgumentTypeError        TypeError        an argument of the wrong kind
+    ├── ArgumentValueError       ValueError       a number outside its range
+    ├── MovedTensorError         RuntimeError     a spent tensor, or a spent tape, used again
+    ├── UntracedTensorError      RuntimeError     a tape wanted where there is none
+    ├── TapeClosedError          RuntimeError     a tape used after its context was left
+    ├── MissingGradientError     KeyError         `grads[t]` for a tensor without a gradient
+    ├── UnusedParametersError    RuntimeError     parameters that an optimizer could not update
+    ├── NumericalInstabilityError  ArithmeticError  a NaN or an infinity where none may be
+    └── BuildError               TypeError        a module whose annotations cannot be built
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from typing_extensions import override
+
+
+class TapeTensorError(Exception):
+    """The root of the tree: catch it to catch every error raised by tapetensor on purpose."""
+
+
+class ShapeError(TapeTensorError, ValueError):
+    """Shapes do not fit the op that was called."""
+
+
+class AxisError(ShapeError, IndexError):
+    """An axis, or an index along an axis, lies outside the shape."""
+
+
+class DTypeError(TapeTensorError, TypeError):
+    """Dtypes were mixed, or an op was called with a dtype that it is not defined for."""
+
+
+class ArgumentTypeError(TapeTensorError, TypeError):
+    """An argument is of a kind that the function does not take."""
+
+
+class ArgumentValueError(TapeTensorError, ValueError):
+    """A number or an option lies outside the range that the function is defined for."""
+
+
+class MovedTensorError(TapeTensorError, RuntimeError):
+    """A tensor (or a tape) was used again after an op had taken its tape."""
+
+
+class UntracedTensorError(TapeTensorError, RuntimeError):
+    """A tape is wanted and the tensor owns none, or it owns one and must not."""
+
+
+class TapeClosedError(TapeTensorError, RuntimeError):
+    """A tape was used after the context that it belongs to had been left."""
+
+
+class MissingGradientError(TapeTensorError, KeyError):
+    """A gradient was asked for that no backward pass produced."""
+
+    @override
+    def __str__(self) -> str:
+        # KeyError shows the repr of its message, quotes and all.
+        return str(self.args[0])
+
+
+class UnusedParametersError(TapeTensorError, RuntimeError):
+    """Some parameters could not be updated; all the others were.
+
+    Attributes:
+        names: the dotted names of the parameters that were left as they are.
+    """
+
+    def __init__(self, message: str, names: Sequence[str]) -> None:
+        super().__init__(message)
+        self.names = tuple(names)
+
+
+class NumericalInstabilityError(TapeTensorError, ArithmeticError):
+    """A NaN or an infinity turned up where only finite numbers make sense."""
+
+
+class BuildError(TapeTensorError, TypeError):
+    """A module cannot be built from its annotations."""

@@ -1,0 +1,258 @@
+"""The result of a backward pass: one array per tensor id, looked up by tensor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
+
+import numpy as np
+from typing_extensions import TypeAliasType, TypeVar, override
+
+from tapetensor.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    DTypeError,
+    MissingGradientError,
+    NumericalInstabilityError,
+    ShapeError,
+)
+
+Array = TypeAliasType("Array", np.ndarray[Any, np.dtype[Any]])
+G = TypeVar("G")
+G_co = TypeVar("G_co", covariant=True)
+
+
+class Tensorlike(Protocol[G_co]):
+    """What has an identity and a shape, and knows the type of its own gradient.
+
+    So that this floor can name "a tensor" without naming the floor above.
+    """
+
+    @property
+    def id(self) -> int:
+        """The identity that gradients are filed under."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape, which is the gradient's too."""
+
+    def wrap_gradient(self, array: Array) -> G_co:
+        """Return `array` as a plain tensor of this tensor's static shape and dtype."""
+
+
+class Gradients:
+    """The gradients of one backward pass, or the sum over several.
+
+    Keyed by tensor id, so a tensor and its traced copy find the same entry, and typed by the
+    tensor that is looked up: ``grads[weight]`` has the static shape and dtype of ``weight``.
+
+    What a backward pass leaves in it: by default the gradients of *leafs* (tensors that no recorded
+    op produced); after `retain_leafs` only those of the tensors named there; of every tensor on the
+    way if it was made by `Gradients.leaky`.
+
+    >>> import tapetensor as tt
+    >>> x = tt.from_numpy([1.0, 2.0], shape=(2,))
+    >>> grads = x.trace().square().sum().backward()
+    >>> grads[x]
+    Tensor([2., 4.], shape=(2,), dtype=float32, NoneTape)
+    """
+
+    __slots__ = ("_arrays", "_leafs", "_leaky")
+
+    def __init__(self) -> None:
+        self._arrays: dict[int, Array] = {}
+        self._leafs: frozenset[int] | None = None
+        self._leaky = False
+
+    @classmethod
+    def leaky(cls) -> Gradients:
+        """Return an empty store that keeps the gradients of intermediate tensors as well.
+
+        Carried from step to step such a store grows by one entry per op: it is for looking inside.
+        """
+        gradients = cls()
+        gradients._leaky = True
+        return gradients
+
+    def __getitem__(self, tensor: Tensorlike[G]) -> G:
+        """Return the gradient of `tensor`, a plain tensor with a new id.
+
+        Raises:
+            MissingGradientError: if there is none.
+        """
+        found = self.get(tensor)
+        if found is None:
+            raise MissingGradientError(
+                f"no gradient for the tensor of shape {tuple(tensor.shape)} with id {tensor.id}: "
+                "it did not take part in the loss, `wrt` left it out, or it is not a leaf "
+                "(trace with Gradients.leaky() to keep intermediate gradients)"
+            )
+        return found
+
+    def get(self, tensor: Tensorlike[G]) -> G | None:
+        """Return the gradient of `tensor`, or None if there is none."""
+        array = self._arrays.get(_id_of("Gradients.get", tensor))
+        return None if array is None else tensor.wrap_gradient(array)
+
+    def remove(self, tensor: Tensorlike[G]) -> G | None:
+        """Take the gradient of `tensor` out of the store and return it; None if there is none."""
+        array = self._arrays.pop(_id_of("Gradients.remove", tensor), None)
+        return None if array is None else tensor.wrap_gradient(array)
+
+    def insert(self, tensor: Tensorlike[G], gradient: G | Array) -> None:
+        """Add `gradient` to the entry of `tensor`; without an entry, make one from a copy.
+
+        Raises:
+            ArgumentTypeError: if `gradient` is neither a plain tensor nor a numpy array.
+            ShapeError: if its shape is not that of `tensor`.
+            DTypeError: if its dtype is not that of `tensor`.
+        """
+        unique_id = _id_of("Gradients.insert", tensor)
+        array = _array_of("Gradients.insert", gradient)
+        _check_fits("Gradients.insert", tensor, array)
+        existing = self._arrays.get(unique_id)
+        self._arrays[unique_id] = array.copy() if existing is None else existing + array
+
+    def __contains__(self, tensor: Tensorlike[Any]) -> bool:
+        """Tell whether there is a gradient for `tensor`."""
+        return _id_of("in Gradients", tensor) in self._arrays
+
+    def __len__(self) -> int:
+        """Return the number of entries."""
+        return len(self._arrays)
+
+    def __iter__(self) -> Iterator[int]:
+        """Iterate over the ids that have a gradient."""
+        return iter(tuple(self._arrays))
+
+    def array(self, unique_id: int) -> Array | None:
+        """Return the stored array for an id, itself and not a copy: read it, never write to it."""
+        return self._arrays.get(unique_id)
+
+    def retain_leafs(self, tensors: Iterable[Tensorlike[Any]]) -> None:
+        """Declare `tensors` leafs, beside those declared before, and drop all other entries."""
+        ids = frozenset([_id_of("Gradients.retain_leafs", tensor) for tensor in tensors])
+        self._leafs = ids if self._leafs is None else self._leafs | ids
+        self.drop_non_leafs()
+
+    def drop_non_leafs(self) -> None:
+        """Drop the entries of tensors that are not declared leafs; without a declaration, none."""
+        if self._leafs is not None:
+            self._arrays = {key: a for key, a in self._arrays.items() if key in self._leafs}
+
+    def zero(self) -> None:
+        """Set every gradient to zeros; the entries stay."""
+        self._arrays = {key: np.zeros_like(array) for key, array in self._arrays.items()}
+
+    def merge(self, other: Gradients) -> None:
+        """Add every gradient of `other` to this store; `other` stays as it is.
+
+        Raises:
+            ShapeError: if the two disagree on the shape of an id.
+            DTypeError: if the two disagree on the dtype of an id.
+        """
+        if not isinstance(other, Gradients):
+            raise ArgumentTypeError(f"Gradients.merge: expected Gradients, got {other!r}")
+        merged = dict(self._arrays)
+        for key, array in other._arrays.items():
+            existing = merged.get(key)
+            if existing is not None:
+                _check_same("Gradients.merge", existing, array)
+            merged[key] = array if existing is None else existing + array
+        self._arrays = merged
+        self._leaky = self._leaky or other._leaky
+        if other._leafs is not None:
+            self._leafs = other._leafs if self._leafs is None else self._leafs | other._leafs
+
+    def global_norm(self) -> float:
+        """Return the Euclidean norm of all gradients taken together.
+
+            sqrt(sum of squares over every element of every gradient)
+
+        Summed in float64. Zero for an empty store.
+        """
+        return math.sqrt(
+            sum(float(np.sum(np.square(a, dtype=np.float64))) for a in self._arrays.values())
+        )
+
+    def clip_by_global_norm(self, max_norm: float) -> float:
+        """Scale all gradients by ``min(1, max_norm / norm)`` and return the norm before that.
+
+        Args:
+            max_norm: > 0.
+
+        Raises:
+            ArgumentValueError: if `max_norm` is not a positive number.
+            NumericalInstabilityError: if the norm is not finite; the gradients stay as they are.
+
+        Source: Pascanu, Mikolov & Bengio (2013), "On the difficulty of training recurrent
+            neural networks", algorithm 1.
+        """
+        if isinstance(max_norm, bool) or not isinstance(max_norm, int | float) or not max_norm > 0:
+            raise ArgumentValueError(
+                f"Gradients.clip_by_global_norm: max_norm must be > 0, got {max_norm!r}"
+            )
+        norm = self.global_norm()
+        if not math.isfinite(norm):
+            raise NumericalInstabilityError(
+                f"Gradients.clip_by_global_norm: the norm of the gradients is {norm}; "
+                "look for the op that made a NaN or an infinity before clipping"
+            )
+        if norm > max_norm:
+            scale = max_norm / norm
+            self._arrays = {key: array * scale for key, array in self._arrays.items()}
+        return norm
+
+    @override
+    def __repr__(self) -> str:
+        """Show how many gradients there are, and of which kind of store."""
+        kind = "leaky, " if self._leaky else ""
+        return f"Gradients({kind}{len(self._arrays)} tensors)"
+
+    def keeps(self, unique_id: int, *, is_leaf: bool) -> bool:
+        """Tell whether a backward pass leaves an entry for `unique_id` in this store."""
+        if self._leaky:
+            return True
+        return is_leaf if self._leafs is None else unique_id in self._leafs
+
+    def accumulate(self, arrays: dict[int, Array]) -> None:
+        """Add the arrays of a backward pass, which nobody else writes to, to the entries."""
+        for key, array in arrays.items():
+            existing = self._arrays.get(key)
+            self._arrays[key] = array if existing is None else existing + array
+
+
+def _id_of(op: str, tensor: object) -> int:
+    unique_id = getattr(tensor, "id", None)
+    if not isinstance(unique_id, int) or not hasattr(tensor, "wrap_gradient"):
+        raise ArgumentTypeError(f"{op}: expected a tensor, got {tensor!r}")
+    return unique_id
+
+
+def _array_of(op: str, gradient: object) -> Array:
+    if hasattr(gradient, "wrap_gradient") and hasattr(gradient, "numpy"):
+        gradient = gradient.numpy()
+    if not isinstance(gradient, np.ndarray):
+        raise ArgumentTypeError(f"{op}: expected a tensor or a numpy array, got {gradient!r}")
+    return gradient
+
+
+def _check_fits(op: str, tensor: Tensorlike[Any], array: Array) -> None:
+    if tuple(tensor.shape) != array.shape:
+        raise ShapeError(
+            f"{op}: a gradient of shape {array.shape} does not fit "
+            f"a tensor of shape {tuple(tensor.shape)}"
+        )
+    dtype = getattr(tensor, "dtype", array.dtype)
+    if dtype != array.dtype:
+        raise DTypeError(
+            f"{op}: a gradient of dtype {array.dtype} does not fit a tensor of dtype {dtype}"
+        )
+
+
+def _check_same(op: str, lhs: Array, rhs: Array) -> None:
+    if lhs.shape != rhs.shape:
+        raise ShapeError(f"{op}: one id has gradients of shapes {lhs.shape} and {rhs.shape}")
+    if lhs.dtype != rhs.dtype:
+        raise DTypeError(f"{op}: one id has gradients of dtypes {lhs.dtype} and {rhs.dtype}")

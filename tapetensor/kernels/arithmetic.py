@@ -1,0 +1,140 @@
+"""Operators on two arrays that broadcast, and on an array and a number.
+
+Where the number comes first the name starts with an r, as in Python's `__rsub__`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tapetensor.gradients import Array
+from tapetensor.kernels.broadcasting import sum_to
+from tapetensor.tape import Pullbacks
+
+
+def add(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
+    """``lhs + rhs``."""
+    return lhs + rhs, (lambda g: sum_to(g, lhs.shape), lambda g: sum_to(g, rhs.shape))
+
+
+def subtract(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
+    """``lhs - rhs``."""
+    return lhs - rhs, (lambda g: sum_to(g, lhs.shape), lambda g: sum_to(-g, rhs.shape))
+
+
+def multiply(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
+    """``lhs * rhs``."""
+    return lhs * rhs, (
+        lambda g: sum_to(g * rhs, lhs.shape),
+        lambda g: sum_to(g * lhs, rhs.shape),
+    )
+
+
+def divide(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
+    """``lhs / rhs``."""
+    quotient = lhs / rhs
+    return quotient, (
+        lambda g: sum_to(g / rhs, lhs.shape),
+        lambda g: sum_to(-g * quotient / rhs, rhs.shape),
+    )
+
+
+def power(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
+    """``lhs ** rhs``; the logarithm in the derivative by `rhs` counts as 0 where `lhs` is 0."""
+    result = lhs**rhs
+
+    def pullback_lhs(g: Array) -> Array:
+        # x**-1 at 0 would make 0 * inf of the constant x**0.
+        slope = np.where(rhs == 0, 0, rhs * lhs ** np.where(rhs == 0, 1, rhs - 1))
+        return sum_to(g * slope.astype(lhs.dtype), lhs.shape)
+
+    def pullback_rhs(g: Array) -> Array:
+        log_lhs = np.log(np.where(lhs == 0, 1, lhs)).astype(lhs.dtype)
+        return sum_to(g * result * log_lhs, rhs.shape)
+
+    return result, (pullback_lhs, pullback_rhs)
+
+
+def maximum(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
+    """The larger of two; a tie gives one half of the cotangent to each."""
+    return np.maximum(lhs, rhs), (
+        lambda g: sum_to(g * _share(lhs > rhs, lhs == rhs, g), lhs.shape),
+        lambda g: sum_to(g * _share(lhs < rhs, lhs == rhs, g), rhs.shape),
+    )
+
+
+def minimum(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
+    """The smaller of two; a tie gives one half of the cotangent to each."""
+    return np.minimum(lhs, rhs), (
+        lambda g: sum_to(g * _share(lhs < rhs, lhs == rhs, g), lhs.shape),
+        lambda g: sum_to(g * _share(lhs > rhs, lhs == rhs, g), rhs.shape),
+    )
+
+
+def _share(wins: Array, ties: Array, like: Array) -> Array:
+    return wins.astype(like.dtype) + ties.astype(like.dtype) * 0.5
+
+
+def add_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
+    """``x + number``."""
+    return x + number, (_unchanged,)
+
+
+def subtract_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
+    """``x - number``."""
+    return x - number, (_unchanged,)
+
+
+def rsubtract_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
+    """``number - x``."""
+    return number - x, (np.negative,)
+
+
+def multiply_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
+    """``x * number``."""
+    return x * number, (lambda g: g * number,)
+
+
+def divide_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
+    """``x / number``."""
+    return x / number, (lambda g: g / number,)
+
+
+def rdivide_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
+    """``number / x``."""
+    quotient = number / x
+    return quotient, (lambda g: -g * quotient / x,)
+
+
+def power_number(x: Array, exponent: float) -> tuple[Array, Pullbacks]:
+    """``x ** exponent``; the derivative of ``x ** 0`` is 0 everywhere."""
+    if exponent == 0:
+        return x**exponent, (np.zeros_like,)
+    return x**exponent, (lambda g: g * (exponent * x ** (exponent - 1)),)
+
+
+def rpower_number(x: Array, base: float) -> tuple[Array, Pullbacks]:
+    """``base ** x``, for a positive base."""
+    result = base**x
+    # np.log of a Python float would be a float64 scalar and promote a float32 cotangent.
+    log_base = float(np.log(base))
+    return result, (lambda g: g * (result * log_base),)
+
+
+def maximum_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
+    """The larger of an element and a number; a tie gives one half of the cotangent."""
+    return np.maximum(x, number), (lambda g: g * _share(x > number, x == number, g),)
+
+
+def minimum_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
+    """The smaller of an element and a number; a tie gives one half of the cotangent."""
+    return np.minimum(x, number), (lambda g: g * _share(x < number, x == number, g),)
+
+
+def negative(x: Array) -> tuple[Array, Pullbacks]:
+    """``-x``."""
+    return -x, (np.negative,)
+
+
+def _unchanged(g: Array) -> Array:
+    return g

@@ -1,0 +1,21 @@
+"""Undoing numpy's broadcasting in a pullback."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tapetensor.gradients import Array
+
+
+def sum_to(cotangent: Array, shape: tuple[int, ...]) -> Array:
+    """Sum a cotangent over the axes that broadcasting added to, or stretched in, `shape`."""
+    if cotangent.shape == shape:
+        return cotangent
+    added = cotangent.ndim - len(shape)
+    stretched = tuple(
+        added + axis
+        for axis, size in enumerate(shape)
+        if size == 1 and cotangent.shape[added + axis] != 1
+    )
+    summed = np.sum(cotangent, axis=tuple(range(added)) + stretched, keepdims=True)
+    return np.reshape(summed, shape)

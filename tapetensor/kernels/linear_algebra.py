@@ -1,0 +1,107 @@
+"""Matrix products and einsum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tapetensor.gradients import Array
+from tapetensor.kernels.broadcasting import sum_to
+from tapetensor.tape import Pullback, Pullbacks
+
+
+def matmul(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
+    """``lhs @ rhs`` with numpy's rules for vectors and for leading axes."""
+    return np.matmul(lhs, rhs), (
+        lambda g: _matmul_pullback_lhs(g, lhs, rhs),
+        lambda g: _matmul_pullback_rhs(g, lhs, rhs),
+    )
+
+
+def linear(x: Array, weight: Array, bias: Array) -> tuple[Array, Pullbacks]:
+    """``x @ weight.T + bias`` for a weight of shape (out, in).
+
+    A kernel of its own because the bias is added into the fresh product, and because leading axes
+    fold into one product instead of a batch of them.
+    """
+    y = np.matmul(x, weight.T)
+    y += bias
+    out_features, in_features = weight.shape
+
+    def pullback_weight(g: Array) -> Array:
+        rows = np.reshape(g, (-1, out_features))
+        cotangent: Array = np.matmul(rows.T, np.reshape(x, (-1, in_features)))
+        return cotangent
+
+    return y, (
+        lambda g: np.matmul(g, weight),
+        pullback_weight,
+        lambda g: sum_to(g, bias.shape),
+    )
+
+
+def einsum(*operands: Array, inputs: Sequence[str], output: str) -> tuple[Array, Pullbacks]:
+    """The sum of products that the subscripts spell.
+
+    The subscripts come in explicit form: one string per operand, letters only.
+    """
+    y = np.einsum(",".join(inputs) + "->" + output, *operands, optimize=len(operands) > 1)
+    return y, tuple(
+        [_einsum_pullback(position, operands, inputs, output) for position in range(len(operands))]
+    )
+
+
+def _matmul_pullback_lhs(g: Array, lhs: Array, rhs: Array) -> Array:
+    if rhs.ndim == 1:
+        return sum_to(np.expand_dims(g, -1) * rhs, lhs.shape)
+    if lhs.ndim == 1:
+        row: Array = np.matmul(np.expand_dims(g, -2), np.swapaxes(rhs, -1, -2))
+        return np.reshape(sum_to(row, (1, *lhs.shape)), lhs.shape)
+    return sum_to(np.matmul(g, np.swapaxes(rhs, -1, -2)), lhs.shape)
+
+
+def _matmul_pullback_rhs(g: Array, lhs: Array, rhs: Array) -> Array:
+    if lhs.ndim == 1 and rhs.ndim == 1:
+        return g * lhs
+    if rhs.ndim == 1:
+        return sum_to(np.expand_dims(g, -1) * lhs, rhs.shape)
+    if lhs.ndim == 1:
+        return sum_to(np.expand_dims(lhs, -1) * np.expand_dims(g, -2), rhs.shape)
+    if rhs.ndim == 2:
+        # One product over all leading axes instead of a batch of products and a sum.
+        rows = np.reshape(lhs, (-1, lhs.shape[-1]))
+        product: Array = np.matmul(rows.T, np.reshape(g, (-1, g.shape[-1])))
+        return product
+    return sum_to(np.matmul(np.swapaxes(lhs, -1, -2), g), rhs.shape)
+
+
+def _einsum_pullback(
+    position: int, operands: Sequence[Array], inputs: Sequence[str], output: str
+) -> Pullback:
+    subscripts = inputs[position]
+    operand = operands[position]
+    others = [array for index, array in enumerate(operands) if index != position]
+    other_inputs = [letters for index, letters in enumerate(inputs) if index != position]
+    distinct = "".join(dict.fromkeys(subscripts))
+    # A letter that only this operand has was summed away: its cotangent repeats along that axis.
+    reachable = "".join(
+        letter for letter in distinct if letter in output or any(letter in o for o in other_inputs)
+    )
+    sizes = dict(zip(subscripts, operand.shape, strict=True))
+    expression = ",".join([output, *other_inputs]) + "->" + reachable
+
+    def pullback(g: Array) -> Array:
+        found = np.einsum(expression, g, *others, optimize=True)
+        kept = tuple([sizes[letter] if letter in reachable else 1 for letter in distinct])
+        spread = np.broadcast_to(
+            np.reshape(found, kept), tuple([sizes[letter] for letter in distinct])
+        )
+        if distinct == subscripts:
+            return spread
+        # A repeated letter reads a diagonal, so its cotangent is written to that diagonal.
+        result = np.zeros_like(operand)
+        np.einsum(subscripts + "->" + distinct, result)[...] = spread
+        return result
+
+    return pullback

@@ -1,0 +1,136 @@
+"""Reductions over axes.
+
+`axis` is a sorted tuple of non-negative axes, checked by the caller.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tapetensor.gradients import Array
+from tapetensor.tape import Pullback, Pullbacks
+
+Axis = tuple[int, ...]
+
+
+def sum(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
+    """The sum."""
+    y = np.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+    return y, (_spread(x, axis),)
+
+
+def mean(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
+    """The arithmetic mean."""
+    y = np.mean(x, axis=axis, keepdims=keepdims)
+    count = _count(x, axis)
+    spread = _spread(x, axis)
+    return y, (lambda g: spread(g / count),)
+
+
+def max(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
+    """The largest element; ties share the cotangent equally."""
+    y = np.max(x, axis=axis, keepdims=True)
+    return _squeezed(y, axis, keepdims), (_shared_among_ties(x, y, axis),)
+
+
+def min(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
+    """The smallest element; ties share the cotangent equally."""
+    y = np.min(x, axis=axis, keepdims=True)
+    return _squeezed(y, axis, keepdims), (_shared_among_ties(x, y, axis),)
+
+
+def var(x: Array, axis: Axis, keepdims: bool, correction: float) -> tuple[Array, Pullbacks]:
+    """The mean squared deviation, divided by ``count - correction``."""
+    deviation = x - np.mean(x, axis=axis, keepdims=True)
+    divisor = _count(x, axis) - correction
+    y = np.sum(np.square(deviation), axis=axis, keepdims=keepdims) / divisor
+    spread = _spread(x, axis)
+    return y, (lambda g: spread(g * (2.0 / divisor)) * deviation,)
+
+
+def std(x: Array, axis: Axis, keepdims: bool, correction: float) -> tuple[Array, Pullbacks]:
+    """The square root of `var`; the derivative where all elements are equal is 0."""
+    deviation = x - np.mean(x, axis=axis, keepdims=True)
+    divisor = _count(x, axis) - correction
+    y = np.sqrt(np.sum(np.square(deviation), axis=axis, keepdims=keepdims) / divisor)
+    spread = _spread(x, axis)
+
+    def pullback(g: Array) -> Array:
+        is_flat = y == 0
+        slope = np.where(is_flat, 0, g) / (np.where(is_flat, 1, y) * divisor)
+        cotangent: Array = spread(slope.astype(x.dtype)) * deviation
+        return cotangent
+
+    return y, (pullback,)
+
+
+def logsumexp(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
+    """``log(sum(exp(x)))``, shifted by the largest element."""
+    shift = _finite_max(x, axis)
+    shifted_exp = np.exp(x - shift)
+    total = np.sum(shifted_exp, axis=axis, keepdims=True)
+    y = np.log(total) + shift
+    spread = _spread(x, axis)
+    return _squeezed(y, axis, keepdims), (lambda g: spread(g) * (shifted_exp / total),)
+
+
+def softmax(x: Array, axis: int) -> tuple[Array, Pullbacks]:
+    """``exp(x) / sum(exp(x))``.
+
+    A pullback of its own: the composite would keep and walk through three arrays of this size.
+    """
+    y = np.exp(x - _finite_max(x, (axis,)))
+    y = y / np.sum(y, axis=axis, keepdims=True)
+
+    def pullback(g: Array) -> Array:
+        weighted = g * y
+        cotangent: Array = weighted - y * np.sum(weighted, axis=axis, keepdims=True)
+        return cotangent
+
+    return y, (pullback,)
+
+
+def log_softmax(x: Array, axis: int) -> tuple[Array, Pullbacks]:
+    """``x - logsumexp(x)``.
+
+    A pullback of its own: log(softmax) loses all digits of small probabilities.
+    """
+    shifted = x - _finite_max(x, (axis,))
+    y = shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
+    return y, (lambda g: g - np.exp(y) * np.sum(g, axis=axis, keepdims=True),)
+
+
+def _count(x: Array, axis: Axis) -> int:
+    return math.prod([x.shape[one] for one in axis])
+
+
+def _spread(x: Array, axis: Axis) -> Pullback:
+    """Return the pullback of a sum over `axis`: a cotangent repeated over the axes."""
+    shape = x.shape
+    kept = tuple([1 if one in axis else size for one, size in enumerate(shape)])
+    return lambda g: np.broadcast_to(np.reshape(g, kept), shape)
+
+
+def _squeezed(y: Array, axis: Axis, keepdims: bool) -> Array:
+    return y if keepdims else np.squeeze(y, axis=axis)
+
+
+def _shared_among_ties(x: Array, extreme: Array, axis: Axis) -> Pullback:
+    spread = _spread(x, axis)
+
+    def pullback(g: Array) -> Array:
+        # NaN is the extreme of a slice that holds one, and equals nothing but itself here.
+        is_extreme = ((x == extreme) | ((x != x) & (extreme != extreme))).astype(x.dtype)
+        share: Array = is_extreme / np.sum(is_extreme, axis=axis, keepdims=True)
+        return spread(g) * share
+
+    return pullback
+
+
+def _finite_max(x: Array, axis: Axis) -> Array:
+    # An infinite shift would make inf - inf of the elements that equal it. An empty axis has no
+    # largest element; the sum over it is 0, and its logarithm minus infinity.
+    largest = np.max(x, axis=axis, keepdims=True, initial=-np.inf)
+    return np.where(np.isfinite(largest), largest, 0).astype(x.dtype)

@@ -1,0 +1,54 @@
+"""Rearranging axes: no arithmetic forwards, the inverse rearrangement backwards.
+
+Shapes and axes are checked and non-negative; the callers see to that.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tapetensor.gradients import Array
+from tapetensor.kernels.broadcasting import sum_to
+from tapetensor.tape import Pullback, Pullbacks
+
+Shape = tuple[int, ...]
+
+
+def reshape(x: Array, shape: Shape) -> tuple[Array, Pullbacks]:
+    """The same elements in C order under another shape."""
+    original = x.shape
+    return np.reshape(x, shape), (lambda g: np.reshape(g, original),)
+
+
+def permute_dims(x: Array, axes: Shape) -> tuple[Array, Pullbacks]:
+    """The axes in another order."""
+    inverse = tuple(sorted(range(len(axes)), key=axes.__getitem__))
+    return np.transpose(x, axes), (lambda g: np.transpose(g, inverse),)
+
+
+def broadcast_to(x: Array, shape: Shape) -> tuple[Array, Pullbacks]:
+    """The elements repeated to a larger shape."""
+    original = x.shape
+    return np.broadcast_to(x, shape), (lambda g: sum_to(g, original),)
+
+
+def concat(*operands: Array, axis: int) -> tuple[Array, Pullbacks]:
+    """Arrays one after another along an existing axis."""
+    pullbacks: list[Pullback] = []
+    start = 0
+    for operand in operands:
+        stop = start + operand.shape[axis]
+        pullbacks.append(_slice_pullback(axis, slice(start, stop)))
+        start = stop
+    return np.concatenate(operands, axis=axis), tuple(pullbacks)
+
+
+def stack(*operands: Array, axis: int) -> tuple[Array, Pullbacks]:
+    """Arrays of one shape along a new axis."""
+    pullbacks = tuple([_slice_pullback(axis, index) for index in range(len(operands))])
+    return np.stack(operands, axis=axis), pullbacks
+
+
+def _slice_pullback(axis: int, part: int | slice) -> Pullback:
+    index = (slice(None),) * axis + (part,)
+    return lambda g: g[index]

@@ -1,0 +1,30 @@
+"""`Tensor`, one room per family of its methods, and the functions that make and join tensors.
+
+The rooms name each other's types under `TYPE_CHECKING` only; at run time each needs no more than
+`base` and `apply`.
+"""
+
+from __future__ import annotations
+
+from tapetensor.tensor.creation import arange as arange
+from tapetensor.tensor.creation import eye as eye
+from tapetensor.tensor.creation import from_numpy as from_numpy
+from tapetensor.tensor.creation import full as full
+from tapetensor.tensor.creation import normal as normal
+from tapetensor.tensor.creation import ones as ones
+from tapetensor.tensor.creation import uniform as uniform
+from tapetensor.tensor.creation import zeros as zeros
+from tapetensor.tensor.functions import concat as concat
+from tapetensor.tensor.functions import einsum as einsum
+from tapetensor.tensor.functions import maximum as maximum
+from tapetensor.tensor.functions import minimum as minimum
+from tapetensor.tensor.functions import stack as stack
+from tapetensor.tensor.functions import where as where
+from tapetensor.tensor.tensor import Tensor as Tensor
+from tapetensor.tensor.tensor import Tensor0D as Tensor0D
+from tapetensor.tensor.tensor import Tensor1D as Tensor1D
+from tapetensor.tensor.tensor import Tensor2D as Tensor2D
+from tapetensor.tensor.tensor import Tensor3D as Tensor3D
+from tapetensor.tensor.tensor import Tensor4D as Tensor4D
+from tapetensor.tensor.tensor import Tensor5D as Tensor5D
+from tapetensor.tensor.tensor import Tensor6D as Tensor6D

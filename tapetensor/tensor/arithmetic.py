@@ -1,0 +1,453 @@
+"""The operators: exact static shapes where an operand broadcasts in one of the usual ways.
+
+The shapes that plain typing can say are: equal shapes, a number or a 0-d tensor, a row or a matrix
+under leading axes, and a 1 (from `keepdims`, say) in the first, the last or the second-last place.
+numpy broadcasts more at run time; spell such a case with ``x.broadcast_to(shape)``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+
+import numpy as np
+from typing_extensions import TypeVar
+
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError
+from tapetensor.kernels import arithmetic
+from tapetensor.tape import Kernel, OwnedTape
+from tapetensor.tensor.apply import apply
+from tapetensor.tensor.base import TensorBase, check_floating
+from tapetensor.typing import B, D, Ds, F, M, N, R, S, T
+
+if TYPE_CHECKING:
+    from tapetensor.tensor.tensor import Joins, Tensor
+
+One: TypeAlias = Literal[1]
+ShapeOfRhs = TypeVar("ShapeOfRhs", bound=tuple[Any, ...])
+
+
+class Arithmetic(TensorBase[S, T, D]):
+    """The operators ``+ - * / ** @`` but for ``@``, which is in `linear_algebra`."""
+
+    __slots__ = ()
+
+    @overload
+    def __add__(self: Arithmetic[S, T, F], rhs: float, /) -> Tensor[S, T, F]: ...
+    @overload
+    def __add__(self: Arithmetic[S, T, R], rhs: int, /) -> Tensor[S, T, R]: ...
+    @overload
+    def __add__(
+        self: Arithmetic[S, T, R],
+        rhs: Joins[S, T, R] | Joins[tuple[()], T, R],
+        /,
+    ) -> Tensor[S, T, R]: ...
+    @overload
+    def __add__(
+        self: Arithmetic[S, T, R],
+        rhs: Tensor[S, OwnedTape, R] | Tensor[tuple[()], OwnedTape, R],
+        /,
+    ) -> Tensor[S, OwnedTape, R]: ...
+    @overload
+    def __add__(
+        self: Arithmetic[tuple[*Ds, N], T, R],
+        rhs: Joins[tuple[N], T, R] | Joins[tuple[*Ds, One], T, R],
+        /,
+    ) -> Tensor[tuple[*Ds, N], T, R]: ...
+    @overload
+    def __add__(
+        self: Arithmetic[tuple[*Ds, N], T, R],
+        rhs: Tensor[tuple[N], OwnedTape, R] | Tensor[tuple[*Ds, One], OwnedTape, R],
+        /,
+    ) -> Tensor[tuple[*Ds, N], OwnedTape, R]: ...
+    @overload
+    def __add__(
+        self: Arithmetic[tuple[*Ds, M, N], T, R],
+        rhs: Joins[tuple[M, N], T, R] | Joins[tuple[M, One], T, R] | Joins[tuple[One, N], T, R],
+        /,
+    ) -> Tensor[tuple[*Ds, M, N], T, R]: ...
+    @overload
+    def __add__(
+        self: Arithmetic[tuple[*Ds, M, N], T, R],
+        rhs: Tensor[tuple[M, N], OwnedTape, R]
+        | Tensor[tuple[M, One], OwnedTape, R]
+        | Tensor[tuple[One, N], OwnedTape, R],
+        /,
+    ) -> Tensor[tuple[*Ds, M, N], OwnedTape, R]: ...
+    @overload
+    def __add__(
+        self: Arithmetic[tuple[B, *Ds], T, R],
+        rhs: Joins[tuple[One, *Ds], T, R],
+        /,
+    ) -> Tensor[tuple[B, *Ds], T, R]: ...
+    @overload
+    def __add__(
+        self: Arithmetic[tuple[B, *Ds], T, R],
+        rhs: Tensor[tuple[One, *Ds], OwnedTape, R],
+        /,
+    ) -> Tensor[tuple[B, *Ds], OwnedTape, R]: ...
+    @overload
+    def __add__(
+        self: Arithmetic[tuple[N], T, R],
+        rhs: Joins[tuple[*Ds, N], T, R],
+        /,
+    ) -> Tensor[tuple[*Ds, N], T, R]: ...
+    @overload
+    def __add__(
+        self: Arithmetic[tuple[N], T, R],
+        rhs: Tensor[tuple[*Ds, N], OwnedTape, R],
+        /,
+    ) -> Tensor[tuple[*Ds, N], OwnedTape, R]: ...
+    @overload
+    def __add__(
+        self: Arithmetic[tuple[M, N], T, R],
+        rhs: Joins[tuple[*Ds, M, N], T, R],
+        /,
+    ) -> Tensor[tuple[*Ds, M, N], T, R]: ...
+    @overload
+    def __add__(
+        self: Arithmetic[tuple[M, N], T, R],
+        rhs: Tensor[tuple[*Ds, M, N], OwnedTape, R],
+        /,
+    ) -> Tensor[tuple[*Ds, M, N], OwnedTape, R]: ...
+    @overload
+    def __add__(
+        self: Arithmetic[tuple[*Ds, One], T, R],
+        rhs: Joins[tuple[*Ds, N], T, R],
+        /,
+    ) -> Tensor[tuple[*Ds, N], T, R]: ...
+    @overload
+    def __add__(
+        self: Arithmetic[tuple[*Ds, One], T, R],
+        rhs: Tensor[tuple[*Ds, N], OwnedTape, R],
+        /,
+    ) -> Tensor[tuple[*Ds, N], OwnedTape, R]: ...
+    @overload
+    def __add__(
+        self: Arithmetic[tuple[One, *Ds], T, R],
+        rhs: Joins[tuple[B, *Ds], T, R],
+        /,
+    ) -> Tensor[tuple[B, *Ds], T, R]: ...
+    @overload
+    def __add__(
+        self: Arithmetic[tuple[One, *Ds], T, R],
+        rhs: Tensor[tuple[B, *Ds], OwnedTape, R],
+        /,
+    ) -> Tensor[tuple[B, *Ds], OwnedTape, R]: ...
+    @overload
+    def __add__(
+        self: Arithmetic[tuple[M, One], T, R],
+        rhs: Joins[tuple[One, N], T, R] | Joins[tuple[N], T, R],
+        /,
+    ) -> Tensor[tuple[M, N], T, R]: ...
+    @overload
+    def __add__(
+        self: Arithmetic[tuple[M, One], T, R],
+        rhs: Tensor[tuple[One, N], OwnedTape, R] | Tensor[tuple[N], OwnedTape, R],
+        /,
+    ) -> Tensor[tuple[M, N], OwnedTape, R]: ...
+    @overload
+    def __add__(
+        self: Arithmetic[tuple[()], T, R],
+        rhs: Joins[ShapeOfRhs, T, R],
+        /,
+    ) -> Tensor[ShapeOfRhs, T, R]: ...
+    @overload
+    def __add__(
+        self: Arithmetic[tuple[()], T, R],
+        rhs: Tensor[ShapeOfRhs, OwnedTape, R],
+        /,
+    ) -> Tensor[ShapeOfRhs, OwnedTape, R]: ...
+    def __add__(self, rhs: Any, /) -> Tensor[Any, Any, Any]:
+        """Add.
+
+            lhs + rhs
+
+        Shape: numpy's broadcasting.
+        Derivative: 1 for both, summed over the axes that were broadcast.
+        Tape: the tapes of both merge; an operand that owned one is spent.
+
+        Raises:
+            ShapeError: if the shapes do not broadcast.
+            DTypeError: if the dtypes differ.
+        """
+        return _binary(arithmetic.add, arithmetic.add_number, self, rhs)
+
+    if TYPE_CHECKING:
+        # The same shapes and tapes as for `+`: the signatures are written once.
+        __sub__ = __add__
+        __mul__ = __add__
+    else:
+
+        def __sub__(self, rhs):
+            """Subtract.
+
+                lhs - rhs
+
+            Shape: numpy's broadcasting.
+            Derivative: 1 for `lhs`, -1 for `rhs`, summed over the axes that were broadcast.
+            Tape: the tapes of both merge; an operand that owned one is spent.
+
+            Raises:
+                ShapeError: if the shapes do not broadcast.
+                DTypeError: if the dtypes differ.
+            """
+            return _binary(arithmetic.subtract, arithmetic.subtract_number, self, rhs)
+
+        def __mul__(self, rhs):
+            """Multiply element by element.
+
+                lhs * rhs
+
+            Shape: numpy's broadcasting.
+            Derivative: ``rhs`` for `lhs` and the reverse, summed over the axes that were broadcast.
+            Tape: the tapes of both merge; an operand that owned one is spent.
+
+            Raises:
+                ShapeError: if the shapes do not broadcast.
+                DTypeError: if the dtypes differ.
+            """
+            return _binary(arithmetic.multiply, arithmetic.multiply_number, self, rhs)
+
+    @overload
+    def __truediv__(self: Arithmetic[S, T, F], rhs: float, /) -> Tensor[S, T, F]: ...
+    @overload
+    def __truediv__(
+        self: Arithmetic[S, T, F],
+        rhs: Joins[S, T, F] | Joins[tuple[()], T, F],
+        /,
+    ) -> Tensor[S, T, F]: ...
+    @overload
+    def __truediv__(
+        self: Arithmetic[S, T, F],
+        rhs: Tensor[S, OwnedTape, F] | Tensor[tuple[()], OwnedTape, F],
+        /,
+    ) -> Tensor[S, OwnedTape, F]: ...
+    @overload
+    def __truediv__(
+        self: Arithmetic[tuple[*Ds, N], T, F],
+        rhs: Joins[tuple[N], T, F] | Joins[tuple[*Ds, One], T, F],
+        /,
+    ) -> Tensor[tuple[*Ds, N], T, F]: ...
+    @overload
+    def __truediv__(
+        self: Arithmetic[tuple[*Ds, N], T, F],
+        rhs: Tensor[tuple[N], OwnedTape, F] | Tensor[tuple[*Ds, One], OwnedTape, F],
+        /,
+    ) -> Tensor[tuple[*Ds, N], OwnedTape, F]: ...
+    @overload
+    def __truediv__(
+        self: Arithmetic[tuple[*Ds, M, N], T, F],
+        rhs: Joins[tuple[M, N], T, F] | Joins[tuple[M, One], T, F] | Joins[tuple[One, N], T, F],
+        /,
+    ) -> Tensor[tuple[*Ds, M, N], T, F]: ...
+    @overload
+    def __truediv__(
+        self: Arithmetic[tuple[*Ds, M, N], T, F],
+        rhs: Tensor[tuple[M, N], OwnedTape, F]
+        | Tensor[tuple[M, One], OwnedTape, F]
+        | Tensor[tuple[One, N], OwnedTape, F],
+        /,
+    ) -> Tensor[tuple[*Ds, M, N], OwnedTape, F]: ...
+    @overload
+    def __truediv__(
+        self: Arithmetic[tuple[B, *Ds], T, F],
+        rhs: Joins[tuple[One, *Ds], T, F],
+        /,
+    ) -> Tensor[tuple[B, *Ds], T, F]: ...
+    @overload
+    def __truediv__(
+        self: Arithmetic[tuple[B, *Ds], T, F],
+        rhs: Tensor[tuple[One, *Ds], OwnedTape, F],
+        /,
+    ) -> Tensor[tuple[B, *Ds], OwnedTape, F]: ...
+    @overload
+    def __truediv__(
+        self: Arithmetic[tuple[N], T, F],
+        rhs: Joins[tuple[*Ds, N], T, F],
+        /,
+    ) -> Tensor[tuple[*Ds, N], T, F]: ...
+    @overload
+    def __truediv__(
+        self: Arithmetic[tuple[N], T, F],
+        rhs: Tensor[tuple[*Ds, N], OwnedTape, F],
+        /,
+    ) -> Tensor[tuple[*Ds, N], OwnedTape, F]: ...
+    @overload
+    def __truediv__(
+        self: Arithmetic[tuple[M, N], T, F],
+        rhs: Joins[tuple[*Ds, M, N], T, F],
+        /,
+    ) -> Tensor[tuple[*Ds, M, N], T, F]: ...
+    @overload
+    def __truediv__(
+        self: Arithmetic[tuple[M, N], T, F],
+        rhs: Tensor[tuple[*Ds, M, N], OwnedTape, F],
+        /,
+    ) -> Tensor[tuple[*Ds, M, N], OwnedTape, F]: ...
+    @overload
+    def __truediv__(
+        self: Arithmetic[tuple[*Ds, One], T, F],
+        rhs: Joins[tuple[*Ds, N], T, F],
+        /,
+    ) -> Tensor[tuple[*Ds, N], T, F]: ...
+    @overload
+    def __truediv__(
+        self: Arithmetic[tuple[*Ds, One], T, F],
+        rhs: Tensor[tuple[*Ds, N], OwnedTape, F],
+        /,
+    ) -> Tensor[tuple[*Ds, N], OwnedTape, F]: ...
+    @overload
+    def __truediv__(
+        self: Arithmetic[tuple[One, *Ds], T, F],
+        rhs: Joins[tuple[B, *Ds], T, F],
+        /,
+    ) -> Tensor[tuple[B, *Ds], T, F]: ...
+    @overload
+    def __truediv__(
+        self: Arithmetic[tuple[One, *Ds], T, F],
+        rhs: Tensor[tuple[B, *Ds], OwnedTape, F],
+        /,
+    ) -> Tensor[tuple[B, *Ds], OwnedTape, F]: ...
+    @overload
+    def __truediv__(
+        self: Arithmetic[tuple[M, One], T, F],
+        rhs: Joins[tuple[One, N], T, F] | Joins[tuple[N], T, F],
+        /,
+    ) -> Tensor[tuple[M, N], T, F]: ...
+    @overload
+    def __truediv__(
+        self: Arithmetic[tuple[M, One], T, F],
+        rhs: Tensor[tuple[One, N], OwnedTape, F] | Tensor[tuple[N], OwnedTape, F],
+        /,
+    ) -> Tensor[tuple[M, N], OwnedTape, F]: ...
+    @overload
+    def __truediv__(
+        self: Arithmetic[tuple[()], T, F],
+        rhs: Joins[ShapeOfRhs, T, F],
+        /,
+    ) -> Tensor[ShapeOfRhs, T, F]: ...
+    @overload
+    def __truediv__(
+        self: Arithmetic[tuple[()], T, F],
+        rhs: Tensor[ShapeOfRhs, OwnedTape, F],
+        /,
+    ) -> Tensor[ShapeOfRhs, OwnedTape, F]: ...
+    def __truediv__(self, rhs: Any, /) -> Tensor[Any, Any, Any]:
+        """Divide element by element; floating dtypes only.
+
+            lhs / rhs
+
+        Shape: numpy's broadcasting.
+        Derivative: ``1 / rhs`` for `lhs`, ``-lhs / rhs**2`` for `rhs`, summed over the axes that
+            were broadcast.
+        Tape: the tapes of both merge; an operand that owned one is spent.
+
+        Raises:
+            ShapeError: if the shapes do not broadcast.
+            DTypeError: if the dtypes differ or are not floating.
+        """
+        return _binary(arithmetic.divide, arithmetic.divide_number, self, rhs)
+
+    @overload
+    def __pow__(self: Arithmetic[S, T, F], exponent: float, /) -> Tensor[S, T, F]: ...
+    @overload
+    def __pow__(self: Arithmetic[S, T, F], exponent: Joins[S, T, F], /) -> Tensor[S, T, F]: ...
+    @overload
+    def __pow__(
+        self: Arithmetic[S, T, F], exponent: Tensor[S, OwnedTape, F], /
+    ) -> Tensor[S, OwnedTape, F]: ...
+    def __pow__(self, exponent: Any, /) -> Tensor[Any, Any, Any]:
+        """Raise to a power; floating dtypes only.
+
+            x ** p
+
+        Shape: that of `x`; a tensor exponent broadcasts as numpy's.
+        Derivative: ``p * x**(p - 1)`` for `x`, 0 where ``p`` is 0; ``x**p * log(x)`` for `p`, 0
+            where `x` is 0.
+        Tape: the tapes of both merge; an operand that owned one is spent.
+
+        Raises:
+            ShapeError: if the shapes do not broadcast.
+            DTypeError: if the dtypes differ or are not floating.
+
+        >>> import tapetensor as tt
+        >>> x = tt.from_numpy([1.0, 3.0], shape=(2,))
+        >>> x**2
+        Tensor([1., 9.], shape=(2,), dtype=float32, NoneTape)
+        """
+        check_floating("power", self)
+        return _binary(arithmetic.power, arithmetic.power_number, self, exponent)
+
+    @overload
+    def __radd__(self: Arithmetic[S, T, F], lhs: float, /) -> Tensor[S, T, F]: ...
+    @overload
+    def __radd__(self: Arithmetic[S, T, R], lhs: int, /) -> Tensor[S, T, R]: ...
+    def __radd__(self, lhs: Any, /) -> Tensor[Any, Any, Any]:
+        """Add to a number."""
+        return apply(arithmetic.add_number, (self,), (as_number("add", lhs),))
+
+    @overload
+    def __rsub__(self: Arithmetic[S, T, F], lhs: float, /) -> Tensor[S, T, F]: ...
+    @overload
+    def __rsub__(self: Arithmetic[S, T, R], lhs: int, /) -> Tensor[S, T, R]: ...
+    def __rsub__(self, lhs: Any, /) -> Tensor[Any, Any, Any]:
+        """Subtract from a number."""
+        return apply(arithmetic.rsubtract_number, (self,), (as_number("rsubtract", lhs),))
+
+    @overload
+    def __rmul__(self: Arithmetic[S, T, F], lhs: float, /) -> Tensor[S, T, F]: ...
+    @overload
+    def __rmul__(self: Arithmetic[S, T, R], lhs: int, /) -> Tensor[S, T, R]: ...
+    def __rmul__(self, lhs: Any, /) -> Tensor[Any, Any, Any]:
+        """Multiply by a number."""
+        return apply(arithmetic.multiply_number, (self,), (as_number("multiply", lhs),))
+
+    def __rtruediv__(self: Arithmetic[S, T, F], lhs: float, /) -> Tensor[S, T, F]:
+        """Divide a number."""
+        return apply(arithmetic.rdivide_number, (self,), (as_number("rdivide", lhs),))
+
+    def __rpow__(self: Arithmetic[S, T, F], base: float, /) -> Tensor[S, T, F]:
+        """Raise a positive number to a power.
+
+        Raises:
+            ArgumentValueError: if the base is not positive.
+        """
+        number = as_number("rpower", base)
+        if not number > 0:
+            raise ArgumentValueError(f"rpower: the base must be > 0, got {base!r}")
+        return apply(arithmetic.rpower_number, (self,), (number,))
+
+    def __neg__(self: Arithmetic[S, T, R]) -> Tensor[S, T, R]:
+        """Negate.
+
+        Derivative: -1.
+        """
+        return apply(arithmetic.negative, (self,))
+
+
+def as_number(op: str, value: object) -> float:
+    """Return `value` as a plain Python number, which takes the dtype of the tensor beside it.
+
+    Raises:
+        ArgumentTypeError: if it is not a real number.
+    """
+    kind = type(value)
+    if kind is float or kind is int:
+        return value  # type: ignore[return-value]  # its exact class was just looked at
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        # A numpy scalar would impose its own dtype.
+        return float(value)
+    raise ArgumentTypeError(
+        f"{op}: the other operand must be a tensor or a number, got {type(value).__name__}; "
+        "wrap numpy arrays and lists with tt.from_numpy(...)"
+    )
+
+
+def _binary(
+    kernel: Kernel, number_kernel: Kernel, lhs: TensorBase[Any, Any, Any], rhs: object
+) -> Tensor[Any, Any, Any]:
+    if isinstance(rhs, TensorBase):
+        return apply(kernel, (lhs, rhs))
+    return apply(number_kernel, (lhs,), (as_number(kernel.__name__, rhs),))

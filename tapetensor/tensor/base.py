@@ -1,0 +1,293 @@
+"""What every tensor is: data, an id and a tape state, and how they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, Never, TypeAlias, TypeVar, overload
+
+import numpy as np
+from typing_extensions import override
+
+from tapetensor.errors import (
+    ArgumentTypeError,
+    DTypeError,
+    MovedTensorError,
+    ShapeError,
+    UntracedTensorError,
+)
+from tapetensor.gradients import Array
+from tapetensor.ids import next_id
+from tapetensor.tape import NoneTape, OwnedTape
+from tapetensor.typing import D, S, T
+
+if TYPE_CHECKING:
+    from tapetensor.tensor.tensor import Tensor
+
+# What may take a tape: a kernel, or one of the methods that hand tapes on.
+Taker: TypeAlias = Callable[..., object]
+_TensorT = TypeVar("_TensorT", bound="TensorBase[Any, Any, Any]")
+
+# Beyond this many elements a repr is cut, as numpy's own.
+_REPR_THRESHOLD = 200
+
+
+class TensorBase(Generic[S, T, D]):
+    """The state of a tensor and the ways to read it.
+
+    A tensor that an op has spent can still be read.
+    """
+
+    # `_tape`: None for a plain value, the tape that it owns, or, when it is spent, what took it.
+    __slots__ = ("__weakref__", "_data", "_id", "_tape")
+
+    # numpy's operators then leave `array + tensor` to the tensor, which explains the mistake.
+    __array_ufunc__ = None
+
+    _data: Array
+    _id: int
+    _tape: OwnedTape | Taker | None
+
+    def __init__(self, _not_callable: Never, /) -> None:
+        raise ArgumentTypeError(
+            "Tensor is not constructed directly; write tt.from_numpy(values, shape=...), "
+            "tt.zeros((5, 3)) or another creation function"
+        )
+
+    @property
+    def id(self) -> int:
+        """The identity that gradients are filed under.
+
+        The same for a tensor and its traced, split or retaped forms; every op makes a new one.
+        """
+        return self._id
+
+    @property
+    def shape(self) -> S:
+        """The sizes of the axes, typed: ``rows, columns = x.shape`` gives typed dims back."""
+        shape: S = self._data.shape
+        return shape
+
+    @property
+    def dtype(self) -> np.dtype[D]:
+        """The numpy dtype of the elements."""
+        return self._data.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self._data.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._data.size
+
+    @property
+    def owns_tape(self) -> bool:
+        """Whether the tensor owns a tape: the question that `forward` asks to know if it trains."""
+        return self._tape.__class__ is OwnedTape
+
+    @property
+    def tape_type(self) -> type[T]:
+        """`OwnedTape` or `NoneTape`: ``y.retaped(x.tape_type)`` is in the state of ``x``."""
+        return OwnedTape if self.owns_tape else NoneTape  # type: ignore[return-value]  # T says which
+
+    def numpy(self) -> np.ndarray[S, np.dtype[D]]:
+        """Return the elements as a read-only numpy array that shares the tensor's memory.
+
+        >>> import tapetensor as tt
+        >>> tt.arange(3).numpy()
+        array([0, 1, 2])
+        """
+        view = np.asarray(self._data).view()
+        view.flags.writeable = False
+        return view  # type: ignore[return-value]  # S and D are what the data was checked for
+
+    @overload
+    def item(self: TensorBase[Any, Any, np.bool_]) -> bool: ...
+    @overload
+    def item(self: TensorBase[Any, Any, np.integer[Any]]) -> int: ...
+    @overload
+    def item(self: TensorBase[Any, Any, Any]) -> float: ...
+    def item(self) -> float:
+        """Return the only element as a Python number.
+
+        Raises:
+            ShapeError: if there is not exactly one element.
+        """
+        if self._data.size != 1:
+            raise ShapeError(
+                f"item: a tensor of shape {self._data.shape} has {self._data.size} elements, "
+                "not one; reduce it first (mean(), sum(), ...), or read numpy()"
+            )
+        value: float = self._data.item()
+        return value
+
+    def __float__(self) -> float:
+        """Return the only element as a float."""
+        return float(self.item())
+
+    def __int__(self) -> int:
+        """Return the only element as an int."""
+        return int(self.item())
+
+    def __bool__(self) -> bool:
+        """Return the truth of the only element; a tensor of several has none."""
+        return bool(self.item())
+
+    def __len__(self) -> int:
+        """Return the size of the first axis."""
+        if not self._data.shape:
+            raise ShapeError("len: a 0-d tensor has no length")
+        length: int = self._data.shape[0]
+        return length
+
+    @override
+    def __repr__(self) -> str:
+        """Show values, shape, dtype and tape state."""
+        values = np.array2string(
+            np.asarray(self._data),
+            separator=", ",
+            prefix="Tensor(",
+            threshold=_REPR_THRESHOLD,
+        )
+        return (
+            f"Tensor({values}, shape={self._data.shape}, dtype={self._data.dtype.name}, "
+            f"{tape_state(self)})"
+        )
+
+    @override
+    def __hash__(self) -> int:
+        """Hash by object, since ``==`` compares element by element."""
+        return object.__hash__(self)
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> Never:
+        """Refuse: numpy functions would drop the tape without a word."""
+        raise ArgumentTypeError(
+            "numpy functions do not take tensors, which would lose their tape; "
+            "use the tensor's own method, or x.numpy() for the plain values"
+        )
+
+    def __copy__(self: TensorBase[S, NoneTape, D]) -> Tensor[S, NoneTape, D]:
+        """Return a plain tensor with the same id and data; a tape cannot be copied."""
+        _check_copyable("copy", self)
+        return rewrap(self, self._data, self._id, None)
+
+    def __deepcopy__(self: TensorBase[S, NoneTape, D], memo: object) -> Tensor[S, NoneTape, D]:
+        """Return a plain tensor with copied data and a new id; a tape cannot be copied."""
+        _check_copyable("deepcopy", self)
+        return rewrap(self, self._data.copy(), next_id(), None)
+
+    @override
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle the values; the id is this process's own, so the copy gets a new one."""
+        _check_copyable("pickle", self)
+        return _unpickled, (self.__class__, np.asarray(self._data))
+
+    def wrap_gradient(self, array: Array) -> Tensor[S, NoneTape, D]:
+        """Return `array` as a plain tensor of this tensor's static shape and dtype."""
+        return rewrap(self, array, next_id(), None)
+
+
+def rewrap(
+    like: TensorBase[Any, Any, Any], data: Array, unique_id: int, tape: OwnedTape | None
+) -> Tensor[Any, Any, Any]:
+    """Return a tensor of the class of `like` made of the three parts."""
+    tensor: Any = wrap(like.__class__, data, unique_id, tape)
+    result: Tensor[Any, Any, Any] = tensor
+    return result
+
+
+def wrap(cls: type[_TensorT], data: Array, unique_id: int, tape: OwnedTape | None) -> _TensorT:
+    """Return a tensor made of its three parts, unchecked."""
+    tensor = object.__new__(cls)
+    tensor._data = data
+    tensor._id = unique_id
+    tensor._tape = tape
+    return tensor
+
+
+def tape_state(tensor: TensorBase[Any, Any, Any]) -> str:
+    """Return the tape state in words."""
+    tape = tensor._tape
+    if tape is None:
+        return "NoneTape"
+    return repr(tape) if isinstance(tape, OwnedTape) else f"spent by {op_name(tape)}"
+
+
+def op_name(kernel: Taker) -> str:
+    """Return the name of an op as its user writes it."""
+    if isinstance(kernel, partial):
+        kernel = kernel.func
+    name: str = getattr(kernel, "__name__", type(kernel).__name__)
+    return name.removesuffix("_number")
+
+
+def check_not_spent(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
+    """Raise MovedTensorError if an op has taken the tape of `tensor`."""
+    tape = tensor._tape
+    if tape is not None and not isinstance(tape, OwnedTape):
+        raise moved_error(op, tensor, op_name(tape))
+
+
+def moved_error(op: str, tensor: TensorBase[Any, Any, Any], taker: str) -> MovedTensorError:
+    """Return the error for the use of a spent tensor, with the cure."""
+    cure = _CURES.get(
+        taker,
+        f"go on with the result of {taker!r}; to use one value twice, take a second handle first "
+        "(twin = x.with_empty_tape()), or part value and tape with split_tape() and put_tape()",
+    )
+    return MovedTensorError(
+        f"{op}: the tensor of shape {tensor._data.shape} is spent, {taker!r} took its tape; {cure}"
+    )
+
+
+_CURES = {
+    "backward": "a tape is replayed once: keep the Gradients that backward() returned, "
+    "or run the forward pass again from x.trace()",
+    "traced": "go on with what traced() returned, or write x.trace(), which leaves x as it is",
+    "split_tape": "go on with the two parts that split_tape() returned",
+    "put_tape": "go on with what put_tape() returned",
+}
+
+
+def _check_copyable(how: str, tensor: TensorBase[Any, Any, Any]) -> None:
+    check_not_spent(how, tensor)
+    if tensor._tape is not None:
+        raise UntracedTensorError(
+            f"{how}: a tensor that owns a tape cannot be copied, its tape has exactly one owner; "
+            "write x.detach() for the value, or x.with_empty_tape() for a second traced handle"
+        )
+
+
+def _unpickled(cls: type[_TensorT], data: Array) -> _TensorT:
+    return wrap(cls, data, next_id(), None)
+
+
+def check_tensor(op: str, value: object, name: str = "an operand") -> None:
+    """Raise ArgumentTypeError if `value` is not a tensor."""
+    if not isinstance(value, TensorBase):
+        raise ArgumentTypeError(
+            f"{op}: {name} must be a tensor, got {type(value).__name__}; "
+            "wrap numpy arrays and lists with tt.from_numpy(...)"
+        )
+
+
+def check_same_dtype(op: str, tensors: tuple[TensorBase[Any, Any, Any], ...]) -> None:
+    """Raise DTypeError if the dtypes are not all the same."""
+    first = tensors[0]._data.dtype
+    if any(tensor._data.dtype != first for tensor in tensors):
+        names = " and ".join([str(tensor._data.dtype) for tensor in tensors])
+        raise DTypeError(
+            f"{op}: dtypes differ: {names}; convert one with astype(...), nothing is promoted"
+        )
+
+
+def check_floating(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
+    """Raise DTypeError if `tensor` is not of a floating dtype."""
+    if tensor._data.dtype.kind != "f":
+        raise DTypeError(
+            f"{op}: not defined for dtype {tensor._data.dtype}; "
+            "convert first with x.astype(np.float32)"
+        )

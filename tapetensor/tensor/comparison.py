@@ -1,0 +1,131 @@
+"""Comparisons, which borrow their operands and give masks, and the logic of masks."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from typing_extensions import override
+
+from tapetensor.errors import DTypeError, ShapeError
+from tapetensor.gradients import Array
+from tapetensor.ids import next_id
+from tapetensor.tape import NoneTape
+from tapetensor.tensor.arithmetic import as_number
+from tapetensor.tensor.base import TensorBase, check_not_spent, check_same_dtype, rewrap
+from tapetensor.typing import D, S, T
+
+if TYPE_CHECKING:
+    from tapetensor.tensor.tensor import Tensor
+
+    # A comparison takes no tape, so either side may own one.
+    Compared: TypeAlias = "TensorBase[S, Any, D] | TensorBase[tuple[()], Any, D] | float"
+
+
+class Comparison(TensorBase[S, T, D]):
+    """Comparisons and the logic of masks.
+
+    The results are plain bool tensors; nothing is moved and nothing is differentiable.
+    """
+
+    __slots__ = ()
+
+    @override
+    def __eq__(  # type: ignore[override]  # compares elements, as numpy's, and not objects
+        self, rhs: Compared[S, D], /
+    ) -> Tensor[S, NoneTape, np.bool_]:
+        """Compare for equality, element by element."""
+        return _compare("equal", operator.eq, self, rhs)
+
+    @override
+    def __ne__(  # type: ignore[override]  # compares elements, as numpy's, and not objects
+        self, rhs: Compared[S, D], /
+    ) -> Tensor[S, NoneTape, np.bool_]:
+        """Compare for inequality, element by element."""
+        return _compare("not_equal", operator.ne, self, rhs)
+
+    __hash__ = TensorBase.__hash__
+
+    def __lt__(self, rhs: Compared[S, D], /) -> Tensor[S, NoneTape, np.bool_]:
+        """Tell which elements are smaller."""
+        return _compare("less", operator.lt, self, rhs)
+
+    def __le__(self, rhs: Compared[S, D], /) -> Tensor[S, NoneTape, np.bool_]:
+        """Tell which elements are smaller or equal."""
+        return _compare("less_equal", operator.le, self, rhs)
+
+    def __gt__(self, rhs: Compared[S, D], /) -> Tensor[S, NoneTape, np.bool_]:
+        """Tell which elements are larger."""
+        return _compare("greater", operator.gt, self, rhs)
+
+    def __ge__(self, rhs: Compared[S, D], /) -> Tensor[S, NoneTape, np.bool_]:
+        """Tell which elements are larger or equal."""
+        return _compare("greater_equal", operator.ge, self, rhs)
+
+    def __and__(
+        self: Comparison[S, NoneTape, np.bool_], rhs: Tensor[S, NoneTape, np.bool_], /
+    ) -> Tensor[S, NoneTape, np.bool_]:
+        """Tell where both masks hold."""
+        return _logic("and", operator.and_, self, rhs)
+
+    def __or__(
+        self: Comparison[S, NoneTape, np.bool_], rhs: Tensor[S, NoneTape, np.bool_], /
+    ) -> Tensor[S, NoneTape, np.bool_]:
+        """Tell where one mask holds, or both."""
+        return _logic("or", operator.or_, self, rhs)
+
+    def __xor__(
+        self: Comparison[S, NoneTape, np.bool_], rhs: Tensor[S, NoneTape, np.bool_], /
+    ) -> Tensor[S, NoneTape, np.bool_]:
+        """Tell where exactly one of the masks holds."""
+        return _logic("xor", operator.xor, self, rhs)
+
+    def __invert__(
+        self: Comparison[S, NoneTape, np.bool_],
+    ) -> Tensor[S, NoneTape, np.bool_]:
+        """Tell where the mask does not hold."""
+        _check_mask("invert", self)
+        return rewrap(self, ~self._data, next_id(), None)
+
+
+def _compare(
+    op: str,
+    compare: Callable[[Any, Any], Array],
+    lhs: TensorBase[Any, Any, Any],
+    rhs: object,
+) -> Tensor[Any, Any, Any]:
+    check_not_spent(op, lhs)
+    if isinstance(rhs, TensorBase):
+        check_not_spent(op, rhs)
+        check_same_dtype(op, (lhs, rhs))
+        other: Any = rhs._data
+    else:
+        other = as_number(op, rhs)
+    return rewrap(lhs, _broadcasting(op, compare, lhs._data, other), next_id(), None)
+
+
+def _logic(
+    op: str,
+    combine: Callable[[Any, Any], Array],
+    lhs: TensorBase[Any, Any, Any],
+    rhs: TensorBase[Any, Any, Any],
+) -> Tensor[Any, Any, Any]:
+    _check_mask(op, lhs)
+    _check_mask(op, rhs)
+    return rewrap(lhs, _broadcasting(op, combine, lhs._data, rhs._data), next_id(), None)
+
+
+def _broadcasting(op: str, combine: Callable[[Any, Any], Array], lhs: Array, rhs: Any) -> Array:
+    try:
+        return combine(lhs, rhs)
+    except ValueError as error:
+        raise ShapeError(f"{op}: shapes {lhs.shape} and {rhs.shape} do not broadcast") from error
+
+
+def _check_mask(op: str, tensor: object) -> None:
+    if not isinstance(tensor, TensorBase) or tensor._data.dtype != np.bool_:
+        kind = tensor._data.dtype if isinstance(tensor, TensorBase) else type(tensor).__name__
+        raise DTypeError(f"{op}: expected a bool tensor, got {kind}; compare first (x > 0)")
+    check_not_spent(op, tensor)

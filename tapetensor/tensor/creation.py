@@ -1,0 +1,278 @@
+"""Functions that make plain tensors from sizes, numbers, arrays and random generators."""
+
+from __future__ import annotations
+
+from typing import Any, overload
+
+import numpy as np
+
+from tapetensor.dtypes import as_dtype
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, ShapeError
+from tapetensor.ids import next_id
+from tapetensor.shapes import as_shape, as_size
+from tapetensor.tape import NoneTape
+from tapetensor.tensor.arithmetic import as_number
+from tapetensor.tensor.base import wrap
+from tapetensor.tensor.tensor import Tensor
+from tapetensor.typing import D, F, N, S
+
+
+@overload
+def zeros(shape: S) -> Tensor[S, NoneTape, np.float32]: ...
+@overload
+def zeros(shape: S, dtype: type[D]) -> Tensor[S, NoneTape, D]: ...
+def zeros(shape: Any, dtype: Any = np.float32) -> Any:
+    """Return a tensor of zeros.
+
+    Args:
+        shape: a tuple of sizes.
+        dtype: float32 unless given.
+
+    >>> import tapetensor as tt
+    >>> tt.zeros((2,))
+    Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
+    """
+    return _made(np.zeros(as_shape("zeros", shape), as_dtype("zeros", dtype)))
+
+
+@overload
+def ones(shape: S) -> Tensor[S, NoneTape, np.float32]: ...
+@overload
+def ones(shape: S, dtype: type[D]) -> Tensor[S, NoneTape, D]: ...
+def ones(shape: Any, dtype: Any = np.float32) -> Any:
+    """Return a tensor of ones.
+
+    Args:
+        shape: a tuple of sizes.
+        dtype: float32 unless given.
+
+    >>> import tapetensor as tt
+    >>> tt.ones((2,))
+    Tensor([1., 1.], shape=(2,), dtype=float32, NoneTape)
+    """
+    return _made(np.ones(as_shape("ones", shape), as_dtype("ones", dtype)))
+
+
+@overload
+def full(shape: S, value: float) -> Tensor[S, NoneTape, np.float32]: ...
+@overload
+def full(shape: S, value: float, dtype: type[D]) -> Tensor[S, NoneTape, D]: ...
+def full(shape: Any, value: float, dtype: Any = np.float32) -> Any:
+    """Return a tensor with the same number everywhere.
+
+    Args:
+        shape: a tuple of sizes.
+        value: the number.
+        dtype: float32 unless given.
+
+    >>> import tapetensor as tt
+    >>> tt.full((2,), 7.0)
+    Tensor([7., 7.], shape=(2,), dtype=float32, NoneTape)
+    """
+    number = as_number("full", value)
+    return _made(np.full(as_shape("full", shape), number, as_dtype("full", dtype)))
+
+
+@overload
+def arange(size: N) -> Tensor[tuple[N], NoneTape, np.int64]: ...
+@overload
+def arange(size: N, dtype: type[D]) -> Tensor[tuple[N], NoneTape, D]: ...
+def arange(size: Any, dtype: Any = np.int64) -> Any:
+    """Return the numbers from 0 to ``size - 1``.
+
+    Args:
+        size: how many.
+        dtype: int64 unless given.
+
+    >>> import tapetensor as tt
+    >>> tt.arange(3)
+    Tensor([0, 1, 2], shape=(3,), dtype=int64, NoneTape)
+    """
+    return _made(np.arange(as_size("arange", "size", size), dtype=as_dtype("arange", dtype)))
+
+
+@overload
+def eye(size: N) -> Tensor[tuple[N, N], NoneTape, np.float32]: ...
+@overload
+def eye(size: N, dtype: type[D]) -> Tensor[tuple[N, N], NoneTape, D]: ...
+def eye(size: Any, dtype: Any = np.float32) -> Any:
+    """Return the identity matrix.
+
+    Args:
+        size: the number of rows and columns.
+        dtype: float32 unless given.
+
+    >>> import tapetensor as tt
+    >>> tt.eye(2)
+    Tensor([[1., 0.],
+            [0., 1.]], shape=(2, 2), dtype=float32, NoneTape)
+    """
+    return _made(np.eye(as_size("eye", "size", size), dtype=as_dtype("eye", dtype)))
+
+
+@overload
+def normal(
+    shape: S, *, rng: np.random.Generator, mean: float = 0.0, std: float = 1.0
+) -> Tensor[S, NoneTape, np.float32]: ...
+@overload
+def normal(
+    shape: S,
+    dtype: type[F],
+    *,
+    rng: np.random.Generator,
+    mean: float = 0.0,
+    std: float = 1.0,
+) -> Tensor[S, NoneTape, F]: ...
+def normal(
+    shape: Any,
+    dtype: Any = np.float32,
+    *,
+    rng: np.random.Generator,
+    mean: float = 0.0,
+    std: float = 1.0,
+) -> Any:
+    """Return a tensor of independent normal samples.
+
+    Args:
+        shape: a tuple of sizes.
+        dtype: float32 unless given.
+        rng: where the samples come from.
+        mean: the mean.
+        std: the standard deviation, >= 0.
+
+    >>> import tapetensor as tt
+    >>> tt.normal((2, 3), rng=np.random.default_rng(0)).shape
+    (2, 3)
+    """
+    deviation = _finite("normal", "std", std)
+    if deviation < 0:
+        raise ArgumentValueError(f"normal: std must be >= 0, got {std!r}")
+    centre = _finite("normal", "mean", mean)
+    sizes = as_shape("normal", shape)
+    samples = check_rng("normal", rng).standard_normal(sizes, _floating("normal", dtype))
+    return _made(samples * deviation + centre)
+
+
+@overload
+def uniform(
+    shape: S, *, rng: np.random.Generator, low: float = 0.0, high: float = 1.0
+) -> Tensor[S, NoneTape, np.float32]: ...
+@overload
+def uniform(
+    shape: S,
+    dtype: type[F],
+    *,
+    rng: np.random.Generator,
+    low: float = 0.0,
+    high: float = 1.0,
+) -> Tensor[S, NoneTape, F]: ...
+def uniform(
+    shape: Any,
+    dtype: Any = np.float32,
+    *,
+    rng: np.random.Generator,
+    low: float = 0.0,
+    high: float = 1.0,
+) -> Any:
+    """Return a tensor of independent samples, uniform in ``[low, high)``.
+
+    Args:
+        shape: a tuple of sizes.
+        dtype: float32 unless given.
+        rng: where the samples come from.
+        low: the lower bound.
+        high: the upper bound, not below `low`.
+
+    >>> import tapetensor as tt
+    >>> tt.uniform((2, 3), rng=np.random.default_rng(0)).shape
+    (2, 3)
+    """
+    bottom, top = _finite("uniform", "low", low), _finite("uniform", "high", high)
+    if bottom > top:
+        raise ArgumentValueError(f"uniform: low must not exceed high, got {low!r} and {high!r}")
+    sizes = as_shape("uniform", shape)
+    samples = check_rng("uniform", rng).random(sizes, _floating("uniform", dtype))
+    return _made(samples * (top - bottom) + bottom)
+
+
+@overload
+def from_numpy(array: np.ndarray[Any, np.dtype[D]]) -> Tensor[Any, NoneTape, D]: ...
+@overload
+def from_numpy(array: np.ndarray[Any, np.dtype[D]], shape: S) -> Tensor[S, NoneTape, D]: ...
+@overload
+def from_numpy(array: Any, shape: S, dtype: type[D]) -> Tensor[S, NoneTape, D]: ...
+@overload
+def from_numpy(array: Any, *, dtype: type[D]) -> Tensor[Any, NoneTape, D]: ...
+@overload
+def from_numpy(array: list[Any], shape: S) -> Tensor[S, NoneTape, np.float32]: ...
+@overload
+def from_numpy(array: list[Any]) -> Tensor[Any, NoneTape, np.float32]: ...
+def from_numpy(array: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Return a tensor with a copy of the elements of an array (or of nested lists).
+
+    A copy, so that no later write to the array can change what a tape has recorded.
+
+    Args:
+        array: a numpy array, or nested lists of numbers.
+        shape: what the shape is; it gives the tensor its static dims, and is checked. Without it
+            the dims are `Any` to the type checker.
+        dtype: the dtype to convert to. Without it an array keeps its own, lists give float32.
+
+    Raises:
+        ShapeError: if the array does not have that shape, or the lists are ragged.
+        DTypeError: if a tensor cannot have that dtype.
+        ArgumentTypeError: if `array` is neither an array nor lists.
+
+    >>> import tapetensor as tt
+    >>> tt.from_numpy(np.array([[1.0, 2.0]], dtype=np.float32), (1, 2))
+    Tensor([[1., 2.]], shape=(1, 2), dtype=float32, NoneTape)
+    """
+    if not isinstance(array, np.ndarray | np.generic | list | tuple):
+        raise ArgumentTypeError(
+            f"from_numpy: expected a numpy array or nested lists, got {type(array).__name__}"
+        )
+    if dtype is None:
+        # Lists have no dtype of their own.
+        dtype = getattr(array, "dtype", np.float32)
+    target = as_dtype("from_numpy", dtype)
+    try:
+        data = np.array(array, dtype=target, order="C")
+    except (ValueError, TypeError) as error:
+        raise ShapeError(f"from_numpy: not an array of numbers ({error})") from error
+    if shape is not None and data.shape != as_shape("from_numpy", shape):
+        raise ShapeError(
+            f"from_numpy: the array has shape {data.shape}, the annotation says {tuple(shape)}"
+        )
+    return _made(data)
+
+
+def check_rng(op: str, rng: object) -> np.random.Generator:
+    """Return `rng` if it is a numpy generator.
+
+    Raises:
+        ArgumentTypeError: if it is not.
+    """
+    if not isinstance(rng, np.random.Generator):
+        raise ArgumentTypeError(
+            f"{op}: rng must be a numpy Generator, got {type(rng).__name__}; "
+            "write rng=np.random.default_rng(0)"
+        )
+    return rng
+
+
+def _made(data: np.ndarray[Any, Any]) -> Tensor[Any, Any, Any]:
+    return wrap(Tensor, data, next_id(), None)
+
+
+def _floating(op: str, dtype: object) -> Any:
+    resolved = as_dtype(op, dtype)
+    if resolved.kind != "f":
+        raise ArgumentValueError(f"{op}: samples are float32 or float64, not {resolved}")
+    return resolved
+
+
+def _finite(op: str, name: str, value: object) -> float:
+    number = as_number(op, value)
+    if not np.isfinite(number):
+        raise ArgumentValueError(f"{op}: {name} must be finite, got {value!r}")
+    return number

@@ -1,0 +1,278 @@
+"""Functions that act on every element by itself; the shape stays."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal
+
+from tapetensor.errors import ArgumentValueError
+from tapetensor.kernels import elementwise
+from tapetensor.tensor.apply import apply
+from tapetensor.tensor.arithmetic import as_number
+from tapetensor.tensor.base import TensorBase
+from tapetensor.typing import D, F, R, S, T
+
+if TYPE_CHECKING:
+    from tapetensor.tensor.tensor import Tensor
+
+
+class Elementwise(TensorBase[S, T, D]):
+    """Functions of one tensor, element by element.
+
+    All return a tensor with a new id; it owns the tape of `self`, which is then spent. Those that
+    are defined on floating dtypes only raise `DTypeError` on others.
+    """
+
+    __slots__ = ()
+
+    def exp(self: Elementwise[S, T, F]) -> Tensor[S, T, F]:
+        """Return the exponential.
+
+            e ** x
+
+        Shape: that of `self`.
+        Derivative: ``e ** x``.
+
+        >>> import tapetensor as tt
+        >>> tt.zeros((2,)).exp()
+        Tensor([1., 1.], shape=(2,), dtype=float32, NoneTape)
+        """
+        return apply(elementwise.exp, (self,))
+
+    def log(self: Elementwise[S, T, F]) -> Tensor[S, T, F]:
+        """Return the natural logarithm.
+
+            ln(x)
+
+        Shape: that of `self`.
+        Derivative: ``1 / x``. As numpy's, minus infinity at 0 and NaN below, with a warning.
+
+        >>> import tapetensor as tt
+        >>> tt.ones((2,)).log()
+        Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
+        """
+        return apply(elementwise.log, (self,))
+
+    def sqrt(self: Elementwise[S, T, F]) -> Tensor[S, T, F]:
+        """Return the square root.
+
+            x ** 0.5
+
+        Shape: that of `self`.
+        Derivative: ``1 / (2 * sqrt(x))``, infinite at 0.
+
+        >>> import tapetensor as tt
+        >>> tt.full((2,), 9.0).sqrt()
+        Tensor([3., 3.], shape=(2,), dtype=float32, NoneTape)
+        """
+        return apply(elementwise.sqrt, (self,))
+
+    def square(self: Elementwise[S, T, R]) -> Tensor[S, T, R]:
+        """Return the square.
+
+            x * x
+
+        Shape: that of `self`.
+        Derivative: ``2 * x``.
+
+        >>> import tapetensor as tt
+        >>> tt.full((2,), 3.0).square()
+        Tensor([9., 9.], shape=(2,), dtype=float32, NoneTape)
+        """
+        return apply(elementwise.square, (self,))
+
+    def abs(self: Elementwise[S, T, R]) -> Tensor[S, T, R]:
+        """Return the absolute value.
+
+            |x|
+
+        Shape: that of `self`.
+        Derivative: the sign of `x`; 0 at 0.
+
+        >>> import tapetensor as tt
+        >>> tt.full((2,), -3.0).abs()
+        Tensor([3., 3.], shape=(2,), dtype=float32, NoneTape)
+        """
+        return apply(elementwise.abs, (self,))
+
+    def __abs__(self: Elementwise[S, T, R]) -> Tensor[S, T, R]:
+        """Return the absolute value."""
+        return apply(elementwise.abs, (self,))
+
+    def sin(self: Elementwise[S, T, F]) -> Tensor[S, T, F]:
+        """Return the sine of an angle in radians.
+
+            sin(x)
+
+        Shape: that of `self`.
+        Derivative: ``cos(x)``.
+
+        >>> import tapetensor as tt
+        >>> tt.zeros((2,)).sin()
+        Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
+        """
+        return apply(elementwise.sin, (self,))
+
+    def cos(self: Elementwise[S, T, F]) -> Tensor[S, T, F]:
+        """Return the cosine of an angle in radians.
+
+            cos(x)
+
+        Shape: that of `self`.
+        Derivative: ``-sin(x)``.
+
+        >>> import tapetensor as tt
+        >>> tt.zeros((2,)).cos()
+        Tensor([1., 1.], shape=(2,), dtype=float32, NoneTape)
+        """
+        return apply(elementwise.cos, (self,))
+
+    def tanh(self: Elementwise[S, T, F]) -> Tensor[S, T, F]:
+        """Return the hyperbolic tangent.
+
+            (e**x - e**-x) / (e**x + e**-x)
+
+        Shape: that of `self`.
+        Derivative: ``1 - tanh(x)**2``.
+
+        >>> import tapetensor as tt
+        >>> tt.zeros((2,)).tanh()
+        Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
+        """
+        return apply(elementwise.tanh, (self,))
+
+    def sigmoid(self: Elementwise[S, T, F]) -> Tensor[S, T, F]:
+        """Return the logistic function.
+
+            1 / (1 + e**-x)
+
+        Shape: that of `self`.
+        Derivative: ``sigmoid(x) * (1 - sigmoid(x))``.
+
+        >>> import tapetensor as tt
+        >>> tt.zeros((2,)).sigmoid()
+        Tensor([0.5, 0.5], shape=(2,), dtype=float32, NoneTape)
+        """
+        return apply(elementwise.sigmoid, (self,))
+
+    def relu(self: Elementwise[S, T, R]) -> Tensor[S, T, R]:
+        """Return the positive part.
+
+            max(x, 0)
+
+        Shape: that of `self`.
+        Derivative: 1 above 0, 0 below and at 0.
+
+        Source: Nair & Hinton (2010), "Rectified linear units improve restricted Boltzmann
+            machines".
+
+        >>> import tapetensor as tt
+        >>> tt.from_numpy([-1.0, 2.0], shape=(2,)).relu()
+        Tensor([0., 2.], shape=(2,), dtype=float32, NoneTape)
+        """
+        return apply(elementwise.relu, (self,))
+
+    def silu(self: Elementwise[S, T, F]) -> Tensor[S, T, F]:
+        """Return the sigmoid linear unit, also called swish.
+
+            x * sigmoid(x)
+
+        Shape: that of `self`.
+        Derivative: ``s * (1 + x * (1 - s))`` with ``s = sigmoid(x)``.
+
+        Source: Elfwing, Uchibe & Doya (2018), "Sigmoid-weighted linear units for neural network
+            function approximation in reinforcement learning".
+
+        >>> import tapetensor as tt
+        >>> tt.zeros((2,)).silu()
+        Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
+        """
+        return apply(elementwise.silu, (self,))
+
+    def gelu(
+        self: Elementwise[S, T, F], approximate: Literal["none", "tanh"] = "none"
+    ) -> Tensor[S, T, F]:
+        """Return the Gaussian error linear unit.
+
+            x * Phi(x),  or  x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 * x**3)))
+
+        Shape: that of `self`.
+        Derivative: ``Phi(x) + x * phi(x)``, or that of the approximation.
+
+        Args:
+            approximate: "none" for the normal distribution function, "tanh" for the second form.
+
+        Raises:
+            ArgumentValueError: if `approximate` is neither.
+
+        Source: Hendrycks & Gimpel (2016), "Gaussian error linear units (GELUs)".
+
+        >>> import tapetensor as tt
+        >>> tt.zeros((2,)).gelu()
+        Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
+        """
+        if approximate == "none":
+            return apply(elementwise.gelu, (self,))
+        if approximate == "tanh":
+            return apply(elementwise.gelu_tanh, (self,))
+        raise ArgumentValueError(f'gelu: approximate is "none" or "tanh", got {approximate!r}')
+
+    def softplus(self: Elementwise[S, T, F]) -> Tensor[S, T, F]:
+        """Return the smooth positive part.
+
+            log(1 + e**x)
+
+        Shape: that of `self`.
+        Derivative: ``sigmoid(x)``.
+
+        Source: Dugas et al. (2001), "Incorporating second-order functional knowledge for better
+            option pricing".
+
+        >>> import tapetensor as tt
+        >>> tt.full((2,), 1000.0).softplus()
+        Tensor([1000., 1000.], shape=(2,), dtype=float32, NoneTape)
+        """
+        return apply(elementwise.softplus, (self,))
+
+    def clip(
+        self: Elementwise[S, T, F], low: float | None = None, high: float | None = None
+    ) -> Tensor[S, T, F]:
+        """Return the elements held between two bounds.
+
+            min(max(x, low), high)
+
+        Shape: that of `self`.
+        Derivative: 1 between the bounds and at them, 0 outside.
+
+        Args:
+            low: the lower bound; None for none.
+            high: the upper bound, not below `low`; None for none.
+
+        Raises:
+            ArgumentValueError: if there is no bound, one is NaN, or they are in the wrong order.
+
+        >>> import tapetensor as tt
+        >>> tt.from_numpy([-1.0, 0.5, 2.0], shape=(3,)).clip(0.0, 1.0)
+        Tensor([0. , 0.5, 1. ], shape=(3,), dtype=float32, NoneTape)
+        """
+        bounds = [as_number("clip", bound) for bound in (low, high) if bound is not None]
+        if not bounds or any(math.isnan(bound) for bound in bounds) or bounds[0] > bounds[-1]:
+            raise ArgumentValueError(
+                f"clip: give low <= high, or one of them, got low={low!r} and high={high!r}"
+            )
+        options: tuple[Any, ...] = (low, high)
+        return apply(elementwise.clip, (self,), options)
+
+    def reciprocal(self: Elementwise[S, T, F]) -> Tensor[S, T, F]:
+        """Return one over the elements.
+
+            1 / x
+
+        Shape: that of `self`.
+        Derivative: ``-1 / x**2``.
+
+        >>> import tapetensor as tt
+        >>> tt.full((2,), 4.0).reciprocal()
+        Tensor([0.25, 0.25], shape=(2,), dtype=float32, NoneTape)
+        """
+        return apply(elementwise.reciprocal, (self,))

@@ -1,0 +1,180 @@
+"""Reading elements: slices, positions, masks."""
+
+from __future__ import annotations
+
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+
+import numpy as np
+from typing_extensions import TypeVar
+
+from tapetensor.errors import (
+    ArgumentTypeError,
+    AxisError,
+    DTypeError,
+    ShapeError,
+)
+from tapetensor.kernels import indexing
+from tapetensor.shapes import normalize_axis
+from tapetensor.tape import NoneTape
+from tapetensor.tensor.apply import apply
+from tapetensor.tensor.base import TensorBase, check_not_spent, check_tensor
+from tapetensor.typing import B, D, Ds, K, M, N, S, T
+
+if TYPE_CHECKING:
+    from tapetensor.tensor.tensor import Tensor
+
+I = TypeVar("I", bound=np.integer[Any])  # the one letter for an index dtype
+_Index: TypeAlias = (
+    "int | slice | EllipsisType | Tensor[Any, NoneTape, Any]"
+    " | np.ndarray[Any, np.dtype[np.integer[Any] | np.bool_]] | None"
+)
+
+
+class Indexing(TensorBase[S, T, D]):
+    """Reading elements. The results never share memory that could be written."""
+
+    __slots__ = ()
+
+    @overload
+    def __getitem__(
+        self: Indexing[tuple[N, *Ds], T, D], index: int, /
+    ) -> Tensor[tuple[*Ds], T, D]: ...
+    @overload
+    def __getitem__(
+        self: Indexing[tuple[N, *Ds], T, D], index: slice, /
+    ) -> Tensor[tuple[Any, *Ds], T, D]: ...
+    @overload
+    def __getitem__(
+        self: Indexing[tuple[N, *Ds], T, D], index: Tensor[tuple[B], NoneTape, I], /
+    ) -> Tensor[tuple[B, *Ds], T, D]: ...
+    @overload
+    def __getitem__(self, index: Tensor[S, NoneTape, np.bool_], /) -> Tensor[tuple[Any], T, D]: ...
+    @overload
+    def __getitem__(self, index: _Index | tuple[_Index, ...], /) -> Tensor[Any, T, D]: ...
+    def __getitem__(self, index: Any, /) -> Tensor[Any, Any, Any]:
+        """Return the elements at an index, as numpy does.
+
+        Shape: ``(N, *Ds)[int] -> (*Ds)``; a slice, an integer tensor or array, a mask, None,
+            ``...`` and tuples of them follow numpy's rules.
+        Derivative: 1 for the elements read, 0 for the others; an element that is read several
+            times receives every cotangent, summed.
+        Tape: the result owns the tape of `self`; index tensors are plain.
+
+        Raises:
+            AxisError: if an index lies outside the shape, or there are more indices than axes.
+            ArgumentTypeError: if an index is of a kind that numpy's indexing does not know.
+
+        >>> import tapetensor as tt
+        >>> x = tt.arange(4).reshape((2, 2))
+        >>> x[1]
+        Tensor([2, 3], shape=(2,), dtype=int64, NoneTape)
+        >>> x[:, 0]
+        Tensor([0, 2], shape=(2,), dtype=int64, NoneTape)
+        """
+        plain = (
+            tuple([_plain_index(one) for one in index])
+            if isinstance(index, tuple)
+            else _plain_index(index)
+        )
+        try:
+            return apply(indexing.getitem, (self,), (plain,))
+        except ShapeError as error:
+            if not isinstance(error.__cause__, IndexError):
+                raise
+            raise AxisError(
+                f"getitem: the index does not fit shape {self._data.shape} ({error.__cause__})"
+            ) from error
+
+    @overload
+    def take(
+        self: Indexing[tuple[N, *Ds], T, D],
+        indices: Tensor[tuple[()], NoneTape, I],
+        axis: Literal[0] = 0,
+    ) -> Tensor[tuple[*Ds], T, D]: ...
+    @overload
+    def take(
+        self: Indexing[tuple[N, *Ds], T, D],
+        indices: Tensor[tuple[B], NoneTape, I],
+        axis: Literal[0] = 0,
+    ) -> Tensor[tuple[B, *Ds], T, D]: ...
+    @overload
+    def take(
+        self: Indexing[tuple[N, *Ds], T, D],
+        indices: Tensor[tuple[B, M], NoneTape, I],
+        axis: Literal[0] = 0,
+    ) -> Tensor[tuple[B, M, *Ds], T, D]: ...
+    @overload
+    def take(
+        self: Indexing[tuple[N, K], T, D],
+        indices: Tensor[tuple[*Ds], NoneTape, I],
+        axis: Literal[0] = 0,
+    ) -> Tensor[tuple[*Ds, K], T, D]: ...
+    @overload
+    def take(
+        self: Indexing[tuple[*Ds, N], T, D],
+        indices: Tensor[tuple[B], NoneTape, I],
+        axis: Literal[-1],
+    ) -> Tensor[tuple[*Ds, B], T, D]: ...
+    @overload
+    def take(
+        self: Indexing[tuple[K, N, *Ds], T, D],
+        indices: Tensor[tuple[B], NoneTape, I],
+        axis: Literal[1],
+    ) -> Tensor[tuple[K, B, *Ds], T, D]: ...
+    def take(self, indices: Any, axis: int = 0) -> Tensor[Any, Any, Any]:
+        """Return the slices along one axis at integer positions.
+
+        Shape: ``(N, *Ds)`` with indices ``(B, M)`` along axis 0 gives ``(B, M, *Ds)``.
+        Derivative: each cotangent is added to the slice that it was read from.
+        Tape: the result owns the tape of `self`; `indices` are plain.
+
+        Args:
+            indices: an integer tensor; negative counts from the back.
+            axis: the axis to read along.
+
+        Raises:
+            AxisError: if there is no such axis, or an index lies outside it.
+            DTypeError: if `indices` are not integers.
+
+        >>> import tapetensor as tt
+        >>> table = tt.from_numpy([[1.0, 2.0], [3.0, 4.0]], shape=(2, 2))
+        >>> table.take(tt.from_numpy([1, 1], shape=(2,), dtype=np.int64))
+        Tensor([[3., 4.],
+                [3., 4.]], shape=(2, 2), dtype=float32, NoneTape)
+        """
+        check_tensor("take", indices, "indices")
+        if indices._data.dtype.kind not in "iu":
+            raise DTypeError(f"take: indices must be integers, got {indices._data.dtype}")
+        position = normalize_axis("take", axis, self._data.shape)
+        size = self._data.shape[position]
+        values = indices._data
+        if values.size and not -size <= values.min() <= values.max() < size:
+            raise AxisError(
+                f"take: axis {axis} of shape {self._data.shape} has size {size}, "
+                f"the indices range from {values.min()} to {values.max()}"
+            )
+        return apply(indexing.take, (self, indices), (position,), keeps_dtype=False)
+
+
+def _plain_index(index: object) -> object:
+    """Return one element of an index with tensors replaced by their arrays."""
+    if isinstance(index, TensorBase):
+        check_not_spent("getitem", index)
+        return _index_array(index._data)
+    if isinstance(index, list):
+        return _index_array(np.asarray(index))
+    if isinstance(index, np.ndarray):
+        return _index_array(index.copy())
+    if index is None or index is ... or isinstance(index, slice | int | np.integer):
+        return index
+    raise ArgumentTypeError(
+        "getitem: an index is an int, a slice, None, ... or an integer or bool tensor, "
+        f"got {index!r}"
+    )
+
+
+def _index_array(array: Any) -> Any:
+    if array.dtype.kind not in "iub":
+        raise DTypeError(f"getitem: an index tensor holds integers or bools, not {array.dtype}")
+    return array

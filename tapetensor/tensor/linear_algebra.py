@@ -1,0 +1,98 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, overload
+
+from tapetensor.errors import ShapeError
+from tapetensor.kernels import linear_algebra
+from tapetensor.tape import OwnedTape
+from tapetensor.tensor.apply import apply
+from tapetensor.tensor.base import TensorBase, check_tensor
+from tapetensor.typing import D, Ds, K, M, N, R, S, T
+
+if TYPE_CHECKING:
+    from tapetensor.tensor.tensor import Joins, Tensor
+
+
+class LinearAlgebra(TensorBase[S, T, D]):
+    """Matrix products."""
+
+    __slots__ = ()
+
+    @overload
+    def __matmul__(
+        self: LinearAlgebra[tuple[K], T, R], rhs: Joins[tuple[K], T, R], /
+    ) -> Tensor[tuple[()], T, R]: ...
+    @overload
+    def __matmul__(
+        self: LinearAlgebra[tuple[K], T, R], rhs: Tensor[tuple[K], OwnedTape, R], /
+    ) -> Tensor[tuple[()], OwnedTape, R]: ...
+    @overload
+    def __matmul__(
+        self: LinearAlgebra[tuple[*Ds, K], T, R], rhs: Joins[tuple[K], T, R], /
+    ) -> Tensor[tuple[*Ds], T, R]: ...
+    @overload
+    def __matmul__(
+        self: LinearAlgebra[tuple[*Ds, K], T, R], rhs: Tensor[tuple[K], OwnedTape, R], /
+    ) -> Tensor[tuple[*Ds], OwnedTape, R]: ...
+    @overload
+    def __matmul__(
+        self: LinearAlgebra[tuple[*Ds, K], T, R], rhs: Joins[tuple[K, N], T, R], /
+    ) -> Tensor[tuple[*Ds, N], T, R]: ...
+    @overload
+    def __matmul__(
+        self: LinearAlgebra[tuple[*Ds, K], T, R],
+        rhs: Tensor[tuple[K, N], OwnedTape, R],
+        /,
+    ) -> Tensor[tuple[*Ds, N], OwnedTape, R]: ...
+    @overload
+    def __matmul__(
+        self: LinearAlgebra[tuple[*Ds, M, K], T, R],
+        rhs: Joins[tuple[*Ds, K, N], T, R],
+        /,
+    ) -> Tensor[tuple[*Ds, M, N], T, R]: ...
+    @overload
+    def __matmul__(
+        self: LinearAlgebra[tuple[*Ds, M, K], T, R],
+        rhs: Tensor[tuple[*Ds, K, N], OwnedTape, R],
+        /,
+    ) -> Tensor[tuple[*Ds, M, N], OwnedTape, R]: ...
+    @overload
+    def __matmul__(
+        self: LinearAlgebra[tuple[M, K], T, R], rhs: Joins[tuple[*Ds, K, N], T, R], /
+    ) -> Tensor[tuple[*Ds, M, N], T, R]: ...
+    @overload
+    def __matmul__(
+        self: LinearAlgebra[tuple[M, K], T, R],
+        rhs: Tensor[tuple[*Ds, K, N], OwnedTape, R],
+        /,
+    ) -> Tensor[tuple[*Ds, M, N], OwnedTape, R]: ...
+    def __matmul__(self, rhs: Any, /) -> Tensor[Any, Any, Any]:
+        """Multiply matrices.
+
+            result[..., m, n] = sum over k of lhs[..., m, k] * rhs[..., k, n]
+
+        Shape: ``(*Ds, M, K) @ (K, N) -> (*Ds, M, N)``, ``(*Ds, M, K) @ (*Ds, K, N) ->
+            (*Ds, M, N)``, ``(*Ds, K) @ (K,) -> (*Ds)``, ``(K,) @ (K,) -> ()``; leading axes
+            broadcast as numpy's.
+        Derivative: ``g @ rhs.T`` for `lhs`, ``lhs.T @ g`` for `rhs`, for the cotangent ``g``.
+        Tape: the tapes of both merge; an operand that owned one is spent.
+
+        Raises:
+            ShapeError: if the contracted sizes differ, or one operand is 0-d.
+            DTypeError: if the dtypes differ.
+
+        >>> import tapetensor as tt
+        >>> x = tt.from_numpy([[1.0, 2.0]], shape=(1, 2))
+        >>> w = tt.from_numpy([[3.0], [4.0]], shape=(2, 1))
+        >>> x @ w
+        Tensor([[11.]], shape=(1, 1), dtype=float32, NoneTape)
+        """
+        check_tensor("matmul", rhs, "the right operand")
+        if not self._data.shape or not rhs._data.shape:
+            raise ShapeError(
+                f"matmul: shapes {self._data.shape} and {rhs._data.shape}: "
+                "a 0-d tensor has no axis to contract; multiply with *"
+            )
+        return apply(linear_algebra.matmul, (self, rhs))

@@ -1,0 +1,249 @@
+"""Methods that hand tapes from tensor to tensor, and the backward pass that uses one up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, overload
+
+import numpy as np
+from typing_extensions import TypeVar
+
+from tapetensor.errors import (
+    ArgumentTypeError,
+    DTypeError,
+    ShapeError,
+    UntracedTensorError,
+)
+from tapetensor.gradients import Gradients, Tensorlike
+from tapetensor.tape import NoneTape, OwnedTape, Tape
+from tapetensor.tensor.base import (
+    TensorBase,
+    check_not_spent,
+    check_same_dtype,
+    check_tensor,
+    rewrap,
+    tape_state,
+)
+from tapetensor.typing import D, F, S, T
+
+if TYPE_CHECKING:
+    from tapetensor.gradients import Array
+    from tapetensor.tensor.tensor import Tensor
+
+NewTape = TypeVar("NewTape", bound=Tape)
+
+
+class HasParameters(Protocol):
+    """A module, as far as `backward` needs to know one."""
+
+    def parameters(self) -> Mapping[str, Tensorlike[Any]]:
+        """Return the parameters by dotted name."""
+
+
+class Ownership(TensorBase[S, T, D]):
+    """Who owns the tape."""
+
+    __slots__ = ()
+
+    def trace(
+        self: Ownership[S, NoneTape, D], grads: Gradients | None = None
+    ) -> Tensor[S, OwnedTape, D]:
+        """Return a tensor with the same id and data that owns a fresh tape; `self` stays plain.
+
+        Args:
+            grads: gradients of earlier passes, which the tape carries and `backward` adds to.
+
+        Raises:
+            UntracedTensorError: if `self` owns a tape already.
+            MovedTensorError: if `self` is spent.
+
+        >>> import tapetensor as tt
+        >>> x = tt.from_numpy([3.0], shape=(1,))
+        >>> (x.trace() * x).sum().backward()[x]
+        Tensor([6.], shape=(1,), dtype=float32, NoneTape)
+        """
+        _check_plain("trace", self, "drop the second trace(), or write x.with_empty_tape()")
+        return _retaped(self, OwnedTape(grads))
+
+    def traced(
+        self: Ownership[S, NoneTape, D], grads: Gradients | None = None
+    ) -> Tensor[S, OwnedTape, D]:
+        """Like `trace`, but consuming: `self` is spent afterwards, and its buffer may be reused.
+
+        Args:
+            grads: gradients of earlier passes, which the tape carries and `backward` adds to.
+
+        Raises:
+            UntracedTensorError: if `self` owns a tape already.
+            MovedTensorError: if `self` is spent.
+        """
+        _check_plain("traced", self, "drop the second traced(), or write x.with_empty_tape()")
+        result = _retaped(self, OwnedTape(grads))
+        self._tape = Ownership.traced
+        return result
+
+    def split_tape(self) -> tuple[Tensor[S, NoneTape, D], T]:
+        """Part the value from its tape: a plain tensor with the same id, and the tape.
+
+        `self` is spent if it owned a tape; a plain tensor stays usable and gives a `NoneTape`.
+
+        Raises:
+            MovedTensorError: if `self` is spent.
+        """
+        check_not_spent("split_tape", self)
+        plain = _retaped(self, None)
+        tape: Any = NoneTape() if self._tape is None else self._tape
+        if self._tape is not None:
+            self._tape = Ownership.split_tape
+        return plain, tape
+
+    def put_tape(self: Ownership[S, NoneTape, D], tape: NewTape) -> Tensor[S, NewTape, D]:
+        """Return a tensor with the same id and data that owns `tape`; `self` stays plain.
+
+        Raises:
+            UntracedTensorError: if `self` owns a tape already.
+            MovedTensorError: if `self` is spent, or `tape` was put on another tensor before.
+            ArgumentTypeError: if `tape` is not a tape.
+        """
+        _check_plain("put_tape", self, "merge two tapes by an op on the two tensors")
+        if isinstance(tape, NoneTape):
+            return _retaped(self, None)
+        if not isinstance(tape, OwnedTape):
+            raise ArgumentTypeError(f"put_tape: expected a tape, got {type(tape).__name__}")
+        tape.check_not_moved()
+        return _retaped(self, tape.move())
+
+    def with_empty_tape(self) -> Tensor[S, T, D]:
+        """Return a second handle: same id, same data, an empty tape of the same kind.
+
+        What is computed from both handles adds up when the two meet again in an op.
+
+        Raises:
+            MovedTensorError: if `self` is spent.
+        """
+        check_not_spent("with_empty_tape", self)
+        return _retaped(self, None if self._tape is None else OwnedTape())
+
+    def retaped(self, tape_type: type[NewTape]) -> Tensor[S, NewTape, D]:
+        """Return a second handle: same id, same data, an empty tape of the kind asked for.
+
+        Args:
+            tape_type: `OwnedTape` or `NoneTape`, often another tensor's ``tape_type``.
+
+        Raises:
+            MovedTensorError: if `self` is spent.
+            ArgumentTypeError: if `tape_type` is neither.
+        """
+        check_not_spent("retaped", self)
+        if tape_type is OwnedTape:
+            return _retaped(self, OwnedTape())
+        if tape_type is NoneTape:
+            return _retaped(self, None)
+        raise ArgumentTypeError(f"retaped: expected OwnedTape or NoneTape, got {tape_type!r}")
+
+    def detach(self) -> Tensor[S, NoneTape, D]:
+        """Return the plain value under the same id; `self` keeps its tape.
+
+        An op on it records nothing, so no gradient flows through it.
+
+        Raises:
+            MovedTensorError: if `self` is spent.
+        """
+        check_not_spent("detach", self)
+        return _retaped(self, None)
+
+    @overload
+    def backward(
+        self: Ownership[tuple[()], OwnedTape, F],
+        cotangent: None = None,
+        *,
+        wrt: HasParameters | Tensorlike[Any] | Iterable[Tensorlike[Any]] | None = None,
+    ) -> Gradients: ...
+    @overload
+    def backward(
+        self: Ownership[S, OwnedTape, F],
+        cotangent: Tensor[S, NoneTape, F],
+        *,
+        wrt: HasParameters | Tensorlike[Any] | Iterable[Tensorlike[Any]] | None = None,
+    ) -> Gradients: ...
+    def backward(
+        self,
+        cotangent: Tensor[Any, NoneTape, Any] | None = None,
+        *,
+        wrt: HasParameters | Tensorlike[Any] | Iterable[Tensorlike[Any]] | None = None,
+    ) -> Gradients:
+        """Replay the tape and return the gradients, those that it carried included.
+
+        `self` is spent.
+
+        Args:
+            cotangent: the cotangent of `self`; may be left out for a scalar, where it is 1.
+            wrt: what to differentiate with respect to: a module (its parameters), a tensor or
+                several. Pullbacks that contribute to none of them are not run. Without it every
+                leaf gets its gradient.
+
+        Raises:
+            UntracedTensorError: if `self` owns no tape.
+            MovedTensorError: if `self` is spent.
+            ShapeError: if there is no cotangent and `self` is not a scalar, or its shape is wrong.
+            DTypeError: if `self` is not floating, or the dtype of the cotangent is wrong.
+        """
+        check_not_spent("backward", self)
+        tape = self._tape
+        if not isinstance(tape, OwnedTape):
+            raise UntracedTensorError(
+                "backward: this tensor owns no tape, so nothing was recorded; "
+                "trace an input first: loss(model.forward(x.trace())).backward()"
+            )
+        if self._data.dtype.kind != "f":
+            raise DTypeError(f"backward: a tensor of dtype {self._data.dtype} has no gradient")
+        seed = _seed(self, cotangent)
+        wanted = None if wrt is None else _ids(wrt)
+        self._tape = Ownership.backward
+        return tape.replay(self._id, seed, wanted)
+
+
+def _seed(tensor: TensorBase[Any, Any, Any], cotangent: object) -> Array:
+    if cotangent is None:
+        if tensor._data.shape != ():
+            raise ShapeError(
+                f"backward: only a scalar has a default cotangent, this tensor has shape "
+                f"{tensor._data.shape}; reduce it first (mean(), sum()) or pass a cotangent"
+            )
+        return np.ones_like(tensor._data)
+    check_tensor("backward", cotangent, "the cotangent")
+    assert isinstance(cotangent, TensorBase)
+    _check_plain("backward", cotangent, "the cotangent must be a plain value: detach() it")
+    if cotangent._data.shape != tensor._data.shape:
+        raise ShapeError(
+            f"backward: the cotangent has shape {cotangent._data.shape}, "
+            f"the tensor {tensor._data.shape}; they must be equal"
+        )
+    check_same_dtype("backward", (tensor, cotangent))
+    return cotangent._data
+
+
+def _ids(wrt: object) -> list[int]:
+    if isinstance(wrt, TensorBase):
+        return [wrt._id]
+    parameters = getattr(wrt, "parameters", None)
+    tensors = parameters().values() if callable(parameters) else wrt
+    if not isinstance(tensors, Iterable):
+        raise ArgumentTypeError(
+            f"backward: wrt must be a module, a tensor or several, got {type(wrt).__name__}"
+        )
+    ids: list[int] = []
+    for tensor in tensors:
+        check_tensor("backward", tensor, "wrt")
+        ids.append(tensor.id)
+    return ids
+
+
+def _check_plain(op: str, tensor: TensorBase[Any, Any, Any], cure: str) -> None:
+    check_not_spent(op, tensor)
+    if tensor._tape is not None:
+        raise UntracedTensorError(f"{op}: the tensor owns {tape_state(tensor)} already; {cure}")
+
+
+def _retaped(tensor: TensorBase[Any, Any, Any], tape: OwnedTape | None) -> Tensor[Any, Any, Any]:
+    return rewrap(tensor, tensor._data, tensor._id, tape)

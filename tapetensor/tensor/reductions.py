@@ -1,0 +1,366 @@
+"""Reductions over one axis, several or all.
+
+Plain typing says the exact shape for all axes (no `axis`) and for the literal axes -3 to 3, and
+rejects a literal axis that the rank does not have. A tuple of axes gives dims of `Any`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+
+import numpy as np
+
+from tapetensor.errors import (
+    ArgumentTypeError,
+    DTypeError,
+    ShapeError,
+)
+from tapetensor.ids import next_id
+from tapetensor.kernels import reductions
+from tapetensor.shapes import normalize_axes, normalize_axis
+from tapetensor.tape import Kernel, NoneTape
+from tapetensor.tensor.apply import apply
+from tapetensor.tensor.base import TensorBase, check_floating, check_not_spent, rewrap
+from tapetensor.typing import B, D, Ds, F, K, M, N, R, S, T
+
+if TYPE_CHECKING:
+    from tapetensor.tensor.tensor import Tensor
+
+One: TypeAlias = Literal[1]
+
+
+class Reductions(TensorBase[S, T, D]):
+    """Reductions.
+
+    All take `axis` (None for all axes, an int, a tuple of ints; negative counts from the back) and
+    `keepdims` (leave a reduced axis in the shape with size 1), return a tensor with a new id that
+    owns the tape of `self`, which is then spent, and raise `AxisError` for an axis that is not
+    there.
+    """
+
+    __slots__ = ()
+
+    @overload
+    def sum(
+        self: Reductions[S, T, R], axis: None = None, keepdims: Literal[False] = False
+    ) -> Tensor[tuple[()], T, R]: ...
+    @overload
+    def sum(
+        self: Reductions[tuple[*Ds, N], T, R],
+        axis: Literal[-1],
+        keepdims: Literal[False] = False,
+    ) -> Tensor[tuple[*Ds], T, R]: ...
+    @overload
+    def sum(
+        self: Reductions[tuple[*Ds, N], T, R],
+        axis: Literal[-1],
+        keepdims: Literal[True],
+    ) -> Tensor[tuple[*Ds, One], T, R]: ...
+    @overload
+    def sum(
+        self: Reductions[tuple[N, *Ds], T, R],
+        axis: Literal[0],
+        keepdims: Literal[False] = False,
+    ) -> Tensor[tuple[*Ds], T, R]: ...
+    @overload
+    def sum(
+        self: Reductions[tuple[N, *Ds], T, R], axis: Literal[0], keepdims: Literal[True]
+    ) -> Tensor[tuple[One, *Ds], T, R]: ...
+    @overload
+    def sum(
+        self: Reductions[tuple[B, N, *Ds], T, R],
+        axis: Literal[1],
+        keepdims: Literal[False] = False,
+    ) -> Tensor[tuple[B, *Ds], T, R]: ...
+    @overload
+    def sum(
+        self: Reductions[tuple[B, N, *Ds], T, R],
+        axis: Literal[1],
+        keepdims: Literal[True],
+    ) -> Tensor[tuple[B, One, *Ds], T, R]: ...
+    @overload
+    def sum(
+        self: Reductions[tuple[*Ds, M, N], T, R],
+        axis: Literal[-2],
+        keepdims: Literal[False] = False,
+    ) -> Tensor[tuple[*Ds, N], T, R]: ...
+    @overload
+    def sum(
+        self: Reductions[tuple[*Ds, M, N], T, R],
+        axis: Literal[-2],
+        keepdims: Literal[True],
+    ) -> Tensor[tuple[*Ds, One, N], T, R]: ...
+    @overload
+    def sum(
+        self: Reductions[tuple[B, M, N, *Ds], T, R],
+        axis: Literal[2],
+        keepdims: Literal[False] = False,
+    ) -> Tensor[tuple[B, M, *Ds], T, R]: ...
+    @overload
+    def sum(
+        self: Reductions[tuple[B, M, N, *Ds], T, R],
+        axis: Literal[2],
+        keepdims: Literal[True],
+    ) -> Tensor[tuple[B, M, One, *Ds], T, R]: ...
+    @overload
+    def sum(
+        self: Reductions[tuple[B, M, N, K, *Ds], T, R],
+        axis: Literal[3],
+        keepdims: Literal[False] = False,
+    ) -> Tensor[tuple[B, M, N, *Ds], T, R]: ...
+    @overload
+    def sum(
+        self: Reductions[tuple[B, M, N, K, *Ds], T, R],
+        axis: Literal[3],
+        keepdims: Literal[True],
+    ) -> Tensor[tuple[B, M, N, One, *Ds], T, R]: ...
+    @overload
+    def sum(
+        self: Reductions[tuple[*Ds, M, N, K], T, R],
+        axis: Literal[-3],
+        keepdims: Literal[False] = False,
+    ) -> Tensor[tuple[*Ds, N, K], T, R]: ...
+    @overload
+    def sum(
+        self: Reductions[tuple[*Ds, M, N, K], T, R],
+        axis: Literal[-3],
+        keepdims: Literal[True],
+    ) -> Tensor[tuple[*Ds, One, N, K], T, R]: ...
+    @overload
+    def sum(
+        self: Reductions[S, T, R], axis: tuple[int, ...] | None, keepdims: bool = False
+    ) -> Tensor[Any, T, R]: ...
+    def sum(self, axis: Any = None, keepdims: bool = False) -> Tensor[Any, Any, Any]:
+        """Return the sum of the elements; 0 for none.
+
+        Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
+        Derivative: 1.
+
+        Raises:
+            DTypeError: for a bool tensor; convert it first.
+
+        >>> import tapetensor as tt
+        >>> tt.ones((2, 3)).sum(axis=-1)
+        Tensor([3., 3.], shape=(2,), dtype=float32, NoneTape)
+        """
+        if self._data.dtype.kind == "b":
+            raise DTypeError("sum: not defined for dtype bool; count with x.astype(np.int64).sum()")
+        return reduce(reductions.sum, self, axis, keepdims)
+
+    if TYPE_CHECKING:
+        # The same shapes and tapes as for `sum`: the signatures are written once.
+        max = sum  # noqa: A003  # the method, which this aliases
+        min = sum  # noqa: A003  # the method, which this aliases
+    else:
+
+        def max(self, axis=None, keepdims=False):
+            """Return the largest element.
+
+            Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
+            Derivative: 1 for the largest, 0 for others; ties share it equally.
+
+            Raises:
+                ShapeError: if there is no element to choose from.
+
+            >>> import tapetensor as tt
+            >>> tt.from_numpy([1.0, 3.0], shape=(2,)).max()
+            Tensor(3., shape=(), dtype=float32, NoneTape)
+            """
+            return reduce(reductions.max, self, axis, keepdims)
+
+        def min(self, axis=None, keepdims=False):
+            """Return the smallest element.
+
+            Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
+            Derivative: 1 for the smallest, 0 for others; ties share it equally.
+
+            Raises:
+                ShapeError: if there is no element to choose from.
+
+            >>> import tapetensor as tt
+            >>> tt.from_numpy([1.0, 3.0], shape=(2,)).min()
+            Tensor(1., shape=(), dtype=float32, NoneTape)
+            """
+            return reduce(reductions.min, self, axis, keepdims)
+
+    @overload
+    def mean(
+        self: Reductions[S, T, F], axis: None = None, keepdims: Literal[False] = False
+    ) -> Tensor[tuple[()], T, F]: ...
+    @overload
+    def mean(
+        self: Reductions[tuple[*Ds, N], T, F],
+        axis: Literal[-1],
+        keepdims: Literal[False] = False,
+    ) -> Tensor[tuple[*Ds], T, F]: ...
+    @overload
+    def mean(
+        self: Reductions[tuple[*Ds, N], T, F],
+        axis: Literal[-1],
+        keepdims: Literal[True],
+    ) -> Tensor[tuple[*Ds, One], T, F]: ...
+    @overload
+    def mean(
+        self: Reductions[tuple[N, *Ds], T, F],
+        axis: Literal[0],
+        keepdims: Literal[False] = False,
+    ) -> Tensor[tuple[*Ds], T, F]: ...
+    @overload
+    def mean(
+        self: Reductions[tuple[N, *Ds], T, F], axis: Literal[0], keepdims: Literal[True]
+    ) -> Tensor[tuple[One, *Ds], T, F]: ...
+    @overload
+    def mean(
+        self: Reductions[tuple[B, N, *Ds], T, F],
+        axis: Literal[1],
+        keepdims: Literal[False] = False,
+    ) -> Tensor[tuple[B, *Ds], T, F]: ...
+    @overload
+    def mean(
+        self: Reductions[tuple[B, N, *Ds], T, F],
+        axis: Literal[1],
+        keepdims: Literal[True],
+    ) -> Tensor[tuple[B, One, *Ds], T, F]: ...
+    @overload
+    def mean(
+        self: Reductions[tuple[*Ds, M, N], T, F],
+        axis: Literal[-2],
+        keepdims: Literal[False] = False,
+    ) -> Tensor[tuple[*Ds, N], T, F]: ...
+    @overload
+    def mean(
+        self: Reductions[tuple[*Ds, M, N], T, F],
+        axis: Literal[-2],
+        keepdims: Literal[True],
+    ) -> Tensor[tuple[*Ds, One, N], T, F]: ...
+    @overload
+    def mean(
+        self: Reductions[tuple[B, M, N, *Ds], T, F],
+        axis: Literal[2],
+        keepdims: Literal[False] = False,
+    ) -> Tensor[tuple[B, M, *Ds], T, F]: ...
+    @overload
+    def mean(
+        self: Reductions[tuple[B, M, N, *Ds], T, F],
+        axis: Literal[2],
+        keepdims: Literal[True],
+    ) -> Tensor[tuple[B, M, One, *Ds], T, F]: ...
+    @overload
+    def mean(
+        self: Reductions[tuple[B, M, N, K, *Ds], T, F],
+        axis: Literal[3],
+        keepdims: Literal[False] = False,
+    ) -> Tensor[tuple[B, M, N, *Ds], T, F]: ...
+    @overload
+    def mean(
+        self: Reductions[tuple[B, M, N, K, *Ds], T, F],
+        axis: Literal[3],
+        keepdims: Literal[True],
+    ) -> Tensor[tuple[B, M, N, One, *Ds], T, F]: ...
+    @overload
+    def mean(
+        self: Reductions[tuple[*Ds, M, N, K], T, F],
+        axis: Literal[-3],
+        keepdims: Literal[False] = False,
+    ) -> Tensor[tuple[*Ds, N, K], T, F]: ...
+    @overload
+    def mean(
+        self: Reductions[tuple[*Ds, M, N, K], T, F],
+        axis: Literal[-3],
+        keepdims: Literal[True],
+    ) -> Tensor[tuple[*Ds, One, N, K], T, F]: ...
+    @overload
+    def mean(
+        self: Reductions[S, T, F], axis: tuple[int, ...] | None, keepdims: bool = False
+    ) -> Tensor[Any, T, F]: ...
+    def mean(self, axis: Any = None, keepdims: bool = False) -> Tensor[Any, Any, Any]:
+        """Return the arithmetic mean; NaN for no elements, with numpy's warning.
+
+            sum(x) / n
+
+        Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
+        Derivative: ``1 / n``.
+
+        Raises:
+            DTypeError: if the dtype is not floating.
+
+        >>> import tapetensor as tt
+        >>> tt.from_numpy([1.0, 3.0], shape=(2,)).mean()
+        Tensor(2., shape=(), dtype=float32, NoneTape)
+        """
+        check_floating("mean", self)
+        return reduce(reductions.mean, self, axis, keepdims)
+
+    if TYPE_CHECKING:
+        # The same shapes and tapes as for `mean`: the signatures are written once.
+        logsumexp = mean
+    else:
+
+        def logsumexp(self, axis=None, keepdims=False):
+            """Return the logarithm of the sum of exponentials, without overflow.
+
+                log(sum(exp(x)))
+
+            Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
+            Derivative: ``softmax(x)``.
+
+            Raises:
+                DTypeError: if the dtype is not floating.
+
+            Source: Blanchard, Higham & Higham (2021), "Accurately computing the log-sum-exp and
+                softmax functions".
+
+            >>> import tapetensor as tt
+            >>> tt.full((4,), 1000.0).logsumexp()
+            Tensor(1001.3863, shape=(), dtype=float32, NoneTape)
+            """
+            check_floating("logsumexp", self)
+            return reduce(reductions.logsumexp, self, axis, keepdims)
+
+    @overload
+    def argmax(
+        self: Reductions[tuple[*Ds, N], Any, D], axis: Literal[-1] = -1
+    ) -> Tensor[tuple[*Ds], NoneTape, np.int64]: ...
+    @overload
+    def argmax(
+        self: Reductions[tuple[N, *Ds], Any, D], axis: Literal[0]
+    ) -> Tensor[tuple[*Ds], NoneTape, np.int64]: ...
+    @overload
+    def argmax(
+        self: Reductions[tuple[B, N, *Ds], Any, D], axis: Literal[1]
+    ) -> Tensor[tuple[B, *Ds], NoneTape, np.int64]: ...
+    def argmax(self, axis: int = -1) -> Tensor[Any, NoneTape, np.int64]:
+        """Return the position of the first largest element along one axis.
+
+        Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
+        Derivative: none; nothing is moved.
+
+        Raises:
+            AxisError: if there is no such axis.
+            ShapeError: if the axis is empty.
+
+        >>> import tapetensor as tt
+        >>> tt.from_numpy([[1.0, 3.0]], shape=(1, 2)).argmax()
+        Tensor([1], shape=(1,), dtype=int64, NoneTape)
+        """
+        check_not_spent("argmax", self)
+        position = normalize_axis("argmax", axis, self._data.shape)
+        if self._data.shape[position] == 0:
+            raise ShapeError(f"argmax: axis {axis} of shape {self._data.shape} is empty")
+        positions = np.argmax(self._data, axis=position).astype(np.int64)
+        result: Tensor[Any, NoneTape, np.int64] = rewrap(self, positions, next_id(), None)
+        return result
+
+
+def reduce(
+    kernel: Kernel,
+    x: TensorBase[Any, Any, Any],
+    axis: object,
+    keepdims: object,
+    options: tuple[Any, ...] = (),
+) -> Tensor[Any, Any, Any]:
+    """Check `axis` and `keepdims` and run a reduction."""
+    axes = normalize_axes(kernel.__name__, axis, x._data.shape)
+    if not isinstance(keepdims, bool):
+        raise ArgumentTypeError(f"{kernel.__name__}: keepdims is a bool, got {keepdims!r}")
+    return apply(kernel, (x,), (axes, keepdims, *options))

@@ -1,0 +1,382 @@
+"""Shape ops: other axes, the same elements.
+
+Where the sizes of the result are computed, its rank is exact, its dims are `Any`, and the run-time
+check decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+
+from typing_extensions import TypeVar
+
+from tapetensor.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    AxisError,
+    ShapeError,
+)
+from tapetensor.kernels import indexing
+from tapetensor.kernels import shape as kernels
+from tapetensor.shapes import (
+    as_shape,
+    as_size,
+    as_target_shape,
+    normalize_axes,
+    normalize_axis,
+)
+from tapetensor.tape import OwnedTape
+from tapetensor.tensor.apply import apply
+from tapetensor.tensor.base import TensorBase, check_not_spent, rewrap
+from tapetensor.typing import B, D, Ds, K, M, N, S, T
+
+if TYPE_CHECKING:
+    from tapetensor.tensor.tensor import Tensor
+
+NewShape = TypeVar("NewShape", bound=tuple[Any, ...])
+Zero: TypeAlias = Literal[0]
+One: TypeAlias = Literal[1]
+
+
+class Shape(TensorBase[S, T, D]):
+    """Shape ops.
+
+    All return tensors with a new id that own the tape of `self`, which is then spent.
+    """
+
+    __slots__ = ()
+
+    def reshape(self, shape: NewShape) -> Tensor[NewShape, T, D]:
+        """Return the elements, in C order, under another shape.
+
+        Shape: any with as many elements; one dim may be -1, which is worked out.
+        Derivative: the cotangent under the old shape.
+
+        Raises:
+            ShapeError: if the elements do not fill `shape`.
+
+        >>> import tapetensor as tt
+        >>> tt.arange(4).reshape((2, 2))
+        Tensor([[0, 1],
+                [2, 3]], shape=(2, 2), dtype=int64, NoneTape)
+        """
+        target = as_target_shape("reshape", shape, self._data.size, self._data.shape)
+        return apply(kernels.reshape, (self,), (target,))
+
+    def flatten(self) -> Tensor[tuple[Any], T, D]:
+        """Return the elements, in C order, along one axis.
+
+        Shape: ``(...) -> (n,)``.
+        Derivative: the cotangent under the old shape.
+
+        >>> import tapetensor as tt
+        >>> tt.ones((2, 2)).flatten()
+        Tensor([1., 1., 1., 1.], shape=(4,), dtype=float32, NoneTape)
+        """
+        return apply(kernels.reshape, (self,), ((self._data.size,),))
+
+    @overload
+    def permute_dims(
+        self: Shape[tuple[M, N], T, D], axes: tuple[One, Zero]
+    ) -> Tensor[tuple[N, M], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Shape[tuple[B, M, N], T, D], axes: tuple[Zero, Literal[2], One]
+    ) -> Tensor[tuple[B, N, M], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Shape[tuple[B, M, N], T, D], axes: tuple[One, Zero, Literal[2]]
+    ) -> Tensor[tuple[M, B, N], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Shape[tuple[B, M, N], T, D], axes: tuple[One, Literal[2], Zero]
+    ) -> Tensor[tuple[M, N, B], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Shape[tuple[B, M, N], T, D], axes: tuple[Literal[2], Zero, One]
+    ) -> Tensor[tuple[N, B, M], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Shape[tuple[B, M, N], T, D], axes: tuple[Literal[2], One, Zero]
+    ) -> Tensor[tuple[N, M, B], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Shape[tuple[B, K, M, N], T, D],
+        axes: tuple[Zero, Literal[2], One, Literal[3]],
+    ) -> Tensor[tuple[B, M, K, N], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Shape[tuple[B, K, M, N], T, D],
+        axes: tuple[Zero, Literal[2], Literal[3], One],
+    ) -> Tensor[tuple[B, M, N, K], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Shape[tuple[B, K, M, N], T, D],
+        axes: tuple[Zero, Literal[3], One, Literal[2]],
+    ) -> Tensor[tuple[B, N, K, M], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Shape[tuple[B, K, M, N], T, D], axes: tuple[int, int, int, int]
+    ) -> Tensor[tuple[Any, Any, Any, Any], T, D]: ...
+    @overload
+    def permute_dims(
+        self, axes: tuple[int, int, int, int, int, *tuple[int, ...]]
+    ) -> Tensor[Any, T, D]: ...
+    def permute_dims(self, axes: Any) -> Tensor[Any, Any, Any]:
+        """Return the axes in another order.
+
+        Shape: axis ``i`` of the result is axis ``axes[i]`` of `self`.
+        Derivative: the cotangent with the axes put back.
+
+        Args:
+            axes: every axis once.
+
+        Raises:
+            AxisError: if an axis is missing, named twice or not there.
+
+        >>> import tapetensor as tt
+        >>> tt.ones((2, 3, 4)).permute_dims((2, 0, 1)).shape
+        (4, 2, 3)
+        """
+        if not isinstance(axes, tuple):
+            raise ArgumentTypeError(f"permute_dims: axes is a tuple of ints, got {axes!r}")
+        shape = self._data.shape
+        order = tuple([normalize_axis("permute_dims", axis, shape) for axis in axes])
+        if sorted(order) != list(range(len(shape))):
+            raise AxisError(
+                f"permute_dims: axes {axes} must name every axis of shape {shape} exactly once"
+            )
+        return apply(kernels.permute_dims, (self,), (order,))
+
+    def transpose(
+        self: Shape[tuple[*Ds, M, N], T, D],
+    ) -> Tensor[tuple[*Ds, N, M], T, D]:
+        """Return the matrices transposed: the last two axes swapped.
+
+        Shape: ``(*Ds, M, N) -> (*Ds, N, M)``.
+        Derivative: the cotangent transposed.
+
+        Raises:
+            AxisError: if there are fewer than two axes.
+
+        >>> import tapetensor as tt
+        >>> tt.ones((2, 3)).transpose().shape
+        (3, 2)
+        """
+        rank = self._data.ndim
+        if rank < 2:
+            raise AxisError(f"transpose: needs two axes, the shape is {self._data.shape}")
+        order = (*range(rank - 2), rank - 1, rank - 2)
+        return apply(kernels.permute_dims, (self,), (order,))
+
+    @overload
+    def broadcast_to(self: Shape[tuple[()], T, D], shape: NewShape) -> Tensor[NewShape, T, D]: ...
+    @overload
+    def broadcast_to(
+        self: Shape[tuple[One], T, D], shape: tuple[*Ds, N]
+    ) -> Tensor[tuple[*Ds, N], T, D]: ...
+    @overload
+    def broadcast_to(
+        self: Shape[tuple[N], T, D], shape: tuple[*Ds, N]
+    ) -> Tensor[tuple[*Ds, N], T, D]: ...
+    @overload
+    def broadcast_to(
+        self: Shape[tuple[One, One], T, D], shape: tuple[*Ds, M, N]
+    ) -> Tensor[tuple[*Ds, M, N], T, D]: ...
+    @overload
+    def broadcast_to(
+        self: Shape[tuple[One, N], T, D], shape: tuple[*Ds, M, N]
+    ) -> Tensor[tuple[*Ds, M, N], T, D]: ...
+    @overload
+    def broadcast_to(
+        self: Shape[tuple[M, One], T, D], shape: tuple[*Ds, M, N]
+    ) -> Tensor[tuple[*Ds, M, N], T, D]: ...
+    @overload
+    def broadcast_to(
+        self: Shape[tuple[M, N], T, D], shape: tuple[*Ds, M, N]
+    ) -> Tensor[tuple[*Ds, M, N], T, D]: ...
+    @overload
+    def broadcast_to(
+        self: Shape[tuple[Any, Any, Any, *tuple[Any, ...]], T, D], shape: NewShape
+    ) -> Tensor[NewShape, T, D]: ...
+    def broadcast_to(self, shape: Any) -> Tensor[Any, Any, Any]:
+        """Return the elements repeated to a larger shape by numpy's rule.
+
+        Shape: aligned at the last axis, each dim is kept or grows from 1; new axes come in front.
+        Derivative: the cotangent summed over what was repeated.
+
+        Raises:
+            ShapeError: if `self` does not broadcast to `shape`.
+
+        >>> import tapetensor as tt
+        >>> tt.ones((1, 2)).broadcast_to((3, 2)).shape
+        (3, 2)
+        """
+        target = as_shape("broadcast_to", shape)
+        source = self._data.shape
+        aligned = target[len(target) - len(source) :] if len(source) <= len(target) else ()
+        if len(aligned) != len(source) or any(
+            have not in (want, 1) for have, want in zip(source, aligned, strict=True)
+        ):
+            raise ShapeError(
+                f"broadcast_to: shape {source} does not broadcast to {target}; aligned at the last "
+                "axis every dim must be equal or 1"
+            )
+        return apply(kernels.broadcast_to, (self,), (target,))
+
+    @overload
+    def squeeze(self: Shape[tuple[One, *Ds], T, D], axis: Zero) -> Tensor[tuple[*Ds], T, D]: ...
+    @overload
+    def squeeze(
+        self: Shape[tuple[*Ds, One], T, D], axis: Literal[-1]
+    ) -> Tensor[tuple[*Ds], T, D]: ...
+    @overload
+    def squeeze(
+        self: Shape[tuple[B, One, *Ds], T, D], axis: One
+    ) -> Tensor[tuple[B, *Ds], T, D]: ...
+    @overload
+    def squeeze(
+        self: Shape[tuple[B, M, One, *Ds], T, D], axis: Literal[2]
+    ) -> Tensor[tuple[B, M, *Ds], T, D]: ...
+    @overload
+    def squeeze(
+        self: Shape[tuple[*Ds, One, N], T, D], axis: Literal[-2]
+    ) -> Tensor[tuple[*Ds, N], T, D]: ...
+    @overload
+    def squeeze(self, axis: tuple[int, ...]) -> Tensor[Any, T, D]: ...
+    def squeeze(self, axis: Any) -> Tensor[Any, Any, Any]:
+        """Return the shape without one axis, or several, of size 1.
+
+        Shape: ``(*Ds, 1) -> (*Ds)`` for ``axis=-1``.
+        Derivative: the cotangent under the old shape.
+
+        Raises:
+            AxisError: if there is no such axis.
+            ShapeError: if its size is not 1.
+
+        >>> import tapetensor as tt
+        >>> tt.ones((2, 1)).squeeze(-1).shape
+        (2,)
+        """
+        shape = self._data.shape
+        if axis is None:
+            raise ArgumentTypeError("squeeze: name the axis, an int or a tuple of ints, not None")
+        dropped = normalize_axes("squeeze", axis, shape)
+        if any(shape[one] != 1 for one in dropped):
+            raise ShapeError(f"squeeze: axis {axis} of shape {shape} does not have size 1")
+        rest = tuple([size for one, size in enumerate(shape) if one not in dropped])
+        return apply(kernels.reshape, (self,), (rest,))
+
+    @overload
+    def expand_dims(self: Shape[tuple[*Ds], T, D], axis: Zero) -> Tensor[tuple[One, *Ds], T, D]: ...
+    @overload
+    def expand_dims(
+        self: Shape[tuple[*Ds], T, D], axis: Literal[-1]
+    ) -> Tensor[tuple[*Ds, One], T, D]: ...
+    @overload
+    def expand_dims(
+        self: Shape[tuple[B, *Ds], T, D], axis: One
+    ) -> Tensor[tuple[B, One, *Ds], T, D]: ...
+    @overload
+    def expand_dims(
+        self: Shape[tuple[B, M, *Ds], T, D], axis: Literal[2]
+    ) -> Tensor[tuple[B, M, One, *Ds], T, D]: ...
+    @overload
+    def expand_dims(
+        self: Shape[tuple[*Ds, N], T, D], axis: Literal[-2]
+    ) -> Tensor[tuple[*Ds, One, N], T, D]: ...
+    def expand_dims(self, axis: int) -> Tensor[Any, Any, Any]:
+        """Return the shape with a new axis of size 1.
+
+        Shape: ``(*Ds) -> (*Ds, 1)`` for ``axis=-1``.
+        Derivative: the cotangent under the old shape.
+
+        Args:
+            axis: where the new axis is in the result.
+
+        Raises:
+            AxisError: if the result has no such axis.
+
+        >>> import tapetensor as tt
+        >>> tt.ones((2,)).expand_dims(-1).shape
+        (2, 1)
+        """
+        shape = self._data.shape
+        position = normalize_axis("expand_dims", axis, shape, extra=1)
+        return apply(kernels.reshape, (self,), ((*shape[:position], 1, *shape[position:]),))
+
+    @overload
+    def split(
+        self: Shape[tuple[N, *Ds], T, D], sections: int | Sequence[int], axis: Zero = 0
+    ) -> tuple[Tensor[tuple[Any, *Ds], T, D], ...]: ...
+    @overload
+    def split(
+        self: Shape[tuple[*Ds, N], T, D],
+        sections: int | Sequence[int],
+        axis: Literal[-1],
+    ) -> tuple[Tensor[tuple[*Ds, Any], T, D], ...]: ...
+    @overload
+    def split(
+        self: Shape[tuple[B, N, *Ds], T, D], sections: int | Sequence[int], axis: One
+    ) -> tuple[Tensor[tuple[B, Any, *Ds], T, D], ...]: ...
+    def split(
+        self, sections: int | Sequence[int], axis: int = 0
+    ) -> tuple[Tensor[Any, Any, Any], ...]:
+        """Return consecutive parts along one axis.
+
+        Every part of a traced tensor owns the whole record up to here; where parts meet again in an
+        op it is kept once, and `backward` on any part alone is complete.
+
+        Shape: ``(*Ds, N)`` along ``axis=-1`` gives parts ``(*Ds, n)`` with the ``n`` adding up.
+        Derivative: each part's cotangent where the part was read, 0 elsewhere.
+
+        Args:
+            sections: a number of equal parts, or the sizes of the parts.
+            axis: the axis to cut.
+
+        Raises:
+            AxisError: if there is no such axis.
+            ShapeError: if the parts do not add up to the axis.
+
+        >>> import tapetensor as tt
+        >>> [part.shape for part in tt.ones((6, 2)).split([1, 5])]
+        [(1, 2), (5, 2)]
+        """
+        check_not_spent("split", self)
+        shape = self._data.shape
+        position = normalize_axis("split", axis, shape)
+        tape = self._tape
+        parts = []
+        start = 0
+        for size in _section_sizes(sections, shape, position):
+            index = (slice(None),) * position + (slice(start, start + size),)
+            owned = tape.fork() if isinstance(tape, OwnedTape) else None
+            handle = rewrap(self, self._data, self._id, owned)
+            parts.append(apply(indexing.getitem, (handle,), (index,)))
+            start += size
+        if tape is not None:
+            self._tape = Shape.split
+        return tuple(parts)
+
+
+def _section_sizes(sections: object, shape: tuple[int, ...], axis: int) -> list[int]:
+    """Return the sizes of the parts, which add up to the axis."""
+    whole = shape[axis]
+    if isinstance(sections, Sequence) and not isinstance(sections, str):
+        sizes = [as_size("split", "a section", size) for size in sections]
+        if sum(sizes) != whole:
+            raise ShapeError(
+                f"split: sections {sizes} add up to {sum(sizes)}, axis {axis} of shape {shape} "
+                f"has size {whole}"
+            )
+        return sizes
+    count = as_size("split", "sections", sections)
+    if count == 0:
+        raise ArgumentValueError("split: sections must be > 0, got 0")
+    if whole % count:
+        raise ShapeError(
+            f"split: axis {axis} of shape {shape} does not divide into {count} equal parts; "
+            "give the sizes of the parts"
+        )
+    return [whole // count] * count

@@ -1,0 +1,72 @@
+"""Softmax and its logarithm."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tapetensor.kernels import reductions
+from tapetensor.shapes import normalize_axis
+from tapetensor.tensor.apply import apply
+from tapetensor.tensor.base import TensorBase, check_floating
+from tapetensor.typing import D, F, S, T
+
+if TYPE_CHECKING:
+    from tapetensor.tensor.tensor import Tensor
+
+
+class Softmax(TensorBase[S, T, D]):
+    """Softmax and its logarithm; the result owns the tape of `self`, which is then spent."""
+
+    __slots__ = ()
+
+    def softmax(self: Softmax[S, T, F], axis: int = -1) -> Tensor[S, T, F]:
+        """Return exponentials divided by their sum along one axis.
+
+            exp(x) / sum(exp(x))
+
+        Shape: that of `self`.
+        Derivative: ``y * (g - sum(g * y))`` for the cotangent ``g``.
+
+        Args:
+            axis: the axis that sums to 1.
+
+        Raises:
+            AxisError: if there is no such axis.
+            DTypeError: if the dtype is not floating.
+
+        >>> import tapetensor as tt
+        >>> tt.zeros((4,)).softmax()
+        Tensor([0.25, 0.25, 0.25, 0.25], shape=(4,), dtype=float32, NoneTape)
+        """
+        check_floating("softmax", self)
+        return apply(
+            reductions.softmax,
+            (self,),
+            (normalize_axis("softmax", axis, self._data.shape),),
+        )
+
+    def log_softmax(self: Softmax[S, T, F], axis: int = -1) -> Tensor[S, T, F]:
+        """Return the logarithm of the softmax along one axis, without overflow.
+
+            x - log(sum(exp(x)))
+
+        Shape: that of `self`.
+        Derivative: ``g - softmax(x) * sum(g)`` for the cotangent ``g``.
+
+        Args:
+            axis: the axis that the softmax sums over.
+
+        Raises:
+            AxisError: if there is no such axis.
+            DTypeError: if the dtype is not floating.
+
+        >>> import tapetensor as tt
+        >>> tt.zeros((1,)).log_softmax()
+        Tensor([0.], shape=(1,), dtype=float32, NoneTape)
+        """
+        check_floating("log_softmax", self)
+        return apply(
+            reductions.log_softmax,
+            (self,),
+            (normalize_axis("log_softmax", axis, self._data.shape),),
+        )

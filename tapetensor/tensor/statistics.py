@@ -1,0 +1,212 @@
+"""Measures of spread: reductions with a correction."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+
+from tapetensor.errors import ArgumentValueError
+from tapetensor.kernels import reductions
+from tapetensor.shapes import normalize_axes
+from tapetensor.tape import Kernel
+from tapetensor.tensor.arithmetic import as_number
+from tapetensor.tensor.base import TensorBase, check_floating
+from tapetensor.tensor.reductions import reduce
+from tapetensor.typing import B, D, Ds, F, K, M, N, S, T
+
+if TYPE_CHECKING:
+    from tapetensor.tensor.tensor import Tensor
+
+One: TypeAlias = Literal[1]
+
+
+class Statistics(TensorBase[S, T, D]):
+    """Measures of spread, which take `axis` and `keepdims` as the reductions do."""
+
+    __slots__ = ()
+
+    @overload
+    def var(
+        self: Statistics[S, T, F],
+        axis: None = None,
+        keepdims: Literal[False] = False,
+        correction: float = 0,
+    ) -> Tensor[tuple[()], T, F]: ...
+    @overload
+    def var(
+        self: Statistics[tuple[*Ds, N], T, F],
+        axis: Literal[-1],
+        keepdims: Literal[False] = False,
+        correction: float = 0,
+    ) -> Tensor[tuple[*Ds], T, F]: ...
+    @overload
+    def var(
+        self: Statistics[tuple[*Ds, N], T, F],
+        axis: Literal[-1],
+        keepdims: Literal[True],
+        correction: float = 0,
+    ) -> Tensor[tuple[*Ds, One], T, F]: ...
+    @overload
+    def var(
+        self: Statistics[tuple[N, *Ds], T, F],
+        axis: Literal[0],
+        keepdims: Literal[False] = False,
+        correction: float = 0,
+    ) -> Tensor[tuple[*Ds], T, F]: ...
+    @overload
+    def var(
+        self: Statistics[tuple[N, *Ds], T, F],
+        axis: Literal[0],
+        keepdims: Literal[True],
+        correction: float = 0,
+    ) -> Tensor[tuple[One, *Ds], T, F]: ...
+    @overload
+    def var(
+        self: Statistics[tuple[B, N, *Ds], T, F],
+        axis: Literal[1],
+        keepdims: Literal[False] = False,
+        correction: float = 0,
+    ) -> Tensor[tuple[B, *Ds], T, F]: ...
+    @overload
+    def var(
+        self: Statistics[tuple[B, N, *Ds], T, F],
+        axis: Literal[1],
+        keepdims: Literal[True],
+        correction: float = 0,
+    ) -> Tensor[tuple[B, One, *Ds], T, F]: ...
+    @overload
+    def var(
+        self: Statistics[tuple[*Ds, M, N], T, F],
+        axis: Literal[-2],
+        keepdims: Literal[False] = False,
+        correction: float = 0,
+    ) -> Tensor[tuple[*Ds, N], T, F]: ...
+    @overload
+    def var(
+        self: Statistics[tuple[*Ds, M, N], T, F],
+        axis: Literal[-2],
+        keepdims: Literal[True],
+        correction: float = 0,
+    ) -> Tensor[tuple[*Ds, One, N], T, F]: ...
+    @overload
+    def var(
+        self: Statistics[tuple[B, M, N, *Ds], T, F],
+        axis: Literal[2],
+        keepdims: Literal[False] = False,
+        correction: float = 0,
+    ) -> Tensor[tuple[B, M, *Ds], T, F]: ...
+    @overload
+    def var(
+        self: Statistics[tuple[B, M, N, *Ds], T, F],
+        axis: Literal[2],
+        keepdims: Literal[True],
+        correction: float = 0,
+    ) -> Tensor[tuple[B, M, One, *Ds], T, F]: ...
+    @overload
+    def var(
+        self: Statistics[tuple[B, M, N, K, *Ds], T, F],
+        axis: Literal[3],
+        keepdims: Literal[False] = False,
+        correction: float = 0,
+    ) -> Tensor[tuple[B, M, N, *Ds], T, F]: ...
+    @overload
+    def var(
+        self: Statistics[tuple[B, M, N, K, *Ds], T, F],
+        axis: Literal[3],
+        keepdims: Literal[True],
+        correction: float = 0,
+    ) -> Tensor[tuple[B, M, N, One, *Ds], T, F]: ...
+    @overload
+    def var(
+        self: Statistics[tuple[*Ds, M, N, K], T, F],
+        axis: Literal[-3],
+        keepdims: Literal[False] = False,
+        correction: float = 0,
+    ) -> Tensor[tuple[*Ds, N, K], T, F]: ...
+    @overload
+    def var(
+        self: Statistics[tuple[*Ds, M, N, K], T, F],
+        axis: Literal[-3],
+        keepdims: Literal[True],
+        correction: float = 0,
+    ) -> Tensor[tuple[*Ds, One, N, K], T, F]: ...
+    @overload
+    def var(
+        self: Statistics[S, T, F],
+        axis: tuple[int, ...] | None,
+        keepdims: bool = False,
+        correction: float = 0,
+    ) -> Tensor[Any, T, F]: ...
+    def var(
+        self, axis: Any = None, keepdims: bool = False, correction: float = 0
+    ) -> Tensor[Any, Any, Any]:
+        """Return the variance.
+
+            sum((x - mean(x))**2) / (n - correction)
+
+        Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
+        Derivative: ``2 * (x - mean(x)) / (n - correction)``.
+
+        Args:
+            axis: the axes to reduce.
+            keepdims: whether reduced axes stay with size 1.
+            correction: 0 for the variance of a population, 1 for the unbiased estimate from a
+                sample; >= 0 and less than the number of elements.
+
+        Raises:
+            DTypeError: if the dtype is not floating.
+            ArgumentValueError: if `correction` leaves nothing to divide by.
+
+        >>> import tapetensor as tt
+        >>> tt.from_numpy([1.0, 3.0], shape=(2,)).var()
+        Tensor(1., shape=(), dtype=float32, NoneTape)
+        """
+        return _spread_measure(reductions.var, self, axis, keepdims, correction)
+
+    if TYPE_CHECKING:
+        # The same shapes and tapes as for `var`: the signatures are written once.
+        std = var
+    else:
+
+        def std(self, axis=None, keepdims=False, correction=0):
+            """Return the standard deviation.
+
+                sqrt(sum((x - mean(x))**2) / (n - correction))
+
+            Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
+            Derivative: ``(x - mean(x)) / ((n - correction) * std(x))``; 0 where all are equal.
+
+            Args:
+                axis: the axes to reduce.
+                keepdims: whether reduced axes stay with size 1.
+                correction: as for `var`.
+
+            Raises:
+                DTypeError: if the dtype is not floating.
+                ArgumentValueError: if `correction` leaves nothing to divide by.
+
+            >>> import tapetensor as tt
+            >>> tt.from_numpy([1.0, 3.0], shape=(2,)).std()
+            Tensor(1., shape=(), dtype=float32, NoneTape)
+            """
+            return _spread_measure(reductions.std, self, axis, keepdims, correction)
+
+
+def _spread_measure(
+    kernel: Kernel,
+    x: TensorBase[Any, Any, Any],
+    axis: object,
+    keepdims: object,
+    correction: float,
+) -> Tensor[Any, Any, Any]:
+    op = kernel.__name__
+    check_floating(op, x)
+    axes = normalize_axes(op, axis, x._data.shape)
+    count = math.prod([x._data.shape[one] for one in axes])
+    number = as_number(op, correction)
+    if not 0 <= number < count:
+        raise ArgumentValueError(
+            f"{op}: correction must be >= 0 and less than the {count} elements that are reduced, "
+            f"got {correction!r}"
+        )
+    return reduce(kernel, x, axes, keepdims, (number,))
