@@ -16,6 +16,7 @@ from tapetensor.errors import TapeTensorError as TapeTensorError
 from tapetensor.errors import UntracedTensorError as UntracedTensorError
 from tapetensor.errors import UnusedParametersError as UnusedParametersError
 from tapetensor.gradients import Gradients as Gradients
+from tapetensor.nn import build as build
 from tapetensor.shapes import Rank0 as Rank0
 from tapetensor.shapes import Rank1 as Rank1
 from tapetensor.shapes import Rank2 as Rank2

@@ -13,8 +13,3 @@ def rng() -> np.random.Generator:
     """A seeded generator, fresh for every test."""
     return np.random.default_rng(20240229)
 
-
-@pytest.fixture(autouse=True)
-def doctest_namespace_with_numpy(doctest_namespace: dict[str, object]) -> None:
-    """Make `np` available in every docstring example."""
-    doctest_namespace["np"] = np

@@ -1,0 +1,35 @@
+"""Modules: the base class, `build` and the layers.
+
+A module has one `forward` for training and inference: the tape of the input says which.
+"""
+
+from __future__ import annotations
+
+from tapetensor.nn import init as init
+from tapetensor.nn.activations import GELU as GELU
+from tapetensor.nn.activations import Abs as Abs
+from tapetensor.nn.activations import Cos as Cos
+from tapetensor.nn.activations import Exp as Exp
+from tapetensor.nn.activations import Log as Log
+from tapetensor.nn.activations import LogSoftmax as LogSoftmax
+from tapetensor.nn.activations import ReLU as ReLU
+from tapetensor.nn.activations import Sigmoid as Sigmoid
+from tapetensor.nn.activations import SiLU as SiLU
+from tapetensor.nn.activations import Sin as Sin
+from tapetensor.nn.activations import Softmax as Softmax
+from tapetensor.nn.activations import Softplus as Softplus
+from tapetensor.nn.activations import Sqrt as Sqrt
+from tapetensor.nn.activations import Square as Square
+from tapetensor.nn.activations import Tanh as Tanh
+from tapetensor.nn.build import build as build
+from tapetensor.nn.dropout import Dropout as Dropout
+from tapetensor.nn.embedding import Embedding as Embedding
+from tapetensor.nn.fields import buffer as buffer
+from tapetensor.nn.fields import options as options
+from tapetensor.nn.fields import parameter as parameter
+from tapetensor.nn.fields import repeat as repeat
+from tapetensor.nn.linear import Linear as Linear
+from tapetensor.nn.module import Module as Module
+from tapetensor.nn.normalization import BatchNorm1d as BatchNorm1d
+from tapetensor.nn.normalization import LayerNorm as LayerNorm
+from tapetensor.nn.sequential import Sequential as Sequential

@@ -1,0 +1,147 @@
+"""Activation functions as modules, to stand in a `Sequential`; the tensor methods do the work."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tapetensor.errors import ArgumentValueError
+from tapetensor.nn.module import Module
+from tapetensor.tensor import Tensor
+from tapetensor.typing import F, R, S, T
+
+
+class Abs(Module):
+    """`tapetensor.Tensor.abs` as a module."""
+
+    def forward(self, x: Tensor[S, T, R]) -> Tensor[S, T, R]:
+        """Return ``x.abs()``."""
+        return x.abs()
+
+
+class Cos(Module):
+    """`tapetensor.Tensor.cos` as a module."""
+
+    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
+        """Return ``x.cos()``."""
+        return x.cos()
+
+
+class Exp(Module):
+    """`tapetensor.Tensor.exp` as a module."""
+
+    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
+        """Return ``x.exp()``."""
+        return x.exp()
+
+
+class GELU(Module):
+    """`tapetensor.Tensor.gelu` as a module.
+
+    Args:
+        approximate: "none" or "tanh".
+    """
+
+    approximate: Literal["none", "tanh"]
+
+    def __init__(self, approximate: Literal["none", "tanh"] = "none") -> None:
+        if approximate not in ("none", "tanh"):
+            raise ArgumentValueError(f'GELU: approximate is "none" or "tanh", got {approximate!r}')
+        self.approximate = approximate
+
+    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
+        """Return ``x.gelu(approximate)``."""
+        return x.gelu(self.approximate)
+
+
+class Log(Module):
+    """`tapetensor.Tensor.log` as a module."""
+
+    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
+        """Return ``x.log()``."""
+        return x.log()
+
+
+class LogSoftmax(Module):
+    """`tapetensor.Tensor.log_softmax` along the last axis as a module."""
+
+    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
+        """Return ``x.log_softmax()``."""
+        return x.log_softmax()
+
+
+class ReLU(Module):
+    """`tapetensor.Tensor.relu` as a module.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> nn.ReLU().forward(tt.full((2,), -1.0))
+    Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
+    """
+
+    def forward(self, x: Tensor[S, T, R]) -> Tensor[S, T, R]:
+        """Return ``x.relu()``."""
+        return x.relu()
+
+
+class Sigmoid(Module):
+    """`tapetensor.Tensor.sigmoid` as a module."""
+
+    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
+        """Return ``x.sigmoid()``."""
+        return x.sigmoid()
+
+
+class SiLU(Module):
+    """`tapetensor.Tensor.silu` as a module."""
+
+    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
+        """Return ``x.silu()``."""
+        return x.silu()
+
+
+class Sin(Module):
+    """`tapetensor.Tensor.sin` as a module."""
+
+    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
+        """Return ``x.sin()``."""
+        return x.sin()
+
+
+class Softmax(Module):
+    """`tapetensor.Tensor.softmax` along the last axis as a module."""
+
+    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
+        """Return ``x.softmax()``."""
+        return x.softmax()
+
+
+class Softplus(Module):
+    """`tapetensor.Tensor.softplus` as a module."""
+
+    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
+        """Return ``x.softplus()``."""
+        return x.softplus()
+
+
+class Sqrt(Module):
+    """`tapetensor.Tensor.sqrt` as a module."""
+
+    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
+        """Return ``x.sqrt()``."""
+        return x.sqrt()
+
+
+class Square(Module):
+    """`tapetensor.Tensor.square` as a module."""
+
+    def forward(self, x: Tensor[S, T, R]) -> Tensor[S, T, R]:
+        """Return ``x.square()``."""
+        return x.square()
+
+
+class Tanh(Module):
+    """`tapetensor.Tensor.tanh` as a module."""
+
+    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
+        """Return ``x.tanh()``."""
+        return x.tanh()

@@ -1,0 +1,61 @@
+"""Dropout."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tapetensor.kernels import dropout as kernels
+from tapetensor.nn.arguments import check_number
+from tapetensor.nn.module import Module
+from tapetensor.tensor import Tensor
+from tapetensor.tensor.apply import apply
+from tapetensor.tensor.base import check_floating
+from tapetensor.tensor.creation import check_rng
+from tapetensor.typing import F, S, T
+
+
+class Dropout(Module):
+    """Zero elements at random in training; the identity in inference.
+
+        x * mask / (1 - p)
+
+    One `forward` for both tape states, which asks the input: where it owns a tape the model is
+    being trained and a fresh mask is drawn, where it owns none the input is returned as it is.
+
+    Shape: that of the input.
+    Derivative: the same mask, scaled the same.
+
+    Args:
+        p: the probability of a zero, in [0, 1].
+        rng: where the masks come from.
+
+    Raises:
+        ArgumentValueError: if `p` lies outside [0, 1].
+
+    Source: Srivastava et al. (2014), "Dropout: a simple way to prevent neural networks from
+        overfitting".
+
+    >>> import numpy as np
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> drop = nn.Dropout(0.5, rng=np.random.default_rng(0))
+    >>> drop.forward(tt.ones((4,)))
+    Tensor([1., 1., 1., 1.], shape=(4,), dtype=float32, NoneTape)
+    >>> drop.forward(tt.ones((4,)).trace()).numpy()
+    array([2., 2., 2., 0.], dtype=float32)
+    """
+
+    p: float
+    rng: np.random.Generator
+
+    def __init__(self, p: float = 0.5, *, rng: np.random.Generator) -> None:
+        self.p = check_number("Dropout", "p", p, low=0.0, high=1.0)
+        self.rng = check_rng("Dropout", rng)
+
+    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
+        """Return `x`, with elements dropped if it owns a tape."""
+        if not x.owns_tape or self.p == 0.0:
+            return x
+        check_floating("Dropout", x)
+        mask = kernels.scaled_mask(x.shape, self.p, x.dtype, self.rng)
+        return apply(kernels.dropout, (x,), (mask,))

@@ -1,0 +1,93 @@
+"""A table of vectors, looked up by integer ids."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, overload
+
+import numpy as np
+
+from tapetensor.nn import init
+from tapetensor.nn.arguments import check_size, check_weight_dtype
+from tapetensor.nn.module import Module
+from tapetensor.nn.typing import W
+from tapetensor.tape import NoneTape
+from tapetensor.tensor import Tensor, Tensor2D
+from tapetensor.tensor.creation import check_rng
+from tapetensor.tensor.indexing import I
+from tapetensor.typing import Ds, K, N, T
+
+
+class Embedding(Module, Generic[N, K, W]):
+    """A table of trained vectors, looked up by integer ids.
+
+        weight[ids]
+
+    Ids are integers, yet they may own a tape (``ids.trace()``): the output owns it then, and the
+    table gets its gradient.
+
+    Shape: ``(*Ds) -> (*Ds, embedding_features)``.
+    Derivative: each cotangent is added to the row that it was read from.
+    Initialization: normal with mean 0 and standard deviation 1, as PyTorch's.
+
+    Args:
+        num_embeddings: the number of rows, > 0.
+        embedding_features: the size of a row, > 0.
+        dtype: float32 or float64.
+        rng: where the first values come from.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> table = nn.Embedding(10, 4, rng=np.random.default_rng(0))
+    >>> table.forward(tt.from_numpy([1, 1, 3], shape=(3,), dtype=np.int64)).shape
+    (3, 4)
+    """
+
+    weight: Tensor2D[N, K, NoneTape, W]
+    num_embeddings: N
+    embedding_features: K
+
+    @overload
+    def __init__(
+        self: Embedding[N, K, np.float32],
+        num_embeddings: N,
+        embedding_features: K,
+        *,
+        rng: np.random.Generator,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        num_embeddings: N,
+        embedding_features: K,
+        dtype: type[W],
+        *,
+        rng: np.random.Generator,
+    ) -> None: ...
+    def __init__(
+        self,
+        num_embeddings: N,
+        embedding_features: K,
+        dtype: type[Any] = np.float32,
+        *,
+        rng: np.random.Generator,
+    ) -> None:
+        rows = check_size("Embedding", "num_embeddings", num_embeddings)
+        columns = check_size("Embedding", "embedding_features", embedding_features)
+        scalar_type = check_weight_dtype("Embedding", dtype)
+        self.num_embeddings = num_embeddings
+        self.embedding_features = embedding_features
+        self.weight = init.make(
+            init.normal(1.0), (rows, columns), scalar_type, check_rng("Embedding", rng)
+        )
+
+    def forward(self, ids: Tensor[tuple[*Ds], T, I]) -> Tensor[tuple[*Ds, K], T, W]:
+        """Return the rows at `ids`.
+
+        Raises:
+            AxisError: if an id is not a row of the table.
+            DTypeError: if `ids` are not integers.
+        """
+        # `take` is typed for plain indices; at run time the tape of the ids joins as any other.
+        table: Any = self.weight
+        rows: Tensor[tuple[*Ds, K], T, W] = table.take(ids)
+        return rows

@@ -1,0 +1,86 @@
+"""What can stand behind the ``=`` of a module's field: how `build` is to make its value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError
+from tapetensor.gradients import Array
+from tapetensor.shapes import as_size
+
+# The shape, the dtype and a generator in, the first values out.
+Initializer: TypeAlias = Callable[[tuple[int, ...], "np.dtype[Any]", np.random.Generator], Array]
+
+
+@dataclass(frozen=True)
+class Field:
+    """How one field is built.
+
+    Attributes:
+        initializer: makes the first values of a tensor field.
+        is_buffer: whether a tensor field is state that no optimizer touches.
+        options: further arguments for the constructor of a module field.
+        count: how many modules a list field holds; None for a field that is not a list.
+    """
+
+    initializer: Initializer | None = None
+    is_buffer: bool = False
+    options: tuple[tuple[str, Any], ...] = ()
+    count: int | None = None
+
+
+def parameter(initializer: Initializer) -> Any:
+    """Declare a tensor field that is trained.
+
+        scale: Tensor1D[N] = parameter(nn.init.ones)
+
+    Args:
+        initializer: called with shape, dtype and generator; see `tapetensor.nn.init`.
+    """
+    return Field(initializer=_checked("parameter", initializer))
+
+
+def buffer(initializer: Initializer) -> Any:
+    """Declare a tensor field that is kept with the module but not trained.
+
+        running_mean: Tensor1D[N] = buffer(nn.init.zeros)
+
+    Args:
+        initializer: called with shape, dtype and generator; see `tapetensor.nn.init`.
+    """
+    return Field(initializer=_checked("buffer", initializer), is_buffer=True)
+
+
+def options(**arguments: Any) -> Any:
+    """Give arguments to the constructor of a module field.
+
+    drop: Dropout = options(p=0.1)
+    """
+    return Field(options=tuple(arguments.items()))
+
+
+def repeat(count: int, **arguments: Any) -> Any:
+    """Declare how many modules a list field holds.
+
+        blocks: list[Block[L[64]]] = repeat(4)
+
+    Args:
+        count: how many, > 0.
+        **arguments: further arguments for the constructor of each.
+    """
+    if as_size("repeat", "count", count) == 0:
+        raise ArgumentValueError("repeat: count must be > 0, got 0")
+    return Field(options=tuple(arguments.items()), count=count)
+
+
+def _checked(name: str, initializer: object) -> Initializer:
+    if not callable(initializer):
+        raise ArgumentTypeError(
+            f"{name}: expected an initializer, a function of shape, dtype and rng, "
+            f"got {initializer!r}; write {name}(nn.init.zeros), say"
+        )
+    return initializer

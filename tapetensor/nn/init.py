@@ -1,0 +1,86 @@
+"""Initializers: functions of shape, dtype and generator that make the first values of a tensor."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tapetensor.errors import ArgumentValueError, BuildError
+from tapetensor.gradients import Array
+from tapetensor.ids import next_id
+from tapetensor.nn.fields import Initializer
+from tapetensor.tape import NoneTape
+from tapetensor.tensor import Tensor
+from tapetensor.tensor.base import wrap
+
+
+def make(
+    initializer: Initializer, shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generator
+) -> Tensor[Any, NoneTape, Any]:
+    """Return a plain tensor with the first values that `initializer` makes.
+
+    Raises:
+        BuildError: if they have another shape or dtype.
+    """
+    data = initializer(shape, dtype, rng)
+    if data.shape != shape or data.dtype != dtype:
+        raise BuildError(
+            f"initializer: it made {data.dtype} of shape {data.shape}, "
+            f"wanted is {dtype} of shape {shape}"
+        )
+    return wrap(Tensor, data, next_id(), None)
+
+
+def zeros(shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generator) -> Array:
+    """Return zeros."""
+    return np.zeros(shape, dtype)
+
+
+def ones(shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generator) -> Array:
+    """Return ones."""
+    return np.ones(shape, dtype)
+
+
+def uniform(bound: float) -> Initializer:
+    """Return an initializer with samples uniform in ``[-bound, bound)``.
+
+    Args:
+        bound: >= 0 and finite.
+
+    Raises:
+        ArgumentValueError: if `bound` is not such a number.
+    """
+    _check_scale("uniform", "bound", bound)
+
+    def initializer(
+        shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generator
+    ) -> Array:
+        return rng.uniform(-bound, bound, shape).astype(dtype)
+
+    return initializer
+
+
+def normal(std: float) -> Initializer:
+    """Return an initializer with normal samples of mean 0.
+
+    Args:
+        std: the standard deviation, >= 0 and finite.
+
+    Raises:
+        ArgumentValueError: if `std` is not such a number.
+    """
+    _check_scale("normal", "std", std)
+
+    def initializer(
+        shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generator
+    ) -> Array:
+        return rng.normal(0.0, std, shape).astype(dtype)
+
+    return initializer
+
+
+def _check_scale(name: str, argument: str, value: float) -> None:
+    if not (isinstance(value, int | float) and math.isfinite(value) and value >= 0):
+        raise ArgumentValueError(f"init.{name}: {argument} must be finite and >= 0, got {value!r}")

@@ -1,0 +1,85 @@
+"""The affine layer."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Generic, overload
+
+import numpy as np
+
+from tapetensor.kernels import linear_algebra
+from tapetensor.nn import init
+from tapetensor.nn.arguments import check_size, check_weight_dtype
+from tapetensor.nn.module import Module
+from tapetensor.nn.typing import In, Out, W
+from tapetensor.tape import NoneTape
+from tapetensor.tensor import Tensor, Tensor1D, Tensor2D
+from tapetensor.tensor.apply import apply
+from tapetensor.tensor.creation import check_rng
+from tapetensor.typing import Ds, T
+
+
+class Linear(Module, Generic[In, Out, W]):
+    """A matrix product and a shift along the last axis.
+
+        x @ weight.T + bias
+
+    Shape: ``(*Ds, in_features) -> (*Ds, out_features)``.
+    Tape: the output owns the tape of `x`.
+    Initialization: weight and bias uniform in ``(-1/sqrt(in_features), 1/sqrt(in_features))``, as
+        PyTorch's.
+
+    Args:
+        in_features: the size of the last axis of the input, > 0.
+        out_features: the size of the last axis of the output, > 0.
+        dtype: float32 or float64.
+        rng: where the first values come from.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> layer = nn.Linear(3, 2, rng=np.random.default_rng(0))
+    >>> layer.forward(tt.zeros((5, 3))).shape
+    (5, 2)
+    """
+
+    weight: Tensor2D[Out, In, NoneTape, W]
+    bias: Tensor1D[Out, NoneTape, W]
+    in_features: In
+    out_features: Out
+
+    @overload
+    def __init__(
+        self: Linear[In, Out, np.float32],
+        in_features: In,
+        out_features: Out,
+        *,
+        rng: np.random.Generator,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self, in_features: In, out_features: Out, dtype: type[W], *, rng: np.random.Generator
+    ) -> None: ...
+    def __init__(
+        self,
+        in_features: In,
+        out_features: Out,
+        dtype: type[Any] = np.float32,
+        *,
+        rng: np.random.Generator,
+    ) -> None:
+        fan_in = check_size("Linear", "in_features", in_features)
+        fan_out = check_size("Linear", "out_features", out_features)
+        scalar_type = check_weight_dtype("Linear", dtype)
+        uniform = init.uniform(1.0 / math.sqrt(fan_in))
+        self.in_features = in_features
+        self.out_features = out_features
+        self.weight = init.make(uniform, (fan_out, fan_in), scalar_type, check_rng("Linear", rng))
+        self.bias = init.make(uniform, (fan_out,), scalar_type, rng)
+
+    def forward(self, x: Tensor[tuple[*Ds, In], T, W]) -> Tensor[tuple[*Ds, Out], T, W]:
+        """Return ``x @ weight.T + bias``.
+
+        Raises:
+            ShapeError: if the last axis of `x` is not `in_features`.
+        """
+        return apply(linear_algebra.linear, (x, self.weight, self.bias))

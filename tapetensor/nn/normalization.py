@@ -1,0 +1,194 @@
+"""Layers that normalize by mean and variance."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, overload
+
+import numpy as np
+
+from tapetensor.errors import ShapeError
+from tapetensor.kernels import normalization as kernels
+from tapetensor.nn import init
+from tapetensor.nn.arguments import check_number, check_size, check_weight_dtype
+from tapetensor.nn.fields import buffer
+from tapetensor.nn.module import Module
+from tapetensor.nn.typing import W
+from tapetensor.tape import NoneTape, OwnedTape
+from tapetensor.tensor import Tensor, Tensor1D
+from tapetensor.tensor.apply import apply
+from tapetensor.typing import B, Ds, N, T
+
+# Initializers without randomness still take a generator.
+_NO_RANDOMNESS = np.random.default_rng(0)
+
+
+class LayerNorm(Module, Generic[N, W]):
+    """Normalize the last axis, then scale and shift.
+
+        (x - mean(x)) / sqrt(var(x) + eps) * weight + bias
+
+    Shape: ``(*Ds, N) -> (*Ds, N)``.
+    Derivative: ``(g - mean(g) - xhat * mean(g * xhat)) / sqrt(var + eps)`` for `x`, with ``g`` the
+        cotangent times the weight and ``xhat`` the normalized input.
+    Initialization: weight 1, bias 0.
+
+    Args:
+        normalized_features: the size of the last axis, > 0.
+        dtype: float32 or float64.
+        eps: added to the variance, >= 0.
+
+    Source: Ba, Kiros & Hinton (2016), "Layer normalization".
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> nn.LayerNorm(2).forward(tt.from_numpy([[1.0, 3.0]], shape=(1, 2))).numpy().round(3)
+    array([[-1.,  1.]], dtype=float32)
+    """
+
+    weight: Tensor1D[N, NoneTape, W]
+    bias: Tensor1D[N, NoneTape, W]
+    normalized_features: N
+    eps: float
+
+    @overload
+    def __init__(
+        self: LayerNorm[N, np.float32], normalized_features: N, *, eps: float = 1e-5
+    ) -> None: ...
+    @overload
+    def __init__(self, normalized_features: N, dtype: type[W], *, eps: float = 1e-5) -> None: ...
+    def __init__(
+        self, normalized_features: N, dtype: type[Any] = np.float32, *, eps: float = 1e-5
+    ) -> None:
+        size = check_size("LayerNorm", "normalized_features", normalized_features)
+        scalar_type = check_weight_dtype("LayerNorm", dtype)
+        self.eps = check_number("LayerNorm", "eps", eps, low=0.0)
+        self.normalized_features = normalized_features
+        self.weight = init.make(init.ones, (size,), scalar_type, _NO_RANDOMNESS)
+        self.bias = init.make(init.zeros, (size,), scalar_type, _NO_RANDOMNESS)
+
+    def forward(self, x: Tensor[tuple[*Ds, N], T, W]) -> Tensor[tuple[*Ds, N], T, W]:
+        """Return the normalized input.
+
+        Raises:
+            ShapeError: if the last axis of `x` does not have the size of the layer.
+        """
+        shape: Any = x.shape
+        if shape[-1:] != self.weight.shape:
+            raise ShapeError(
+                f"LayerNorm: the last axis of shape {shape} must have size "
+                f"{self.normalized_features}"
+            )
+        return apply(kernels.layer_norm, (x, self.weight, self.bias), (self.eps,))
+
+
+class BatchNorm1d(Module, Generic[N, W]):
+    """Normalize every channel over the batch, then scale and shift.
+
+        (x - mean) / sqrt(var + eps) * weight + bias
+
+    `forward` is split by the tape of its input, so a type checker tells the two uses apart. With a
+    tape it is training: mean and (biased) variance are those of the batch, and the running
+    statistics move towards them, the variance as its unbiased estimate. Without one it is
+    inference: the running statistics are used and left alone.
+
+    Shape: ``(B, N)`` or ``(B, N, L)``, the same out.
+    Initialization: weight 1, bias 0, running mean 0, running variance 1.
+
+    Args:
+        num_features: the number of channels, the size of axis 1, > 0.
+        dtype: float32 or float64.
+        eps: added to the variance, >= 0.
+        momentum: the weight of the batch in the running statistics, in [0, 1].
+
+    Source: Ioffe & Szegedy (2015), "Batch normalization: accelerating deep network training by
+        reducing internal covariate shift".
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> norm = nn.BatchNorm1d(1)
+    >>> x = tt.from_numpy([[1.0], [3.0]], shape=(2, 1))
+    >>> norm.forward(x.trace()).numpy().round(3)
+    array([[-1.],
+           [ 1.]], dtype=float32)
+    >>> norm.running_mean
+    Tensor([0.2], shape=(1,), dtype=float32, NoneTape)
+    """
+
+    weight: Tensor1D[N, NoneTape, W]
+    bias: Tensor1D[N, NoneTape, W]
+    running_mean: Tensor1D[N, NoneTape, W] = buffer(init.zeros)
+    running_var: Tensor1D[N, NoneTape, W] = buffer(init.ones)
+    num_features: N
+    eps: float
+    momentum: float
+
+    @overload
+    def __init__(
+        self: BatchNorm1d[N, np.float32],
+        num_features: N,
+        *,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self, num_features: N, dtype: type[W], *, eps: float = 1e-5, momentum: float = 0.1
+    ) -> None: ...
+    def __init__(
+        self,
+        num_features: N,
+        dtype: type[Any] = np.float32,
+        *,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+    ) -> None:
+        size = check_size("BatchNorm1d", "num_features", num_features)
+        scalar_type = check_weight_dtype("BatchNorm1d", dtype)
+        self.eps = check_number("BatchNorm1d", "eps", eps, low=0.0)
+        self.momentum = check_number("BatchNorm1d", "momentum", momentum, low=0.0, high=1.0)
+        self.num_features = num_features
+        self.weight = init.make(init.ones, (size,), scalar_type, _NO_RANDOMNESS)
+        self.bias = init.make(init.zeros, (size,), scalar_type, _NO_RANDOMNESS)
+        self.running_mean = init.make(init.zeros, (size,), scalar_type, _NO_RANDOMNESS)
+        self.running_var = init.make(init.ones, (size,), scalar_type, _NO_RANDOMNESS)
+
+    @overload
+    def forward(
+        self, x: Tensor[tuple[B, N, *Ds], OwnedTape, W]
+    ) -> Tensor[tuple[B, N, *Ds], OwnedTape, W]: ...
+    @overload
+    def forward(
+        self, x: Tensor[tuple[B, N, *Ds], NoneTape, W]
+    ) -> Tensor[tuple[B, N, *Ds], NoneTape, W]: ...
+    @overload
+    def forward(self, x: Tensor[tuple[B, N, *Ds], T, W]) -> Tensor[tuple[B, N, *Ds], T, W]: ...
+    def forward(self, x: Tensor[Any, Any, Any]) -> Tensor[Any, Any, Any]:
+        """Return the normalized input, and move the running statistics if it owns a tape.
+
+        Raises:
+            ShapeError: if axis 1 of `x` does not have the size of the layer, or a training batch
+                has fewer than two values per channel.
+        """
+        shape = tuple(x.shape)
+        if x.ndim not in (2, 3) or shape[1] != self.num_features:
+            raise ShapeError(
+                f"BatchNorm1d: the input must have shape (B, {self.num_features}) or "
+                f"(B, {self.num_features}, L), got {shape}"
+            )
+        if not x.owns_tape:
+            statistics = (self.running_mean, self.running_var)
+            return apply(
+                kernels.batch_norm_inference, (x, self.weight, self.bias, *statistics), (self.eps,)
+            )
+        if x.size // self.num_features < 2:
+            raise ShapeError(
+                "BatchNorm1d: a variance needs two values per channel or more, "
+                f"a training input of shape {shape} has fewer"
+            )
+        mean, var = kernels.running_statistics(
+            x.numpy(), self.running_mean.numpy(), self.running_var.numpy(), self.momentum
+        )
+        result = apply(kernels.batch_norm, (x, self.weight, self.bias), (self.eps,))
+        self.running_mean = self.running_mean.wrap_gradient(mean)
+        self.running_var = self.running_var.wrap_gradient(var)
+        return result

@@ -1,0 +1,61 @@
+"""Modules one after another."""
+
+from __future__ import annotations
+
+from typing import Any, Generic
+
+from typing_extensions import TypeVarTuple
+
+from tapetensor.errors import ArgumentTypeError
+from tapetensor.nn.module import Module
+from tapetensor.tensor import Tensor
+from tapetensor.typing import T
+
+Layers = TypeVarTuple("Layers")
+
+
+class Sequential(Module, Generic[*Layers]):
+    """Modules one after another: each gets the output of the one before.
+
+    Plain typing keeps the tape of the input and leaves shape and dtype of the output open (`Any`);
+    a model that is checked from end to end is a `Module` with a `forward` of its own.
+
+    Args:
+        *layers: one module or more.
+
+    >>> from typing import Literal as L
+    >>> import numpy as np
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> tt.build(
+    ...     nn.Sequential[nn.Linear[L[4], L[8]], nn.ReLU, nn.Linear[L[8], L[2]]],
+    ...     rng=np.random.default_rng(0),
+    ... )
+    Sequential(
+      layers.0: Linear(in_features=4, out_features=8)
+      layers.1: ReLU()
+      layers.2: Linear(in_features=8, out_features=2)
+    )
+    """
+
+    layers: tuple[*Layers]
+
+    def __init__(self, *layers: *Layers) -> None:
+        if not layers:
+            raise ArgumentTypeError("Sequential: give one module or more")
+        modules: tuple[object, ...] = layers
+        for position, layer in enumerate(modules):
+            if not isinstance(layer, Module):
+                raise ArgumentTypeError(
+                    f"Sequential: layer {position} is a {type(layer).__name__}, not a Module"
+                )
+        self.layers = layers
+
+    def forward(self, x: Tensor[Any, T, Any]) -> Tensor[Any, T, Any]:
+        """Return the output of the last module."""
+        output: Any = x
+        modules: tuple[Any, ...] = self.layers
+        for module in modules:
+            output = module.forward(output)
+        result: Tensor[Any, T, Any] = output
+        return result
