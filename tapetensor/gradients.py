@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
+from typing import Any, Never, Protocol
 
 import numpy as np
 from typing_extensions import TypeAliasType, TypeVar, override
@@ -16,6 +16,7 @@ from tapetensor.errors import (
     MissingGradientError,
     NumericalInstabilityError,
     ShapeError,
+    UntracedTensorError,
 )
 
 Array = TypeAliasType("Array", np.ndarray[Any, np.dtype[Any]])
@@ -48,8 +49,11 @@ class Gradients:
     tensor that is looked up: ``grads[weight]`` has the static shape and dtype of ``weight``.
 
     What a backward pass leaves in it: by default the gradients of *leafs* (tensors that no recorded
-    op produced); after `retain_leafs` only those of the tensors named there; of every tensor on the
-    way if it was made by `Gradients.leaky`.
+    op produced); of every tensor on the way if it was made by `Gradients.leaky`; after
+    `retain_leafs`, in either case, only those of the tensors named there. A store that a training
+    loop carries from step to step names its parameters once, then it does not grow with the inputs.
+
+    The ids are this process's own: a store can be copied, but not pickled.
 
     >>> import tapetensor as tt
     >>> x = tt.from_numpy([1.0, 2.0], shape=(2,))
@@ -105,6 +109,7 @@ class Gradients:
 
         Raises:
             ArgumentTypeError: if `gradient` is neither a plain tensor nor a numpy array.
+            UntracedTensorError: if it is a tensor that owns a tape.
             ShapeError: if its shape is not that of `tensor`.
             DTypeError: if its dtype is not that of `tensor`.
         """
@@ -126,12 +131,32 @@ class Gradients:
         """Iterate over the ids that have a gradient."""
         return iter(tuple(self._arrays))
 
+    @property
+    def is_leaky(self) -> bool:
+        """Whether a backward pass leaves the gradients of intermediate tensors as well."""
+        return self._leaky
+
+    @property
+    def leafs(self) -> frozenset[int] | None:
+        """The ids that `retain_leafs` declared; None without a declaration."""
+        return self._leafs
+
     def array(self, unique_id: int) -> Array | None:
         """Return the stored array for an id, itself and not a copy: read it, never write to it."""
         return self._arrays.get(unique_id)
 
     def retain_leafs(self, tensors: Iterable[Tensorlike[Any]]) -> None:
-        """Declare `tensors` leafs, beside those declared before, and drop all other entries."""
+        """Declare `tensors` leafs, beside those declared before, and drop all other entries.
+
+        Raises:
+            ArgumentTypeError: if `tensors` are not several tensors.
+        """
+        # A tensor can be iterated, over its rows.
+        if not isinstance(tensors, Iterable) or hasattr(tensors, "wrap_gradient"):
+            raise ArgumentTypeError(
+                "Gradients.retain_leafs: expected several tensors, got "
+                f"{type(tensors).__name__}; write [weight, bias], say"
+            )
         ids = frozenset([_id_of("Gradients.retain_leafs", tensor) for tensor in tensors])
         self._leafs = ids if self._leafs is None else self._leafs | ids
         self.drop_non_leafs()
@@ -148,12 +173,17 @@ class Gradients:
     def merge(self, other: Gradients) -> None:
         """Add every gradient of `other` to this store; `other` stays as it is.
 
+        The leafs that either declares are declared in the sum, and it is leaky if either is.
+
         Raises:
+            ArgumentTypeError: if `other` is not a Gradients.
             ShapeError: if the two disagree on the shape of an id.
             DTypeError: if the two disagree on the dtype of an id.
         """
         if not isinstance(other, Gradients):
-            raise ArgumentTypeError(f"Gradients.merge: expected Gradients, got {other!r}")
+            raise ArgumentTypeError(
+                f"Gradients.merge: expected Gradients, got {type(other).__name__}"
+            )
         merged = dict(self._arrays)
         for key, array in other._arrays.items():
             existing = merged.get(key)
@@ -180,16 +210,23 @@ class Gradients:
         """Scale all gradients by ``min(1, max_norm / norm)`` and return the norm before that.
 
         Args:
-            max_norm: > 0.
+            max_norm: > 0; an infinity only looks for gradients that are not finite.
 
         Raises:
-            ArgumentValueError: if `max_norm` is not a positive number.
+            ArgumentTypeError: if `max_norm` is not a number.
+            ArgumentValueError: if it is not positive.
             NumericalInstabilityError: if the norm is not finite; the gradients stay as they are.
 
         Source: Pascanu, Mikolov & Bengio (2013), "On the difficulty of training recurrent
             neural networks", algorithm 1.
         """
-        if isinstance(max_norm, bool) or not isinstance(max_norm, int | float) or not max_norm > 0:
+        if isinstance(max_norm, bool) or not isinstance(
+            max_norm, int | float | np.integer | np.floating
+        ):
+            raise ArgumentTypeError(
+                f"Gradients.clip_by_global_norm: max_norm must be a number, got {max_norm!r}"
+            )
+        if not max_norm > 0:
             raise ArgumentValueError(
                 f"Gradients.clip_by_global_norm: max_norm must be > 0, got {max_norm!r}"
             )
@@ -200,21 +237,36 @@ class Gradients:
                 "look for the op that made a NaN or an infinity before clipping"
             )
         if norm > max_norm:
-            scale = max_norm / norm
+            # A Python float: a numpy scalar would impose its own dtype.
+            scale = float(max_norm) / norm
             self._arrays = {key: array * scale for key, array in self._arrays.items()}
         return norm
+
+    def __copy__(self) -> Gradients:
+        """Return a store with the same entries that changes independently of this one."""
+        twin = self.__class__()
+        twin._arrays = self._arrays.copy()
+        twin._leafs = self._leafs
+        twin._leaky = self._leaky
+        return twin
+
+    def __deepcopy__(self, memo: object) -> Gradients:
+        """Return the same as `copy.copy`: the arrays are never written to."""
+        return self.__copy__()
+
+    @override
+    def __reduce__(self) -> Never:
+        """Refuse to be pickled: elsewhere the ids would name other tensors, or none."""
+        raise ArgumentTypeError(
+            "pickle: Gradients are keyed by ids that mean nothing in another process; "
+            "save them by name: {name: grads[p] for name, p in model.parameters().items()}"
+        )
 
     @override
     def __repr__(self) -> str:
         """Show how many gradients there are, and of which kind of store."""
         kind = "leaky, " if self._leaky else ""
         return f"Gradients({kind}{len(self._arrays)} tensors)"
-
-    def keeps(self, unique_id: int, *, is_leaf: bool) -> bool:
-        """Tell whether a backward pass leaves an entry for `unique_id` in this store."""
-        if self._leaky:
-            return True
-        return is_leaf if self._leafs is None else unique_id in self._leafs
 
     def accumulate(self, arrays: dict[int, Array]) -> None:
         """Add the arrays of a backward pass, which nobody else writes to, to the entries."""
@@ -226,16 +278,22 @@ class Gradients:
 def _id_of(op: str, tensor: object) -> int:
     unique_id = getattr(tensor, "id", None)
     if not isinstance(unique_id, int) or not hasattr(tensor, "wrap_gradient"):
-        raise ArgumentTypeError(f"{op}: expected a tensor, got {tensor!r}")
+        raise ArgumentTypeError(f"{op}: expected a tensor, got {type(tensor).__name__}")
     return unique_id
 
 
 def _array_of(op: str, gradient: object) -> Array:
     if hasattr(gradient, "wrap_gradient") and hasattr(gradient, "numpy"):
+        if getattr(gradient, "owns_tape", False):
+            raise UntracedTensorError(
+                f"{op}: the gradient owns a tape, which would be lost; write gradient.detach()"
+            )
         gradient = gradient.numpy()
     if not isinstance(gradient, np.ndarray):
-        raise ArgumentTypeError(f"{op}: expected a tensor or a numpy array, got {gradient!r}")
-    return gradient
+        raise ArgumentTypeError(
+            f"{op}: expected a tensor or a numpy array, got {type(gradient).__name__}"
+        )
+    return np.asarray(gradient)
 
 
 def _check_fits(op: str, tensor: Tensorlike[Any], array: Array) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeAlias, final
+from typing import Never, TypeAlias, final
 
 from typing_extensions import override
 
-from tapetensor.errors import ArgumentTypeError, MovedTensorError
+from tapetensor.errors import ArgumentTypeError, MovedTensorError, UntracedTensorError
 from tapetensor.gradients import Array, Gradients
 
 Pullback: TypeAlias = Callable[[Array], Array]
@@ -35,8 +35,8 @@ class NoneTape:
 class OwnedTape:
     """The tape state of a tensor that owns the record of the ops that made it.
 
-    A tape has exactly one owner. Two tapes that meet in an op merge: each record is kept once,
-    whichever of the two held it, and gradients carried by either are summed.
+    A tape has exactly one owner, so it cannot be copied. Two tapes that meet in an op merge: each
+    record is kept once, whichever of the two held it, and gradients carried by either are summed.
 
     Args:
         gradients: earlier gradients that the tape carries; a backward pass adds to them.
@@ -58,18 +58,44 @@ class OwnedTape:
     @override
     def __repr__(self) -> str:
         """Show how much the tape holds."""
+        if self.records is _SPENT:
+            return "OwnedTape(moved)"
         carried = f", carrying {len(self._carried)} Gradients" if self._carried else ""
         return f"OwnedTape({len(self.records)} ops{carried})"
 
+    def __copy__(self) -> Never:
+        """Refuse: a tape has exactly one owner."""
+        raise UntracedTensorError(_NO_COPY)
+
+    def __deepcopy__(self, memo: object) -> Never:
+        """Refuse: a tape has exactly one owner."""
+        raise UntracedTensorError(_NO_COPY)
+
+    @override
+    def __reduce__(self) -> Never:
+        """Refuse to be pickled: a tape has exactly one owner, and its records are functions."""
+        raise UntracedTensorError(_NO_COPY)
+
     def merge(self, other: OwnedTape) -> None:
-        """Take over what `other` holds."""
-        if len(other.records) > len(self.records):
-            self.records, other.records = other.records, self.records
-        self.records.update(other.records)
-        self._carried.update(other._carried)
+        """Take over what `other` holds, which is spent.
+
+        Raises:
+            MovedTensorError: if one of the two is spent already.
+        """
+        self.check_not_moved()
+        records, carried = other._taken()
+        if len(records) > len(self.records):
+            self.records, records = records, self.records
+        self.records.update(records)
+        self._carried.update(carried)
 
     def fork(self) -> OwnedTape:
-        """Return a tape that holds the same records, to be owned by a second tensor."""
+        """Return a tape that holds the same records, to be owned by a second tensor.
+
+        Raises:
+            MovedTensorError: if the contents have been handed to a new owner.
+        """
+        self.check_not_moved()
         twin = OwnedTape()
         twin.records = self.records.copy()
         twin._carried = self._carried.copy()
@@ -82,8 +108,7 @@ class OwnedTape:
             MovedTensorError: if it is spent already.
         """
         successor = OwnedTape()
-        successor.records, successor._carried = self.records, self._carried
-        self.records, self._carried = _SPENT, {}
+        successor.records, successor._carried = self._taken()
         return successor
 
     def check_not_moved(self) -> None:
@@ -93,6 +118,13 @@ class OwnedTape:
                 "put_tape: this tape was put on a tensor before; a tape has exactly one owner. "
                 "For a second value with a tape of its own use with_empty_tape()"
             )
+
+    def _taken(self) -> tuple[dict[int, Record], dict[int, Gradients]]:
+        """Give up and return the contents."""
+        self.check_not_moved()
+        contents = self.records, self._carried
+        self.records, self._carried = _SPENT, {}
+        return contents
 
     def replay(
         self, output_id: int, cotangent: Array, wanted: Iterable[int] | None = None
@@ -106,40 +138,38 @@ class OwnedTape:
         Args:
             output_id: the id of the tensor to differentiate.
             cotangent: its cotangent.
-            wanted: the ids to compute gradients for; None means every leaf.
+            wanted: the ids to compute gradients for; None means the leafs that carried gradients
+                declare, or, without a declaration, every leaf.
         """
         records = self.records
         order = sorted(records)
         result = Gradients()
         for gradients in self._carried.values():
             result.merge(gradients)
-        wanted_ids = frozenset(() if wanted is None else wanted)
-        needed = None if wanted is None else self._leading_to(wanted_ids, order)
+        if wanted is None:
+            result.drop_non_leafs()
+            wanted = result.leafs
+        wanted_ids = None if wanted is None else frozenset(wanted)
+        needed = None if wanted_ids is None else self._leading_to(wanted_ids, order)
+        keeps_all = needed is None and result.is_leaky
+        kept: frozenset[int] = wanted_ids or frozenset()
         arrays = {output_id: cotangent}
         finished: dict[int, Array] = {}
+        take, look_up = arrays.pop, arrays.get
         for produced_id in reversed(order):
             _, pullbacks, parents = records.pop(produced_id)
-            g = arrays.pop(produced_id, None)
+            g = take(produced_id, None)
             if g is None:
                 continue
-            if (
-                produced_id in wanted_ids
-                if needed is not None
-                else result.keeps(produced_id, is_leaf=False)
-            ):
+            if keeps_all or produced_id in kept:
                 finished[produced_id] = g
-            for parent, pullback in zip(parents, pullbacks, strict=True):
-                if pullback is None or (needed is not None and parent not in needed):
-                    continue
-                earlier = arrays.get(parent)
-                arrays[parent] = pullback(g) if earlier is None else earlier + pullback(g)
-        # What is left belongs to ids that no record produced.
+            for parent, pullback in zip(parents, pullbacks, strict=False):
+                if pullback is not None and (needed is None or parent in needed):
+                    earlier = look_up(parent)
+                    arrays[parent] = pullback(g) if earlier is None else earlier + pullback(g)
+        # What is left belongs to ids that no record produced: leafs.
         finished.update(
-            {
-                leaf: array
-                for leaf, array in arrays.items()
-                if (leaf in wanted_ids if needed is not None else result.keeps(leaf, is_leaf=True))
-            }
+            arrays if needed is None else {key: arrays[key] for key in kept & arrays.keys()}
         )
         result.accumulate(finished)
         return result
@@ -148,11 +178,20 @@ class OwnedTape:
         """Return the ids from which a gradient flows on to one of `wanted`, those included."""
         needed = set(wanted)
         for produced_id in order:
-            if not needed.isdisjoint(self.records[produced_id][2]):
-                needed.add(produced_id)
+            _, pullbacks, parents = self.records[produced_id]
+            for parent, pullback in zip(parents, pullbacks, strict=True):
+                # Nothing flows to an operand without a pullback: indices, a mask.
+                if parent in needed and pullback is not None:
+                    needed.add(produced_id)
+                    break
         return needed
 
 
 Tape: TypeAlias = NoneTape | OwnedTape
 
 _SPENT: dict[int, Record] = {}
+
+_NO_COPY = (
+    "copy: a tape has exactly one owner and cannot be copied or pickled; "
+    "write x.with_empty_tape() for a second traced handle"
+)

@@ -8,18 +8,19 @@ from __future__ import annotations
 import numpy as np
 
 from tapetensor.gradients import Array
-from tapetensor.kernels.broadcasting import sum_to
+from tapetensor.kernels.broadcasting import sum_to, summing_to, unchanged
 from tapetensor.tape import Pullbacks
 
 
 def add(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
     """``lhs + rhs``."""
-    return lhs + rhs, (lambda g: sum_to(g, lhs.shape), lambda g: sum_to(g, rhs.shape))
+    return lhs + rhs, (summing_to(lhs, rhs), summing_to(rhs, lhs))
 
 
 def subtract(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
     """``lhs - rhs``."""
-    return lhs - rhs, (lambda g: sum_to(g, lhs.shape), lambda g: sum_to(-g, rhs.shape))
+    sum_to_rhs = summing_to(rhs, lhs)
+    return lhs - rhs, (summing_to(lhs, rhs), lambda g: sum_to_rhs(-g))
 
 
 def multiply(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
@@ -77,12 +78,12 @@ def _share(wins: Array, ties: Array, like: Array) -> Array:
 
 def add_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
     """``x + number``."""
-    return x + number, (_unchanged,)
+    return x + number, (unchanged,)
 
 
 def subtract_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
     """``x - number``."""
-    return x - number, (_unchanged,)
+    return x - number, (unchanged,)
 
 
 def rsubtract_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
@@ -134,7 +135,3 @@ def minimum_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
 def negative(x: Array) -> tuple[Array, Pullbacks]:
     """``-x``."""
     return -x, (np.negative,)
-
-
-def _unchanged(g: Array) -> Array:
-    return g

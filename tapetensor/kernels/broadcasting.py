@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tapetensor.gradients import Array
+from tapetensor.tape import Pullback
 
 
 def sum_to(cotangent: Array, shape: tuple[int, ...]) -> Array:
@@ -19,3 +20,17 @@ def sum_to(cotangent: Array, shape: tuple[int, ...]) -> Array:
     )
     summed = np.sum(cotangent, axis=tuple(range(added)) + stretched, keepdims=True)
     return np.reshape(summed, shape)
+
+
+def summing_to(operand: Array, other: Array) -> Pullback:
+    """Return the pullback of an operand that was broadcast against another and nothing else.
+
+    It keeps the shape of the operand and not the operand itself.
+    """
+    shape = operand.shape
+    return unchanged if shape == other.shape else lambda g: sum_to(g, shape)
+
+
+def unchanged(g: Array) -> Array:
+    """Return the cotangent itself: the pullback of the identity."""
+    return g

@@ -32,21 +32,23 @@ def getitem(x: Array, index: Any) -> tuple[Array, Pullbacks]:
 
 def take(x: Array, indices: Array, axis: int) -> tuple[Array, Pullbacks]:
     """The slices of `x` along `axis` at integer `indices`."""
+    # numpy takes no uint64 for a position, and the number of rows may not fit a small dtype.
+    positions = indices.astype(np.intp, copy=False)
 
     def pullback(g: Array) -> Array:
         rows = x.shape[axis]
         # Move the indexed axis to the front and flatten, so that equal rows can be summed.
         moved = np.moveaxis(
-            np.reshape(g, (*x.shape[:axis], indices.size, *x.shape[axis + 1 :])),
+            np.reshape(g, (*x.shape[:axis], positions.size, *x.shape[axis + 1 :])),
             axis,
             0,
         )
-        flat = np.reshape(moved, (indices.size, x.size // rows if rows else 0))
-        summed = _sum_rows(flat, np.reshape(indices, (-1,)) % rows, rows)
+        flat = np.reshape(moved, (positions.size, x.size // rows if rows else 0))
+        summed = _sum_rows(flat, np.reshape(positions, (-1,)) % rows, rows)
         leading = (rows, *x.shape[:axis], *x.shape[axis + 1 :])
         return np.moveaxis(np.reshape(summed, leading), 0, axis)
 
-    return np.take(x, indices, axis=axis), (pullback, None)
+    return np.take(x, positions, axis=axis), (pullback, None)
 
 
 def where(lhs: Array, rhs: Array, mask: Array) -> tuple[Array, Pullbacks]:
@@ -76,7 +78,7 @@ def astype(x: Array, dtype: np.dtype[Any]) -> tuple[Array, Pullbacks]:
 
 def _sum_rows(rows: Array, targets: Array, count: int) -> Array:
     """Return `count` rows, each the sum of those `rows` whose target it is."""
-    result = np.zeros((count, rows.shape[1]), rows.dtype)
+    result = np.zeros_like(rows, shape=(count, rows.shape[1]))
     if targets.size == 0:
         return result
     # Sorted by target, equal targets are neighbours and reduceat sums each run in one pass, many

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -30,8 +31,9 @@ def linear(x: Array, weight: Array, bias: Array) -> tuple[Array, Pullbacks]:
     out_features, in_features = weight.shape
 
     def pullback_weight(g: Array) -> Array:
-        rows = np.reshape(g, (-1, out_features))
-        cotangent: Array = np.matmul(rows.T, np.reshape(x, (-1, in_features)))
+        rows = math.prod(x.shape[:-1])
+        left = np.reshape(g, (rows, out_features))
+        cotangent: Array = np.matmul(left.T, np.reshape(x, (rows, in_features)))
         return cotangent
 
     return y, (
@@ -41,14 +43,24 @@ def linear(x: Array, weight: Array, bias: Array) -> tuple[Array, Pullbacks]:
     )
 
 
-def einsum(*operands: Array, inputs: Sequence[str], output: str) -> tuple[Array, Pullbacks]:
+def einsum(
+    *operands: Array, inputs: Sequence[str], output: str, shapes: Sequence[tuple[int, ...]]
+) -> tuple[Array, Pullbacks]:
     """The sum of products that the subscripts spell.
 
-    The subscripts come in explicit form: one string per operand, letters only.
+    The subscripts come in explicit form: one string per operand, letters only, and the shape that
+    each operand broadcasts to.
     """
-    y = np.einsum(",".join(inputs) + "->" + output, *operands, optimize=len(operands) > 1)
+    full = [
+        x if x.shape == shape else np.broadcast_to(x, shape)
+        for x, shape in zip(operands, shapes, strict=True)
+    ]
+    y = np.einsum(",".join(inputs) + "->" + output, *full, optimize=len(operands) > 1)
     return y, tuple(
-        [_einsum_pullback(position, operands, inputs, output) for position in range(len(operands))]
+        [
+            _einsum_pullback(position, full, inputs, output, x.shape)
+            for position, x in enumerate(operands)
+        ]
     )
 
 
@@ -70,14 +82,19 @@ def _matmul_pullback_rhs(g: Array, lhs: Array, rhs: Array) -> Array:
         return sum_to(np.expand_dims(lhs, -1) * np.expand_dims(g, -2), rhs.shape)
     if rhs.ndim == 2:
         # One product over all leading axes instead of a batch of products and a sum.
-        rows = np.reshape(lhs, (-1, lhs.shape[-1]))
-        product: Array = np.matmul(rows.T, np.reshape(g, (-1, g.shape[-1])))
+        rows = math.prod(lhs.shape[:-1])
+        left = np.reshape(lhs, (rows, lhs.shape[-1]))
+        product: Array = np.matmul(left.T, np.reshape(g, (rows, g.shape[-1])))
         return product
     return sum_to(np.matmul(np.swapaxes(lhs, -1, -2), g), rhs.shape)
 
 
 def _einsum_pullback(
-    position: int, operands: Sequence[Array], inputs: Sequence[str], output: str
+    position: int,
+    operands: Sequence[Array],
+    inputs: Sequence[str],
+    output: str,
+    original: tuple[int, ...],
 ) -> Pullback:
     subscripts = inputs[position]
     operand = operands[position]
@@ -98,10 +115,10 @@ def _einsum_pullback(
             np.reshape(found, kept), tuple([sizes[letter] for letter in distinct])
         )
         if distinct == subscripts:
-            return spread
+            return sum_to(spread, original)
         # A repeated letter reads a diagonal, so its cotangent is written to that diagonal.
         result = np.zeros_like(operand)
         np.einsum(subscripts + "->" + distinct, result)[...] = spread
-        return result
+        return sum_to(result, original)
 
     return pullback

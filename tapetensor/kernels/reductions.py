@@ -98,6 +98,9 @@ def log_softmax(x: Array, axis: int) -> tuple[Array, Pullbacks]:
     A pullback of its own: log(softmax) loses all digits of small probabilities.
     """
     shifted = x - _finite_max(x, (axis,))
+    if x.size == 0:
+        # The sum over an empty axis is 0: numpy would warn of a logarithm that nothing reads.
+        return shifted, (np.zeros_like,)
     y = shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
     return y, (lambda g: g - np.exp(y) * np.sum(g, axis=axis, keepdims=True),)
 

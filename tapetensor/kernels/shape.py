@@ -20,10 +20,30 @@ def reshape(x: Array, shape: Shape) -> tuple[Array, Pullbacks]:
     return np.reshape(x, shape), (lambda g: np.reshape(g, original),)
 
 
+def flatten(x: Array, shape: Shape) -> tuple[Array, Pullbacks]:
+    """`reshape` to one axis; a name of its own, for errors to say what the user wrote."""
+    return reshape(x, shape)
+
+
+def squeeze(x: Array, shape: Shape) -> tuple[Array, Pullbacks]:
+    """`reshape` without axes of size 1."""
+    return reshape(x, shape)
+
+
+def expand_dims(x: Array, shape: Shape) -> tuple[Array, Pullbacks]:
+    """`reshape` with a new axis of size 1."""
+    return reshape(x, shape)
+
+
 def permute_dims(x: Array, axes: Shape) -> tuple[Array, Pullbacks]:
     """The axes in another order."""
     inverse = tuple(sorted(range(len(axes)), key=axes.__getitem__))
     return np.transpose(x, axes), (lambda g: np.transpose(g, inverse),)
+
+
+def transpose(x: Array, axes: Shape) -> tuple[Array, Pullbacks]:
+    """`permute_dims` of the last two axes."""
+    return permute_dims(x, axes)
 
 
 def broadcast_to(x: Array, shape: Shape) -> tuple[Array, Pullbacks]:

@@ -7,6 +7,7 @@ from typing import Literal
 from tapetensor.errors import ArgumentValueError
 from tapetensor.nn.module import Module
 from tapetensor.tensor import Tensor
+from tapetensor.tensor.base import check_tensor
 from tapetensor.typing import F, R, S, T
 
 
@@ -15,6 +16,7 @@ class Abs(Module):
 
     def forward(self, x: Tensor[S, T, R]) -> Tensor[S, T, R]:
         """Return ``x.abs()``."""
+        check_tensor("Abs", x, "the input")
         return x.abs()
 
 
@@ -23,6 +25,7 @@ class Cos(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.cos()``."""
+        check_tensor("Cos", x, "the input")
         return x.cos()
 
 
@@ -31,6 +34,7 @@ class Exp(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.exp()``."""
+        check_tensor("Exp", x, "the input")
         return x.exp()
 
 
@@ -50,6 +54,7 @@ class GELU(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.gelu(approximate)``."""
+        check_tensor("GELU", x, "the input")
         return x.gelu(self.approximate)
 
 
@@ -58,6 +63,7 @@ class Log(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.log()``."""
+        check_tensor("Log", x, "the input")
         return x.log()
 
 
@@ -66,6 +72,7 @@ class LogSoftmax(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.log_softmax()``."""
+        check_tensor("LogSoftmax", x, "the input")
         return x.log_softmax()
 
 
@@ -80,6 +87,7 @@ class ReLU(Module):
 
     def forward(self, x: Tensor[S, T, R]) -> Tensor[S, T, R]:
         """Return ``x.relu()``."""
+        check_tensor("ReLU", x, "the input")
         return x.relu()
 
 
@@ -88,6 +96,7 @@ class Sigmoid(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.sigmoid()``."""
+        check_tensor("Sigmoid", x, "the input")
         return x.sigmoid()
 
 
@@ -96,6 +105,7 @@ class SiLU(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.silu()``."""
+        check_tensor("SiLU", x, "the input")
         return x.silu()
 
 
@@ -104,6 +114,7 @@ class Sin(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.sin()``."""
+        check_tensor("Sin", x, "the input")
         return x.sin()
 
 
@@ -112,6 +123,7 @@ class Softmax(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.softmax()``."""
+        check_tensor("Softmax", x, "the input")
         return x.softmax()
 
 
@@ -120,6 +132,7 @@ class Softplus(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.softplus()``."""
+        check_tensor("Softplus", x, "the input")
         return x.softplus()
 
 
@@ -128,6 +141,7 @@ class Sqrt(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.sqrt()``."""
+        check_tensor("Sqrt", x, "the input")
         return x.sqrt()
 
 
@@ -136,6 +150,7 @@ class Square(Module):
 
     def forward(self, x: Tensor[S, T, R]) -> Tensor[S, T, R]:
         """Return ``x.square()``."""
+        check_tensor("Square", x, "the input")
         return x.square()
 
 
@@ -144,4 +159,5 @@ class Tanh(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.tanh()``."""
+        check_tensor("Tanh", x, "the input")
         return x.tanh()

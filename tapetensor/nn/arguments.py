@@ -1,4 +1,4 @@
-"""Checks of the numbers that layers are constructed with."""
+"""Checks of what layers are constructed with and of what they are given."""
 
 from __future__ import annotations
 
@@ -6,23 +6,30 @@ import math
 from typing import Any
 
 import numpy as np
+from typing_extensions import TypeVar
 
 from tapetensor.dtypes import FLOATING, as_dtype
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from tapetensor.shapes import as_size
+from tapetensor.tensor import Tensor
+from tapetensor.tensor.base import TensorBase, check_tensor
+
+_Size = TypeVar("_Size", bound=int)
 
 
-def check_size(layer: str, name: str, value: object) -> int:
-    """Return a size that is > 0.
+def check_size(layer: str, name: str, value: _Size) -> _Size:
+    """Return a size that is > 0, as a plain int.
 
     Raises:
         ArgumentTypeError: if it is not an int.
         ArgumentValueError: if it is not > 0.
     """
-    size = as_size(layer, name, value)
+    # numpy's integers do as sizes too.
+    size: Any = as_size(layer, name, value)
     if size == 0:
         raise ArgumentValueError(f"{layer}: {name} must be > 0, got 0")
-    return size
+    result: _Size = size
+    return result
 
 
 def check_number(
@@ -34,7 +41,7 @@ def check_number(
         ArgumentTypeError: if it is not a number.
         ArgumentValueError: if it lies outside.
     """
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
         raise ArgumentTypeError(f"{layer}: {name} must be a number, got {value!r}")
     if not low <= value <= high or math.isinf(value):
         bounds = f">= {low} and finite" if math.isinf(high) else f"in [{low}, {high}]"
@@ -52,3 +59,35 @@ def check_weight_dtype(layer: str, dtype: object) -> np.dtype[Any]:
     if resolved not in FLOATING:
         raise DTypeError(f"{layer}: weights are float32 or float64, not {resolved}")
     return resolved
+
+
+def check_input(
+    layer: str, x: object, weight: Tensor[Any, Any, Any], features: int | None = None
+) -> None:
+    """Raise an error if the input of a layer does not go with its weights.
+
+    Args:
+        layer: the name for the message.
+        x: the input.
+        weight: a tensor of the layer.
+        features: the size that the last axis must have, if it must.
+
+    Raises:
+        ArgumentTypeError: if the input is not a tensor.
+        ShapeError: if its last axis has another size, or it has no axis.
+        DTypeError: if it has another dtype than the weights.
+    """
+    check_tensor(layer, x, "the input")
+    assert isinstance(x, TensorBase)
+    shape, dtype = x._data.shape, x._data.dtype
+    if features is not None and shape[-1:] != (features,):
+        raise ShapeError(
+            f"{layer}: the last axis of the input must have size {features}, got shape {shape}"
+        )
+    if dtype != weight.dtype:
+        cure = f"convert it with x.astype(np.{weight.dtype})"
+        if dtype in FLOATING:
+            cure += f", or make the layer with dtype np.{dtype}"
+        raise DTypeError(
+            f"{layer}: the input has dtype {dtype}, the weights have {weight.dtype}; {cure}"
+        )

@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
-from collections.abc import Mapping
-from typing import (
-    Any,
-    Literal,
-    TypeAlias,
-    TypeVarTuple,
-    Unpack,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
-import typing_extensions
 from typing_extensions import TypeVar
 
-from tapetensor.errors import BuildError
+from tapetensor.dtypes import FLOATING, as_dtype
+from tapetensor.errors import BuildError, TapeTensorError
 from tapetensor.nn import init
-from tapetensor.nn.fields import Field
+from tapetensor.nn.annotations import (
+    Substitution,
+    default_of,
+    hint_of_field,
+    is_unpacked,
+    is_variadic,
+    resolved,
+    scopes,
+    substituted,
+)
+from tapetensor.nn.fields import MISSING, Field
 from tapetensor.nn.module import Module
+from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.creation import check_rng
 
 ModuleT = TypeVar("ModuleT", bound=Module)
-# What each type variable of a class stands for: a type, or several for a type variable tuple.
-Substitution: TypeAlias = Mapping[Any, Any]
 
 
 def build(module: type[ModuleT], *, rng: np.random.Generator) -> ModuleT:
@@ -53,98 +55,128 @@ def build(module: type[ModuleT], *, rng: np.random.Generator) -> ModuleT:
     Linear(in_features=3, out_features=2)
     """
     check_rng("build", rng)
-    built: ModuleT = _build_module(module, {}, (), rng, _name(module))
+    cls = get_origin(module) or module
+    if not (isinstance(cls, type) and issubclass(cls, Module)):
+        got = f"a {type(cls).__name__} object" if isinstance(cls, Module) else repr(cls)
+        raise BuildError(f"build: expected a module class, build(Mlp, rng=rng), say; got {got}")
+    built: ModuleT = _build_module(module, {}, rng, cls.__name__)
     return built
 
 
 def _build_module(
-    annotation: Any,
-    substitution: Substitution,
-    options: tuple[tuple[str, Any], ...],
-    rng: np.random.Generator,
-    path: str,
+    annotation: Any, options: Mapping[str, Any], rng: np.random.Generator, path: str
 ) -> Any:
     """Build a module from ``Class`` or ``Class[arguments]``."""
     cls = get_origin(annotation) or annotation
     if not (isinstance(cls, type) and issubclass(cls, Module)):
-        raise BuildError(f"build: {path} is annotated {annotation!r}, which is not a Module")
-    arguments = [_substituted(one, substitution) for one in get_args(annotation)]
-    own = _type_parameters(cls, arguments, path)
-    if cls.__init__ is not Module.__init__:
-        return _construct(cls, own, dict(options), rng, path)
-    values = {}
-    hints = cls.hints_of_class or _resolved_hints(cls, path)
-    for name, field in cls.fields_of_class.items():
-        values[name] = _build_field(cls, name, field, hints[name], own, rng, f"{path}.{name}")
-    return cls(**values | dict(options))
+        raise BuildError(f"build: {path} is annotated {_name(annotation)}, which is not a Module")
+    arguments = [substituted(one, {}) for one in get_args(annotation)]
+    _check_complete(cls, arguments, path)
+    substitutions = scopes(cls, arguments)
+    # A copy: a module among the options belongs to one module only. A generator stays one stream.
+    values = {
+        name: value if isinstance(value, np.random.Generator) else copy.deepcopy(value)
+        for name, value in options.items()
+    }
+    try:
+        if cls.__init__ is not Module.__init__:
+            return _construct(cls, substitutions, values, rng, path)
+        for name, field in cls.fields_of_class.items():
+            if name not in values and field.default is MISSING:
+                inner = f"{path}.{name}"
+                hint = _hint(cls, name, substitutions, inner)
+                values[name] = _build_field(name, field, hint, rng, inner)
+        return cls(**values)
+    except TapeTensorError as error:
+        if path not in f"{error} {getattr(error, '__notes__', '')}":
+            error.add_note(f"while building {path}")
+        raise
 
 
 def _build_field(
-    cls: type[Module],
-    name: str,
-    field: Field,
-    annotation: Any,
-    substitution: Substitution,
-    rng: np.random.Generator,
-    path: str,
+    name: str, field: Field, annotation: Any, rng: np.random.Generator, path: str
 ) -> Any:
     """Build the value of one field of a module without a constructor of its own."""
-    if hasattr(cls, name):
-        return getattr(cls, name)
-    annotation = _expanded(annotation, substitution)
     origin, arguments = get_origin(annotation) or annotation, get_args(annotation)
-    if origin is list and arguments:
+    options = dict(field.options)
+    if origin is list or (origin is tuple and arguments[-1:] == (...,)):
+        _check_kind(field, ("", "repeat"), annotation, path)
         if field.count is None:
             raise BuildError(
-                f"build: {path} is a list of unknown length; "
-                f"write {name}: list[...] = nn.repeat(3), say"
+                f"build: {path} is a {origin.__name__} of unknown length; "
+                f"write {name}: {origin.__name__}[...] = nn.repeat(3), say"
             )
-        return [
-            _build_module(arguments[0], substitution, field.options, rng, f"{path}.{index}")
-            for index in range(field.count)
-        ]
-    if origin is tuple and ... not in arguments:
+        element = arguments[0] if arguments else None
+        return origin(
+            _build_module(element, options, rng, f"{path}.{index}") for index in range(field.count)
+        )
+    if origin is tuple:
+        _check_kind(field, ("", "options"), annotation, path)
         return tuple(
             [
-                _build_module(one, substitution, field.options, rng, f"{path}.{index}")
+                _build_module(one, options, rng, f"{path}.{index}")
                 for index, one in enumerate(arguments)
             ]
         )
     if origin is Tensor:
-        return _build_tensor(name, field, arguments, substitution, rng, path)
+        _check_kind(field, ("", "parameter", "buffer"), annotation, path)
+        return _build_tensor(name, field, arguments, rng, path)
     if isinstance(origin, type) and issubclass(origin, Module):
-        return _build_module(annotation, substitution, field.options, rng, path)
+        _check_kind(field, ("", "options"), annotation, path)
+        return _build_module(annotation, options, rng, path)
+    if origin is np.random.Generator:
+        return rng
     raise BuildError(
-        f"build: {path} is annotated {annotation!r}; give it a default, or make it a module, "
+        f"build: {path} is annotated {_name(annotation)}; give it a default, or make it a module, "
         "a list or tuple of modules, or a tensor with nn.parameter(...)"
     )
 
 
+def _check_kind(field: Field, allowed: tuple[str, ...], annotation: Any, path: str) -> None:
+    if field.kind not in allowed:
+        cures = " or ".join([f"nn.{kind}(...)" for kind in allowed if kind])
+        raise BuildError(
+            f"build: {path} is annotated {_name(annotation)}, for which nn.{field.kind}(...) "
+            f"has no meaning; write {cures}, or nothing"
+        )
+
+
 def _build_tensor(
-    name: str,
-    field: Field,
-    arguments: tuple[Any, ...],
-    substitution: Substitution,
-    rng: np.random.Generator,
-    path: str,
+    name: str, field: Field, arguments: tuple[Any, ...], rng: np.random.Generator, path: str
 ) -> Tensor[Any, Any, Any]:
     if field.initializer is None:
         raise BuildError(
             f"build: {path} is a tensor without first values; "
             f"write {name}: Tensor... = nn.parameter(nn.init.zeros), say"
         )
-    dims, _, dtype = arguments
-    shape = tuple(
-        [_size(_substituted(dim, substitution), path) for dim in get_args(dims) if dim != ()]
-    )
-    scalar_type = _substituted(dtype, substitution)
-    return init.make(field.initializer, shape, np.dtype(scalar_type), rng)
+    shape, tape, dtype = arguments or (Any, NoneTape, np.float32)
+    dims = get_args(shape)
+    if get_origin(shape) is not tuple or ... in dims:
+        raise BuildError(
+            f"build: {path} has the shape {_name(shape)}, which is open; "
+            f"write {name}: Tensor2D[Literal[3], Literal[4]], say"
+        )
+    if tape is OwnedTape:
+        raise BuildError(
+            f"build: {path} is annotated with OwnedTape; a field holds a plain value (NoneTape), "
+            "it is the input of a model that is traced"
+        )
+    sizes = tuple([_size(dim, path) for dim in dims])
+    if not (isinstance(dtype, type) and issubclass(dtype, np.generic)):
+        raise BuildError(f"build: {path} has the dtype {_name(dtype)}; write np.float32, say")
+    scalar_type = as_dtype(f"build: {path}", dtype)
+    if field.kind == "parameter" and scalar_type not in FLOATING:
+        raise BuildError(
+            f"build: {path} has dtype {scalar_type}, and only floats are trained; "
+            "declare it with nn.buffer(...)"
+        )
+    return init.make(field.initializer, sizes, scalar_type, rng, f"build: {path}")
 
 
 def _construct(
     cls: type[Module],
-    substitution: Substitution,
-    options: dict[str, Any],
+    substitutions: Mapping[type, Substitution],
+    options: Mapping[str, Any],
     rng: np.random.Generator,
     path: str,
 ) -> Module:
@@ -154,23 +186,30 @@ def _construct(
     """
     positional: list[Any] = []
     keywords: dict[str, Any] = dict(options)
-    hints = _resolved_hints(cls.__init__, path)
-    for name, parameter in list(inspect.signature(cls.__init__).parameters.items())[1:]:
-        annotation = hints.get(name)
-        if name in keywords:
+    owner = next(one for one in cls.__mro__ if "__init__" in vars(one))
+    signature = inspect.signature(vars(owner)["__init__"]).parameters
+    takes_any = any(one.kind is one.VAR_KEYWORD for one in signature.values())
+    unknown = [name for name in options if name not in signature]
+    if unknown and not takes_any:
+        arguments = ", ".join([*signature][1:]) or "none"
+        raise BuildError(
+            f"build: {path}: {cls.__name__} has no arguments {', '.join(unknown)}; "
+            f"they are {arguments}"
+        )
+    for name, parameter in [*signature.items()][1:]:
+        if name in keywords or parameter.kind is parameter.VAR_KEYWORD:
             continue
-        if parameter.kind is parameter.VAR_POSITIONAL and _is_unpacked(annotation):
-            layers = substitution[get_args(annotation)[0]]
-            positional.extend(
-                _build_module(layer, substitution, (), rng, f"{path}.{index}")
-                for index, layer in enumerate(layers)
-            )
-        elif name == "rng":
+        if name == "rng":
             keywords[name] = rng
-        elif annotation in substitution:
-            keywords[name] = _size(substitution[annotation], path)
-        elif name == "dtype":
-            keywords[name] = _scalar_type(substitution)
+            continue
+        value = _argument(parameter, owner, substitutions, path)
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            positional.extend(
+                _build_module(layer, {}, rng, f"{path}.{index}")
+                for index, layer in enumerate(value)
+            )
+        elif value is not MISSING:
+            keywords[name] = value
         elif parameter.default is parameter.empty:
             raise BuildError(
                 f"build: {path}: the argument {name} of {cls.__name__} cannot be read from the "
@@ -179,88 +218,71 @@ def _construct(
     return cls(*positional, **keywords)
 
 
-def _type_parameters(cls: type[Module], arguments: list[Any], path: str) -> dict[Any, Any]:
-    """Return what each type variable of `cls` stands for."""
-    parameters: tuple[Any, ...] = getattr(cls, "__parameters__", ())
-    own: dict[Any, Any] = {}
-    rest = list(arguments)
-    for position, variable in enumerate(parameters):
-        if isinstance(variable, TypeVarTuple | typing_extensions.TypeVarTuple):
-            after = len(parameters) - position - 1
-            own[variable] = tuple(rest[: len(rest) - after])
-            rest = rest[len(rest) - after :]
-        elif rest:
-            own[variable] = rest.pop(0)
-        elif typing_extensions.NoDefault is not getattr(
-            variable, "__default__", typing_extensions.NoDefault
-        ):
-            own[variable] = variable.__default__
-        else:
-            wanted = ", ".join(f"{one.__name__}" for one in parameters)
-            raise BuildError(
-                f"build: {path}: {cls.__name__}[{wanted}] needs a value for {variable.__name__}; "
-                f"write {cls.__name__}[Literal[64], ...], say"
-            )
-    return own
+def _argument(
+    parameter: inspect.Parameter,
+    owner: type[Module],
+    substitutions: Mapping[type, Substitution],
+    path: str,
+) -> Any:
+    """Return what the type arguments say of one argument, `MISSING` if that is nothing."""
+    substitution = substitutions[owner]
+    try:
+        hint = resolved(owner, owner.names_of_class, parameter.annotation)
+    except NameError:
+        hint = None
+    if parameter.kind is parameter.VAR_POSITIONAL:
+        return substitution[get_args(hint)[0]] if is_unpacked(hint) else ()
+    if parameter.name == "dtype":
+        dtypes = [
+            one
+            for one in substitution.values()
+            if isinstance(one, type) and issubclass(one, np.generic)
+        ]
+        return dtypes[0] if dtypes else MISSING
+    return _size(substitution[hint], path) if hint in substitution else MISSING
 
 
-def _substituted(annotation: Any, substitution: Substitution) -> Any:
-    """Return `annotation` with the type variables replaced."""
-    if annotation in substitution:
-        return substitution[annotation]
-    annotation = _expanded(annotation, substitution)
-    parameters = getattr(annotation, "__parameters__", ())
-    if not parameters or isinstance(annotation, type):
-        return annotation
-    return annotation[tuple([substitution.get(one, one) for one in parameters])]
+def _check_complete(cls: type[Module], arguments: Sequence[Any], path: str) -> None:
+    """Raise BuildError if type arguments are missing; if there are some, typing has counted."""
+    variables: tuple[Any, ...] = getattr(cls, "__parameters__", ())
+    required = [
+        one for one in variables if not is_variadic(one) and default_of(one, MISSING) is MISSING
+    ]
+    if required and not arguments:
+        wanted = ", ".join([one.__name__ for one in variables])
+        raise BuildError(
+            f"build: {path}: {cls.__name__}[{wanted}] needs a value for {required[0].__name__}; "
+            f"write {cls.__name__}[{', '.join(['Literal[64]'] * len(required))}], say"
+        )
 
 
-def _expanded(annotation: Any, substitution: Substitution) -> Any:
-    """Return what an alias such as ``Tensor2D[M, N]`` stands for."""
-    alias = get_origin(annotation) or annotation
-    if not isinstance(alias, typing_extensions.TypeAliasType):
-        return annotation
-    given = list(get_args(annotation))
-    rest = alias.__type_params__[len(given) :]
-    given.extend([getattr(variable, "__default__", variable) for variable in rest])
-    return alias.__value__[tuple(given)] if given else alias.__value__
+def _hint(
+    cls: type[Module], name: str, substitutions: Mapping[type, Substitution], path: str
+) -> Any:
+    try:
+        owner, hint = hint_of_field(cls, name)
+    except NameError as error:
+        raise BuildError(
+            f"build: {path}: {error}; what an annotation names must be defined when build is "
+            "called, and for a class inside a function before the class, in that function or at "
+            "the top of the file"
+        ) from error
+    return substituted(hint, substitutions[owner])
 
 
 def _size(dim: Any, path: str) -> int:
     """Return the size that a dim says."""
     if get_origin(dim) is Literal:
-        (size,) = get_args(dim)
-        if isinstance(size, int):
-            return size
+        sizes = get_args(dim)
+        if len(sizes) == 1 and type(sizes[0]) is int and sizes[0] >= 0:
+            return sizes[0]
     raise BuildError(
         f"build: {path}: the dim {_name(dim)} has no size; write Literal[64], say, "
         "or construct the module with ints"
     )
 
 
-def _resolved_hints(owner: Any, path: str) -> dict[str, Any]:
-    try:
-        return get_type_hints(owner, include_extras=True)
-    except NameError as error:
-        raise BuildError(
-            f"build: {path}: {error}; the annotations of a class that is defined inside a function "
-            "cannot be looked up when they are strings: define it at the top of the file"
-        ) from error
-
-
-def _scalar_type(substitution: Substitution) -> Any:
-    """Return the dtype among the type arguments, float32 if there is none."""
-    scalar_types = [
-        one
-        for one in substitution.values()
-        if isinstance(one, type) and issubclass(one, np.generic)
-    ]
-    return scalar_types[0] if scalar_types else np.float32
-
-
-def _is_unpacked(annotation: Any) -> bool:
-    return get_origin(annotation) in (Unpack, typing_extensions.Unpack)
-
-
-def _name(thing: Any) -> str:
-    return getattr(thing, "__name__", repr(thing))
+def _name(annotation: Any) -> str:
+    """Return an annotation as it is written, without the modules that its names come from."""
+    named = None if get_args(annotation) else getattr(annotation, "__name__", None)
+    return re.sub(r"[\w<>]+\.(?=\w)", "", named or repr(annotation))

@@ -9,7 +9,7 @@ from tapetensor.nn.arguments import check_number
 from tapetensor.nn.module import Module
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import check_floating
+from tapetensor.tensor.base import check_floating, check_not_spent, check_tensor
 from tapetensor.tensor.creation import check_rng
 from tapetensor.typing import F, S, T
 
@@ -54,6 +54,8 @@ class Dropout(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return `x`, with elements dropped if it owns a tape."""
+        check_tensor("Dropout", x, "the input")
+        check_not_spent("Dropout", x)
         if not x.owns_tape or self.p == 0.0:
             return x
         check_floating("Dropout", x)

@@ -6,12 +6,14 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
+from tapetensor.errors import AxisError, DTypeError
 from tapetensor.nn import init
 from tapetensor.nn.arguments import check_size, check_weight_dtype
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import W
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor2D
+from tapetensor.tensor.base import check_tensor
 from tapetensor.tensor.creation import check_rng
 from tapetensor.tensor.indexing import I
 from tapetensor.typing import Ds, K, N, T
@@ -74,19 +76,30 @@ class Embedding(Module, Generic[N, K, W]):
         rows = check_size("Embedding", "num_embeddings", num_embeddings)
         columns = check_size("Embedding", "embedding_features", embedding_features)
         scalar_type = check_weight_dtype("Embedding", dtype)
-        self.num_embeddings = num_embeddings
-        self.embedding_features = embedding_features
-        self.weight = init.make(
-            init.normal(1.0), (rows, columns), scalar_type, check_rng("Embedding", rng)
-        )
+        check_rng("Embedding", rng)
+        self.num_embeddings = rows
+        self.embedding_features = columns
+        self.weight = init.make(init.normal(1.0), (rows, columns), scalar_type, rng)
 
     def forward(self, ids: Tensor[tuple[*Ds], T, I]) -> Tensor[tuple[*Ds, K], T, W]:
         """Return the rows at `ids`.
 
         Raises:
-            AxisError: if an id is not a row of the table.
+            AxisError: if an id is not a row of the table; unlike an index, it is never negative.
             DTypeError: if `ids` are not integers.
         """
+        check_tensor("Embedding", ids, "ids")
+        values = ids._data
+        if values.dtype.kind not in "iu":
+            raise DTypeError(
+                f"Embedding: ids must be integers, got {values.dtype}; "
+                "convert them with ids.astype(np.int64)"
+            )
+        if values.size and not 0 <= values.min() <= values.max() < self.num_embeddings:
+            raise AxisError(
+                f"Embedding: ids of a table with {self.num_embeddings} rows range from 0 to "
+                f"{self.num_embeddings - 1}, these from {values.min()} to {values.max()}"
+            )
         # `take` is typed for plain indices; at run time the tape of the ids joins as any other.
         table: Any = self.weight
         rows: Tensor[tuple[*Ds, K], T, W] = table.take(ids)

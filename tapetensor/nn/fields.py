@@ -12,6 +12,8 @@ from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.gradients import Array
 from tapetensor.shapes import as_size
 
+# Stands for a default that is not there; None may be one.
+MISSING: Any = object()
 # The shape, the dtype and a generator in, the first values out.
 Initializer: TypeAlias = Callable[[tuple[int, ...], "np.dtype[Any]", np.random.Generator], Array]
 
@@ -21,16 +23,18 @@ class Field:
     """How one field is built.
 
     Attributes:
+        kind: the name of the function below that declared it; empty for none.
         initializer: makes the first values of a tensor field.
-        is_buffer: whether a tensor field is state that no optimizer touches.
         options: further arguments for the constructor of a module field.
         count: how many modules a list field holds; None for a field that is not a list.
+        default: the value of a field that is given none; every module gets a copy.
     """
 
+    kind: str = ""
     initializer: Initializer | None = None
-    is_buffer: bool = False
     options: tuple[tuple[str, Any], ...] = ()
     count: int | None = None
+    default: Any = MISSING
 
 
 def parameter(initializer: Initializer) -> Any:
@@ -41,7 +45,7 @@ def parameter(initializer: Initializer) -> Any:
     Args:
         initializer: called with shape, dtype and generator; see `tapetensor.nn.init`.
     """
-    return Field(initializer=_checked("parameter", initializer))
+    return Field("parameter", _checked("parameter", initializer))
 
 
 def buffer(initializer: Initializer) -> Any:
@@ -52,7 +56,7 @@ def buffer(initializer: Initializer) -> Any:
     Args:
         initializer: called with shape, dtype and generator; see `tapetensor.nn.init`.
     """
-    return Field(initializer=_checked("buffer", initializer), is_buffer=True)
+    return Field("buffer", _checked("buffer", initializer))
 
 
 def options(**arguments: Any) -> Any:
@@ -60,7 +64,7 @@ def options(**arguments: Any) -> Any:
 
     drop: Dropout = options(p=0.1)
     """
-    return Field(options=tuple(arguments.items()))
+    return Field("options", options=tuple(arguments.items()))
 
 
 def repeat(count: int, **arguments: Any) -> Any:
@@ -74,7 +78,7 @@ def repeat(count: int, **arguments: Any) -> Any:
     """
     if as_size("repeat", "count", count) == 0:
         raise ArgumentValueError("repeat: count must be > 0, got 0")
-    return Field(options=tuple(arguments.items()), count=count)
+    return Field("repeat", options=tuple(arguments.items()), count=count)
 
 
 def _checked(name: str, initializer: object) -> Initializer:

@@ -17,20 +17,38 @@ from tapetensor.tensor.base import wrap
 
 
 def make(
-    initializer: Initializer, shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generator
+    initializer: Initializer,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    rng: np.random.Generator,
+    name: str = "init",
 ) -> Tensor[Any, NoneTape, Any]:
-    """Return a plain tensor with the first values that `initializer` makes.
+    """Return a plain tensor with the first values that `initializer` makes, copied.
+
+    Args:
+        initializer: what is called.
+        shape: the shape that is wanted.
+        dtype: the dtype that is wanted.
+        rng: where randomness comes from.
+        name: what is made, for the message.
 
     Raises:
-        BuildError: if they have another shape or dtype.
+        BuildError: if they are no array, have another shape or dtype, or cannot be made.
     """
-    data = initializer(shape, dtype, rng)
-    if data.shape != shape or data.dtype != dtype:
+    try:
+        made: object = initializer(shape, dtype, rng)
+    except TypeError as error:
         raise BuildError(
-            f"initializer: it made {data.dtype} of shape {data.shape}, "
-            f"wanted is {dtype} of shape {shape}"
+            f"{name}: the initializer failed ({error}); it is called with shape, dtype and rng"
+        ) from error
+    if not isinstance(made, np.ndarray) or made.shape != shape or made.dtype != dtype:
+        got = (
+            f"{made.dtype} of shape {made.shape}"
+            if isinstance(made, np.ndarray)
+            else f"a {type(made).__name__}"
         )
-    return wrap(Tensor, data, next_id(), None)
+        raise BuildError(f"{name}: the initializer made {got}, wanted is {dtype} of shape {shape}")
+    return wrap(Tensor, made.copy(), next_id(), None)
 
 
 def zeros(shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generator) -> Array:

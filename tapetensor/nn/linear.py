@@ -9,7 +9,7 @@ import numpy as np
 
 from tapetensor.kernels import linear_algebra
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_size, check_weight_dtype
+from tapetensor.nn.arguments import check_input, check_size, check_weight_dtype
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import In, Out, W
 from tapetensor.tape import NoneTape
@@ -71,15 +71,18 @@ class Linear(Module, Generic[In, Out, W]):
         fan_out = check_size("Linear", "out_features", out_features)
         scalar_type = check_weight_dtype("Linear", dtype)
         uniform = init.uniform(1.0 / math.sqrt(fan_in))
-        self.in_features = in_features
-        self.out_features = out_features
-        self.weight = init.make(uniform, (fan_out, fan_in), scalar_type, check_rng("Linear", rng))
+        check_rng("Linear", rng)
+        self.in_features = fan_in
+        self.out_features = fan_out
+        self.weight = init.make(uniform, (fan_out, fan_in), scalar_type, rng)
         self.bias = init.make(uniform, (fan_out,), scalar_type, rng)
 
     def forward(self, x: Tensor[tuple[*Ds, In], T, W]) -> Tensor[tuple[*Ds, Out], T, W]:
         """Return ``x @ weight.T + bias``.
 
         Raises:
-            ShapeError: if the last axis of `x` is not `in_features`.
+            ShapeError: if the last axis of `x` does not have the size `in_features`.
+            DTypeError: if `x` has another dtype than the weights.
         """
+        check_input("Linear", x, self.weight, self.in_features)
         return apply(linear_algebra.linear, (x, self.weight, self.bias))

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import sys
 from collections.abc import Iterator, Mapping
-from types import FrameType
-from typing import Any, ClassVar, ParamSpec, Protocol, get_type_hints
+from typing import Any, ClassVar, ParamSpec, Protocol
 
-import numpy as np
 from typing_extensions import TypeVar, dataclass_transform, override
 
 from tapetensor.errors import ArgumentTypeError, BuildError
-from tapetensor.nn.fields import Field, buffer, options, parameter, repeat
+from tapetensor.nn.annotations import is_class_variable, names_around
+from tapetensor.nn.fields import MISSING, Field, buffer, options, parameter, repeat
+from tapetensor.nn.fit import check_fields, check_replacement
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor
+from tapetensor.tensor.base import tape_state
 
 # A type checker knows `MYPY` to be true in mypy alone.
 MYPY = False
@@ -42,6 +44,7 @@ class Module:
     no mode to switch.
 
     >>> from typing import Literal as L
+    >>> import numpy as np
     >>> import tapetensor as tt
     >>> from tapetensor import nn
     >>> class Mlp(nn.Module):
@@ -59,62 +62,118 @@ class Module:
     ['hidden.weight', 'hidden.bias', 'out.weight', 'out.bias']
     """
 
-    # By field name, how each field is built.
+    # By field name, how each field is built; those of the bases first.
     fields_of_class: ClassVar[dict[str, Field]] = {}
-    # The annotations, where only the place of the class statement can tell what their names mean.
-    hints_of_class: ClassVar[dict[str, Any] | None] = None
+    # What the class body itself annotates: as it is written, what its local names mean, and what
+    # came of it, once it was needed. Names may be defined after the class, so not before.
+    annotations_of_class: ClassVar[dict[str, Any]] = {}
+    names_of_class: ClassVar[dict[str, Any]] = {}
+    hints_of_class: ClassVar[dict[str, Any]] = {}
 
     @override
     def __init_subclass__(cls) -> None:
-        """Collect the fields that the class body declares."""
+        """Collect the fields that the class body declares.
+
+        Raises:
+            BuildError: if one has the name of a method of `Module`.
+        """
         super().__init_subclass__()
-        fields = dict(cls.fields_of_class)
-        for name, annotation in inspect.get_annotations(cls).items():
-            if "ClassVar" in str(annotation):
-                continue
-            declared = cls.__dict__.get(name)
-            fields[name] = declared if isinstance(declared, Field) else Field()
+        fields: dict[str, Field] = {}
+        for base in reversed(cls.__mro__[1:]):
+            fields |= vars(base).get("fields_of_class", {})
+        annotations = {
+            name: annotation
+            for name, annotation in inspect.get_annotations(cls).items()
+            if not is_class_variable(annotation)
+        }
+        for name in annotations:
+            if hasattr(Module, name):
+                raise BuildError(
+                    f"{cls.__name__}.{name}: every module has a {name} of its own, "
+                    "call the field something else"
+                )
+            fields.setdefault(name, Field())
+        for name, declared in list(vars(cls).items()):
             if isinstance(declared, Field):
+                if name not in annotations:
+                    raise BuildError(
+                        f"{cls.__name__}.{name}: annotate it ({name}: ... = "
+                        f"nn.{declared.kind}(...)), so that it becomes a field"
+                    )
+                fields[name] = declared
                 delattr(cls, name)
+            elif name in fields:
+                fields[name] = Field(default=declared)
         cls.fields_of_class = fields
-        cls.hints_of_class = _local_hints(cls, sys._getframe(1))
+        cls.annotations_of_class = annotations
+        cls.names_of_class = names_around(cls, sys._getframe(1))
+        cls.hints_of_class = {}
 
     def __init__(self, **values: Any) -> None:
         """Set every field by keyword.
 
         Raises:
             ArgumentTypeError: if a field is missing or one is given that is not declared.
+            BuildError: if a value is not the module or the tensor that the annotation asks for.
+            ShapeError: if it has other sizes than the annotation says.
+            DTypeError: if it has another dtype.
         """
-        name = type(self).__name__
-        unknown = [key for key in values if key not in self.fields_of_class]
+        fields = self.fields_of_class
+        unknown = [name for name in values if name not in fields]
         missing = [
-            key for key in self.fields_of_class if key not in values and not hasattr(self, key)
+            name
+            for name, field in fields.items()
+            if name not in values and field.default is MISSING
         ]
         if unknown or missing:
+            problems = [f"missing fields {', '.join(missing)}"] * bool(missing)
+            problems += [f"no such fields {', '.join(unknown)}"] * bool(unknown)
             raise ArgumentTypeError(
-                f"{name}: "
-                + "; ".join(
-                    text
-                    for keys, text in (
-                        (missing, f"missing fields {', '.join(missing)}"),
-                        (unknown, f"no such fields {', '.join(unknown)}"),
-                    )
-                    if keys
-                )
-                + f"; the fields are {', '.join(self.fields_of_class) or 'none'}"
+                f"{type(self).__name__}: {'; '.join(problems)}; "
+                f"the fields are {', '.join(fields) or 'none'}"
             )
-        for key, value in values.items():
-            setattr(self, key, value)
+        for name, field in fields.items():
+            if name not in values:
+                # A copy: two modules must not train one default.
+                values[name] = copy.deepcopy(field.default)
+        check_fields(self, values)
+        for name, value in values.items():
+            self._check_value(name, value)
+        vars(self).update(values)
 
     @override
     def __setattr__(self, name: str, value: object) -> None:
-        """Set a field; a tensor or a module must be declared, or it would not be trained."""
-        if name not in self.fields_of_class and isinstance(value, Tensor | Module):
-            raise BuildError(
-                f"{type(self).__name__}.{name}: annotate it in the class body "
-                f"({name}: {type(value).__name__}[...]), so that it is found by parameters()"
-            )
+        """Set an attribute.
+
+        Raises:
+            BuildError: if it is a tensor or a module that is not declared, or a tensor that owns a
+                tape.
+            ShapeError: if its sizes are not those of the annotation, or of the tensor before.
+            DTypeError: if its dtype is not.
+        """
+        self._check_value(name, value)
+        if isinstance(value, Module):
+            check_fields(self, vars(self) | {name: value})
         object.__setattr__(self, name, value)
+
+    def _check_value(self, name: str, value: object) -> None:
+        if isinstance(value, Tensor):
+            if value._tape is not None:
+                raise BuildError(
+                    f"{type(self).__name__}.{name}: a field holds a plain tensor, this one owns "
+                    f"{tape_state(value)}; write detach()"
+                )
+            before = vars(self).get(name)
+            if isinstance(before, Tensor):
+                check_replacement(f"{type(self).__name__}.{name}", before, value)
+        if name not in self.fields_of_class:
+            for path, one in _leafs(name, value):
+                if isinstance(one, Tensor | Module):
+                    raise BuildError(
+                        f"{type(self).__name__}.{path}: annotate {name} in the class body "
+                        f"({name}: {type(value).__name__}[...]), "
+                        "so that parameters() and build() find it"
+                    )
 
     if not MYPY:
 
@@ -137,7 +196,8 @@ class Module:
     def parameters(self) -> dict[str, Tensor[Any, NoneTape, Any]]:
         """Return the tensors to train by dotted name, in the order of the fields.
 
-        Buffers and tensors of integers are left out.
+        Buffers and tensors of integers are left out. A tensor that goes by two names, as tied
+        weights do, is there twice.
         """
         return {
             name: tensor
@@ -154,17 +214,17 @@ class Module:
         }
 
     def modules(self) -> dict[str, Module]:
-        """Return the modules of the fields by dotted name, those within lists included."""
-        return {
-            path: value
-            for name in self.fields_of_class
-            for path, value in _leafs(name, getattr(self, name, None))
-            if isinstance(value, Module)
-        }
+        """Return all modules within this one by dotted name, each before those within it."""
+        found: dict[str, Module] = {}
+        for path, module in self._children():
+            found[path] = module
+            found.update({f"{path}.{inner}": one for inner, one in module.modules().items()})
+        return found
 
     def summary(self) -> str:
         """Return a table of the parameters: name, shape, how many numbers.
 
+        >>> import numpy as np
         >>> from tapetensor import nn
         >>> print(nn.Linear(3, 2, rng=np.random.default_rng(0)).summary())
         name    shape   parameters
@@ -172,14 +232,12 @@ class Module:
         bias    (2,)             2
         total                    8
         """
-        rows = [
-            (name, str(tuple(tensor.shape)), tensor.size)
-            for name, tensor in self.parameters().items()
-        ]
-        total = sum(count for _, _, count in rows)
+        parameters = self.parameters()
+        # A tensor that goes by two names counts once.
+        total = sum({tensor.id: tensor.size for tensor in parameters.values()}.values())
         cells = [
             ("name", "shape", "parameters"),
-            *[(name, shape, f"{count:,}") for name, shape, count in rows],
+            *[(name, str(tensor.shape), f"{tensor.size:,}") for name, tensor in parameters.items()],
             ("total", "", f"{total:,}"),
         ]
         names, shapes, counts = (max(len(row[column]) for row in cells) for column in range(3))
@@ -191,42 +249,44 @@ class Module:
         for name, field in self.fields_of_class.items():
             for path, value in _leafs(name, getattr(self, name, None)):
                 if isinstance(value, Tensor):
-                    yield path, value, field.is_buffer
+                    yield path, value, field.kind == "buffer"
                 elif isinstance(value, Module):
                     for inner, tensor, is_buffer in value._tensors():
                         yield f"{path}.{inner}", tensor, is_buffer
 
+    def _children(self) -> Iterator[tuple[str, Module]]:
+        for name in self.fields_of_class:
+            for path, value in _leafs(name, getattr(self, name, None)):
+                if isinstance(value, Module):
+                    yield path, value
+
     @override
     def __repr__(self) -> str:
-        """Show the constructor's arguments, or the modules within, one per line."""
-        inner = self.modules()
-        name = type(self).__name__
+        """Show settings and own tensors, and the modules within, one per line."""
+        name, settings = type(self).__name__, list(self._settings())
+        inner = [f"{path}: {module!r}" for path, module in self._children()]
         if not inner:
-            return f"{name}({', '.join(self._settings())})"
-        lines = [f"  {path}: {module!r}".replace("\n", "\n  ") for path, module in inner.items()]
+            return f"{name}({', '.join(settings)})"
+        lines = [f"  {line}".replace("\n", "\n  ") for line in [*settings, *inner]]
         return "\n".join([f"{name}(", *lines, ")"])
 
     def _settings(self) -> Iterator[str]:
-        for name in inspect.signature(type(self).__init__).parameters:
+        """Yield what distinguishes the module: the constructor's arguments, or the fields."""
+        is_constructed = type(self).__init__ is not Module.__init__
+        names = (
+            inspect.signature(type(self).__init__).parameters
+            if is_constructed
+            else self.fields_of_class
+        )
+        for name in names:
             value = getattr(self, name, None)
-            if isinstance(value, int | float | str) and name != "self":
+            if isinstance(value, Tensor):
+                yield f"{name}={value.dtype}{list(value.shape)}"
+            elif isinstance(value, int | float | str):
                 yield f"{name}={value!r}"
-            elif isinstance(value, type) and value is not np.float32:
-                yield f"{name}={value.__name__}"
-
-
-def _local_hints(cls: type[Module], place: FrameType) -> dict[str, Any] | None:
-    """Return the resolved annotations of a class whose statement is not at the top of its module.
-
-    Resolved at once, so that the names around the class statement need not be kept.
-    """
-    module = sys.modules.get(cls.__module__)
-    if module is not None and place.f_locals is module.__dict__:
-        return None
-    try:
-        return get_type_hints(cls, place.f_globals, dict(place.f_locals), include_extras=True)
-    except NameError:
-        return None
+            elif name == "dtype" and is_constructed:
+                dtypes = {str(tensor.dtype) for tensor in self.parameters().values()}
+                yield from [f"dtype={dtype}" for dtype in dtypes - {"float32"}]
 
 
 def _leafs(path: str, value: object) -> Iterator[tuple[str, object]]:

@@ -9,7 +9,7 @@ import numpy as np
 from tapetensor.errors import ShapeError
 from tapetensor.kernels import normalization as kernels
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_number, check_size, check_weight_dtype
+from tapetensor.nn.arguments import check_input, check_number, check_size, check_weight_dtype
 from tapetensor.nn.fields import buffer
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import W
@@ -62,7 +62,7 @@ class LayerNorm(Module, Generic[N, W]):
         size = check_size("LayerNorm", "normalized_features", normalized_features)
         scalar_type = check_weight_dtype("LayerNorm", dtype)
         self.eps = check_number("LayerNorm", "eps", eps, low=0.0)
-        self.normalized_features = normalized_features
+        self.normalized_features = size
         self.weight = init.make(init.ones, (size,), scalar_type, _NO_RANDOMNESS)
         self.bias = init.make(init.zeros, (size,), scalar_type, _NO_RANDOMNESS)
 
@@ -71,13 +71,9 @@ class LayerNorm(Module, Generic[N, W]):
 
         Raises:
             ShapeError: if the last axis of `x` does not have the size of the layer.
+            DTypeError: if `x` has another dtype than the weights.
         """
-        shape: Any = x.shape
-        if shape[-1:] != self.weight.shape:
-            raise ShapeError(
-                f"LayerNorm: the last axis of shape {shape} must have size "
-                f"{self.normalized_features}"
-            )
+        check_input("LayerNorm", x, self.weight, self.normalized_features)
         return apply(kernels.layer_norm, (x, self.weight, self.bias), (self.eps,))
 
 
@@ -146,7 +142,7 @@ class BatchNorm1d(Module, Generic[N, W]):
         scalar_type = check_weight_dtype("BatchNorm1d", dtype)
         self.eps = check_number("BatchNorm1d", "eps", eps, low=0.0)
         self.momentum = check_number("BatchNorm1d", "momentum", momentum, low=0.0, high=1.0)
-        self.num_features = num_features
+        self.num_features = size
         self.weight = init.make(init.ones, (size,), scalar_type, _NO_RANDOMNESS)
         self.bias = init.make(init.zeros, (size,), scalar_type, _NO_RANDOMNESS)
         self.running_mean = init.make(init.zeros, (size,), scalar_type, _NO_RANDOMNESS)
@@ -168,9 +164,11 @@ class BatchNorm1d(Module, Generic[N, W]):
         Raises:
             ShapeError: if axis 1 of `x` does not have the size of the layer, or a training batch
                 has fewer than two values per channel.
+            DTypeError: if `x` has another dtype than the weights.
         """
-        shape = tuple(x.shape)
-        if x.ndim not in (2, 3) or shape[1] != self.num_features:
+        check_input("BatchNorm1d", x, self.weight)
+        shape = x._data.shape
+        if len(shape) not in (2, 3) or shape[1] != self.num_features:
             raise ShapeError(
                 f"BatchNorm1d: the input must have shape (B, {self.num_features}) or "
                 f"(B, {self.num_features}, L), got {shape}"

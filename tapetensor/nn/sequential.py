@@ -6,7 +6,7 @@ from typing import Any, Generic
 
 from typing_extensions import TypeVarTuple
 
-from tapetensor.errors import ArgumentTypeError
+from tapetensor.errors import ArgumentTypeError, BuildError, TapeTensorError
 from tapetensor.nn.module import Module
 from tapetensor.tensor import Tensor
 from tapetensor.typing import T
@@ -49,13 +49,21 @@ class Sequential(Module, Generic[*Layers]):
                 raise ArgumentTypeError(
                     f"Sequential: layer {position} is a {type(layer).__name__}, not a Module"
                 )
+            if not hasattr(layer, "forward"):
+                raise BuildError(
+                    f"Sequential: layer {position}, a {type(layer).__name__}, has no forward()"
+                )
         self.layers = layers
 
     def forward(self, x: Tensor[Any, T, Any]) -> Tensor[Any, T, Any]:
         """Return the output of the last module."""
         output: Any = x
         modules: tuple[Any, ...] = self.layers
-        for module in modules:
-            output = module.forward(output)
+        for position, module in enumerate(modules):
+            try:
+                output = module.forward(output)
+            except TapeTensorError as error:
+                error.add_note(f"in layer {position} of the Sequential: {module!r}")
+                raise
         result: Tensor[Any, T, Any] = output
         return result

@@ -13,7 +13,6 @@ from tapetensor.ids import next_id
 from tapetensor.tape import Kernel, OwnedTape
 from tapetensor.tensor.base import (
     TensorBase,
-    check_not_spent,
     check_same_dtype,
     moved_error,
     op_name,
@@ -50,61 +49,72 @@ def apply(
         ShapeError: if the kernel does not accept the shapes.
     """
     x = operands[0]
+    data = x._data
     tape: Any = x._tape
-    if len(operands) == 1:
-        if tape is not None and tape.__class__ is not OwnedTape:
-            raise moved_error(op_name(kernel), x, op_name(tape))
-        owners: tuple[TensorBase[Any, Any, Any], ...] = operands
-        parents: tuple[int, ...] = (x._id,)
-    else:
-        owners = _owners(kernel, operands)
-        parents = tuple([operand._id for operand in operands])
-        if keeps_dtype:
-            check_same_dtype(op_name(kernel), operands)
+    if len(operands) > 1 or (tape is not None and tape.__class__ is not OwnedTape):
+        tape = _check_operands(kernel, operands, keeps_dtype=keeps_dtype)
     try:
         if len(operands) == 1:
-            output, pullbacks = kernel(x._data, *options) if options else kernel(x._data)
+            output, pullbacks = kernel(data, *options) if options else kernel(data)
         else:
             output, pullbacks = kernel(*[operand._data for operand in operands], *options)
     except TapeTensorError:
         raise
-    except (ValueError, TypeError, IndexError) as error:
+    except (ValueError, TypeError, IndexError, OverflowError) as error:
         raise _explained(kernel, operands, error) from error
-    if keeps_dtype and output.dtype is not x._data.dtype:
+    if keeps_dtype and output.dtype is not data.dtype:
         _check_result_dtype(kernel, x, output)
 
     # From here on nothing can fail: the operands change all together or not at all.
     result: Tensor[Any, Any, Any] = _new(x.__class__)
     result._data = output
     result._id = output_id = next_id()
-    result._tape = None
-    if tape is not None or owners is not operands:
-        for owner in owners:
-            if result._tape is None:
-                result._tape = tape = owner._tape
-            else:
-                tape.merge(owner._tape)
-            owner._tape = kernel
-        if tape is not None:
-            tape.records[output_id] = (kernel, pullbacks, parents)
+    result._tape = tape
+    if tape is not None:
+        if len(operands) == 1:
+            parents: tuple[int, ...] = (x._id,)
+            x._tape = kernel
+        else:
+            parents = tuple([operand._id for operand in operands])
+            for operand in operands:
+                held = operand._tape
+                if held is not None:
+                    if held is not tape:
+                        tape.merge(held)
+                    operand._tape = kernel
+        tape.records[output_id] = (kernel, pullbacks, parents)
     return result
 
 
-def _owners(
-    kernel: Kernel, operands: tuple[TensorBase[Any, Any, Any], ...]
-) -> tuple[TensorBase[Any, Any, Any], ...]:
-    """Return the operands that own a tape, after checking that each may be moved, once."""
+def _check_operands(
+    kernel: Kernel, operands: tuple[TensorBase[Any, Any, Any], ...], *, keeps_dtype: bool
+) -> OwnedTape | None:
+    """Return one of the tapes that the operands own, after checking that all may be moved."""
+    tape = None
+    dtype = operands[0]._data.dtype
+    for operand in operands:
+        held = operand._tape
+        if held is not None:
+            if not isinstance(held, OwnedTape):
+                raise moved_error(op_name(kernel), operand, op_name(held))
+            if tape is not None:
+                _check_given_once(kernel, operands)
+            tape = held
+        if keeps_dtype and operand._data.dtype is not dtype:
+            check_same_dtype(op_name(kernel), operands)
+    return tape
+
+
+def _check_given_once(kernel: Kernel, operands: tuple[TensorBase[Any, Any, Any], ...]) -> None:
+    """Raise MovedTensorError if one tensor that owns a tape is given as two operands."""
     owners = [operand for operand in operands if operand._tape is not None]
     for position, owner in enumerate(owners):
-        if owner._tape.__class__ is not OwnedTape:
-            check_not_spent(op_name(kernel), owner)
         if any(owner is earlier for earlier in owners[:position]):
             raise MovedTensorError(
                 f"{op_name(kernel)}: the tensor of shape {owner._data.shape} is given twice and "
                 "owns one tape, which the first use takes; write "
                 "x.with_empty_tape() for one of the two"
             )
-    return tuple(owners)
 
 
 def _check_result_dtype(kernel: Kernel, x: TensorBase[Any, Any, Any], output: Array) -> None:
@@ -120,18 +130,31 @@ def _explained(
     kernel: Kernel, operands: tuple[TensorBase[Any, Any, Any], ...], error: Exception
 ) -> TapeTensorError:
     """Return numpy's complaint as an error of ours that names the op and its operands."""
-    shapes = " and ".join(str(operand._data.shape) for operand in operands)
-    dtypes = " and ".join(str(operand._data.dtype) for operand in operands)
     op = op_name(kernel)
+    dtypes = " and ".join([str(operand._data.dtype) for operand in operands])
+    if isinstance(error, OverflowError):
+        return DTypeError(f"{op}: a number does not fit dtype {dtypes} ({error})")
     if isinstance(error, TypeError):
         return DTypeError(f"{op}: not defined for dtype {dtypes} ({error})")
-    cure = _CURES.get(op, "reshape or broadcast_to one of them")
-    return ShapeError(f"{op}: shapes {shapes} do not fit ({error}); {cure}")
+    shapes = [operand._data.shape for operand in operands]
+    if op == "matmul" and len(shapes[0]) >= 1 and len(shapes[1]) >= 1:
+        lhs, rhs = shapes
+        inner = rhs[-2] if len(rhs) > 1 else rhs[0]
+        if lhs[-1] != inner:
+            return ShapeError(
+                f"matmul: inner dims differ: {lhs} @ {rhs}, {lhs[-1]} != {inner}; "
+                "transpose() swaps the last two axes"
+            )
+    cure = _CURES.get(op)
+    if cure is None:
+        is_broadcast = "broadcast" in str(error)
+        cure = "reshape or broadcast_to one of them" if is_broadcast else str(error)
+    return ShapeError(f"{op}: shapes {' and '.join(map(str, shapes))} do not fit; {cure}")
 
 
 _CURES = {
-    "matmul": "the last axis of the left operand must have the size of the second-last of the "
-    "right one: (..., M, K) @ (..., K, N); transpose() swaps the last two",
+    "matmul": "the leading axes must broadcast",
+    "linear": "the last axis of the input must have the size in_features of the layer",
     "concat": "all axes but the concatenated one must have equal sizes",
     "stack": "all shapes must be equal",
     "max": "there is no largest element of none",

@@ -14,9 +14,15 @@ from typing_extensions import TypeVar
 
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.kernels import arithmetic
-from tapetensor.tape import Kernel, OwnedTape
+from tapetensor.tape import Kernel, NoneTape, OwnedTape, Tape
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import TensorBase, check_floating
+from tapetensor.tensor.base import (
+    FloatingBase,
+    NumberBase,
+    TensorBase,
+    check_floating,
+    check_numeric,
+)
 from tapetensor.typing import B, D, Ds, F, M, N, R, S, T
 
 if TYPE_CHECKING:
@@ -24,6 +30,10 @@ if TYPE_CHECKING:
 
 One: TypeAlias = Literal[1]
 ShapeOfRhs = TypeVar("ShapeOfRhs", bound=tuple[Any, ...])
+TapeOfRhs = TypeVar("TapeOfRhs", bound=Tape)
+
+
+_BOOL = np.dtype(np.bool_)
 
 
 class Arithmetic(TensorBase[S, T, D]):
@@ -32,131 +42,137 @@ class Arithmetic(TensorBase[S, T, D]):
     __slots__ = ()
 
     @overload
-    def __add__(self: Arithmetic[S, T, F], rhs: float, /) -> Tensor[S, T, F]: ...
+    def __add__(self: FloatingBase[S, T, F], rhs: float, /) -> Tensor[S, T, F]: ...
     @overload
-    def __add__(self: Arithmetic[S, T, R], rhs: int, /) -> Tensor[S, T, R]: ...
+    def __add__(self: NumberBase[S, T, R], rhs: int, /) -> Tensor[S, T, R]: ...
     @overload
     def __add__(
-        self: Arithmetic[S, T, R],
+        self: NumberBase[S, T, R],
         rhs: Joins[S, T, R] | Joins[tuple[()], T, R],
         /,
     ) -> Tensor[S, T, R]: ...
     @overload
     def __add__(
-        self: Arithmetic[S, T, R],
+        self: NumberBase[S, NoneTape, R],
+        rhs: Tensor[S, TapeOfRhs, R] | Tensor[tuple[()], TapeOfRhs, R],
+        /,
+    ) -> Tensor[S, TapeOfRhs, R]: ...
+    @overload
+    def __add__(
+        self: NumberBase[S, T, R],
         rhs: Tensor[S, OwnedTape, R] | Tensor[tuple[()], OwnedTape, R],
         /,
     ) -> Tensor[S, OwnedTape, R]: ...
     @overload
     def __add__(
-        self: Arithmetic[tuple[*Ds, N], T, R],
+        self: NumberBase[tuple[*Ds, N], T, R],
         rhs: Joins[tuple[N], T, R] | Joins[tuple[*Ds, One], T, R],
         /,
     ) -> Tensor[tuple[*Ds, N], T, R]: ...
     @overload
     def __add__(
-        self: Arithmetic[tuple[*Ds, N], T, R],
-        rhs: Tensor[tuple[N], OwnedTape, R] | Tensor[tuple[*Ds, One], OwnedTape, R],
+        self: NumberBase[tuple[*Ds, N], NoneTape, R],
+        rhs: Tensor[tuple[N], TapeOfRhs, R] | Tensor[tuple[*Ds, One], TapeOfRhs, R],
         /,
-    ) -> Tensor[tuple[*Ds, N], OwnedTape, R]: ...
+    ) -> Tensor[tuple[*Ds, N], TapeOfRhs, R]: ...
     @overload
     def __add__(
-        self: Arithmetic[tuple[*Ds, M, N], T, R],
+        self: NumberBase[tuple[*Ds, M, N], T, R],
         rhs: Joins[tuple[M, N], T, R] | Joins[tuple[M, One], T, R] | Joins[tuple[One, N], T, R],
         /,
     ) -> Tensor[tuple[*Ds, M, N], T, R]: ...
     @overload
     def __add__(
-        self: Arithmetic[tuple[*Ds, M, N], T, R],
-        rhs: Tensor[tuple[M, N], OwnedTape, R]
-        | Tensor[tuple[M, One], OwnedTape, R]
-        | Tensor[tuple[One, N], OwnedTape, R],
+        self: NumberBase[tuple[*Ds, M, N], NoneTape, R],
+        rhs: Tensor[tuple[M, N], TapeOfRhs, R]
+        | Tensor[tuple[M, One], TapeOfRhs, R]
+        | Tensor[tuple[One, N], TapeOfRhs, R],
         /,
-    ) -> Tensor[tuple[*Ds, M, N], OwnedTape, R]: ...
+    ) -> Tensor[tuple[*Ds, M, N], TapeOfRhs, R]: ...
     @overload
     def __add__(
-        self: Arithmetic[tuple[B, *Ds], T, R],
+        self: NumberBase[tuple[B, *Ds], T, R],
         rhs: Joins[tuple[One, *Ds], T, R],
         /,
     ) -> Tensor[tuple[B, *Ds], T, R]: ...
     @overload
     def __add__(
-        self: Arithmetic[tuple[B, *Ds], T, R],
-        rhs: Tensor[tuple[One, *Ds], OwnedTape, R],
+        self: NumberBase[tuple[B, *Ds], NoneTape, R],
+        rhs: Tensor[tuple[One, *Ds], TapeOfRhs, R],
         /,
-    ) -> Tensor[tuple[B, *Ds], OwnedTape, R]: ...
+    ) -> Tensor[tuple[B, *Ds], TapeOfRhs, R]: ...
     @overload
     def __add__(
-        self: Arithmetic[tuple[N], T, R],
+        self: NumberBase[tuple[N], T, R],
         rhs: Joins[tuple[*Ds, N], T, R],
         /,
     ) -> Tensor[tuple[*Ds, N], T, R]: ...
     @overload
     def __add__(
-        self: Arithmetic[tuple[N], T, R],
-        rhs: Tensor[tuple[*Ds, N], OwnedTape, R],
+        self: NumberBase[tuple[N], NoneTape, R],
+        rhs: Tensor[tuple[*Ds, N], TapeOfRhs, R],
         /,
-    ) -> Tensor[tuple[*Ds, N], OwnedTape, R]: ...
+    ) -> Tensor[tuple[*Ds, N], TapeOfRhs, R]: ...
     @overload
     def __add__(
-        self: Arithmetic[tuple[M, N], T, R],
+        self: NumberBase[tuple[M, N], T, R],
         rhs: Joins[tuple[*Ds, M, N], T, R],
         /,
     ) -> Tensor[tuple[*Ds, M, N], T, R]: ...
     @overload
     def __add__(
-        self: Arithmetic[tuple[M, N], T, R],
-        rhs: Tensor[tuple[*Ds, M, N], OwnedTape, R],
+        self: NumberBase[tuple[M, N], NoneTape, R],
+        rhs: Tensor[tuple[*Ds, M, N], TapeOfRhs, R],
         /,
-    ) -> Tensor[tuple[*Ds, M, N], OwnedTape, R]: ...
+    ) -> Tensor[tuple[*Ds, M, N], TapeOfRhs, R]: ...
     @overload
     def __add__(
-        self: Arithmetic[tuple[*Ds, One], T, R],
+        self: NumberBase[tuple[*Ds, One], T, R],
         rhs: Joins[tuple[*Ds, N], T, R],
         /,
     ) -> Tensor[tuple[*Ds, N], T, R]: ...
     @overload
     def __add__(
-        self: Arithmetic[tuple[*Ds, One], T, R],
-        rhs: Tensor[tuple[*Ds, N], OwnedTape, R],
+        self: NumberBase[tuple[*Ds, One], NoneTape, R],
+        rhs: Tensor[tuple[*Ds, N], TapeOfRhs, R],
         /,
-    ) -> Tensor[tuple[*Ds, N], OwnedTape, R]: ...
+    ) -> Tensor[tuple[*Ds, N], TapeOfRhs, R]: ...
     @overload
     def __add__(
-        self: Arithmetic[tuple[One, *Ds], T, R],
+        self: NumberBase[tuple[One, *Ds], T, R],
         rhs: Joins[tuple[B, *Ds], T, R],
         /,
     ) -> Tensor[tuple[B, *Ds], T, R]: ...
     @overload
     def __add__(
-        self: Arithmetic[tuple[One, *Ds], T, R],
-        rhs: Tensor[tuple[B, *Ds], OwnedTape, R],
+        self: NumberBase[tuple[One, *Ds], NoneTape, R],
+        rhs: Tensor[tuple[B, *Ds], TapeOfRhs, R],
         /,
-    ) -> Tensor[tuple[B, *Ds], OwnedTape, R]: ...
+    ) -> Tensor[tuple[B, *Ds], TapeOfRhs, R]: ...
     @overload
     def __add__(
-        self: Arithmetic[tuple[M, One], T, R],
+        self: NumberBase[tuple[M, One], T, R],
         rhs: Joins[tuple[One, N], T, R] | Joins[tuple[N], T, R],
         /,
     ) -> Tensor[tuple[M, N], T, R]: ...
     @overload
     def __add__(
-        self: Arithmetic[tuple[M, One], T, R],
-        rhs: Tensor[tuple[One, N], OwnedTape, R] | Tensor[tuple[N], OwnedTape, R],
+        self: NumberBase[tuple[M, One], NoneTape, R],
+        rhs: Tensor[tuple[One, N], TapeOfRhs, R] | Tensor[tuple[N], TapeOfRhs, R],
         /,
-    ) -> Tensor[tuple[M, N], OwnedTape, R]: ...
+    ) -> Tensor[tuple[M, N], TapeOfRhs, R]: ...
     @overload
     def __add__(
-        self: Arithmetic[tuple[()], T, R],
+        self: NumberBase[tuple[()], T, R],
         rhs: Joins[ShapeOfRhs, T, R],
         /,
     ) -> Tensor[ShapeOfRhs, T, R]: ...
     @overload
     def __add__(
-        self: Arithmetic[tuple[()], T, R],
-        rhs: Tensor[ShapeOfRhs, OwnedTape, R],
+        self: NumberBase[tuple[()], NoneTape, R],
+        rhs: Tensor[ShapeOfRhs, TapeOfRhs, R],
         /,
-    ) -> Tensor[ShapeOfRhs, OwnedTape, R]: ...
+    ) -> Tensor[ShapeOfRhs, TapeOfRhs, R]: ...
     def __add__(self, rhs: Any, /) -> Tensor[Any, Any, Any]:
         """Add.
 
@@ -209,129 +225,135 @@ class Arithmetic(TensorBase[S, T, D]):
             return _binary(arithmetic.multiply, arithmetic.multiply_number, self, rhs)
 
     @overload
-    def __truediv__(self: Arithmetic[S, T, F], rhs: float, /) -> Tensor[S, T, F]: ...
+    def __truediv__(self: FloatingBase[S, T, F], rhs: float, /) -> Tensor[S, T, F]: ...
     @overload
     def __truediv__(
-        self: Arithmetic[S, T, F],
+        self: FloatingBase[S, T, F],
         rhs: Joins[S, T, F] | Joins[tuple[()], T, F],
         /,
     ) -> Tensor[S, T, F]: ...
     @overload
     def __truediv__(
-        self: Arithmetic[S, T, F],
+        self: FloatingBase[S, NoneTape, F],
+        rhs: Tensor[S, TapeOfRhs, F] | Tensor[tuple[()], TapeOfRhs, F],
+        /,
+    ) -> Tensor[S, TapeOfRhs, F]: ...
+    @overload
+    def __truediv__(
+        self: FloatingBase[S, T, F],
         rhs: Tensor[S, OwnedTape, F] | Tensor[tuple[()], OwnedTape, F],
         /,
     ) -> Tensor[S, OwnedTape, F]: ...
     @overload
     def __truediv__(
-        self: Arithmetic[tuple[*Ds, N], T, F],
+        self: FloatingBase[tuple[*Ds, N], T, F],
         rhs: Joins[tuple[N], T, F] | Joins[tuple[*Ds, One], T, F],
         /,
     ) -> Tensor[tuple[*Ds, N], T, F]: ...
     @overload
     def __truediv__(
-        self: Arithmetic[tuple[*Ds, N], T, F],
-        rhs: Tensor[tuple[N], OwnedTape, F] | Tensor[tuple[*Ds, One], OwnedTape, F],
+        self: FloatingBase[tuple[*Ds, N], NoneTape, F],
+        rhs: Tensor[tuple[N], TapeOfRhs, F] | Tensor[tuple[*Ds, One], TapeOfRhs, F],
         /,
-    ) -> Tensor[tuple[*Ds, N], OwnedTape, F]: ...
+    ) -> Tensor[tuple[*Ds, N], TapeOfRhs, F]: ...
     @overload
     def __truediv__(
-        self: Arithmetic[tuple[*Ds, M, N], T, F],
+        self: FloatingBase[tuple[*Ds, M, N], T, F],
         rhs: Joins[tuple[M, N], T, F] | Joins[tuple[M, One], T, F] | Joins[tuple[One, N], T, F],
         /,
     ) -> Tensor[tuple[*Ds, M, N], T, F]: ...
     @overload
     def __truediv__(
-        self: Arithmetic[tuple[*Ds, M, N], T, F],
-        rhs: Tensor[tuple[M, N], OwnedTape, F]
-        | Tensor[tuple[M, One], OwnedTape, F]
-        | Tensor[tuple[One, N], OwnedTape, F],
+        self: FloatingBase[tuple[*Ds, M, N], NoneTape, F],
+        rhs: Tensor[tuple[M, N], TapeOfRhs, F]
+        | Tensor[tuple[M, One], TapeOfRhs, F]
+        | Tensor[tuple[One, N], TapeOfRhs, F],
         /,
-    ) -> Tensor[tuple[*Ds, M, N], OwnedTape, F]: ...
+    ) -> Tensor[tuple[*Ds, M, N], TapeOfRhs, F]: ...
     @overload
     def __truediv__(
-        self: Arithmetic[tuple[B, *Ds], T, F],
+        self: FloatingBase[tuple[B, *Ds], T, F],
         rhs: Joins[tuple[One, *Ds], T, F],
         /,
     ) -> Tensor[tuple[B, *Ds], T, F]: ...
     @overload
     def __truediv__(
-        self: Arithmetic[tuple[B, *Ds], T, F],
-        rhs: Tensor[tuple[One, *Ds], OwnedTape, F],
+        self: FloatingBase[tuple[B, *Ds], NoneTape, F],
+        rhs: Tensor[tuple[One, *Ds], TapeOfRhs, F],
         /,
-    ) -> Tensor[tuple[B, *Ds], OwnedTape, F]: ...
+    ) -> Tensor[tuple[B, *Ds], TapeOfRhs, F]: ...
     @overload
     def __truediv__(
-        self: Arithmetic[tuple[N], T, F],
+        self: FloatingBase[tuple[N], T, F],
         rhs: Joins[tuple[*Ds, N], T, F],
         /,
     ) -> Tensor[tuple[*Ds, N], T, F]: ...
     @overload
     def __truediv__(
-        self: Arithmetic[tuple[N], T, F],
-        rhs: Tensor[tuple[*Ds, N], OwnedTape, F],
+        self: FloatingBase[tuple[N], NoneTape, F],
+        rhs: Tensor[tuple[*Ds, N], TapeOfRhs, F],
         /,
-    ) -> Tensor[tuple[*Ds, N], OwnedTape, F]: ...
+    ) -> Tensor[tuple[*Ds, N], TapeOfRhs, F]: ...
     @overload
     def __truediv__(
-        self: Arithmetic[tuple[M, N], T, F],
+        self: FloatingBase[tuple[M, N], T, F],
         rhs: Joins[tuple[*Ds, M, N], T, F],
         /,
     ) -> Tensor[tuple[*Ds, M, N], T, F]: ...
     @overload
     def __truediv__(
-        self: Arithmetic[tuple[M, N], T, F],
-        rhs: Tensor[tuple[*Ds, M, N], OwnedTape, F],
+        self: FloatingBase[tuple[M, N], NoneTape, F],
+        rhs: Tensor[tuple[*Ds, M, N], TapeOfRhs, F],
         /,
-    ) -> Tensor[tuple[*Ds, M, N], OwnedTape, F]: ...
+    ) -> Tensor[tuple[*Ds, M, N], TapeOfRhs, F]: ...
     @overload
     def __truediv__(
-        self: Arithmetic[tuple[*Ds, One], T, F],
+        self: FloatingBase[tuple[*Ds, One], T, F],
         rhs: Joins[tuple[*Ds, N], T, F],
         /,
     ) -> Tensor[tuple[*Ds, N], T, F]: ...
     @overload
     def __truediv__(
-        self: Arithmetic[tuple[*Ds, One], T, F],
-        rhs: Tensor[tuple[*Ds, N], OwnedTape, F],
+        self: FloatingBase[tuple[*Ds, One], NoneTape, F],
+        rhs: Tensor[tuple[*Ds, N], TapeOfRhs, F],
         /,
-    ) -> Tensor[tuple[*Ds, N], OwnedTape, F]: ...
+    ) -> Tensor[tuple[*Ds, N], TapeOfRhs, F]: ...
     @overload
     def __truediv__(
-        self: Arithmetic[tuple[One, *Ds], T, F],
+        self: FloatingBase[tuple[One, *Ds], T, F],
         rhs: Joins[tuple[B, *Ds], T, F],
         /,
     ) -> Tensor[tuple[B, *Ds], T, F]: ...
     @overload
     def __truediv__(
-        self: Arithmetic[tuple[One, *Ds], T, F],
-        rhs: Tensor[tuple[B, *Ds], OwnedTape, F],
+        self: FloatingBase[tuple[One, *Ds], NoneTape, F],
+        rhs: Tensor[tuple[B, *Ds], TapeOfRhs, F],
         /,
-    ) -> Tensor[tuple[B, *Ds], OwnedTape, F]: ...
+    ) -> Tensor[tuple[B, *Ds], TapeOfRhs, F]: ...
     @overload
     def __truediv__(
-        self: Arithmetic[tuple[M, One], T, F],
+        self: FloatingBase[tuple[M, One], T, F],
         rhs: Joins[tuple[One, N], T, F] | Joins[tuple[N], T, F],
         /,
     ) -> Tensor[tuple[M, N], T, F]: ...
     @overload
     def __truediv__(
-        self: Arithmetic[tuple[M, One], T, F],
-        rhs: Tensor[tuple[One, N], OwnedTape, F] | Tensor[tuple[N], OwnedTape, F],
+        self: FloatingBase[tuple[M, One], NoneTape, F],
+        rhs: Tensor[tuple[One, N], TapeOfRhs, F] | Tensor[tuple[N], TapeOfRhs, F],
         /,
-    ) -> Tensor[tuple[M, N], OwnedTape, F]: ...
+    ) -> Tensor[tuple[M, N], TapeOfRhs, F]: ...
     @overload
     def __truediv__(
-        self: Arithmetic[tuple[()], T, F],
+        self: FloatingBase[tuple[()], T, F],
         rhs: Joins[ShapeOfRhs, T, F],
         /,
     ) -> Tensor[ShapeOfRhs, T, F]: ...
     @overload
     def __truediv__(
-        self: Arithmetic[tuple[()], T, F],
-        rhs: Tensor[ShapeOfRhs, OwnedTape, F],
+        self: FloatingBase[tuple[()], NoneTape, F],
+        rhs: Tensor[ShapeOfRhs, TapeOfRhs, F],
         /,
-    ) -> Tensor[ShapeOfRhs, OwnedTape, F]: ...
+    ) -> Tensor[ShapeOfRhs, TapeOfRhs, F]: ...
     def __truediv__(self, rhs: Any, /) -> Tensor[Any, Any, Any]:
         """Divide element by element; floating dtypes only.
 
@@ -349,13 +371,13 @@ class Arithmetic(TensorBase[S, T, D]):
         return _binary(arithmetic.divide, arithmetic.divide_number, self, rhs)
 
     @overload
-    def __pow__(self: Arithmetic[S, T, F], exponent: float, /) -> Tensor[S, T, F]: ...
+    def __pow__(self: FloatingBase[S, T, F], exponent: float, /) -> Tensor[S, T, F]: ...
     @overload
-    def __pow__(self: Arithmetic[S, T, F], exponent: Joins[S, T, F], /) -> Tensor[S, T, F]: ...
+    def __pow__(self: FloatingBase[S, T, F], exponent: Joins[S, T, F], /) -> Tensor[S, T, F]: ...
     @overload
     def __pow__(
-        self: Arithmetic[S, T, F], exponent: Tensor[S, OwnedTape, F], /
-    ) -> Tensor[S, OwnedTape, F]: ...
+        self: FloatingBase[S, NoneTape, F], exponent: Tensor[S, TapeOfRhs, F], /
+    ) -> Tensor[S, TapeOfRhs, F]: ...
     def __pow__(self, exponent: Any, /) -> Tensor[Any, Any, Any]:
         """Raise to a power; floating dtypes only.
 
@@ -379,45 +401,47 @@ class Arithmetic(TensorBase[S, T, D]):
         return _binary(arithmetic.power, arithmetic.power_number, self, exponent)
 
     @overload
-    def __radd__(self: Arithmetic[S, T, F], lhs: float, /) -> Tensor[S, T, F]: ...
+    def __radd__(self: FloatingBase[S, T, F], lhs: float, /) -> Tensor[S, T, F]: ...
     @overload
-    def __radd__(self: Arithmetic[S, T, R], lhs: int, /) -> Tensor[S, T, R]: ...
+    def __radd__(self: NumberBase[S, T, R], lhs: int, /) -> Tensor[S, T, R]: ...
     def __radd__(self, lhs: Any, /) -> Tensor[Any, Any, Any]:
         """Add to a number."""
         return apply(arithmetic.add_number, (self,), (as_number("add", lhs),))
 
     @overload
-    def __rsub__(self: Arithmetic[S, T, F], lhs: float, /) -> Tensor[S, T, F]: ...
+    def __rsub__(self: FloatingBase[S, T, F], lhs: float, /) -> Tensor[S, T, F]: ...
     @overload
-    def __rsub__(self: Arithmetic[S, T, R], lhs: int, /) -> Tensor[S, T, R]: ...
+    def __rsub__(self: NumberBase[S, T, R], lhs: int, /) -> Tensor[S, T, R]: ...
     def __rsub__(self, lhs: Any, /) -> Tensor[Any, Any, Any]:
         """Subtract from a number."""
         return apply(arithmetic.rsubtract_number, (self,), (as_number("rsubtract", lhs),))
 
     @overload
-    def __rmul__(self: Arithmetic[S, T, F], lhs: float, /) -> Tensor[S, T, F]: ...
+    def __rmul__(self: FloatingBase[S, T, F], lhs: float, /) -> Tensor[S, T, F]: ...
     @overload
-    def __rmul__(self: Arithmetic[S, T, R], lhs: int, /) -> Tensor[S, T, R]: ...
+    def __rmul__(self: NumberBase[S, T, R], lhs: int, /) -> Tensor[S, T, R]: ...
     def __rmul__(self, lhs: Any, /) -> Tensor[Any, Any, Any]:
         """Multiply by a number."""
         return apply(arithmetic.multiply_number, (self,), (as_number("multiply", lhs),))
 
-    def __rtruediv__(self: Arithmetic[S, T, F], lhs: float, /) -> Tensor[S, T, F]:
+    def __rtruediv__(self: FloatingBase[S, T, F], lhs: float, /) -> Tensor[S, T, F]:
         """Divide a number."""
         return apply(arithmetic.rdivide_number, (self,), (as_number("rdivide", lhs),))
 
-    def __rpow__(self: Arithmetic[S, T, F], base: float, /) -> Tensor[S, T, F]:
+    def __rpow__(self: FloatingBase[S, T, F], base: float, /) -> Tensor[S, T, F]:
         """Raise a positive number to a power.
 
         Raises:
             ArgumentValueError: if the base is not positive.
+            DTypeError: if the dtype is not floating.
         """
+        check_floating("rpower", self)
         number = as_number("rpower", base)
         if not number > 0:
             raise ArgumentValueError(f"rpower: the base must be > 0, got {base!r}")
         return apply(arithmetic.rpower_number, (self,), (number,))
 
-    def __neg__(self: Arithmetic[S, T, R]) -> Tensor[S, T, R]:
+    def __neg__(self: NumberBase[S, T, R]) -> Tensor[S, T, R]:
         """Negate.
 
         Derivative: -1.
@@ -448,6 +472,8 @@ def as_number(op: str, value: object) -> float:
 def _binary(
     kernel: Kernel, number_kernel: Kernel, lhs: TensorBase[Any, Any, Any], rhs: object
 ) -> Tensor[Any, Any, Any]:
+    if lhs._data.dtype is _BOOL:
+        check_numeric(kernel.__name__, lhs)
     if isinstance(rhs, TensorBase):
         return apply(kernel, (lhs, rhs))
     return apply(number_kernel, (lhs,), (as_number(kernel.__name__, rhs),))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Never, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Never, TypeAlias, overload
 
 import numpy as np
-from typing_extensions import override
+from typing_extensions import TypeAliasType, TypeVar, override
 
 from tapetensor.errors import (
     ArgumentTypeError,
@@ -19,7 +19,7 @@ from tapetensor.errors import (
 from tapetensor.gradients import Array
 from tapetensor.ids import next_id
 from tapetensor.tape import NoneTape, OwnedTape
-from tapetensor.typing import D, S, T
+from tapetensor.typing import D, F, R, S, T
 
 if TYPE_CHECKING:
     from tapetensor.tensor.tensor import Tensor
@@ -27,12 +27,15 @@ if TYPE_CHECKING:
 # What may take a tape: a kernel, or one of the methods that hand tapes on.
 Taker: TypeAlias = Callable[..., object]
 _TensorT = TypeVar("_TensorT", bound="TensorBase[Any, Any, Any]")
+# The dtype once more, covariant: mypy forgets the bound of a type variable in the type of `self`,
+# so what an op asks of the dtype is said as a plain type in this place.
+_Kind = TypeVar("_Kind", bound=np.generic, covariant=True, default=D)
 
 # Beyond this many elements a repr is cut, as numpy's own.
 _REPR_THRESHOLD = 200
 
 
-class TensorBase(Generic[S, T, D]):
+class TensorBase(Generic[S, T, D, _Kind]):
     """The state of a tensor and the ways to read it.
 
     A tensor that an op has spent can still be read.
@@ -107,7 +110,7 @@ class TensorBase(Generic[S, T, D]):
     @overload
     def item(self: TensorBase[Any, Any, np.bool_]) -> bool: ...
     @overload
-    def item(self: TensorBase[Any, Any, np.integer[Any]]) -> int: ...
+    def item(self: TensorBase[Any, Any, Any, np.integer[Any]]) -> int: ...
     @overload
     def item(self: TensorBase[Any, Any, Any]) -> float: ...
     def item(self) -> float:
@@ -162,12 +165,14 @@ class TensorBase(Generic[S, T, D]):
         """Hash by object, since ``==`` compares element by element."""
         return object.__hash__(self)
 
-    def __array__(self, dtype: object = None, copy: bool | None = None) -> Never:
-        """Refuse: numpy functions would drop the tape without a word."""
-        raise ArgumentTypeError(
-            "numpy functions do not take tensors, which would lose their tape; "
-            "use the tensor's own method, or x.numpy() for the plain values"
-        )
+    if not TYPE_CHECKING:
+        # Hidden from type checkers, to which it would make a tensor one of numpy's array-likes.
+        def __array__(self, dtype: object = None, copy: bool | None = None) -> Never:
+            """Refuse: numpy functions would drop the tape without a word."""
+            raise ArgumentTypeError(
+                "numpy functions do not take tensors, which would lose their tape; "
+                "use the tensor's own method, or x.numpy() for the plain values"
+            )
 
     def __copy__(self: TensorBase[S, NoneTape, D]) -> Tensor[S, NoneTape, D]:
         """Return a plain tensor with the same id and data; a tape cannot be copied."""
@@ -188,6 +193,13 @@ class TensorBase(Generic[S, T, D]):
     def wrap_gradient(self, array: Array) -> Tensor[S, NoneTape, D]:
         """Return `array` as a plain tensor of this tensor's static shape and dtype."""
         return rewrap(self, array, next_id(), None)
+
+
+# The `self` of ops that are defined on floating dtypes only, and on numbers but not on bools.
+FloatingBase = TypeAliasType(
+    "FloatingBase", TensorBase[S, T, F, np.floating[Any]], type_params=(S, T, F)
+)
+NumberBase = TypeAliasType("NumberBase", TensorBase[S, T, R, np.number[Any]], type_params=(S, T, R))
 
 
 def rewrap(
@@ -290,4 +302,13 @@ def check_floating(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
         raise DTypeError(
             f"{op}: not defined for dtype {tensor._data.dtype}; "
             "convert first with x.astype(np.float32)"
+        )
+
+
+def check_numeric(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
+    """Raise DTypeError if `tensor` is a bool tensor, with which numpy would do logic."""
+    if tensor._data.dtype.kind == "b":
+        raise DTypeError(
+            f"{op}: not defined for dtype bool; convert first with x.astype(np.int64), "
+            "or use & | ^ ~ for logic"
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.errors import DTypeError, ShapeError
+from tapetensor.errors import ArgumentValueError, DTypeError, ShapeError
 from tapetensor.gradients import Array
 from tapetensor.ids import next_id
 from tapetensor.tape import NoneTape
@@ -122,6 +122,10 @@ def _broadcasting(op: str, combine: Callable[[Any, Any], Array], lhs: Array, rhs
         return combine(lhs, rhs)
     except ValueError as error:
         raise ShapeError(f"{op}: shapes {lhs.shape} and {rhs.shape} do not broadcast") from error
+    except OverflowError as error:
+        raise ArgumentValueError(
+            f"{op}: the number is outside the range of dtype {lhs.dtype}"
+        ) from error
 
 
 def _check_mask(op: str, tensor: object) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, Literal
 
 from tapetensor.errors import ArgumentValueError
 from tapetensor.kernels import elementwise
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.arithmetic import as_number
-from tapetensor.tensor.base import TensorBase
+from tapetensor.tensor.base import FloatingBase, NumberBase, TensorBase, check_numeric
 from tapetensor.typing import D, F, R, S, T
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ class Elementwise(TensorBase[S, T, D]):
 
     __slots__ = ()
 
-    def exp(self: Elementwise[S, T, F]) -> Tensor[S, T, F]:
+    def exp(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the exponential.
 
             e ** x
@@ -39,7 +38,7 @@ class Elementwise(TensorBase[S, T, D]):
         """
         return apply(elementwise.exp, (self,))
 
-    def log(self: Elementwise[S, T, F]) -> Tensor[S, T, F]:
+    def log(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the natural logarithm.
 
             ln(x)
@@ -53,7 +52,7 @@ class Elementwise(TensorBase[S, T, D]):
         """
         return apply(elementwise.log, (self,))
 
-    def sqrt(self: Elementwise[S, T, F]) -> Tensor[S, T, F]:
+    def sqrt(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the square root.
 
             x ** 0.5
@@ -67,7 +66,7 @@ class Elementwise(TensorBase[S, T, D]):
         """
         return apply(elementwise.sqrt, (self,))
 
-    def square(self: Elementwise[S, T, R]) -> Tensor[S, T, R]:
+    def square(self: NumberBase[S, T, R]) -> Tensor[S, T, R]:
         """Return the square.
 
             x * x
@@ -79,9 +78,10 @@ class Elementwise(TensorBase[S, T, D]):
         >>> tt.full((2,), 3.0).square()
         Tensor([9., 9.], shape=(2,), dtype=float32, NoneTape)
         """
+        check_numeric("square", self)
         return apply(elementwise.square, (self,))
 
-    def abs(self: Elementwise[S, T, R]) -> Tensor[S, T, R]:
+    def abs(self: NumberBase[S, T, R]) -> Tensor[S, T, R]:
         """Return the absolute value.
 
             |x|
@@ -93,13 +93,15 @@ class Elementwise(TensorBase[S, T, D]):
         >>> tt.full((2,), -3.0).abs()
         Tensor([3., 3.], shape=(2,), dtype=float32, NoneTape)
         """
+        check_numeric("abs", self)
         return apply(elementwise.abs, (self,))
 
-    def __abs__(self: Elementwise[S, T, R]) -> Tensor[S, T, R]:
+    def __abs__(self: NumberBase[S, T, R]) -> Tensor[S, T, R]:
         """Return the absolute value."""
+        check_numeric("abs", self)
         return apply(elementwise.abs, (self,))
 
-    def sin(self: Elementwise[S, T, F]) -> Tensor[S, T, F]:
+    def sin(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the sine of an angle in radians.
 
             sin(x)
@@ -113,7 +115,7 @@ class Elementwise(TensorBase[S, T, D]):
         """
         return apply(elementwise.sin, (self,))
 
-    def cos(self: Elementwise[S, T, F]) -> Tensor[S, T, F]:
+    def cos(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the cosine of an angle in radians.
 
             cos(x)
@@ -127,7 +129,7 @@ class Elementwise(TensorBase[S, T, D]):
         """
         return apply(elementwise.cos, (self,))
 
-    def tanh(self: Elementwise[S, T, F]) -> Tensor[S, T, F]:
+    def tanh(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the hyperbolic tangent.
 
             (e**x - e**-x) / (e**x + e**-x)
@@ -141,7 +143,7 @@ class Elementwise(TensorBase[S, T, D]):
         """
         return apply(elementwise.tanh, (self,))
 
-    def sigmoid(self: Elementwise[S, T, F]) -> Tensor[S, T, F]:
+    def sigmoid(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the logistic function.
 
             1 / (1 + e**-x)
@@ -155,7 +157,7 @@ class Elementwise(TensorBase[S, T, D]):
         """
         return apply(elementwise.sigmoid, (self,))
 
-    def relu(self: Elementwise[S, T, R]) -> Tensor[S, T, R]:
+    def relu(self: NumberBase[S, T, R]) -> Tensor[S, T, R]:
         """Return the positive part.
 
             max(x, 0)
@@ -170,9 +172,10 @@ class Elementwise(TensorBase[S, T, D]):
         >>> tt.from_numpy([-1.0, 2.0], shape=(2,)).relu()
         Tensor([0., 2.], shape=(2,), dtype=float32, NoneTape)
         """
+        check_numeric("relu", self)
         return apply(elementwise.relu, (self,))
 
-    def silu(self: Elementwise[S, T, F]) -> Tensor[S, T, F]:
+    def silu(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the sigmoid linear unit, also called swish.
 
             x * sigmoid(x)
@@ -190,7 +193,7 @@ class Elementwise(TensorBase[S, T, D]):
         return apply(elementwise.silu, (self,))
 
     def gelu(
-        self: Elementwise[S, T, F], approximate: Literal["none", "tanh"] = "none"
+        self: FloatingBase[S, T, F], approximate: Literal["none", "tanh"] = "none"
     ) -> Tensor[S, T, F]:
         """Return the Gaussian error linear unit.
 
@@ -217,7 +220,7 @@ class Elementwise(TensorBase[S, T, D]):
             return apply(elementwise.gelu_tanh, (self,))
         raise ArgumentValueError(f'gelu: approximate is "none" or "tanh", got {approximate!r}')
 
-    def softplus(self: Elementwise[S, T, F]) -> Tensor[S, T, F]:
+    def softplus(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the smooth positive part.
 
             log(1 + e**x)
@@ -235,7 +238,7 @@ class Elementwise(TensorBase[S, T, D]):
         return apply(elementwise.softplus, (self,))
 
     def clip(
-        self: Elementwise[S, T, F], low: float | None = None, high: float | None = None
+        self: FloatingBase[S, T, F], low: float | None = None, high: float | None = None
     ) -> Tensor[S, T, F]:
         """Return the elements held between two bounds.
 
@@ -255,15 +258,17 @@ class Elementwise(TensorBase[S, T, D]):
         >>> tt.from_numpy([-1.0, 0.5, 2.0], shape=(3,)).clip(0.0, 1.0)
         Tensor([0. , 0.5, 1. ], shape=(3,), dtype=float32, NoneTape)
         """
-        bounds = [as_number("clip", bound) for bound in (low, high) if bound is not None]
-        if not bounds or any(math.isnan(bound) for bound in bounds) or bounds[0] > bounds[-1]:
+        low = None if low is None else as_number("clip", low)
+        high = None if high is None else as_number("clip", high)
+        bounds = [bound for bound in (low, high) if bound is not None]
+        if not bounds or any(bound != bound for bound in bounds) or bounds[0] > bounds[-1]:
             raise ArgumentValueError(
                 f"clip: give low <= high, or one of them, got low={low!r} and high={high!r}"
             )
         options: tuple[Any, ...] = (low, high)
         return apply(elementwise.clip, (self,), options)
 
-    def reciprocal(self: Elementwise[S, T, F]) -> Tensor[S, T, F]:
+    def reciprocal(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return one over the elements.
 
             1 / x

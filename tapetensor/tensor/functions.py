@@ -43,6 +43,12 @@ def maximum(
 ) -> Tensor[S, T, R]: ...
 @overload
 def maximum(
+    lhs: Tensor[S, NoneTape, R],
+    rhs: Tensor[S, T, R] | Tensor[tuple[()], T, R],
+    /,
+) -> Tensor[S, T, R]: ...
+@overload
+def maximum(
     lhs: Tensor[S, T, R],
     rhs: Tensor[S, OwnedTape, R] | Tensor[tuple[()], OwnedTape, R],
     /,
@@ -55,10 +61,10 @@ def maximum(
 ) -> Tensor[tuple[*Ds, N], T, R]: ...
 @overload
 def maximum(
-    lhs: Tensor[tuple[*Ds, N], T, R],
-    rhs: Tensor[tuple[N], OwnedTape, R] | Tensor[tuple[*Ds, One], OwnedTape, R],
+    lhs: Tensor[tuple[*Ds, N], NoneTape, R],
+    rhs: Tensor[tuple[N], T, R] | Tensor[tuple[*Ds, One], T, R],
     /,
-) -> Tensor[tuple[*Ds, N], OwnedTape, R]: ...
+) -> Tensor[tuple[*Ds, N], T, R]: ...
 def maximum(lhs: Any, rhs: Any, /) -> Any:
     """Return the larger of two, element by element.
 
@@ -81,6 +87,12 @@ def minimum(
 ) -> Tensor[S, T, R]: ...
 @overload
 def minimum(
+    lhs: Tensor[S, NoneTape, R],
+    rhs: Tensor[S, T, R] | Tensor[tuple[()], T, R],
+    /,
+) -> Tensor[S, T, R]: ...
+@overload
+def minimum(
     lhs: Tensor[S, T, R],
     rhs: Tensor[S, OwnedTape, R] | Tensor[tuple[()], OwnedTape, R],
     /,
@@ -93,10 +105,10 @@ def minimum(
 ) -> Tensor[tuple[*Ds, N], T, R]: ...
 @overload
 def minimum(
-    lhs: Tensor[tuple[*Ds, N], T, R],
-    rhs: Tensor[tuple[N], OwnedTape, R] | Tensor[tuple[*Ds, One], OwnedTape, R],
+    lhs: Tensor[tuple[*Ds, N], NoneTape, R],
+    rhs: Tensor[tuple[N], T, R] | Tensor[tuple[*Ds, One], T, R],
     /,
-) -> Tensor[tuple[*Ds, N], OwnedTape, R]: ...
+) -> Tensor[tuple[*Ds, N], T, R]: ...
 def minimum(lhs: Any, rhs: Any, /) -> Any:
     """Return the smaller of two, element by element.
 
@@ -122,6 +134,13 @@ def where(
 @overload
 def where(
     mask: Tensor[S, NoneTape, np.bool_], lhs: Tensor[S, T, D], rhs: Joins[S, T, D], /
+) -> Tensor[S, T, D]: ...
+@overload
+def where(
+    mask: Tensor[S, NoneTape, np.bool_],
+    lhs: Tensor[S, NoneTape, D],
+    rhs: Tensor[S, T, D],
+    /,
 ) -> Tensor[S, T, D]: ...
 @overload
 def where(
@@ -170,34 +189,49 @@ def where(mask: Any, lhs: Any, rhs: Any, /) -> Any:
 
 @overload
 def concat(
-    tensors: tuple[Tensor[tuple[M, *Ds], T, D], Joins[tuple[N, *Ds], T, D]],
+    tensors: tuple[Tensor[tuple[M, *Ds], T, D], Tensor[tuple[N, *Ds], T, D]],
     axis: Literal[0] = 0,
 ) -> Tensor[tuple[Any, *Ds], T, D]: ...
 @overload
 def concat(
-    tensors: tuple[Tensor[tuple[M, *Ds], T, D], Tensor[tuple[N, *Ds], OwnedTape, D]],
+    tensors: tuple[Tensor[tuple[M, *Ds], T, D], Tensor[tuple[N, *Ds], NoneTape, D]],
     axis: Literal[0] = 0,
-) -> Tensor[tuple[Any, *Ds], OwnedTape, D]: ...
+) -> Tensor[tuple[Any, *Ds], T, D]: ...
 @overload
 def concat(
-    tensors: tuple[Tensor[tuple[*Ds, M], T, D], Joins[tuple[*Ds, N], T, D]],
+    tensors: tuple[Tensor[tuple[M, *Ds], NoneTape, D], Tensor[tuple[N, *Ds], T, D]],
+    axis: Literal[0] = 0,
+) -> Tensor[tuple[Any, *Ds], T, D]: ...
+@overload
+def concat(
+    tensors: tuple[Tensor[tuple[*Ds, M], T, D], Tensor[tuple[*Ds, N], T, D]],
     axis: Literal[-1],
 ) -> Tensor[tuple[*Ds, Any], T, D]: ...
 @overload
 def concat(
-    tensors: tuple[Tensor[tuple[*Ds, M], T, D], Tensor[tuple[*Ds, N], OwnedTape, D]],
+    tensors: tuple[Tensor[tuple[*Ds, M], T, D], Tensor[tuple[*Ds, N], NoneTape, D]],
     axis: Literal[-1],
-) -> Tensor[tuple[*Ds, Any], OwnedTape, D]: ...
+) -> Tensor[tuple[*Ds, Any], T, D]: ...
 @overload
 def concat(
-    tensors: tuple[Tensor[tuple[K, M, *Ds], T, D], Joins[tuple[K, N, *Ds], T, D]],
+    tensors: tuple[Tensor[tuple[*Ds, M], NoneTape, D], Tensor[tuple[*Ds, N], T, D]],
+    axis: Literal[-1],
+) -> Tensor[tuple[*Ds, Any], T, D]: ...
+@overload
+def concat(
+    tensors: tuple[Tensor[tuple[K, M, *Ds], T, D], Tensor[tuple[K, N, *Ds], T, D]],
     axis: Literal[1],
 ) -> Tensor[tuple[K, Any, *Ds], T, D]: ...
 @overload
 def concat(
-    tensors: tuple[Tensor[tuple[K, M, *Ds], T, D], Tensor[tuple[K, N, *Ds], OwnedTape, D]],
+    tensors: tuple[Tensor[tuple[K, M, *Ds], T, D], Tensor[tuple[K, N, *Ds], NoneTape, D]],
     axis: Literal[1],
-) -> Tensor[tuple[K, Any, *Ds], OwnedTape, D]: ...
+) -> Tensor[tuple[K, Any, *Ds], T, D]: ...
+@overload
+def concat(
+    tensors: tuple[Tensor[tuple[K, M, *Ds], NoneTape, D], Tensor[tuple[K, N, *Ds], T, D]],
+    axis: Literal[1],
+) -> Tensor[tuple[K, Any, *Ds], T, D]: ...
 @overload
 def concat(
     tensors: tuple[
@@ -260,18 +294,18 @@ def stack(
 ) -> Tensor[tuple[Literal[2], *Ds], T, D]: ...
 @overload
 def stack(
-    tensors: tuple[Tensor[tuple[*Ds], T, D], Tensor[tuple[*Ds], OwnedTape, D]],
+    tensors: tuple[Tensor[tuple[*Ds], NoneTape, D], Tensor[tuple[*Ds], T, D]],
     axis: Literal[0] = 0,
-) -> Tensor[tuple[Literal[2], *Ds], OwnedTape, D]: ...
+) -> Tensor[tuple[Literal[2], *Ds], T, D]: ...
 @overload
 def stack(
     tensors: tuple[Tensor[tuple[*Ds], T, D], Joins[tuple[*Ds], T, D]], axis: Literal[-1]
 ) -> Tensor[tuple[*Ds, Literal[2]], T, D]: ...
 @overload
 def stack(
-    tensors: tuple[Tensor[tuple[*Ds], T, D], Tensor[tuple[*Ds], OwnedTape, D]],
+    tensors: tuple[Tensor[tuple[*Ds], NoneTape, D], Tensor[tuple[*Ds], T, D]],
     axis: Literal[-1],
-) -> Tensor[tuple[*Ds, Literal[2]], OwnedTape, D]: ...
+) -> Tensor[tuple[*Ds, Literal[2]], T, D]: ...
 @overload
 def stack(
     tensors: tuple[Tensor[tuple[*Ds], T, D], Tensor[tuple[*Ds], T, D], Tensor[tuple[*Ds], T, D]],
@@ -322,8 +356,8 @@ def einsum(
 ) -> Tensor[Any, T, R]: ...
 @overload
 def einsum(
-    subscripts: str, lhs: Tensor[Any, T, R], rhs: Tensor[Any, OwnedTape, R], /
-) -> Tensor[Any, OwnedTape, R]: ...
+    subscripts: str, lhs: Tensor[Any, NoneTape, R], rhs: Tensor[Any, T, R], /
+) -> Tensor[Any, T, R]: ...
 @overload
 def einsum(subscripts: str, /, *operands: Tensor[Any, T, R]) -> Tensor[Any, T, R]: ...
 def einsum(subscripts: str, /, *operands: Any) -> Any:
@@ -351,14 +385,11 @@ def einsum(subscripts: str, /, *operands: Any) -> Any:
     tensors = _operands("einsum", operands)
     inputs, output, sizes = _explicit_subscripts(subscripts, [x._data.shape for x in tensors])
     check_same_dtype("einsum", tensors)
-    full = [tuple([sizes[letter] for letter in letters]) for letters in inputs]
-    broadcast = tuple(
-        [
-            x if x._data.shape == shape else apply(shape_kernels.broadcast_to, (x,), (shape,))
-            for x, shape in zip(tensors, full, strict=True)
-        ]
+    shapes = [tuple([sizes[letter] for letter in letters]) for letters in inputs]
+    # Broadcast inside the kernel: as ops of their own they would take tapes before all is checked.
+    return apply(
+        partial(linear_algebra.einsum, inputs=inputs, output=output, shapes=shapes), tensors
     )
-    return apply(partial(linear_algebra.einsum, inputs=inputs, output=output), broadcast)
 
 
 def _operands(op: str, tensors: object) -> tuple[TensorBase[Any, Any, Any], ...]:
@@ -440,6 +471,12 @@ def _explicit_subscripts(
 def _number_like(tensor: TensorBase[Any, Any, Any], value: object) -> float:
     """Return `value` as a number that the dtype of `tensor` can hold."""
     number = as_number("where", value)
-    if tensor._data.dtype.kind != "f" and isinstance(number, float):
-        raise DTypeError(f"where: the number {value!r} does not fit dtype {tensor._data.dtype}")
-    return number
+    dtype = tensor._data.dtype
+    if dtype.kind == "f":
+        return number
+    # np.where would wrap a number that is too large, and promote a mask to integers.
+    if isinstance(number, int) and dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        if limits.min <= number <= limits.max:
+            return number
+    raise DTypeError(f"where: the number {value!r} does not fit dtype {dtype}")

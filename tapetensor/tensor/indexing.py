@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
@@ -13,6 +14,7 @@ from tapetensor.errors import (
     AxisError,
     DTypeError,
     ShapeError,
+    UntracedTensorError,
 )
 from tapetensor.kernels import indexing
 from tapetensor.shapes import normalize_axis
@@ -21,14 +23,14 @@ from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase, check_not_spent, check_tensor
 from tapetensor.typing import B, D, Ds, K, M, N, S, T
 
+I = TypeVar("I", bound=np.integer[Any])  # the one letter for an index dtype
+
 if TYPE_CHECKING:
     from tapetensor.tensor.tensor import Tensor
 
-I = TypeVar("I", bound=np.integer[Any])  # the one letter for an index dtype
-_Index: TypeAlias = (
-    "int | slice | EllipsisType | Tensor[Any, NoneTape, Any]"
-    " | np.ndarray[Any, np.dtype[np.integer[Any] | np.bool_]] | None"
-)
+    _IndexTensor: TypeAlias = TensorBase[Any, NoneTape, Any, np.integer[Any] | np.bool_]
+    _IndexArray: TypeAlias = np.ndarray[Any, np.dtype[np.integer[Any] | np.bool_]]
+    _Index: TypeAlias = int | slice | EllipsisType | _IndexTensor | _IndexArray | None
 
 
 class Indexing(TensorBase[S, T, D]):
@@ -50,6 +52,24 @@ class Indexing(TensorBase[S, T, D]):
     ) -> Tensor[tuple[B, *Ds], T, D]: ...
     @overload
     def __getitem__(self, index: Tensor[S, NoneTape, np.bool_], /) -> Tensor[tuple[Any], T, D]: ...
+    @overload
+    def __getitem__(
+        self: Indexing[tuple[N, M, *Ds], T, D], index: tuple[int, int], /
+    ) -> Tensor[tuple[*Ds], T, D]: ...
+    @overload
+    def __getitem__(
+        self: Indexing[tuple[N, M, *Ds], T, D], index: tuple[int, slice] | tuple[slice, int], /
+    ) -> Tensor[tuple[Any, *Ds], T, D]: ...
+    @overload
+    def __getitem__(
+        self: Indexing[tuple[N, M, *Ds], T, D], index: tuple[slice, slice], /
+    ) -> Tensor[tuple[Any, Any, *Ds], T, D]: ...
+    @overload
+    def __getitem__(
+        self: Indexing[tuple[N, M, *Ds], T, D],
+        index: tuple[Tensor[tuple[B], NoneTape, I], Tensor[tuple[B], NoneTape, I]],
+        /,
+    ) -> Tensor[tuple[B, *Ds], T, D]: ...
     @overload
     def __getitem__(self, index: _Index | tuple[_Index, ...], /) -> Tensor[Any, T, D]: ...
     def __getitem__(self, index: Any, /) -> Tensor[Any, Any, Any]:
@@ -85,6 +105,22 @@ class Indexing(TensorBase[S, T, D]):
             raise AxisError(
                 f"getitem: the index does not fit shape {self._data.shape} ({error.__cause__})"
             ) from error
+
+    def __iter__(
+        self: Indexing[tuple[N, *Ds], NoneTape, D],
+    ) -> Iterator[Tensor[tuple[*Ds], NoneTape, D]]:
+        """Iterate over the slices along the first axis of a plain tensor.
+
+        Raises:
+            ShapeError: for a 0-d tensor.
+            UntracedTensorError: for a tensor that owns a tape, which only one slice could take.
+        """
+        if self.owns_tape:
+            raise UntracedTensorError(
+                "iteration: the first slice would take the tape; write x.split(len(x)), "
+                "every part of which owns the record"
+            )
+        return iter([self[index] for index in range(len(self))])
 
     @overload
     def take(
@@ -163,7 +199,7 @@ def _plain_index(index: object) -> object:
         check_not_spent("getitem", index)
         return _index_array(index._data)
     if isinstance(index, list):
-        return _index_array(np.asarray(index))
+        return _index_array(_listed(index))
     if isinstance(index, np.ndarray):
         return _index_array(index.copy())
     if index is None or index is ... or isinstance(index, slice | int | np.integer):
@@ -172,6 +208,15 @@ def _plain_index(index: object) -> object:
         "getitem: an index is an int, a slice, None, ... or an integer or bool tensor, "
         f"got {index!r}"
     )
+
+
+def _listed(index: list[Any]) -> Any:
+    try:
+        array = np.asarray(index)
+    except ValueError as error:
+        raise ArgumentTypeError(f"getitem: an index list is ragged: {index!r}") from error
+    # An empty list holds no floats, whatever numpy takes it for.
+    return array if array.size else array.astype(np.intp)
 
 
 def _index_array(array: Any) -> Any:

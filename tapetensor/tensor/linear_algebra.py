@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Never, overload
 
 from tapetensor.errors import ShapeError
 from tapetensor.kernels import linear_algebra
-from tapetensor.tape import OwnedTape
+from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import TensorBase, check_tensor
+from tapetensor.tensor.arithmetic import TapeOfRhs
+from tapetensor.tensor.base import NumberBase, TensorBase, check_numeric, check_tensor
 from tapetensor.typing import D, Ds, K, M, N, R, S, T
 
 if TYPE_CHECKING:
@@ -22,52 +23,52 @@ class LinearAlgebra(TensorBase[S, T, D]):
 
     @overload
     def __matmul__(
-        self: LinearAlgebra[tuple[K], T, R], rhs: Joins[tuple[K], T, R], /
+        self: NumberBase[tuple[K], T, R], rhs: Joins[tuple[K], T, R], /
     ) -> Tensor[tuple[()], T, R]: ...
     @overload
     def __matmul__(
-        self: LinearAlgebra[tuple[K], T, R], rhs: Tensor[tuple[K], OwnedTape, R], /
-    ) -> Tensor[tuple[()], OwnedTape, R]: ...
+        self: NumberBase[tuple[K], NoneTape, R], rhs: Tensor[tuple[K], TapeOfRhs, R], /
+    ) -> Tensor[tuple[()], TapeOfRhs, R]: ...
     @overload
     def __matmul__(
-        self: LinearAlgebra[tuple[*Ds, K], T, R], rhs: Joins[tuple[K], T, R], /
+        self: NumberBase[tuple[*Ds, K], T, R], rhs: Joins[tuple[K], T, R], /
     ) -> Tensor[tuple[*Ds], T, R]: ...
     @overload
     def __matmul__(
-        self: LinearAlgebra[tuple[*Ds, K], T, R], rhs: Tensor[tuple[K], OwnedTape, R], /
-    ) -> Tensor[tuple[*Ds], OwnedTape, R]: ...
+        self: NumberBase[tuple[*Ds, K], NoneTape, R], rhs: Tensor[tuple[K], TapeOfRhs, R], /
+    ) -> Tensor[tuple[*Ds], TapeOfRhs, R]: ...
     @overload
     def __matmul__(
-        self: LinearAlgebra[tuple[*Ds, K], T, R], rhs: Joins[tuple[K, N], T, R], /
+        self: NumberBase[tuple[*Ds, K], T, R], rhs: Joins[tuple[K, N], T, R], /
     ) -> Tensor[tuple[*Ds, N], T, R]: ...
     @overload
     def __matmul__(
-        self: LinearAlgebra[tuple[*Ds, K], T, R],
-        rhs: Tensor[tuple[K, N], OwnedTape, R],
+        self: NumberBase[tuple[*Ds, K], NoneTape, R],
+        rhs: Tensor[tuple[K, N], TapeOfRhs, R],
         /,
-    ) -> Tensor[tuple[*Ds, N], OwnedTape, R]: ...
+    ) -> Tensor[tuple[*Ds, N], TapeOfRhs, R]: ...
     @overload
     def __matmul__(
-        self: LinearAlgebra[tuple[*Ds, M, K], T, R],
+        self: NumberBase[tuple[*Ds, M, K], T, R],
         rhs: Joins[tuple[*Ds, K, N], T, R],
         /,
     ) -> Tensor[tuple[*Ds, M, N], T, R]: ...
     @overload
     def __matmul__(
-        self: LinearAlgebra[tuple[*Ds, M, K], T, R],
-        rhs: Tensor[tuple[*Ds, K, N], OwnedTape, R],
+        self: NumberBase[tuple[*Ds, M, K], NoneTape, R],
+        rhs: Tensor[tuple[*Ds, K, N], TapeOfRhs, R],
         /,
-    ) -> Tensor[tuple[*Ds, M, N], OwnedTape, R]: ...
+    ) -> Tensor[tuple[*Ds, M, N], TapeOfRhs, R]: ...
     @overload
     def __matmul__(
-        self: LinearAlgebra[tuple[M, K], T, R], rhs: Joins[tuple[*Ds, K, N], T, R], /
+        self: NumberBase[tuple[M, K], T, R], rhs: Joins[tuple[*Ds, K, N], T, R], /
     ) -> Tensor[tuple[*Ds, M, N], T, R]: ...
     @overload
     def __matmul__(
-        self: LinearAlgebra[tuple[M, K], T, R],
-        rhs: Tensor[tuple[*Ds, K, N], OwnedTape, R],
+        self: NumberBase[tuple[M, K], NoneTape, R],
+        rhs: Tensor[tuple[*Ds, K, N], TapeOfRhs, R],
         /,
-    ) -> Tensor[tuple[*Ds, M, N], OwnedTape, R]: ...
+    ) -> Tensor[tuple[*Ds, M, N], TapeOfRhs, R]: ...
     def __matmul__(self, rhs: Any, /) -> Tensor[Any, Any, Any]:
         """Multiply matrices.
 
@@ -90,9 +91,19 @@ class LinearAlgebra(TensorBase[S, T, D]):
         Tensor([[11.]], shape=(1, 1), dtype=float32, NoneTape)
         """
         check_tensor("matmul", rhs, "the right operand")
+        check_numeric("matmul", self)
         if not self._data.shape or not rhs._data.shape:
             raise ShapeError(
                 f"matmul: shapes {self._data.shape} and {rhs._data.shape}: "
                 "a 0-d tensor has no axis to contract; multiply with *"
             )
         return apply(linear_algebra.matmul, (self, rhs))
+
+    def __rmatmul__(self, lhs: Never, /) -> Never:
+        """Refuse: only tensors multiply tensors.
+
+        Raises:
+            ArgumentTypeError: always.
+        """
+        check_tensor("matmul", lhs, "the left operand")
+        raise AssertionError("two tensors meet in __matmul__")

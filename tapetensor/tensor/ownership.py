@@ -15,8 +15,10 @@ from tapetensor.errors import (
     UntracedTensorError,
 )
 from tapetensor.gradients import Gradients, Tensorlike
+from tapetensor.ids import next_id
 from tapetensor.tape import NoneTape, OwnedTape, Tape
 from tapetensor.tensor.base import (
+    FloatingBase,
     TensorBase,
     check_not_spent,
     check_same_dtype,
@@ -51,7 +53,9 @@ class Ownership(TensorBase[S, T, D]):
         """Return a tensor with the same id and data that owns a fresh tape; `self` stays plain.
 
         Args:
-            grads: gradients of earlier passes, which the tape carries and `backward` adds to.
+            grads: gradients of earlier passes, which the tape carries. `backward` reads them when
+                it runs and returns their sum with its own; the store itself stays as it is. A store
+                that several tapes carry counts once where they meet.
 
         Raises:
             UntracedTensorError: if `self` owns a tape already.
@@ -71,7 +75,7 @@ class Ownership(TensorBase[S, T, D]):
         """Like `trace`, but consuming: `self` is spent afterwards, and its buffer may be reused.
 
         Args:
-            grads: gradients of earlier passes, which the tape carries and `backward` adds to.
+            grads: gradients of earlier passes, which the tape carries, as for `trace`.
 
         Raises:
             UntracedTensorError: if `self` owns a tape already.
@@ -142,26 +146,32 @@ class Ownership(TensorBase[S, T, D]):
         raise ArgumentTypeError(f"retaped: expected OwnedTape or NoneTape, got {tape_type!r}")
 
     def detach(self) -> Tensor[S, NoneTape, D]:
-        """Return the plain value under the same id; `self` keeps its tape.
+        """Return the value as a constant: plain, the same data, a new id; `self` keeps its tape.
 
-        An op on it records nothing, so no gradient flows through it.
+        Where it is used no gradient flows back to `self`. (The plain part of `split_tape` keeps the
+        id, so gradients do flow through that.)
 
         Raises:
             MovedTensorError: if `self` is spent.
+
+        >>> import tapetensor as tt
+        >>> x = tt.from_numpy([3.0], shape=(1,))
+        >>> (x.trace() * x.detach()).sum().backward()[x]
+        Tensor([3.], shape=(1,), dtype=float32, NoneTape)
         """
         check_not_spent("detach", self)
-        return _retaped(self, None)
+        return rewrap(self, self._data, next_id(), None)
 
     @overload
     def backward(
-        self: Ownership[tuple[()], OwnedTape, F],
+        self: FloatingBase[tuple[()], OwnedTape, F],
         cotangent: None = None,
         *,
         wrt: HasParameters | Tensorlike[Any] | Iterable[Tensorlike[Any]] | None = None,
     ) -> Gradients: ...
     @overload
     def backward(
-        self: Ownership[S, OwnedTape, F],
+        self: FloatingBase[S, OwnedTape, F],
         cotangent: Tensor[S, NoneTape, F],
         *,
         wrt: HasParameters | Tensorlike[Any] | Iterable[Tensorlike[Any]] | None = None,
@@ -180,7 +190,7 @@ class Ownership(TensorBase[S, T, D]):
             cotangent: the cotangent of `self`; may be left out for a scalar, where it is 1.
             wrt: what to differentiate with respect to: a module (its parameters), a tensor or
                 several. Pullbacks that contribute to none of them are not run. Without it every
-                leaf gets its gradient.
+                leaf gets its gradient, or every one that the carried gradients declare.
 
         Raises:
             UntracedTensorError: if `self` owns no tape.
@@ -188,6 +198,8 @@ class Ownership(TensorBase[S, T, D]):
             ShapeError: if there is no cotangent and `self` is not a scalar, or its shape is wrong.
             DTypeError: if `self` is not floating, or the dtype of the cotangent is wrong.
         """
+        # First, because it may run code of the caller's: a generator, a module's parameters().
+        wanted = None if wrt is None else _ids(wrt)
         check_not_spent("backward", self)
         tape = self._tape
         if not isinstance(tape, OwnedTape):
@@ -198,7 +210,6 @@ class Ownership(TensorBase[S, T, D]):
         if self._data.dtype.kind != "f":
             raise DTypeError(f"backward: a tensor of dtype {self._data.dtype} has no gradient")
         seed = _seed(self, cotangent)
-        wanted = None if wrt is None else _ids(wrt)
         self._tape = Ownership.backward
         return tape.replay(self._id, seed, wanted)
 
@@ -226,9 +237,11 @@ def _seed(tensor: TensorBase[Any, Any, Any], cotangent: object) -> Array:
 def _ids(wrt: object) -> list[int]:
     if isinstance(wrt, TensorBase):
         return [wrt._id]
-    parameters = getattr(wrt, "parameters", None)
-    tensors = parameters().values() if callable(parameters) else wrt
-    if not isinstance(tensors, Iterable):
+    parameters = None if isinstance(wrt, type) else getattr(wrt, "parameters", None)
+    tensors = parameters() if callable(parameters) else wrt
+    if isinstance(tensors, Mapping):
+        tensors = tensors.values()
+    if isinstance(tensors, str | bytes) or not isinstance(tensors, Iterable):
         raise ArgumentTypeError(
             f"backward: wrt must be a module, a tensor or several, got {type(wrt).__name__}"
         )

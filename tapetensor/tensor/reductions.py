@@ -20,7 +20,14 @@ from tapetensor.kernels import reductions
 from tapetensor.shapes import normalize_axes, normalize_axis
 from tapetensor.tape import Kernel, NoneTape
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import TensorBase, check_floating, check_not_spent, rewrap
+from tapetensor.tensor.base import (
+    FloatingBase,
+    NumberBase,
+    TensorBase,
+    check_floating,
+    check_not_spent,
+    rewrap,
+)
 from tapetensor.typing import B, D, Ds, F, K, M, N, R, S, T
 
 if TYPE_CHECKING:
@@ -42,93 +49,93 @@ class Reductions(TensorBase[S, T, D]):
 
     @overload
     def sum(
-        self: Reductions[S, T, R], axis: None = None, keepdims: Literal[False] = False
+        self: NumberBase[S, T, R], axis: None = None, keepdims: Literal[False] = False
     ) -> Tensor[tuple[()], T, R]: ...
     @overload
     def sum(
-        self: Reductions[tuple[*Ds, N], T, R],
+        self: NumberBase[tuple[*Ds, N], T, R],
         axis: Literal[-1],
         keepdims: Literal[False] = False,
     ) -> Tensor[tuple[*Ds], T, R]: ...
     @overload
     def sum(
-        self: Reductions[tuple[*Ds, N], T, R],
+        self: NumberBase[tuple[*Ds, N], T, R],
         axis: Literal[-1],
         keepdims: Literal[True],
     ) -> Tensor[tuple[*Ds, One], T, R]: ...
     @overload
     def sum(
-        self: Reductions[tuple[N, *Ds], T, R],
+        self: NumberBase[tuple[N, *Ds], T, R],
         axis: Literal[0],
         keepdims: Literal[False] = False,
     ) -> Tensor[tuple[*Ds], T, R]: ...
     @overload
     def sum(
-        self: Reductions[tuple[N, *Ds], T, R], axis: Literal[0], keepdims: Literal[True]
+        self: NumberBase[tuple[N, *Ds], T, R], axis: Literal[0], keepdims: Literal[True]
     ) -> Tensor[tuple[One, *Ds], T, R]: ...
     @overload
     def sum(
-        self: Reductions[tuple[B, N, *Ds], T, R],
+        self: NumberBase[tuple[B, N, *Ds], T, R],
         axis: Literal[1],
         keepdims: Literal[False] = False,
     ) -> Tensor[tuple[B, *Ds], T, R]: ...
     @overload
     def sum(
-        self: Reductions[tuple[B, N, *Ds], T, R],
+        self: NumberBase[tuple[B, N, *Ds], T, R],
         axis: Literal[1],
         keepdims: Literal[True],
     ) -> Tensor[tuple[B, One, *Ds], T, R]: ...
     @overload
     def sum(
-        self: Reductions[tuple[*Ds, M, N], T, R],
+        self: NumberBase[tuple[*Ds, M, N], T, R],
         axis: Literal[-2],
         keepdims: Literal[False] = False,
     ) -> Tensor[tuple[*Ds, N], T, R]: ...
     @overload
     def sum(
-        self: Reductions[tuple[*Ds, M, N], T, R],
+        self: NumberBase[tuple[*Ds, M, N], T, R],
         axis: Literal[-2],
         keepdims: Literal[True],
     ) -> Tensor[tuple[*Ds, One, N], T, R]: ...
     @overload
     def sum(
-        self: Reductions[tuple[B, M, N, *Ds], T, R],
+        self: NumberBase[tuple[B, M, N, *Ds], T, R],
         axis: Literal[2],
         keepdims: Literal[False] = False,
     ) -> Tensor[tuple[B, M, *Ds], T, R]: ...
     @overload
     def sum(
-        self: Reductions[tuple[B, M, N, *Ds], T, R],
+        self: NumberBase[tuple[B, M, N, *Ds], T, R],
         axis: Literal[2],
         keepdims: Literal[True],
     ) -> Tensor[tuple[B, M, One, *Ds], T, R]: ...
     @overload
     def sum(
-        self: Reductions[tuple[B, M, N, K, *Ds], T, R],
+        self: NumberBase[tuple[B, M, N, K, *Ds], T, R],
         axis: Literal[3],
         keepdims: Literal[False] = False,
     ) -> Tensor[tuple[B, M, N, *Ds], T, R]: ...
     @overload
     def sum(
-        self: Reductions[tuple[B, M, N, K, *Ds], T, R],
+        self: NumberBase[tuple[B, M, N, K, *Ds], T, R],
         axis: Literal[3],
         keepdims: Literal[True],
     ) -> Tensor[tuple[B, M, N, One, *Ds], T, R]: ...
     @overload
     def sum(
-        self: Reductions[tuple[*Ds, M, N, K], T, R],
+        self: NumberBase[tuple[*Ds, M, N, K], T, R],
         axis: Literal[-3],
         keepdims: Literal[False] = False,
     ) -> Tensor[tuple[*Ds, N, K], T, R]: ...
     @overload
     def sum(
-        self: Reductions[tuple[*Ds, M, N, K], T, R],
+        self: NumberBase[tuple[*Ds, M, N, K], T, R],
         axis: Literal[-3],
         keepdims: Literal[True],
     ) -> Tensor[tuple[*Ds, One, N, K], T, R]: ...
     @overload
     def sum(
-        self: Reductions[S, T, R], axis: tuple[int, ...] | None, keepdims: bool = False
+        self: NumberBase[S, T, R], axis: tuple[int, ...] | None = None, keepdims: bool = False
     ) -> Tensor[Any, T, R]: ...
     def sum(self, axis: Any = None, keepdims: bool = False) -> Tensor[Any, Any, Any]:
         """Return the sum of the elements; 0 for none.
@@ -185,93 +192,93 @@ class Reductions(TensorBase[S, T, D]):
 
     @overload
     def mean(
-        self: Reductions[S, T, F], axis: None = None, keepdims: Literal[False] = False
+        self: FloatingBase[S, T, F], axis: None = None, keepdims: Literal[False] = False
     ) -> Tensor[tuple[()], T, F]: ...
     @overload
     def mean(
-        self: Reductions[tuple[*Ds, N], T, F],
+        self: FloatingBase[tuple[*Ds, N], T, F],
         axis: Literal[-1],
         keepdims: Literal[False] = False,
     ) -> Tensor[tuple[*Ds], T, F]: ...
     @overload
     def mean(
-        self: Reductions[tuple[*Ds, N], T, F],
+        self: FloatingBase[tuple[*Ds, N], T, F],
         axis: Literal[-1],
         keepdims: Literal[True],
     ) -> Tensor[tuple[*Ds, One], T, F]: ...
     @overload
     def mean(
-        self: Reductions[tuple[N, *Ds], T, F],
+        self: FloatingBase[tuple[N, *Ds], T, F],
         axis: Literal[0],
         keepdims: Literal[False] = False,
     ) -> Tensor[tuple[*Ds], T, F]: ...
     @overload
     def mean(
-        self: Reductions[tuple[N, *Ds], T, F], axis: Literal[0], keepdims: Literal[True]
+        self: FloatingBase[tuple[N, *Ds], T, F], axis: Literal[0], keepdims: Literal[True]
     ) -> Tensor[tuple[One, *Ds], T, F]: ...
     @overload
     def mean(
-        self: Reductions[tuple[B, N, *Ds], T, F],
+        self: FloatingBase[tuple[B, N, *Ds], T, F],
         axis: Literal[1],
         keepdims: Literal[False] = False,
     ) -> Tensor[tuple[B, *Ds], T, F]: ...
     @overload
     def mean(
-        self: Reductions[tuple[B, N, *Ds], T, F],
+        self: FloatingBase[tuple[B, N, *Ds], T, F],
         axis: Literal[1],
         keepdims: Literal[True],
     ) -> Tensor[tuple[B, One, *Ds], T, F]: ...
     @overload
     def mean(
-        self: Reductions[tuple[*Ds, M, N], T, F],
+        self: FloatingBase[tuple[*Ds, M, N], T, F],
         axis: Literal[-2],
         keepdims: Literal[False] = False,
     ) -> Tensor[tuple[*Ds, N], T, F]: ...
     @overload
     def mean(
-        self: Reductions[tuple[*Ds, M, N], T, F],
+        self: FloatingBase[tuple[*Ds, M, N], T, F],
         axis: Literal[-2],
         keepdims: Literal[True],
     ) -> Tensor[tuple[*Ds, One, N], T, F]: ...
     @overload
     def mean(
-        self: Reductions[tuple[B, M, N, *Ds], T, F],
+        self: FloatingBase[tuple[B, M, N, *Ds], T, F],
         axis: Literal[2],
         keepdims: Literal[False] = False,
     ) -> Tensor[tuple[B, M, *Ds], T, F]: ...
     @overload
     def mean(
-        self: Reductions[tuple[B, M, N, *Ds], T, F],
+        self: FloatingBase[tuple[B, M, N, *Ds], T, F],
         axis: Literal[2],
         keepdims: Literal[True],
     ) -> Tensor[tuple[B, M, One, *Ds], T, F]: ...
     @overload
     def mean(
-        self: Reductions[tuple[B, M, N, K, *Ds], T, F],
+        self: FloatingBase[tuple[B, M, N, K, *Ds], T, F],
         axis: Literal[3],
         keepdims: Literal[False] = False,
     ) -> Tensor[tuple[B, M, N, *Ds], T, F]: ...
     @overload
     def mean(
-        self: Reductions[tuple[B, M, N, K, *Ds], T, F],
+        self: FloatingBase[tuple[B, M, N, K, *Ds], T, F],
         axis: Literal[3],
         keepdims: Literal[True],
     ) -> Tensor[tuple[B, M, N, One, *Ds], T, F]: ...
     @overload
     def mean(
-        self: Reductions[tuple[*Ds, M, N, K], T, F],
+        self: FloatingBase[tuple[*Ds, M, N, K], T, F],
         axis: Literal[-3],
         keepdims: Literal[False] = False,
     ) -> Tensor[tuple[*Ds, N, K], T, F]: ...
     @overload
     def mean(
-        self: Reductions[tuple[*Ds, M, N, K], T, F],
+        self: FloatingBase[tuple[*Ds, M, N, K], T, F],
         axis: Literal[-3],
         keepdims: Literal[True],
     ) -> Tensor[tuple[*Ds, One, N, K], T, F]: ...
     @overload
     def mean(
-        self: Reductions[S, T, F], axis: tuple[int, ...] | None, keepdims: bool = False
+        self: FloatingBase[S, T, F], axis: tuple[int, ...] | None = None, keepdims: bool = False
     ) -> Tensor[Any, T, F]: ...
     def mean(self, axis: Any = None, keepdims: bool = False) -> Tensor[Any, Any, Any]:
         """Return the arithmetic mean; NaN for no elements, with numpy's warning.

@@ -74,7 +74,7 @@ class Shape(TensorBase[S, T, D]):
         >>> tt.ones((2, 2)).flatten()
         Tensor([1., 1., 1., 1.], shape=(4,), dtype=float32, NoneTape)
         """
-        return apply(kernels.reshape, (self,), ((self._data.size,),))
+        return apply(kernels.flatten, (self,), ((self._data.size,),))
 
     @overload
     def permute_dims(
@@ -168,7 +168,7 @@ class Shape(TensorBase[S, T, D]):
         if rank < 2:
             raise AxisError(f"transpose: needs two axes, the shape is {self._data.shape}")
         order = (*range(rank - 2), rank - 1, rank - 2)
-        return apply(kernels.permute_dims, (self,), (order,))
+        return apply(kernels.transpose, (self,), (order,))
 
     @overload
     def broadcast_to(self: Shape[tuple[()], T, D], shape: NewShape) -> Tensor[NewShape, T, D]: ...
@@ -266,7 +266,7 @@ class Shape(TensorBase[S, T, D]):
         if any(shape[one] != 1 for one in dropped):
             raise ShapeError(f"squeeze: axis {axis} of shape {shape} does not have size 1")
         rest = tuple([size for one, size in enumerate(shape) if one not in dropped])
-        return apply(kernels.reshape, (self,), (rest,))
+        return apply(kernels.squeeze, (self,), (rest,))
 
     @overload
     def expand_dims(self: Shape[tuple[*Ds], T, D], axis: Zero) -> Tensor[tuple[One, *Ds], T, D]: ...
@@ -304,7 +304,7 @@ class Shape(TensorBase[S, T, D]):
         """
         shape = self._data.shape
         position = normalize_axis("expand_dims", axis, shape, extra=1)
-        return apply(kernels.reshape, (self,), ((*shape[:position], 1, *shape[position:]),))
+        return apply(kernels.expand_dims, (self,), ((*shape[:position], 1, *shape[position:]),))
 
     @overload
     def split(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tapetensor.kernels import reductions
 from tapetensor.shapes import normalize_axis
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import TensorBase, check_floating
+from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating
 from tapetensor.typing import D, F, S, T
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ class Softmax(TensorBase[S, T, D]):
 
     __slots__ = ()
 
-    def softmax(self: Softmax[S, T, F], axis: int = -1) -> Tensor[S, T, F]:
+    def softmax(self: FloatingBase[S, T, F], axis: int = -1) -> Tensor[S, T, F]:
         """Return exponentials divided by their sum along one axis.
 
             exp(x) / sum(exp(x))
@@ -45,7 +45,7 @@ class Softmax(TensorBase[S, T, D]):
             (normalize_axis("softmax", axis, self._data.shape),),
         )
 
-    def log_softmax(self: Softmax[S, T, F], axis: int = -1) -> Tensor[S, T, F]:
+    def log_softmax(self: FloatingBase[S, T, F], axis: int = -1) -> Tensor[S, T, F]:
         """Return the logarithm of the softmax along one axis, without overflow.
 
             x - log(sum(exp(x)))

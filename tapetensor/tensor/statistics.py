@@ -10,7 +10,7 @@ from tapetensor.kernels import reductions
 from tapetensor.shapes import normalize_axes
 from tapetensor.tape import Kernel
 from tapetensor.tensor.arithmetic import as_number
-from tapetensor.tensor.base import TensorBase, check_floating
+from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating
 from tapetensor.tensor.reductions import reduce
 from tapetensor.typing import B, D, Ds, F, K, M, N, S, T
 
@@ -27,113 +27,113 @@ class Statistics(TensorBase[S, T, D]):
 
     @overload
     def var(
-        self: Statistics[S, T, F],
+        self: FloatingBase[S, T, F],
         axis: None = None,
         keepdims: Literal[False] = False,
         correction: float = 0,
     ) -> Tensor[tuple[()], T, F]: ...
     @overload
     def var(
-        self: Statistics[tuple[*Ds, N], T, F],
+        self: FloatingBase[tuple[*Ds, N], T, F],
         axis: Literal[-1],
         keepdims: Literal[False] = False,
         correction: float = 0,
     ) -> Tensor[tuple[*Ds], T, F]: ...
     @overload
     def var(
-        self: Statistics[tuple[*Ds, N], T, F],
+        self: FloatingBase[tuple[*Ds, N], T, F],
         axis: Literal[-1],
         keepdims: Literal[True],
         correction: float = 0,
     ) -> Tensor[tuple[*Ds, One], T, F]: ...
     @overload
     def var(
-        self: Statistics[tuple[N, *Ds], T, F],
+        self: FloatingBase[tuple[N, *Ds], T, F],
         axis: Literal[0],
         keepdims: Literal[False] = False,
         correction: float = 0,
     ) -> Tensor[tuple[*Ds], T, F]: ...
     @overload
     def var(
-        self: Statistics[tuple[N, *Ds], T, F],
+        self: FloatingBase[tuple[N, *Ds], T, F],
         axis: Literal[0],
         keepdims: Literal[True],
         correction: float = 0,
     ) -> Tensor[tuple[One, *Ds], T, F]: ...
     @overload
     def var(
-        self: Statistics[tuple[B, N, *Ds], T, F],
+        self: FloatingBase[tuple[B, N, *Ds], T, F],
         axis: Literal[1],
         keepdims: Literal[False] = False,
         correction: float = 0,
     ) -> Tensor[tuple[B, *Ds], T, F]: ...
     @overload
     def var(
-        self: Statistics[tuple[B, N, *Ds], T, F],
+        self: FloatingBase[tuple[B, N, *Ds], T, F],
         axis: Literal[1],
         keepdims: Literal[True],
         correction: float = 0,
     ) -> Tensor[tuple[B, One, *Ds], T, F]: ...
     @overload
     def var(
-        self: Statistics[tuple[*Ds, M, N], T, F],
+        self: FloatingBase[tuple[*Ds, M, N], T, F],
         axis: Literal[-2],
         keepdims: Literal[False] = False,
         correction: float = 0,
     ) -> Tensor[tuple[*Ds, N], T, F]: ...
     @overload
     def var(
-        self: Statistics[tuple[*Ds, M, N], T, F],
+        self: FloatingBase[tuple[*Ds, M, N], T, F],
         axis: Literal[-2],
         keepdims: Literal[True],
         correction: float = 0,
     ) -> Tensor[tuple[*Ds, One, N], T, F]: ...
     @overload
     def var(
-        self: Statistics[tuple[B, M, N, *Ds], T, F],
+        self: FloatingBase[tuple[B, M, N, *Ds], T, F],
         axis: Literal[2],
         keepdims: Literal[False] = False,
         correction: float = 0,
     ) -> Tensor[tuple[B, M, *Ds], T, F]: ...
     @overload
     def var(
-        self: Statistics[tuple[B, M, N, *Ds], T, F],
+        self: FloatingBase[tuple[B, M, N, *Ds], T, F],
         axis: Literal[2],
         keepdims: Literal[True],
         correction: float = 0,
     ) -> Tensor[tuple[B, M, One, *Ds], T, F]: ...
     @overload
     def var(
-        self: Statistics[tuple[B, M, N, K, *Ds], T, F],
+        self: FloatingBase[tuple[B, M, N, K, *Ds], T, F],
         axis: Literal[3],
         keepdims: Literal[False] = False,
         correction: float = 0,
     ) -> Tensor[tuple[B, M, N, *Ds], T, F]: ...
     @overload
     def var(
-        self: Statistics[tuple[B, M, N, K, *Ds], T, F],
+        self: FloatingBase[tuple[B, M, N, K, *Ds], T, F],
         axis: Literal[3],
         keepdims: Literal[True],
         correction: float = 0,
     ) -> Tensor[tuple[B, M, N, One, *Ds], T, F]: ...
     @overload
     def var(
-        self: Statistics[tuple[*Ds, M, N, K], T, F],
+        self: FloatingBase[tuple[*Ds, M, N, K], T, F],
         axis: Literal[-3],
         keepdims: Literal[False] = False,
         correction: float = 0,
     ) -> Tensor[tuple[*Ds, N, K], T, F]: ...
     @overload
     def var(
-        self: Statistics[tuple[*Ds, M, N, K], T, F],
+        self: FloatingBase[tuple[*Ds, M, N, K], T, F],
         axis: Literal[-3],
         keepdims: Literal[True],
         correction: float = 0,
     ) -> Tensor[tuple[*Ds, One, N, K], T, F]: ...
     @overload
     def var(
-        self: Statistics[S, T, F],
-        axis: tuple[int, ...] | None,
+        self: FloatingBase[S, T, F],
+        axis: tuple[int, ...] | None = None,
         keepdims: bool = False,
         correction: float = 0,
     ) -> Tensor[Any, T, F]: ...

@@ -1,0 +1,45 @@
+"""What ``import tapetensor`` adds to ``import numpy``, each in a fresh interpreter."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+
+PROGRAM = """
+import time
+start = time.perf_counter()
+import numpy
+middle = time.perf_counter()
+import tapetensor
+print(middle - start, time.perf_counter() - middle)
+"""
+
+
+def measure(rounds: int = 15) -> tuple[float, float]:
+    """Return the median seconds of importing numpy and of importing tapetensor after it."""
+    samples = [_sample() for _ in range(rounds + 1)][1:]
+    return statistics.median([one[0] for one in samples]), statistics.median(
+        [one[1] for one in samples]
+    )
+
+
+def _sample() -> tuple[float, float]:
+    output = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True
+    ).stdout
+    numpy_time, tapetensor_time = (float(value) for value in output.split())
+    return numpy_time, tapetensor_time
+
+
+def main() -> None:
+    """Print both times and their ratio."""
+    numpy_time, tapetensor_time = measure()
+    print("Import, milliseconds")
+    print(f"numpy                {numpy_time * 1e3:8.1f}")
+    print(f"tapetensor after it  {tapetensor_time * 1e3:8.1f}")
+    print(f"ratio                {tapetensor_time / numpy_time:8.2f}")
+
+
+if __name__ == "__main__":
+    main()

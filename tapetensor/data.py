@@ -1,0 +1,272 @@
+"""Feeding data to a training loop: batches of rows, shuffled or in order, and one-hot codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Generic, final, overload
+
+import numpy as np
+from typing_extensions import TypeVar, TypeVarTuple, override
+
+from tapetensor.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    ShapeError,
+    UntracedTensorError,
+)
+from tapetensor.ids import next_id
+from tapetensor.shapes import as_size
+from tapetensor.tape import NoneTape
+from tapetensor.tensor.base import check_not_spent, check_tensor, rewrap, tape_state
+from tapetensor.tensor.creation import arange, check_rng
+from tapetensor.tensor.indexing import I
+from tapetensor.tensor.labels import check_labels
+from tapetensor.tensor.tensor import Tensor
+from tapetensor.typing import B, D, Ds, N
+
+Item_co = TypeVar("Item_co", covariant=True)
+# The trailing dims and the dtypes of the second and the third of several tensors.
+Es = TypeVarTuple("Es")
+E = TypeVar("E", bound=np.generic)
+Gs = TypeVarTuple("Gs")
+G = TypeVar("G", bound=np.generic)
+
+
+@final
+class Batches(Generic[Item_co]):
+    """The batches of an epoch, as `batches` and `batches_exact` make them; iterate at will.
+
+    ``len(...)`` is the number of batches. With a generator each iteration draws a new order.
+    """
+
+    def __init__(
+        self,
+        tensors: tuple[Tensor[Any, Any, Any], ...],
+        size: int,
+        count: int,
+        rng: np.random.Generator | None,
+    ) -> None:
+        self._tensors = tensors
+        self._size = size
+        self._count = count
+        self._rng = rng
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Item_co]:
+        order = None if self._rng is None else self._rng.permutation(len(self._tensors[0]))
+        for start in range(0, self._count * self._size, self._size):
+            rows = slice(start, start + self._size)
+            arrays = [
+                tensor._data[rows] if order is None else np.take(tensor._data, order[rows], axis=0)
+                for tensor in self._tensors
+            ]
+            item: Any = tuple(
+                [
+                    rewrap(tensor, array, next_id(), None)
+                    for tensor, array in zip(self._tensors, arrays, strict=True)
+                ]
+            )
+            yield item if len(item) > 1 else item[0]
+
+    @override
+    def __repr__(self) -> str:
+        """Show how many batches of which size there are."""
+        order = "in order" if self._rng is None else "shuffled"
+        return f"Batches({self._count} of {self._size}, {order})"
+
+
+@overload
+def batches(
+    data: Tensor[tuple[N, *Ds], NoneTape, D],
+    /,
+    *,
+    size: int,
+    rng: np.random.Generator | None = None,
+) -> Batches[Tensor[tuple[Any, *Ds], NoneTape, D]]: ...
+@overload
+def batches(
+    data: Tensor[tuple[N, *Ds], NoneTape, D],
+    data2: Tensor[tuple[N, *Es], NoneTape, E],
+    /,
+    *,
+    size: int,
+    rng: np.random.Generator | None = None,
+) -> Batches[tuple[Tensor[tuple[Any, *Ds], NoneTape, D], Tensor[tuple[Any, *Es], NoneTape, E]]]: ...
+@overload
+def batches(
+    data: Tensor[tuple[N, *Ds], NoneTape, D],
+    data2: Tensor[tuple[N, *Es], NoneTape, E],
+    data3: Tensor[tuple[N, *Gs], NoneTape, G],
+    /,
+    *,
+    size: int,
+    rng: np.random.Generator | None = None,
+) -> Batches[
+    tuple[
+        Tensor[tuple[Any, *Ds], NoneTape, D],
+        Tensor[tuple[Any, *Es], NoneTape, E],
+        Tensor[tuple[Any, *Gs], NoneTape, G],
+    ]
+]: ...
+def batches(*tensors: Any, size: int, rng: np.random.Generator | None = None) -> Any:
+    """Return the rows of up to three tensors, batch by batch; the last batch may be shorter.
+
+    Shape: ``(N, *Ds) -> (Any, *Ds)``.
+
+    Args:
+        tensors: plain tensors with as many rows each; of one the batches are tensors, of several
+            tuples of tensors.
+        size: the rows of a batch, >= 1.
+        rng: draws the order of the rows, anew for each iteration; without it they come in order.
+
+    Raises:
+        ShapeError: if there are no rows, or the tensors have not as many each.
+        ArgumentTypeError: if an argument is of the wrong kind.
+        ArgumentValueError: if `size` is not positive.
+        UntracedTensorError: if a tensor owns a tape.
+
+    >>> import tapetensor as tt
+    >>> for x in batches(tt.arange(5), size=2):
+    ...     print(x.numpy())
+    [0 1]
+    [2 3]
+    [4]
+    """
+    rows, number = _checked("batches", tensors, size, rng)
+    return Batches(tensors, number, -(-rows // number), rng)
+
+
+@overload
+def batches_exact(
+    data: Tensor[tuple[N, *Ds], NoneTape, D],
+    /,
+    *,
+    size: B,
+    rng: np.random.Generator | None = None,
+) -> Batches[Tensor[tuple[B, *Ds], NoneTape, D]]: ...
+@overload
+def batches_exact(
+    data: Tensor[tuple[N, *Ds], NoneTape, D],
+    data2: Tensor[tuple[N, *Es], NoneTape, E],
+    /,
+    *,
+    size: B,
+    rng: np.random.Generator | None = None,
+) -> Batches[tuple[Tensor[tuple[B, *Ds], NoneTape, D], Tensor[tuple[B, *Es], NoneTape, E]]]: ...
+@overload
+def batches_exact(
+    data: Tensor[tuple[N, *Ds], NoneTape, D],
+    data2: Tensor[tuple[N, *Es], NoneTape, E],
+    data3: Tensor[tuple[N, *Gs], NoneTape, G],
+    /,
+    *,
+    size: B,
+    rng: np.random.Generator | None = None,
+) -> Batches[
+    tuple[
+        Tensor[tuple[B, *Ds], NoneTape, D],
+        Tensor[tuple[B, *Es], NoneTape, E],
+        Tensor[tuple[B, *Gs], NoneTape, G],
+    ]
+]: ...
+def batches_exact(*tensors: Any, size: int, rng: np.random.Generator | None = None) -> Any:
+    """Return the rows of up to three tensors in batches of one size; a short rest is left out.
+
+    Shape: ``(N, *Ds) -> (B, *Ds)`` for ``size: B``.
+
+    Args:
+        tensors: plain tensors with as many rows each; of one the batches are tensors, of several
+            tuples of tensors.
+        size: the rows of a batch, from 1 to the number of rows.
+        rng: draws the order of the rows, anew for each iteration; without it they come in order.
+
+    Raises:
+        ShapeError: if there are no rows, or the tensors have not as many each.
+        ArgumentTypeError: if an argument is of the wrong kind.
+        ArgumentValueError: if `size` is not positive, or there are fewer rows.
+        UntracedTensorError: if a tensor owns a tape.
+
+    >>> import tapetensor as tt
+    >>> for x in batches_exact(tt.arange(5), size=2):
+    ...     print(x.numpy())
+    [0 1]
+    [2 3]
+    """
+    rows, number = _checked("batches_exact", tensors, size, rng)
+    if number > rows:
+        raise ArgumentValueError(
+            f"batches_exact: size must not exceed the {rows} rows, got {number}; "
+            "batches(...) takes a short last batch as well"
+        )
+    return Batches(tensors, number, rows // number, rng)
+
+
+@overload
+def one_hot(
+    labels: Tensor[tuple[*Ds], NoneTape, I], classes: N
+) -> Tensor[tuple[*Ds, N], NoneTape, np.float32]: ...
+@overload
+def one_hot(
+    labels: Tensor[tuple[*Ds], NoneTape, I], classes: N, dtype: type[D]
+) -> Tensor[tuple[*Ds, N], NoneTape, D]: ...
+def one_hot(labels: Any, classes: int, dtype: Any = np.float32) -> Any:
+    """Return 1 at the label and 0 at the other classes, along a new last axis.
+
+    Shape: ``(*Ds) -> (*Ds, N)`` for ``classes: N``.
+
+    Args:
+        labels: plain integers from 0 to ``classes - 1``.
+        classes: how many there are, >= 1.
+        dtype: float32 unless given.
+
+    Raises:
+        DTypeError: if `labels` are not integers, or a tensor cannot have that dtype.
+        AxisError: if a label is not a class.
+        ArgumentTypeError: if an argument is of the wrong kind.
+        ArgumentValueError: if there is no class.
+        UntracedTensorError: if `labels` own a tape.
+
+    >>> import tapetensor as tt
+    >>> one_hot(tt.arange(2), 3)
+    Tensor([[1., 0., 0.],
+            [0., 1., 0.]], shape=(2, 3), dtype=float32, NoneTape)
+    """
+    _check_plain("one_hot", labels, "labels")
+    number = as_size("one_hot", "classes", classes)
+    if number == 0:
+        raise ArgumentValueError("one_hot: there must be at least one class, got 0")
+    check_labels("one_hot", labels, number)
+    # int64 holds every class, which a narrow dtype of the labels may not.
+    return (labels.astype(np.int64).expand_dims(-1) == arange(number)).astype(dtype)
+
+
+def _checked(op: str, tensors: tuple[Any, ...], size: object, rng: object) -> tuple[int, int]:
+    """Return how many rows there are in all and in a batch."""
+    if not tensors:
+        raise ArgumentTypeError(f"{op}: give at least one tensor to take rows of")
+    for position, tensor in enumerate(tensors):
+        _check_plain(op, tensor, f"argument {position + 1}")
+    lengths = [tensor._data.shape[:1] for tensor in tensors]
+    if len(set(lengths)) > 1 or lengths[0] in {(), (0,)}:
+        shapes = " and ".join([str(tensor._data.shape) for tensor in tensors])
+        raise ShapeError(
+            f"{op}: tensors need a first axis of one size, at least 1, got shape {shapes}"
+        )
+    number = as_size(op, "size", size)
+    if number == 0:
+        raise ArgumentValueError(f"{op}: size must be at least 1, got 0")
+    if rng is not None:
+        check_rng(op, rng)
+    return lengths[0][0], number
+
+
+def _check_plain(op: str, tensor: Any, name: str) -> None:
+    check_tensor(op, tensor, name)
+    if tensor._tape is not None:
+        check_not_spent(op, tensor)
+        raise UntracedTensorError(
+            f"{op}: {name} must be a plain value and owns {tape_state(tensor)}; "
+            "trace what comes out instead"
+        )

@@ -1,0 +1,182 @@
+"""Whether the values of a module's fields fit their annotations: the run-time twin of the types."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+
+import numpy as np
+from typing_extensions import Unpack
+
+from tapetensor.errors import BuildError, DTypeError, ShapeError
+from tapetensor.nn.annotations import (
+    hint_of_field,
+    is_unpacked,
+    is_variadic,
+    scopes,
+    substituted,
+)
+from tapetensor.tensor import Tensor
+
+# What the type variables of the outermost module turn out to be: sizes, dtypes.
+Found = dict[Any, Any]
+
+
+def check_fields(module: object, values: Mapping[str, object]) -> None:
+    """Check the values that the fields of a module are to have.
+
+    Checked are modules (their class and all their sizes), tensors (shape and dtype), and lists,
+    tuples and dicts of them. A type variable must have one size throughout. What an annotation
+    leaves open (a nominal dim, `Any`) fits everything.
+
+    Raises:
+        BuildError: if a value is not a module or a tensor, where one is wanted.
+        ShapeError: if a size differs.
+        DTypeError: if a dtype differs.
+    """
+    cls = type(module)
+    parameters = getattr(cls, "__parameters__", ())
+    own = [Unpack[one] if is_variadic(one) else one for one in parameters]
+    _check_each(cls, own, values, {}, f"{cls.__name__}: ", "")
+
+
+def check_replacement(
+    name: str, before: Tensor[Any, Any, Any], after: Tensor[Any, Any, Any]
+) -> None:
+    """Check that a tensor has the shape and the dtype of the one that it replaces.
+
+    Raises:
+        ShapeError: if its shape differs.
+        DTypeError: if its dtype differs.
+    """
+    if after.shape != before.shape:
+        raise ShapeError(
+            f"{name} has shape {before.shape}, a tensor of shape {after.shape} cannot replace it"
+        )
+    if after.dtype != before.dtype:
+        raise DTypeError(
+            f"{name} has dtype {before.dtype}, a tensor of dtype {after.dtype} cannot replace it"
+        )
+
+
+def _check_each(
+    cls: Any, arguments: list[Any], values: Mapping[str, object], found: Found, op: str, path: str
+) -> None:
+    substitutions = scopes(cls, arguments)
+    for name in cls.fields_of_class:
+        if name not in values:
+            continue
+        try:
+            owner, hint = hint_of_field(cls, name)
+        except NameError:
+            # Imported for type checkers only, perhaps. They have checked it then.
+            continue
+        _check(substituted(hint, substitutions[owner]), values[name], found, op, f"{path}{name}")
+
+
+def _check(annotation: Any, value: Any, found: Found, op: str, path: str) -> None:
+    origin, arguments = get_origin(annotation) or annotation, get_args(annotation)
+    if origin in (Union, types.UnionType):
+        wanted = [one for one in arguments if one is not types.NoneType]
+        if value is not None and len(wanted) == 1:
+            _check(wanted[0], value, found, op, path)
+    elif origin is Literal or isinstance(origin, TypeVar):
+        if type(value) is int and not _agrees(annotation, value, found):
+            raise ShapeError(
+                f"{op}{path} is {value}, the annotation of {_field(path)} says "
+                f"{_in_words(annotation, found)}"
+            )
+    elif origin is Tensor:
+        _check_tensor(arguments, value, found, op, path)
+    elif isinstance(origin, type) and hasattr(origin, "fields_of_class"):
+        if not isinstance(value, origin):
+            raise BuildError(
+                f"{op}{path} must be a {origin.__name__}, as it is annotated, got {_short(value)}"
+            )
+        _check_each(origin, list(arguments), vars(value), found, op, f"{path}.")
+    elif origin in (list, tuple) and arguments:
+        _check_items(origin, arguments, value, found, op, path)
+    elif origin is dict and arguments and isinstance(value, Mapping):
+        for key, one in value.items():
+            _check(arguments[1], one, found, op, f"{path}.{key}")
+
+
+def _check_items(
+    origin: type, arguments: tuple[Any, ...], value: object, found: Found, op: str, path: str
+) -> None:
+    if not isinstance(value, list | tuple):
+        raise BuildError(
+            f"{op}{path} must be a {origin.__name__}, as it is annotated, got {_short(value)}"
+        )
+    if origin is list or arguments[-1] is ...:
+        arguments = (arguments[0],) * len(value)
+    if any(is_unpacked(one) for one in arguments):
+        return
+    if len(arguments) != len(value):
+        raise ShapeError(
+            f"{op}{path} has {len(value)} elements, the annotation of {_field(path)} says "
+            f"{len(arguments)}"
+        )
+    for index, (annotation, one) in enumerate(zip(arguments, value, strict=True)):
+        _check(annotation, one, found, op, f"{path}.{index}")
+
+
+def _check_tensor(
+    arguments: tuple[Any, ...], value: object, found: Found, op: str, path: str
+) -> None:
+    if not isinstance(value, Tensor):
+        raise BuildError(
+            f"{op}{path} must be a tensor, as it is annotated, got {_short(value)}; "
+            "wrap numpy arrays with tt.from_numpy(...)"
+        )
+    if not arguments:
+        return
+    shape, _, dtype = arguments
+    dims, sizes = get_args(shape), tuple(value.shape)
+    if get_origin(shape) is tuple and ... not in dims and not any(map(is_unpacked, dims)):
+        agree = [_agrees(dim, size, found) for dim, size in zip(dims, sizes, strict=False)]
+        if len(dims) != len(sizes) or not all(agree):
+            said = ", ".join([_in_words(dim, found) for dim in dims])
+            raise ShapeError(
+                f"{op}{path} has shape {sizes}, the annotation of {_field(path)} says "
+                f"({said}{',' if len(dims) == 1 else ''})"
+            )
+    if not _agrees(dtype, value.dtype.type, found):
+        raise DTypeError(
+            f"{op}{path} has dtype {value.dtype}, the annotation of {_field(path)} says "
+            f"{_in_words(dtype, found)}"
+        )
+
+
+def _agrees(annotation: Any, actual: object, found: Found) -> bool:
+    """Tell whether a size or a dtype is what is annotated; a type variable takes the first."""
+    if isinstance(annotation, TypeVar):
+        return bool(found.setdefault(annotation, actual) == actual)
+    if get_origin(annotation) is Literal:
+        return actual in get_args(annotation)
+    if isinstance(annotation, type) and issubclass(annotation, np.generic):
+        # An abstract one, such as np.floating, leaves it open.
+        return issubclass(actual, annotation) if isinstance(actual, type) else False
+    return True
+
+
+def _in_words(annotation: Any, found: Found) -> str:
+    if isinstance(annotation, TypeVar) and annotation in found:
+        value = found[annotation]
+        return f"{annotation.__name__} = {getattr(value, '__name__', value)}"
+    if get_origin(annotation) is Literal:
+        return " or ".join([str(one) for one in get_args(annotation)])
+    return str(getattr(annotation, "__name__", annotation))
+
+
+def _field(path: str) -> str:
+    return path.partition(".")[0]
+
+
+def _short(value: object) -> str:
+    """Return a value for a message: modules and tensors by their class."""
+    if isinstance(value, type):
+        return f"the class {value.__name__} itself"
+    is_big = isinstance(value, Tensor | np.ndarray) or hasattr(value, "fields_of_class")
+    return f"a {type(value).__name__}" if is_big else repr(value)

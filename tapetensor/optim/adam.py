@@ -1,0 +1,137 @@
+"""Adam, with coupled and with decoupled weight decay."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+from typing_extensions import override
+
+from tapetensor.kernels import optimizers
+from tapetensor.optim.hyperparameters import as_betas, as_hyperparameter
+from tapetensor.optim.optimizer import Optimizer
+from tapetensor.tensor.ownership import HasParameters
+
+
+class _AdaptiveMoments(Optimizer):
+    """What `Adam` and `AdamW` share."""
+
+    def __init__(
+        self,
+        op: str,
+        model: HasParameters,
+        lr: float,
+        betas: tuple[float, float],
+        eps: float,
+        weight_decay: float,
+    ) -> None:
+        self._betas = as_betas(op, betas)
+        self._eps = as_hyperparameter(op, "eps", eps)
+        self._weight_decay = as_hyperparameter(op, "weight_decay", weight_decay)
+        super().__init__(op, model, lr, optimizers.adam, optimizers.adam_in_place, states=2)
+
+    def _scales(self, count: int) -> tuple[float, ...]:
+        beta1, beta2 = self._betas
+        rate, floor = optimizers.adam_scales(count, self._lr, beta1, beta2, self._eps)
+        return rate, floor, beta1, beta2
+
+
+@final
+class Adam(_AdaptiveMoments):
+    """Steps scaled by running means of the gradient and of its square.
+
+        g = gradient + weight_decay * p
+        m = beta1 * m + (1 - beta1) * g
+        v = beta2 * v + (1 - beta2) * g**2
+        p = p - lr * m / (1 - beta1**t) / (sqrt(v / (1 - beta2**t)) + eps)
+
+    As PyTorch's: the decay is coupled, an L2 penalty that goes through the moments, and `t` counts
+    the steps in which the parameter had a gradient.
+
+    Args:
+        model: what has ``parameters()``.
+        lr: the learning rate, >= 0.
+        betas: what the running means keep per step, both in [0, 1).
+        eps: the floor under the root, >= 0, in units of the gradient.
+        weight_decay: the factor of the L2 penalty's gradient, >= 0.
+
+    Raises:
+        ArgumentValueError: if a number is outside its range, or the model has no parameters.
+        ArgumentTypeError: if an argument is of the wrong kind.
+
+    Source: Kingma & Ba (2015), "Adam: a method for stochastic optimization", algorithm 1.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor.optim import Adam
+    >>> class Line:
+    ...     slope = tt.ones((1,))
+    ...     def parameters(self):
+    ...         return {"slope": self.slope}
+    >>> line = Line()
+    >>> optimizer = Adam(line, lr=0.25)
+    >>> optimizer.step((tt.full((1,), 9.0).trace() * line.slope).sum().backward())
+    >>> line.slope
+    Tensor([0.75], shape=(1,), dtype=float32, NoneTape)
+    """
+
+    def __init__(
+        self,
+        model: HasParameters,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__("Adam", model, lr, betas, eps, weight_decay)
+
+    @override
+    def _options(self, count: int) -> tuple[Any, ...]:
+        return *self._scales(count), self._weight_decay, 1.0
+
+
+@final
+class AdamW(_AdaptiveMoments):
+    """Adam with decoupled weight decay.
+
+        p = p - lr * weight_decay * p, and then as `Adam` without decay
+
+    As PyTorch's: the decay does not go through the moments and is scaled by the learning rate.
+
+    Args:
+        model: what has ``parameters()``.
+        lr: the learning rate, >= 0.
+        betas: what the running means keep per step, both in [0, 1).
+        eps: the floor under the root, >= 0, in units of the gradient.
+        weight_decay: what a step takes from the parameter, in units of `lr`, >= 0.
+
+    Raises:
+        ArgumentValueError: if a number is outside its range, or the model has no parameters.
+        ArgumentTypeError: if an argument is of the wrong kind.
+
+    Source: Loshchilov & Hutter (2019), "Decoupled weight decay regularization", algorithm 2.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor.optim import AdamW
+    >>> class Line:
+    ...     slope = tt.ones((1,))
+    ...     def parameters(self):
+    ...         return {"slope": self.slope}
+    >>> line = Line()
+    >>> optimizer = AdamW(line, lr=0.25, weight_decay=1.0)
+    >>> optimizer.step((tt.full((1,), 9.0).trace() * line.slope).sum().backward())
+    >>> line.slope
+    Tensor([0.5], shape=(1,), dtype=float32, NoneTape)
+    """
+
+    def __init__(
+        self,
+        model: HasParameters,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+    ) -> None:
+        super().__init__("AdamW", model, lr, betas, eps, weight_decay)
+
+    @override
+    def _options(self, count: int) -> tuple[Any, ...]:
+        return *self._scales(count), 0.0, 1 - self._lr * self._weight_decay

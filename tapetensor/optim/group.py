@@ -1,0 +1,212 @@
+"""Parameters that are updated together, as one flat array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+from typing_extensions import TypeIs
+
+from tapetensor.gradients import Array, Gradients
+from tapetensor.tensor.tensor import Tensor
+
+# How many elements go through a whole update at a time. So many stay in the cache from the first
+# ufunc to the last; fewer would be dominated by the calls.
+BLOCK = 32_768
+
+# All names of one parameter.
+Names = tuple[str, ...]
+# The further arguments of the kernels, by the number of the step.
+Options = Callable[[int], tuple[Any, ...]]
+
+
+class Group:
+    """Parameters of one dtype whose values and optimizer state lie end to end in flat arrays.
+
+    One update of the flat arrays costs as few numpy calls as that of a single parameter. What is
+    out of the ordinary (a gradient is missing, parameters have taken different numbers of steps,
+    the arrays are not numpy's) goes through the plain kernel, parameter by parameter.
+
+    Arrays that others may see are never written to (copy on write): new values go into a buffer of
+    their own, and the parameters become views of it. The buffer that they leave is used again, but
+    only once its reference count says that nobody else, no tape and no view, holds on to it.
+
+    Args:
+        parameters: the names and the tensor of each.
+        kernel: parameter, gradient, state and options in, new parameter and state out.
+        kernel_in_place: the same on flat numpy arrays.
+        states: how many arrays of state there are to a parameter.
+    """
+
+    __slots__ = (
+        "_apart",
+        "_gradient",
+        "_kernel",
+        "_kernel_in_place",
+        "_missed",
+        "_names",
+        "_scratch",
+        "_shapes",
+        "_slices",
+        "_spare",
+        "_state",
+        "_steps",
+        "_tensors",
+        "_values",
+        "_views",
+    )
+
+    def __init__(
+        self,
+        parameters: Sequence[tuple[Names, Tensor[Any, Any, Any]]],
+        kernel: Callable[..., tuple[Array, ...]],
+        kernel_in_place: Callable[..., None],
+        states: int,
+    ) -> None:
+        self._names = tuple([names for names, _ in parameters])
+        self._tensors = tensors = tuple([tensor for _, tensor in parameters])
+        self._kernel = kernel
+        self._kernel_in_place = kernel_in_place
+        self._shapes = tuple([tensor._data.shape for tensor in tensors])
+        ends = np.cumsum([tensor.size for tensor in tensors]).tolist()
+        self._slices = tuple(map(slice, [0, *ends[:-1]], ends))
+        size, dtype = ends[-1], tensors[0].dtype
+        self._state: list[Array] = [np.zeros(size, dtype) for _ in range(states)]
+        # State that is not in the flat arrays at the moment, by position.
+        self._apart: dict[int, list[Array]] = {}
+        self._gradient: Array = np.empty(size if len(tensors) > 1 else 0, dtype)
+        block = min(size, BLOCK)
+        self._scratch: tuple[Array, Array] = (np.empty(block, dtype), np.empty(block, dtype))
+        self._values: Array = np.empty(size, dtype)
+        self._views: list[Array | None] = [None] * len(tensors)
+        self._spare: Array | None = None
+        self._steps = 0
+        # How many steps a parameter is behind, by position.
+        self._missed: dict[int, int] = {}
+
+    def step(self, grads: Gradients, options: Options) -> list[tuple[Names, str]]:
+        """Update the parameters that have a gradient; return the others' names and the reasons."""
+        array_of = grads.array
+        gradients: list[Any] = [array_of(tensor._id) for tensor in self._tensors]
+        dtype = self._values.dtype
+        for gradient, shape in zip(gradients, self._shapes, strict=True):
+            # The quick question first: a numpy scalar or a subclass is not wrong, only rare.
+            if gradient.__class__ is not np.ndarray and not _is_numpy(gradient):
+                break
+            if gradient.shape != shape or gradient.dtype != dtype:
+                break
+        else:
+            if not self._missed and self._step_whole(gradients, options):
+                return []
+        return self._step_each(gradients, options)
+
+    def _step_whole(self, gradients: list[Any], options: Options) -> bool:
+        """Update all parameters as one; False, with nothing done, if not all of it is numpy's."""
+        values = self._values
+        for tensor, view in zip(self._tensors, self._views, strict=True):
+            if tensor._data is not view:
+                # The first step, or someone gave the tensor other values since the last one.
+                arrays = [tensor._data for tensor in self._tensors]
+                if not all(map(_is_numpy, arrays)):
+                    return False
+                values = np.concatenate(arrays, axis=None)
+                break
+        if self._apart and not self._gather_state():
+            return False
+        if len(gradients) > 1:
+            gradient = np.concatenate(gradients, axis=None, out=self._gradient)
+        else:
+            gradient = np.reshape(gradients[0], -1)
+        self._steps += 1
+        out = self._unshared_buffer()
+        self._run(out, values, gradient, options(self._steps))
+        self._values, self._spare = out, self._values
+        views = self._views
+        for position, tensor in enumerate(self._tensors):
+            view = out[self._slices[position]].reshape(self._shapes[position])
+            tensor._data = views[position] = view
+        return True
+
+    def _gather_state(self) -> bool:
+        """Bring the state into the flat arrays; False, with nothing done, if it is not numpy's."""
+        if not all(_is_numpy(array) for state in self._apart.values() for array in state):
+            return False
+        for position, state in self._apart.items():
+            for flat, array in zip(self._state, state, strict=True):
+                flat[self._slices[position]] = np.reshape(array, -1)
+        self._apart.clear()
+        return True
+
+    def _unshared_buffer(self) -> Array:
+        """Return a buffer for new values that nobody else can see."""
+        if self._spare is None or getrefcount(self._spare) != _REFERENCES_OF_UNSHARED:
+            return np.empty_like(self._values)
+        spare, self._spare = self._spare, None
+        return spare
+
+    def _run(self, out: Array, values: Array, gradient: Array, options: tuple[Any, ...]) -> None:
+        """Run the kernel in place, block by block."""
+        if out.size <= BLOCK:
+            self._kernel_in_place(out, values, gradient, *self._state, self._scratch, *options)
+            return
+        one, other = self._scratch
+        for start in range(0, out.size, BLOCK):
+            block = slice(start, min(start + BLOCK, out.size))
+            self._kernel_in_place(
+                out[block],
+                values[block],
+                gradient[block],
+                *[flat[block] for flat in self._state],
+                (one[: block.stop - start], other[: block.stop - start]),
+                *options,
+            )
+
+    def _step_each(self, gradients: list[Any], options: Options) -> list[tuple[Names, str]]:
+        """Update one by one the parameters whose gradient fits."""
+        reasons = [
+            _misfit(gradient, shape, self._values.dtype)
+            for gradient, shape in zip(gradients, self._shapes, strict=True)
+        ]
+        if all(reasons):
+            return list(zip(self._names, reasons, strict=True))
+        self._steps += 1
+        for position, tensor in enumerate(self._tensors):
+            behind = self._missed.get(position, 0)
+            if reasons[position]:
+                self._missed[position] = behind + 1
+                continue
+            state = self._apart.get(position) or [
+                flat[self._slices[position]].reshape(self._shapes[position]) for flat in self._state
+            ]
+            tensor._data, *self._apart[position] = self._kernel(
+                tensor._data, gradients[position], *state, *options(self._steps - behind)
+            )
+        return [(name, reason) for name, reason in zip(self._names, reasons, strict=True) if reason]
+
+
+def _is_numpy(array: object) -> TypeIs[np.ndarray[Any, Any]]:
+    # An op may leave a numpy scalar where a 0-d array is meant; it has the same methods.
+    return isinstance(array, np.ndarray | np.generic)
+
+
+def _misfit(gradient: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
+    """Return why a gradient does not fit a parameter; empty if it does."""
+    if gradient is None:
+        return "no gradient"
+    if gradient.shape != shape:
+        return f"a gradient of shape {gradient.shape} for a parameter of shape {shape}"
+    if gradient.dtype != dtype:
+        return f"a gradient of dtype {gradient.dtype} for a parameter of dtype {dtype}"
+    return ""
+
+
+def _references_of_unshared() -> int:
+    """Return the reference count of an array that only one attribute holds, as Python gives it."""
+    probe = Group.__new__(Group)
+    probe._spare = np.empty(0)
+    return getrefcount(probe._spare)
+
+
+_REFERENCES_OF_UNSHARED = _references_of_unshared()

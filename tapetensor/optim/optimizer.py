@@ -1,0 +1,149 @@
+"""What all optimizers do: find the parameters, step, and report what could not be updated."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from typing_extensions import override
+
+from tapetensor.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    UntracedTensorError,
+    UnusedParametersError,
+)
+from tapetensor.gradients import Array, Gradients
+from tapetensor.optim.group import BLOCK, Group, Names
+from tapetensor.optim.hyperparameters import as_hyperparameter
+from tapetensor.tensor.base import check_floating, check_not_spent, check_tensor, tape_state
+from tapetensor.tensor.ownership import HasParameters
+from tapetensor.tensor.tensor import Tensor
+
+
+class Optimizer(ABC):
+    """The parameters of a model, and the state that belongs to each.
+
+    The parameters are those that the model has when the optimizer is made; one that goes by two
+    names is updated once. A step keeps the tensors and their ids and gives them new data: a tape
+    that recorded the old values, a `numpy()` view and a detached handle go on seeing those.
+
+    Args:
+        op: the name for messages.
+        model: what has parameters.
+        lr: the learning rate.
+        kernel: parameter, gradient, state and options in, new parameter and state out.
+        kernel_in_place: the same on flat numpy arrays.
+        states: how many arrays of state there are to a parameter.
+    """
+
+    def __init__(
+        self,
+        op: str,
+        model: HasParameters,
+        lr: float,
+        kernel: Callable[..., tuple[Array, ...]],
+        kernel_in_place: Callable[..., None],
+        states: int,
+    ) -> None:
+        self._op = op
+        self._lr = as_hyperparameter(op, "lr", lr)
+        parameters = _named_parameters(op, model)
+        self._size = sum([tensor.size for tensor in parameters.values()])
+        self._groups = [
+            Group([(names, parameters[names]) for names in group], kernel, kernel_in_place, states)
+            for group in _grouped(parameters)
+        ]
+
+    @property
+    def lr(self) -> float:
+        """The learning rate, >= 0; it may be set between steps, by a schedule, say."""
+        return self._lr
+
+    @lr.setter
+    def lr(self, value: float) -> None:
+        self._lr = as_hyperparameter(self._op, "lr", value)
+
+    def step(self, grads: Gradients) -> None:
+        """Update every parameter by its gradient.
+
+        Args:
+            grads: what `backward` returned.
+
+        Raises:
+            UnusedParametersError: if parameters have no gradient, or one of another shape or dtype;
+                all others are updated nevertheless.
+            ArgumentTypeError: if `grads` are not Gradients.
+        """
+        if not isinstance(grads, Gradients):
+            raise ArgumentTypeError(
+                f"{self._op}.step: expected the Gradients that backward() returns, "
+                f"got {type(grads).__name__}"
+            )
+        unused: list[tuple[Names, str]] = []
+        for group in self._groups:
+            unused += group.step(grads, self._options)
+        if unused:
+            listed = "; ".join([f"{' = '.join(names)}: {reason}" for names, reason in unused])
+            raise UnusedParametersError(
+                f"{self._op}.step: not updated, while all others were: {listed}. "
+                "Did they take part in the loss, and was `wrt` the whole model?",
+                [name for names, _ in unused for name in names],
+            )
+
+    @override
+    def __repr__(self) -> str:
+        """Show how much is optimized, and the learning rate."""
+        return f"{self._op}({self._size} parameters, lr={self._lr:g})"
+
+    @abstractmethod
+    def _options(self, count: int) -> tuple[Any, ...]:
+        """Return the options of the kernels for step number `count`, counted from 1."""
+
+
+def _named_parameters(op: str, model: HasParameters) -> dict[Names, Tensor[Any, Any, Any]]:
+    """Return the parameters of `model`, each once, by all its names."""
+    parameters: Any = getattr(model, "parameters", None)
+    if not callable(parameters):
+        raise ArgumentTypeError(
+            f"{op}: expected a model with a method parameters() that returns tensors by name, "
+            f"got {type(model).__name__}"
+        )
+    names: dict[int, Names] = {}
+    tensors: dict[int, Any] = {}
+    for name, tensor in parameters().items():
+        check_tensor(op, tensor, f"parameter {name!r}")
+        check_floating(op, tensor)
+        check_not_spent(op, tensor)
+        if tensor._tape is not None:
+            raise UntracedTensorError(
+                f"{op}: parameter {name!r} owns {tape_state(tensor)}; parameters are plain values, "
+                "it is the model's input that is traced"
+            )
+        known = tensors.setdefault(tensor.id, tensor)
+        if known is not tensor:
+            raise ArgumentValueError(
+                f"{op}: parameters {names[tensor.id][0]!r} and {name!r} are two handles of one id, "
+                "of which only one would get new values; to share it, use one object for both"
+            )
+        names[tensor.id] = (*names.get(tensor.id, ()), name)
+    if not tensors:
+        raise ArgumentValueError(f"{op}: the model has no parameters to optimize")
+    return {names[unique_id]: tensor for unique_id, tensor in tensors.items()}
+
+
+def _grouped(parameters: dict[Names, Tensor[Any, Any, Any]]) -> list[list[Names]]:
+    """Return the names by group: small parameters of one dtype together, each large one alone.
+
+    A large one gains nothing from company, for which its gradient would have to be copied.
+    """
+    together: dict[np.dtype[Any], list[Names]] = {}
+    alone: list[list[Names]] = []
+    for names, tensor in parameters.items():
+        if tensor.size < BLOCK:
+            together.setdefault(tensor.dtype, []).append(names)
+        else:
+            alone.append([names])
+    return [*together.values(), *alone]

@@ -1,0 +1,80 @@
+"""Stochastic gradient descent."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+from typing_extensions import override
+
+from tapetensor.errors import ArgumentValueError
+from tapetensor.kernels import optimizers
+from tapetensor.optim.hyperparameters import as_flag, as_hyperparameter
+from tapetensor.optim.optimizer import Optimizer
+from tapetensor.tensor.ownership import HasParameters
+
+
+@final
+class Sgd(Optimizer):
+    """Stochastic gradient descent with momentum.
+
+        g = gradient + weight_decay * p
+        v = momentum * v + g
+        p = p - lr * v                      classic
+        p = p - lr * (g + momentum * v)     Nesterov
+
+    As PyTorch's: the velocity starts at 0 and carries no learning rate.
+
+    Args:
+        model: what has ``parameters()``.
+        lr: the learning rate, >= 0.
+        momentum: >= 0.
+        nesterov: whether to look ahead along the velocity; needs momentum.
+        weight_decay: the factor of the L2 penalty's gradient, >= 0.
+
+    Raises:
+        ArgumentValueError: if a number is outside its range, there is Nesterov without momentum, or
+            the model has no parameters.
+        ArgumentTypeError: if an argument is of the wrong kind.
+
+    Source: Sutskever, Martens, Dahl & Hinton (2013), "On the importance of initialization and
+        momentum in deep learning".
+
+    >>> import tapetensor as tt
+    >>> from tapetensor.optim import Sgd
+    >>> class Line:
+    ...     slope = tt.ones((1,))
+    ...     def parameters(self):
+    ...         return {"slope": self.slope}
+    >>> line = Line()
+    >>> optimizer = Sgd(line, lr=0.5)
+    >>> optimizer.step((tt.ones((1,)).trace() * line.slope).sum().backward())
+    >>> line.slope
+    Tensor([0.5], shape=(1,), dtype=float32, NoneTape)
+    """
+
+    def __init__(
+        self,
+        model: HasParameters,
+        lr: float = 1e-2,
+        momentum: float = 0.0,
+        nesterov: bool = False,
+        weight_decay: float = 0.0,
+    ) -> None:
+        self._momentum = as_hyperparameter("Sgd", "momentum", momentum)
+        self._nesterov = as_flag("Sgd", "nesterov", nesterov)
+        self._weight_decay = as_hyperparameter("Sgd", "weight_decay", weight_decay)
+        if self._nesterov and self._momentum == 0:
+            raise ArgumentValueError(
+                f"Sgd: nesterov=True needs momentum > 0, got momentum={momentum!r}"
+            )
+        if self._momentum:
+            kernel, in_place = optimizers.momentum_sgd, optimizers.momentum_sgd_in_place
+            super().__init__("Sgd", model, lr, kernel, in_place, states=1)
+        else:
+            super().__init__("Sgd", model, lr, optimizers.sgd, optimizers.sgd_in_place, states=0)
+
+    @override
+    def _options(self, count: int) -> tuple[Any, ...]:
+        if self._momentum:
+            return self._lr, self._momentum, self._nesterov, self._weight_decay
+        return self._lr, self._weight_decay

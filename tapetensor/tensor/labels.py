@@ -1,0 +1,36 @@
+"""Integer tensors that name classes, checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapetensor.errors import AxisError, DTypeError
+from tapetensor.tensor.base import TensorBase
+
+# That many wrong labels are named in a message.
+_NAMED = 5
+
+
+def check_labels(
+    op: str,
+    labels: TensorBase[Any, Any, Any],
+    classes: int,
+    cure: str = "convert with labels.astype(np.int64)",
+) -> None:
+    """Refuse labels that are not integers from 0 to ``classes - 1``.
+
+    Raises:
+        DTypeError: if they are not integers.
+        AxisError: if one is not a class; the message names the first few.
+    """
+    values = labels._data
+    if values.dtype.kind not in "iu":
+        raise DTypeError(f"{op}: labels must be integers, got {values.dtype}; {cure}")
+    if values.size and not 0 <= values.min() <= values.max() < classes:
+        wrong = np.unique(values[(values < 0) | (values >= classes)]).tolist()
+        named = ", ".join(map(str, wrong[:_NAMED])) + (", ..." if len(wrong) > _NAMED else "")
+        raise AxisError(
+            f"{op}: labels of {classes} classes go from 0 to {classes - 1}, found {named}"
+        )

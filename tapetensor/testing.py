@@ -1,0 +1,212 @@
+"""A gradient check for the ops of this library and for users' own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from tapetensor.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    DTypeError,
+    TapeTensorError,
+    UntracedTensorError,
+)
+from tapetensor.gradients import Array
+from tapetensor.tape import NoneTape, OwnedTape
+from tapetensor.tensor import Tensor, from_numpy
+from tapetensor.tensor.arithmetic import as_number
+from tapetensor.tensor.base import TensorBase, check_not_spent, check_tensor, op_name
+from tapetensor.tensor.creation import check_rng
+
+Plain: TypeAlias = Tensor[Any, NoneTape, np.float64]
+Traced: TypeAlias = Tensor[Any, OwnedTape, np.float64]
+
+# Random directions per set of inputs. A wrong derivative escapes one direction only by being
+# orthogonal to it, so a second one is there for bad luck.
+_DIRECTIONS = 2
+_SHOWN_ELEMENTS = 20
+
+
+class GradientMismatchError(TapeTensorError, AssertionError):
+    """The pullbacks of a function disagree with its central differences.
+
+    An AssertionError too, so that test runners report a failed check and not a crash.
+    """
+
+
+def check_grad(
+    f: Callable[..., Traced],
+    *inputs: Plain,
+    rng: np.random.Generator,
+    eps: float = 1e-6,
+    rtol: float = 1e-5,
+    atol: float = 1e-7,
+) -> None:
+    """Check the pullbacks of a function against central differences along random directions.
+
+        <v, (f(x + eps u) - f(x - eps u)) / (2 eps)>  =  <pullback(v), u>
+
+    for random directions ``u`` and cotangents ``v``: one number on each side, whatever the shapes.
+    Every input is checked by itself, with the others plain, and then all of them are together, so
+    that an op meets every mix of plain and traced operands.
+
+    Args:
+        f: takes as many tensors as there are `inputs`, traced or plain, and returns a traced
+            tensor of any shape. It must give the same result for the same values whenever it is
+            called (seed its generator inside), and be smooth within ``eps`` of `inputs`.
+        *inputs: plain float64 tensors; they stay as they are.
+        rng: where the directions and cotangents come from.
+        eps: the step, > 0.
+        rtol: the relative tolerance, >= 0.
+        atol: the absolute tolerance, >= 0.
+
+    Raises:
+        GradientMismatchError: if the two sides differ (or are NaN); an `AssertionError`.
+        ArgumentTypeError: if `f` is not callable, or an input or the result is not a tensor.
+        ArgumentValueError: if there are no inputs, or a number is outside its range.
+        DTypeError: if an input or the result is not float64: float32 has too few digits.
+        UntracedTensorError: if an input owns a tape, or the result owns none.
+
+    Source: the check of HIPS/autograd, ``autograd/test_util.py``.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor.testing import check_grad
+    >>> x = tt.from_numpy([[0.5, 1.0], [1.5, 2.0]], shape=(2, 2), dtype=np.float64)
+    >>> check_grad(lambda x: x.log().sum(axis=0), x, rng=np.random.default_rng(0))
+
+    An op that hides a factor from the tape is found out:
+
+    >>> def square(x):
+    ...     return x * tt.from_numpy(x.numpy())
+    >>> check_grad(square, x, rng=np.random.default_rng(0))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    tapetensor.testing.GradientMismatchError: check_grad: the derivative of square by input 0 is
+    wrong: ...
+    """
+    if not callable(f):
+        raise ArgumentTypeError(f"check_grad: f must be callable, got {type(f).__name__}")
+    if not inputs:
+        raise ArgumentValueError("check_grad: give at least one input to differentiate")
+    points = [_point(position, tensor) for position, tensor in enumerate(inputs)]
+    check_rng("check_grad", rng)
+    step = _tolerance("eps", eps)
+    if step == 0:
+        raise ArgumentValueError("check_grad: eps must be > 0, got 0")
+    relative, absolute = _tolerance("rtol", rtol), _tolerance("atol", atol)
+
+    everything = tuple(range(len(points)))
+    alone = [(position,) for position in everything]
+    for checked in alone if len(points) == 1 else [*alone, everything]:
+        for _ in range(_DIRECTIONS):
+            _check_direction(f, points, checked, rng, step, relative, absolute)
+
+
+def _check_direction(
+    f: Callable[..., Traced],
+    points: list[Array],
+    checked: tuple[int, ...],
+    rng: np.random.Generator,
+    eps: float,
+    rtol: float,
+    atol: float,
+) -> None:
+    directions: list[Array] = [
+        np.asarray(rng.standard_normal(point.shape))
+        if position in checked
+        else np.zeros_like(point)
+        for position, point in enumerate(points)
+    ]
+    leaves = [from_numpy(point) for point in points]
+    output, ops = _recorded_ops(_call(f, leaves, checked))
+    cotangent: Array = np.asarray(rng.standard_normal(output.shape))
+    gradients = output.backward(from_numpy(cotangent), wrt=leaves)
+    # No entry means that no gradient flowed to the leaf, which is a derivative of 0.
+    found = [gradients.get(leaf) for leaf in leaves]
+    pulled_back = math.fsum(
+        float(np.sum(gradient.numpy() * direction))
+        for gradient, direction in zip(found, directions, strict=True)
+        if gradient is not None
+    )
+
+    ahead = _call(f, _moved(points, directions, eps), checked).numpy()
+    behind = _call(f, _moved(points, directions, -eps), checked).numpy()
+    pushed_forward = float(np.sum(cotangent * (ahead - behind))) / (2.0 * eps)
+
+    allowed = atol + rtol * max(abs(pulled_back), abs(pushed_forward))
+    # Written so that a NaN on either side fails.
+    if not abs(pulled_back - pushed_forward) <= allowed:
+        where = " and ".join(f"input {position}" for position in checked)
+        values = "\n".join(
+            f"  input {position}, shape {point.shape}: "
+            f"{np.array2string(point, threshold=_SHOWN_ELEMENTS, prefix='    ')}"
+            for position, point in enumerate(points)
+        )
+        raise GradientMismatchError(
+            f"check_grad: the derivative of {getattr(f, '__name__', f)} by {where} is wrong: "
+            f"the pullbacks give {pulled_back:.12g}, central differences {pushed_forward:.12g} "
+            f"(allowed difference {allowed:.3g})\n  recorded ops: {ops}\n{values}"
+        )
+
+
+def _moved(points: list[Array], directions: list[Array], step: float) -> list[Plain]:
+    return [
+        from_numpy(np.add(point, step * u)) for point, u in zip(points, directions, strict=True)
+    ]
+
+
+def _call(f: Callable[..., Traced], leaves: list[Plain], checked: tuple[int, ...]) -> Traced:
+    """Call `f` with the checked inputs traced and make sure of what it returns."""
+    # Traced for the differences as well: a module may compute something else for a plain input.
+    output: object = f(
+        *[leaf.trace() if position in checked else leaf for position, leaf in enumerate(leaves)]
+    )
+    check_tensor("check_grad", output, "the result of f")
+    assert isinstance(output, Tensor)
+    _check_float64("the result of f", output)
+    if not output.owns_tape:
+        check_not_spent("check_grad", output)
+        raise UntracedTensorError(
+            "check_grad: the result of f owns no tape, so it does not depend on the traced input; "
+            "inside f use the tensors that it is given, without detach()"
+        )
+    return output
+
+
+def _recorded_ops(output: Traced) -> tuple[Traced, str]:
+    """Return `output`, which goes on with its tape, and the names of the ops on that tape."""
+    plain, tape = output.split_tape()
+    names = [op_name(tape.records[time_stamp][0]) for time_stamp in sorted(tape.records)]
+    return plain.put_tape(tape), ", ".join(names) or "none"
+
+
+def _point(position: int, tensor: object) -> Array:
+    name = f"input {position}"
+    check_tensor("check_grad", tensor, name)
+    assert isinstance(tensor, TensorBase)
+    check_not_spent("check_grad", tensor)
+    if tensor.owns_tape:
+        raise UntracedTensorError(
+            f"check_grad: {name} owns a tape; give the plain tensor, check_grad traces it"
+        )
+    _check_float64(name, tensor)
+    point: Array = tensor.numpy()
+    return point
+
+
+def _check_float64(name: str, tensor: TensorBase[Any, Any, Any]) -> None:
+    if tensor.dtype != np.float64:
+        raise DTypeError(
+            f"check_grad: {name} has dtype {tensor.dtype}, which is too coarse for differences; "
+            "use float64 (x.astype(np.float64))"
+        )
+
+
+def _tolerance(name: Literal["eps", "rtol", "atol"], value: object) -> float:
+    number = as_number("check_grad", value)
+    if not 0 <= number < math.inf:
+        raise ArgumentValueError(f"check_grad: {name} must be finite and not negative, got {value}")
+    return number

@@ -1,0 +1,1 @@
+"""Tests of batches and one-hot codes."""

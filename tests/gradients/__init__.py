@@ -1,0 +1,1 @@
+"""Tests of the store that a backward pass returns."""

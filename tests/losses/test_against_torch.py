@@ -1,0 +1,84 @@
+"""Losses and their gradients against PyTorch's, where it is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import losses
+
+torch: Any = pytest.importorskip("torch")
+functional: Any = torch.nn.functional
+
+
+def kl_div(logits: Any, probabilities: Any) -> Any:
+    """PyTorch takes log-probabilities, and its "batchmean" divides by the first axis only."""
+    rows = logits.numel() // logits.shape[-1]
+    logarithms = functional.log_softmax(logits, dim=-1)
+    return functional.kl_div(logarithms, probabilities, reduction="sum") / rows
+
+
+def cross_entropy(logits: Any, probabilities: Any) -> Any:
+    """PyTorch's classes are on axis 1, so all others go to axis 0."""
+    size = logits.shape[-1]
+    return functional.cross_entropy(logits.reshape(-1, size), probabilities.reshape(-1, size))
+
+
+PAIRED: list[tuple[Any, Callable[[Any, Any], Any]]] = [
+    (losses.mse, functional.mse_loss),
+    (losses.mae, functional.l1_loss),
+    (losses.huber, functional.huber_loss),
+    (losses.binary_cross_entropy_with_logits, functional.binary_cross_entropy_with_logits),
+    (losses.cross_entropy_with_probabilities, cross_entropy),
+    (losses.kl_div, kl_div),
+]
+
+
+def same_as_torch(ours: Any, theirs: Any, x: Any, target: Any, torch_target: Any) -> None:
+    tensor = tt.from_numpy(x)
+    torch_tensor = torch.tensor(x, requires_grad=True)
+    loss, torch_loss = ours(tensor.trace(), target), theirs(torch_tensor, torch_target)
+    torch_loss.backward()
+
+    assert loss.item() == pytest.approx(torch_loss.item(), rel=1e-12)
+    np.testing.assert_allclose(
+        loss.backward()[tensor].numpy(), torch_tensor.grad.numpy(), rtol=1e-12, atol=1e-15
+    )
+
+
+@pytest.mark.parametrize("scale", [1.0, 1000.0])
+@pytest.mark.parametrize("shape", [(4, 3), (2, 3, 4)])
+@pytest.mark.parametrize(("ours", "theirs"), PAIRED)
+def test_a_loss_agrees_with_torch(
+    ours: Any, theirs: Any, shape: tuple[int, ...], scale: float, rng: np.random.Generator
+) -> None:
+    x = scale * rng.standard_normal(shape)
+    target = rng.random(shape)
+    target /= target.sum(axis=-1, keepdims=True)
+
+    same_as_torch(ours, theirs, x, tt.from_numpy(target), torch.tensor(target))
+
+
+@pytest.mark.parametrize("scale", [1.0, 1000.0])
+@pytest.mark.parametrize("shape", [(4, 3), (2, 3, 4)])
+def test_cross_entropy_by_labels_agrees_with_torch(
+    shape: tuple[int, ...], scale: float, rng: np.random.Generator
+) -> None:
+    x = scale * rng.standard_normal(shape)
+    labels = rng.integers(0, shape[-1], shape[:-1])
+
+    def theirs(logits: Any, classes: Any) -> Any:
+        return functional.cross_entropy(logits.reshape(-1, shape[-1]), classes.reshape(-1))
+
+    same_as_torch(losses.cross_entropy, theirs, x, tt.from_numpy(labels), torch.tensor(labels))
+
+
+def test_probabilities_of_exactly_zero_agree_with_torch(rng: np.random.Generator) -> None:
+    x = rng.standard_normal((3, 3))
+    target = np.eye(3)
+
+    same_as_torch(losses.kl_div, kl_div, x, tt.from_numpy(target), torch.tensor(target))

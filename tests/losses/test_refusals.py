@@ -1,0 +1,142 @@
+"""What the losses refuse, in which words, and that nothing has changed then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import losses
+
+PAIRED: list[Any] = [
+    losses.mse,
+    losses.mae,
+    losses.huber,
+    losses.binary_cross_entropy_with_logits,
+    losses.cross_entropy_with_probabilities,
+    losses.kl_div,
+]
+
+
+@pytest.mark.parametrize("loss", PAIRED)
+def test_shapes_that_differ_are_refused(loss: Any) -> None:
+    x = tt.zeros((2, 3)).trace()
+
+    with pytest.raises(tt.ShapeError, match=rf"^{loss.__name__}: .*\(2, 3\).*\(2, 1\)"):
+        loss(x, tt.zeros((2, 1)))
+    assert x.owns_tape
+
+
+@pytest.mark.parametrize("loss", PAIRED)
+def test_a_loss_of_nothing_is_refused(loss: Any) -> None:
+    with pytest.raises(tt.ShapeError, match=rf"^{loss.__name__}: shape \(0, 3\) leaves nothing"):
+        loss(tt.zeros((0, 3)), tt.zeros((0, 3)))
+
+
+@pytest.mark.parametrize("loss", PAIRED)
+def test_dtypes_that_differ_or_are_not_floating_are_refused(loss: Any) -> None:
+    x, whole = tt.zeros((2, 3)), tt.zeros((2, 3), np.int64)
+
+    with pytest.raises(tt.DTypeError, match=rf"^{loss.__name__}: .*float32 and float64"):
+        loss(x, tt.zeros((2, 3), np.float64))
+    with pytest.raises(tt.DTypeError, match=rf"^{loss.__name__}: .*float32 and int64"):
+        loss(x, whole)
+    with pytest.raises(tt.DTypeError, match=rf"^{loss.__name__}: .*int64"):
+        loss(whole, whole)
+
+
+@pytest.mark.parametrize("loss", [*PAIRED, losses.cross_entropy])
+def test_a_target_with_a_tape_is_refused(loss: Any) -> None:
+    x, target = tt.zeros((2, 3)).trace(), tt.zeros((2, 3)).trace()
+
+    with pytest.raises(tt.UntracedTensorError, match=rf"^{loss.__name__}: .*detach\(\)"):
+        loss(x, target)
+    assert x.owns_tape
+    assert target.owns_tape
+
+
+@pytest.mark.parametrize("loss", [*PAIRED, losses.cross_entropy])
+def test_a_spent_operand_is_refused(loss: Any) -> None:
+    spent = tt.zeros((2, 3)).trace()
+    spent.exp()
+
+    with pytest.raises(tt.MovedTensorError, match="'exp' took its tape"):
+        loss(tt.zeros((2, 3)), spent)
+    labels = tt.zeros((2,), np.int64) if loss is losses.cross_entropy else tt.zeros((2, 3))
+    with pytest.raises(tt.MovedTensorError, match="'exp' took its tape"):
+        loss(spent, labels)
+
+
+@pytest.mark.parametrize("loss", [*PAIRED, losses.cross_entropy])
+def test_what_is_not_a_tensor_is_refused(loss: Any) -> None:
+    x = tt.zeros((2, 3))
+
+    with pytest.raises(tt.ArgumentTypeError, match=rf"^{loss.__name__}: .*ndarray.*from_numpy"):
+        loss(x, x.numpy())
+    with pytest.raises(tt.ArgumentTypeError, match=rf"^{loss.__name__}: .*list"):
+        loss([1.0], x)
+
+
+@pytest.mark.parametrize("loss", [losses.cross_entropy_with_probabilities, losses.kl_div])
+def test_a_distribution_needs_an_axis(loss: Any) -> None:
+    with pytest.raises(tt.ShapeError, match=rf"^{loss.__name__}: shape \(\)"):
+        loss(tt.zeros(()), tt.zeros(()))
+
+
+@pytest.mark.parametrize("wrong", [[3, 1], [-1, 1], [0, 2**40]])
+def test_a_label_that_is_no_class_is_refused_by_its_value(wrong: list[int]) -> None:
+    logits = tt.zeros((2, 3)).trace()
+    labels = tt.from_numpy(np.array(wrong))
+    named = next(label for label in wrong if label not in range(3))
+
+    with pytest.raises(
+        tt.AxisError, match=rf"^cross_entropy: labels of 3 classes .* 0 to 2, found {named}$"
+    ):
+        losses.cross_entropy(logits, labels)
+    assert logits.owns_tape
+
+
+def test_of_many_wrong_labels_the_first_few_are_named() -> None:
+    labels = tt.from_numpy(np.arange(100))
+
+    with pytest.raises(tt.AxisError, match=r"found 10, 11, 12, 13, 14, \.\.\.$"):
+        losses.cross_entropy(tt.zeros((100, 10)), labels)
+
+
+def test_labels_that_are_not_integers_are_refused() -> None:
+    logits = tt.zeros((2, 2))
+    probabilities: Any = tt.zeros((2,))
+    mask: Any = tt.zeros((2,), np.bool_)
+
+    with pytest.raises(tt.DTypeError, match=r"float32; .*cross_entropy_with_probabilities"):
+        losses.cross_entropy(logits, probabilities)
+    with pytest.raises(tt.DTypeError, match="labels must be integers, got bool"):
+        losses.cross_entropy(logits, mask)
+
+
+@pytest.mark.parametrize(
+    ("logits", "labels"),
+    [((2, 3), (3,)), ((2, 3), (2, 1)), ((2, 3), ()), ((), ()), ((0, 3), (0,)), ((2, 0), (2,))],
+)
+def test_logits_and_labels_that_do_not_fit_are_refused(
+    logits: Any, labels: tuple[int, ...]
+) -> None:
+    with pytest.raises(tt.ShapeError, match=r"^cross_entropy: logits of shape .* do not fit"):
+        losses.cross_entropy(tt.zeros(logits), tt.zeros(labels, np.int64))
+
+
+@pytest.mark.parametrize("delta", [0.0, -1.0, float("nan"), float("inf"), np.float32(-2.0)])
+def test_a_delta_that_is_not_positive_and_finite_is_refused(delta: float) -> None:
+    x = tt.zeros((2,)).trace()
+
+    with pytest.raises(tt.ArgumentValueError, match=r"^huber: delta must be > 0 and finite, got"):
+        losses.huber(x, tt.zeros((2,)), delta)
+    assert x.owns_tape
+
+
+@pytest.mark.parametrize("delta", ["1", True, None])
+def test_a_delta_that_is_not_a_number_is_refused(delta: Any) -> None:
+    with pytest.raises(tt.ArgumentTypeError, match=r"^huber: delta must be a number, got"):
+        losses.huber(tt.zeros((2,)), tt.zeros((2,)), delta)

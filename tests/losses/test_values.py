@@ -1,0 +1,213 @@
+"""Values and gradients of the losses, against numpy formulas and finite differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias, assert_type
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import losses
+from tapetensor.testing import check_grad
+
+Plain: TypeAlias = tt.Tensor[Any, tt.NoneTape, np.float64]
+Array: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
+
+SHAPES = [(1, 1), (4, 3), (2, 3, 4), (5,)]
+
+
+def normal(shape: tuple[int, ...], rng: np.random.Generator) -> Plain:
+    return tt.normal(shape, np.float64, rng=rng)
+
+
+def distribution(shape: tuple[int, ...], rng: np.random.Generator) -> Plain:
+    return normal(shape, rng).softmax()
+
+
+def softmax(x: Array) -> Array:
+    exponentials = np.exp(x)
+    result: Array = exponentials / exponentials.sum(axis=-1, keepdims=True)
+    return result
+
+
+def huber_by_cases(x: Array, y: Array) -> float:
+    d = np.abs(x - y)
+    return float(np.mean(np.where(d <= 0.7, d**2 / 2, 0.7 * (d - 0.35))))
+
+
+def binary_by_definition(x: Array, p: Array) -> float:
+    s = 1 / (1 + np.exp(-x))
+    return float(np.mean(-p * np.log(s) - (1 - p) * np.log(1 - s)))
+
+
+def huber(x: Any, y: Any) -> Any:
+    return losses.huber(x, y, delta=0.7)
+
+
+PAIRED: list[tuple[Callable[[Any, Any], Any], Callable[[Array, Array], float]]] = [
+    (losses.mse, lambda x, y: float(np.mean((x - y) ** 2))),
+    (losses.mae, lambda x, y: float(np.mean(np.abs(x - y)))),
+    (huber, huber_by_cases),
+    (losses.binary_cross_entropy_with_logits, binary_by_definition),
+    (
+        losses.cross_entropy_with_probabilities,
+        lambda x, p: float(np.mean(-np.sum(p * np.log(softmax(x)), axis=-1))),
+    ),
+    (
+        losses.kl_div,
+        lambda x, p: float(np.mean(np.sum(p * (np.log(p) - np.log(softmax(x))), axis=-1))),
+    ),
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("loss", "reference"), PAIRED)
+def test_a_loss_has_the_value_and_the_gradient_of_its_formula(
+    loss: Callable[[Any, Any], Any],
+    reference: Callable[[Array, Array], float],
+    shape: tuple[int, ...],
+    rng: np.random.Generator,
+) -> None:
+    x, target = normal(shape, rng), distribution(shape, rng)
+
+    assert loss(x, target).item() == pytest.approx(reference(x.numpy(), target.numpy()), rel=1e-12)
+    check_grad(lambda traced: loss(traced, target), x, rng=rng)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.int32])
+def test_cross_entropy_is_the_mean_negative_log_softmax_at_the_labels(
+    shape: tuple[int, ...], dtype: type[np.integer[Any]], rng: np.random.Generator
+) -> None:
+    logits = normal(shape, rng)
+    labels = tt.from_numpy(rng.integers(0, shape[-1], shape[:-1]), dtype=dtype)
+    at_labels = np.expand_dims(labels.numpy().astype(np.int64), -1)
+    picked = np.take_along_axis(softmax(logits.numpy()), at_labels, axis=-1)
+
+    assert losses.cross_entropy(logits, labels).item() == pytest.approx(-np.log(picked).mean())
+    check_grad(lambda traced: losses.cross_entropy(traced, labels), logits, rng=rng)
+
+
+def test_cross_entropy_by_labels_is_that_by_one_hot_probabilities(
+    rng: np.random.Generator,
+) -> None:
+    logits = normal((4, 3), rng)
+    labels = tt.from_numpy([2, 0, 1, 1], shape=(4,), dtype=np.int64)
+    one_hot = tt.from_numpy(np.eye(3)[[2, 0, 1, 1]])
+    by_labels = losses.cross_entropy(logits.trace(), labels)
+    by_probabilities = losses.cross_entropy_with_probabilities(logits.trace(), one_hot)
+
+    assert by_labels.item() == pytest.approx(by_probabilities.item(), rel=1e-14)
+    np.testing.assert_allclose(
+        by_labels.backward()[logits].numpy(), by_probabilities.backward()[logits].numpy()
+    )
+
+
+def test_kl_div_of_the_softmax_itself_is_zero(rng: np.random.Generator) -> None:
+    logits = normal((4, 3), rng)
+
+    assert losses.kl_div(logits, logits.softmax()).item() == pytest.approx(0.0, abs=1e-15)
+
+
+def test_the_result_is_a_scalar_of_the_tape_and_dtype_of_the_prediction() -> None:
+    x: tt.Tensor2D[Literal[2], Literal[3]] = tt.zeros((2, 3))
+    labels: tt.Tensor1D[Literal[2], tt.NoneTape, np.int64] = tt.zeros((2,), np.int64)
+    plain = assert_type(losses.mse(x, x), tt.Tensor0D[tt.NoneTape, np.float32])
+    traced = assert_type(
+        losses.cross_entropy(x.trace(), labels), tt.Tensor0D[tt.OwnedTape, np.float32]
+    )
+
+    assert (plain.shape, plain.dtype.name, plain.owns_tape) == ((), "float32", False)
+    assert (traced.shape, traced.dtype.name, traced.owns_tape) == ((), "float32", True)
+    assert traced.backward()[x].dtype == np.float32
+
+
+@pytest.mark.parametrize("loss", [loss for loss, _ in PAIRED])
+def test_no_gradient_flows_to_a_target(loss: Any, rng: np.random.Generator) -> None:
+    x, target = normal((2, 3), rng), distribution((2, 3), rng)
+    grads = loss(x.trace(), target).backward()
+
+    assert list(grads) == [x.id]
+
+
+@pytest.mark.parametrize("loss", [loss for loss, _ in PAIRED])
+def test_a_cotangent_scales_the_gradient(loss: Any, rng: np.random.Generator) -> None:
+    x, target = normal((2, 3), rng), distribution((2, 3), rng)
+    once = loss(x.trace(), target).backward()
+    thrice = (loss(x.trace(), target) * 3.0).backward()
+
+    np.testing.assert_allclose(thrice[x].numpy(), 3.0 * once[x].numpy(), rtol=1e-14)
+
+
+def test_at_a_kink_the_stated_convention_holds() -> None:
+    x = tt.from_numpy([0.0, 2.0, -2.0], shape=(3,))
+    zero = tt.zeros((3,))
+    of_mae = losses.mae(x.trace(), zero).backward()[x]
+    of_huber = losses.huber(x.trace(), zero, delta=2.0).backward()[x]
+
+    np.testing.assert_allclose(of_mae.numpy() * 3, [0.0, 1.0, -1.0], rtol=1e-6)
+    np.testing.assert_allclose(of_huber.numpy() * 3, [0.0, 2.0, -2.0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_cross_entropies_stay_finite_at_logits_of_a_thousand(dtype: Any) -> None:
+    x = tt.from_numpy([[1000.0, -1000.0], [-1000.0, 1000.0]], dtype=dtype)
+    right = tt.from_numpy([[1.0, 0.0], [0.0, 1.0]], dtype=dtype)
+    wrong = tt.from_numpy([[0.0, 1.0], [1.0, 0.0]], dtype=dtype)
+    labels = tt.from_numpy([1, 0], shape=(2,), dtype=np.int64)
+
+    for loss, at_worst in (
+        (losses.cross_entropy_with_probabilities, 2000.0),
+        (losses.kl_div, 2000.0),
+        (losses.binary_cross_entropy_with_logits, 1000.0),
+    ):
+        assert loss(x, right).item() == 0.0
+        assert loss(x, wrong).item() == at_worst
+        assert np.isfinite(loss(x.trace(), wrong).backward()[x].numpy()).all()
+    assert losses.cross_entropy(x, labels).item() == 2000.0
+    np.testing.assert_array_equal(
+        losses.cross_entropy(x.trace(), labels).backward()[x].numpy(), [[0.5, -0.5], [-0.5, 0.5]]
+    )
+
+
+def test_a_confident_right_prediction_keeps_its_small_loss_and_gradient() -> None:
+    x = tt.from_numpy([30.0, -30.0], shape=(2,))
+    p = tt.from_numpy([1.0, 0.0], shape=(2,))
+    loss = losses.binary_cross_entropy_with_logits(x.trace(), p)
+
+    assert loss.item() == pytest.approx(np.exp(-30.0), rel=1e-5)
+    assert loss.backward()[x].numpy()[1] == pytest.approx(np.exp(-30.0) / 2, rel=1e-5)
+
+
+def test_a_class_of_probability_zero_counts_nothing_even_at_an_infinite_logit() -> None:
+    x = tt.from_numpy([[0.0, 0.0, -np.inf]], shape=(1, 3))
+    p = tt.from_numpy([[0.5, 0.5, 0.0]], shape=(1, 3))
+
+    for loss, value in (
+        (losses.cross_entropy_with_probabilities, np.log(2.0)),
+        (losses.kl_div, 0.0),
+    ):
+        traced = loss(x.trace(), p)
+        assert traced.item() == pytest.approx(value, abs=1e-7)
+        np.testing.assert_array_equal(traced.backward()[x].numpy(), [[0.0, 0.0, 0.0]])
+
+
+def test_a_scalar_prediction_has_a_loss() -> None:
+    x: tt.Tensor0D = tt.full((), 3.0)
+    loss = losses.mse(x.trace(), tt.full((), 1.0))
+
+    assert loss.item() == 4.0
+    assert loss.backward()[x].item() == 4.0
+
+
+def test_a_non_contiguous_prediction_has_the_same_loss(rng: np.random.Generator) -> None:
+    x = normal((3, 4), rng)
+    labels = tt.from_numpy([2, 0, 1, 1], shape=(4,), dtype=np.int64)
+    there = x.trace().permute_dims((1, 0))
+    copied = tt.from_numpy(x.numpy().T.copy())
+
+    loss, same = losses.cross_entropy(there, labels), losses.cross_entropy(copied.trace(), labels)
+    assert loss.item() == same.item()
+    np.testing.assert_array_equal(loss.backward()[x].numpy(), same.backward()[copied].numpy().T)

@@ -1,0 +1,1 @@
+"""Tests of modules, `build` and the layers."""

@@ -1,0 +1,99 @@
+"""Activations: each is its Tensor method."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import nn
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, MovedTensorError
+from tapetensor.nn import activations
+from tests.nn.gradients import check_layer
+
+ROWS: list[tuple[Any, Callable[[Any], Any]]] = [
+    (nn.Abs(), lambda x: x.abs()),
+    (nn.Cos(), lambda x: x.cos()),
+    (nn.Exp(), lambda x: x.exp()),
+    (nn.GELU(), lambda x: x.gelu()),
+    (nn.GELU("none"), lambda x: x.gelu("none")),
+    (nn.GELU("tanh"), lambda x: x.gelu("tanh")),
+    (nn.Log(), lambda x: x.log()),
+    (nn.LogSoftmax(), lambda x: x.log_softmax()),
+    (nn.ReLU(), lambda x: x.relu()),
+    (nn.Sigmoid(), lambda x: x.sigmoid()),
+    (nn.SiLU(), lambda x: x.silu()),
+    (nn.Sin(), lambda x: x.sin()),
+    (nn.Softmax(), lambda x: x.softmax()),
+    (nn.Softplus(), lambda x: x.softplus()),
+    (nn.Sqrt(), lambda x: x.sqrt()),
+    (nn.Square(), lambda x: x.square()),
+    (nn.Tanh(), lambda x: x.tanh()),
+]
+
+
+def test_every_activation_has_a_row() -> None:
+    classes = {
+        value
+        for value in vars(activations).values()
+        if inspect.isclass(value) and value.__module__ == activations.__name__
+    }
+
+    assert {type(layer) for layer, _ in ROWS} == classes
+    assert all(getattr(nn, one.__name__) is one for one in classes)
+
+
+@pytest.mark.parametrize(("layer", "method"), ROWS, ids=lambda one: repr(one))
+def test_an_activation_is_its_tensor_method(
+    layer: Any, method: Callable[[Any], Any], rng: np.random.Generator
+) -> None:
+    # Positive, for log and sqrt.
+    x = tt.from_numpy(rng.uniform(0.1, 2.0, (3, 4)))
+
+    assert np.array_equal(layer.forward(x).numpy(), method(x).numpy())
+    assert not layer.forward(x).owns_tape
+    grads, wanted = (run(x.trace()).sum().backward() for run in (layer.forward, method))
+    assert np.array_equal(grads[x].numpy(), wanted[x].numpy())
+    check_layer(layer, x, rng)
+
+
+@pytest.mark.parametrize(("layer", "method"), ROWS, ids=lambda one: repr(one))
+def test_an_activation_has_no_parameters_and_is_built_from_nothing(
+    layer: Any, method: Callable[[Any], Any], rng: np.random.Generator
+) -> None:
+    assert layer.parameters() == {}
+    assert type(tt.build(type(layer), rng=rng)) is type(layer)
+
+
+@pytest.mark.parametrize(("layer", "method"), ROWS, ids=lambda one: repr(one))
+def test_an_activation_refuses_what_is_no_tensor_and_what_is_spent(
+    layer: Any, method: Callable[[Any], Any]
+) -> None:
+    name = type(layer).__name__
+    for wrong in (np.ones(3), [1.0], None):
+        message = f"{name}: the input must be a tensor, got {type(wrong).__name__}"
+        with pytest.raises(ArgumentTypeError, match=message):
+            layer.forward(wrong)
+    x = tt.ones((3,)).trace()
+    x.exp()
+    with pytest.raises(MovedTensorError):
+        layer.forward(x)
+
+
+@pytest.mark.parametrize("wrong", ["exact", "", None, 1])
+def test_gelu_knows_two_approximations(wrong: Any) -> None:
+    with pytest.raises(
+        ArgumentValueError, match=f'GELU: approximate is "none" or .* got {wrong!r}'
+    ):
+        nn.GELU(wrong)
+
+
+def test_gelu_gets_its_option_from_build(rng: np.random.Generator) -> None:
+    class Net(nn.Module):
+        act: nn.GELU = nn.options(approximate="tanh")
+
+    assert tt.build(Net, rng=rng).act.approximate == "tanh"

@@ -1,0 +1,249 @@
+"""`build`: every refusal, with its message."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import nn
+from tapetensor.errors import BuildError, TapeTensorError
+
+PREAMBLE = """
+from typing import Any, Generic, Literal as L, NewType, Optional
+import numpy as np
+import tapetensor as tt
+from tapetensor import NoneTape, OwnedTape, Tensor, Tensor1D, Tensor2D, nn
+from tapetensor.typing import B, M, N
+Batch = NewType("Batch", int)
+class Block(nn.Module, Generic[N]):
+    linear: nn.Linear[N, L[4]]
+class Bad(nn.Module):
+    """
+
+# The one field of a class `Bad`, and what build says.
+FIELDS = [
+    (
+        "f: nn.Linear[Batch, L[2]]",
+        "build: Bad.f: the dim Batch has no size; write Literal[64], say, "
+        "or construct the module with ints",
+    ),
+    ("f: nn.Linear[int, L[2]]", "build: Bad.f: the dim int has no size"),
+    ("f: nn.Linear[Any, L[2]]", "build: Bad.f: the dim Any has no size"),
+    ("f: nn.Linear[N, L[2]]", "build: Bad.f: the dim N has no size"),
+    ("f: nn.Linear[L['a'], L[2]]", "build: Bad.f: the dim Literal['a'] has no size"),
+    ("f: nn.Linear[L[2, 3], L[2]]", "build: Bad.f: the dim Literal[2, 3] has no size"),
+    ("f: nn.Linear[L[True], L[2]]", "build: Bad.f: the dim Literal[True] has no size"),
+    ("f: nn.Linear[L[-1], L[2]]", "build: Bad.f: the dim Literal[-1] has no size"),
+    ("f: Block[Batch]", "build: Bad.f.linear: the dim Batch has no size"),
+    (
+        "f: nn.Linear",
+        "build: Bad.f: Linear[In, Out, W] needs a value for In; "
+        "write Linear[Literal[64], Literal[64]], say",
+    ),
+    ("f: Block", "build: Bad.f: Block[N] needs a value for N; write Block[Literal[64]], say"),
+    (
+        "f: list[nn.ReLU]",
+        "build: Bad.f is a list of unknown length; write f: list[...] = nn.repeat(3), say",
+    ),
+    (
+        "f: tuple[nn.ReLU, ...]",
+        "build: Bad.f is a tuple of unknown length; write f: tuple[...] = nn.repeat(3), say",
+    ),
+    ("f: list[int] = nn.repeat(2)", "build: Bad.f.0 is annotated int, which is not a Module"),
+    ("f: list = nn.repeat(2)", "build: Bad.f.0 is annotated None, which is not a Module"),
+    ("f: tuple[nn.ReLU, int]", "build: Bad.f.1 is annotated int, which is not a Module"),
+    (
+        "f: Tensor1D[L[3]]",
+        "build: Bad.f is a tensor without first values; "
+        "write f: Tensor... = nn.parameter(nn.init.zeros), say",
+    ),
+    (
+        "f: Tensor1D[Batch] = nn.parameter(nn.init.ones)",
+        "build: Bad.f: the dim Batch has no size; write Literal[64], say, "
+        "or construct the module with ints",
+    ),
+    (
+        "f: Tensor[Any] = nn.parameter(nn.init.ones)",
+        "build: Bad.f has the shape Any, which is open; "
+        "write f: Tensor2D[Literal[3], Literal[4]], say",
+    ),
+    (
+        "f: Tensor = nn.parameter(nn.init.ones)",
+        "build: Bad.f has the shape Any, which is open",
+    ),
+    (
+        "f: Tensor[tuple[int, ...]] = nn.parameter(nn.init.ones)",
+        "build: Bad.f has the shape tuple[int, ...], which is open",
+    ),
+    (
+        "f: Tensor1D[L[3], OwnedTape] = nn.parameter(nn.init.ones)",
+        "build: Bad.f is annotated with OwnedTape; a field holds a plain value (NoneTape), "
+        "it is the input of a model that is traced",
+    ),
+    (
+        "f: Tensor1D[L[3], NoneTape, np.int64] = nn.parameter(nn.init.ones)",
+        "build: Bad.f has dtype int64, and only floats are trained; declare it with nn.buffer(...)",
+    ),
+    (
+        "f: Tensor1D[L[3], NoneTape, Any] = nn.parameter(nn.init.ones)",
+        "build: Bad.f has the dtype Any; write np.float32, say",
+    ),
+    (
+        "f: Tensor1D[L[3], NoneTape, np.float16] = nn.buffer(nn.init.ones)",
+        "build: Bad.f: a tensor cannot have dtype",
+    ),
+    (
+        "f: Tensor1D[L[3]] = nn.parameter(lambda shape, dtype, rng: np.ones(2, dtype))",
+        "build: Bad.f: the initializer made float32 of shape (2,), wanted is float32 of shape (3,)",
+    ),
+    (
+        "f: Tensor1D[L[3]] = nn.parameter(lambda shape, dtype, rng: np.ones(shape))",
+        "build: Bad.f: the initializer made float64 of shape (3,), wanted is float32",
+    ),
+    (
+        "f: Tensor1D[L[3]] = nn.parameter(lambda shape, dtype, rng: [1.0])",
+        "build: Bad.f: the initializer made a list, wanted is float32 of shape (3,)",
+    ),
+    (
+        "f: Tensor1D[L[3]] = nn.parameter(lambda shape: np.ones(shape))",
+        "positional argument but 3 were given); it is called with shape, dtype and rng",
+    ),
+    (
+        "f: Optional[nn.ReLU]",
+        "build: Bad.f is annotated Optional[ReLU]; give it a default, or make it a module, "
+        "a list or tuple of modules, or a tensor with nn.parameter(...)",
+    ),
+    ("f: int", "build: Bad.f is annotated int; give it a default"),
+    ("f: dict[str, nn.ReLU]", "build: Bad.f is annotated dict[str, ReLU]; give it a default"),
+    (
+        "f: nn.Dropout = nn.options(probability=0.1)",
+        "build: Bad.f: Dropout has no arguments probability; they are p, rng",
+    ),
+    (
+        "f: nn.ReLU = nn.repeat(2)",
+        "build: Bad.f is annotated ReLU, for which nn.repeat(...) has no meaning; "
+        "write nn.options(...), or nothing",
+    ),
+    (
+        "f: nn.ReLU = nn.parameter(nn.init.ones)",
+        "build: Bad.f is annotated ReLU, for which nn.parameter(...) has no meaning",
+    ),
+    (
+        "f: Tensor1D[L[3]] = nn.options(p=1)",
+        "for which nn.options(...) has no meaning; "
+        "write nn.parameter(...) or nn.buffer(...), or nothing",
+    ),
+    (
+        "f: list[nn.ReLU] = nn.options(p=1)",
+        "build: Bad.f is annotated list[ReLU], for which nn.options(...) has no meaning; "
+        "write nn.repeat(...), or nothing",
+    ),
+    ("f: nn.Sequential[nn.ReLU, int]", "build: Bad.f.1 is annotated int, which is not a Module"),
+    ("f: Nowhere", "build: Bad.f: name 'Nowhere' is not defined"),
+]
+
+
+@pytest.mark.parametrize("future", ["from __future__ import annotations", ""])
+@pytest.mark.parametrize(("field", "message"), FIELDS)
+def test_a_field_that_cannot_be_built_is_named(
+    field: str, message: str, future: str, rng: np.random.Generator
+) -> None:
+    if "Nowhere" in field and not future:
+        pytest.skip("Python itself refuses it")
+    names: dict[str, Any] = {"__name__": "somewhere"}
+    exec(future + PREAMBLE + field, names)
+    state = rng.bit_generator.state
+
+    with pytest.raises(BuildError if "float16" not in field else TapeTensorError) as caught:
+        tt.build(names["Bad"], rng=rng)
+
+    assert message in str(caught.value)
+    assert state == rng.bit_generator.state
+
+
+# Errors of a layer's constructor, which know nothing of the model around it.
+IN_LAYERS = [
+    ("f: nn.Linear[L[0], L[2]]", "Linear: in_features must be > 0, got 0"),
+    ("f: nn.Linear[L[2], L[2], np.int64]", "Linear: weights are float32 or float64, not int64"),
+    ("f: nn.Dropout = nn.options(p=2.0)", "Dropout: p must be in [0.0, 1.0], got 2.0"),
+    ("f: list[nn.LayerNorm[L[2]]] = nn.repeat(2, eps=-1.0)", "LayerNorm: eps must be >= 0.0"),
+    ("f: Block[L[2]] = nn.options(extra=1)", "Block: no such fields extra"),
+]
+
+
+@pytest.mark.parametrize(("field", "message"), IN_LAYERS)
+def test_an_error_in_a_layer_says_where_it_was_built(
+    field: str, message: str, rng: np.random.Generator
+) -> None:
+    names: dict[str, Any] = {"__name__": "somewhere"}
+    exec(PREAMBLE + field, names)
+
+    with pytest.raises(TapeTensorError, match=re.escape(message)) as caught:
+        tt.build(names["Bad"], rng=rng)
+
+    (note,) = caught.value.__notes__
+    assert note in ("while building Bad.f", "while building Bad.f.0")
+
+
+def test_a_constructor_argument_that_says_nothing_is_named(rng: np.random.Generator) -> None:
+    class Head(nn.Module):
+        def __init__(self, heads: int) -> None:
+            self.heads = heads
+
+    class Model(nn.Module):
+        head: Head
+
+    message = (
+        "build: Model.head: the argument heads of Head cannot be read from the annotation; "
+        "give it with nn.options(heads=...)"
+    )
+    with pytest.raises(BuildError, match=re.escape(message)):
+        tt.build(Model, rng=rng)
+
+
+@pytest.mark.parametrize(
+    ("thing", "got"),
+    [
+        (int, "<class 'int'>"),
+        (5, "5"),
+        (None, "None"),
+        (nn.ReLU(), "a ReLU object"),
+        (list[nn.ReLU], "<class 'list'>"),
+    ],
+)
+def test_only_module_classes_are_built(thing: Any, got: str, rng: np.random.Generator) -> None:
+    message = f"build: expected a module class, build(Mlp, rng=rng), say; got {got}"
+    with pytest.raises(BuildError, match=re.escape(message)):
+        tt.build(thing, rng=rng)
+
+
+@pytest.mark.parametrize("wrong", [0, None, np.random, np.random.RandomState(0)])
+def test_build_wants_a_generator(wrong: Any) -> None:
+    with pytest.raises(tt.ArgumentTypeError, match="build: rng must be a numpy Generator, got"):
+        tt.build(nn.ReLU, rng=wrong)
+
+
+@pytest.mark.parametrize(
+    ("declare", "message"),
+    [
+        (lambda: nn.repeat(0), "repeat: count must be > 0, got 0"),
+        (lambda: nn.repeat(-1), "repeat: count must not be negative, got -1"),
+        (lambda: nn.repeat(2.0), "repeat: count must be an int, got 2.0"),  # type: ignore[arg-type]  # on purpose
+        (lambda: nn.parameter(3), "parameter: expected an initializer"),  # type: ignore[arg-type]  # on purpose
+        (lambda: nn.buffer(None), "buffer: expected an initializer"),  # type: ignore[arg-type]  # on purpose
+    ],
+)
+def test_a_wrong_declaration_is_refused_where_it_stands(declare: Any, message: str) -> None:
+    with pytest.raises(TapeTensorError, match=re.escape(message)):
+        declare()
+
+
+@pytest.mark.parametrize("wrong", [-1.0, float("nan"), float("inf"), "a", None])
+@pytest.mark.parametrize("make", [nn.init.uniform, nn.init.normal])
+def test_initializers_want_a_finite_scale(make: Any, wrong: Any) -> None:
+    with pytest.raises(TapeTensorError, match=f"init.{make.__name__}: .* got {wrong!r}"):
+        make(wrong)

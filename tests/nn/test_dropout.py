@@ -1,0 +1,119 @@
+"""`Dropout`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import Tensor1D, Tensor2D, nn
+from tapetensor.errors import ArgumentTypeError, DTypeError, MovedTensorError
+from tests.nn.gradients import check_layer
+
+
+def test_without_a_tape_it_is_the_identity(rng: np.random.Generator) -> None:
+    drop = nn.Dropout(0.5, rng=rng)
+    state = rng.bit_generator.state
+    x = tt.ones((100,))
+
+    assert drop.forward(x) is x
+    assert drop.rng.bit_generator.state == state
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_is_kept_is_scaled_and_the_rest_zero(
+    p: float, dtype: Any, rng: np.random.Generator
+) -> None:
+    drop = nn.Dropout(p, rng=rng)
+
+    y = drop.forward(tt.full((100, 100), 3.0, dtype).trace()).numpy()
+
+    assert y.dtype == dtype
+    assert set(y.ravel().tolist()) == {0.0, dtype(3.0) * dtype(1.0 / (1.0 - p))}
+    np.testing.assert_allclose((y == 0.0).mean(), p, atol=0.02)
+    np.testing.assert_allclose(y.mean(), 3.0, rtol=0.1)
+
+
+def test_the_gradient_uses_the_mask_of_the_forward_pass(rng: np.random.Generator) -> None:
+    drop = nn.Dropout(0.4, rng=rng)
+    x: Tensor1D[Any] = tt.ones((200,))
+
+    y = drop.forward(x.trace())
+    # Another mask is drawn before the first is used backwards.
+    drop.forward(x.trace())
+    values = y.numpy().copy()
+
+    assert np.array_equal(y.sum().backward()[x].numpy(), values)
+
+
+def test_the_gradient_agrees_with_differences(rng: np.random.Generator) -> None:
+    drop = nn.Dropout(0.4, rng=np.random.default_rng(0))
+
+    def forward(x: Any) -> Any:
+        drop.rng = np.random.default_rng(5)
+        return drop.forward(x)
+
+    check_layer(drop, tt.from_numpy(rng.standard_normal((4, 5))), rng, forward)
+
+
+def test_nothing_is_dropped_at_0_and_everything_at_1(rng: np.random.Generator) -> None:
+    x: Tensor2D[Any, Any] = tt.normal((4, 5), rng=rng)
+
+    for p in (0.0, 0, 1.0, 1):
+        y = nn.Dropout(p, rng=rng).forward(x.trace())
+        assert np.array_equal(y.numpy(), x.numpy() * (1.0 - p))
+        grads = y.sum().backward()
+        assert np.array_equal(grads[x].numpy(), np.full((4, 5), 1.0 - p))
+
+
+def test_the_same_state_of_the_generator_gives_the_same_mask() -> None:
+    x = tt.ones((50,))
+    first, second = (nn.Dropout(rng=np.random.default_rng(4)) for _ in range(2))
+
+    a, b, c = (one.forward(x.trace()).numpy() for one in (first, second, second))
+
+    assert np.array_equal(a, b)
+    assert not np.array_equal(b, c)
+
+
+def test_infinities_and_nans_that_are_dropped_stay_as_numpy_makes_them(
+    rng: np.random.Generator,
+) -> None:
+    x = tt.full((100,), float("nan"))
+
+    assert np.isnan(nn.Dropout(0.5, rng=rng).forward(x.trace()).numpy()).all()
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2)])
+def test_odd_shapes_pass_through(shape: Any, rng: np.random.Generator) -> None:
+    assert nn.Dropout(0.5, rng=rng).forward(tt.ones(shape).trace()).shape == shape
+
+
+def test_integers_cannot_be_scaled(rng: np.random.Generator) -> None:
+    drop: Any = nn.Dropout(0.5, rng=rng)
+    x = tt.ones((3,), np.int64).trace()
+    state = rng.bit_generator.state
+
+    with pytest.raises(DTypeError, match="Dropout: not defined for dtype int64"):
+        drop.forward(x)
+    assert x.owns_tape
+    assert rng.bit_generator.state == state
+
+
+@pytest.mark.parametrize("p", [0.0, 0.5])
+def test_a_spent_input_is_refused(p: float, rng: np.random.Generator) -> None:
+    x = tt.ones((3,)).trace()
+    x.exp()
+
+    with pytest.raises(MovedTensorError, match=r"Dropout: the tensor of shape .* 'exp' took its"):
+        nn.Dropout(p, rng=rng).forward(x)
+
+
+def test_an_array_is_refused(rng: np.random.Generator) -> None:
+    drop: Any = nn.Dropout(0.5, rng=rng)
+
+    with pytest.raises(ArgumentTypeError, match="Dropout: the input must be a tensor, got ndarray"):
+        drop.forward(np.ones(3))

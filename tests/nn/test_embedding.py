@@ -1,0 +1,108 @@
+"""`Embedding`: trained through integer ids."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import nn
+from tapetensor.errors import ArgumentTypeError, AxisError, DTypeError
+
+
+def table(rng: np.random.Generator) -> nn.Embedding[Any, Any, np.float64]:
+    return nn.Embedding(5, 2, np.float64, rng=rng)
+
+
+def ids(values: Any, dtype: Any = np.int64) -> Any:
+    return tt.from_numpy(np.array(values, dtype))
+
+
+@pytest.mark.parametrize("values", [3, [], [1, 0, 4], [[1, 1], [0, 4], [2, 2]], [[[3]]]])
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint8])
+def test_each_id_is_replaced_by_its_row(values: Any, dtype: Any, rng: np.random.Generator) -> None:
+    layer = table(rng)
+
+    y = layer.forward(ids(values, dtype))
+
+    assert y.shape == (*np.shape(values), 2)
+    assert np.array_equal(y.numpy(), layer.weight.numpy()[np.array(values, dtype)])
+    assert not y.owns_tape
+
+
+@pytest.mark.parametrize("values", [3, [], [1, 0, 4], [[1, 1], [0, 4], [2, 2]]])
+def test_repeated_ids_sum_their_cotangents(values: Any, rng: np.random.Generator) -> None:
+    layer = table(rng)
+    cotangent = rng.standard_normal((*np.shape(values), 2))
+
+    y = layer.forward(ids(values).trace())
+    grads = y.backward(tt.from_numpy(cotangent), wrt=layer)
+
+    wanted = np.zeros((5, 2))
+    for row, one in zip(np.ravel(values).astype(int), cotangent.reshape(-1, 2), strict=True):
+        wanted[row] += one
+    np.testing.assert_allclose(grads[layer.weight].numpy(), wanted, rtol=1e-13)
+
+
+def test_the_table_learns_through_ids(rng: np.random.Generator) -> None:
+    layer, target = table(rng), tt.from_numpy(rng.standard_normal((5, 2)))
+    some = ids([0, 2, 2, 4])
+    untouched = layer.weight.numpy()[[1, 3]].copy()
+
+    for _ in range(100):
+        y = layer.forward(some.trace())
+        loss = (y - target.take(some)).square().sum()
+        grads = loss.backward(wrt=layer)
+        layer.weight = layer.weight - grads[layer.weight] * 0.1
+
+    seen = [0, 2, 4]
+    np.testing.assert_allclose(layer.weight.numpy()[seen], target.numpy()[seen], atol=1e-6)
+    assert np.array_equal(layer.weight.numpy()[[1, 3]], untouched)
+
+
+def test_the_tape_of_the_ids_goes_on_in_the_output(rng: np.random.Generator) -> None:
+    layer = table(rng)
+    traced = ids([1, 2]).trace()
+
+    y = layer.forward(traced)
+
+    assert y.owns_tape
+    assert not traced.owns_tape
+    assert y.dtype == np.float64
+
+
+def test_the_rows_start_normal_with_mean_0_and_std_1(rng: np.random.Generator) -> None:
+    values = nn.Embedding(200, 100, rng=rng).weight.numpy()
+
+    assert values.dtype == np.float32
+    assert abs(values.mean()) < 0.03
+    assert abs(values.std() - 1.0) < 0.03
+
+
+@pytest.mark.parametrize("wrong", [[0, 5], [-1], [[7]], -6])
+def test_an_id_outside_the_table_is_refused(wrong: Any, rng: np.random.Generator) -> None:
+    layer, traced = table(rng), ids(wrong).trace()
+    low, high = np.min(wrong), np.max(wrong)
+
+    message = f"Embedding: ids of a table with 5 rows range from 0 to 4, these from {low} to {high}"
+    with pytest.raises(AxisError, match=message):
+        layer.forward(traced)
+    assert traced.owns_tape
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.bool_])
+def test_ids_must_be_integers(dtype: Any, rng: np.random.Generator) -> None:
+    traced = ids([1, 0], dtype).trace()
+
+    message = f"Embedding: ids must be integers, got {np.dtype(dtype)}"
+    with pytest.raises(DTypeError, match=message):
+        table(rng).forward(traced)
+    assert traced.owns_tape
+
+
+@pytest.mark.parametrize("wrong", [[1, 2], np.array([1, 2]), 3, None])
+def test_ids_must_be_a_tensor(wrong: Any, rng: np.random.Generator) -> None:
+    with pytest.raises(ArgumentTypeError, match="Embedding: ids must be a tensor, got"):
+        table(rng).forward(wrong)

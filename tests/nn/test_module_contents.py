@@ -1,0 +1,231 @@
+"""What a module tells of itself: parameters, buffers, modules, repr and summary."""
+
+from __future__ import annotations
+
+from typing import Any
+from typing import Literal as L
+
+import numpy as np
+
+import tapetensor as tt
+from tapetensor import NoneTape, Tensor0D, Tensor1D, Tensor2D, nn
+from tapetensor.typing import B, T
+
+
+class Mlp(nn.Module):
+    hidden: nn.Linear[L[7], L[5]]
+    norm: nn.BatchNorm1d[L[5]]
+    out: nn.Linear[L[5], L[2]]
+
+    def forward(self, x: Tensor2D[B, L[7], T]) -> Tensor2D[B, L[2], T]:
+        h: Tensor2D[B, L[5], T] = self.norm.forward(self.hidden.forward(x))
+        return self.out.forward(h.relu())
+
+
+class Everything(nn.Module):
+    scale: Tensor1D[L[3]] = nn.parameter(nn.init.ones)
+    blocks: list[nn.LayerNorm[L[3]]] = nn.repeat(2)
+    pair: tuple[nn.ReLU, Mlp]
+    named: dict[str, Any]
+    count: Tensor0D[NoneTape, np.int64] = nn.buffer(nn.init.zeros)
+    wide: Tensor2D[L[2], L[1], NoneTape, np.float64] = nn.buffer(nn.init.ones)
+    maybe: nn.ReLU | None = None
+    eps: float = 0.5
+    mode: str = "fast"
+
+
+class Tied(nn.Module):
+    embed: nn.Embedding[L[9], L[4]]
+    out: nn.Linear[L[4], L[9]]
+
+    def __init__(self, *, rng: np.random.Generator) -> None:
+        self.embed = nn.Embedding(9, 4, rng=rng)
+        self.out = nn.Linear(4, 9, rng=rng)
+        self.out.weight = self.embed.weight
+
+
+def everything(rng: np.random.Generator) -> Everything:
+    return Everything(
+        scale=tt.ones((3,)),
+        blocks=[nn.LayerNorm(3), nn.LayerNorm(3)],
+        pair=(nn.ReLU(), tt.build(Mlp, rng=rng)),
+        named={"a": nn.Linear(1, 1, rng=rng), "b": {"c": tt.ones((1,))}, "d": 5},
+        count=tt.full((), 0, np.int64),
+        wide=tt.ones((2, 1), np.float64),
+    )
+
+
+def test_parameters_are_named_by_their_path_in_the_order_of_the_fields(
+    rng: np.random.Generator,
+) -> None:
+    assert list(everything(rng).parameters()) == [
+        "scale",
+        "blocks.0.weight",
+        "blocks.0.bias",
+        "blocks.1.weight",
+        "blocks.1.bias",
+        "pair.1.hidden.weight",
+        "pair.1.hidden.bias",
+        "pair.1.norm.weight",
+        "pair.1.norm.bias",
+        "pair.1.out.weight",
+        "pair.1.out.bias",
+        "named.a.weight",
+        "named.a.bias",
+        "named.b.c",
+    ]
+
+
+def test_parameters_are_the_tensors_themselves(rng: np.random.Generator) -> None:
+    model = tt.build(Mlp, rng=rng)
+
+    assert model.parameters()["out.weight"] is model.out.weight
+
+
+def test_buffers_are_state_and_integers(rng: np.random.Generator) -> None:
+    model = everything(rng)
+
+    assert list(model.buffers()) == [
+        "pair.1.norm.running_mean",
+        "pair.1.norm.running_var",
+        "count",
+        "wide",
+    ]
+    assert not set(model.buffers()) & set(model.parameters())
+
+
+def test_modules_are_listed_with_those_within_them(rng: np.random.Generator) -> None:
+    model = everything(rng)
+
+    assert list(model.modules()) == [
+        "blocks.0",
+        "blocks.1",
+        "pair.0",
+        "pair.1",
+        "pair.1.hidden",
+        "pair.1.norm",
+        "pair.1.out",
+        "named.a",
+    ]
+    assert model.modules()["pair.1.out"] is model.pair[1].out
+
+
+def test_tied_weights_go_by_both_names_and_count_once(rng: np.random.Generator) -> None:
+    model = tt.build(Tied, rng=rng)
+    parameters = model.parameters()
+
+    assert list(parameters) == ["embed.weight", "out.weight", "out.bias"]
+    assert parameters["embed.weight"] is parameters["out.weight"]
+    assert model.summary() == (
+        "name          shape   parameters\n"
+        "embed.weight  (9, 4)          36\n"
+        "out.weight    (9, 4)          36\n"
+        "out.bias      (9,)             9\n"
+        "total                         45"
+    )
+
+
+def test_the_gradients_of_tied_weights_add_up(rng: np.random.Generator) -> None:
+    model = tt.build(Tied, rng=rng)
+    ids: Tensor1D[L[2], NoneTape, np.int64] = tt.from_numpy([1, 2], (2,), np.int64)
+    tied = model.out.forward(model.embed.forward(ids.trace())).sum().backward(wrt=model)
+
+    model.embed.weight = tt.from_numpy(model.embed.weight.numpy(), (9, 4))
+    apart = model.out.forward(model.embed.forward(ids.trace())).sum().backward(wrt=model)
+
+    np.testing.assert_allclose(
+        tied[model.out.weight].numpy(),
+        apart[model.out.weight].numpy() + apart[model.embed.weight].numpy(),
+        rtol=1e-6,
+    )
+
+
+def test_gradients_of_a_model_are_those_of_its_parameters(rng: np.random.Generator) -> None:
+    model = tt.build(Mlp, rng=rng)
+    x: Tensor2D[L[4], L[7]] = tt.normal((4, 7), rng=rng)
+
+    grads = model.forward(x.trace()).square().mean().backward(wrt=model)
+
+    assert set(grads) == {one.id for one in model.parameters().values()}
+    assert x not in grads
+    assert model.norm.running_mean not in grads
+
+
+def test_the_repr_shows_modules_line_by_line(rng: np.random.Generator) -> None:
+    assert repr(tt.build(Mlp, rng=rng)) == (
+        "Mlp(\n"
+        "  hidden: Linear(in_features=7, out_features=5)\n"
+        "  norm: BatchNorm1d(num_features=5, eps=1e-05, momentum=0.1)\n"
+        "  out: Linear(in_features=5, out_features=2)\n"
+        ")"
+    )
+
+
+def test_the_repr_shows_settings_and_tensors_too(rng: np.random.Generator) -> None:
+    assert repr(everything(rng)) == (
+        "Everything(\n"
+        "  scale=float32[3]\n"
+        "  count=int64[]\n"
+        "  wide=float64[2, 1]\n"
+        "  eps=0.5\n"
+        "  mode='fast'\n"
+        "  blocks.0: LayerNorm(normalized_features=3, eps=1e-05)\n"
+        "  blocks.1: LayerNorm(normalized_features=3, eps=1e-05)\n"
+        "  pair.0: ReLU()\n"
+        "  pair.1: Mlp(\n"
+        "    hidden: Linear(in_features=7, out_features=5)\n"
+        "    norm: BatchNorm1d(num_features=5, eps=1e-05, momentum=0.1)\n"
+        "    out: Linear(in_features=5, out_features=2)\n"
+        "  )\n"
+        "  named.a: Linear(in_features=1, out_features=1)\n"
+        ")"
+    )
+
+
+def test_the_repr_of_each_layer(rng: np.random.Generator) -> None:
+    assert [
+        repr(layer)
+        for layer in (
+            nn.Linear(3, 2, np.float64, rng=rng),
+            nn.Linear(np.int64(3), 2, rng=rng),  # type: ignore[call-overload]  # does at run time
+            nn.Embedding(10, 4, rng=rng),
+            nn.LayerNorm(3, np.float64, eps=0.0),
+            nn.Dropout(0.1, rng=rng),
+            nn.GELU("tanh"),
+            nn.ReLU(),
+            nn.Module(),
+        )
+    ] == [
+        "Linear(in_features=3, out_features=2, dtype=float64)",
+        "Linear(in_features=3, out_features=2)",
+        "Embedding(num_embeddings=10, embedding_features=4)",
+        "LayerNorm(normalized_features=3, dtype=float64, eps=0.0)",
+        "Dropout(p=0.1)",
+        "GELU(approximate='tanh')",
+        "ReLU()",
+        "Module()",
+    ]
+
+
+def test_the_summary_is_a_table(rng: np.random.Generator) -> None:
+    class Wide(nn.Module):
+        mlp: Mlp
+        big: nn.Linear[L[1000], L[2]]
+
+    assert tt.build(Wide, rng=rng).summary() == (
+        "name               shape      parameters\n"
+        "mlp.hidden.weight  (5, 7)             35\n"
+        "mlp.hidden.bias    (5,)                5\n"
+        "mlp.norm.weight    (5,)                5\n"
+        "mlp.norm.bias      (5,)                5\n"
+        "mlp.out.weight     (2, 5)             10\n"
+        "mlp.out.bias       (2,)                2\n"
+        "big.weight         (2, 1000)       2,000\n"
+        "big.bias           (2,)                2\n"
+        "total                              2,064"
+    )
+
+
+def test_a_module_without_parameters_has_an_empty_summary() -> None:
+    assert nn.ReLU().summary() == "name   shape  parameters\ntotal                  0"
+    assert nn.ReLU().parameters() == {}

@@ -1,0 +1,174 @@
+"""Rows of the functions of one tensor that act on every element by itself."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import tapetensor as tt
+from tapetensor.gradients import Array
+from tests.ops.rows import Op, Sample, given, refused, spaced
+
+_REAL_ERF = np.vectorize(math.erf, otypes=[np.float64])
+
+
+def _over_shapes(low: float = -2.03, high: float = 2.11, /, **options: Any) -> tuple[Sample, ...]:
+    """Samples of every kind of shape: a matrix, 0-d, one element, and two without any."""
+    shapes = ((3, 4), (), (1,), (0,), (2, 0, 3))
+    return tuple(given(spaced(*shape, low=low, high=high), **options) for shape in shapes)
+
+
+def _sigmoid(x: Array) -> Array:
+    return 1.0 / (1.0 + np.exp(-x))
+
+
+def _normal_cdf(x: Array) -> Array:
+    # math.erf takes real numbers; the step off the real line is the derivative, the density.
+    cdf: Array = 0.5 * (1.0 + _REAL_ERF(np.real(x) / math.sqrt(2.0)))
+    if not np.iscomplexobj(x):
+        return cdf
+    density = np.exp(-0.5 * np.square(np.real(x))) / math.sqrt(2.0 * math.pi)
+    stepped: Array = cdf + 1j * np.imag(x) * density
+    return stepped
+
+
+def _gelu_tanh(x: Array, approximate: str) -> Array:
+    assert approximate == "tanh"
+    return 0.5 * x * (1.0 + np.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x**3)))
+
+
+def _clip(x: Array, low: float | None = None, high: float | None = None) -> Array:
+    return np.clip(x, low, high)
+
+
+_X = spaced(3)
+
+ELEMENTWISE = (
+    Op(name="exp", covers=("exp",), call=tt.Tensor.exp, reference=np.exp, samples=_over_shapes()),
+    Op(
+        name="log",
+        covers=("log",),
+        call=tt.Tensor.log,
+        reference=np.log,
+        samples=_over_shapes(0.3, 4.0),
+    ),
+    Op(
+        name="sqrt",
+        covers=("sqrt",),
+        call=tt.Tensor.sqrt,
+        reference=np.sqrt,
+        samples=_over_shapes(0.3, 4.0),
+    ),
+    Op(
+        name="square",
+        covers=("square",),
+        call=tt.Tensor.square,
+        reference=np.square,
+        samples=_over_shapes(),
+        takes_integers=True,
+    ),
+    Op(
+        name="abs",
+        covers=("abs",),
+        call=tt.Tensor.abs,
+        reference=lambda x: np.where(np.real(x) >= 0, x, -x),
+        samples=_over_shapes(),
+        takes_integers=True,
+    ),
+    Op(
+        name="abs",
+        covers=("__abs__",),
+        call=abs,
+        reference=lambda x: np.where(np.real(x) >= 0, x, -x),
+        samples=(given(_X),),
+        takes_integers=True,
+    ),
+    Op(name="sin", covers=("sin",), call=tt.Tensor.sin, reference=np.sin, samples=_over_shapes()),
+    Op(name="cos", covers=("cos",), call=tt.Tensor.cos, reference=np.cos, samples=_over_shapes()),
+    Op(
+        name="tanh",
+        covers=("tanh",),
+        call=tt.Tensor.tanh,
+        reference=np.tanh,
+        samples=_over_shapes(),
+    ),
+    Op(
+        name="sigmoid",
+        covers=("sigmoid",),
+        call=tt.Tensor.sigmoid,
+        reference=_sigmoid,
+        samples=_over_shapes(),
+    ),
+    Op(
+        name="relu",
+        covers=("relu",),
+        call=tt.Tensor.relu,
+        reference=lambda x: np.maximum(x, 0),
+        samples=_over_shapes(),
+        takes_integers=True,
+    ),
+    Op(
+        name="silu",
+        covers=("silu",),
+        call=tt.Tensor.silu,
+        reference=lambda x: x * _sigmoid(x),
+        samples=_over_shapes(),
+    ),
+    Op(
+        name="gelu",
+        covers=("gelu",),
+        call=tt.Tensor.gelu,
+        reference=lambda x: x * _normal_cdf(x),
+        # Out to where each of the three ranges of the error function is used.
+        samples=(*_over_shapes(), *_over_shapes(-9.3, 9.1)),
+        refusals=(
+            refused(_X, approximate="fast", error=tt.ArgumentValueError, message="'fast'"),
+            refused(_X, approximate=None, error=tt.ArgumentValueError, message="None"),
+        ),
+    ),
+    Op(
+        name="gelu_tanh",
+        covers=("gelu",),
+        call=tt.Tensor.gelu,
+        reference=_gelu_tanh,
+        samples=_over_shapes(approximate="tanh"),
+    ),
+    Op(
+        name="softplus",
+        covers=("softplus",),
+        call=tt.Tensor.softplus,
+        reference=lambda x: np.log1p(np.exp(x)),
+        samples=_over_shapes(),
+    ),
+    Op(
+        name="clip",
+        covers=("clip",),
+        call=tt.Tensor.clip,
+        reference=_clip,
+        samples=(
+            *_over_shapes(low=-0.71, high=1.13),
+            given(spaced(5), low=-0.71),
+            given(spaced(5), high=1),
+            given(spaced(5), low=-1, high=1),
+            # A numpy scalar imposes no dtype.
+            given(spaced(5), low=np.float64(-0.71), high=np.float64(1.13)),
+            given(spaced(5), low=-math.inf, high=math.inf),
+        ),
+        refusals=(
+            refused(_X, error=tt.ArgumentValueError, message="low=None and high=None"),
+            refused(_X, low=2.0, high=1.0, error=tt.ArgumentValueError, message="low=2.0"),
+            refused(_X, low=math.nan, error=tt.ArgumentValueError, message="nan"),
+            refused(_X, low="0", error=tt.ArgumentTypeError, message="str"),
+        ),
+        takes_integers=True,
+    ),
+    Op(
+        name="reciprocal",
+        covers=("reciprocal",),
+        call=tt.Tensor.reciprocal,
+        reference=lambda x: 1.0 / x,
+        samples=(*_over_shapes(0.3, 4.0), *_over_shapes(-4.0, -0.3)),
+    ),
+)

@@ -1,0 +1,121 @@
+"""Rows of the ops that join tensors: end to end, or in sums of products."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import tapetensor as tt
+from tapetensor.kernels import linear_algebra
+from tapetensor.tensor.apply import apply
+from tests.ops.rows import Op, given, refused, spaced
+
+_X = spaced(2, 3)
+_CUBE = spaced(2, 3, 4)
+_NO_TENSORS = (
+    refused(error=tt.ArgumentTypeError, message="one tensor or more"),
+    refused(_X, 1.0, error=tt.ArgumentTypeError, message="float"),
+    refused(_X, axis=3, error=tt.AxisError, message="axis 3"),
+)
+
+JOINING = (
+    Op(
+        name="concat",
+        covers=("concat",),
+        call=lambda *tensors, **options: tt.concat(tensors, **options),
+        reference=lambda *arrays, **options: np.concatenate(arrays, **options),
+        samples=(
+            given(_X, spaced(4, 3, seed=1)),
+            given(_X, spaced(2, 1), spaced(2, 2, seed=1), axis=-1),
+            given(_CUBE, spaced(2, 0, 4), spaced(2, 1, 4), axis=1),
+            given(_X),
+        ),
+        refusals=(
+            *_NO_TENSORS,
+            refused(_X, spaced(2, 4), error=tt.ShapeError, message=r"\(2, 3\) and \(2, 4\)"),
+            refused(_X, spaced(3), error=tt.ShapeError, message=r"\(2, 3\) and \(3,\)"),
+            refused(spaced(), spaced(), error=tt.AxisError, message="0-d"),
+        ),
+        takes_integers=True,
+    ),
+    Op(
+        name="stack",
+        covers=("stack",),
+        call=lambda *tensors, **options: tt.stack(tensors, **options),
+        reference=lambda *arrays, **options: np.stack(arrays, **options),
+        samples=(
+            given(_X, spaced(2, 3, seed=1)),
+            given(_X, spaced(2, 3, seed=1), spaced(2, 3, seed=2), axis=-1),
+            given(_X, spaced(2, 3, seed=1), axis=1),
+            given(spaced(), spaced(seed=1)),
+            given(spaced(0), spaced(0), axis=1),
+        ),
+        refusals=(
+            *_NO_TENSORS,
+            refused(_X, spaced(2, 4), error=tt.ShapeError, message=r"\(2, 3\) and \(2, 4\)"),
+        ),
+        takes_integers=True,
+    ),
+    Op(
+        name="einsum",
+        covers=("einsum",),
+        call=lambda *tensors, subscripts: tt.einsum(subscripts, *tensors),
+        reference=lambda *arrays, subscripts: np.einsum(subscripts, *arrays),
+        samples=(
+            given(_X, spaced(3, 4), subscripts="ij,jk->ik"),
+            given(_CUBE, spaced(2, 4, 5), subscripts="bij,bjk -> bik"),
+            given(_X, spaced(3, 4), subscripts="ij,jk"),
+            given(_X, subscripts="ij->ji"),
+            given(_X, subscripts="ji"),
+            given(_X, subscripts="ij->"),
+            given(_X, subscripts="ij->j"),
+            given(spaced(3, 3), subscripts="ii->"),
+            given(spaced(3, 3), subscripts="ii->i"),
+            given(spaced(3, 3, 4), spaced(3), subscripts="iij,i->j"),
+            given(spaced(3), spaced(4), subscripts="i,j->ij"),
+            given(_X, spaced(2, 3, seed=1), subscripts="ij,ij->"),
+            given(_X, spaced(4), subscripts="ij,k->i"),
+            given(_X, spaced(3, 4), spaced(4), subscripts="ij,jk,k->i"),
+            given(_CUBE, spaced(4, 5), subscripts="...i,ij->...j"),
+            given(_CUBE, spaced(3, 1), spaced(4, seed=1), subscripts="...,...,...->..."),
+            given(spaced(2, 1, 4), spaced(3, 4, 2), subscripts="b...i,...ij->b...j"),
+            given(spaced(1, 3, 3), spaced(2), subscripts="...ii,...->..."),
+            given(spaced(), subscripts="->"),
+            given(spaced(), _X, subscripts=",ij->ij"),
+            given(spaced(2, 0), spaced(0, 3), subscripts="ij,jk->ik"),
+        ),
+        refusals=(
+            refused(_X, subscripts="ij,jk->ik", error=tt.ShapeError, message="names 2 operands"),
+            refused(_X, spaced(4), subscripts="ij,j->i", error=tt.ShapeError, message="'j'"),
+            refused(_X, subscripts="ijk->i", error=tt.ShapeError, message=r"\(2, 3\)"),
+            refused(_X, subscripts="i...jk->i", error=tt.ShapeError, message=r"\(2, 3\)"),
+            refused(_X, subscripts="ij->k", error=tt.ArgumentValueError, message="ij->k"),
+            refused(_X, subscripts="ij->ii", error=tt.ArgumentValueError, message="each once"),
+            refused(_X, subscripts="i.j->", error=tt.ArgumentValueError, message="cannot read"),
+            refused(_X, subscripts="ij->i->j", error=tt.ArgumentValueError, message="cannot read"),
+            refused(_X, subscripts=None, error=tt.ArgumentTypeError, message="None"),
+            refused(_X, 2.0, subscripts="ij,->ij", error=tt.ArgumentTypeError, message="float"),
+            refused(subscripts="", error=tt.ArgumentTypeError, message="one tensor or more"),
+        ),
+        takes_integers=True,
+    ),
+    Op(
+        name="linear",
+        # Not public by itself: what `nn.Linear` applies.
+        covers=(),
+        call=lambda x, weight, bias: apply(linear_algebra.linear, (x, weight, bias)),
+        reference=lambda x, weight, bias: x @ weight.T + bias,
+        samples=(
+            *(
+                given(spaced(*leading, 3), spaced(4, 3, seed=1), spaced(4, seed=2))
+                for leading in ((2,), (), (2, 5), (0,), (2, 0))
+            ),
+            given(spaced(2, 0), spaced(4, 0), spaced(4)),
+            given(spaced(2, 3), spaced(0, 3), spaced(0)),
+        ),
+        refusals=(
+            refused(_X, spaced(4, 2), spaced(4), error=tt.ShapeError, message=r"\(4, 2\)"),
+            refused(_X, spaced(4, 3), spaced(3), error=tt.ShapeError, message=r"\(3,\)"),
+        ),
+        takes_integers=True,
+    ),
+)

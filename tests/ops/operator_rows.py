@@ -1,0 +1,268 @@
+"""Rows of the operators, of `maximum` and `minimum`, and of the comparisons."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import tapetensor as tt
+from tests.ops.rows import Op, Refusal, Sample, given, refused, spaced
+
+# Pairs of shapes that broadcast: equal, a row, both ways at once, 0-d, without elements.
+_BROADCASTING = (
+    ((3, 4), (3, 4)),
+    ((3, 4), (4,)),
+    ((4,), (3, 4)),
+    ((2, 1, 4), (3, 1)),
+    ((3, 4), ()),
+    ((), (3,)),
+    ((), ()),
+    ((0, 3), (3,)),
+    ((1,), (0,)),
+    ((2, 0, 3), (1, 3)),
+)
+_MATRIX_SHAPES = (
+    ((3, 4), (4, 5)),
+    ((2, 3, 4), (4, 5)),
+    ((3, 4), (2, 4, 5)),
+    ((2, 3, 4), (2, 4, 5)),
+    ((2, 1, 3, 4), (5, 4, 2)),
+    ((4,), (4,)),
+    ((4,), (4, 5)),
+    ((3, 4), (4,)),
+    ((4,), (2, 4, 5)),
+    ((2, 3, 4), (4,)),
+    ((3, 0), (0, 5)),
+    ((0, 4), (4, 5)),
+    ((3, 4), (4, 0)),
+    ((2, 0, 4), (4, 5)),
+    ((2, 3, 0), (0,)),
+)
+_X = spaced(3)
+_NO_NUMBER = (
+    refused(_X, "2", error=tt.ArgumentTypeError, message="str"),
+    refused(_X, None, error=tt.ArgumentTypeError, message="NoneType"),
+    refused(_X, [1.0, 2.0, 3.0], error=tt.ArgumentTypeError, message="from_numpy"),
+    refused(_X, 1j, error=tt.ArgumentTypeError, message="complex"),
+)
+_NO_SHAPE = (
+    refused(_X, spaced(4), error=tt.ShapeError, message=r"\(3,\) and \(4,\)"),
+    refused(spaced(2, 3), spaced(2, 4), error=tt.ShapeError, message=r"\(2, 3\) and \(2, 4\)"),
+)
+
+
+def _pairs(
+    shapes: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...],
+    low: float = -2.03,
+    high: float = 2.11,
+) -> tuple[Sample, ...]:
+    # Other seeds and bounds on the right, so that no two elements tie.
+    return tuple(
+        given(
+            spaced(*lhs, low=low, high=high),
+            spaced(*rhs, low=low + 0.017, high=high + 0.011, seed=1),
+        )
+        for lhs, rhs in shapes
+    )
+
+
+def _with_numbers(number: float, low: float = -2.03, high: float = 2.11) -> tuple[Sample, ...]:
+    """Samples with a number on either side: Python's, and numpy's, which impose no dtype."""
+    x = spaced(3, 4, low=low, high=high)
+    numbers = (number, math.ceil(number), np.float64(number), np.float32(number), np.int64(2))
+    return (
+        *(given(x, one) for one in numbers),
+        *(given(one, x) for one in numbers),
+        given(spaced(low=low, high=high), number),
+        given(number, spaced(low=low, high=high)),
+        given(spaced(0, 2), number),
+    )
+
+
+def _arithmetic(
+    name: str,
+    symbol: str,
+    call: Callable[..., Any],
+    *,
+    low: float = -2.03,
+    takes_integers: bool = True,
+    refusals: tuple[Refusal, ...] = (),
+) -> Op:
+    return Op(
+        name=name,
+        covers=(f"__{symbol}__", f"__r{symbol}__"),
+        call=call,
+        reference=call,
+        samples=(*_pairs(_BROADCASTING, low), *_with_numbers(1.5, low)),
+        refusals=(
+            *_NO_NUMBER,
+            *_NO_SHAPE,
+            refused([1.0, 2.0, 3.0], _X, error=tt.ArgumentTypeError, message="list"),
+            *refusals,
+        ),
+        takes_integers=takes_integers,
+    )
+
+
+def _extreme(name: str, call: Callable[..., Any], reference: Callable[..., Any]) -> Op:
+    x = spaced(3, 4)
+    return Op(
+        name=name,
+        covers=(name,),
+        call=call,
+        reference=reference,
+        samples=(
+            *_pairs(_BROADCASTING),
+            given(x, 0.37),
+            given(x, 1),
+            given(x, np.float64(0.37)),
+            given(spaced(), 0.37),
+        ),
+        refusals=(
+            *_NO_NUMBER,
+            *_NO_SHAPE,
+            refused(1.0, _X, error=tt.ArgumentTypeError, message="the left operand"),
+        ),
+        takes_integers=True,
+    )
+
+
+def _comparison(name: str, symbol: str, call: Callable[..., Any]) -> Op:
+    x = spaced(3, 4)
+    return Op(
+        name=name,
+        covers=(f"__{symbol}__",),
+        call=call,
+        reference=call,
+        samples=(
+            *_pairs(_BROADCASTING),
+            given(x, x),
+            given(x, 0.5),
+            given(0.5, x),
+            given(x, np.float64(0.5)),
+            given(np.float64(0.5), x),
+        ),
+        refusals=(
+            *_NO_NUMBER,
+            *_NO_SHAPE,
+            refused(_X, 10**400, error=tt.ArgumentValueError, message="range of dtype float64"),
+        ),
+        takes_integers=True,
+        result_dtype=np.bool_,
+        is_differentiable=False,
+    )
+
+
+_MASK = np.array([[True, False, True], [False, False, True]])
+_ROW = np.array([True, False, False])
+
+
+def _logic(name: str, symbol: str, call: Callable[..., Any]) -> Op:
+    return Op(
+        name=name,
+        covers=(f"__{symbol}__",),
+        call=call,
+        reference=call,
+        samples=(given(_MASK, ~_MASK[:, ::-1]), given(_MASK, _ROW), given(_MASK[:0], _ROW)),
+        refusals=(
+            refused(_MASK, _X, error=tt.DTypeError, message="float"),
+            refused(_X, _ROW, error=tt.DTypeError, message="float"),
+            refused(_MASK, True, error=tt.DTypeError, message="got bool"),
+            refused(_MASK, _ROW[:2], error=tt.ShapeError, message=r"\(2, 3\) and \(2,\)"),
+        ),
+        result_dtype=np.bool_,
+        is_differentiable=False,
+    )
+
+
+OPERATORS = (
+    _arithmetic("add", "add", operator.add),
+    _arithmetic("subtract", "sub", operator.sub),
+    _arithmetic("multiply", "mul", operator.mul),
+    _arithmetic("divide", "truediv", operator.truediv, low=0.31, takes_integers=False),
+    _arithmetic(
+        "power",
+        "pow",
+        operator.pow,
+        low=0.31,
+        takes_integers=False,
+        refusals=(
+            refused(-2.0, _X, error=tt.ArgumentValueError, message="> 0, got -2.0"),
+            refused(0, _X, error=tt.ArgumentValueError, message="> 0, got 0"),
+            refused(math.nan, _X, error=tt.ArgumentValueError, message="> 0, got nan"),
+        ),
+    ),
+    Op(
+        name="power",
+        covers=("__pow__",),
+        call=operator.pow,
+        reference=operator.pow,
+        # Exponents for which a negative base is smooth too.
+        samples=tuple(given(spaced(4), exponent) for exponent in (0, 1, 2, 3, -1, 2.0, -2.0)),
+    ),
+    Op(
+        name="negative",
+        covers=("__neg__",),
+        call=operator.neg,
+        reference=operator.neg,
+        samples=tuple(given(spaced(*shape)) for shape in ((3, 4), (), (0,))),
+        takes_integers=True,
+    ),
+    _extreme("maximum", tt.maximum, np.maximum),
+    _extreme("minimum", tt.minimum, np.minimum),
+    Op(
+        name="matmul",
+        covers=("__matmul__",),
+        call=operator.matmul,
+        reference=operator.matmul,
+        samples=_pairs(_MATRIX_SHAPES),
+        refusals=(
+            refused(_X, 2.0, error=tt.ArgumentTypeError, message="the right operand"),
+            refused(_X, spaced(4), error=tt.ShapeError, message=r"\(3,\) @ \(4,\), 3 != 4"),
+            refused(
+                spaced(2, 3),
+                spaced(2, 3),
+                error=tt.ShapeError,
+                message=r"\(2, 3\) @ \(2, 3\), 3 != 2; transpose",
+            ),
+            refused(_X, spaced(), error=tt.ShapeError, message="0-d"),
+            refused(spaced(), _X, error=tt.ShapeError, message="0-d"),
+            refused(
+                spaced(2, 1, 3),
+                spaced(3, 4, 2),
+                error=tt.ShapeError,
+                message=r"\(2, 1, 3\) @ \(3, 4, 2\)",
+            ),
+            refused(
+                spaced(2, 3, 4),
+                spaced(5, 4, 2),
+                error=tt.ShapeError,
+                message=r"\(2, 3, 4\) and \(5, 4, 2\).*leading axes",
+            ),
+        ),
+        takes_integers=True,
+    ),
+    _comparison("equal", "eq", operator.eq),
+    _comparison("not_equal", "ne", operator.ne),
+    _comparison("less", "lt", operator.lt),
+    _comparison("less_equal", "le", operator.le),
+    _comparison("greater", "gt", operator.gt),
+    _comparison("greater_equal", "ge", operator.ge),
+    _logic("and", "and", operator.and_),
+    _logic("or", "or", operator.or_),
+    _logic("xor", "xor", operator.xor),
+    Op(
+        name="invert",
+        covers=("__invert__",),
+        call=operator.invert,
+        reference=operator.invert,
+        samples=(given(_MASK), given(np.array(True)), given(_MASK[:0])),
+        refusals=(refused(_X, error=tt.DTypeError, message="float"),),
+        result_dtype=np.bool_,
+        is_differentiable=False,
+    ),
+)

@@ -1,0 +1,188 @@
+"""Rows of the reductions, and of the softmax, which normalizes by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import tapetensor as tt
+from tapetensor.gradients import Array
+from tests.ops.rows import Op, Refusal, Sample, given, refused, spaced
+
+_AXES: tuple[dict[str, Any], ...] = (
+    {},
+    {"axis": None},
+    {"axis": 0},
+    {"axis": 1, "keepdims": True},
+    {"axis": -1},
+    {"axis": -3, "keepdims": True},
+    {"axis": (0, 2)},
+    {"axis": (-1, 0), "keepdims": True},
+    {"axis": ()},
+    {"keepdims": True},
+)
+_X = spaced(2, 3)
+_NO_AXIS = (
+    refused(_X, axis=2, error=tt.AxisError, message=r"axis 2 is outside the shape \(2, 3\)"),
+    refused(_X, axis=-3, error=tt.AxisError, message="axis -3"),
+    refused(_X, axis=1.0, error=tt.ArgumentTypeError, message="got 1.0"),
+    refused(_X, axis="rows", error=tt.ArgumentTypeError, message="rows"),
+)
+_NO_AXES = (
+    *_NO_AXIS,
+    refused(_X, axis=(0, -2), error=tt.AxisError, message="twice"),
+    refused(_X, axis=(0, 5), error=tt.AxisError, message="axis 5"),
+    refused(_X, keepdims=1, error=tt.ArgumentTypeError, message="keepdims"),
+    refused(spaced(), axis=0, error=tt.AxisError, message="0-d"),
+)
+
+
+def _over_axes(**options: Any) -> tuple[Sample, ...]:
+    return (
+        *(given(spaced(2, 3, 4), **axes, **options) for axes in _AXES),
+        given(spaced(), **options),
+    )
+
+
+def _reduction(
+    name: str,
+    call: Callable[..., Any],
+    reference: Callable[..., Any],
+    *,
+    samples: tuple[Sample, ...] = (),
+    refusals: tuple[Refusal, ...] = (),
+    takes_integers: bool = False,
+) -> Op:
+    return Op(
+        name=name,
+        covers=(name,),
+        call=call,
+        reference=reference,
+        samples=(*_over_axes(), *samples),
+        refusals=(*_NO_AXES, *refusals),
+        takes_integers=takes_integers,
+    )
+
+
+def _var(x: Array, axis: Any = None, keepdims: bool = False, correction: float = 0) -> Array:
+    # np.var squares the modulus, which is not analytic.
+    deviation = x - np.mean(x, axis=axis, keepdims=True)
+    count = x.size // max(np.mean(x, axis=axis).size, 1)
+    total: Array = np.sum(deviation**2, axis=axis, keepdims=keepdims)
+    variance: Array = total / (count - correction)
+    return variance
+
+
+def _logsumexp(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
+    total: Array = np.log(np.sum(np.exp(x), axis=axis, keepdims=keepdims))
+    return total
+
+
+def _softmax(x: Array, axis: int = -1) -> Array:
+    exponentials: Array = np.exp(x)
+    probabilities: Array = exponentials / np.sum(exponentials, axis=axis, keepdims=True)
+    return probabilities
+
+
+_NOTHING_TO_CHOOSE = (
+    refused(spaced(0), error=tt.ShapeError, message="element of none"),
+    refused(spaced(2, 0), axis=-1, error=tt.ShapeError, message=r"\(2, 0\)"),
+)
+# Along an axis of size 0 there is nothing to add up; along another there are no sums to make.
+_EMPTY = (given(spaced(2, 0), axis=-1), given(spaced(0, 3), axis=1), given(spaced(0)))
+_CORRECTED = tuple(
+    given(spaced(2, 3, 4), axis=axis, correction=correction)
+    for axis, correction in ((None, 1), (0, 1), (-1, 0.5), ((0, 1), np.float64(1.0)))
+)
+_NO_CORRECTION = (
+    refused(_X, correction=6, error=tt.ArgumentValueError, message="the 6 elements"),
+    refused(_X, axis=0, correction=2, error=tt.ArgumentValueError, message="the 2 elements"),
+    refused(_X, correction=-1, error=tt.ArgumentValueError, message="got -1"),
+    refused(_X, correction=float("nan"), error=tt.ArgumentValueError, message="nan"),
+    refused(_X, correction="1", error=tt.ArgumentTypeError, message="str"),
+    refused(spaced(0), error=tt.ArgumentValueError, message="the 0 elements"),
+)
+_SOFTMAX_SAMPLES = (
+    given(spaced(2, 3, 4)),
+    given(spaced(2, 3, 4), axis=0),
+    given(spaced(2, 3, 4), axis=-2),
+    given(spaced(1)),
+    given(spaced(2, 0)),
+    given(spaced(0, 3)),
+)
+_NO_SOFTMAX_AXIS = (
+    *_NO_AXIS,
+    refused(_X, axis=None, error=tt.ArgumentTypeError, message="None"),
+    refused(spaced(), error=tt.AxisError, message="0-d"),
+)
+
+REDUCTIONS = (
+    _reduction("sum", tt.Tensor.sum, np.sum, samples=_EMPTY, takes_integers=True),
+    _reduction("mean", tt.Tensor.mean, np.mean, samples=(given(spaced(0, 3), axis=1),)),
+    _reduction(
+        "max",
+        lambda x, **options: x.max(**options),
+        np.max,
+        refusals=_NOTHING_TO_CHOOSE,
+        takes_integers=True,
+    ),
+    _reduction(
+        "min",
+        lambda x, **options: x.min(**options),
+        np.min,
+        refusals=_NOTHING_TO_CHOOSE,
+        takes_integers=True,
+    ),
+    _reduction("var", tt.Tensor.var, _var, samples=_CORRECTED, refusals=_NO_CORRECTION),
+    Op(
+        name="std",
+        covers=("std",),
+        call=lambda x, **options: x.std(**options),
+        reference=lambda x, **options: np.sqrt(_var(x, **options)),
+        # Not over single elements, as for `var`: a spread of 0 is a kink.
+        samples=(
+            *(given(spaced(2, 3, 4), **axes) for axes in _AXES if axes.get("axis") != ()),
+            *_CORRECTED,
+        ),
+        refusals=(*_NO_AXES, *_NO_CORRECTION),
+    ),
+    _reduction("logsumexp", lambda x, **options: x.logsumexp(**options), _logsumexp),
+    Op(
+        name="softmax",
+        covers=("softmax",),
+        call=tt.Tensor.softmax,
+        reference=_softmax,
+        samples=_SOFTMAX_SAMPLES,
+        refusals=_NO_SOFTMAX_AXIS,
+    ),
+    Op(
+        name="log_softmax",
+        covers=("log_softmax",),
+        call=tt.Tensor.log_softmax,
+        reference=lambda x, axis=-1: np.log(_softmax(x, axis)),
+        samples=_SOFTMAX_SAMPLES,
+        refusals=_NO_SOFTMAX_AXIS,
+    ),
+    Op(
+        name="argmax",
+        covers=("argmax",),
+        call=tt.Tensor.argmax,
+        reference=lambda x, axis=-1: np.argmax(x, axis),
+        samples=(
+            given(spaced(2, 3, 4)),
+            given(spaced(2, 3, 4), axis=0),
+            given(spaced(2, 3, 4), axis=-2),
+            given(spaced(0, 3)),
+        ),
+        refusals=(
+            *_NO_AXIS,
+            refused(spaced(2, 0), error=tt.ShapeError, message=r"axis -1 .*\(2, 0\) is empty"),
+            refused(spaced(), error=tt.AxisError, message="0-d"),
+        ),
+        takes_integers=True,
+        result_dtype=np.int64,
+        is_differentiable=False,
+    ),
+)

@@ -1,0 +1,22 @@
+"""The table of ops: one row for each, gathered from one module per family.
+
+A new op is tested by adding its row; `test_table` says when one is missing.
+"""
+
+from __future__ import annotations
+
+from tests.ops.elementwise_rows import ELEMENTWISE
+from tests.ops.indexing_rows import INDEXING
+from tests.ops.joining_rows import JOINING
+from tests.ops.operator_rows import OPERATORS
+from tests.ops.reduction_rows import REDUCTIONS
+from tests.ops.rows import Case, Op
+from tests.ops.shape_rows import SHAPES
+
+OPS: tuple[Op, ...] = (*ELEMENTWISE, *OPERATORS, *REDUCTIONS, *SHAPES, *INDEXING, *JOINING)
+
+CASES: tuple[Case, ...] = tuple(
+    Case(op, sample, f"{op.name}-{number}")
+    for op in OPS
+    for number, sample in enumerate(op.samples)
+)

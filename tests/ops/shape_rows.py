@@ -1,0 +1,199 @@
+"""Rows of the ops that rearrange or convert the elements of one tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import tapetensor as tt
+from tapetensor.gradients import Array
+from tests.ops.rows import Op, given, refused, spaced
+
+_X = spaced(2, 3)
+_CUBE = spaced(2, 3, 4)
+_NO_AXIS = (
+    refused(_X, axis=7, error=tt.AxisError, message=r"axis 7 is outside the shape \(2, 3\)"),
+    refused(_X, axis=0.0, error=tt.ArgumentTypeError, message="0.0"),
+)
+
+
+def _split(x: Any, part: int, **options: Any) -> Any:
+    return x.split(**options)[part]
+
+
+def _split_reference(x: Array, part: int, sections: Any, axis: int = 0) -> Array:
+    at = np.cumsum(sections[:-1]) if isinstance(sections, list) else sections
+    return np.split(x, at, axis)[part]
+
+
+SHAPES = (
+    Op(
+        name="reshape",
+        covers=("reshape",),
+        call=tt.Tensor.reshape,
+        reference=np.reshape,
+        samples=(
+            given(_CUBE, shape=(4, 6)),
+            given(_CUBE, shape=(-1,)),
+            given(_CUBE, shape=(2, -1, 2)),
+            given(spaced(1), shape=()),
+            given(spaced(), shape=(1, 1)),
+            given(spaced(0, 3), shape=(3, 0, 2)),
+            given(spaced(0, 3), shape=(-1,)),
+        ),
+        refusals=(
+            refused(_X, shape=(4, 2), error=tt.ShapeError, message=r"\(2, 3\) holds 6 elements"),
+            refused(_X, shape=(-1, -1), error=tt.ShapeError, message="-1"),
+            refused(_X, shape=(-2, -3), error=tt.ShapeError, message=r"\(-2, -3\)"),
+            refused(spaced(0), shape=(-1, 0), error=tt.ShapeError, message=r"\(-1, 0\)"),
+            refused(_X, shape=6, error=tt.ArgumentTypeError, message="tuple of ints, got 6"),
+            refused(_X, shape=(2.0, 3), error=tt.ArgumentTypeError, message="got 2.0"),
+            refused(_X, shape="23", error=tt.ArgumentTypeError, message="23"),
+        ),
+        takes_integers=True,
+    ),
+    Op(
+        name="flatten",
+        covers=("flatten",),
+        call=tt.Tensor.flatten,
+        reference=np.ravel,
+        samples=tuple(given(spaced(*shape)) for shape in ((2, 3, 4), (3,), (), (2, 0))),
+        takes_integers=True,
+    ),
+    Op(
+        name="permute_dims",
+        covers=("permute_dims",),
+        call=tt.Tensor.permute_dims,
+        reference=np.transpose,
+        samples=(
+            given(_CUBE, axes=(2, 0, 1)),
+            given(_CUBE, axes=(-1, 0, -2)),
+            given(_X, axes=(0, 1)),
+            given(spaced(), axes=()),
+            given(spaced(2, 0, 3), axes=(1, 2, 0)),
+        ),
+        refusals=(
+            refused(_X, axes=(0,), error=tt.AxisError, message="exactly once"),
+            refused(_X, axes=(0, 0), error=tt.AxisError, message="exactly once"),
+            refused(_X, axes=(0, 2), error=tt.AxisError, message="axis 2"),
+            refused(_X, axes=1, error=tt.ArgumentTypeError, message="tuple of ints, got 1"),
+        ),
+        takes_integers=True,
+    ),
+    Op(
+        name="transpose",
+        covers=("transpose",),
+        call=tt.Tensor.transpose,
+        reference=lambda x: np.swapaxes(x, -1, -2),
+        samples=tuple(given(spaced(*shape)) for shape in ((2, 3), (2, 3, 4), (0, 3), (2, 1, 3, 0))),
+        refusals=(
+            refused(spaced(3), error=tt.AxisError, message=r"two axes.*\(3,\)"),
+            refused(spaced(), error=tt.AxisError, message="two axes"),
+        ),
+        takes_integers=True,
+    ),
+    Op(
+        name="broadcast_to",
+        covers=("broadcast_to",),
+        call=tt.Tensor.broadcast_to,
+        reference=np.broadcast_to,
+        samples=(
+            given(_X, shape=(4, 2, 3)),
+            given(spaced(2, 1), shape=(2, 5)),
+            given(spaced(1, 3, 1), shape=(2, 3, 4)),
+            given(spaced(), shape=(2, 2)),
+            given(spaced(), shape=()),
+            given(spaced(1), shape=(0,)),
+            given(_X, shape=(0, 2, 3)),
+        ),
+        refusals=(
+            refused(_X, shape=(2, 4), error=tt.ShapeError, message=r"\(2, 3\) .* \(2, 4\)"),
+            refused(_X, shape=(3,), error=tt.ShapeError, message=r"\(2, 3\) .* \(3,\)"),
+            refused(_X, shape=(-1, 3), error=tt.ArgumentValueError, message="-1"),
+            refused(_X, shape=3, error=tt.ArgumentTypeError, message="got 3"),
+        ),
+        takes_integers=True,
+    ),
+    Op(
+        name="squeeze",
+        covers=("squeeze",),
+        call=tt.Tensor.squeeze,
+        reference=np.squeeze,
+        samples=(
+            given(spaced(1, 3), axis=0),
+            given(spaced(2, 3, 1), axis=-1),
+            given(spaced(1, 3, 1), axis=(0, -1)),
+            given(spaced(1), axis=0),
+            given(spaced(0, 1), axis=1),
+        ),
+        refusals=(
+            *_NO_AXIS,
+            refused(_X, axis=0, error=tt.ShapeError, message=r"axis 0 of shape \(2, 3\)"),
+            refused(_X, axis=None, error=tt.ArgumentTypeError, message="name the axis"),
+        ),
+        takes_integers=True,
+    ),
+    Op(
+        name="expand_dims",
+        covers=("expand_dims",),
+        call=tt.Tensor.expand_dims,
+        reference=np.expand_dims,
+        samples=(
+            *(given(_X, axis=axis) for axis in (0, 1, 2, -1, -3)),
+            given(spaced(), axis=0),
+            given(spaced(0), axis=-1),
+        ),
+        refusals=(*_NO_AXIS, refused(_X, axis=-4, error=tt.AxisError, message="-3 to 2")),
+        takes_integers=True,
+    ),
+    Op(
+        name="split",
+        covers=("split",),
+        call=_split,
+        reference=_split_reference,
+        samples=(
+            given(spaced(6, 2), sections=3, part=1),
+            given(spaced(6, 2), sections=[1, 0, 5], part=2),
+            given(spaced(6, 2), sections=[1, 0, 5], part=1),
+            given(_CUBE, sections=2, axis=-1, part=0),
+            given(spaced(0, 2), sections=2, part=1),
+        ),
+        refusals=(
+            *(
+                refused(
+                    row.sample.operands[0],
+                    part=0,
+                    sections=1,
+                    error=row.error,
+                    message=row.message,
+                    **row.sample.options,
+                )
+                for row in _NO_AXIS
+            ),
+            refused(_X, sections=4, part=0, error=tt.ShapeError, message="into 4 equal"),
+            refused(_X, sections=[1, 2], part=0, error=tt.ShapeError, message="add up to 3"),
+            refused(_X, sections=0, part=0, error=tt.ArgumentValueError, message="> 0"),
+            refused(_X, sections=[3, -1], part=0, error=tt.ArgumentValueError, message="-1"),
+            refused(_X, sections=1.0, part=0, error=tt.ArgumentTypeError, message="1.0"),
+        ),
+        takes_integers=True,
+    ),
+    Op(
+        name="astype",
+        covers=("astype",),
+        call=tt.Tensor.astype,
+        reference=lambda x, dtype: x.astype(dtype),
+        samples=(given(_X, dtype=np.float64), given(spaced(), dtype=np.float64)),
+        refusals=(
+            refused(_X, dtype=np.float16, error=tt.DTypeError, message="float16"),
+            refused(_X, dtype=np.complex128, error=tt.DTypeError, message="complex128"),
+            refused(_X, dtype=object, error=tt.DTypeError, message="object"),
+            refused(_X, dtype="no such dtype", error=tt.DTypeError, message="no such dtype"),
+            refused(_X, dtype=None, error=tt.DTypeError, message="None"),
+        ),
+        result_dtype=np.float64,
+        # A conversion to float64 drops the imaginary part.
+        has_complex_step=False,
+    ),
+)

@@ -1,0 +1,103 @@
+"""The derivative at a kink is the one that the docstring promises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+
+_ONE_OPERAND: dict[str, tuple[Callable[[Any], Any], Any, Any]] = {
+    "relu at 0": (lambda x: x.relu(), [-1.0, 0.0, 1.0], [0.0, 0.0, 1.0]),
+    "relu at -0": (lambda x: x.relu(), [-0.0], [0.0]),
+    "abs at 0": (lambda x: x.abs(), [-2.0, 0.0, 3.0], [-1.0, 0.0, 1.0]),
+    "clip at both bounds": (
+        lambda x: x.clip(-1.0, 1.0),
+        [-2.0, -1.0, 0.0, 1.0, 2.0],
+        [0.0, 1.0, 1.0, 1.0, 0.0],
+    ),
+    "clip at its only bound": (lambda x: x.clip(low=0.0), [-1.0, 0.0, 1.0], [0.0, 1.0, 1.0]),
+    "maximum of a number": (lambda x: tt.maximum(x, 1.0), [0.0, 1.0, 2.0], [0.0, 0.5, 1.0]),
+    "minimum of a number": (lambda x: tt.minimum(x, 1.0), [0.0, 1.0, 2.0], [1.0, 0.5, 0.0]),
+    "max of ties": (lambda x: x.max(), [3.0, 1.0, 3.0, 3.0], [1 / 3, 0.0, 1 / 3, 1 / 3]),
+    "min of ties": (lambda x: x.min(), [1.0, 3.0, 1.0], [0.5, 0.0, 0.5]),
+    "max of ties along an axis": (
+        lambda x: x.max(axis=-1),
+        [[2.0, 2.0], [0.0, 1.0]],
+        [[0.5, 0.5], [0.0, 1.0]],
+    ),
+    "max of infinities": (lambda x: x.max(), [np.inf, 0.0, np.inf], [0.5, 0.0, 0.5]),
+    "std where flat": (lambda x: x.std(), [2.0, 2.0, 2.0], [0.0, 0.0, 0.0]),
+    "std where one row is flat": (
+        lambda x: x.std(axis=1),
+        [[2.0, 2.0], [1.0, 3.0]],
+        [[0.0, 0.0], [-0.5, 0.5]],
+    ),
+    "var where flat": (lambda x: x.var(), [2.0, 2.0], [0.0, 0.0]),
+    "square of a power at 0": (lambda x: x**2, [0.0], [0.0]),
+    "a power of 0": (lambda x: x**0, [0.0, 2.0], [0.0, 0.0]),
+    "a power of 1 at 0": (lambda x: x**1, [0.0], [1.0]),
+    "an element read twice": (
+        lambda x: x[tt.from_numpy([0, 2, 0], dtype=np.int64)],
+        [1.0, 2.0, 3.0],
+        [2.0, 0.0, 1.0],
+    ),
+    "a row taken twice": (
+        lambda x: x.take(tt.from_numpy([1, -1, 0], dtype=np.int64)),
+        [[1.0], [2.0]],
+        [[1.0], [2.0]],
+    ),
+}
+_TWO_OPERANDS: dict[str, tuple[Callable[[Any, Any], Any], Any, Any, Any, Any]] = {
+    "maximum": (tt.maximum, [1.0, 2.0, 3.0], [2.0, 2.0, 2.0], [0.0, 0.5, 1.0], [1.0, 0.5, 0.0]),
+    "minimum": (tt.minimum, [1.0, 2.0, 3.0], [2.0, 2.0, 2.0], [1.0, 0.5, 0.0], [0.0, 0.5, 1.0]),
+    "power at a base of 0": (lambda x, p: x**p, [0.0, 0.0], [2.0, 1.0], [0.0, 1.0], [0.0, 0.0]),
+    "power at an exponent of 0": (
+        lambda x, p: x**p,
+        [0.0, 1.0],
+        [0.0, 0.0],
+        [0.0, 0.0],
+        [0.0, 0.0],
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kink", _ONE_OPERAND)
+def test_the_derivative_at_a_kink(kink: str, dtype: Any) -> None:
+    f, values, derivative = _ONE_OPERAND[kink]
+    x = tt.from_numpy(values, dtype=dtype)
+
+    gradient = f(x.trace()).sum().backward()[x]
+
+    np.testing.assert_allclose(gradient.numpy(), derivative, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kink", _TWO_OPERANDS)
+def test_the_derivatives_at_a_tie_of_two_operands(kink: str) -> None:
+    f, left, right, by_left, by_right = _TWO_OPERANDS[kink]
+    lhs, rhs = tt.from_numpy(left), tt.from_numpy(right)
+
+    grads = f(lhs.trace(), rhs.trace()).sum().backward()
+
+    np.testing.assert_array_equal(grads[lhs].numpy(), by_left)
+    np.testing.assert_array_equal(grads[rhs].numpy(), by_right)
+
+
+def test_the_derivative_of_sqrt_and_log_at_0_is_infinite_as_numpys() -> None:
+    x = tt.zeros((1,))
+
+    with np.errstate(divide="ignore"):
+        assert x.trace().sqrt().sum().backward()[x].item() == np.inf
+        assert x.trace().log().sum().backward()[x].item() == np.inf
+
+
+def test_the_largest_element_that_is_nan_gets_the_cotangent() -> None:
+    x = tt.from_numpy([1.0, np.nan, 3.0])
+
+    grads = x.trace().max().backward()
+
+    np.testing.assert_array_equal(grads[x].numpy(), [0.0, 1.0, 0.0])

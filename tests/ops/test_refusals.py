@@ -1,0 +1,98 @@
+"""What an op refuses: the error names the op and the mistake, and costs nobody a tape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tests.ops.calling import result_of, tensors_of, traced_at
+from tests.ops.rows import Case, Refusal, Sample, given, is_float_array
+from tests.ops.samples import CASES, OPS
+
+_REFUSALS = [
+    pytest.param(Case(op, refusal.sample, ""), refusal, id=f"{op.name}-{number}")
+    for op in OPS
+    for number, refusal in enumerate(op.refusals)
+]
+_FLOAT_ONLY = [
+    case
+    for case in CASES
+    if not case.op.takes_integers and case.sample.float_positions and case.op.name != "astype"
+]
+_OF_SEVERAL = [case for case in CASES if len(case.sample.float_positions) > 1]
+
+
+def _assert_usable(operands: list[Any], sample: Sample) -> None:
+    for position in sample.float_positions:
+        x = operands[position]
+        assert x.owns_tape
+        np.testing.assert_array_equal(x.detach().numpy(), sample.operands[position])
+        assert (x * 2.0).owns_tape
+
+
+@pytest.mark.parametrize(("case", "refusal"), _REFUSALS)
+def test_a_mistake_raises_an_error_that_names_it_and_moves_nothing(
+    case: Case, refusal: Refusal
+) -> None:
+    operands = traced_at(tensors_of(case.sample), case.sample.float_positions)
+
+    with pytest.raises(refusal.error, match=refusal.message) as raised:
+        result_of(case, operands)
+
+    assert issubclass(refusal.error, tt.TapeTensorError)
+    assert case.op.name in str(raised.value).partition(":")[0]
+    _assert_usable(operands, case.sample)
+
+
+@pytest.mark.parametrize("case", _FLOAT_ONLY, ids=lambda case: case.name)
+@pytest.mark.parametrize("dtype", [np.int64, np.int8, np.bool_])
+def test_ops_on_floats_refuse_integers(case: Case, dtype: type[np.generic]) -> None:
+    integers = [
+        np.ones(operand.shape, dtype) if is_float_array(operand) else operand
+        for operand in case.sample.operands
+    ]
+    operands = tensors_of(given(*integers))
+
+    with pytest.raises(tt.DTypeError, match=rf"{case.op.name}:.*{np.dtype(dtype)}"):
+        result_of(case, operands)
+
+
+@pytest.mark.parametrize("case", _OF_SEVERAL, ids=lambda case: case.name)
+def test_float_dtypes_do_not_mix(case: Case) -> None:
+    for odd_one in case.sample.float_positions:
+        operands = tensors_of(case.sample)
+        operands[odd_one] = operands[odd_one].astype(np.float32)
+        operands = traced_at(operands, case.sample.float_positions)
+
+        with pytest.raises(tt.DTypeError, match="float32") as raised:
+            result_of(case, operands)
+
+        message = str(raised.value)
+        assert message.startswith(f"{case.op.name}: dtypes differ")
+        assert "float64" in message
+        assert all(operands[position].owns_tape for position in case.sample.float_positions)
+
+
+@pytest.mark.parametrize("name", ["sum", "max", "min", "mean", "var", "std", "logsumexp"])
+def test_a_reduction_of_a_bool_tensor_says_what_to_write(name: str) -> None:
+    mask = tt.from_numpy(np.array([True, False]))
+    if name in {"max", "min"}:
+        assert getattr(mask, name)().dtype == np.bool_
+        return
+
+    with pytest.raises(tt.DTypeError, match=rf"{name}:.*bool.*astype"):
+        getattr(mask, name)()
+
+
+def test_numpys_operators_do_not_swallow_a_tensor() -> None:
+    x: Any = tt.zeros((2,))
+
+    with pytest.raises(tt.ArgumentTypeError, match="from_numpy"):
+        np.ones(2) + x
+    with pytest.raises(tt.ArgumentTypeError, match="from_numpy"):
+        x * np.ones(2)
+    with pytest.raises(tt.ArgumentTypeError, match="own method"):
+        np.stack([x, x])

@@ -1,0 +1,125 @@
+"""The table is complete: every public op has a row, and every kernel is reached by a sample."""
+
+from __future__ import annotations
+
+import inspect
+from types import ModuleType
+
+import pytest
+
+import tapetensor as tt
+from tapetensor.kernels import (
+    arithmetic,
+    elementwise,
+    indexing,
+    linear_algebra,
+    reductions,
+    shape,
+)
+from tapetensor.tape import Kernel
+from tapetensor.tensor.base import op_name
+from tests.ops.calling import result_of, tensors_of, traced_at
+from tests.ops.rows import Op
+from tests.ops.samples import CASES, OPS
+
+# What a tensor has beside ops: state that is read, tapes that are handed on, Python's protocols.
+_READS = {"id", "shape", "dtype", "ndim", "size", "numpy", "item", "wrap_gradient"}
+_TAPE = {"owns_tape", "tape_type", "trace", "traced", "split_tape", "put_tape", "with_empty_tape"}
+_TAPE_TOO = {"retaped", "detach", "backward"}
+_PROTOCOLS = {
+    "__init__",
+    "__array__",
+    "__array_ufunc__",
+    "__bool__",
+    "__copy__",
+    "__deepcopy__",
+    "__float__",
+    "__hash__",
+    "__int__",
+    "__iter__",
+    "__len__",
+    "__reduce__",
+    "__repr__",
+    "__rmatmul__",
+}
+_OF_PYTHON = {
+    "__module__",
+    "__doc__",
+    "__slots__",
+    "__orig_bases__",
+    "__parameters__",
+    "__annotations__",
+    "__weakref__",
+    "__static_attributes__",
+    "__firstlineno__",
+}
+_ROOMS = (arithmetic, elementwise, indexing, linear_algebra, reductions, shape)
+
+
+def _public_methods() -> set[str]:
+    rooms = [cls for cls in tt.Tensor.__mro__ if cls.__module__.startswith("tapetensor.")]
+    names = {name for cls in rooms for name in vars(cls)}
+    public = {name for name in names if name.startswith("__") or not name.startswith("_")}
+    return public - _READS - _TAPE - _TAPE_TOO - _PROTOCOLS - _OF_PYTHON
+
+
+def _public_functions() -> set[str]:
+    return {
+        name
+        for name, member in vars(tt).items()
+        if inspect.isfunction(member)
+        and member.__module__.startswith("tapetensor.tensor.")
+        and member.__module__ != "tapetensor.tensor.creation"
+    }
+
+
+def _kernels(room: ModuleType) -> set[str]:
+    return {
+        name
+        for name, member in vars(room).items()
+        if inspect.isfunction(member)
+        and member.__module__ == room.__name__
+        and not name.startswith("_")
+    }
+
+
+def test_every_public_op_has_a_row_and_every_row_a_public_op() -> None:
+    covered = {name for op in OPS for name in op.covers}
+
+    assert covered == _public_methods() | _public_functions()
+
+
+def test_the_introspection_finds_methods_operators_and_functions() -> None:
+    assert {"exp", "std", "__rpow__", "__getitem__", "__xor__"} <= _public_methods()
+    assert {"where", "einsum"} <= _public_functions()
+
+
+@pytest.mark.parametrize("room", _ROOMS, ids=lambda room: room.__name__)
+def test_every_kernel_is_reached_by_a_sample(room: ModuleType) -> None:
+    reached: set[Kernel] = set()
+    for case in CASES:
+        if case.op.is_differentiable:
+            operands = traced_at(tensors_of(case.sample), case.sample.float_positions)
+            _, tape = result_of(case, operands).split_tape()
+            reached.update(kernel for kernel, _, _ in tape.records.values())
+    names = {
+        getattr(kernel, "func", kernel).__name__
+        for kernel in reached
+        if getattr(kernel, "func", kernel).__module__ == room.__name__
+    }
+
+    assert names == _kernels(room)
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_a_row_is_named_as_its_errors_spell_the_op(op: Op) -> None:
+    sample = op.samples[0]
+    operands = tensors_of(sample)
+    if op.is_differentiable:
+        operands = traced_at(operands, sample.float_positions)
+        _, tape = op.call(*operands, **sample.options).split_tape()
+        kernel, _, _ = tape.records[max(tape.records)]
+        # The parts of a split are read one by one.
+        assert op_name(kernel) in {op.name, "getitem"}
+    assert op.samples
+    assert op.covers or op.name == "linear"

@@ -1,0 +1,73 @@
+"""Every optimizer in every mode, beside the textbook's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapetensor.optim import Adam, AdamW, Optimizer, Sgd
+from tests.optim.models import Array, Model
+from tests.optim.textbook import TextbookAdam, TextbookSgd
+
+Make = Callable[[Model], Optimizer]
+
+BY_TEXTBOOK: dict[str, tuple[Make, Callable[[], Any]]] = {
+    "sgd": (Sgd, TextbookSgd),
+    "sgd with decay": (
+        lambda m: Sgd(m, lr=0.1, weight_decay=0.3),
+        lambda: TextbookSgd(lr=0.1, weight_decay=0.3),
+    ),
+    "sgd with momentum": (
+        lambda m: Sgd(m, lr=0.1, momentum=0.8),
+        lambda: TextbookSgd(lr=0.1, momentum=0.8),
+    ),
+    "sgd with momentum and decay": (
+        lambda m: Sgd(m, lr=0.1, momentum=0.8, weight_decay=0.3),
+        lambda: TextbookSgd(lr=0.1, momentum=0.8, weight_decay=0.3),
+    ),
+    "sgd, nesterov": (
+        lambda m: Sgd(m, lr=0.1, momentum=0.8, nesterov=True),
+        lambda: TextbookSgd(lr=0.1, momentum=0.8, nesterov=True),
+    ),
+    "sgd, nesterov, with decay": (
+        lambda m: Sgd(m, lr=0.1, momentum=0.8, nesterov=True, weight_decay=0.3),
+        lambda: TextbookSgd(lr=0.1, momentum=0.8, nesterov=True, weight_decay=0.3),
+    ),
+    "adam": (Adam, TextbookAdam),
+    "adam, other betas": (
+        lambda m: Adam(m, lr=0.1, betas=(0.5, 0.7), eps=1e-3),
+        lambda: TextbookAdam(lr=0.1, betas=(0.5, 0.7), eps=1e-3),
+    ),
+    "adam without memory": (
+        lambda m: Adam(m, betas=(0.0, 0.0)),
+        lambda: TextbookAdam(betas=(0.0, 0.0)),
+    ),
+    "adam, coupled decay": (
+        lambda m: Adam(m, lr=0.1, weight_decay=0.3),
+        lambda: TextbookAdam(lr=0.1, weight_decay=0.3),
+    ),
+    "adamw": (AdamW, lambda: TextbookAdam(weight_decay=1e-2, decoupled=True)),
+    "adamw, strong decay": (
+        lambda m: AdamW(m, lr=0.1, weight_decay=0.3),
+        lambda: TextbookAdam(lr=0.1, weight_decay=0.3, decoupled=True),
+    ),
+}
+
+
+class Textbook:
+    """A textbook optimizer for each number of each parameter."""
+
+    def __init__(self, arrays: dict[str, Array], make: Callable[[], Any]) -> None:
+        self.arrays = {name: array.copy() for name, array in arrays.items()}
+        self._optimizers = {
+            name: {index: make() for index in np.ndindex(array.shape)}
+            for name, array in arrays.items()
+        }
+
+    def step(self, gradients: dict[str, Array]) -> None:
+        for name, gradient in gradients.items():
+            array = self.arrays[name]
+            for index, optimizer in self._optimizers[name].items():
+                array[index] = optimizer.step(float(array[index]), float(gradient[index]))

@@ -1,0 +1,70 @@
+"""Trajectories against PyTorch's optimizers, where it is installed."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tapetensor.optim import Adam, AdamW, Sgd
+from tests.optim.models import drawn, gradients_of, small_model
+
+torch: Any = pytest.importorskip("torch")
+
+MODES: list[tuple[Any, Any, dict[str, Any]]] = [
+    (Sgd, torch.optim.SGD, {"lr": 0.1}),
+    (Sgd, torch.optim.SGD, {"lr": 0.1, "weight_decay": 0.3}),
+    (Sgd, torch.optim.SGD, {"lr": 0.1, "momentum": 0.8}),
+    (Sgd, torch.optim.SGD, {"lr": 0.1, "momentum": 0.8, "weight_decay": 0.3}),
+    (Sgd, torch.optim.SGD, {"lr": 0.1, "momentum": 0.8, "nesterov": True}),
+    (
+        Sgd,
+        torch.optim.SGD,
+        {"lr": 0.1, "momentum": 0.8, "nesterov": True, "weight_decay": 0.3},
+    ),
+    (Adam, torch.optim.Adam, {}),
+    (Adam, torch.optim.Adam, {"lr": 0.1, "betas": (0.5, 0.7), "eps": 1e-3}),
+    (Adam, torch.optim.Adam, {"lr": 0.1, "weight_decay": 0.3}),
+    (AdamW, torch.optim.AdamW, {}),
+    (AdamW, torch.optim.AdamW, {"lr": 0.1, "weight_decay": 0.3}),
+]
+
+
+@pytest.mark.parametrize("missing", [set(), {0, 5, 6}])
+@pytest.mark.parametrize(("ours", "theirs", "options"), MODES)
+def test_a_trajectory_agrees_with_torch(
+    ours: Any, theirs: Any, options: dict[str, Any], missing: set[int], rng: np.random.Generator
+) -> None:
+    model = small_model(rng)
+    tensors = {name: torch.tensor(array) for name, array in model.arrays().items()}
+    optimizer = ours(model, **options)
+    torch_optimizer = theirs(list(tensors.values()), **options)
+    for step in range(50):
+        arrays = drawn(model, rng)
+        if step in missing:
+            del arrays["hidden.bias"]
+        for name, tensor in tensors.items():
+            tensor.grad = torch.tensor(arrays[name]) if name in arrays else None
+        torch_optimizer.step()
+        try:
+            optimizer.step(gradients_of(model, **arrays))
+        except RuntimeError:
+            assert step in missing
+        for name, array in model.arrays().items():
+            np.testing.assert_allclose(array, tensors[name].numpy(), rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [(Adam, torch.optim.Adam), (AdamW, torch.optim.AdamW), (Sgd, torch.optim.SGD)],
+)
+def test_the_defaults_of_what_both_have_are_torchs(ours: Any, theirs: Any) -> None:
+    parameters = inspect.signature(ours).parameters
+    torch_parameters = inspect.signature(theirs).parameters
+
+    for name, parameter in list(parameters.items())[1:]:
+        expected = torch_parameters[name].default
+        # PyTorch's own default learning rate of SGD is 1e-3; ours is dfdx's.
+        assert parameter.default == (1e-2 if (ours, name) == (Sgd, "lr") else expected)

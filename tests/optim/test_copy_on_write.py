@@ -1,0 +1,150 @@
+"""A step gives parameters new data; whoever holds on to the old goes on seeing the old."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor.optim import Adam, AdamW, Optimizer, Sgd
+from tests.optim.models import Array, Model, drawn, gradients_of, small_model
+
+LARGE = (300, 250)
+
+
+def momentum(model: Model) -> Optimizer:
+    return Sgd(model, momentum=0.9)
+
+
+OPTIMIZERS: list[Any] = [Sgd, momentum, Adam, AdamW]
+
+
+def stepped(model: Model, optimizer: Optimizer, times: int) -> None:
+    for _ in range(times):
+        ones = {name: np.ones_like(array) for name, array in model.arrays().items()}
+        optimizer.step(gradients_of(model, **ones))
+
+
+@pytest.mark.parametrize("shape", [(2, 3), LARGE])
+@pytest.mark.parametrize("make", OPTIMIZERS)
+@pytest.mark.parametrize("earlier_steps", [0, 1, 2, 3])
+def test_a_tape_that_is_alive_keeps_the_values_that_it_recorded(
+    make: Any, shape: tuple[int, int], earlier_steps: int, rng: np.random.Generator
+) -> None:
+    model = Model(w=tt.normal(shape, rng=rng), v=tt.normal(shape, rng=rng))
+    optimizer = make(model)
+    stepped(model, optimizer, earlier_steps)
+    x: tt.Tensor[Any, tt.NoneTape, np.float32] = tt.normal(shape, rng=rng)
+    old = model["w"].numpy().copy()
+    loss = (x.trace() * model["w"]).sum()
+    product = x.trace() @ model["w"].transpose()
+    stepped(model, optimizer, 5)
+
+    np.testing.assert_array_equal(loss.backward()[x].numpy(), old)
+    cotangent = tt.ones(product.shape)
+    np.testing.assert_allclose(
+        product.backward(cotangent)[x].numpy(), cotangent.numpy() @ old, rtol=1e-4, atol=1e-4
+    )
+    assert not np.array_equal(model["w"].numpy(), old)
+
+
+@pytest.mark.parametrize("shape", [(2, 3), LARGE])
+@pytest.mark.parametrize("make", OPTIMIZERS)
+def test_views_and_handles_keep_the_values_that_they_had(
+    make: Any, shape: tuple[int, int], rng: np.random.Generator
+) -> None:
+    model = Model(w=tt.normal(shape, rng=rng))
+    optimizer = make(model)
+    held: list[tuple[Array, Any]] = []
+    for _ in range(6):
+        w = model["w"]
+        values = w.numpy().copy()
+        held.append((values, w.numpy()))
+        held.append((values.T[1:], w.numpy().T[1:]))
+        held.append((values, w.detach()))
+        held.append((values, w.trace()))
+        held.append((values, copy.copy(w)))
+        held.append((values.reshape(-1), w.reshape((-1,))))
+        buffer: Any = w.numpy()
+        held.append((values, memoryview(buffer)))
+        stepped(model, optimizer, 1)
+
+    for values, holder in held:
+        seen = holder.numpy() if isinstance(holder, tt.Tensor) else np.asarray(holder)
+        np.testing.assert_array_equal(seen, values)
+
+
+@pytest.mark.parametrize("shape", [(2, 3), LARGE])
+def test_a_buffer_that_nobody_holds_is_used_again(
+    shape: tuple[int, int], rng: np.random.Generator
+) -> None:
+    model = Model(w=tt.normal(shape, rng=rng), v=tt.normal((4,), rng=rng))
+    optimizer = Adam(model)
+    addresses = set()
+    for _ in range(20):
+        stepped(model, optimizer, 1)
+        addresses.add(model["w"].numpy().__array_interface__["data"][0])
+
+    assert len(addresses) == 2
+
+
+def test_the_tensor_and_its_id_stay(rng: np.random.Generator) -> None:
+    model = small_model(rng)
+    before = {name: (id(tensor), tensor.id) for name, tensor in model.parameters().items()}
+    stepped(model, Adam(model), 3)
+
+    assert before == {name: (id(tensor), tensor.id) for name, tensor in model.parameters().items()}
+
+
+@pytest.mark.parametrize("make", OPTIMIZERS)
+def test_a_step_leaves_the_gradients_as_they_are(make: Any, rng: np.random.Generator) -> None:
+    model = Model(w=tt.normal(LARGE, rng=rng), v=tt.normal((4,), rng=rng))
+    arrays = drawn(model, rng)
+    grads = gradients_of(model, **arrays)
+    optimizer = make(model)
+    for _ in range(3):
+        optimizer.step(grads)
+
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(grads[model[name]].numpy(), array.astype(np.float32))
+
+
+def test_a_deep_copy_of_model_and_optimizer_goes_its_own_way(rng: np.random.Generator) -> None:
+    model = small_model(rng)
+    optimizer: Optimizer = Adam(model)
+    stepped(model, optimizer, 3)
+    after_three = model.arrays()
+    twin, twin_optimizer = copy.deepcopy((model, optimizer))
+    stepped(model, optimizer, 3)
+
+    for name, array in twin.arrays().items():
+        np.testing.assert_array_equal(array, after_three[name])
+    stepped(twin, twin_optimizer, 3)
+    for name, array in twin.arrays().items():
+        np.testing.assert_array_equal(array, model.arrays()[name])
+
+
+@pytest.mark.parametrize("make", OPTIMIZERS)
+def test_memory_does_not_grow_over_two_thousand_steps(make: Any, rng: np.random.Generator) -> None:
+    model = small_model(rng, np.float32)
+    optimizer: Optimizer = make(model)
+    grads = gradients_of(model, **drawn(model, rng))
+    tracemalloc.start()
+    try:
+        for _ in range(100):
+            optimizer.step(grads)
+        gc.collect()
+        before, _ = tracemalloc.get_traced_memory()
+        for _ in range(2000):
+            optimizer.step(grads)
+        gc.collect()
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert after - before < 2000

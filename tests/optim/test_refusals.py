@@ -1,0 +1,131 @@
+"""What optimizers refuse, in which words, and that nothing has changed then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor.optim import Adam, AdamW, Optimizer, Sgd
+from tests.optim.models import Model
+
+OPTIMIZERS: list[Any] = [Sgd, Adam, AdamW]
+NUMBERS = [
+    *[(make, name) for make in OPTIMIZERS for name in ("lr", "weight_decay")],
+    (Sgd, "momentum"),
+    (Adam, "eps"),
+    (AdamW, "eps"),
+]
+
+
+def model() -> Model:
+    return Model(p=tt.ones((2,)))
+
+
+@pytest.mark.parametrize("value", [-1e-9, float("nan"), float("inf"), -5, np.float32(-1.0)])
+@pytest.mark.parametrize(("make", "name"), NUMBERS)
+def test_a_number_outside_its_range_is_refused(make: Any, name: str, value: float) -> None:
+    with pytest.raises(
+        tt.ArgumentValueError, match=rf"^{make.__name__}: {name} must be >= 0 and finite, got "
+    ):
+        make(model(), **{name: value})
+
+
+@pytest.mark.parametrize("value", ["0.1", None, True, [0.1], 1j])
+@pytest.mark.parametrize(("make", "name"), NUMBERS)
+def test_what_is_not_a_number_is_refused(make: Any, name: str, value: Any) -> None:
+    with pytest.raises(
+        tt.ArgumentTypeError, match=rf"^{make.__name__}: {name} must be a number, got "
+    ):
+        make(model(), **{name: value})
+
+
+@pytest.mark.parametrize("make", [Adam, AdamW])
+@pytest.mark.parametrize(
+    ("betas", "name"),
+    [
+        ((1.0, 0.9), r"betas\[0\]"),
+        ((0.9, 1.0), r"betas\[1\]"),
+        ((-0.1, 0.9), r"betas\[0\]"),
+        ((0.9, float("nan")), r"betas\[1\]"),
+    ],
+)
+def test_betas_outside_their_range_are_refused(
+    make: Any, betas: tuple[float, float], name: str
+) -> None:
+    with pytest.raises(
+        tt.ArgumentValueError, match=rf"^{make.__name__}: {name} must be in \[0, 1\), got "
+    ):
+        make(model(), betas=betas)
+
+
+@pytest.mark.parametrize("make", [Adam, AdamW])
+@pytest.mark.parametrize("betas", [0.9, (0.9,), (0.9, 0.99, 0.999), None])
+def test_betas_that_are_no_pair_are_refused(make: Any, betas: Any) -> None:
+    with pytest.raises(tt.ArgumentTypeError, match="betas must be two numbers"):
+        make(model(), betas=betas)
+
+
+def test_nesterov_needs_momentum_and_is_a_flag() -> None:
+    with pytest.raises(tt.ArgumentValueError, match=r"nesterov=True needs momentum > 0"):
+        Sgd(model(), nesterov=True)
+    not_a_flag: Any = 1
+    with pytest.raises(tt.ArgumentTypeError, match="nesterov must be True or False, got 1"):
+        Sgd(model(), momentum=0.9, nesterov=not_a_flag)
+
+
+@pytest.mark.parametrize("make", OPTIMIZERS)
+def test_a_model_without_parameters_is_refused(make: Any) -> None:
+    with pytest.raises(tt.ArgumentValueError, match="the model has no parameters"):
+        make(Model())
+
+
+@pytest.mark.parametrize("wrong", [None, 3, [1.0], {"p": 1.0}])
+def test_what_is_not_a_model_is_refused(wrong: Any) -> None:
+    with pytest.raises(tt.ArgumentTypeError, match=r"^Adam: expected a model with .*parameters"):
+        Adam(wrong)
+
+
+def test_parameters_must_be_plain_floating_tensors() -> None:
+    array: Any = np.ones(2)
+    traced: Any = tt.ones((2,)).trace()
+    spent: Any = tt.ones((2,)).trace()
+    spent.exp()
+
+    with pytest.raises(tt.ArgumentTypeError, match="parameter 'p' must be a tensor"):
+        Adam(Model(p=array))
+    with pytest.raises(tt.DTypeError, match="Adam: not defined for dtype int64"):
+        Adam(Model(p=tt.ones((2,), np.int64)))
+    with pytest.raises(tt.UntracedTensorError, match=r"parameter 'p' owns .*plain values"):
+        Adam(Model(p=traced))
+    with pytest.raises(tt.MovedTensorError, match="'exp' took its tape"):
+        Adam(Model(p=spent))
+
+
+def test_two_handles_of_one_tensor_are_refused() -> None:
+    p = tt.ones((2,))
+
+    with pytest.raises(tt.ArgumentValueError, match=r"'a' and 'b' are two handles .*one object"):
+        Adam(Model(a=p, b=p.with_empty_tape()))
+
+
+@pytest.mark.parametrize("make", OPTIMIZERS)
+@pytest.mark.parametrize("wrong", [None, {}, 3.0])
+def test_what_is_not_gradients_is_refused(make: Any, wrong: Any) -> None:
+    parameters = model()
+    optimizer: Optimizer = make(parameters)
+
+    with pytest.raises(tt.ArgumentTypeError, match=rf"^{make.__name__}\.step: .*backward"):
+        optimizer.step(wrong)
+    np.testing.assert_array_equal(parameters["p"].numpy(), [1.0, 1.0])
+
+
+@pytest.mark.parametrize("wrong", [-1.0, float("nan"), float("inf"), "fast", True])
+def test_a_wrong_learning_rate_is_not_taken_over(wrong: Any) -> None:
+    optimizer = Adam(model(), lr=0.5)
+
+    with pytest.raises((tt.ArgumentValueError, tt.ArgumentTypeError), match=r"^Adam: lr must be"):
+        optimizer.lr = wrong
+    assert optimizer.lr == 0.5

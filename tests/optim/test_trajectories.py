@@ -1,0 +1,197 @@
+"""Fifty steps of every optimizer against a second, slow implementation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor.kernels import optimizers as kernels
+from tapetensor.optim import Adam, AdamW, Optimizer, Sgd
+from tests.optim.models import Array, Model, drawn, gradients_of, small_model
+from tests.optim.optimizers import BY_TEXTBOOK, Textbook
+
+
+def assert_same(model: Model, arrays: dict[str, Array], rtol: float = 1e-11) -> None:
+    for name, array in model.arrays().items():
+        np.testing.assert_allclose(array, arrays[name], rtol=rtol, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("mode", BY_TEXTBOOK)
+def test_fifty_steps_follow_the_textbook(mode: str, rng: np.random.Generator) -> None:
+    make, make_textbook = BY_TEXTBOOK[mode]
+    model = small_model(rng)
+    optimizer, textbook = make(model), Textbook(model.arrays(), make_textbook)
+
+    for _ in range(50):
+        arrays = drawn(model, rng)
+        optimizer.step(gradients_of(model, **arrays))
+        textbook.step(arrays)
+        assert_same(model, textbook.arrays)
+
+
+@pytest.mark.parametrize("mode", BY_TEXTBOOK)
+def test_a_parameter_that_misses_steps_takes_up_where_it_was(
+    mode: str, rng: np.random.Generator
+) -> None:
+    make, make_textbook = BY_TEXTBOOK[mode]
+    model = small_model(rng)
+    optimizer, textbook = make(model), Textbook(model.arrays(), make_textbook)
+
+    for step in range(20):
+        arrays = drawn(model, rng)
+        if step in {3, 4, 11}:
+            del arrays["hidden.bias"]
+            with pytest.raises(tt.UnusedParametersError):
+                optimizer.step(gradients_of(model, **arrays))
+        else:
+            optimizer.step(gradients_of(model, **arrays))
+        textbook.step(arrays)
+        assert_same(model, textbook.arrays)
+
+
+@pytest.mark.parametrize("mode", BY_TEXTBOOK)
+def test_large_parameters_go_block_by_block_to_the_same_values(
+    mode: str, rng: np.random.Generator
+) -> None:
+    make, _ = BY_TEXTBOOK[mode]
+    whole: Array = rng.standard_normal((2, 45_000))
+    large = Model(p=tt.from_numpy(whole))
+    # The same numbers, nine models that each fit into one block.
+    small = [Model(p=tt.from_numpy(part)) for part in np.split(whole.reshape(-1), 9)]
+    optimizer, others = make(large), [make(model) for model in small]
+
+    for _ in range(3):
+        gradient: Array = rng.standard_normal((2, 45_000))
+        optimizer.step(gradients_of(large, p=gradient))
+        for model, other, part in zip(
+            small, others, np.split(gradient.reshape(-1), 9), strict=True
+        ):
+            other.step(gradients_of(model, p=part))
+
+    together = np.concatenate([model["p"].numpy() for model in small])
+    np.testing.assert_array_equal(large["p"].numpy().reshape(-1), together)
+
+
+def test_a_gradient_may_lie_in_memory_as_it_likes(rng: np.random.Generator) -> None:
+    values: Array = rng.standard_normal((200, 300))
+    gradient: Array = rng.standard_normal((300, 200)).T
+    model, twin = Model(p=tt.from_numpy(values)), Model(p=tt.from_numpy(values))
+    for one, array in ((model, gradient), (twin, np.ascontiguousarray(gradient))):
+        grads = tt.Gradients()
+        grads.accumulate({one["p"].id: array})
+        AdamW(one).step(grads)
+
+    np.testing.assert_array_equal(model["p"].numpy(), twin["p"].numpy())
+
+
+def test_the_kernels_in_place_do_what_the_plain_ones_do(rng: np.random.Generator) -> None:
+    p, g, first = rng.standard_normal((3, 50))
+    second = rng.random(50)
+    cases: list[tuple[Any, Any, tuple[Array, ...], tuple[Any, ...]]] = [
+        (kernels.sgd, kernels.sgd_in_place, (), (0.1, decay)) for decay in (0.0, 0.2)
+    ]
+    cases += [
+        (kernels.momentum_sgd, kernels.momentum_sgd_in_place, (first,), (0.1, 0.9, nesterov, decay))
+        for nesterov in (False, True)
+        for decay in (0.0, 0.2)
+    ]
+    cases += [
+        (
+            kernels.adam,
+            kernels.adam_in_place,
+            (first, second),
+            (*kernels.adam_scales(7, 0.1, 0.9, 0.99, 1e-8), 0.9, 0.99, decay, kept),
+        )
+        for decay in (0.0, 0.2)
+        for kept in (1, 0.8)
+    ]
+    for plain, in_place, state, options in cases:
+        before = [array.copy() for array in (p, g, *state)]
+        expected = plain(p, g, *state, *options)
+        for array, copy in zip((p, g, *state), before, strict=True):
+            np.testing.assert_array_equal(array, copy)
+
+        out, states = np.empty(50), [array.copy() for array in state]
+        in_place(out, p, g, *states, (np.empty(50), np.empty(50)), *options)
+        np.testing.assert_array_equal(p, before[0])
+        np.testing.assert_array_equal(g, before[1])
+        for ours, theirs in zip((out, *states), expected, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-13)
+
+
+def test_parameters_of_two_dtypes_keep_them(rng: np.random.Generator) -> None:
+    model = Model(a=tt.normal((2,), rng=rng), b=tt.normal((3,), np.float64, rng=rng))
+    before = model.arrays()
+    Sgd(model, lr=0.5).step(gradients_of(model, a=[1.0, 2.0], b=[1.0, 2.0, 3.0]))
+
+    for name, dtype in (("a", "float32"), ("b", "float64")):
+        assert model[name].dtype.name == dtype
+        np.testing.assert_allclose(
+            model[name].numpy(), before[name] - 0.5 * np.arange(1, before[name].size + 1), rtol=1e-6
+        )
+
+
+def test_a_parameter_with_two_names_is_updated_once() -> None:
+    shared = tt.ones((2,))
+    model = Model(embedding=shared, out=shared)
+    Sgd(model, lr=1.0).step(gradients_of(model, embedding=[1.0, 2.0]))
+
+    np.testing.assert_array_equal(shared.numpy(), [0.0, -1.0])
+
+
+def test_the_learning_rate_can_be_set_between_steps() -> None:
+    model = Model(p=tt.zeros((1,)))
+    optimizer = Sgd(model, lr=1.0)
+    for lr in (1.0, 10.0, 0.0):
+        optimizer.lr = lr
+        assert optimizer.lr == lr
+        optimizer.step(gradients_of(model, p=[1.0]))
+
+    assert model["p"].item() == -11.0
+
+
+@pytest.mark.parametrize("make", [Sgd, Adam, AdamW])
+def test_values_given_from_outside_are_what_the_next_step_starts_from(
+    make: Any, rng: np.random.Generator
+) -> None:
+    model = small_model(rng, np.float32)
+    optimizer: Optimizer = make(model)
+    optimizer.step(gradients_of(model, **drawn(model, rng)))
+    loaded = {name: np.full_like(array, 5.0) for name, array in model.arrays().items()}
+    for name, array in loaded.items():
+        model[name]._data = array
+    gradients = gradients_of(model, **drawn(model, rng))
+    optimizer.lr = 0.0
+    optimizer.step(gradients)
+
+    for name, array in loaded.items():
+        np.testing.assert_array_equal(array, np.full_like(array, 5.0))
+        np.testing.assert_array_equal(model[name].numpy(), array)
+
+
+def test_a_model_learns(rng: np.random.Generator) -> None:
+    x = tt.normal((64, 3), rng=rng)
+    y = x @ tt.from_numpy([[1.0], [-2.0], [0.5]], shape=(3, 1))
+    weight = tt.zeros((3, 1))
+    optimizer = Adam(Model(weight=weight), lr=0.05)
+    for _ in range(200):
+        optimizer.step((x.trace() @ weight - y).square().mean().backward())
+
+    np.testing.assert_allclose(weight.numpy(), [[1.0], [-2.0], [0.5]], atol=1e-3)
+
+
+def test_an_empty_parameter_does_no_harm() -> None:
+    model = Model(empty=tt.zeros((0, 3)), p=tt.zeros((2,)))
+    Sgd(model, lr=1.0).step(gradients_of(model, empty=np.zeros((0, 3)), p=[1.0, 2.0]))
+
+    assert model["empty"].shape == (0, 3)
+    np.testing.assert_array_equal(model["p"].numpy(), [-1.0, -2.0])
+
+
+def test_the_repr_says_how_much_is_optimized() -> None:
+    assert repr(Adam(Model(a=tt.zeros((2, 3)), b=tt.zeros((4,))))) == (
+        "Adam(10 parameters, lr=0.001)"
+    )

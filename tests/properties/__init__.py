@@ -1,0 +1,1 @@
+"""Tests by random programs, by laws and by bad input."""

@@ -1,0 +1,45 @@
+"""Runs, and is checked, against the installed wheel outside the repository: a model learns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal as L
+
+import numpy as np
+
+import tapetensor as tt
+from tapetensor import NoneTape, Tensor1D, Tensor2D, losses, nn, optim
+from tapetensor.typing import B, T
+
+
+class Mlp(nn.Module):
+    """Two layers."""
+
+    hidden: nn.Linear[L[4], L[16]]
+    out: nn.Linear[L[16], L[3]]
+
+    def forward(self, x: Tensor2D[B, L[4], T]) -> Tensor2D[B, L[3], T]:
+        """Return the logits."""
+        return self.out.forward(self.hidden.forward(x).relu())
+
+
+def main() -> None:
+    """Train for a moment and check that the loss falls."""
+    assert tt.__file__ is not None
+    assert (Path(tt.__file__).parent / "py.typed").exists()
+    rng = np.random.default_rng(0)
+    model = tt.build(Mlp, rng=rng)
+    optimizer = optim.Adam(model, lr=1e-2)
+    x: Tensor2D[L[64], L[4]] = tt.normal((64, 4), rng=rng)
+    labels: Tensor1D[L[64], NoneTape, np.int64] = x[:, :3].argmax().reshape((64,))
+    first = losses.cross_entropy(model.forward(x), labels).item()
+    for _ in range(100):
+        loss = losses.cross_entropy(model.forward(x.trace()), labels)
+        optimizer.step(loss.backward(wrt=model))
+    last = losses.cross_entropy(model.forward(x), labels).item()
+    assert last < first / 2, (first, last)
+    print(f"smoke test: loss {first:.3f} -> {last:.3f} with tapetensor from {tt.__file__}")
+
+
+if __name__ == "__main__":
+    main()

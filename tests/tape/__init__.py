@@ -1,0 +1,1 @@
+"""Tests of tapes: who owns one, how they merge, how one is replayed."""

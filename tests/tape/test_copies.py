@@ -1,0 +1,97 @@
+"""Copying and pickling: a value may be copied, a tape never."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+
+COPIES: list[Any] = [
+    pytest.param(copy.copy, id="copy"),
+    pytest.param(copy.deepcopy, id="deepcopy"),
+    pytest.param(lambda x: pickle.loads(pickle.dumps(x)), id="pickle"),
+]
+
+
+def vector() -> tt.Tensor[Any, tt.NoneTape, np.float32]:
+    return tt.from_numpy([1.0, 2.0], shape=(2,))
+
+
+@pytest.mark.parametrize("copied", COPIES)
+def test_a_copy_is_a_plain_tensor_with_equal_elements(copied: Callable[[Any], Any]) -> None:
+    x = vector()
+    twin = copied(x)
+
+    assert twin is not x
+    assert type(twin) is type(x)
+    assert not twin.owns_tape
+    assert twin.numpy().tolist() == [1.0, 2.0]
+    assert twin.dtype == np.float32
+    assert twin.trace().square().sum().backward()[twin].numpy().tolist() == [2.0, 4.0]
+
+
+def test_a_shallow_copy_keeps_the_id_and_the_memory() -> None:
+    x = vector()
+    twin = copy.copy(x)
+
+    assert twin.id == x.id
+    assert np.shares_memory(twin.numpy(), x.numpy())
+
+
+@pytest.mark.parametrize("copied", COPIES[1:])
+def test_a_deep_copy_and_a_pickled_one_are_new_tensors_with_new_ids(
+    copied: Callable[[Any], Any],
+) -> None:
+    x = vector()
+    twin = copied(x)
+
+    assert twin.id != x.id
+    assert not np.shares_memory(twin.numpy(), x.numpy())
+
+
+def test_a_deep_copy_of_a_structure_keeps_what_is_shared_in_it() -> None:
+    x = vector()
+    first, second = copy.deepcopy([x, x])
+
+    assert first is second
+
+
+@pytest.mark.parametrize("copied", COPIES)
+def test_a_tensor_that_owns_a_tape_cannot_be_copied_and_stays_usable(
+    copied: Callable[[Any], Any],
+) -> None:
+    x = vector()
+    y = x.trace().square()
+
+    with pytest.raises(tt.UntracedTensorError, match=r"owns a tape cannot be copied.*detach"):
+        copied(y)
+    assert y.sum().backward()[x].numpy().tolist() == [2.0, 4.0]
+
+
+@pytest.mark.parametrize("copied", COPIES)
+def test_a_spent_tensor_cannot_be_copied(copied: Callable[[Any], Any]) -> None:
+    x = vector().trace()
+    x.exp()
+
+    with pytest.raises(tt.MovedTensorError, match="'exp' took its tape"):
+        copied(x)
+
+
+@pytest.mark.parametrize("copied", COPIES)
+def test_a_tape_cannot_be_copied(copied: Callable[[Any], Any]) -> None:
+    plain, tape = vector().trace().exp().split_tape()
+
+    with pytest.raises(tt.UntracedTensorError, match="copy: a tape has exactly one owner"):
+        copied(tape)
+    assert plain.put_tape(tape).owns_tape
+
+
+@pytest.mark.parametrize("copied", COPIES)
+def test_the_absence_of_a_tape_can_be_copied(copied: Callable[[Any], Any]) -> None:
+    assert isinstance(copied(tt.NoneTape()), tt.NoneTape)

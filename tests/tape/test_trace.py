@@ -1,0 +1,174 @@
+"""Starting a tape: `trace` borrows, `traced` consumes, and both may carry gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+
+
+def vector(*values: float) -> tt.Tensor[Any, tt.NoneTape, np.float32]:
+    return tt.from_numpy(list(values), shape=(len(values),))
+
+
+def test_trace_leaves_the_tensor_plain_and_shares_its_data() -> None:
+    x = vector(1.0, 2.0)
+    traced = x.trace()
+
+    assert traced.owns_tape
+    assert traced.tape_type is tt.OwnedTape
+    assert not x.owns_tape
+    assert x.tape_type is tt.NoneTape
+    assert x.id == traced.id
+    assert np.shares_memory(x.numpy(), traced.numpy())
+    assert (x + x).numpy().tolist() == [2.0, 4.0]
+
+
+def test_one_tensor_can_be_traced_many_times() -> None:
+    x = vector(2.0)
+
+    assert [x.trace().square().sum().backward()[x].numpy().tolist()] * 3 == [[4.0]] * 3
+
+
+def test_traced_spends_the_tensor() -> None:
+    x = vector(1.0, 2.0)
+    traced = x.traced()
+
+    assert traced.owns_tape
+    assert x.id == traced.id
+    with pytest.raises(tt.MovedTensorError, match=r"'traced' took its tape.*x\.trace\(\)"):
+        x + 1.0
+
+
+def test_traced_gives_the_gradients_that_trace_gives() -> None:
+    x = vector(1.0, 2.0)
+    by_trace = x.trace().square().sum().backward()[x]
+    by_traced = x.traced().square().sum().backward()[x]
+
+    assert by_trace.numpy().tolist() == by_traced.numpy().tolist()
+
+
+@pytest.mark.parametrize("method", ["trace", "traced"])
+def test_carried_gradients_are_added_to_and_stay_as_they_were(method: str) -> None:
+    x: Any = vector(1.0, 2.0)
+    carried = tt.Gradients()
+    carried.insert(x, vector(10.0, 20.0))
+    grads = getattr(x, method)(carried).square().sum().backward()
+
+    assert grads[x].numpy().tolist() == [12.0, 24.0]
+    assert carried[x].numpy().tolist() == [10.0, 20.0]
+
+
+@pytest.mark.parametrize("method", ["trace", "traced"])
+def test_something_else_than_gradients_cannot_be_carried(method: str) -> None:
+    x: Any = vector(1.0)
+
+    with pytest.raises(tt.ArgumentTypeError, match="trace: carried gradients must be Gradients"):
+        getattr(x, method)({})
+    assert (x + x).numpy().tolist() == [2.0]
+
+
+def test_a_carried_store_is_read_when_backward_runs() -> None:
+    """So zeroing between the forward and the backward pass works as it does in PyTorch."""
+    x = vector(1.0)
+    carried = tt.Gradients()
+    carried.insert(x, vector(10.0))
+    loss = (x.trace(carried) * 3.0).sum()
+    carried.zero()
+
+    assert loss.backward()[x].numpy().tolist() == [3.0]
+
+
+def test_a_store_carried_by_two_traces_counts_once_when_they_meet() -> None:
+    x, y = vector(1.0), vector(2.0)
+    carried = tt.Gradients()
+    carried.insert(x, vector(10.0))
+    grads = (x.trace(carried) * y.trace(carried)).sum().backward()
+
+    assert grads[x].numpy().tolist() == [12.0]
+
+
+def test_two_equal_stores_carried_by_two_traces_count_twice() -> None:
+    x, y = vector(1.0), vector(2.0)
+    stores = [tt.Gradients(), tt.Gradients()]
+    for store in stores:
+        store.insert(x, vector(10.0))
+    grads = (x.trace(stores[0]) * y.trace(stores[1])).sum().backward()
+
+    assert grads[x].numpy().tolist() == [22.0]
+
+
+def test_a_carried_store_counts_once_when_parts_of_a_tensor_meet_again() -> None:
+    x = vector(1.0, 2.0, 3.0)
+    carried = tt.Gradients()
+    carried.insert(x, vector(10.0, 20.0, 30.0))
+    parts = x.trace(carried).split([1, 2])
+    grads = tt.concat(parts).sum().backward()
+
+    assert grads[x].numpy().tolist() == [11.0, 21.0, 31.0]
+
+
+def test_the_second_handle_of_a_tape_with_carried_gradients_carries_none() -> None:
+    x = vector(1.0)
+    carried = tt.Gradients()
+    carried.insert(x, vector(10.0))
+    first = x.trace(carried)
+    second = first.with_empty_tape()
+
+    assert second.sum().backward()[x].numpy().tolist() == [1.0]
+    assert first.sum().backward()[x].numpy().tolist() == [11.0]
+
+
+def test_a_tape_says_how_much_it_holds() -> None:
+    x = vector(1.0)
+
+    assert "OwnedTape(0 ops)" in repr(x.trace())
+    assert "OwnedTape(2 ops)" in repr(x.trace().exp().sin())
+    assert "OwnedTape(1 ops, carrying 1 Gradients)" in repr(x.trace(tt.Gradients()).exp())
+
+
+def test_an_integer_tensor_can_carry_a_tape_into_an_embedding() -> None:
+    table = tt.from_numpy([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], shape=(3, 2))
+    ids = tt.from_numpy([2, 0, 2], shape=(3,), dtype=np.int64)
+    plain, tape = ids.trace().split_tape()
+    grads = table.put_tape(tape).take(plain).sum().backward()
+
+    assert grads[table].numpy().tolist() == [[1.0, 1.0], [0.0, 0.0], [2.0, 2.0]]
+    assert ids not in grads
+
+
+def test_a_mask_can_carry_a_tape() -> None:
+    x = vector(-1.0, 2.0)
+    plain, tape = (x > 0.0).trace().split_tape()
+    grads = tt.where(plain, x.put_tape(tape) * 3.0, 0.0).sum().backward()
+
+    assert grads[x].numpy().tolist() == [0.0, 3.0]
+
+
+def test_backward_of_an_integer_tensor_is_refused_and_spends_nothing() -> None:
+    total: Any = tt.arange(3).trace().sum()
+
+    with pytest.raises(tt.DTypeError, match="backward: a tensor of dtype int64 has no gradient"):
+        total.backward()
+    assert total.owns_tape
+
+
+def test_detach_gives_the_value_as_a_constant_and_the_tensor_keeps_its_tape() -> None:
+    x = vector(3.0)
+    y = x.trace().square()
+    constant = y.detach()
+    grads = (y * constant).sum().backward()
+
+    assert not constant.owns_tape
+    assert constant.numpy().tolist() == [9.0]
+    # d(x**2 * c)/dx with c = 9, not d(x**4)/dx
+    assert grads[x].numpy().tolist() == [54.0]
+
+
+def test_detach_of_a_plain_tensor_cuts_it_off_too() -> None:
+    x = vector(3.0)
+
+    assert (x.trace() * x.detach()).sum().backward()[x].numpy().tolist() == [3.0]
