@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tapetensor.errors import ArgumentTypeError as ArgumentTypeError
 from tapetensor.errors import ArgumentValueError as ArgumentValueError
 from tapetensor.errors import AxisError as AxisError
@@ -16,7 +18,6 @@ from tapetensor.errors import TapeTensorError as TapeTensorError
 from tapetensor.errors import UntracedTensorError as UntracedTensorError
 from tapetensor.errors import UnusedParametersError as UnusedParametersError
 from tapetensor.gradients import Gradients as Gradients
-from tapetensor.nn import build as build
 from tapetensor.shapes import Rank0 as Rank0
 from tapetensor.shapes import Rank1 as Rank1
 from tapetensor.shapes import Rank2 as Rank2
@@ -49,3 +50,16 @@ from tapetensor.tensor import stack as stack
 from tapetensor.tensor import uniform as uniform
 from tapetensor.tensor import where as where
 from tapetensor.tensor import zeros as zeros
+
+if TYPE_CHECKING:
+    from tapetensor.nn import build as build
+else:
+
+    def __getattr__(name):
+        """Import `build` when it is first asked for: modules are a third of the import time."""
+        if name == "build":
+            from tapetensor.nn import build
+
+            globals()["build"] = build
+            return build
+        raise AttributeError(f"module 'tapetensor' has no attribute {name!r}")

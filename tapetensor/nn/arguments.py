@@ -41,7 +41,7 @@ def check_number(
         ArgumentTypeError: if it is not a number.
         ArgumentValueError: if it lies outside.
     """
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise ArgumentTypeError(f"{layer}: {name} must be a number, got {value!r}")
     if not low <= value <= high or math.isinf(value):
         bounds = f">= {low} and finite" if math.isinf(high) else f"in [{low}, {high}]"

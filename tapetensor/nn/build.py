@@ -101,14 +101,14 @@ def _build_field(
     options = dict(field.options)
     if origin is list or (origin is tuple and arguments[-1:] == (...,)):
         _check_kind(field, ("", "repeat"), annotation, path)
-        if field.count is None:
+        if field.length is None:
             raise BuildError(
                 f"build: {path} is a {origin.__name__} of unknown length; "
                 f"write {name}: {origin.__name__}[...] = nn.repeat(3), say"
             )
         element = arguments[0] if arguments else None
         return origin(
-            _build_module(element, options, rng, f"{path}.{index}") for index in range(field.count)
+            _build_module(element, options, rng, f"{path}.{index}") for index in range(field.length)
         )
     if origin is tuple:
         _check_kind(field, ("", "options"), annotation, path)
@@ -245,14 +245,13 @@ def _argument(
 def _check_complete(cls: type[Module], arguments: Sequence[Any], path: str) -> None:
     """Raise BuildError if type arguments are missing; if there are some, typing has counted."""
     variables: tuple[Any, ...] = getattr(cls, "__parameters__", ())
-    required = [
-        one for one in variables if not is_variadic(one) and default_of(one, MISSING) is MISSING
-    ]
+    required = [one for one in variables if default_of(one, MISSING) is MISSING]
     if required and not arguments:
-        wanted = ", ".join([one.__name__ for one in variables])
+        names = ", ".join([one.__name__ for one in variables])
+        example = ", ".join(["..." if is_variadic(one) else "Literal[64]" for one in required])
         raise BuildError(
-            f"build: {path}: {cls.__name__}[{wanted}] needs a value for {required[0].__name__}; "
-            f"write {cls.__name__}[{', '.join(['Literal[64]'] * len(required))}], say"
+            f"build: {path}: {cls.__name__}[{names}] needs a value for {required[0].__name__}; "
+            f"write {cls.__name__}[{example}], say"
         )
 
 

@@ -7,12 +7,14 @@ from typing import Any, Generic, overload
 import numpy as np
 
 from tapetensor.errors import AxisError, DTypeError
+from tapetensor.kernels import indexing
 from tapetensor.nn import init
 from tapetensor.nn.arguments import check_size, check_weight_dtype
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import W
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor2D
+from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import check_tensor
 from tapetensor.tensor.creation import check_rng
 from tapetensor.tensor.indexing import I
@@ -100,7 +102,4 @@ class Embedding(Module, Generic[N, K, W]):
                 f"Embedding: ids of a table with {self.num_embeddings} rows range from 0 to "
                 f"{self.num_embeddings - 1}, these from {values.min()} to {values.max()}"
             )
-        # `take` is typed for plain indices; at run time the tape of the ids joins as any other.
-        table: Any = self.weight
-        rows: Tensor[tuple[*Ds, K], T, W] = table.take(ids)
-        return rows
+        return apply(indexing.take, (self.weight, ids), (0,), keeps_dtype=False)

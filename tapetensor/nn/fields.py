@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,22 +17,21 @@ MISSING: Any = object()
 Initializer: TypeAlias = Callable[[tuple[int, ...], "np.dtype[Any]", np.random.Generator], Array]
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(NamedTuple):
     """How one field is built.
 
     Attributes:
         kind: the name of the function below that declared it; empty for none.
         initializer: makes the first values of a tensor field.
         options: further arguments for the constructor of a module field.
-        count: how many modules a list field holds; None for a field that is not a list.
+        length: how many modules a list field holds; None for a field that is not a list.
         default: the value of a field that is given none; every module gets a copy.
     """
 
     kind: str = ""
     initializer: Initializer | None = None
     options: tuple[tuple[str, Any], ...] = ()
-    count: int | None = None
+    length: int | None = None
     default: Any = MISSING
 
 
@@ -78,7 +76,7 @@ def repeat(count: int, **arguments: Any) -> Any:
     """
     if as_size("repeat", "count", count) == 0:
         raise ArgumentValueError("repeat: count must be > 0, got 0")
-    return Field("repeat", options=tuple(arguments.items()), count=count)
+    return Field("repeat", options=tuple(arguments.items()), length=count)
 
 
 def _checked(name: str, initializer: object) -> Initializer:

@@ -121,9 +121,7 @@ class Module:
         fields = self.fields_of_class
         unknown = [name for name in values if name not in fields]
         missing = [
-            name
-            for name, field in fields.items()
-            if name not in values and field.default is MISSING
+            name for name in fields if name not in values and fields[name].default is MISSING
         ]
         if unknown or missing:
             problems = [f"missing fields {', '.join(missing)}"] * bool(missing)
@@ -160,8 +158,8 @@ class Module:
         if isinstance(value, Tensor):
             if value._tape is not None:
                 raise BuildError(
-                    f"{type(self).__name__}.{name}: a field holds a plain tensor, this one owns "
-                    f"{tape_state(value)}; write detach()"
+                    f"{type(self).__name__}.{name}: a field holds a plain tensor, and the state of "
+                    f"this one is {tape_state(value)}; write detach()"
                 )
             before = vars(self).get(name)
             if isinstance(before, Tensor):

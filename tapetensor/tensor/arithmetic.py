@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 One: TypeAlias = Literal[1]
 ShapeOfRhs = TypeVar("ShapeOfRhs", bound=tuple[Any, ...])
+# Beside a plain left operand the right one gives the tape state; else the left one does, and the
+# right one is plain or in the same state. That covers all four combinations, and type variables.
 TapeOfRhs = TypeVar("TapeOfRhs", bound=Tape)
 
 

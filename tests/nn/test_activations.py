@@ -47,7 +47,7 @@ def test_every_activation_has_a_row() -> None:
     assert all(getattr(nn, one.__name__) is one for one in classes)
 
 
-@pytest.mark.parametrize(("layer", "method"), ROWS, ids=lambda one: repr(one))
+@pytest.mark.parametrize(("layer", "method"), ROWS, ids=[repr(layer) for layer, _ in ROWS])
 def test_an_activation_is_its_tensor_method(
     layer: Any, method: Callable[[Any], Any], rng: np.random.Generator
 ) -> None:
@@ -61,7 +61,7 @@ def test_an_activation_is_its_tensor_method(
     check_layer(layer, x, rng)
 
 
-@pytest.mark.parametrize(("layer", "method"), ROWS, ids=lambda one: repr(one))
+@pytest.mark.parametrize(("layer", "method"), ROWS, ids=[repr(layer) for layer, _ in ROWS])
 def test_an_activation_has_no_parameters_and_is_built_from_nothing(
     layer: Any, method: Callable[[Any], Any], rng: np.random.Generator
 ) -> None:
@@ -69,7 +69,7 @@ def test_an_activation_has_no_parameters_and_is_built_from_nothing(
     assert type(tt.build(type(layer), rng=rng)) is type(layer)
 
 
-@pytest.mark.parametrize(("layer", "method"), ROWS, ids=lambda one: repr(one))
+@pytest.mark.parametrize(("layer", "method"), ROWS, ids=[repr(layer) for layer, _ in ROWS])
 def test_an_activation_refuses_what_is_no_tensor_and_what_is_spent(
     layer: Any, method: Callable[[Any], Any]
 ) -> None:

@@ -188,7 +188,7 @@ def test_a_field_holds_plain_tensors_only() -> None:
         Settings(shift=tt.ones((2,)).trace())  # type: ignore[arg-type]  # on purpose
     spent: Tensor1D[L[2]] = tt.ones((2,))
     spent.traced()
-    with pytest.raises(BuildError, match=r"Settings.shift: .* owns spent by traced"):
+    with pytest.raises(BuildError, match=r"Settings.shift: .* of this one is spent by traced"):
         Settings(shift=spent)
 
 

@@ -1,0 +1,160 @@
+"""Bad arguments of every layer: an error of the tree that names layer, argument and value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import nn
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError, TapeTensorError
+
+NAN, INF = float("nan"), float("inf")
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+# The constructor, how it is called, by which name each argument goes.
+SIZES: list[tuple[str, str, Callable[[Any], object]]] = [
+    ("Linear", "in_features", lambda n: nn.Linear(n, 2, rng=rng())),
+    ("Linear", "out_features", lambda n: nn.Linear(2, n, rng=rng())),
+    ("Embedding", "num_embeddings", lambda n: nn.Embedding(n, 2, rng=rng())),
+    ("Embedding", "embedding_features", lambda n: nn.Embedding(2, n, rng=rng())),
+    ("LayerNorm", "normalized_features", lambda n: nn.LayerNorm(n)),
+    ("BatchNorm1d", "num_features", lambda n: nn.BatchNorm1d(n)),
+]
+NUMBERS: list[tuple[str, str, float, Callable[[Any], object]]] = [
+    ("LayerNorm", "eps", INF, lambda eps: nn.LayerNorm(2, eps=eps)),
+    ("BatchNorm1d", "eps", INF, lambda eps: nn.BatchNorm1d(2, eps=eps)),
+    ("BatchNorm1d", "momentum", 1.0, lambda m: nn.BatchNorm1d(2, momentum=m)),
+    ("Dropout", "p", 1.0, lambda p: nn.Dropout(p, rng=rng())),
+]
+DTYPES: list[tuple[str, Callable[[Any], object]]] = [
+    ("Linear", lambda dtype: nn.Linear(2, 2, dtype, rng=rng())),
+    ("Embedding", lambda dtype: nn.Embedding(2, 2, dtype, rng=rng())),
+    ("LayerNorm", lambda dtype: nn.LayerNorm(2, dtype)),
+    ("BatchNorm1d", lambda dtype: nn.BatchNorm1d(2, dtype)),
+]
+GENERATORS: list[tuple[str, Callable[..., object]]] = [
+    ("Linear", lambda **given: nn.Linear(2, 2, **given)),
+    ("Embedding", lambda **given: nn.Embedding(2, 2, **given)),
+    ("Dropout", lambda **given: nn.Dropout(0.5, **given)),
+]
+
+
+def test_every_layer_is_in_the_tables() -> None:
+    layers = {
+        name
+        for name, value in vars(nn).items()
+        if isinstance(value, type)
+        and issubclass(value, nn.Module)
+        and value.__module__ != "tapetensor.nn.activations"
+    }
+    covered = {row[0] for table in (SIZES, NUMBERS, DTYPES, GENERATORS) for row in table}
+
+    # Module and Sequential have tests of their own.
+    assert covered == layers - {"Module", "Sequential"}
+
+
+@pytest.mark.parametrize(("layer", "argument", "make"), SIZES)
+@pytest.mark.parametrize(
+    ("wrong", "kind", "says"),
+    [
+        (0, ArgumentValueError, "must be > 0, got 0"),
+        (-1, ArgumentValueError, "must not be negative, got -1"),
+        (2.0, ArgumentTypeError, "must be an int, got 2.0"),
+        (NAN, ArgumentTypeError, "must be an int, got nan"),
+        ("3", ArgumentTypeError, "must be an int, got '3'"),
+        (None, ArgumentTypeError, "must be an int, got None"),
+        (True, ArgumentTypeError, "must be an int, got True"),
+        ((3,), ArgumentTypeError, "must be an int, got (3,)"),
+    ],
+)
+def test_a_size_is_an_int_above_0(
+    layer: str, argument: str, make: Any, wrong: Any, kind: type[Exception], says: str
+) -> None:
+    with pytest.raises(kind, match=re.escape(f"{layer}: {argument} {says}")):
+        make(wrong)
+
+
+@pytest.mark.parametrize(("layer", "argument", "make"), SIZES)
+def test_a_size_may_be_an_integer_of_numpy(layer: str, argument: str, make: Any) -> None:
+    assert type(getattr(make(np.int32(3)), argument)) is int
+
+
+@pytest.mark.parametrize(("layer", "argument", "high", "make"), NUMBERS)
+@pytest.mark.parametrize("wrong", [-0.1, -1, NAN, INF, -INF, np.float64(NAN), 1.5])
+def test_a_number_is_within_its_range(
+    layer: str, argument: str, high: float, make: Any, wrong: Any
+) -> None:
+    if wrong == 1.5 and high > 1.5:
+        make(wrong)
+        return
+    bounds = "in [0.0, 1.0]" if high == 1.0 else ">= 0.0 and finite"
+    message = f"{layer}: {argument} must be {bounds}, got {wrong!r}"
+    with pytest.raises(ArgumentValueError, match=re.escape(message)):
+        make(wrong)
+
+
+@pytest.mark.parametrize(("layer", "argument", "high", "make"), NUMBERS)
+@pytest.mark.parametrize("wrong", ["0.5", None, True, [0.5], np.array(0.5), 1j, np.complex64(0.5)])
+def test_a_number_is_a_number(
+    layer: str, argument: str, high: float, make: Any, wrong: Any
+) -> None:
+    message = f"{layer}: {argument} must be a number, got {wrong!r}"
+    with pytest.raises(ArgumentTypeError, match=re.escape(message)):
+        make(wrong)
+
+
+@pytest.mark.parametrize(("layer", "argument", "high", "make"), NUMBERS)
+@pytest.mark.parametrize("right", [0, 0.5, 1, np.float32(0.5), np.float64(0.5), np.int64(1)])
+def test_a_number_may_be_of_numpy(
+    layer: str, argument: str, high: float, make: Any, right: Any
+) -> None:
+    value = getattr(make(right), argument)
+
+    assert type(value) is float
+    assert value == float(right)
+
+
+@pytest.mark.parametrize(("layer", "make"), DTYPES)
+@pytest.mark.parametrize("wrong", [int, np.int64, np.bool_, np.float16, np.complex64, "no", None])
+def test_weights_are_float32_or_float64(layer: str, make: Any, wrong: Any) -> None:
+    with pytest.raises(DTypeError, match=f"{layer}: "):
+        make(wrong)
+
+
+@pytest.mark.parametrize(("layer", "make"), DTYPES)
+def test_a_dtype_may_be_given_in_other_ways(layer: str, make: Any) -> None:
+    for dtype in (np.float64, float, "float64", np.dtype(np.float64)):
+        assert make(dtype).weight.dtype == np.float64
+
+
+@pytest.mark.parametrize(("layer", "make"), GENERATORS)
+@pytest.mark.parametrize("wrong", [0, None, np.random, np.random.RandomState(0)])
+def test_randomness_comes_from_a_generator(layer: str, make: Any, wrong: Any) -> None:
+    message = f"{layer}: rng must be a numpy Generator, got {type(wrong).__name__}; write rng=np."
+    with pytest.raises(ArgumentTypeError, match=re.escape(message)):
+        make(rng=wrong)
+
+
+@pytest.mark.parametrize(("layer", "make"), GENERATORS)
+def test_there_is_no_hidden_generator(layer: str, make: Any) -> None:
+    # Python's own error for a missing argument names both already.
+    with pytest.raises(TypeError, match=rf"{layer}.__init__\(\) missing .* 'rng'"):
+        make()
+
+
+def test_every_error_is_of_the_tree_and_of_python() -> None:
+    with pytest.raises(TapeTensorError) as caught:
+        nn.LayerNorm(0)
+    assert isinstance(caught.value, ValueError)
+    with pytest.raises(TapeTensorError) as caught:
+        tt.build(nn.LayerNorm, rng=rng())
+    assert isinstance(caught.value, TypeError)

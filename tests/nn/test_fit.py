@@ -1,0 +1,95 @@
+"""Which values fit an annotation: the odd cases."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Generic
+from typing import Literal as L
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import NoneTape, Tensor1D, nn
+from tapetensor.errors import DTypeError, ShapeError
+from tapetensor.nn.typing import W
+from tapetensor.typing import N
+
+
+def linear(fan_in: int, fan_out: int) -> Any:
+    return nn.Linear(fan_in, fan_out, rng=np.random.default_rng(fan_in))
+
+
+def test_what_an_annotation_leaves_open_fits_everything() -> None:
+    names: dict[str, Any] = {"__name__": "somewhere"}
+    source = """
+from __future__ import annotations
+from typing import Any, NewType
+from tapetensor import Tensor, nn
+Batch = NewType("Batch", int)
+class Open(nn.Module):
+    bare: Tensor
+    nominal: Tensor[tuple[Batch, Any]]
+    any_rank: Tensor[tuple[int, ...]]
+    layer: nn.Linear
+    sequence: nn.Sequential
+    nowhere: OnlyForTypeCheckers
+    anything: Any
+"""
+    exec(source, names)
+    values = {
+        "bare": tt.ones((2, 3), np.float32),
+        "nominal": tt.ones((2, 3)),
+        "any_rank": tt.ones((2, 3, 4)),
+        "layer": linear(9, 8),
+        "sequence": nn.Sequential(linear(2, 2), nn.ReLU()),
+        "nowhere": 5,
+        "anything": None,
+    }
+
+    model = names["Open"](**values)
+
+    assert vars(model) == values
+    with pytest.raises(ShapeError, match=re.escape("Open: nominal has shape (2,)")):
+        names["Open"](**values | {"nominal": tt.ones((2,))})
+
+
+def test_sizes_that_are_plain_numbers_are_compared_too() -> None:
+    class Heads(nn.Module, Generic[N]):
+        count: L[2, 4]
+        width: N
+        scale: Tensor1D[N]
+
+    assert Heads(count=4, width=3, scale=tt.ones((3,))).count == 4
+    wrong: Any = {"count": 3, "width": 3, "scale": tt.ones((3,))}
+    with pytest.raises(ShapeError, match="Heads: count is 3, the annotation of count says 2 or 4"):
+        Heads(**wrong)
+    message = r"Heads: scale has shape \(3,\), the annotation of scale says \(N = 5,\)"
+    with pytest.raises(ShapeError, match=message):
+        Heads(**wrong | {"count": 2, "width": 5})
+
+
+def test_a_type_variable_for_the_dtype_has_one_meaning() -> None:
+    class Pair(nn.Module, Generic[W]):
+        first: Tensor1D[L[2], NoneTape, W]
+        second: Tensor1D[L[2], NoneTape, W]
+
+    Pair(first=tt.ones((2,), np.float64), second=tt.ones((2,), np.float64))
+    mixed: Any = {"first": tt.ones((2,), np.float64), "second": tt.ones((2,))}
+    message = "Pair: second has dtype float32, the annotation of second says W = float64"
+    with pytest.raises(DTypeError, match=message):
+        Pair(**mixed)
+
+
+def test_a_subclass_of_the_annotated_layer_fits() -> None:
+    class Special(nn.Linear[L[3], L[2]]):
+        pass
+
+    class Model(nn.Module):
+        layer: nn.Linear[L[3], L[2]]
+
+    # The constructor that `dataclass_transform` makes up is not the one inherited from the layer.
+    special: Any = Special
+    model = Model(layer=special(3, 2, rng=np.random.default_rng(0)))
+
+    assert isinstance(model.layer, Special)

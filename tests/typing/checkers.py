@@ -1,0 +1,78 @@
+"""One run of mypy and one of pyright over all cases, for every test that asks.
+
+The snippets of docs/errors.md are part of the run of mypy.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+import pytest
+from mypy import api
+
+from tests.typing.error_page import SECTIONS
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+REVEAL, PASS, FAIL = (
+    sorted(path for path in (HERE / folder).glob(pattern) if path.stem != "__init__")
+    for folder, pattern in (("reveal", "*.py"), ("pass", "*.py"), ("fail", "*.pyi"))
+)
+CASES = [*REVEAL, *PASS, *FAIL]
+
+# A cache of this process alone, since mypy's takes one writer at a time.
+CACHE = ROOT / ".mypy_cache" / f"typing_tests_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
+
+Report = dict[Path, dict[int, list[str]]]
+_LINE = re.compile(r"(?P<path>.+?):(?P<line>\d+): error: (?P<message>.*)")
+
+
+@cache
+def mypy_report() -> Report:
+    """Return the errors of the project's own mypy by file and line, the snippets' included."""
+    options = [f"--config-file={ROOT / 'mypy.ini'}", f"--cache-dir={CACHE}", "--no-pretty"]
+    files = map(str, [*CASES, *snippet_files().values()])
+    output, complaint, _ = api.run([*options, *files])
+    assert not complaint, complaint
+    report: Report = defaultdict(lambda: defaultdict(list))
+    for line in output.splitlines():
+        if found := _LINE.fullmatch(line):
+            path = Path(os.path.abspath(found["path"]))
+            report[path][int(found["line"])].append(found["message"])
+    return report
+
+
+@cache
+def snippet_files() -> dict[int, Path]:
+    """Write the documented snippets to files and return those by number."""
+    # Always at one place: mypy's cache remembers where it found an error.
+    folder = CACHE / "error_classes"
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {section.number: folder / f"error_class_{section.number}.py" for section in SECTIONS}
+    for section in SECTIONS:
+        files[section.number].write_text(section.program)
+    return files
+
+
+@cache
+def pyright_report() -> Report:
+    """Return the errors of pyright by file and line, with `# type: ignore` switched off."""
+    if importlib.util.find_spec("pyright") is None:
+        pytest.skip('the second opinion needs pyright: pip install "pyright[nodejs]"')
+    command = [sys.executable, "-m", "pyright", "--outputjson", f"--project={HERE}"]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert finished.stdout, finished.stderr
+    report: Report = defaultdict(lambda: defaultdict(list))
+    for one in json.loads(finished.stdout)["generalDiagnostics"]:
+        if one["severity"] == "error":
+            line = one["range"]["start"]["line"] + 1
+            report[Path(one["file"])][line].append(one["message"])
+    return report

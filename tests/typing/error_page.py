@@ -1,0 +1,41 @@
+"""docs/errors.md, read into what it claims."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+PAGE = (Path(__file__).parents[2] / "docs" / "errors.md").read_text()
+ROWS = re.findall(r"^\| (\d+) \| (.+) \| (static|run time) \| (.+) \|$", PAGE, re.MULTILINE)
+
+
+class Section(NamedTuple):
+    """One class of errors: what is wrong, when it is found, and the words."""
+
+    number: int
+    title: str
+    found: str
+    program: str
+    messages: list[str]
+
+
+def _blocks(language: str, text: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def _sections() -> list[Section]:
+    introduction, *parts = re.split(r"^## (?=\d)", PAGE, flags=re.MULTILINE)
+    (preamble,) = _blocks("python", introduction)
+    sections = []
+    for part in parts:
+        (snippet,), (messages,) = _blocks("python", part), _blocks("text", part)
+        heading = re.match(r"(\d+)\. (.+)\n\n\*(Static|Run time)\.\*", part)
+        assert heading is not None, part
+        number, title, found = heading.groups()
+        program = f"{preamble}\n{snippet}"
+        sections.append(Section(int(number), title, found.lower(), program, messages.splitlines()))
+    return sections
+
+
+SECTIONS = _sections()

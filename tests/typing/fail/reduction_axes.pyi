@@ -1,0 +1,45 @@
+# Axes that a reduction refuses, and results that do not fit.
+
+from typing import Literal as L
+
+from tapetensor import Tensor0D, Tensor1D
+from tests.typing.operands import m, s, v, z
+
+v.sum(axis=1)  # type: ignore[call-overload]  # a vector has one axis
+v.sum(axis=-2)  # type: ignore[call-overload]  # a vector has one axis
+m.sum(axis=2)  # type: ignore[call-overload]  # a matrix has two axes
+m.sum(axis=-3)  # type: ignore[call-overload]  # a matrix has two axes
+m.sum(axis=2, keepdims=True)  # type: ignore[call-overload]  # the same with keepdims
+z.sum(axis=3)  # type: ignore[call-overload]  # a stack has three axes
+s.sum(axis=0)  # type: ignore[call-overload]  # a scalar has none
+s.sum(axis=-1)  # type: ignore[call-overload]  # a scalar has none
+m.trace().sum(axis=2)  # type: ignore[call-overload]  # the same with a tape
+m.max(axis=2)  # type: ignore[call-overload]  # `max` as `sum`
+v.min(axis=1)  # type: ignore[call-overload]  # `min` as `sum`
+m.mean(axis=2)  # type: ignore[call-overload]  # a matrix has two axes
+v.mean(axis=-2, keepdims=True)  # type: ignore[call-overload]  # a vector has one axis
+s.mean(axis=0)  # type: ignore[call-overload]  # a scalar has none
+m.logsumexp(axis=-3)  # type: ignore[call-overload]  # `logsumexp` as `mean`
+m.var(axis=2)  # type: ignore[call-overload]  # a matrix has two axes
+s.var(axis=-1)  # type: ignore[call-overload]  # a scalar has none
+v.std(axis=1)  # type: ignore[call-overload]  # `std` as `var`
+v.argmax(axis=1)  # type: ignore[call-overload]  # a vector has one axis
+s.argmax()  # type: ignore[misc]  # a scalar has none
+
+# An axis is an int, never a shape to reduce to.
+m.sum(axis="rows")  # type: ignore[call-overload]  # no axis
+m.sum(axis=0.0)  # type: ignore[call-overload]  # no axis
+m.mean(axis=[0, 1])  # type: ignore[call-overload]  # several axes are a tuple
+m.sum(v)  # type: ignore[call-overload]  # a tensor is no axis
+m.sum(keepdims=1)  # type: ignore[call-overload]  # keepdims is a bool
+m.var(correction=None)  # type: ignore[call-overload]  # the correction is a number
+
+def wants_vector(x: Tensor1D[L[3]]) -> None: ...
+def wants_scalar(x: Tensor0D) -> None: ...
+
+wants_vector(m.sum(axis=1))  # type: ignore[arg-type]  # rows are left, of which there are 2
+wants_vector(m.sum(axis=0, keepdims=True))  # type: ignore[arg-type]  # keepdims keeps the rank
+wants_vector(m.mean())  # type: ignore[arg-type]  # all axes are gone
+wants_vector(z.max(axis=0))  # type: ignore[arg-type]  # two axes are left
+wants_scalar(m.sum(axis=0))  # type: ignore[arg-type]  # an axis is left
+wants_scalar(v.mean(axis=0, keepdims=True))  # type: ignore[arg-type]  # keepdims keeps the rank

@@ -1,0 +1,210 @@
+"""`max`, `min`, `logsumexp`, `std`, `argmax`; small ranks and dtypes."""
+
+from __future__ import annotations
+
+from typing import Literal as L
+
+import numpy as np
+
+from tapetensor import NoneTape, OwnedTape, Tensor0D, Tensor1D, Tensor2D, Tensor3D, Tensor4D
+from tests.typing.check import assert_type, check
+from tests.typing.operands import m, md, mi, q, s, v, z
+
+# `max`, with one of the two tapes for each axis.
+check(assert_type(q.max(), Tensor0D), ())
+check(assert_type(q.trace().max(), Tensor0D[OwnedTape]), ())
+check(assert_type(q.max(axis=-1), Tensor3D[L[5], L[4], L[2]]), (5, 4, 2))
+check(
+    assert_type(q.trace().max(axis=-1, keepdims=True), Tensor4D[L[5], L[4], L[2], L[1], OwnedTape]),
+    (5, 4, 2, 1),
+)
+check(assert_type(q.trace().max(axis=-2), Tensor3D[L[5], L[4], L[3], OwnedTape]), (5, 4, 3))
+check(assert_type(q.max(axis=-2, keepdims=True), Tensor4D[L[5], L[4], L[1], L[3]]), (5, 4, 1, 3))
+check(assert_type(q.max(axis=-3), Tensor3D[L[5], L[2], L[3]]), (5, 2, 3))
+check(
+    assert_type(q.trace().max(axis=-3, keepdims=True), Tensor4D[L[5], L[1], L[2], L[3], OwnedTape]),
+    (5, 1, 2, 3),
+)
+check(assert_type(q.trace().max(axis=0), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(q.max(axis=0, keepdims=True), Tensor4D[L[1], L[4], L[2], L[3]]), (1, 4, 2, 3))
+check(assert_type(q.max(axis=1), Tensor3D[L[5], L[2], L[3]]), (5, 2, 3))
+check(
+    assert_type(q.trace().max(axis=1, keepdims=True), Tensor4D[L[5], L[1], L[2], L[3], OwnedTape]),
+    (5, 1, 2, 3),
+)
+check(assert_type(q.trace().max(axis=2), Tensor3D[L[5], L[4], L[3], OwnedTape]), (5, 4, 3))
+check(assert_type(q.max(axis=2, keepdims=True), Tensor4D[L[5], L[4], L[1], L[3]]), (5, 4, 1, 3))
+check(assert_type(q.max(axis=3), Tensor3D[L[5], L[4], L[2]]), (5, 4, 2))
+check(
+    assert_type(q.trace().max(axis=3, keepdims=True), Tensor4D[L[5], L[4], L[2], L[1], OwnedTape]),
+    (5, 4, 2, 1),
+)
+
+# `min`, with one of the two tapes for each axis.
+check(assert_type(q.min(), Tensor0D), ())
+check(assert_type(q.trace().min(), Tensor0D[OwnedTape]), ())
+check(assert_type(q.min(axis=-1), Tensor3D[L[5], L[4], L[2]]), (5, 4, 2))
+check(
+    assert_type(q.trace().min(axis=-1, keepdims=True), Tensor4D[L[5], L[4], L[2], L[1], OwnedTape]),
+    (5, 4, 2, 1),
+)
+check(assert_type(q.trace().min(axis=-2), Tensor3D[L[5], L[4], L[3], OwnedTape]), (5, 4, 3))
+check(assert_type(q.min(axis=-2, keepdims=True), Tensor4D[L[5], L[4], L[1], L[3]]), (5, 4, 1, 3))
+check(assert_type(q.min(axis=-3), Tensor3D[L[5], L[2], L[3]]), (5, 2, 3))
+check(
+    assert_type(q.trace().min(axis=-3, keepdims=True), Tensor4D[L[5], L[1], L[2], L[3], OwnedTape]),
+    (5, 1, 2, 3),
+)
+check(assert_type(q.trace().min(axis=0), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(q.min(axis=0, keepdims=True), Tensor4D[L[1], L[4], L[2], L[3]]), (1, 4, 2, 3))
+check(assert_type(q.min(axis=1), Tensor3D[L[5], L[2], L[3]]), (5, 2, 3))
+check(
+    assert_type(q.trace().min(axis=1, keepdims=True), Tensor4D[L[5], L[1], L[2], L[3], OwnedTape]),
+    (5, 1, 2, 3),
+)
+check(assert_type(q.trace().min(axis=2), Tensor3D[L[5], L[4], L[3], OwnedTape]), (5, 4, 3))
+check(assert_type(q.min(axis=2, keepdims=True), Tensor4D[L[5], L[4], L[1], L[3]]), (5, 4, 1, 3))
+check(assert_type(q.min(axis=3), Tensor3D[L[5], L[4], L[2]]), (5, 4, 2))
+check(
+    assert_type(q.trace().min(axis=3, keepdims=True), Tensor4D[L[5], L[4], L[2], L[1], OwnedTape]),
+    (5, 4, 2, 1),
+)
+
+# `logsumexp`, with one of the two tapes for each axis.
+check(assert_type(q.logsumexp(), Tensor0D), ())
+check(assert_type(q.trace().logsumexp(), Tensor0D[OwnedTape]), ())
+check(assert_type(q.logsumexp(axis=-1), Tensor3D[L[5], L[4], L[2]]), (5, 4, 2))
+check(
+    assert_type(
+        q.trace().logsumexp(axis=-1, keepdims=True), Tensor4D[L[5], L[4], L[2], L[1], OwnedTape]
+    ),
+    (5, 4, 2, 1),
+)
+check(assert_type(q.trace().logsumexp(axis=-2), Tensor3D[L[5], L[4], L[3], OwnedTape]), (5, 4, 3))
+check(
+    assert_type(q.logsumexp(axis=-2, keepdims=True), Tensor4D[L[5], L[4], L[1], L[3]]), (5, 4, 1, 3)
+)
+check(assert_type(q.logsumexp(axis=-3), Tensor3D[L[5], L[2], L[3]]), (5, 2, 3))
+check(
+    assert_type(
+        q.trace().logsumexp(axis=-3, keepdims=True), Tensor4D[L[5], L[1], L[2], L[3], OwnedTape]
+    ),
+    (5, 1, 2, 3),
+)
+check(assert_type(q.trace().logsumexp(axis=0), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(
+    assert_type(q.logsumexp(axis=0, keepdims=True), Tensor4D[L[1], L[4], L[2], L[3]]), (1, 4, 2, 3)
+)
+check(assert_type(q.logsumexp(axis=1), Tensor3D[L[5], L[2], L[3]]), (5, 2, 3))
+check(
+    assert_type(
+        q.trace().logsumexp(axis=1, keepdims=True), Tensor4D[L[5], L[1], L[2], L[3], OwnedTape]
+    ),
+    (5, 1, 2, 3),
+)
+check(assert_type(q.trace().logsumexp(axis=2), Tensor3D[L[5], L[4], L[3], OwnedTape]), (5, 4, 3))
+check(
+    assert_type(q.logsumexp(axis=2, keepdims=True), Tensor4D[L[5], L[4], L[1], L[3]]), (5, 4, 1, 3)
+)
+check(assert_type(q.logsumexp(axis=3), Tensor3D[L[5], L[4], L[2]]), (5, 4, 2))
+check(
+    assert_type(
+        q.trace().logsumexp(axis=3, keepdims=True), Tensor4D[L[5], L[4], L[2], L[1], OwnedTape]
+    ),
+    (5, 4, 2, 1),
+)
+
+# `std`, with one of the two tapes for each axis.
+check(assert_type(q.std(), Tensor0D), ())
+check(assert_type(q.trace().std(), Tensor0D[OwnedTape]), ())
+check(assert_type(q.std(axis=-1), Tensor3D[L[5], L[4], L[2]]), (5, 4, 2))
+check(
+    assert_type(q.trace().std(axis=-1, keepdims=True), Tensor4D[L[5], L[4], L[2], L[1], OwnedTape]),
+    (5, 4, 2, 1),
+)
+check(assert_type(q.trace().std(axis=-2), Tensor3D[L[5], L[4], L[3], OwnedTape]), (5, 4, 3))
+check(assert_type(q.std(axis=-2, keepdims=True), Tensor4D[L[5], L[4], L[1], L[3]]), (5, 4, 1, 3))
+check(assert_type(q.std(axis=-3), Tensor3D[L[5], L[2], L[3]]), (5, 2, 3))
+check(
+    assert_type(q.trace().std(axis=-3, keepdims=True), Tensor4D[L[5], L[1], L[2], L[3], OwnedTape]),
+    (5, 1, 2, 3),
+)
+check(assert_type(q.trace().std(axis=0), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(q.std(axis=0, keepdims=True), Tensor4D[L[1], L[4], L[2], L[3]]), (1, 4, 2, 3))
+check(assert_type(q.std(axis=1), Tensor3D[L[5], L[2], L[3]]), (5, 2, 3))
+check(
+    assert_type(q.trace().std(axis=1, keepdims=True), Tensor4D[L[5], L[1], L[2], L[3], OwnedTape]),
+    (5, 1, 2, 3),
+)
+check(assert_type(q.trace().std(axis=2), Tensor3D[L[5], L[4], L[3], OwnedTape]), (5, 4, 3))
+check(assert_type(q.std(axis=2, keepdims=True), Tensor4D[L[5], L[4], L[1], L[3]]), (5, 4, 1, 3))
+check(assert_type(q.std(axis=3), Tensor3D[L[5], L[4], L[2]]), (5, 4, 2))
+check(
+    assert_type(q.trace().std(axis=3, keepdims=True), Tensor4D[L[5], L[4], L[2], L[1], OwnedTape]),
+    (5, 4, 2, 1),
+)
+
+# Down to rank zero, and from every smaller rank.
+check(assert_type(v.sum(axis=0), Tensor0D), ())
+check(assert_type(v.trace().sum(-1), Tensor0D[OwnedTape]), ())
+check(assert_type(m.sum(0), Tensor1D[L[3]]), (3,))
+check(assert_type(m.trace().sum(-2), Tensor1D[L[3], OwnedTape]), (3,))
+check(assert_type(m.sum(1, keepdims=True), Tensor2D[L[2], L[1]]), (2, 1))
+check(assert_type(z.trace().sum(-3, True), Tensor3D[L[1], L[2], L[3], OwnedTape]), (1, 2, 3))
+check(assert_type(s.sum(), Tensor0D), ())
+check(assert_type(v.max(axis=0), Tensor0D), ())
+check(assert_type(v.trace().max(-1), Tensor0D[OwnedTape]), ())
+check(assert_type(m.max(0), Tensor1D[L[3]]), (3,))
+check(assert_type(m.trace().max(-2), Tensor1D[L[3], OwnedTape]), (3,))
+check(assert_type(m.max(1, keepdims=True), Tensor2D[L[2], L[1]]), (2, 1))
+check(assert_type(z.trace().max(-3, True), Tensor3D[L[1], L[2], L[3], OwnedTape]), (1, 2, 3))
+check(assert_type(s.max(), Tensor0D), ())
+check(assert_type(v.mean(axis=0), Tensor0D), ())
+check(assert_type(v.trace().mean(-1), Tensor0D[OwnedTape]), ())
+check(assert_type(m.mean(0), Tensor1D[L[3]]), (3,))
+check(assert_type(m.trace().mean(-2), Tensor1D[L[3], OwnedTape]), (3,))
+check(assert_type(m.mean(1, keepdims=True), Tensor2D[L[2], L[1]]), (2, 1))
+check(assert_type(z.trace().mean(-3, True), Tensor3D[L[1], L[2], L[3], OwnedTape]), (1, 2, 3))
+check(assert_type(s.mean(), Tensor0D), ())
+check(assert_type(v.logsumexp(axis=0), Tensor0D), ())
+check(assert_type(v.trace().logsumexp(-1), Tensor0D[OwnedTape]), ())
+check(assert_type(m.logsumexp(0), Tensor1D[L[3]]), (3,))
+check(assert_type(m.trace().logsumexp(-2), Tensor1D[L[3], OwnedTape]), (3,))
+check(assert_type(m.logsumexp(1, keepdims=True), Tensor2D[L[2], L[1]]), (2, 1))
+check(assert_type(z.trace().logsumexp(-3, True), Tensor3D[L[1], L[2], L[3], OwnedTape]), (1, 2, 3))
+check(assert_type(s.logsumexp(), Tensor0D), ())
+check(assert_type(v.std(axis=0), Tensor0D), ())
+check(assert_type(v.trace().std(-1), Tensor0D[OwnedTape]), ())
+check(assert_type(m.std(0), Tensor1D[L[3]]), (3,))
+check(assert_type(m.trace().std(-2), Tensor1D[L[3], OwnedTape]), (3,))
+check(assert_type(m.std(1, keepdims=True), Tensor2D[L[2], L[1]]), (2, 1))
+check(assert_type(z.trace().std(-3, True), Tensor3D[L[1], L[2], L[3], OwnedTape]), (1, 2, 3))
+check(assert_type(s.std(), Tensor0D), ())
+
+# The default arguments, spelled out.
+check(assert_type(m.sum(None), Tensor0D), ())
+check(assert_type(m.sum(axis=None, keepdims=False), Tensor0D), ())
+check(assert_type(m.mean(axis=-1, keepdims=False), Tensor1D[L[2]]), (2,))
+check(assert_type(m.trace().var(axis=0, correction=1), Tensor1D[L[3], OwnedTape]), (3,))
+check(assert_type(m.std(-1, True, 1.0), Tensor2D[L[2], L[1]]), (2, 1))
+
+# The dtype stays.
+check(assert_type(mi.sum(), Tensor0D[NoneTape, np.int64]), ())
+check(assert_type(mi.max(axis=0), Tensor1D[L[3], NoneTape, np.int64]), (3,))
+check(assert_type(md.mean(axis=-1), Tensor1D[L[2], NoneTape, np.float64]), (2,))
+check(assert_type(md.trace().std(), Tensor0D[OwnedTape, np.float64]), ())
+
+# `argmax` gives plain positions and takes no tape.
+check(assert_type(q.argmax(), Tensor3D[L[5], L[4], L[2], NoneTape, np.int64]), (5, 4, 2))
+check(assert_type(q.argmax(-1), Tensor3D[L[5], L[4], L[2], NoneTape, np.int64]), (5, 4, 2))
+check(assert_type(q.argmax(axis=0), Tensor3D[L[4], L[2], L[3], NoneTape, np.int64]), (4, 2, 3))
+check(assert_type(q.argmax(axis=1), Tensor3D[L[5], L[2], L[3], NoneTape, np.int64]), (5, 2, 3))
+check(assert_type(q.trace().argmax(), Tensor3D[L[5], L[4], L[2], NoneTape, np.int64]), (5, 4, 2))
+check(assert_type(q.trace().argmax(-1), Tensor3D[L[5], L[4], L[2], NoneTape, np.int64]), (5, 4, 2))
+check(
+    assert_type(q.trace().argmax(axis=0), Tensor3D[L[4], L[2], L[3], NoneTape, np.int64]), (4, 2, 3)
+)
+check(
+    assert_type(q.trace().argmax(axis=1), Tensor3D[L[5], L[2], L[3], NoneTape, np.int64]), (5, 2, 3)
+)
+check(assert_type(mi.argmax(), Tensor1D[L[2], NoneTape, np.int64]), (2,))

@@ -1,0 +1,152 @@
+"""Other axes, the same elements."""
+
+from __future__ import annotations
+
+from typing import Any
+from typing import Literal as L
+
+import numpy as np
+
+from tapetensor import NoneTape, OwnedTape, Tensor0D, Tensor1D, Tensor2D, Tensor3D, Tensor4D
+from tests.typing.check import assert_type, check
+from tests.typing.operands import c, m, mask, md, mi, q, r, s, u, uu, v, z, z1, zc, zr
+
+# `reshape` to a literal target is what the annotation says; the run-time check decides.
+m32: Tensor2D[L[3], L[2]] = m.reshape((3, 2))
+check(m32, (3, 2))
+t6: Tensor1D[L[6], OwnedTape] = m.trace().reshape((6,))
+check(t6, (6,))
+check(assert_type(z.flatten(), Tensor1D[Any]), (24,))
+check(assert_type(z.trace().flatten(), Tensor1D[Any, OwnedTape]), (24,))
+
+# `permute_dims` and `transpose`.
+check(assert_type(m.permute_dims((1, 0)), Tensor2D[L[3], L[2]]), (3, 2))
+check(assert_type(m.trace().permute_dims((1, 0)), Tensor2D[L[3], L[2], OwnedTape]), (3, 2))
+check(assert_type(z.permute_dims((0, 2, 1)), Tensor3D[L[4], L[3], L[2]]), (4, 3, 2))
+check(
+    assert_type(z.trace().permute_dims((0, 2, 1)), Tensor3D[L[4], L[3], L[2], OwnedTape]), (4, 3, 2)
+)
+check(assert_type(z.permute_dims((1, 0, 2)), Tensor3D[L[2], L[4], L[3]]), (2, 4, 3))
+check(
+    assert_type(z.trace().permute_dims((1, 0, 2)), Tensor3D[L[2], L[4], L[3], OwnedTape]), (2, 4, 3)
+)
+check(assert_type(z.permute_dims((1, 2, 0)), Tensor3D[L[2], L[3], L[4]]), (2, 3, 4))
+check(
+    assert_type(z.trace().permute_dims((1, 2, 0)), Tensor3D[L[2], L[3], L[4], OwnedTape]), (2, 3, 4)
+)
+check(assert_type(z.permute_dims((2, 0, 1)), Tensor3D[L[3], L[4], L[2]]), (3, 4, 2))
+check(
+    assert_type(z.trace().permute_dims((2, 0, 1)), Tensor3D[L[3], L[4], L[2], OwnedTape]), (3, 4, 2)
+)
+check(assert_type(z.permute_dims((2, 1, 0)), Tensor3D[L[3], L[2], L[4]]), (3, 2, 4))
+check(
+    assert_type(z.trace().permute_dims((2, 1, 0)), Tensor3D[L[3], L[2], L[4], OwnedTape]), (3, 2, 4)
+)
+check(assert_type(q.permute_dims((0, 2, 1, 3)), Tensor4D[L[5], L[2], L[4], L[3]]), (5, 2, 4, 3))
+check(
+    assert_type(q.trace().permute_dims((0, 2, 1, 3)), Tensor4D[L[5], L[2], L[4], L[3], OwnedTape]),
+    (5, 2, 4, 3),
+)
+check(assert_type(q.permute_dims((0, 2, 3, 1)), Tensor4D[L[5], L[2], L[3], L[4]]), (5, 2, 3, 4))
+check(
+    assert_type(q.trace().permute_dims((0, 2, 3, 1)), Tensor4D[L[5], L[2], L[3], L[4], OwnedTape]),
+    (5, 2, 3, 4),
+)
+check(assert_type(q.permute_dims((0, 3, 1, 2)), Tensor4D[L[5], L[3], L[4], L[2]]), (5, 3, 4, 2))
+check(
+    assert_type(q.trace().permute_dims((0, 3, 1, 2)), Tensor4D[L[5], L[3], L[4], L[2], OwnedTape]),
+    (5, 3, 4, 2),
+)
+check(assert_type(q.permute_dims((3, 2, 1, 0)), Tensor4D[Any, Any, Any, Any]), (3, 2, 4, 5))
+check(assert_type(m.transpose(), Tensor2D[L[3], L[2]]), (3, 2))
+check(assert_type(m.trace().transpose(), Tensor2D[L[3], L[2], OwnedTape]), (3, 2))
+check(assert_type(z.transpose(), Tensor3D[L[4], L[3], L[2]]), (4, 3, 2))
+check(assert_type(z.trace().transpose(), Tensor3D[L[4], L[3], L[2], OwnedTape]), (4, 3, 2))
+check(assert_type(q.transpose(), Tensor4D[L[5], L[4], L[3], L[2]]), (5, 4, 3, 2))
+check(assert_type(q.trace().transpose(), Tensor4D[L[5], L[4], L[3], L[2], OwnedTape]), (5, 4, 3, 2))
+
+# `broadcast_to`: the target is declared, and the source must fit it.
+row: tuple[L[3]] = (3,)
+matrix: tuple[L[2], L[3]] = (2, 3)
+stack: tuple[L[4], L[2], L[3]] = (4, 2, 3)
+check(assert_type(s.broadcast_to(row), Tensor1D[L[3]]), (3,))
+check(assert_type(s.broadcast_to(matrix), Tensor2D[L[2], L[3]]), (2, 3))
+check(assert_type(s.broadcast_to(stack), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
+check(assert_type(s.trace().broadcast_to(stack), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+to_u_row: Tensor1D[L[3]] = u.broadcast_to(row)
+check(to_u_row, (3,))
+to_u_matrix: Tensor2D[L[2], L[3]] = u.broadcast_to(matrix)
+check(to_u_matrix, (2, 3))
+to_u_stack: Tensor3D[L[4], L[2], L[3]] = u.broadcast_to(stack)
+check(to_u_stack, (4, 2, 3))
+to_u_stack_traced: Tensor3D[L[4], L[2], L[3], OwnedTape] = u.trace().broadcast_to(stack)
+check(to_u_stack_traced, (4, 2, 3))
+check(assert_type(v.broadcast_to(row), Tensor1D[L[3]]), (3,))
+to_v_matrix: Tensor2D[L[2], L[3]] = v.broadcast_to(matrix)
+check(to_v_matrix, (2, 3))
+to_v_stack: Tensor3D[L[4], L[2], L[3]] = v.broadcast_to(stack)
+check(to_v_stack, (4, 2, 3))
+to_v_stack_traced: Tensor3D[L[4], L[2], L[3], OwnedTape] = v.trace().broadcast_to(stack)
+check(to_v_stack_traced, (4, 2, 3))
+to_uu_matrix: Tensor2D[L[2], L[3]] = uu.broadcast_to(matrix)
+check(to_uu_matrix, (2, 3))
+to_uu_stack: Tensor3D[L[4], L[2], L[3]] = uu.broadcast_to(stack)
+check(to_uu_stack, (4, 2, 3))
+to_uu_stack_traced: Tensor3D[L[4], L[2], L[3], OwnedTape] = uu.trace().broadcast_to(stack)
+check(to_uu_stack_traced, (4, 2, 3))
+to_r_matrix: Tensor2D[L[2], L[3]] = r.broadcast_to(matrix)
+check(to_r_matrix, (2, 3))
+to_r_stack: Tensor3D[L[4], L[2], L[3]] = r.broadcast_to(stack)
+check(to_r_stack, (4, 2, 3))
+to_r_stack_traced: Tensor3D[L[4], L[2], L[3], OwnedTape] = r.trace().broadcast_to(stack)
+check(to_r_stack_traced, (4, 2, 3))
+to_c_matrix: Tensor2D[L[2], L[3]] = c.broadcast_to(matrix)
+check(to_c_matrix, (2, 3))
+to_c_stack: Tensor3D[L[4], L[2], L[3]] = c.broadcast_to(stack)
+check(to_c_stack, (4, 2, 3))
+to_c_stack_traced: Tensor3D[L[4], L[2], L[3], OwnedTape] = c.trace().broadcast_to(stack)
+check(to_c_stack_traced, (4, 2, 3))
+check(assert_type(m.broadcast_to(matrix), Tensor2D[L[2], L[3]]), (2, 3))
+to_m_stack: Tensor3D[L[4], L[2], L[3]] = m.broadcast_to(stack)
+check(to_m_stack, (4, 2, 3))
+to_m_stack_traced: Tensor3D[L[4], L[2], L[3], OwnedTape] = m.trace().broadcast_to(stack)
+check(to_m_stack_traced, (4, 2, 3))
+check(assert_type(z1.broadcast_to(stack), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
+check(assert_type(z1.trace().broadcast_to(stack), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(zr.broadcast_to(stack), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
+check(assert_type(zr.trace().broadcast_to(stack), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(z.broadcast_to(stack), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
+check(assert_type(z.trace().broadcast_to(stack), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+
+# `squeeze` and `expand_dims`.
+check(assert_type(r.squeeze(0), Tensor1D[L[3]]), (3,))
+check(assert_type(c.squeeze(-1), Tensor1D[L[2]]), (2,))
+check(assert_type(c.trace().squeeze(1), Tensor1D[L[2], OwnedTape]), (2,))
+check(assert_type(r.trace().squeeze(-2), Tensor1D[L[3], OwnedTape]), (3,))
+check(assert_type(zc.squeeze(2), Tensor2D[L[4], L[2]]), (4, 2))
+check(assert_type(zr.trace().squeeze(axis=1), Tensor2D[L[4], L[3], OwnedTape]), (4, 3))
+check(assert_type(u.squeeze(0), Tensor0D), ())
+check(assert_type(s.expand_dims(0), Tensor1D[L[1]]), (1,))
+check(assert_type(v.expand_dims(0), Tensor2D[L[1], L[3]]), (1, 3))
+check(assert_type(v.trace().expand_dims(-1), Tensor2D[L[3], L[1], OwnedTape]), (3, 1))
+check(assert_type(v.expand_dims(-2), Tensor2D[L[1], L[3]]), (1, 3))
+check(assert_type(m.expand_dims(axis=0), Tensor3D[L[1], L[2], L[3]]), (1, 2, 3))
+check(assert_type(m.trace().expand_dims(1), Tensor3D[L[2], L[1], L[3], OwnedTape]), (2, 1, 3))
+check(assert_type(m.expand_dims(2), Tensor3D[L[2], L[3], L[1]]), (2, 3, 1))
+check(
+    assert_type(z.trace().expand_dims(-2), Tensor4D[L[4], L[2], L[1], L[3], OwnedTape]),
+    (4, 2, 1, 3),
+)
+
+# `split`: as many parts as it says, each of a size that plain typing does not know.
+for part in m.split(2):
+    check(assert_type(part, Tensor2D[Any, L[3]]), (1, 3))
+for part_along_last in m.trace().split((1, 2), axis=-1):
+    assert_type(part_along_last, Tensor2D[L[2], Any, OwnedTape])
+for part_along_one in z.split([1, 1], axis=1):
+    check(assert_type(part_along_one, Tensor3D[L[4], Any, L[3]]), (4, 1, 3))
+
+# The dtype stays.
+check(assert_type(mi.transpose(), Tensor2D[L[3], L[2], NoneTape, np.int64]), (3, 2))
+check(assert_type(md.trace().flatten(), Tensor1D[Any, OwnedTape, np.float64]), (6,))
+check(assert_type(mask.expand_dims(0), Tensor3D[L[1], L[2], L[3], NoneTape, np.bool_]), (1, 2, 3))
