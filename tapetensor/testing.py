@@ -18,9 +18,9 @@ from tapetensor.errors import (
 from tapetensor.gradients import Array
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor import Tensor, from_numpy
-from tapetensor.tensor.arithmetic import as_number
 from tapetensor.tensor.base import TensorBase, check_not_spent, check_tensor, op_name
 from tapetensor.tensor.creation import check_rng
+from tapetensor.tensor.operands import as_number
 
 Plain: TypeAlias = Tensor[Any, NoneTape, np.float64]
 Traced: TypeAlias = Tensor[Any, OwnedTape, np.float64]

@@ -12,4 +12,3 @@ collect_ignore_glob = ["typing/pass/*", "typing/fail/*", "typing/reveal/*"]
 def rng() -> np.random.Generator:
     """A seeded generator, fresh for every test."""
     return np.random.default_rng(20240229)
-

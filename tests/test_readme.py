@@ -19,11 +19,10 @@ def blocks(language: str) -> list[str]:
 
 def mypy_output(source: str, tmp_path: Path) -> str:
     """Return what ``mypy --strict`` prints about a program."""
+    tmp_path.mkdir()
     program = tmp_path / "story.py"
     program.write_text(source)
-    output, errors, _ = api.run(
-        ["--strict", "--config-file", str(ROOT / "mypy.ini"), str(program)]
-    )
+    output, errors, _ = api.run(["--strict", "--config-file", str(ROOT / "mypy.ini"), str(program)])
     assert errors == ""
     return output.replace(f"{program}:", "story.py:").replace(str(program), "story.py")
 
@@ -56,8 +55,8 @@ def test_the_story_passes_mypy_strict_and_its_mistake_gets_the_message_quoted(
     (quoted,) = blocks("text")
 
     assert mistaken != story
-    assert "Success" in mypy_output(story, tmp_path)
-    assert quoted.strip() in mypy_output(mistaken, tmp_path)
+    assert "Success" in mypy_output(story, tmp_path / "right")
+    assert quoted.strip() in mypy_output(mistaken, tmp_path / "mistaken")
 
 
 def test_ci_runs_the_commands_of_the_readme() -> None:
@@ -65,9 +64,7 @@ def test_ci_runs_the_commands_of_the_readme() -> None:
     commands = "\n".join(blocks("sh")).splitlines()
 
     assert len(commands) >= 4
-    assert [
-        command for command in commands if command.replace("examples]", "dev]") not in ci
-    ] == []
+    assert [command for command in commands if command.replace("examples]", "dev]") not in ci] == []
 
 
 def test_every_file_that_the_readme_links_to_exists() -> None:

@@ -13,8 +13,8 @@ from tapetensor.errors import ArgumentValueError, DTypeError, ShapeError
 from tapetensor.gradients import Array
 from tapetensor.ids import next_id
 from tapetensor.tape import NoneTape
-from tapetensor.tensor.arithmetic import as_number
 from tapetensor.tensor.base import TensorBase, check_not_spent, check_same_dtype, rewrap
+from tapetensor.tensor.operands import as_number
 from tapetensor.typing import D, S, T
 
 if TYPE_CHECKING:

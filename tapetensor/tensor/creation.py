@@ -11,8 +11,8 @@ from tapetensor.errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from tapetensor.ids import next_id
 from tapetensor.shapes import as_shape, as_size
 from tapetensor.tape import NoneTape
-from tapetensor.tensor.arithmetic import as_number
 from tapetensor.tensor.base import wrap
+from tapetensor.tensor.operands import as_number
 from tapetensor.tensor.tensor import Tensor
 from tapetensor.typing import D, F, N, S
 

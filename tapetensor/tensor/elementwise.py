@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from tapetensor.errors import ArgumentValueError
 from tapetensor.kernels import elementwise
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.arithmetic import as_number
 from tapetensor.tensor.base import FloatingBase, NumberBase, TensorBase, check_numeric
+from tapetensor.tensor.operands import as_number
 from tapetensor.typing import D, F, R, S, T
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from tapetensor.errors import ShapeError
 from tapetensor.kernels import linear_algebra
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.arithmetic import TapeOfRhs
 from tapetensor.tensor.base import NumberBase, TensorBase, check_numeric, check_tensor
+from tapetensor.tensor.operands import TapeOfRhs
 from tapetensor.typing import D, Ds, K, M, N, R, S, T
 
 if TYPE_CHECKING:

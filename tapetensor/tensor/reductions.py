@@ -21,14 +21,12 @@ from tapetensor.shapes import normalize_axes, normalize_axis
 from tapetensor.tape import Kernel, NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import (
-    FloatingBase,
     NumberBase,
     TensorBase,
-    check_floating,
     check_not_spent,
     rewrap,
 )
-from tapetensor.typing import B, D, Ds, F, K, M, N, R, S, T
+from tapetensor.typing import B, D, Ds, K, M, N, R, S, T
 
 if TYPE_CHECKING:
     from tapetensor.tensor.tensor import Tensor
@@ -154,175 +152,215 @@ class Reductions(TensorBase[S, T, D]):
             raise DTypeError("sum: not defined for dtype bool; count with x.astype(np.int64).sum()")
         return reduce(reductions.sum, self, axis, keepdims)
 
-    if TYPE_CHECKING:
-        # The same shapes and tapes as for `sum`: the signatures are written once.
-        max = sum  # noqa: A003  # the method, which this aliases
-        min = sum  # noqa: A003  # the method, which this aliases
-    else:
-
-        def max(self, axis=None, keepdims=False):
-            """Return the largest element.
-
-            Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
-            Derivative: 1 for the largest, 0 for others; ties share it equally.
-
-            Raises:
-                ShapeError: if there is no element to choose from.
-
-            >>> import tapetensor as tt
-            >>> tt.from_numpy([1.0, 3.0], shape=(2,)).max()
-            Tensor(3., shape=(), dtype=float32, NoneTape)
-            """
-            return reduce(reductions.max, self, axis, keepdims)
-
-        def min(self, axis=None, keepdims=False):
-            """Return the smallest element.
-
-            Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
-            Derivative: 1 for the smallest, 0 for others; ties share it equally.
-
-            Raises:
-                ShapeError: if there is no element to choose from.
-
-            >>> import tapetensor as tt
-            >>> tt.from_numpy([1.0, 3.0], shape=(2,)).min()
-            Tensor(1., shape=(), dtype=float32, NoneTape)
-            """
-            return reduce(reductions.min, self, axis, keepdims)
-
     @overload
-    def mean(
-        self: FloatingBase[S, T, F], axis: None = None, keepdims: Literal[False] = False
-    ) -> Tensor[tuple[()], T, F]: ...
+    def max(
+        self: NumberBase[S, T, R], axis: None = None, keepdims: Literal[False] = False
+    ) -> Tensor[tuple[()], T, R]: ...
     @overload
-    def mean(
-        self: FloatingBase[tuple[*Ds, N], T, F],
+    def max(
+        self: NumberBase[tuple[*Ds, N], T, R],
         axis: Literal[-1],
         keepdims: Literal[False] = False,
-    ) -> Tensor[tuple[*Ds], T, F]: ...
+    ) -> Tensor[tuple[*Ds], T, R]: ...
     @overload
-    def mean(
-        self: FloatingBase[tuple[*Ds, N], T, F],
+    def max(
+        self: NumberBase[tuple[*Ds, N], T, R],
         axis: Literal[-1],
         keepdims: Literal[True],
-    ) -> Tensor[tuple[*Ds, One], T, F]: ...
+    ) -> Tensor[tuple[*Ds, One], T, R]: ...
     @overload
-    def mean(
-        self: FloatingBase[tuple[N, *Ds], T, F],
+    def max(
+        self: NumberBase[tuple[N, *Ds], T, R],
         axis: Literal[0],
         keepdims: Literal[False] = False,
-    ) -> Tensor[tuple[*Ds], T, F]: ...
+    ) -> Tensor[tuple[*Ds], T, R]: ...
     @overload
-    def mean(
-        self: FloatingBase[tuple[N, *Ds], T, F], axis: Literal[0], keepdims: Literal[True]
-    ) -> Tensor[tuple[One, *Ds], T, F]: ...
+    def max(
+        self: NumberBase[tuple[N, *Ds], T, R], axis: Literal[0], keepdims: Literal[True]
+    ) -> Tensor[tuple[One, *Ds], T, R]: ...
     @overload
-    def mean(
-        self: FloatingBase[tuple[B, N, *Ds], T, F],
+    def max(
+        self: NumberBase[tuple[B, N, *Ds], T, R],
         axis: Literal[1],
         keepdims: Literal[False] = False,
-    ) -> Tensor[tuple[B, *Ds], T, F]: ...
+    ) -> Tensor[tuple[B, *Ds], T, R]: ...
     @overload
-    def mean(
-        self: FloatingBase[tuple[B, N, *Ds], T, F],
+    def max(
+        self: NumberBase[tuple[B, N, *Ds], T, R],
         axis: Literal[1],
         keepdims: Literal[True],
-    ) -> Tensor[tuple[B, One, *Ds], T, F]: ...
+    ) -> Tensor[tuple[B, One, *Ds], T, R]: ...
     @overload
-    def mean(
-        self: FloatingBase[tuple[*Ds, M, N], T, F],
+    def max(
+        self: NumberBase[tuple[*Ds, M, N], T, R],
         axis: Literal[-2],
         keepdims: Literal[False] = False,
-    ) -> Tensor[tuple[*Ds, N], T, F]: ...
+    ) -> Tensor[tuple[*Ds, N], T, R]: ...
     @overload
-    def mean(
-        self: FloatingBase[tuple[*Ds, M, N], T, F],
+    def max(
+        self: NumberBase[tuple[*Ds, M, N], T, R],
         axis: Literal[-2],
         keepdims: Literal[True],
-    ) -> Tensor[tuple[*Ds, One, N], T, F]: ...
+    ) -> Tensor[tuple[*Ds, One, N], T, R]: ...
     @overload
-    def mean(
-        self: FloatingBase[tuple[B, M, N, *Ds], T, F],
+    def max(
+        self: NumberBase[tuple[B, M, N, *Ds], T, R],
         axis: Literal[2],
         keepdims: Literal[False] = False,
-    ) -> Tensor[tuple[B, M, *Ds], T, F]: ...
+    ) -> Tensor[tuple[B, M, *Ds], T, R]: ...
     @overload
-    def mean(
-        self: FloatingBase[tuple[B, M, N, *Ds], T, F],
+    def max(
+        self: NumberBase[tuple[B, M, N, *Ds], T, R],
         axis: Literal[2],
         keepdims: Literal[True],
-    ) -> Tensor[tuple[B, M, One, *Ds], T, F]: ...
+    ) -> Tensor[tuple[B, M, One, *Ds], T, R]: ...
     @overload
-    def mean(
-        self: FloatingBase[tuple[B, M, N, K, *Ds], T, F],
+    def max(
+        self: NumberBase[tuple[B, M, N, K, *Ds], T, R],
         axis: Literal[3],
         keepdims: Literal[False] = False,
-    ) -> Tensor[tuple[B, M, N, *Ds], T, F]: ...
+    ) -> Tensor[tuple[B, M, N, *Ds], T, R]: ...
     @overload
-    def mean(
-        self: FloatingBase[tuple[B, M, N, K, *Ds], T, F],
+    def max(
+        self: NumberBase[tuple[B, M, N, K, *Ds], T, R],
         axis: Literal[3],
         keepdims: Literal[True],
-    ) -> Tensor[tuple[B, M, N, One, *Ds], T, F]: ...
+    ) -> Tensor[tuple[B, M, N, One, *Ds], T, R]: ...
     @overload
-    def mean(
-        self: FloatingBase[tuple[*Ds, M, N, K], T, F],
+    def max(
+        self: NumberBase[tuple[*Ds, M, N, K], T, R],
         axis: Literal[-3],
         keepdims: Literal[False] = False,
-    ) -> Tensor[tuple[*Ds, N, K], T, F]: ...
+    ) -> Tensor[tuple[*Ds, N, K], T, R]: ...
     @overload
-    def mean(
-        self: FloatingBase[tuple[*Ds, M, N, K], T, F],
+    def max(
+        self: NumberBase[tuple[*Ds, M, N, K], T, R],
         axis: Literal[-3],
         keepdims: Literal[True],
-    ) -> Tensor[tuple[*Ds, One, N, K], T, F]: ...
+    ) -> Tensor[tuple[*Ds, One, N, K], T, R]: ...
     @overload
-    def mean(
-        self: FloatingBase[S, T, F], axis: tuple[int, ...] | None = None, keepdims: bool = False
-    ) -> Tensor[Any, T, F]: ...
-    def mean(self, axis: Any = None, keepdims: bool = False) -> Tensor[Any, Any, Any]:
-        """Return the arithmetic mean; NaN for no elements, with numpy's warning.
-
-            sum(x) / n
+    def max(
+        self: NumberBase[S, T, R], axis: tuple[int, ...] | None = None, keepdims: bool = False
+    ) -> Tensor[Any, T, R]: ...
+    def max(self, axis: Any = None, keepdims: bool = False) -> Tensor[Any, Any, Any]:
+        """Return the largest element.
 
         Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
-        Derivative: ``1 / n``.
+        Derivative: 1 for the largest, 0 for others; ties share it equally.
 
         Raises:
-            DTypeError: if the dtype is not floating.
+            ShapeError: if there is no element to choose from.
 
         >>> import tapetensor as tt
-        >>> tt.from_numpy([1.0, 3.0], shape=(2,)).mean()
-        Tensor(2., shape=(), dtype=float32, NoneTape)
+        >>> tt.from_numpy([1.0, 3.0], shape=(2,)).max()
+        Tensor(3., shape=(), dtype=float32, NoneTape)
         """
-        check_floating("mean", self)
-        return reduce(reductions.mean, self, axis, keepdims)
+        return reduce(reductions.max, self, axis, keepdims)
 
-    if TYPE_CHECKING:
-        # The same shapes and tapes as for `mean`: the signatures are written once.
-        logsumexp = mean
-    else:
+    @overload
+    def min(
+        self: NumberBase[S, T, R], axis: None = None, keepdims: Literal[False] = False
+    ) -> Tensor[tuple[()], T, R]: ...
+    @overload
+    def min(
+        self: NumberBase[tuple[*Ds, N], T, R],
+        axis: Literal[-1],
+        keepdims: Literal[False] = False,
+    ) -> Tensor[tuple[*Ds], T, R]: ...
+    @overload
+    def min(
+        self: NumberBase[tuple[*Ds, N], T, R],
+        axis: Literal[-1],
+        keepdims: Literal[True],
+    ) -> Tensor[tuple[*Ds, One], T, R]: ...
+    @overload
+    def min(
+        self: NumberBase[tuple[N, *Ds], T, R],
+        axis: Literal[0],
+        keepdims: Literal[False] = False,
+    ) -> Tensor[tuple[*Ds], T, R]: ...
+    @overload
+    def min(
+        self: NumberBase[tuple[N, *Ds], T, R], axis: Literal[0], keepdims: Literal[True]
+    ) -> Tensor[tuple[One, *Ds], T, R]: ...
+    @overload
+    def min(
+        self: NumberBase[tuple[B, N, *Ds], T, R],
+        axis: Literal[1],
+        keepdims: Literal[False] = False,
+    ) -> Tensor[tuple[B, *Ds], T, R]: ...
+    @overload
+    def min(
+        self: NumberBase[tuple[B, N, *Ds], T, R],
+        axis: Literal[1],
+        keepdims: Literal[True],
+    ) -> Tensor[tuple[B, One, *Ds], T, R]: ...
+    @overload
+    def min(
+        self: NumberBase[tuple[*Ds, M, N], T, R],
+        axis: Literal[-2],
+        keepdims: Literal[False] = False,
+    ) -> Tensor[tuple[*Ds, N], T, R]: ...
+    @overload
+    def min(
+        self: NumberBase[tuple[*Ds, M, N], T, R],
+        axis: Literal[-2],
+        keepdims: Literal[True],
+    ) -> Tensor[tuple[*Ds, One, N], T, R]: ...
+    @overload
+    def min(
+        self: NumberBase[tuple[B, M, N, *Ds], T, R],
+        axis: Literal[2],
+        keepdims: Literal[False] = False,
+    ) -> Tensor[tuple[B, M, *Ds], T, R]: ...
+    @overload
+    def min(
+        self: NumberBase[tuple[B, M, N, *Ds], T, R],
+        axis: Literal[2],
+        keepdims: Literal[True],
+    ) -> Tensor[tuple[B, M, One, *Ds], T, R]: ...
+    @overload
+    def min(
+        self: NumberBase[tuple[B, M, N, K, *Ds], T, R],
+        axis: Literal[3],
+        keepdims: Literal[False] = False,
+    ) -> Tensor[tuple[B, M, N, *Ds], T, R]: ...
+    @overload
+    def min(
+        self: NumberBase[tuple[B, M, N, K, *Ds], T, R],
+        axis: Literal[3],
+        keepdims: Literal[True],
+    ) -> Tensor[tuple[B, M, N, One, *Ds], T, R]: ...
+    @overload
+    def min(
+        self: NumberBase[tuple[*Ds, M, N, K], T, R],
+        axis: Literal[-3],
+        keepdims: Literal[False] = False,
+    ) -> Tensor[tuple[*Ds, N, K], T, R]: ...
+    @overload
+    def min(
+        self: NumberBase[tuple[*Ds, M, N, K], T, R],
+        axis: Literal[-3],
+        keepdims: Literal[True],
+    ) -> Tensor[tuple[*Ds, One, N, K], T, R]: ...
+    @overload
+    def min(
+        self: NumberBase[S, T, R], axis: tuple[int, ...] | None = None, keepdims: bool = False
+    ) -> Tensor[Any, T, R]: ...
+    def min(self, axis: Any = None, keepdims: bool = False) -> Tensor[Any, Any, Any]:
+        """Return the smallest element.
 
-        def logsumexp(self, axis=None, keepdims=False):
-            """Return the logarithm of the sum of exponentials, without overflow.
+        Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
+        Derivative: 1 for the smallest, 0 for others; ties share it equally.
 
-                log(sum(exp(x)))
+        Raises:
+            ShapeError: if there is no element to choose from.
 
-            Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
-            Derivative: ``softmax(x)``.
-
-            Raises:
-                DTypeError: if the dtype is not floating.
-
-            Source: Blanchard, Higham & Higham (2021), "Accurately computing the log-sum-exp and
-                softmax functions".
-
-            >>> import tapetensor as tt
-            >>> tt.full((4,), 1000.0).logsumexp()
-            Tensor(1001.3863, shape=(), dtype=float32, NoneTape)
-            """
-            check_floating("logsumexp", self)
-            return reduce(reductions.logsumexp, self, axis, keepdims)
+        >>> import tapetensor as tt
+        >>> tt.from_numpy([1.0, 3.0], shape=(2,)).min()
+        Tensor(1., shape=(), dtype=float32, NoneTape)
+        """
+        return reduce(reductions.min, self, axis, keepdims)
 
     @overload
     def argmax(

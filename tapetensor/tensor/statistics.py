@@ -9,8 +9,8 @@ from tapetensor.errors import ArgumentValueError
 from tapetensor.kernels import reductions
 from tapetensor.shapes import normalize_axes
 from tapetensor.tape import Kernel
-from tapetensor.tensor.arithmetic import as_number
 from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating
+from tapetensor.tensor.operands import as_number
 from tapetensor.tensor.reductions import reduce
 from tapetensor.typing import B, D, Ds, F, K, M, N, S, T
 
@@ -163,33 +163,142 @@ class Statistics(TensorBase[S, T, D]):
         """
         return _spread_measure(reductions.var, self, axis, keepdims, correction)
 
-    if TYPE_CHECKING:
-        # The same shapes and tapes as for `var`: the signatures are written once.
-        std = var
-    else:
+    @overload
+    def std(
+        self: FloatingBase[S, T, F],
+        axis: None = None,
+        keepdims: Literal[False] = False,
+        correction: float = 0,
+    ) -> Tensor[tuple[()], T, F]: ...
+    @overload
+    def std(
+        self: FloatingBase[tuple[*Ds, N], T, F],
+        axis: Literal[-1],
+        keepdims: Literal[False] = False,
+        correction: float = 0,
+    ) -> Tensor[tuple[*Ds], T, F]: ...
+    @overload
+    def std(
+        self: FloatingBase[tuple[*Ds, N], T, F],
+        axis: Literal[-1],
+        keepdims: Literal[True],
+        correction: float = 0,
+    ) -> Tensor[tuple[*Ds, One], T, F]: ...
+    @overload
+    def std(
+        self: FloatingBase[tuple[N, *Ds], T, F],
+        axis: Literal[0],
+        keepdims: Literal[False] = False,
+        correction: float = 0,
+    ) -> Tensor[tuple[*Ds], T, F]: ...
+    @overload
+    def std(
+        self: FloatingBase[tuple[N, *Ds], T, F],
+        axis: Literal[0],
+        keepdims: Literal[True],
+        correction: float = 0,
+    ) -> Tensor[tuple[One, *Ds], T, F]: ...
+    @overload
+    def std(
+        self: FloatingBase[tuple[B, N, *Ds], T, F],
+        axis: Literal[1],
+        keepdims: Literal[False] = False,
+        correction: float = 0,
+    ) -> Tensor[tuple[B, *Ds], T, F]: ...
+    @overload
+    def std(
+        self: FloatingBase[tuple[B, N, *Ds], T, F],
+        axis: Literal[1],
+        keepdims: Literal[True],
+        correction: float = 0,
+    ) -> Tensor[tuple[B, One, *Ds], T, F]: ...
+    @overload
+    def std(
+        self: FloatingBase[tuple[*Ds, M, N], T, F],
+        axis: Literal[-2],
+        keepdims: Literal[False] = False,
+        correction: float = 0,
+    ) -> Tensor[tuple[*Ds, N], T, F]: ...
+    @overload
+    def std(
+        self: FloatingBase[tuple[*Ds, M, N], T, F],
+        axis: Literal[-2],
+        keepdims: Literal[True],
+        correction: float = 0,
+    ) -> Tensor[tuple[*Ds, One, N], T, F]: ...
+    @overload
+    def std(
+        self: FloatingBase[tuple[B, M, N, *Ds], T, F],
+        axis: Literal[2],
+        keepdims: Literal[False] = False,
+        correction: float = 0,
+    ) -> Tensor[tuple[B, M, *Ds], T, F]: ...
+    @overload
+    def std(
+        self: FloatingBase[tuple[B, M, N, *Ds], T, F],
+        axis: Literal[2],
+        keepdims: Literal[True],
+        correction: float = 0,
+    ) -> Tensor[tuple[B, M, One, *Ds], T, F]: ...
+    @overload
+    def std(
+        self: FloatingBase[tuple[B, M, N, K, *Ds], T, F],
+        axis: Literal[3],
+        keepdims: Literal[False] = False,
+        correction: float = 0,
+    ) -> Tensor[tuple[B, M, N, *Ds], T, F]: ...
+    @overload
+    def std(
+        self: FloatingBase[tuple[B, M, N, K, *Ds], T, F],
+        axis: Literal[3],
+        keepdims: Literal[True],
+        correction: float = 0,
+    ) -> Tensor[tuple[B, M, N, One, *Ds], T, F]: ...
+    @overload
+    def std(
+        self: FloatingBase[tuple[*Ds, M, N, K], T, F],
+        axis: Literal[-3],
+        keepdims: Literal[False] = False,
+        correction: float = 0,
+    ) -> Tensor[tuple[*Ds, N, K], T, F]: ...
+    @overload
+    def std(
+        self: FloatingBase[tuple[*Ds, M, N, K], T, F],
+        axis: Literal[-3],
+        keepdims: Literal[True],
+        correction: float = 0,
+    ) -> Tensor[tuple[*Ds, One, N, K], T, F]: ...
+    @overload
+    def std(
+        self: FloatingBase[S, T, F],
+        axis: tuple[int, ...] | None = None,
+        keepdims: bool = False,
+        correction: float = 0,
+    ) -> Tensor[Any, T, F]: ...
+    def std(
+        self, axis: Any = None, keepdims: bool = False, correction: float = 0
+    ) -> Tensor[Any, Any, Any]:
+        """Return the standard deviation.
 
-        def std(self, axis=None, keepdims=False, correction=0):
-            """Return the standard deviation.
+            sqrt(sum((x - mean(x))**2) / (n - correction))
 
-                sqrt(sum((x - mean(x))**2) / (n - correction))
+        Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
+        Derivative: ``(x - mean(x)) / ((n - correction) * std(x))``; 0 where all are equal.
 
-            Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
-            Derivative: ``(x - mean(x)) / ((n - correction) * std(x))``; 0 where all are equal.
+        Args:
+            axis: the axes to reduce.
+            keepdims: whether reduced axes stay with size 1.
+            correction: as for `var`.
 
-            Args:
-                axis: the axes to reduce.
-                keepdims: whether reduced axes stay with size 1.
-                correction: as for `var`.
+        Raises:
+            DTypeError: if the dtype is not floating.
+            ArgumentValueError: if `correction` leaves nothing to divide by.
 
-            Raises:
-                DTypeError: if the dtype is not floating.
-                ArgumentValueError: if `correction` leaves nothing to divide by.
-
-            >>> import tapetensor as tt
-            >>> tt.from_numpy([1.0, 3.0], shape=(2,)).std()
-            Tensor(1., shape=(), dtype=float32, NoneTape)
-            """
-            return _spread_measure(reductions.std, self, axis, keepdims, correction)
+        >>> import tapetensor as tt
+        >>> tt.from_numpy([1.0, 3.0], shape=(2,)).std()
+        Tensor(1., shape=(), dtype=float32, NoneTape)
+        """
+        return _spread_measure(reductions.std, self, axis, keepdims, correction)
 
 
 def _spread_measure(

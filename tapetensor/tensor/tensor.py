@@ -8,12 +8,14 @@ import numpy as np
 from typing_extensions import TypeAliasType, TypeVar
 
 from tapetensor.tape import NoneTape, Tape
-from tapetensor.tensor.arithmetic import Arithmetic
+from tapetensor.tensor.addition import Addition
+from tapetensor.tensor.averages import Averages
 from tapetensor.tensor.comparison import Comparison
 from tapetensor.tensor.conversion import Conversion
 from tapetensor.tensor.elementwise import Elementwise
 from tapetensor.tensor.indexing import Indexing
 from tapetensor.tensor.linear_algebra import LinearAlgebra
+from tapetensor.tensor.multiplication import Multiplication
 from tapetensor.tensor.ownership import Ownership
 from tapetensor.tensor.reductions import Reductions
 from tapetensor.tensor.shape import Shape
@@ -30,10 +32,12 @@ D = TypeVar("D", bound=np.generic, default=np.float32)
 
 class Tensor(
     Ownership[S, T, D],
-    Arithmetic[S, T, D],
+    Addition[S, T, D],
+    Multiplication[S, T, D],
     Comparison[S, T, D],
     Elementwise[S, T, D],
     Reductions[S, T, D],
+    Averages[S, T, D],
     Statistics[S, T, D],
     Softmax[S, T, D],
     Shape[S, T, D],

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 
 import tapetensor as tt
 from tests.properties.programs import Array, Op
@@ -15,10 +14,6 @@ def _sigmoid(x: Array) -> Any:
     return 1 / (1 + np.exp(-x))
 
 
-def _softmax(x: Array) -> Any:
-    return np.exp(x) / np.exp(x).sum(axis=-1, keepdims=True)
-
-
 def _maximum(lhs: Array, rhs: Array) -> Any:
     return np.where(lhs.real == rhs.real, (lhs + rhs) / 2, np.where(lhs.real > rhs.real, lhs, rhs))
 
@@ -26,6 +21,10 @@ def _maximum(lhs: Array, rhs: Array) -> Any:
 def _max(x: Array, axis: int | None) -> Any:
     ties = x.real == x.real.max(axis=axis, keepdims=True)
     return (x * ties).sum(axis=axis) / ties.sum(axis=axis)
+
+
+def _softmax(x: Array, axis: int) -> Any:
+    return np.exp(x) / np.exp(x).sum(axis=axis, keepdims=True)
 
 
 def _var(x: Array, axis: int | None) -> Any:
@@ -73,32 +72,25 @@ BROADCASTING = [
 MATMUL = Op("matmul", lambda x, y: x @ y, np.matmul)
 
 
-def unary_ops(shape: tuple[int, ...]) -> st.SearchStrategy[Op]:
-    """Ops on one tensor of a shape."""
-    choices: list[Op] = list(UNARY)
-    choices += [Op("flatten", lambda x: x.flatten(), np.ravel)]
-    choices += [
-        Op(
-            "expand_dims and squeeze",
-            lambda x: x.expand_dims(0).squeeze(0),
-            lambda x: x,
-        ),
-        Op(
-            "broadcast_to",
-            lambda x: x.broadcast_to((2, *shape)).mean(axis=0),
-            lambda x: x,
-        ),
-    ]
+def reducing_ops(shape: tuple[int, ...]) -> list[Op]:
+    """Ops that reduce a tensor of a shape."""
     axes: list[int | None] = [None, *range(-1, len(shape))] if shape else [None]
-    for axis in axes:
-        choices += _reductions(axis)
-    if shape:
-        choices += _rearrangements(shape)
-    return st.sampled_from(choices)
+    return [op for axis in axes for op in _reductions(axis)]
 
 
 def _reductions(axis: int | None) -> list[Op]:
+    # Softmax runs along one axis.
+    along = -1 if axis is None else axis
+    over_one = [
+        Op(f"softmax along {along}", lambda x: x.softmax(along), lambda x: _softmax(x, along)),
+        Op(
+            f"log_softmax along {along}",
+            lambda x: x.log_softmax(along),
+            lambda x: np.log(_softmax(x, along)),
+        ),
+    ]
     return [
+        *(over_one if axis is not None else []),
         Op(f"sum over {axis}", lambda x: x.sum(axis=axis), lambda x: x.sum(axis=axis)),
         Op(f"mean over {axis}", lambda x: x.mean(axis=axis), lambda x: x.mean(axis=axis)),
         Op(f"max over {axis}", lambda x: x.max(axis=axis), lambda x: _max(x, axis)),
@@ -117,13 +109,20 @@ def _reductions(axis: int | None) -> list[Op]:
     ]
 
 
-def _rearrangements(shape: tuple[int, ...]) -> list[Op]:
+def rearranging_ops(shape: tuple[int, ...]) -> list[Op]:
+    """Ops that keep the elements of a tensor of a shape, or most of them, in another order."""
+    anywhere = [
+        Op("flatten", lambda x: x.flatten(), np.ravel),
+        Op("expand_dims and squeeze", lambda x: x.expand_dims(0).squeeze(0), lambda x: x),
+        Op("broadcast_to", lambda x: x.broadcast_to((2, *shape)).mean(axis=0), lambda x: x),
+    ]
+    if not shape:
+        return anywhere
     backwards = tuple(reversed(range(len(shape))))
     positions = np.array([shape[0] - 1, 0, -1])
     ids = tt.from_numpy(positions)
     return [
-        Op("softmax", lambda x: x.softmax(), _softmax),
-        Op("log_softmax", lambda x: x.log_softmax(), lambda x: np.log(_softmax(x))),
+        *anywhere,
         Op("reshape", lambda x: x.reshape((-1, shape[0])), lambda x: x.reshape((-1, shape[0]))),
         Op("permute_dims", lambda x: x.permute_dims(backwards), np.transpose),
         Op("first", lambda x: x[0], lambda x: x[0]),
@@ -131,16 +130,19 @@ def _rearrangements(shape: tuple[int, ...]) -> list[Op]:
         Op("by position", lambda x: x[positions], lambda x: x[positions]),
         Op("take", lambda x: x.take(ids), lambda x: x[positions]),
         Op("by mask", lambda x: x[x.detach() > -99.0], np.ravel),
+    ]
+
+
+def splitting_ops(shape: tuple[int, ...]) -> list[Op]:
+    """Ops that make several tensors of one of a shape, which has axes."""
+    return [
         Op(
             "split into ones",
             lambda x: x.split([1] * shape[-1], -1),
             lambda x: list(np.split(x, shape[-1], -1)),
         ),
-        Op(
-            "split in two",
-            lambda x: x.split([1, shape[0] - 1]),
-            lambda x: list(np.split(x, [1])),
-        ),
+        Op("split in two", lambda x: x.split([1, shape[0] - 1]), lambda x: list(np.split(x, [1]))),
+        Op("split in one", lambda x: x.split(1), lambda x: [x]),
     ]
 
 

@@ -21,8 +21,11 @@ def _reexports(package: str) -> list[str]:
     """Return the names in `__init__.py` that a type checker takes for public, in order."""
     source = importlib.import_module(package).__file__
     assert source is not None
+    # Walked rather than listed: what is imported on first use stands under `TYPE_CHECKING`.
     imports = [
-        one for one in ast.parse(Path(source).read_text()).body if isinstance(one, ast.ImportFrom)
+        one
+        for one in ast.walk(ast.parse(Path(source).read_text()))
+        if isinstance(one, ast.ImportFrom)
     ]
     return [
         alias.asname
@@ -39,7 +42,9 @@ def _public(package: str) -> set[str]:
     return {
         name
         for name, value in names.items()
-        if not name.startswith("_") and not isinstance(value, ModuleType) and name != "annotations"
+        if not name.startswith("_")
+        and not isinstance(value, ModuleType)
+        and name not in ("annotations", "TYPE_CHECKING")
     }
 
 

@@ -12,14 +12,14 @@ from tests.typing.operands import m, mask, md, mi, s, sd, v, vd, wd
 # Two dtypes never meet.
 m + md  # type: ignore[operator]  # float32 and float64
 md + v  # type: ignore[operator]  # float64 and float32, as a row
-m.trace() - md  # type: ignore[arg-type]  # with a tape on the left
-m * md.trace()  # type: ignore[arg-type]  # with a tape on the right
+m.trace() - md  # type: ignore[operator]  # with a tape on the left
+m * md.trace()  # type: ignore[operator]  # with a tape on the right
 m / md  # type: ignore[operator]  # float32 and float64
 m**md  # type: ignore[operator]  # float32 and float64
 m + mi  # type: ignore[operator]  # float32 and int64
 m + mask  # type: ignore[operator]  # a mask is no number: where() it
 m + sd  # type: ignore[operator]  # float32 and a float64 scalar
-s * md  # type: ignore[arg-type]  # and the other way round
+s * md  # type: ignore[operator]  # and the other way round
 m @ wd  # type: ignore[operator]  # float32 and float64
 v.trace() @ vd  # type: ignore[operator]  # float32 and float64
 tt.maximum(m, md)  # type: ignore[arg-type]  # float32 and float64

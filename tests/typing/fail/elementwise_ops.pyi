@@ -19,10 +19,10 @@ m + v7.trace()  # type: ignore[operator]  # and on the right
 m.trace() + v7.trace()  # type: ignore[operator]  # and on both
 v7 + m  # type: ignore[operator]  # a row of the wrong size on the left
 c + v7.expand_dims(-1)  # type: ignore[operator]  # two columns of different lengths
-m - v7  # type: ignore[arg-type]  # `-` as `+`
-m - m77.trace()  # type: ignore[arg-type]  # `-` as `+`, with a tape
-m * v7  # type: ignore[arg-type]  # `*` as `+`
-m.trace() * m77  # type: ignore[arg-type]  # `*` as `+`, with a tape
+m - v7  # type: ignore[operator]  # `-` as `+`
+m - m77.trace()  # type: ignore[operator]  # `-` as `+`, with a tape
+m * v7  # type: ignore[operator]  # `*` as `+`
+m.trace() * m77  # type: ignore[operator]  # `*` as `+`, with a tape
 m / v7  # type: ignore[operator]  # the last axes differ, 3 and 7
 m / m77  # type: ignore[operator]  # both axes differ
 v7 / m.trace()  # type: ignore[operator]  # a row of the wrong size on the left

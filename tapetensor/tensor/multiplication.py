@@ -1,4 +1,4 @@
-"""The operators: exact static shapes where an operand broadcasts in one of the usual ways.
+"""Multiplying, dividing and raising to a power.
 
 The shapes that plain typing can say are: equal shapes, a number or a 0-d tensor, a row or a matrix
 under leading axes, and a 1 (from `keepdims`, say) in the first, the last or the second-last place.
@@ -9,82 +9,67 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
-import numpy as np
-from typing_extensions import TypeVar
-
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError
+from tapetensor.errors import ArgumentValueError
 from tapetensor.kernels import arithmetic
-from tapetensor.tape import Kernel, NoneTape, OwnedTape, Tape
+from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import (
-    FloatingBase,
-    NumberBase,
-    TensorBase,
-    check_floating,
-    check_numeric,
-)
+from tapetensor.tensor.base import FloatingBase, NumberBase, TensorBase, check_floating
+from tapetensor.tensor.operands import ShapeOfRhs, TapeOfRhs, as_number, binary
 from tapetensor.typing import B, D, Ds, F, M, N, R, S, T
 
 if TYPE_CHECKING:
     from tapetensor.tensor.tensor import Joins, Tensor
 
 One: TypeAlias = Literal[1]
-ShapeOfRhs = TypeVar("ShapeOfRhs", bound=tuple[Any, ...])
-# Beside a plain left operand the right one gives the tape state; else the left one does, and the
-# right one is plain or in the same state. That covers all four combinations, and type variables.
-TapeOfRhs = TypeVar("TapeOfRhs", bound=Tape)
 
 
-_BOOL = np.dtype(np.bool_)
-
-
-class Arithmetic(TensorBase[S, T, D]):
-    """The operators ``+ - * / ** @`` but for ``@``, which is in `linear_algebra`."""
+class Multiplication(TensorBase[S, T, D]):
+    """The operators ``*``, ``/`` and ``**``."""
 
     __slots__ = ()
 
     @overload
-    def __add__(self: FloatingBase[S, T, F], rhs: float, /) -> Tensor[S, T, F]: ...
+    def __mul__(self: FloatingBase[S, T, F], rhs: float, /) -> Tensor[S, T, F]: ...
     @overload
-    def __add__(self: NumberBase[S, T, R], rhs: int, /) -> Tensor[S, T, R]: ...
+    def __mul__(self: NumberBase[S, T, R], rhs: int, /) -> Tensor[S, T, R]: ...
     @overload
-    def __add__(
+    def __mul__(
         self: NumberBase[S, T, R],
         rhs: Joins[S, T, R] | Joins[tuple[()], T, R],
         /,
     ) -> Tensor[S, T, R]: ...
     @overload
-    def __add__(
+    def __mul__(
         self: NumberBase[S, NoneTape, R],
         rhs: Tensor[S, TapeOfRhs, R] | Tensor[tuple[()], TapeOfRhs, R],
         /,
     ) -> Tensor[S, TapeOfRhs, R]: ...
     @overload
-    def __add__(
+    def __mul__(
         self: NumberBase[S, T, R],
         rhs: Tensor[S, OwnedTape, R] | Tensor[tuple[()], OwnedTape, R],
         /,
     ) -> Tensor[S, OwnedTape, R]: ...
     @overload
-    def __add__(
+    def __mul__(
         self: NumberBase[tuple[*Ds, N], T, R],
         rhs: Joins[tuple[N], T, R] | Joins[tuple[*Ds, One], T, R],
         /,
     ) -> Tensor[tuple[*Ds, N], T, R]: ...
     @overload
-    def __add__(
+    def __mul__(
         self: NumberBase[tuple[*Ds, N], NoneTape, R],
         rhs: Tensor[tuple[N], TapeOfRhs, R] | Tensor[tuple[*Ds, One], TapeOfRhs, R],
         /,
     ) -> Tensor[tuple[*Ds, N], TapeOfRhs, R]: ...
     @overload
-    def __add__(
+    def __mul__(
         self: NumberBase[tuple[*Ds, M, N], T, R],
         rhs: Joins[tuple[M, N], T, R] | Joins[tuple[M, One], T, R] | Joins[tuple[One, N], T, R],
         /,
     ) -> Tensor[tuple[*Ds, M, N], T, R]: ...
     @overload
-    def __add__(
+    def __mul__(
         self: NumberBase[tuple[*Ds, M, N], NoneTape, R],
         rhs: Tensor[tuple[M, N], TapeOfRhs, R]
         | Tensor[tuple[M, One], TapeOfRhs, R]
@@ -92,139 +77,103 @@ class Arithmetic(TensorBase[S, T, D]):
         /,
     ) -> Tensor[tuple[*Ds, M, N], TapeOfRhs, R]: ...
     @overload
-    def __add__(
+    def __mul__(
         self: NumberBase[tuple[B, *Ds], T, R],
         rhs: Joins[tuple[One, *Ds], T, R],
         /,
     ) -> Tensor[tuple[B, *Ds], T, R]: ...
     @overload
-    def __add__(
+    def __mul__(
         self: NumberBase[tuple[B, *Ds], NoneTape, R],
         rhs: Tensor[tuple[One, *Ds], TapeOfRhs, R],
         /,
     ) -> Tensor[tuple[B, *Ds], TapeOfRhs, R]: ...
     @overload
-    def __add__(
+    def __mul__(
         self: NumberBase[tuple[N], T, R],
         rhs: Joins[tuple[*Ds, N], T, R],
         /,
     ) -> Tensor[tuple[*Ds, N], T, R]: ...
     @overload
-    def __add__(
+    def __mul__(
         self: NumberBase[tuple[N], NoneTape, R],
         rhs: Tensor[tuple[*Ds, N], TapeOfRhs, R],
         /,
     ) -> Tensor[tuple[*Ds, N], TapeOfRhs, R]: ...
     @overload
-    def __add__(
+    def __mul__(
         self: NumberBase[tuple[M, N], T, R],
         rhs: Joins[tuple[*Ds, M, N], T, R],
         /,
     ) -> Tensor[tuple[*Ds, M, N], T, R]: ...
     @overload
-    def __add__(
+    def __mul__(
         self: NumberBase[tuple[M, N], NoneTape, R],
         rhs: Tensor[tuple[*Ds, M, N], TapeOfRhs, R],
         /,
     ) -> Tensor[tuple[*Ds, M, N], TapeOfRhs, R]: ...
     @overload
-    def __add__(
+    def __mul__(
         self: NumberBase[tuple[*Ds, One], T, R],
         rhs: Joins[tuple[*Ds, N], T, R],
         /,
     ) -> Tensor[tuple[*Ds, N], T, R]: ...
     @overload
-    def __add__(
+    def __mul__(
         self: NumberBase[tuple[*Ds, One], NoneTape, R],
         rhs: Tensor[tuple[*Ds, N], TapeOfRhs, R],
         /,
     ) -> Tensor[tuple[*Ds, N], TapeOfRhs, R]: ...
     @overload
-    def __add__(
+    def __mul__(
         self: NumberBase[tuple[One, *Ds], T, R],
         rhs: Joins[tuple[B, *Ds], T, R],
         /,
     ) -> Tensor[tuple[B, *Ds], T, R]: ...
     @overload
-    def __add__(
+    def __mul__(
         self: NumberBase[tuple[One, *Ds], NoneTape, R],
         rhs: Tensor[tuple[B, *Ds], TapeOfRhs, R],
         /,
     ) -> Tensor[tuple[B, *Ds], TapeOfRhs, R]: ...
     @overload
-    def __add__(
+    def __mul__(
         self: NumberBase[tuple[M, One], T, R],
         rhs: Joins[tuple[One, N], T, R] | Joins[tuple[N], T, R],
         /,
     ) -> Tensor[tuple[M, N], T, R]: ...
     @overload
-    def __add__(
+    def __mul__(
         self: NumberBase[tuple[M, One], NoneTape, R],
         rhs: Tensor[tuple[One, N], TapeOfRhs, R] | Tensor[tuple[N], TapeOfRhs, R],
         /,
     ) -> Tensor[tuple[M, N], TapeOfRhs, R]: ...
     @overload
-    def __add__(
+    def __mul__(
         self: NumberBase[tuple[()], T, R],
         rhs: Joins[ShapeOfRhs, T, R],
         /,
     ) -> Tensor[ShapeOfRhs, T, R]: ...
     @overload
-    def __add__(
+    def __mul__(
         self: NumberBase[tuple[()], NoneTape, R],
         rhs: Tensor[ShapeOfRhs, TapeOfRhs, R],
         /,
     ) -> Tensor[ShapeOfRhs, TapeOfRhs, R]: ...
-    def __add__(self, rhs: Any, /) -> Tensor[Any, Any, Any]:
-        """Add.
+    def __mul__(self, rhs: Any, /) -> Tensor[Any, Any, Any]:
+        """Multiply element by element.
 
-            lhs + rhs
+            lhs * rhs
 
         Shape: numpy's broadcasting.
-        Derivative: 1 for both, summed over the axes that were broadcast.
+        Derivative: ``rhs`` for `lhs` and the reverse, summed over the axes that were broadcast.
         Tape: the tapes of both merge; an operand that owned one is spent.
 
         Raises:
             ShapeError: if the shapes do not broadcast.
             DTypeError: if the dtypes differ.
         """
-        return _binary(arithmetic.add, arithmetic.add_number, self, rhs)
-
-    if TYPE_CHECKING:
-        # The same shapes and tapes as for `+`: the signatures are written once.
-        __sub__ = __add__
-        __mul__ = __add__
-    else:
-
-        def __sub__(self, rhs):
-            """Subtract.
-
-                lhs - rhs
-
-            Shape: numpy's broadcasting.
-            Derivative: 1 for `lhs`, -1 for `rhs`, summed over the axes that were broadcast.
-            Tape: the tapes of both merge; an operand that owned one is spent.
-
-            Raises:
-                ShapeError: if the shapes do not broadcast.
-                DTypeError: if the dtypes differ.
-            """
-            return _binary(arithmetic.subtract, arithmetic.subtract_number, self, rhs)
-
-        def __mul__(self, rhs):
-            """Multiply element by element.
-
-                lhs * rhs
-
-            Shape: numpy's broadcasting.
-            Derivative: ``rhs`` for `lhs` and the reverse, summed over the axes that were broadcast.
-            Tape: the tapes of both merge; an operand that owned one is spent.
-
-            Raises:
-                ShapeError: if the shapes do not broadcast.
-                DTypeError: if the dtypes differ.
-            """
-            return _binary(arithmetic.multiply, arithmetic.multiply_number, self, rhs)
+        return binary(arithmetic.multiply, arithmetic.multiply_number, self, rhs)
 
     @overload
     def __truediv__(self: FloatingBase[S, T, F], rhs: float, /) -> Tensor[S, T, F]: ...
@@ -370,7 +319,7 @@ class Arithmetic(TensorBase[S, T, D]):
             ShapeError: if the shapes do not broadcast.
             DTypeError: if the dtypes differ or are not floating.
         """
-        return _binary(arithmetic.divide, arithmetic.divide_number, self, rhs)
+        return binary(arithmetic.divide, arithmetic.divide_number, self, rhs)
 
     @overload
     def __pow__(self: FloatingBase[S, T, F], exponent: float, /) -> Tensor[S, T, F]: ...
@@ -400,23 +349,7 @@ class Arithmetic(TensorBase[S, T, D]):
         Tensor([1., 9.], shape=(2,), dtype=float32, NoneTape)
         """
         check_floating("power", self)
-        return _binary(arithmetic.power, arithmetic.power_number, self, exponent)
-
-    @overload
-    def __radd__(self: FloatingBase[S, T, F], lhs: float, /) -> Tensor[S, T, F]: ...
-    @overload
-    def __radd__(self: NumberBase[S, T, R], lhs: int, /) -> Tensor[S, T, R]: ...
-    def __radd__(self, lhs: Any, /) -> Tensor[Any, Any, Any]:
-        """Add to a number."""
-        return apply(arithmetic.add_number, (self,), (as_number("add", lhs),))
-
-    @overload
-    def __rsub__(self: FloatingBase[S, T, F], lhs: float, /) -> Tensor[S, T, F]: ...
-    @overload
-    def __rsub__(self: NumberBase[S, T, R], lhs: int, /) -> Tensor[S, T, R]: ...
-    def __rsub__(self, lhs: Any, /) -> Tensor[Any, Any, Any]:
-        """Subtract from a number."""
-        return apply(arithmetic.rsubtract_number, (self,), (as_number("rsubtract", lhs),))
+        return binary(arithmetic.power, arithmetic.power_number, self, exponent)
 
     @overload
     def __rmul__(self: FloatingBase[S, T, F], lhs: float, /) -> Tensor[S, T, F]: ...
@@ -442,40 +375,3 @@ class Arithmetic(TensorBase[S, T, D]):
         if not number > 0:
             raise ArgumentValueError(f"rpower: the base must be > 0, got {base!r}")
         return apply(arithmetic.rpower_number, (self,), (number,))
-
-    def __neg__(self: NumberBase[S, T, R]) -> Tensor[S, T, R]:
-        """Negate.
-
-        Derivative: -1.
-        """
-        return apply(arithmetic.negative, (self,))
-
-
-def as_number(op: str, value: object) -> float:
-    """Return `value` as a plain Python number, which takes the dtype of the tensor beside it.
-
-    Raises:
-        ArgumentTypeError: if it is not a real number.
-    """
-    kind = type(value)
-    if kind is float or kind is int:
-        return value  # type: ignore[return-value]  # its exact class was just looked at
-    if isinstance(value, int | np.integer):
-        return int(value)
-    if isinstance(value, float | np.floating):
-        # A numpy scalar would impose its own dtype.
-        return float(value)
-    raise ArgumentTypeError(
-        f"{op}: the other operand must be a tensor or a number, got {type(value).__name__}; "
-        "wrap numpy arrays and lists with tt.from_numpy(...)"
-    )
-
-
-def _binary(
-    kernel: Kernel, number_kernel: Kernel, lhs: TensorBase[Any, Any, Any], rhs: object
-) -> Tensor[Any, Any, Any]:
-    if lhs._data.dtype is _BOOL:
-        check_numeric(kernel.__name__, lhs)
-    if isinstance(rhs, TensorBase):
-        return apply(kernel, (lhs, rhs))
-    return apply(number_kernel, (lhs,), (as_number(kernel.__name__, rhs),))

@@ -1,0 +1,196 @@
+"""Putting tensors together along an axis, an existing one or a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Literal, TypeAlias, overload
+
+from tapetensor.errors import (
+    ArgumentTypeError,
+)
+from tapetensor.kernels import (
+    shape as shape_kernels,
+)
+from tapetensor.shapes import normalize_axis
+from tapetensor.tape import NoneTape
+from tapetensor.tensor.apply import apply
+from tapetensor.tensor.base import TensorBase, check_tensor
+from tapetensor.tensor.tensor import Joins, Tensor
+from tapetensor.typing import D, Ds, K, M, N, T
+
+One: TypeAlias = Literal[1]
+
+
+@overload
+def concat(
+    tensors: tuple[Tensor[tuple[M, *Ds], T, D], Tensor[tuple[N, *Ds], T, D]],
+    axis: Literal[0] = 0,
+) -> Tensor[tuple[Any, *Ds], T, D]: ...
+@overload
+def concat(
+    tensors: tuple[Tensor[tuple[M, *Ds], T, D], Tensor[tuple[N, *Ds], NoneTape, D]],
+    axis: Literal[0] = 0,
+) -> Tensor[tuple[Any, *Ds], T, D]: ...
+@overload
+def concat(
+    tensors: tuple[Tensor[tuple[M, *Ds], NoneTape, D], Tensor[tuple[N, *Ds], T, D]],
+    axis: Literal[0] = 0,
+) -> Tensor[tuple[Any, *Ds], T, D]: ...
+@overload
+def concat(
+    tensors: tuple[Tensor[tuple[*Ds, M], T, D], Tensor[tuple[*Ds, N], T, D]],
+    axis: Literal[-1],
+) -> Tensor[tuple[*Ds, Any], T, D]: ...
+@overload
+def concat(
+    tensors: tuple[Tensor[tuple[*Ds, M], T, D], Tensor[tuple[*Ds, N], NoneTape, D]],
+    axis: Literal[-1],
+) -> Tensor[tuple[*Ds, Any], T, D]: ...
+@overload
+def concat(
+    tensors: tuple[Tensor[tuple[*Ds, M], NoneTape, D], Tensor[tuple[*Ds, N], T, D]],
+    axis: Literal[-1],
+) -> Tensor[tuple[*Ds, Any], T, D]: ...
+@overload
+def concat(
+    tensors: tuple[Tensor[tuple[K, M, *Ds], T, D], Tensor[tuple[K, N, *Ds], T, D]],
+    axis: Literal[1],
+) -> Tensor[tuple[K, Any, *Ds], T, D]: ...
+@overload
+def concat(
+    tensors: tuple[Tensor[tuple[K, M, *Ds], T, D], Tensor[tuple[K, N, *Ds], NoneTape, D]],
+    axis: Literal[1],
+) -> Tensor[tuple[K, Any, *Ds], T, D]: ...
+@overload
+def concat(
+    tensors: tuple[Tensor[tuple[K, M, *Ds], NoneTape, D], Tensor[tuple[K, N, *Ds], T, D]],
+    axis: Literal[1],
+) -> Tensor[tuple[K, Any, *Ds], T, D]: ...
+@overload
+def concat(
+    tensors: tuple[
+        Tensor[tuple[M, *Ds], T, D],
+        Tensor[tuple[N, *Ds], T, D],
+        Tensor[tuple[K, *Ds], T, D],
+    ],
+    axis: Literal[0] = 0,
+) -> Tensor[tuple[Any, *Ds], T, D]: ...
+@overload
+def concat(
+    tensors: tuple[
+        Tensor[tuple[*Ds, M], T, D],
+        Tensor[tuple[*Ds, N], T, D],
+        Tensor[tuple[*Ds, K], T, D],
+    ],
+    axis: Literal[-1],
+) -> Tensor[tuple[*Ds, Any], T, D]: ...
+@overload
+def concat(
+    tensors: Sequence[Tensor[tuple[N, *Ds], T, D]], axis: Literal[0] = 0
+) -> Tensor[tuple[Any, *Ds], T, D]: ...
+@overload
+def concat(
+    tensors: Sequence[Tensor[tuple[*Ds, N], T, D]], axis: Literal[-1]
+) -> Tensor[tuple[*Ds, Any], T, D]: ...
+@overload
+def concat(
+    tensors: Sequence[Tensor[tuple[K, N, *Ds], T, D]], axis: Literal[1]
+) -> Tensor[tuple[K, Any, *Ds], T, D]: ...
+def concat(tensors: Sequence[Any], axis: int = 0) -> Any:
+    """Return tensors one after another along an existing axis.
+
+    Shape: ``(M, *Ds)`` and ``(N, *Ds)`` along axis 0 give ``(M + N, *Ds)``.
+    Derivative: each operand's part of the cotangent.
+    Tape: the tapes of all merge; an operand that owned one is spent.
+
+    Args:
+        tensors: one or more, with equal sizes along all other axes.
+        axis: the axis to lengthen.
+
+    Raises:
+        ShapeError: if the other sizes differ.
+        AxisError: if there is no such axis.
+        DTypeError: if the dtypes differ.
+
+    >>> import tapetensor as tt
+    >>> tt.concat((tt.zeros((1, 2)), tt.ones((2, 2)))).shape
+    (3, 2)
+    """
+    operands = as_operands("concat", tensors)
+    position = normalize_axis("concat", axis, operands[0]._data.shape)
+    return apply(partial(shape_kernels.concat, axis=position), operands)
+
+
+@overload
+def stack(
+    tensors: tuple[Tensor[tuple[*Ds], T, D], Joins[tuple[*Ds], T, D]],
+    axis: Literal[0] = 0,
+) -> Tensor[tuple[Literal[2], *Ds], T, D]: ...
+@overload
+def stack(
+    tensors: tuple[Tensor[tuple[*Ds], NoneTape, D], Tensor[tuple[*Ds], T, D]],
+    axis: Literal[0] = 0,
+) -> Tensor[tuple[Literal[2], *Ds], T, D]: ...
+@overload
+def stack(
+    tensors: tuple[Tensor[tuple[*Ds], T, D], Joins[tuple[*Ds], T, D]], axis: Literal[-1]
+) -> Tensor[tuple[*Ds, Literal[2]], T, D]: ...
+@overload
+def stack(
+    tensors: tuple[Tensor[tuple[*Ds], NoneTape, D], Tensor[tuple[*Ds], T, D]],
+    axis: Literal[-1],
+) -> Tensor[tuple[*Ds, Literal[2]], T, D]: ...
+@overload
+def stack(
+    tensors: tuple[Tensor[tuple[*Ds], T, D], Tensor[tuple[*Ds], T, D], Tensor[tuple[*Ds], T, D]],
+    axis: Literal[0] = 0,
+) -> Tensor[tuple[Literal[3], *Ds], T, D]: ...
+@overload
+def stack(
+    tensors: Sequence[Tensor[tuple[*Ds], T, D]], axis: Literal[0] = 0
+) -> Tensor[tuple[Any, *Ds], T, D]: ...
+@overload
+def stack(
+    tensors: Sequence[Tensor[tuple[*Ds], T, D]], axis: Literal[-1]
+) -> Tensor[tuple[*Ds, Any], T, D]: ...
+@overload
+def stack(
+    tensors: Sequence[Tensor[tuple[N, *Ds], T, D]], axis: Literal[1]
+) -> Tensor[tuple[N, Any, *Ds], T, D]: ...
+def stack(tensors: Sequence[Any], axis: int = 0) -> Any:
+    """Return tensors of one shape side by side along a new axis.
+
+    Shape: ``k`` tensors ``(*Ds)`` along axis 0 give ``(k, *Ds)``.
+    Derivative: each operand's slice of the cotangent.
+    Tape: the tapes of all merge; an operand that owned one is spent.
+
+    Args:
+        tensors: one or more, of equal shape.
+        axis: where the new axis is in the result.
+
+    Raises:
+        ShapeError: if the shapes differ.
+        AxisError: if the result has no such axis.
+        DTypeError: if the dtypes differ.
+
+    >>> import tapetensor as tt
+    >>> tt.stack((tt.zeros((2,)), tt.ones((2,)))).shape
+    (2, 2)
+    """
+    operands = as_operands("stack", tensors)
+    position = normalize_axis("stack", axis, operands[0]._data.shape, extra=1)
+    return apply(partial(shape_kernels.stack, axis=position), operands)
+
+
+def as_operands(op: str, tensors: object) -> tuple[TensorBase[Any, Any, Any], ...]:
+    """Return a sequence of tensors as a tuple.
+
+    Raises:
+        ArgumentTypeError: if it is empty, or holds something else.
+    """
+    if not isinstance(tensors, Sequence) or isinstance(tensors, str) or not tensors:
+        raise ArgumentTypeError(f"{op}: expected one tensor or more in a tuple or list")
+    for tensor in tensors:
+        check_tensor(op, tensor)
+    return tuple(tensors)

@@ -1,0 +1,54 @@
+"""What may stand on the right of a binary operator, and how the operator is run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from typing_extensions import TypeVar
+
+from tapetensor.errors import ArgumentTypeError
+from tapetensor.tape import Kernel, Tape
+from tapetensor.tensor.apply import apply
+from tapetensor.tensor.base import TensorBase, check_numeric
+
+if TYPE_CHECKING:
+    from tapetensor.tensor.tensor import Tensor
+
+# Beside a plain left operand the right one gives the tape state; else the left one does, and the
+# right one is plain or in the same state. That covers all four combinations, and type variables.
+TapeOfRhs = TypeVar("TapeOfRhs", bound=Tape)
+ShapeOfRhs = TypeVar("ShapeOfRhs", bound=tuple[Any, ...])
+
+_BOOL = np.dtype(np.bool_)
+
+
+def as_number(op: str, value: object) -> float:
+    """Return `value` as a plain Python number, which takes the dtype of the tensor beside it.
+
+    Raises:
+        ArgumentTypeError: if it is not a real number.
+    """
+    kind = type(value)
+    if kind is float or kind is int:
+        return value  # type: ignore[return-value]  # its exact class was just looked at
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        # A numpy scalar would impose its own dtype.
+        return float(value)
+    raise ArgumentTypeError(
+        f"{op}: the other operand must be a tensor or a number, got {type(value).__name__}; "
+        "wrap numpy arrays and lists with tt.from_numpy(...)"
+    )
+
+
+def binary(
+    kernel: Kernel, number_kernel: Kernel, lhs: TensorBase[Any, Any, Any], rhs: object
+) -> Tensor[Any, Any, Any]:
+    """Run the kernel for two tensors, or the one for a tensor and a number."""
+    if lhs._data.dtype is _BOOL:
+        check_numeric(kernel.__name__, lhs)
+    if isinstance(rhs, TensorBase):
+        return apply(kernel, (lhs, rhs))
+    return apply(number_kernel, (lhs,), (as_number(kernel.__name__, rhs),))

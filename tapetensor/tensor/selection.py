@@ -1,0 +1,201 @@
+"""Choosing elements: the larger, the smaller, or by a mask."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias, overload
+
+import numpy as np
+
+from tapetensor.errors import (
+    ArgumentTypeError,
+    DTypeError,
+)
+from tapetensor.kernels import (
+    arithmetic,
+    indexing,
+)
+from tapetensor.tape import Kernel, NoneTape, OwnedTape
+from tapetensor.tensor.apply import apply
+from tapetensor.tensor.base import TensorBase, check_same_dtype, check_tensor
+from tapetensor.tensor.operands import as_number
+from tapetensor.tensor.tensor import Joins, Tensor
+from tapetensor.typing import D, Ds, F, M, N, R, S, T
+
+One: TypeAlias = Literal[1]
+
+
+@overload
+def maximum(lhs: Tensor[S, T, F], rhs: float, /) -> Tensor[S, T, F]: ...
+@overload
+def maximum(
+    lhs: Tensor[S, T, R], rhs: Joins[S, T, R] | Joins[tuple[()], T, R], /
+) -> Tensor[S, T, R]: ...
+@overload
+def maximum(
+    lhs: Tensor[S, NoneTape, R],
+    rhs: Tensor[S, T, R] | Tensor[tuple[()], T, R],
+    /,
+) -> Tensor[S, T, R]: ...
+@overload
+def maximum(
+    lhs: Tensor[S, T, R],
+    rhs: Tensor[S, OwnedTape, R] | Tensor[tuple[()], OwnedTape, R],
+    /,
+) -> Tensor[S, OwnedTape, R]: ...
+@overload
+def maximum(
+    lhs: Tensor[tuple[*Ds, N], T, R],
+    rhs: Joins[tuple[N], T, R] | Joins[tuple[*Ds, One], T, R],
+    /,
+) -> Tensor[tuple[*Ds, N], T, R]: ...
+@overload
+def maximum(
+    lhs: Tensor[tuple[*Ds, N], NoneTape, R],
+    rhs: Tensor[tuple[N], T, R] | Tensor[tuple[*Ds, One], T, R],
+    /,
+) -> Tensor[tuple[*Ds, N], T, R]: ...
+def maximum(lhs: Any, rhs: Any, /) -> Any:
+    """Return the larger of two, element by element.
+
+    Shape: numpy's broadcasting.
+    Derivative: 1 for the larger operand, 0 for the other; one half each where they are equal.
+    Tape: the tapes of both merge; an operand that owned one is spent.
+
+    >>> import tapetensor as tt
+    >>> tt.maximum(tt.from_numpy([1.0, 5.0], shape=(2,)), 3.0)
+    Tensor([3., 5.], shape=(2,), dtype=float32, NoneTape)
+    """
+    return _extreme(arithmetic.maximum, arithmetic.maximum_number, lhs, rhs)
+
+
+@overload
+def minimum(lhs: Tensor[S, T, F], rhs: float, /) -> Tensor[S, T, F]: ...
+@overload
+def minimum(
+    lhs: Tensor[S, T, R], rhs: Joins[S, T, R] | Joins[tuple[()], T, R], /
+) -> Tensor[S, T, R]: ...
+@overload
+def minimum(
+    lhs: Tensor[S, NoneTape, R],
+    rhs: Tensor[S, T, R] | Tensor[tuple[()], T, R],
+    /,
+) -> Tensor[S, T, R]: ...
+@overload
+def minimum(
+    lhs: Tensor[S, T, R],
+    rhs: Tensor[S, OwnedTape, R] | Tensor[tuple[()], OwnedTape, R],
+    /,
+) -> Tensor[S, OwnedTape, R]: ...
+@overload
+def minimum(
+    lhs: Tensor[tuple[*Ds, N], T, R],
+    rhs: Joins[tuple[N], T, R] | Joins[tuple[*Ds, One], T, R],
+    /,
+) -> Tensor[tuple[*Ds, N], T, R]: ...
+@overload
+def minimum(
+    lhs: Tensor[tuple[*Ds, N], NoneTape, R],
+    rhs: Tensor[tuple[N], T, R] | Tensor[tuple[*Ds, One], T, R],
+    /,
+) -> Tensor[tuple[*Ds, N], T, R]: ...
+def minimum(lhs: Any, rhs: Any, /) -> Any:
+    """Return the smaller of two, element by element.
+
+    Shape: numpy's broadcasting.
+    Derivative: 1 for the smaller operand, 0 for the other; one half each where they are equal.
+    Tape: the tapes of both merge; an operand that owned one is spent.
+
+    >>> import tapetensor as tt
+    >>> tt.minimum(tt.from_numpy([1.0, 5.0], shape=(2,)), 3.0)
+    Tensor([1., 3.], shape=(2,), dtype=float32, NoneTape)
+    """
+    return _extreme(arithmetic.minimum, arithmetic.minimum_number, lhs, rhs)
+
+
+@overload
+def where(
+    mask: Tensor[S, NoneTape, np.bool_], lhs: Tensor[S, T, F], rhs: float, /
+) -> Tensor[S, T, F]: ...
+@overload
+def where(
+    mask: Tensor[S, NoneTape, np.bool_], lhs: float, rhs: Tensor[S, T, F], /
+) -> Tensor[S, T, F]: ...
+@overload
+def where(
+    mask: Tensor[S, NoneTape, np.bool_], lhs: Tensor[S, T, D], rhs: Joins[S, T, D], /
+) -> Tensor[S, T, D]: ...
+@overload
+def where(
+    mask: Tensor[S, NoneTape, np.bool_],
+    lhs: Tensor[S, NoneTape, D],
+    rhs: Tensor[S, T, D],
+    /,
+) -> Tensor[S, T, D]: ...
+@overload
+def where(
+    mask: Tensor[S, NoneTape, np.bool_],
+    lhs: Tensor[S, T, D],
+    rhs: Tensor[S, OwnedTape, D],
+    /,
+) -> Tensor[S, OwnedTape, D]: ...
+@overload
+def where(
+    mask: Tensor[tuple[M, N], NoneTape, np.bool_],
+    lhs: Tensor[tuple[*Ds, M, N], T, F],
+    rhs: float,
+    /,
+) -> Tensor[tuple[*Ds, M, N], T, F]: ...
+def where(mask: Any, lhs: Any, rhs: Any, /) -> Any:
+    """Return `lhs` where a mask holds and `rhs` elsewhere.
+
+    Shape: numpy's broadcasting of all three.
+    Derivative: 1 for the operand that was chosen, 0 for the other.
+    Tape: the tapes of both operands merge; one that owned a tape is spent. The mask is plain.
+
+    Raises:
+        DTypeError: if `mask` is not bool, or the dtypes of the operands differ.
+        ArgumentTypeError: if neither operand is a tensor.
+
+    >>> import tapetensor as tt
+    >>> x = tt.from_numpy([-1.0, 5.0], shape=(2,))
+    >>> tt.where(x > 0.0, x, 0.0)
+    Tensor([0., 5.], shape=(2,), dtype=float32, NoneTape)
+    """
+    check_tensor("where", mask, "the mask")
+    if mask._data.dtype != np.bool_:
+        raise DTypeError(f"where: the mask must be bool, got {mask._data.dtype}; compare (x > 0)")
+    if isinstance(lhs, TensorBase) and isinstance(rhs, TensorBase):
+        check_same_dtype("where", (lhs, rhs))
+        return apply(indexing.where, (lhs, rhs, mask), keeps_dtype=False)
+    if isinstance(lhs, TensorBase):
+        value = _number_like(lhs, rhs)
+        return apply(indexing.where_number, (lhs, mask), (value,), keeps_dtype=False)
+    if isinstance(rhs, TensorBase):
+        value = _number_like(rhs, lhs)
+        return apply(indexing.where_number, (rhs, ~mask), (value,), keeps_dtype=False)
+    raise ArgumentTypeError("where: at least one of the two values must be a tensor")
+
+
+def _extreme(
+    kernel: Kernel, number_kernel: Kernel, lhs: object, rhs: object
+) -> Tensor[Any, Any, Any]:
+    op = kernel.__name__
+    check_tensor(op, lhs, "the left operand")
+    assert isinstance(lhs, TensorBase)
+    if isinstance(rhs, TensorBase):
+        return apply(kernel, (lhs, rhs))
+    return apply(number_kernel, (lhs,), (as_number(op, rhs),))
+
+
+def _number_like(tensor: TensorBase[Any, Any, Any], value: object) -> float:
+    """Return `value` as a number that the dtype of `tensor` can hold."""
+    number = as_number("where", value)
+    dtype = tensor._data.dtype
+    if dtype.kind == "f":
+        return number
+    # np.where would wrap a number that is too large, and promote a mask to integers.
+    if isinstance(number, int) and dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        if limits.min <= number <= limits.max:
+            return number
+    raise DTypeError(f"where: the number {value!r} does not fit dtype {dtype}")
