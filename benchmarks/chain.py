@@ -69,7 +69,8 @@ def measure(rounds: int = 60) -> list[tuple[str, float, float]]:
 
 def _plain_softmax(x: Array) -> Array:
     e = np.exp(x - x.max(axis=-1, keepdims=True))
-    return e / e.sum(axis=-1, keepdims=True)
+    y: Array = e / e.sum(axis=-1, keepdims=True)
+    return y
 
 
 def main() -> None:

@@ -47,7 +47,7 @@ class OwnedTape:
     def __init__(self, gradients: Gradients | None = None) -> None:
         if gradients is not None and not isinstance(gradients, Gradients):
             raise ArgumentTypeError(
-                f"trace: carried gradients must be Gradients, got {type(gradients).__name__}"
+                f"OwnedTape: carried gradients must be Gradients, got {type(gradients).__name__}"
             )
         self.records: dict[int, Record] = {}
         # Kept by identity, like the records: a store that both sides of a merge hold counts once.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from typing import Any, overload
 
 import numpy as np
 
 from tapetensor.dtypes import as_dtype
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, ShapeError
+from tapetensor.gradients import Array
 from tapetensor.ids import next_id
 from tapetensor.shapes import as_shape, as_size
 from tapetensor.tape import NoneTape
@@ -32,7 +35,7 @@ def zeros(shape: Any, dtype: Any = np.float32) -> Any:
     >>> tt.zeros((2,))
     Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
     """
-    return _made(np.zeros(as_shape("zeros", shape), as_dtype("zeros", dtype)))
+    return _made("zeros", np.zeros, as_shape("zeros", shape), as_dtype("zeros", dtype))
 
 
 @overload
@@ -50,7 +53,7 @@ def ones(shape: Any, dtype: Any = np.float32) -> Any:
     >>> tt.ones((2,))
     Tensor([1., 1.], shape=(2,), dtype=float32, NoneTape)
     """
-    return _made(np.ones(as_shape("ones", shape), as_dtype("ones", dtype)))
+    return _made("ones", np.ones, as_shape("ones", shape), as_dtype("ones", dtype))
 
 
 @overload
@@ -70,7 +73,10 @@ def full(shape: Any, value: float, dtype: Any = np.float32) -> Any:
     Tensor([7., 7.], shape=(2,), dtype=float32, NoneTape)
     """
     number = as_number("full", value)
-    return _made(np.full(as_shape("full", shape), number, as_dtype("full", dtype)))
+    sizes, scalar_type = as_shape("full", shape), as_dtype("full", dtype)
+    if scalar_type.kind in "iu" and not float(number).is_integer():
+        raise ArgumentValueError(f"full: {value!r} is not an integer, and dtype is {scalar_type}")
+    return _made("full", np.full, sizes, number, scalar_type)
 
 
 @overload
@@ -88,7 +94,10 @@ def arange(size: Any, dtype: Any = np.int64) -> Any:
     >>> tt.arange(3)
     Tensor([0, 1, 2], shape=(3,), dtype=int64, NoneTape)
     """
-    return _made(np.arange(as_size("arange", "size", size), dtype=as_dtype("arange", dtype)))
+    count, scalar_type = as_size("arange", "size", size), as_dtype("arange", dtype)
+    if scalar_type.kind in "iu" and count > 0 and count - 1 > np.iinfo(scalar_type).max:
+        raise ArgumentValueError(f"arange: {scalar_type} cannot count to {count - 1}")
+    return _made("arange", np.arange, count, None, 1, scalar_type)
 
 
 @overload
@@ -107,7 +116,8 @@ def eye(size: Any, dtype: Any = np.float32) -> Any:
     Tensor([[1., 0.],
             [0., 1.]], shape=(2, 2), dtype=float32, NoneTape)
     """
-    return _made(np.eye(as_size("eye", "size", size), dtype=as_dtype("eye", dtype)))
+    count, scalar_type = as_size("eye", "size", size), as_dtype("eye", dtype)
+    return _made("eye", np.eye, count, None, 0, scalar_type)
 
 
 @overload
@@ -149,8 +159,9 @@ def normal(
         raise ArgumentValueError(f"normal: std must be >= 0, got {std!r}")
     centre = _finite("normal", "mean", mean)
     sizes = as_shape("normal", shape)
-    samples = check_rng("normal", rng).standard_normal(sizes, _floating("normal", dtype))
-    return _made(samples * deviation + centre)
+    draw = check_rng("normal", rng).standard_normal
+    samples: Any = _made("normal", draw, sizes, _floating("normal", dtype))
+    return samples * deviation + centre
 
 
 @overload
@@ -191,8 +202,9 @@ def uniform(
     if bottom > top:
         raise ArgumentValueError(f"uniform: low must not exceed high, got {low!r} and {high!r}")
     sizes = as_shape("uniform", shape)
-    samples = check_rng("uniform", rng).random(sizes, _floating("uniform", dtype))
-    return _made(samples * (top - bottom) + bottom)
+    draw = check_rng("uniform", rng).random
+    samples: Any = _made("uniform", draw, sizes, _floating("uniform", dtype))
+    return samples * (top - bottom) + bottom
 
 
 @overload
@@ -219,7 +231,8 @@ def from_numpy(array: Any, shape: Any = None, dtype: Any = None) -> Any:
         dtype: the dtype to convert to. Without it an array keeps its own, lists give float32.
 
     Raises:
-        ShapeError: if the array does not have that shape, or the lists are ragged.
+        ShapeError: if the array does not have that shape.
+        ArgumentValueError: if the lists are ragged or hold something else than numbers.
         DTypeError: if a tensor cannot have that dtype.
         ArgumentTypeError: if `array` is neither an array nor lists.
 
@@ -236,14 +249,20 @@ def from_numpy(array: Any, shape: Any = None, dtype: Any = None) -> Any:
         dtype = getattr(array, "dtype", np.float32)
     target = as_dtype("from_numpy", dtype)
     try:
-        data = np.array(array, dtype=target, order="C")
+        # First without a dtype: numpy would turn None into a number that was never there.
+        found = np.asarray(array)
+        if found.dtype.kind not in "fiub":
+            raise TypeError(f"its elements are {found.dtype}")
+        if found.dtype.kind == "f" and target.kind in "iu" and not np.isfinite(found).all():
+            raise ValueError(f"{target} holds no NaN and no infinity")
+        data = np.array(found, dtype=target, order="C")
     except (ValueError, TypeError) as error:
-        raise ShapeError(f"from_numpy: not an array of numbers ({error})") from error
+        raise ArgumentValueError(f"from_numpy: not an array of numbers ({error})") from error
     if shape is not None and data.shape != as_shape("from_numpy", shape):
         raise ShapeError(
             f"from_numpy: the array has shape {data.shape}, the annotation says {tuple(shape)}"
         )
-    return _made(data)
+    return wrap(Tensor, data, next_id(), None)
 
 
 def check_rng(op: str, rng: object) -> np.random.Generator:
@@ -260,7 +279,12 @@ def check_rng(op: str, rng: object) -> np.random.Generator:
     return rng
 
 
-def _made(data: np.ndarray[Any, Any]) -> Tensor[Any, Any, Any]:
+def _made(op: str, make: Callable[..., Array], *arguments: object) -> Tensor[Any, Any, Any]:
+    """Return a tensor of what one of numpy's functions makes, its refusals in our words."""
+    try:
+        data = make(*arguments)
+    except (ValueError, OverflowError) as error:
+        raise ArgumentValueError(f"{op}: {error}") from error
     return wrap(Tensor, data, next_id(), None)
 
 
@@ -273,6 +297,10 @@ def _floating(op: str, dtype: object) -> Any:
 
 def _finite(op: str, name: str, value: object) -> float:
     number = as_number(op, value)
-    if not np.isfinite(number):
+    # Not by isfinite, which an int beyond every float does not reach.
+    if not -_LARGEST <= number <= _LARGEST:
         raise ArgumentValueError(f"{op}: {name} must be finite, got {value!r}")
     return number
+
+
+_LARGEST = sys.float_info.max

@@ -67,7 +67,7 @@ class Ownership(TensorBase[S, T, D]):
         Tensor([6.], shape=(1,), dtype=float32, NoneTape)
         """
         _check_plain("trace", self, "drop the second trace(), or write x.with_empty_tape()")
-        return _retaped(self, OwnedTape(grads))
+        return _retaped(self, _carrying("trace", grads))
 
     def traced(
         self: Ownership[S, NoneTape, D], grads: Gradients | None = None
@@ -82,7 +82,7 @@ class Ownership(TensorBase[S, T, D]):
             MovedTensorError: if `self` is spent.
         """
         _check_plain("traced", self, "drop the second traced(), or write x.with_empty_tape()")
-        result = _retaped(self, OwnedTape(grads))
+        result = _retaped(self, _carrying("traced", grads))
         self._tape = Ownership.traced
         return result
 
@@ -212,6 +212,15 @@ class Ownership(TensorBase[S, T, D]):
         seed = _seed(self, cotangent)
         self._tape = Ownership.backward
         return tape.replay(self._id, seed, wanted)
+
+
+def _carrying(op: str, grads: object) -> OwnedTape:
+    """Return a fresh tape that carries `grads`."""
+    if grads is not None and not isinstance(grads, Gradients):
+        raise ArgumentTypeError(
+            f"{op}: carried gradients must be Gradients, got {type(grads).__name__}"
+        )
+    return OwnedTape(grads)
 
 
 def _seed(tensor: TensorBase[Any, Any, Any], cotangent: object) -> Array:

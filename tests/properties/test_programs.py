@@ -153,7 +153,10 @@ class Session:
         return Step(op, slots)
 
     def _draw_live(self) -> int:
-        slot: int = self.draw(st.sampled_from(self._live()))
+        # Mostly one that owns a tape: an op on plain tensors is soon said.
+        owned = self.reference.slots("owned")[::-1]
+        prefers_owned = bool(owned) and self.draw(st.integers(0, 3)) > 0
+        slot: int = self.draw(st.sampled_from(owned if prefers_owned else self._live()))
         return slot
 
     def _live(self) -> list[int]:
