@@ -17,16 +17,16 @@ Axis = tuple[int, ...]
 
 def sum(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
     """The sum."""
-    y = np.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
-    return y, (_spread(x, axis),)
+    y = np.sum(x, axis=axis, keepdims=True, dtype=x.dtype)
+    return _squeezed(y, axis, keepdims), (_spread(x, axis),)
 
 
 def mean(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
     """The arithmetic mean."""
-    y = np.mean(x, axis=axis, keepdims=keepdims)
+    y = np.mean(x, axis=axis, keepdims=True)
     count = _count(x, axis)
     spread = _spread(x, axis)
-    return y, (lambda g: spread(g / count),)
+    return _squeezed(y, axis, keepdims), (lambda g: spread(g / count),)
 
 
 def max(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
@@ -45,16 +45,17 @@ def var(x: Array, axis: Axis, keepdims: bool, correction: float) -> tuple[Array,
     """The mean squared deviation, divided by ``count - correction``."""
     deviation = x - np.mean(x, axis=axis, keepdims=True)
     divisor = _count(x, axis) - correction
-    y = np.sum(np.square(deviation), axis=axis, keepdims=keepdims) / divisor
+    y = np.sum(np.square(deviation), axis=axis, keepdims=True) / divisor
     spread = _spread(x, axis)
-    return y, (lambda g: spread(g * (2.0 / divisor)) * deviation,)
+    return _squeezed(y, axis, keepdims), (lambda g: spread(g * (2.0 / divisor)) * deviation,)
 
 
 def std(x: Array, axis: Axis, keepdims: bool, correction: float) -> tuple[Array, Pullbacks]:
     """The square root of `var`; the derivative where all elements are equal is 0."""
     deviation = x - np.mean(x, axis=axis, keepdims=True)
     divisor = _count(x, axis) - correction
-    y = np.sqrt(np.sum(np.square(deviation), axis=axis, keepdims=keepdims) / divisor)
+    total = np.sum(np.square(deviation), axis=axis, keepdims=True)
+    y = _squeezed(np.sqrt(total / divisor), axis, keepdims)
     spread = _spread(x, axis)
 
     def pullback(g: Array) -> Array:

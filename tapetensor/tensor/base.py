@@ -103,9 +103,10 @@ class TensorBase(Generic[S, T, D, _Kind]):
         >>> tt.arange(3).numpy()
         array([0, 1, 2])
         """
-        view = np.asarray(self._data).view()
+        view: Any = np.asarray(self._data).view()
         view.flags.writeable = False
-        return view  # type: ignore[return-value]  # S and D are what the data was checked for
+        array: np.ndarray[S, np.dtype[D]] = view
+        return array
 
     @overload
     def item(self: TensorBase[Any, Any, np.bool_]) -> bool: ...

@@ -70,13 +70,14 @@ def _var(x: Array, axis: Any = None, keepdims: bool = False, correction: float =
     # np.var squares the modulus, which is not analytic.
     deviation = x - np.mean(x, axis=axis, keepdims=True)
     count = x.size // max(np.mean(x, axis=axis).size, 1)
-    total: Array = np.sum(deviation**2, axis=axis, keepdims=keepdims)
-    variance: Array = total / (count - correction)
+    squares: Any = deviation**2
+    variance: Array = squares.sum(axis=axis, keepdims=keepdims) / (count - correction)
     return variance
 
 
 def _logsumexp(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
-    total: Array = np.log(np.sum(np.exp(x), axis=axis, keepdims=keepdims))
+    exponentials: Any = np.exp(x)
+    total: Array = np.log(exponentials.sum(axis=axis, keepdims=keepdims))
     return total
 
 

@@ -51,7 +51,6 @@ m + np.ones((2, 3))  # type: ignore[operator]  # an array has no tape and no sta
 m + "1"  # type: ignore[operator]  # no number
 m + None  # type: ignore[operator]  # no number
 np.ones((2, 3)) + m  # type: ignore[operator]  # an array on the left
-np.exp(m)  # type: ignore[call-overload]  # numpy's functions would lose the tape: m.exp()
 np.sum(m)  # type: ignore[call-overload]  # the same: m.sum()
 m * [1.0, 2.0, 3.0]  # type: ignore[operator]  # a list: from_numpy() it
 1.0 / "m" + m  # type: ignore[operator]  # no number either

@@ -1,0 +1,56 @@
+"""What keeps an error inside the plugin from becoming the end of a user's mypy."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+ContextT = TypeVar("ContextT")
+ResultT = TypeVar("ResultT")
+
+_NOTE = (
+    "tapetensor.mypy_plugin: internal error in {name} ({error!r}); the check goes on without this "
+    "hint, please report it at the issue tracker of tapetensor"
+)
+# Set to see the traceback instead: for the plugin's own tests and for a bug report.
+RAISE = "TAPETENSOR_PLUGIN_RAISE"
+
+
+def guarded(
+    hook: Callable[[ContextT], ResultT], default: Callable[[ContextT], ResultT]
+) -> Callable[[ContextT], ResultT]:
+    """Return `hook` with its exceptions turned into one note, and the default answer.
+
+    Args:
+        hook: what the plugin does at a call, a class, ...
+        default: what mypy would have done without the plugin.
+    """
+
+    @functools.wraps(hook)
+    def safe(context: ContextT) -> ResultT:
+        try:
+            return hook(context)
+        except Exception as error:
+            if os.environ.get(RAISE):
+                raise
+            _note(context, hook, error)
+            return default(context)
+
+    return safe
+
+
+_noted: set[str] = set()
+
+
+def _note(context: Any, hook: Callable[..., object], error: Exception) -> None:
+    """Tell of an internal error once per hook and run."""
+    name = hook.__name__
+    if name in _noted:
+        return
+    _noted.add(name)
+    where = getattr(context, "context", None) or getattr(context, "cls", None)
+    message = getattr(getattr(context.api, "msg", None), "note", None)
+    if message is not None and where is not None:
+        message(_NOTE.format(name=name, error=error), where)

@@ -1,0 +1,13 @@
+"""The full names by which mypy knows our classes and functions."""
+
+from __future__ import annotations
+
+TENSOR = "tapetensor.tensor.tensor.Tensor"
+TENSOR_BASE = "tapetensor.tensor.base.TensorBase"
+NONE_TAPE = "tapetensor.tape.NoneTape"
+OWNED_TAPE = "tapetensor.tape.OwnedTape"
+MODULE = "tapetensor.nn.module.Module"
+SEQUENTIAL = "tapetensor.nn.sequential.Sequential"
+
+# Every method of Tensor is defined in a room of this package.
+TENSOR_ROOMS = "tapetensor.tensor."

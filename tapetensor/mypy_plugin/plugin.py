@@ -1,0 +1,101 @@
+"""The dispatcher: which rooms answer which of mypy's questions.
+
+mypy asks for a hook by full name, at every call and class. A room is a module that offers some
+of five functions of the full name, each of which returns a hook or None:
+
+    function_signature, function_result, method_signature, method_result, base_class
+
+The hooks of several rooms for one name run one after another, each on what the one before returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, TypeVar
+
+from mypy.plugin import (
+    ClassDefContext,
+    FunctionContext,
+    FunctionSigContext,
+    MethodContext,
+    MethodSigContext,
+    Plugin,
+)
+from mypy.types import FunctionLike, Type
+from typing_extensions import override
+
+from tapetensor.mypy_plugin.guard import guarded
+
+# The rooms, in the order in which their hooks run.
+ROOMS: tuple[ModuleType, ...] = ()
+
+ContextT = TypeVar("ContextT", bound=Any)
+
+
+class TapeTensorPlugin(Plugin):
+    """The plugin: asks the rooms, in their order."""
+
+    @override
+    def get_function_signature_hook(
+        self, fullname: str
+    ) -> Callable[[FunctionSigContext], FunctionLike] | None:
+        """Answer for the signature of a function at a call."""
+        return _chained("function_signature", fullname, "default_signature")
+
+    @override
+    def get_method_signature_hook(
+        self, fullname: str
+    ) -> Callable[[MethodSigContext], FunctionLike] | None:
+        """Answer for the signature of a method at a call; overloads are asked for one by one."""
+        return _chained("method_signature", fullname, "default_signature")
+
+    @override
+    def get_function_hook(self, fullname: str) -> Callable[[FunctionContext], Type] | None:
+        """Answer for the result of a call of a function."""
+        return _chained("function_result", fullname, "default_return_type")
+
+    @override
+    def get_method_hook(self, fullname: str) -> Callable[[MethodContext], Type] | None:
+        """Answer for the result of a call of a method."""
+        return _chained("method_result", fullname, "default_return_type")
+
+    @override
+    def get_base_class_hook(self, fullname: str) -> Callable[[ClassDefContext], None] | None:
+        """Answer for a class with the base class `fullname`."""
+        hooks = _hooks("base_class", fullname)
+        if not hooks:
+            return None
+
+        def run(context: ClassDefContext) -> None:
+            for hook in hooks:
+                guarded(hook, lambda _: None)(context)
+
+        return run
+
+
+def _hooks(question: str, fullname: str) -> list[Callable[[Any], Any]]:
+    """Return what the rooms have for a name."""
+    asked = [getattr(room, question) for room in ROOMS if hasattr(room, question)]
+    return [hook for ask in asked if (hook := ask(fullname)) is not None]
+
+
+def _chained(question: str, fullname: str, answer: str) -> Callable[[ContextT], Any] | None:
+    """Return one hook that runs those of the rooms, or None if there is none.
+
+    Args:
+        question: the function of the rooms to ask.
+        fullname: what mypy asks about.
+        answer: the field of the context that holds the answer so far.
+    """
+    hooks = _hooks(question, fullname)
+    if not hooks:
+        return None
+
+    def run(context: ContextT) -> Any:
+        for hook in hooks:
+            result = guarded(hook, lambda asked: getattr(asked, answer))(context)
+            context = context._replace(**{answer: result})
+        return getattr(context, answer)
+
+    return run
