@@ -5,26 +5,38 @@ Where the number comes first the name starts with an r, as in Python's `__rsub__
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from tapetensor.gradients import Array
 from tapetensor.kernels.broadcasting import sum_to, summing_to, unchanged
 from tapetensor.tape import Pullbacks
 
+# Nothing was broadcast, so nothing is summed.
+_BOTH_UNCHANGED = (unchanged, unchanged)
+_UNCHANGED_AND_NEGATED = (unchanged, np.negative)
+
 
 def add(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
     """``lhs + rhs``."""
-    return lhs + rhs, (summing_to(lhs, rhs), summing_to(rhs, lhs))
+    if lhs.shape == rhs.shape:
+        return lhs + rhs, _BOTH_UNCHANGED
+    return lhs + rhs, (summing_to(lhs), summing_to(rhs))
 
 
 def subtract(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
     """``lhs - rhs``."""
-    sum_to_rhs = summing_to(rhs, lhs)
-    return lhs - rhs, (summing_to(lhs, rhs), lambda g: sum_to_rhs(-g))
+    if lhs.shape == rhs.shape:
+        return lhs - rhs, _UNCHANGED_AND_NEGATED
+    sum_to_rhs = summing_to(rhs)
+    return lhs - rhs, (summing_to(lhs), lambda g: sum_to_rhs(-g))
 
 
 def multiply(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
     """``lhs * rhs``."""
+    if lhs.shape == rhs.shape:
+        return lhs * rhs, (partial(np.multiply, rhs), partial(np.multiply, lhs))
     return lhs * rhs, (
         lambda g: sum_to(g * rhs, lhs.shape),
         lambda g: sum_to(g * lhs, rhs.shape),
@@ -93,7 +105,7 @@ def rsubtract_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
 
 def multiply_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
     """``x * number``."""
-    return x * number, (lambda g: g * number,)
+    return x * number, (partial(np.multiply, number),)
 
 
 def divide_number(x: Array, number: float) -> tuple[Array, Pullbacks]:

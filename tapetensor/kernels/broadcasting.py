@@ -22,13 +22,13 @@ def sum_to(cotangent: Array, shape: tuple[int, ...]) -> Array:
     return np.reshape(summed, shape)
 
 
-def summing_to(operand: Array, other: Array) -> Pullback:
-    """Return the pullback of an operand that was broadcast against another and nothing else.
+def summing_to(operand: Array) -> Pullback:
+    """Return the pullback of an operand that was broadcast and nothing else.
 
     It keeps the shape of the operand and not the operand itself.
     """
     shape = operand.shape
-    return unchanged if shape == other.shape else lambda g: sum_to(g, shape)
+    return lambda g: sum_to(g, shape)
 
 
 def unchanged(g: Array) -> Array:

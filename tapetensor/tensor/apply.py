@@ -48,16 +48,26 @@ def apply(
         DTypeError: if `keeps_dtype` and dtypes differ, or the kernel is not defined for the dtype.
         ShapeError: if the kernel does not accept the shapes.
     """
+    # The common cases, one operand and a plain second one, are checked here; `_check_operands`
+    # checks all of them, and this function is most of what a small op costs.
     x = operands[0]
     data = x._data
     tape: Any = x._tape
-    if len(operands) > 1 or (tape is not None and tape.__class__ is not OwnedTape):
+    count = len(operands)
+    y = operands[-1]
+    only_x_may_own = count <= 2 and (tape is None or tape.__class__ is OwnedTape)
+    if count == 2:
+        is_plain = y._tape is None and (y._data.dtype is data.dtype or not keeps_dtype)
+        only_x_may_own = only_x_may_own and is_plain
+    if not only_x_may_own:
         tape = _check_operands(kernel, operands, keeps_dtype=keeps_dtype)
     try:
-        if len(operands) == 1:
-            output, pullbacks = kernel(data, *options) if options else kernel(data)
-        else:
+        if options or count > 2:
             output, pullbacks = kernel(*[operand._data for operand in operands], *options)
+        elif count == 1:
+            output, pullbacks = kernel(data)
+        else:
+            output, pullbacks = kernel(data, y._data)
     except TapeTensorError:
         raise
     except (ValueError, TypeError, IndexError, OverflowError) as error:
@@ -71,19 +81,25 @@ def apply(
     result._id = output_id = next_id()
     result._tape = tape
     if tape is not None:
-        if len(operands) == 1:
-            parents: tuple[int, ...] = (x._id,)
+        if only_x_may_own:
             x._tape = kernel
         else:
-            parents = tuple([operand._id for operand in operands])
-            for operand in operands:
-                held = operand._tape
-                if held is not None:
-                    if held is not tape:
-                        tape.merge(held)
-                    operand._tape = kernel
+            _take_tapes(kernel, operands, tape)
+        parents = (x._id,) if count == 1 else tuple([operand._id for operand in operands])
         tape.records[output_id] = (kernel, pullbacks, parents)
     return result
+
+
+def _take_tapes(
+    kernel: Kernel, operands: tuple[TensorBase[Any, Any, Any], ...], tape: OwnedTape
+) -> None:
+    """Merge the tapes of all operands into `tape`, and spend those that owned one."""
+    for operand in operands:
+        held = operand._tape
+        if isinstance(held, OwnedTape):
+            if held is not tape:
+                tape.merge(held)
+            operand._tape = kernel
 
 
 def _check_operands(

@@ -51,4 +51,5 @@ def binary(
         check_numeric(kernel.__name__, lhs)
     if isinstance(rhs, TensorBase):
         return apply(kernel, (lhs, rhs))
-    return apply(number_kernel, (lhs,), (as_number(kernel.__name__, rhs),))
+    number = rhs if rhs.__class__ is float else as_number(kernel.__name__, rhs)
+    return apply(number_kernel, (lhs,), (number,))
