@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Never, TypeAlias, final
+from typing import Any, Never, TypeAlias, final
 
 from typing_extensions import override
 
@@ -15,8 +15,9 @@ Pullbacks: TypeAlias = tuple[Pullback | None, ...]
 Kernel: TypeAlias = Callable[..., tuple[Array, Pullbacks]]
 # What ran, one pullback per operand (None where there is nothing to differentiate), and the
 # operands' ids. Filed under the id of the result, which, ids being handed out in order, is also
-# the time stamp.
-Record: TypeAlias = tuple[Kernel, Pullbacks, tuple[int, ...]]
+# the time stamp. An op of one operand has its pullback and its id bare: the tuples around them
+# would be a tenth of what a small op costs.
+Record: TypeAlias = tuple[Kernel, Any, Any]
 
 
 @final
@@ -163,6 +164,11 @@ class OwnedTape:
                 continue
             if keeps_all or produced_id in kept:
                 finished[produced_id] = g
+            if parents.__class__ is int:
+                if pullbacks is not None and (needed is None or parents in needed):
+                    earlier = look_up(parents)
+                    arrays[parents] = pullbacks(g) if earlier is None else earlier + pullbacks(g)
+                continue
             # As many parents as pullbacks; saying so to zip() would cost a fifth of this loop.
             for parent, pullback in zip(parents, pullbacks):  # noqa: B905
                 if pullback is not None and (needed is None or parent in needed):
@@ -180,8 +186,12 @@ class OwnedTape:
         needed = set(wanted)
         for produced_id in order:
             _, pullbacks, parents = self.records[produced_id]
+            # Nothing flows to an operand without a pullback: indices, a mask.
+            if parents.__class__ is int:
+                if parents in needed and pullbacks is not None:
+                    needed.add(produced_id)
+                continue
             for parent, pullback in zip(parents, pullbacks):  # noqa: B905  # as in replay
-                # Nothing flows to an operand without a pullback: indices, a mask.
                 if parent in needed and pullback is not None:
                     needed.add(produced_id)
                     break

@@ -85,8 +85,11 @@ def apply(
             x._tape = kernel
         else:
             _take_tapes(kernel, operands, tape)
-        parents = (x._id,) if count == 1 else tuple([operand._id for operand in operands])
-        tape.records[output_id] = (kernel, pullbacks, parents)
+        tape.records[output_id] = (
+            (kernel, pullbacks[0], x._id)
+            if count == 1
+            else (kernel, pullbacks, tuple([operand._id for operand in operands]))
+        )
     return result
 
 

@@ -172,7 +172,6 @@ class Elementwise(TensorBase[S, T, D]):
         >>> tt.from_numpy([-1.0, 2.0], shape=(2,)).relu()
         Tensor([0., 2.], shape=(2,), dtype=float32, NoneTape)
         """
-        check_numeric("relu", self)
         return apply(elementwise.relu, (self,))
 
     def silu(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:

@@ -47,9 +47,10 @@ def binary(
     kernel: Kernel, number_kernel: Kernel, lhs: TensorBase[Any, Any, Any], rhs: object
 ) -> Tensor[Any, Any, Any]:
     """Run the kernel for two tensors, or the one for a tensor and a number."""
-    if lhs._data.dtype is _BOOL:
-        check_numeric(kernel.__name__, lhs)
     if isinstance(rhs, TensorBase):
+        # A number beside a mask would change its dtype, which `apply` refuses; two masks would not.
+        if lhs._data.dtype is _BOOL:
+            check_numeric(kernel.__name__, lhs)
         return apply(kernel, (lhs, rhs))
     number = rhs if rhs.__class__ is float else as_number(kernel.__name__, rhs)
     return apply(number_kernel, (lhs,), (number,))

@@ -176,7 +176,12 @@ def test_pullbacks_never_write_to_their_cotangent_nor_to_an_operand() -> None:
         y._data.flags.writeable = False
     value, tape = y.split_tape()
     for produced_id, (kernel, pullbacks, parents) in tape.records.items():
-        frozen = tuple([pullback and _on_frozen(pullback) for pullback in pullbacks])
+        # An op of one operand is recorded without the tuple.
+        frozen = (
+            tuple([pullback and _on_frozen(pullback) for pullback in pullbacks])
+            if isinstance(pullbacks, tuple)
+            else pullbacks and _on_frozen(pullbacks)
+        )
         tape.records[produced_id] = (kernel, frozen, parents)
     cotangent = tt.ones((2, 2), np.float64)
     grads = value.put_tape(tape).backward(cotangent)
