@@ -18,7 +18,7 @@ def sum_to(cotangent: Array, shape: tuple[int, ...]) -> Array:
         for axis, size in enumerate(shape)
         if size == 1 and cotangent.shape[added + axis] != 1
     )
-    summed = np.sum(cotangent, axis=tuple(range(added)) + stretched, keepdims=True)
+    summed = np.add.reduce(cotangent, axis=tuple(range(added)) + stretched, keepdims=True)
     return np.reshape(summed, shape)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from tapetensor.gradients import Array
 from tapetensor.kernels.broadcasting import sum_to
+from tapetensor.kernels.mean import mean_over
 from tapetensor.tape import Pullback, Pullbacks
 
 
@@ -29,8 +30,8 @@ def batch_norm(x: Array, weight: Array, bias: Array, eps: float) -> tuple[Array,
     scale = np.reshape(weight, per_channel)
     return normalized * scale + np.reshape(bias, per_channel), (
         _pullback_x(normalized, inverse_std, scale, axes),
-        lambda g: np.sum(g * normalized, axis=axes),
-        lambda g: np.sum(g, axis=axes),
+        lambda g: np.add.reduce(g * normalized, axis=axes),
+        lambda g: np.add.reduce(g, axis=axes),
     )
 
 
@@ -46,8 +47,8 @@ def batch_norm_inference(
     slope = scale / np.sqrt(np.reshape(var, per_channel) + eps)
     return normalized * scale + np.reshape(bias, per_channel), (
         lambda g: g * slope,
-        lambda g: np.sum(g * normalized, axis=axes),
-        lambda g: np.sum(g, axis=axes),
+        lambda g: np.add.reduce(g * normalized, axis=axes),
+        lambda g: np.add.reduce(g, axis=axes),
         None,
         None,
     )
@@ -71,8 +72,8 @@ def channel_shape(ndim: int, per_channel: Array) -> tuple[int, ...]:
 
 
 def _normalized(x: Array, axes: tuple[int, ...], eps: float) -> tuple[Array, Array]:
-    centred = x - np.mean(x, axis=axes, keepdims=True)
-    variance = np.mean(np.square(centred), axis=axes, keepdims=True)
+    centred = x - mean_over(x, axes)
+    variance = mean_over(np.square(centred), axes)
     inverse_std = 1.0 / np.sqrt(variance + eps)
     return centred * inverse_std, inverse_std
 
@@ -82,8 +83,8 @@ def _pullback_x(
 ) -> Pullback:
     def pullback(g: Array) -> Array:
         scaled = g * scale
-        mean = np.mean(scaled, axis=axes, keepdims=True)
-        projection = np.mean(scaled * normalized, axis=axes, keepdims=True)
+        mean = mean_over(scaled, axes)
+        projection = mean_over(scaled * normalized, axes)
         cotangent: Array = (scaled - mean - normalized * projection) * inverse_std
         return cotangent
 

@@ -1,4 +1,4 @@
-"""Reductions over axes.
+"""Reductions over axes, by the ufuncs' own `reduce`: `np.sum` and its like wrap it in more Python.
 
 `axis` is a sorted tuple of non-negative axes, checked by the caller.
 """
@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from tapetensor.gradients import Array
+from tapetensor.kernels.mean import mean_over
 from tapetensor.tape import Pullback, Pullbacks
 
 Axis = tuple[int, ...]
@@ -17,13 +18,13 @@ Axis = tuple[int, ...]
 
 def sum(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
     """The sum."""
-    y = np.sum(x, axis=axis, keepdims=True, dtype=x.dtype)
+    y = np.add.reduce(x, axis=axis, keepdims=True, dtype=x.dtype)
     return _squeezed(y, axis, keepdims), (_spread(x, axis),)
 
 
 def mean(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
     """The arithmetic mean."""
-    y = np.mean(x, axis=axis, keepdims=True)
+    y = mean_over(x, axis)
     count = _count(x, axis)
     spread = _spread(x, axis)
     return _squeezed(y, axis, keepdims), (lambda g: spread(g / count),)
@@ -31,30 +32,30 @@ def mean(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
 
 def max(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
     """The largest element; ties share the cotangent equally."""
-    y = np.max(x, axis=axis, keepdims=True)
+    y = np.maximum.reduce(x, axis=axis, keepdims=True)
     return _squeezed(y, axis, keepdims), (_shared_among_ties(x, y, axis),)
 
 
 def min(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
     """The smallest element; ties share the cotangent equally."""
-    y = np.min(x, axis=axis, keepdims=True)
+    y = np.minimum.reduce(x, axis=axis, keepdims=True)
     return _squeezed(y, axis, keepdims), (_shared_among_ties(x, y, axis),)
 
 
 def var(x: Array, axis: Axis, keepdims: bool, correction: float) -> tuple[Array, Pullbacks]:
     """The mean squared deviation, divided by ``count - correction``."""
-    deviation = x - np.mean(x, axis=axis, keepdims=True)
+    deviation = x - mean_over(x, axis)
     divisor = _count(x, axis) - correction
-    y = np.sum(np.square(deviation), axis=axis, keepdims=True) / divisor
+    y = np.add.reduce(np.square(deviation), axis=axis, keepdims=True) / divisor
     spread = _spread(x, axis)
     return _squeezed(y, axis, keepdims), (lambda g: spread(g * (2.0 / divisor)) * deviation,)
 
 
 def std(x: Array, axis: Axis, keepdims: bool, correction: float) -> tuple[Array, Pullbacks]:
     """The square root of `var`; the derivative where all elements are equal is 0."""
-    deviation = x - np.mean(x, axis=axis, keepdims=True)
+    deviation = x - mean_over(x, axis)
     divisor = _count(x, axis) - correction
-    total = np.sum(np.square(deviation), axis=axis, keepdims=True)
+    total = np.add.reduce(np.square(deviation), axis=axis, keepdims=True)
     y = _squeezed(np.sqrt(total / divisor), axis, keepdims)
     spread = _spread(x, axis)
 
@@ -71,7 +72,7 @@ def logsumexp(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
     """``log(sum(exp(x)))``, shifted by the largest element."""
     shift = _finite_max(x, axis)
     shifted_exp = np.exp(x - shift)
-    total = np.sum(shifted_exp, axis=axis, keepdims=True)
+    total = np.add.reduce(shifted_exp, axis=axis, keepdims=True)
     y = np.log(total) + shift
     spread = _spread(x, axis)
     return _squeezed(y, axis, keepdims), (lambda g: spread(g) * (shifted_exp / total),)
@@ -83,11 +84,11 @@ def softmax(x: Array, axis: int) -> tuple[Array, Pullbacks]:
     A pullback of its own: the composite would keep and walk through three arrays of this size.
     """
     y = np.exp(x - _finite_max(x, (axis,)))
-    y = y / np.sum(y, axis=axis, keepdims=True)
+    y = y / np.add.reduce(y, axis=axis, keepdims=True)
 
     def pullback(g: Array) -> Array:
         weighted = g * y
-        cotangent: Array = weighted - y * np.sum(weighted, axis=axis, keepdims=True)
+        cotangent: Array = weighted - y * np.add.reduce(weighted, axis=axis, keepdims=True)
         return cotangent
 
     return y, (pullback,)
@@ -102,8 +103,8 @@ def log_softmax(x: Array, axis: int) -> tuple[Array, Pullbacks]:
     if x.size == 0:
         # The sum over an empty axis is 0: numpy would warn of a logarithm that nothing reads.
         return shifted, (np.zeros_like,)
-    y = shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
-    return y, (lambda g: g - np.exp(y) * np.sum(g, axis=axis, keepdims=True),)
+    y = shifted - np.log(np.add.reduce(np.exp(shifted), axis=axis, keepdims=True))
+    return y, (lambda g: g - np.exp(y) * np.add.reduce(g, axis=axis, keepdims=True),)
 
 
 def _count(x: Array, axis: Axis) -> int:
@@ -127,7 +128,7 @@ def _shared_among_ties(x: Array, extreme: Array, axis: Axis) -> Pullback:
     def pullback(g: Array) -> Array:
         # NaN is the extreme of a slice that holds one, and equals nothing but itself here.
         is_extreme = ((x == extreme) | ((x != x) & (extreme != extreme))).astype(x.dtype)
-        share: Array = is_extreme / np.sum(is_extreme, axis=axis, keepdims=True)
+        share: Array = is_extreme / np.add.reduce(is_extreme, axis=axis, keepdims=True)
         return spread(g) * share
 
     return pullback
@@ -136,5 +137,5 @@ def _shared_among_ties(x: Array, extreme: Array, axis: Axis) -> Pullback:
 def _finite_max(x: Array, axis: Axis) -> Array:
     # An infinite shift would make inf - inf of the elements that equal it. An empty axis has no
     # largest element; the sum over it is 0, and its logarithm minus infinity.
-    largest = np.max(x, axis=axis, keepdims=True, initial=-np.inf)
+    largest = np.maximum.reduce(x, axis=axis, keepdims=True, initial=-np.inf)
     return np.where(np.isfinite(largest), largest, 0).astype(x.dtype)
