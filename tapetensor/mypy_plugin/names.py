@@ -8,6 +8,9 @@ NONE_TAPE = "tapetensor.tape.NoneTape"
 OWNED_TAPE = "tapetensor.tape.OwnedTape"
 MODULE = "tapetensor.nn.module.Module"
 SEQUENTIAL = "tapetensor.nn.sequential.Sequential"
+BUILD = "tapetensor.nn.build.build"
+# Where `parameter`, `buffer`, `options` and `repeat` are defined.
+FIELDS = "tapetensor.nn.fields"
 
 # Every method of Tensor is defined in a room of this package.
 TENSOR_ROOMS = "tapetensor.tensor."

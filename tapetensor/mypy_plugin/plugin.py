@@ -11,9 +11,13 @@ The hooks of several rooms for one name run one after another, each on what the 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
+from mypy.nodes import MypyFile
 from mypy.plugin import (
     ClassDefContext,
     FunctionContext,
@@ -21,20 +25,35 @@ from mypy.plugin import (
     MethodContext,
     MethodSigContext,
     Plugin,
+    ReportConfigContext,
 )
 from mypy.types import FunctionLike, Type
 from typing_extensions import override
 
+from tapetensor.mypy_plugin import literals, modules, moves, shapes
 from tapetensor.mypy_plugin.guard import guarded
 
 # The rooms, in the order in which their hooks run.
-ROOMS: tuple[ModuleType, ...] = ()
+ROOMS: tuple[ModuleType, ...] = (moves, shapes, literals, modules)
 
 ContextT = TypeVar("ContextT", bound=Any)
 
 
 class TapeTensorPlugin(Plugin):
     """The plugin: asks the rooms, in their order."""
+
+    @override
+    def set_modules(self, modules: dict[str, MypyFile]) -> None:
+        """Tell the rooms that ask for it what mypy has read, so that they can look up names."""
+        super().set_modules(modules)
+        for room in ROOMS:
+            if hasattr(room, "set_modules"):
+                room.set_modules(modules)
+
+    @override
+    def report_config_data(self, ctx: ReportConfigContext) -> str:
+        """Tell mypy which plugin this is, so that results cached under another one do not count."""
+        return _digest()
 
     @override
     def get_function_signature_hook(
@@ -72,6 +91,13 @@ class TapeTensorPlugin(Plugin):
                 guarded(hook, lambda _: None)(context)
 
         return run
+
+
+@cache
+def _digest() -> str:
+    """Return a fingerprint of the sources of the plugin."""
+    sources = sorted(Path(__file__).parent.rglob("*.py"))
+    return sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
 
 
 def _hooks(question: str, fullname: str) -> list[Callable[[Any], Any]]:

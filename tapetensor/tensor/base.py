@@ -93,7 +93,12 @@ class TensorBase(Generic[S, T, D, _Kind]):
 
     @property
     def tape_type(self) -> type[T]:
-        """`OwnedTape` or `NoneTape`: ``y.retaped(x.tape_type)`` is in the state of ``x``."""
+        """`OwnedTape` or `NoneTape`: ``y.retaped(x.tape_type)`` is in the state of ``x``.
+
+        Raises:
+            MovedTensorError: if the tensor is spent: ask before the op that takes its tape.
+        """
+        check_not_spent("tape_type", self)
         return OwnedTape if self.owns_tape else NoneTape  # type: ignore[return-value]  # T says which
 
     def numpy(self) -> np.ndarray[S, np.dtype[D]]:

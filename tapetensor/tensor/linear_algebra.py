@@ -1,5 +1,9 @@
 """Matrix products."""
 
+# Where an operand fits in more than one way (a dim may be 1, or Any) the overloads overlap; they
+# give the same shape there, and the first that fits is taken.
+# mypy: disable-error-code="overload-overlap"
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Never, overload

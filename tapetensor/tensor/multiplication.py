@@ -5,6 +5,10 @@ under leading axes, and a 1 (from `keepdims`, say) in the first, the last or the
 numpy broadcasts more at run time; spell such a case with ``x.broadcast_to(shape)``.
 """
 
+# Where an operand fits in more than one way (a dim may be 1, or Any) the overloads overlap; they
+# give the same shape there, and the first that fits is taken.
+# mypy: disable-error-code="overload-overlap"
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload

@@ -152,7 +152,6 @@ def test_a_spent_tensor_can_still_be_read() -> None:
     assert x.numpy().tolist() == [[7.0]]
     assert (x.item(), float(x), int(x), bool(x)) == (7.0, 7.0, 7, True)
     assert repr(x) == "Tensor([[7.]], shape=(1, 1), dtype=float32, spent by exp)"
-    assert x.tape_type is tt.NoneTape
 
 
 def test_a_tape_is_put_on_one_tensor_only() -> None:
@@ -227,3 +226,12 @@ def test_retaped_follows_the_tape_of_another_tensor() -> None:
 def test_retaped_takes_the_two_tape_types_only(tape_type: Any) -> None:
     with pytest.raises(tt.ArgumentTypeError, match="retaped: expected OwnedTape or NoneTape"):
         X.retaped(tape_type)
+
+
+def test_a_spent_tensor_has_no_tape_type_to_give_to_others() -> None:
+    """A wrong answer would make `weight.retaped(x.tape_type)` plain, and lose its gradient."""
+    x = tt.ones((2,)).trace()
+    x.exp()
+
+    with pytest.raises(tt.MovedTensorError, match="exp"):
+        _ = x.tape_type

@@ -1,0 +1,1 @@
+"""How many mistakes a type checker finds: programs, mistakes put into them, and the count."""

@@ -1,0 +1,1 @@
+"""Small valid programs, of which the benchmark makes wrong ones."""

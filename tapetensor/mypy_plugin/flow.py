@@ -1,0 +1,117 @@
+"""All contact with the inside of mypy's checker: what no interface for plugins promises.
+
+Tried with the versions in `SUPPORTED`. On any other one, or where something that is used here is
+missing, `is_supported` says no, once with a note, and use after move is not checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from mypy import version
+from mypy.errorcodes import ErrorCode
+from mypy.nodes import Context, Expression, FuncItem, MypyFile
+from mypy.types import Instance, ProperType, UninhabitedType, get_proper_type
+
+# The first version that is known to work, and the first that is not known to.
+SUPPORTED: Final = ((2, 0), (2, 5))
+
+_OFF = (
+    "tapetensor.mypy_plugin: use after move is not checked, which is known to work with mypy "
+    "{}.{} up to, not including, {}.{}; this is mypy {}"
+)
+_noted = False
+
+
+def is_supported(checker: Any, context: Context) -> bool:
+    """Tell whether this mypy is known; if not, say so in one note."""
+    global _noted
+    if _is_known(version.__version__) and _has_what_is_used(checker):
+        return True
+    if not _noted:
+        _noted = True
+        (low, high) = SUPPORTED
+        with _heard_by_all(checker):
+            checker.msg.note(_OFF.format(*low, *high, version.__version__), context)
+    return False
+
+
+def _is_known(name: str) -> bool:
+    try:
+        major, minor = name.split(".")[:2]
+        return SUPPORTED[0] <= (int(major), int(minor)) < SUPPORTED[1]
+    except ValueError:
+        return False
+
+
+def _has_what_is_used(checker: Any) -> bool:
+    return (
+        hasattr(checker, "lookup_type_or_none")
+        and hasattr(checker, "tree")
+        and hasattr(getattr(checker, "scope", None), "top_level_function")
+        and isinstance(getattr(getattr(checker.msg, "errors", None), "_watchers", None), list)
+    )
+
+
+def is_heard(checker: Any) -> bool:
+    """Tell whether mypy shows what it finds in this file: not of installed packages, for one."""
+    errors = getattr(checker.msg, "errors", None)
+    return getattr(errors, "file", None) not in getattr(errors, "ignored_files", ())
+
+
+def unit(checker: Any) -> FuncItem | MypyFile:
+    """Return the outermost function that is being checked, or the module."""
+    function: FuncItem | None = checker.scope.top_level_function()
+    tree: MypyFile = checker.tree
+    return tree if function is None else function
+
+
+def type_of(checker: Any, expression: Expression) -> ProperType | None:
+    """Return the type of an expression that has been checked, or None."""
+    found = checker.lookup_type_or_none(expression)
+    return None if found is None else get_proper_type(found)
+
+
+def never_returns(checker: Any, expression: Expression) -> bool:
+    """Tell whether execution does not go on after an expression, as far as is known by now."""
+    return isinstance(type_of(checker, expression), UninhabitedType)
+
+
+def suppresses(checker: Any, manager: Expression) -> bool:
+    """Tell whether a context manager may swallow an exception: its `__exit__` returns a bool."""
+    found = type_of(checker, manager)
+    if not isinstance(found, Instance):
+        return False
+    for name in ("__exit__", "__aexit__"):
+        symbol = found.type.get(name)
+        declared: Any = getattr(symbol.node, "type", None) if symbol is not None else None
+        result: Any = get_proper_type(getattr(get_proper_type(declared), "ret_type", None))
+        if isinstance(result, Instance) and result.type.fullname == "builtins.bool":
+            return True
+    return False
+
+
+def report(checker: Any, message: str, where: Context, code: ErrorCode) -> None:
+    """Report an error, whatever mypy is trying out at the moment."""
+    with _heard_by_all(checker):
+        checker.msg.fail(message, where, code=code)
+
+
+@contextmanager
+def _heard_by_all(checker: Any) -> Iterator[None]:
+    """Take away those who listen to errors, to filter them out or to draw conclusions.
+
+    Operators and overloads are checked by trying each signature, and an error makes mypy go on to
+    the next; a use after move is none of theirs.
+    """
+    watchers = getattr(checker.msg.errors, "_watchers", None)
+    kept = [] if watchers is None else watchers[:]
+    if watchers is not None:
+        watchers.clear()
+    try:
+        yield
+    finally:
+        if watchers is not None:
+            watchers[:] = kept

@@ -1,0 +1,173 @@
+"""Bare ints keep their size: ``zeros((5, 3))`` and ``Linear(784, 512)``, without an annotation.
+
+mypy remembers that an argument was the literal 5 only until the result is stored in a variable.
+Here the memory becomes a type. What a context asks for goes first: with an annotation
+``Tensor1D[int]``, ``zeros((5,))`` is what that says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mypy.checker import TypeChecker
+from mypy.expandtype import expand_type
+from mypy.nodes import Expression, IntExpr, RefExpr
+from mypy.plugin import FunctionContext, FunctionSigContext, MethodSigContext
+from mypy.types import (
+    AnyType,
+    CallableType,
+    FunctionLike,
+    Instance,
+    LiteralType,
+    TupleType,
+    Type,
+    TypeOfAny,
+    TypeVarId,
+    TypeVarType,
+    UnionType,
+    get_proper_type,
+)
+
+from tapetensor.mypy_plugin.displays import is_displayed
+from tapetensor.mypy_plugin.names import MODULE, TENSOR_BASE
+
+# Packages whose functions return neither tensors nor modules.
+_ELSEWHERE = ("builtins.", "typing.", "typing_extensions.", "numpy.", "math.", "collections.")
+
+
+def function_signature(fullname: str) -> Callable[[FunctionSigContext], FunctionLike] | None:
+    """Return the hook for the signature of a function or a class."""
+    return None if fullname.startswith(_ELSEWHERE) else narrow_sizes
+
+
+def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
+    """Return the hook for the result of a call of a function or a class."""
+    return None if fullname.startswith(_ELSEWHERE) else keep_sizes
+
+
+def method_signature(fullname: str) -> Callable[[MethodSigContext], FunctionLike] | None:
+    """Return the hook for the signature of a method."""
+    return None if fullname.startswith(_ELSEWHERE) else open_method
+
+
+def open_method(context: MethodSigContext) -> FunctionLike:
+    """Return the signature that takes known sizes where it says `int`."""
+    return _opened(context.default_signature)
+
+
+def narrow_sizes(context: FunctionSigContext) -> FunctionLike:
+    """Return the signature with literals for the type variables that stand for a size alone."""
+    item = _opened(context.default_signature)
+    result = get_proper_type(item.ret_type)
+    if not item.variables or not isinstance(result, Instance) or not _has_dims(result):
+        return item
+    sizes: dict[TypeVarId, Type] = {}
+    for formal, arguments in zip(item.arg_types, context.args, strict=True):
+        variable = get_proper_type(formal)
+        if len(arguments) == 1 and isinstance(variable, TypeVarType):
+            literal = _literal(arguments[0], context)
+            if literal is not None and _is_size(variable):
+                sizes[variable.id] = literal
+    assert isinstance(context.api, TypeChecker)
+    if not sizes or _keeps_ints(context, context.api):
+        return item
+    # A size that other arguments speak of too is found by mypy, from all of them.
+    for variable_id in list(sizes):
+        only = {variable_id: sizes[variable_id]}
+        if sum(expand_type(formal, only) != formal for formal in item.arg_types) > 1:
+            del sizes[variable_id]
+    expanded = expand_type(item, sizes)
+    assert isinstance(expanded, CallableType)
+    rest = [variable for variable in item.variables if variable.id not in sizes]
+    return expanded.copy_modified(variables=rest)
+
+
+def keep_sizes(context: FunctionContext) -> Type:
+    """Return the result with the literals that its shape was inferred from."""
+    result = get_proper_type(context.default_return_type)
+    if not isinstance(result, Instance) or not _has_dims(result):
+        return context.default_return_type
+    assert isinstance(context.api, TypeChecker)
+    if is_displayed(context.context, context.api):
+        return context.default_return_type
+    return result.copy_modified(args=[_kept(one) for one in result.args])
+
+
+def _opened(item: CallableType) -> CallableType:
+    """Return a signature whose parameters have open dims where they say `int`.
+
+    Without the plugin ``zeros((5,))`` is a ``Tensor1D[int]``, and may be passed as one. That it is
+    known to have 5 elements must not forbid it.
+    """
+    formals = [_open_dims(one) for one in item.arg_types]
+    if all(one is two for one, two in zip(formals, item.arg_types, strict=True)):
+        return item
+    return item.copy_modified(arg_types=formals)
+
+
+def _open_dims(formal: Type) -> Type:
+    proper = get_proper_type(formal)
+    if isinstance(proper, UnionType):
+        items = [_open_dims(item) for item in proper.items]
+        same = all(one is two for one, two in zip(items, proper.items, strict=True))
+        return formal if same else UnionType(items, proper.line, proper.column)
+    if not isinstance(proper, Instance) or not _has_dims(proper) or not _says_int(proper):
+        return formal
+    return proper.copy_modified(args=[_open_dim(one) for one in proper.args])
+
+
+def _open_dim(argument: Type) -> Type:
+    proper = get_proper_type(argument)
+    if isinstance(proper, TupleType):
+        return proper.copy_modified(items=[_open_dim(item) for item in proper.items])
+    if isinstance(proper, Instance) and proper.type.fullname == "builtins.int":
+        return AnyType(TypeOfAny.special_form)
+    return argument
+
+
+def _has_dims(result: Instance) -> bool:
+    info = result.type
+    return bool(result.args) and (info.has_base(TENSOR_BASE) or info.has_base(MODULE))
+
+
+def _is_size(variable: TypeVarType) -> bool:
+    bound = get_proper_type(variable.upper_bound)
+    return isinstance(bound, Instance) and bound.type.fullname == "builtins.int"
+
+
+def _literal(expression: Expression, context: FunctionSigContext) -> LiteralType | None:
+    """Return the literal type of a number, or of a name for one."""
+    if not isinstance(expression, IntExpr | RefExpr):
+        return None
+    found = get_proper_type(context.api.get_expression_type(expression))
+    if isinstance(found, Instance) and found.last_known_value is not None:
+        found = found.last_known_value
+    return found if isinstance(found, LiteralType) and type(found.value) is int else None
+
+
+def _keeps_ints(context: FunctionSigContext, api: TypeChecker) -> bool:
+    wanted = api.expr_checker.type_context[-1]
+    return is_displayed(context.context, api) or (wanted is not None and _says_int(wanted))
+
+
+def _says_int(wanted: Type) -> bool:
+    """Tell whether a context asks for plain ints."""
+    proper = get_proper_type(wanted)
+    if isinstance(proper, UnionType | TupleType):
+        return any(_says_int(item) for item in proper.items)
+    if isinstance(proper, Instance):
+        if proper.type.fullname == "builtins.int":
+            return proper.last_known_value is None
+        return any(_says_int(item) for item in proper.args)
+    return False
+
+
+def _kept(found: Type) -> Type:
+    proper = get_proper_type(found)
+    if isinstance(proper, TupleType):
+        return proper.copy_modified(items=[_kept(item) for item in proper.items])
+    if isinstance(proper, Instance) and proper.last_known_value is not None:
+        value = proper.last_known_value
+        if type(value.value) is int:
+            return LiteralType(value.value, value.fallback)
+    return found

@@ -1,0 +1,54 @@
+"""The room of modules: `model(x)`, what `build` can build, `Sequential` from end to end.
+
+==================  =========================================================================
+``calling``         `model(x)` typed as `forward`; a misspelt `forward`
+``fields``          what stands behind the ``=`` of a field, kept for the runs to come
+``building``        dims and fields that `build` cannot work out, at the call of `build`
+``sequential``      the layers of a `Sequential` one after another
+==================  =========================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mypy.nodes import MypyFile
+from mypy.plugin import ClassDefContext, FunctionContext, MethodContext
+from mypy.types import Type
+
+from tapetensor.mypy_plugin import names
+from tapetensor.mypy_plugin.modules import building, calling, classes, fields, sequential
+
+
+def set_modules(modules: dict[str, MypyFile]) -> None:
+    """Take note of the modules of a run, in which classes are looked up by name."""
+    classes.set_modules(modules)
+
+
+def base_class(fullname: str) -> Callable[[ClassDefContext], None] | None:
+    """Answer for a class whose base is `Module`, or is derived from it."""
+    return _module_defined if classes.derives(fullname, names.MODULE) else None
+
+
+def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
+    """Answer for `build`, and for the constructor of `Sequential`."""
+    if fullname == names.BUILD:
+        return building.check_build
+    if fullname == names.SEQUENTIAL:
+        return sequential.check_layers
+    return None
+
+
+def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
+    """Answer for the call of a `Sequential`, or of a class derived from it."""
+    owner, _, method = fullname.rpartition(".")
+    if method in ("forward", "__call__") and classes.derives(owner, names.SEQUENTIAL):
+        return sequential.apply_layers
+    return None
+
+
+def _module_defined(context: Any) -> None:
+    fields.record(context)
+    calling.add_call(context)
+    calling.check_spelling(context)

@@ -1,0 +1,281 @@
+"""What `build` cannot work out from the annotations, in the words of its run-time errors.
+
+Reported where `build` is called and not where the class is defined: there is nothing wrong with a
+class whose constructor is called with every field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from mypy.expandtype import expand_type_by_instance
+from mypy.maptype import map_instance_to_supertype
+from mypy.nodes import (
+    Expression,
+    IndexExpr,
+    RefExpr,
+    TypeInfo,
+    Var,
+)
+from mypy.nodes import TypeAlias as TypeAliasNode
+from mypy.plugin import FunctionContext
+from mypy.types import (
+    AnyType,
+    CallableType,
+    Instance,
+    LiteralType,
+    Overloaded,
+    ProperType,
+    TupleType,
+    Type,
+    TypeVarTupleType,
+    TypeVarType,
+    UnionType,
+    UnpackType,
+    get_proper_type,
+)
+
+from tapetensor.mypy_plugin import names
+from tapetensor.mypy_plugin.codes import MODULE_DIMS
+from tapetensor.mypy_plugin.modules.classes import signature_of_constructor, with_constructor
+from tapetensor.mypy_plugin.modules.fields import kinds_of_fields
+from tapetensor.mypy_plugin.modules.wording import part_in_words
+
+# Fields of these types are built from nothing but a default.
+_PLAIN = {f"builtins.{one}" for one in ("int", "float", "bool", "str", "complex", "dict", "set")}
+# How far into modules within modules to look; a module may, wrongly, be annotated within itself.
+_DEEPEST = 20
+
+
+# The files whose classes are looked into: of those further away a change may go unnoticed, as
+# mypy would not check the call again.
+_Files: TypeAlias = frozenset[str]
+
+
+def check_build(context: FunctionContext) -> Type:
+    """Report the first field of the class that `build` cannot make."""
+    expression = context.args[0][0] if context.args and context.args[0] else None
+    if expression is None or not context.arg_types[0]:
+        return context.default_return_type
+    info = _class_named(expression)
+    if info is None or not info.has_base(names.MODULE):
+        # A variable: it may hold a derived class that can be built.
+        return context.default_return_type
+    complaint = _incomplete(expression, info)
+    if complaint is None:
+        instance = _instance(context.arg_types[0][0])
+        if instance is None:
+            return context.default_return_type
+        checker: Any = context.api
+        files = frozenset([checker.tree.fullname, *[one.module_name for one in info.mro]])
+        complaint = _module(files, instance, frozenset(), instance.type.name)
+    if complaint is not None:
+        context.api.fail(f"build: {complaint}", expression, code=MODULE_DIMS)
+    return context.default_return_type
+
+
+def _class_named(expression: Expression) -> TypeInfo | None:
+    """Return the class that an expression spells out: ``Mlp``, ``nn.Linear[L[3], L[2]]``."""
+    if isinstance(expression, IndexExpr):
+        expression = expression.base
+    node = expression.node if isinstance(expression, RefExpr) else None
+    if isinstance(node, TypeAliasNode):
+        target = get_proper_type(node.target)
+        return target.type if isinstance(target, Instance) else None
+    return node if isinstance(node, TypeInfo) else None
+
+
+def _incomplete(expression: Expression, info: TypeInfo) -> str | None:
+    """Return a complaint about a generic class that is given without its dims."""
+    if not (isinstance(expression, RefExpr) and isinstance(expression.node, TypeInfo)):
+        return None
+    variables = info.defn.type_vars
+    required = [one for one in variables if not one.has_default()]
+    if not required:
+        return None
+    given = ["..." if isinstance(one, TypeVarTupleType) else "Literal[64]" for one in required]
+    return (
+        f"{info.name}: {info.name}[{', '.join([one.name for one in variables])}] needs a value "
+        f"for {required[0].name}; write {info.name}[{', '.join(given)}], say"
+    )
+
+
+def _instance(cls: Type) -> Instance | None:
+    """Return what a class makes when it is called."""
+    cls = get_proper_type(cls)
+    made = cls.items[-1] if isinstance(cls, Overloaded) else cls
+    result = get_proper_type(made.ret_type) if isinstance(made, CallableType) else None
+    return result if isinstance(result, Instance) else None
+
+
+def _module(files: _Files, module: Type, options: frozenset[str], path: str) -> str | None:
+    """Return what is wrong with the first field of a module that cannot be built."""
+    module = get_proper_type(module)
+    if isinstance(module, AnyType | TypeVarType) or path.count(".") > _DEEPEST:
+        return None
+    if not isinstance(module, Instance) or not module.type.has_base(names.MODULE):
+        written = _named(module)
+        return f"{path} is annotated {written}, which is not a Module"
+    info = module.type
+    if info.fallback_to_any or not (
+        info.module_name in files or info.module_name.startswith("tapetensor.")
+    ):
+        return None
+    owner = with_constructor(info)
+    if owner is not None:
+        return _constructor(files, module, owner, options, path)
+    kinds = kinds_of_fields(info)
+    for name, (kind, names_of_options) in ({} if kinds is None else kinds).items():
+        if kind == "default" or name in options:
+            continue
+        symbol = info.get(name)
+        node = None if symbol is None else symbol.node
+        if not isinstance(node, Var) or node.type is None:
+            return None
+        annotation = expand_type_by_instance(
+            node.type, map_instance_to_supertype(module, node.info)
+        )
+        complaint = _field(
+            files, name, kind, names_of_options, get_proper_type(annotation), f"{path}.{name}"
+        )
+        if complaint is not None:
+            return complaint
+    return None
+
+
+def _modules(
+    files: _Files, modules: Sequence[Type], options: frozenset[str], path: str
+) -> str | None:
+    """Return what is wrong with the first of several modules."""
+    if any(isinstance(get_proper_type(one), UnpackType) for one in modules):
+        return None
+    complaints = [
+        _module(files, one, options, f"{path}.{index}") for index, one in enumerate(modules)
+    ]
+    return next(filter(None, complaints), None)
+
+
+def _field(
+    files: _Files,
+    name: str,
+    kind: str,
+    options: frozenset[str],
+    annotation: ProperType,
+    path: str,
+) -> str | None:
+    if isinstance(annotation, UnionType | LiteralType):
+        return _without_default(annotation, path)
+    if isinstance(annotation, TupleType):
+        return _misused(kind, ("options",), annotation, path) or _modules(
+            files, annotation.items, options, path
+        )
+    if not isinstance(annotation, Instance):
+        return None
+    origin = annotation.type.fullname
+    if origin in ("builtins.list", "builtins.tuple"):
+        return _misused(kind, ("repeat",), annotation, path) or (
+            f"{path} is a {annotation.type.name} of unknown length; "
+            f"write {name}: {annotation.type.name}[...] = nn.repeat(3), say"
+            if not kind
+            else _module(files, annotation.args[0], options, f"{path}.0")
+        )
+    if origin == names.TENSOR:
+        return _misused(kind, ("parameter", "buffer"), annotation, path) or _tensor(
+            name, kind, annotation, path
+        )
+    if annotation.type.has_base(names.MODULE):
+        return _misused(kind, ("options",), annotation, path) or _module(
+            files, annotation, options, path
+        )
+    return _without_default(annotation, path) if origin in _PLAIN else None
+
+
+def _misused(kind: str, allowed: tuple[str, ...], annotation: Type, path: str) -> str | None:
+    if not kind or kind in allowed:
+        return None
+    cures = " or ".join([f"nn.{one}(...)" for one in allowed])
+    return (
+        f"{path} is annotated {_named(annotation)}, for which nn.{kind}(...) has no meaning; "
+        f"write {cures}, or nothing"
+    )
+
+
+def _without_default(annotation: Type, path: str) -> str:
+    return (
+        f"{path} is annotated {_named(annotation)}; give it a default, or make it a module, "
+        "a list or tuple of modules, or a tensor with nn.parameter(...)"
+    )
+
+
+def _tensor(name: str, kind: str, annotation: Instance, path: str) -> str | None:
+    if not kind:
+        return (
+            f"{path} is a tensor without first values; "
+            f"write {name}: Tensor... = nn.parameter(nn.init.zeros), say"
+        )
+    shape, tape, dtype = [get_proper_type(one) for one in annotation.args]
+    if isinstance(tape, Instance) and tape.type.fullname == names.OWNED_TAPE:
+        return (
+            f"{path} is annotated with OwnedTape; a field holds a plain value (NoneTape), "
+            "it is the input of a model that is traced"
+        )
+    for dim in shape.items if isinstance(shape, TupleType) else []:
+        complaint = _dim(dim, path)
+        if complaint is not None:
+            return complaint
+    if kind == "parameter" and isinstance(dtype, Instance) and dtype.type.has_base("numpy.integer"):
+        return (
+            f"{path} has dtype {part_in_words(dtype)}, and only floats are trained; "
+            "declare it with nn.buffer(...)"
+        )
+    return None
+
+
+def _dim(dim: Type, path: str) -> str | None:
+    dim = get_proper_type(dim)
+    if isinstance(dim, AnyType | LiteralType | UnpackType):
+        return None
+    return (
+        f"{path}: the dim {_named(dim)} has no size; write Literal[64], say, "
+        "or construct the module with ints"
+    )
+
+
+def _constructor(
+    files: _Files, module: Instance, owner: TypeInfo, options: frozenset[str], path: str
+) -> str | None:
+    """Return what is wrong with the first argument that `build` cannot read off the dims."""
+    signature = signature_of_constructor(owner)
+    if signature is None or "*" in options:
+        return None
+    mapped = map_instance_to_supertype(module, owner)
+    if owner.fullname == names.SEQUENTIAL:
+        return _modules(files, mapped.args, frozenset(), path)
+    arguments = zip(signature.arg_names, signature.arg_kinds, signature.arg_types, strict=True)
+    for name, kind, annotation in [*arguments][1:]:
+        if name is None or name in options or name in ("rng", "dtype") or kind.is_star():
+            continue
+        annotation = get_proper_type(annotation)
+        if isinstance(annotation, TypeVarType) and annotation.id.namespace == owner.fullname:
+            complaint = _dim(expand_type_by_instance(annotation, mapped), path)
+            if complaint is not None:
+                return complaint
+        elif kind.is_required() and not isinstance(annotation, TypeVarType):
+            return (
+                f"{path}: the argument {name} of {module.type.name} cannot be read from the "
+                f"annotation; give it with nn.options({name}=...)"
+            )
+    return None
+
+
+def _named(annotation: Type) -> str:
+    """Return an annotation as its user would recognise it."""
+    annotation = get_proper_type(annotation)
+    if isinstance(annotation, Instance) and annotation.type.fullname == "builtins.int":
+        return "int"
+    if isinstance(annotation, UnionType):
+        return " | ".join([_named(one) for one in annotation.items])
+    if isinstance(annotation, LiteralType):
+        return f"Literal[{annotation.value!r}]"
+    return part_in_words(annotation)

@@ -1,0 +1,135 @@
+"""What stands behind the ``=`` of the fields of a module class.
+
+`build` reads it at run time. mypy keeps of a class in another file its types only, so the kinds of
+its fields are written into one: that of an attribute, a literal string. So they come back from
+mypy's cache, and whoever depends on the class is checked anew when they change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from mypy.nodes import (
+    MDEF,
+    AssignmentStmt,
+    CallExpr,
+    ClassDef,
+    Decorator,
+    Expression,
+    ExpressionStmt,
+    FuncDef,
+    NameExpr,
+    OverloadedFuncDef,
+    PassStmt,
+    RefExpr,
+    Statement,
+    StrExpr,
+    SymbolTableNode,
+    TempNode,
+    TypeInfo,
+    Var,
+)
+from mypy.plugin import ClassDefContext
+from mypy.server.trigger import make_trigger
+from mypy.types import LiteralType, get_proper_type
+
+from tapetensor.mypy_plugin import names
+
+_ATTRIBUTE = "__tapetensor_fields__"
+_DEFAULT = "default"
+_OPEN = "open"
+
+
+def record(context: ClassDefContext) -> None:
+    """Write down the kinds of the fields that a class body declares."""
+    cls, info = context.cls, context.cls.info
+    kinds = ";".join(_kinds(cls))
+    variable = Var(_ATTRIBUTE, LiteralType(kinds, context.api.named_type("builtins.str")))
+    variable.info = info
+    variable._fullname = f"{info.fullname}.{_ATTRIBUTE}"
+    info.names[_ATTRIBUTE] = SymbolTableNode(MDEF, variable, plugin_generated=True)
+    for name in [_ATTRIBUTE, *_fields(cls)]:
+        context.api.add_plugin_dependency(
+            make_trigger(f"{info.fullname}.{name}"), make_trigger(info.fullname)
+        )
+
+
+def kinds_of_fields(info: TypeInfo) -> dict[str, tuple[str, frozenset[str]]] | None:
+    """Return, by field, its kind and the names of its options; None if they are not all known.
+
+    The kind is the name of a function of `tapetensor.nn.fields`, "default" for another value, and
+    empty for none.
+    """
+    found: dict[str, tuple[str, frozenset[str]]] = {}
+    for base in reversed(info.mro):
+        if base.fullname == names.MODULE or not base.has_base(names.MODULE):
+            continue
+        written = _written(base)
+        if written is None or written == _OPEN:
+            return None
+        for entry in filter(None, written.split(";")):
+            name, kind, *options = entry.split(",")
+            # A base may say what the value is, and the class annotate it once more.
+            if kind or name not in found:
+                found[name] = (kind, frozenset(options))
+    return found
+
+
+def _written(info: TypeInfo) -> str | None:
+    symbol = info.names.get(_ATTRIBUTE)
+    node: Any = None if symbol is None else symbol.node
+    kinds = None if node is None else get_proper_type(node.type)
+    return kinds.value if isinstance(kinds, LiteralType) and isinstance(kinds.value, str) else None
+
+
+def _kinds(cls: ClassDef) -> Iterator[str]:
+    """Yield ``name,kind,option,...`` of every field, or "open" if the body does more than that."""
+    entries = []
+    for statement in cls.defs.body:
+        if isinstance(statement, AssignmentStmt):
+            entry = _kind(statement)
+        else:
+            entry = "" if _is_harmless(statement) else None
+        if entry is None:
+            yield _OPEN
+            return
+        entries.append(entry)
+    if cls.decorators:
+        yield _OPEN
+    else:
+        yield from filter(None, entries)
+
+
+def _kind(statement: AssignmentStmt) -> str | None:
+    target, value = statement.lvalues[0], statement.rvalue
+    if len(statement.lvalues) != 1 or not isinstance(target, NameExpr):
+        return None
+    if isinstance(target.node, Var) and target.node.is_classvar:
+        return ""
+    if isinstance(value, TempNode) and value.no_rhs:
+        return f"{target.name},"
+    kind, options = _declared(value)
+    return ",".join([target.name, kind or _DEFAULT, *options])
+
+
+def _declared(value: Expression) -> tuple[str, list[str]]:
+    """Return the kind and the names of the options of ``parameter(...)`` and the like."""
+    if not (isinstance(value, CallExpr) and isinstance(value.callee, RefExpr)):
+        return "", []
+    room, _, kind = value.callee.fullname.rpartition(".")
+    if room != names.FIELDS:
+        return "", []
+    return kind, ["*" if name is None else name for name in value.arg_names]
+
+
+def _is_harmless(statement: Statement) -> bool:
+    """Tell whether a statement in a class body declares no field."""
+    if isinstance(statement, ExpressionStmt):
+        return isinstance(statement.expr, StrExpr)
+    return isinstance(statement, FuncDef | OverloadedFuncDef | Decorator | ClassDef | PassStmt)
+
+
+def _fields(cls: ClassDef) -> list[str]:
+    targets = [one.lvalues[0] for one in cls.defs.body if isinstance(one, AssignmentStmt)]
+    return [one.name for one in targets if isinstance(one, NameExpr)]

@@ -1,0 +1,203 @@
+"""`Sequential` from end to end: the layers are called one after another, as at run time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mypy.checkmember import analyze_member_access
+from mypy.errors import ErrorWatcher
+from mypy.maptype import map_instance_to_supertype
+from mypy.nodes import ARG_POS, ARG_STAR, TempNode
+from mypy.plugin import FunctionContext, MethodContext
+from mypy.types import (
+    AnyType,
+    CallableType,
+    Instance,
+    Overloaded,
+    TupleType,
+    Type,
+    TypeOfAny,
+    UnpackType,
+    get_proper_type,
+)
+
+from tapetensor.mypy_plugin import names
+from tapetensor.mypy_plugin.codes import MODULE_FORWARD, SHAPE_MISMATCH
+from tapetensor.mypy_plugin.modules.calling import has_forward
+from tapetensor.mypy_plugin.modules.wording import module_in_words, tensor_in_words
+
+
+def check_layers(context: FunctionContext) -> Type:
+    """Report what is no module with a `forward` among the arguments of `Sequential`."""
+    # One formal parameter for all of them, or one for each.
+    layers = [one for formal in context.arg_types for one in formal]
+    kinds = [one for formal in context.arg_kinds for one in formal]
+    if not layers:
+        _fail(context, "Sequential: give one module or more")
+    for position, (layer, kind) in enumerate(zip(layers, kinds, strict=True)):
+        if kind is ARG_STAR:
+            break
+        complaint = _complaint(layer)
+        if complaint:
+            _fail(context, f"Sequential: layer {position}{complaint}")
+    return context.default_return_type
+
+
+def apply_layers(context: MethodContext) -> Type:
+    """Return the type of the output of the last layer, or name the pair that does not fit."""
+    layers = _layers_of(context.type)
+    inputs = context.arg_types[0] if context.arg_types else []
+    if layers is None or len(inputs) != 1:
+        return context.default_return_type
+    start = _input(context)
+    if start is None:
+        return context.default_return_type
+    previous: Instance | None = None
+    for position, layer in enumerate(layers):
+        layer = get_proper_type(layer)
+        if not isinstance(layer, Instance) or not has_forward(layer.type):
+            return context.default_return_type
+        output, mistake = _output(context, layer, start)
+        if mistake is not None:
+            if not mistake.startswith("Sequential: "):
+                mistake = _mismatch(context, position, previous, layer, start)
+            context.api.fail(mistake, context.context, code=SHAPE_MISMATCH)
+            return context.default_return_type
+        output = get_proper_type(output)
+        if not isinstance(output, Instance) or output.type.fullname != names.TENSOR:
+            # Unknown from here on, or no tensor, which the next layer may still take.
+            return context.default_return_type
+        start, previous = output, layer
+    return start
+
+
+def _input(context: MethodContext) -> Instance | None:
+    """Return the type of the tensor that goes in; None if it is none."""
+    value = get_proper_type(context.arg_types[0][0])
+    checker: Any = context.api
+    if isinstance(value, Instance) and any(map(_is_open, value.args)):
+        # A generic call may have taken `Any` from what `forward` expects: without that once more.
+        with checker.msg.filter_errors():
+            value = get_proper_type(context.api.get_expression_type(context.args[0][0]))
+    if isinstance(value, Instance) and value.type.fullname == names.TENSOR:
+        return value
+    return None
+
+
+def _is_open(part: Type) -> bool:
+    return isinstance(get_proper_type(part), AnyType)
+
+
+def _layers_of(sequence: Type) -> list[Type] | None:
+    """Return the types of the layers; None if they are not known one by one."""
+    sequence = get_proper_type(sequence)
+    if not isinstance(sequence, Instance):
+        return None
+    forward = sequence.type.get("forward")
+    owner = getattr(None if forward is None else forward.node, "info", None)
+    if owner is None or owner.fullname != names.SEQUENTIAL:
+        # A class derived from it has a forward of its own.
+        return None
+    layers = list(map_instance_to_supertype(sequence, owner).args)
+    if not layers or any(isinstance(get_proper_type(one), UnpackType) for one in layers):
+        return None
+    return layers
+
+
+def _output(context: MethodContext, layer: Instance, value: Type) -> tuple[Type, str | None]:
+    """Return what mypy infers for ``layer.forward(value)``, and its message if that is wrong."""
+    checker: Any = context.api
+    # The argument stands for the call too: to the other rooms, a layer's call is not the one that
+    # is written there.
+    argument = TempNode(_with_open_sizes(value), context=context.context)
+    calls = checker.expr_checker
+    messages: ErrorWatcher
+    # What is expected of the sequence is not what is expected of each layer.
+    calls.type_context.append(None)
+    try:
+        with checker.msg.filter_errors(save_filtered_errors=True) as messages:
+            output, _ = calls.check_method_call_by_name(
+                "forward", _with_open_sizes(layer), [argument], [ARG_POS], argument
+            )
+    finally:
+        calls.type_context.pop()
+    if not messages.has_new_errors():
+        return output, None
+    return output, messages.filtered_errors()[0].message
+
+
+def _with_open_sizes(value: Type) -> Type:
+    """Return a type with `Any` for every dim that is just an int: one that is not known.
+
+    Plain typing takes such layers together with inputs of any size, and so shall we.
+    """
+    value = get_proper_type(value)
+    if isinstance(value, Instance):
+        if value.type.fullname == "builtins.int":
+            return AnyType(TypeOfAny.special_form)
+        return value.copy_modified(args=[_with_open_sizes(one) for one in value.args])
+    if isinstance(value, TupleType):
+        return value.copy_modified(items=[_with_open_sizes(one) for one in value.items])
+    return value
+
+
+def _mismatch(
+    context: MethodContext, position: int, previous: Instance | None, layer: Instance, value: Type
+) -> str:
+    """Return the message that names a layer, the one before and what does not fit."""
+    wanted = _wanted(context, layer)
+    got = tensor_in_words(value, wanted)
+    takes = "does not take that"
+    if wanted is not None:
+        takes = f"takes {tensor_in_words(wanted, value)}"
+    if previous is None:
+        return (
+            f"Sequential: layer {position} does not fit the input: the input is {got}, "
+            f"{module_in_words(layer)} {takes}"
+        )
+    return (
+        f"Sequential: layers {position - 1} and {position} do not fit: "
+        f"{module_in_words(previous)} gives {got}, {module_in_words(layer)} {takes}"
+    )
+
+
+def _wanted(context: MethodContext, layer: Instance) -> Type | None:
+    """Return the type of the input that a layer takes, if there is just one."""
+    checker: Any = context.api
+    with checker.msg.filter_errors():
+        forward = get_proper_type(
+            analyze_member_access(
+                "forward",
+                layer,
+                context.context,
+                is_lvalue=False,
+                is_super=False,
+                is_operator=False,
+                original_type=layer,
+                chk=checker,
+            )
+        )
+    if isinstance(forward, Overloaded):
+        forward = forward.items[0]
+    if not isinstance(forward, CallableType) or not forward.arg_types:
+        return None
+    return forward.arg_types[0]
+
+
+def _complaint(layer: Type) -> str:
+    """Return what keeps a value from being a layer; empty if nothing does, or nobody knows."""
+    layer = get_proper_type(layer)
+    if isinstance(layer, CallableType):
+        if layer.is_type_obj():
+            name = layer.type_object().name
+            return f" is the class {name} itself, not a Module; write {name}(...)"
+        return " is a function, not a Module"
+    if not isinstance(layer, Instance) or layer.type.fallback_to_any:
+        return ""
+    if not layer.type.has_base(names.MODULE):
+        return f" is a {layer.type.name}, not a Module"
+    return "" if has_forward(layer.type) else f", a {layer.type.name}, has no forward()"
+
+
+def _fail(context: FunctionContext, message: str) -> None:
+    context.api.fail(message, context.context, code=MODULE_FORWARD)

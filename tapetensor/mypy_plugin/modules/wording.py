@@ -1,0 +1,119 @@
+"""Modules and tensors in the words of a message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mypy.types import (
+    AnyType,
+    CallableType,
+    Instance,
+    LiteralType,
+    ParamSpecType,
+    TupleType,
+    Type,
+    TypeVarLikeType,
+    TypeVarTupleType,
+    UnpackType,
+    get_proper_type,
+)
+
+from tapetensor.mypy_plugin import names
+
+# How numpy's classes are written by those who use them.
+_DTYPES = {
+    "floating[_32Bit]": "float32",
+    "floating[_64Bit]": "float64",
+    "floating[_16Bit]": "float16",
+    "signedinteger[_64Bit]": "int64",
+    "signedinteger[_32Bit]": "int32",
+    "bool[bool]": "bool",
+}
+_USUAL_DTYPE = "float32"
+
+
+def module_in_words(module: Type) -> str:
+    """Return a module as ``Linear[784, 512]``; the usual dtype goes without saying."""
+    module = get_proper_type(module)
+    if not isinstance(module, Instance):
+        return part_in_words(module)
+    arguments = [
+        module_in_words(one) if _is_class(one) else part_in_words(one) for one in module.args
+    ]
+    while arguments and arguments[-1] == _USUAL_DTYPE:
+        arguments.pop()
+    return f"{module.type.name}[{', '.join(arguments)}]" if arguments else module.type.name
+
+
+def tensor_in_words(tensor: Type, other: Type | None = None) -> str:
+    """Return a tensor by its shape, and by what else sets it apart from the other one.
+
+    Args:
+        tensor: what to describe.
+        other: what it is compared with, if with anything.
+    """
+    tensor, other = get_proper_type(tensor), get_proper_type(other)
+    if not _is_tensor(tensor) or not isinstance(tensor, Instance):
+        return f"a {part_in_words(tensor)}"
+    shape, tape, dtype = tensor.args
+    words = _shape_in_words(shape)
+    if isinstance(other, Instance) and _is_tensor(other):
+        if _differ(dtype, other.args[2]):
+            words += f" {part_in_words(dtype)}"
+        if _differ(tape, other.args[1]):
+            words += f" {part_in_words(tape)}"
+    return words
+
+
+def part_in_words(part: Type) -> str:
+    """Return a dim, a tape state or a dtype."""
+    part = get_proper_type(part)
+    if isinstance(part, LiteralType):
+        return str(part.value)
+    if isinstance(part, TypeVarTupleType | UnpackType):
+        return "..."
+    if isinstance(part, TypeVarLikeType | ParamSpecType):
+        return part.name
+    if isinstance(part, AnyType):
+        return "?"
+    if isinstance(part, CallableType):
+        return f"the class {part.type_object().name}" if part.is_type_obj() else "function"
+    if isinstance(part, Instance):
+        if part.type.fullname == "builtins.int":
+            return "?"
+        written = part.type.name
+        if part.args:
+            written += f"[{', '.join([_argument(one) for one in part.args])}]"
+        return _DTYPES.get(written, written)
+    return str(part)
+
+
+def _shape_in_words(shape: Type) -> str:
+    shape = get_proper_type(shape)
+    if not isinstance(shape, TupleType):
+        return "any shape"
+    return f"({_joined([part_in_words(one) for one in shape.items])})"
+
+
+def _joined(dims: Iterable[str]) -> str:
+    dims = list(dims)
+    return f"{dims[0]}," if len(dims) == 1 and dims != ["..."] else ", ".join(dims)
+
+
+def _argument(argument: Type) -> str:
+    argument = get_proper_type(argument)
+    return argument.type.name if isinstance(argument, Instance) else part_in_words(argument)
+
+
+def _is_tensor(value: object) -> bool:
+    return isinstance(value, Instance) and value.type.fullname == names.TENSOR
+
+
+def _is_class(value: Type) -> bool:
+    value = get_proper_type(value)
+    return isinstance(value, Instance) and value.type.has_base(names.MODULE)
+
+
+def _differ(one: Type, other: Type) -> bool:
+    one, other = get_proper_type(one), get_proper_type(other)
+    return isinstance(one, Instance) and isinstance(other, Instance) and one != other

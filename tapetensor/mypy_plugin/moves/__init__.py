@@ -1,0 +1,7 @@
+"""Use after move: a second use of a tensor whose tape was taken, found before the program runs."""
+
+from __future__ import annotations
+
+from tapetensor.mypy_plugin.moves.hooks import function_result, method_result
+
+__all__ = ["function_result", "method_result"]

@@ -1,0 +1,274 @@
+"""Building the control-flow graph: expressions."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from mypy.nodes import (
+    AssignmentExpr,
+    CallExpr,
+    ConditionalExpr,
+    DictionaryComprehension,
+    Expression,
+    FuncItem,
+    GeneratorExpr,
+    IntExpr,
+    LambdaExpr,
+    ListComprehension,
+    ListExpr,
+    NameExpr,
+    Node,
+    OpExpr,
+    RefExpr,
+    SetComprehension,
+    StarExpr,
+    TupleExpr,
+)
+
+from tapetensor.mypy_plugin.moves.graph import Fragment, Graph, Point, Region
+from tapetensor.mypy_plugin.moves.keys import (
+    Key,
+    asks_for_tape,
+    children,
+    has_call,
+    key_of,
+    mentions,
+    root,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Where execution comes from, and whether it surely can.
+Ends = list[tuple[Point, bool]]
+
+# Builtins that run a generator to its end at once; others may keep it for later.
+_CONSUMERS = frozenset(
+    f"builtins.{name}"
+    for name in ("all", "any", "dict", "list", "max", "min", "set", "sorted", "sum", "tuple")
+)
+
+
+class Expressions:
+    """Adds the points of expressions to a graph.
+
+    Args:
+        unit: what the graph is of.
+    """
+
+    def __init__(self, unit: Node) -> None:
+        self.graph = Graph(unit)
+        self.fragment = Fragment(None)
+        self.graph.fragments.append(self.fragment)
+        self.ends: Ends = [(self.fragment.entry, True)]
+        self.regions: tuple[Region, ...] = ()
+        # What an exception at this point may lead to, within the function.
+        self.landing: Point | None = None
+
+    def point(self, node: Node | None = None) -> Point:
+        """Add a point that follows on where execution has come to."""
+        one = Point(self.fragment, node, self.regions, len(self.graph.points))
+        self.graph.points.append(one)
+        for end, sure in self.ends:
+            (end.next if sure else end.maybe).append(one)
+        self.ends = [(one, True)]
+        if node is not None:
+            self.graph.of_node.setdefault(node, []).append(one)
+        if self.landing is not None:
+            one.maybe.append(self.landing)
+        return one
+
+    @contextmanager
+    def region(self, tests: frozenset[Key], *, loop: bool = False) -> Iterator[Region]:
+        """Mark the points that are added as those of a region."""
+        inside = Region(tests, len(self.graph.points), loop=loop)
+        outside, self.regions = self.regions, (*self.regions, inside)
+        try:
+            yield inside
+        finally:
+            self.regions = outside
+            inside.end = len(self.graph.points)
+
+    def branch(self, test: Expression, region: Region | None) -> Point:
+        """Add a point after which execution goes one way or another, as a test decides."""
+        one = self.point()
+        one.tests = mentions(test)
+        one.repeats = not has_call(test)
+        one.region = region
+        return one
+
+    def expression(self, expression: Expression | None) -> None:
+        """Add what evaluating an expression does."""
+        match expression:
+            case None:
+                pass
+            case CallExpr(analyzed=Expression() as meant):
+                self.expression(meant)
+            case OpExpr(op="and" | "or", left=left, right=right):
+                self._alternatives(left, (right, None))
+            case ConditionalExpr(cond=condition, if_expr=yes, else_expr=no):
+                self._alternatives(condition, (yes, no))
+            case ListComprehension(generator=inner) | SetComprehension(generator=inner):
+                self._comprehension(inner, [inner.left_expr])
+            case DictionaryComprehension(key=name, value=value):
+                self._comprehension(expression, [name, value])
+            case CallExpr(callee=RefExpr() as callee, args=[GeneratorExpr() as inner]) if (
+                callee.fullname in _CONSUMERS
+            ):
+                self._comprehension(inner, [inner.left_expr])
+                self.point(expression)
+            case GeneratorExpr():
+                self.expression(expression.sequences[0])
+                with self.closure():
+                    self._comprehension(expression, [expression.left_expr], started=True)
+            case LambdaExpr():
+                self.function(expression)
+            case _:
+                for part in children(expression):
+                    self.expression(part)
+                one = self.point(expression)
+                self.graph.asks_for_tape |= asks_for_tape(expression)
+                if isinstance(expression, AssignmentExpr):
+                    self.assign(expression.target, expression.value, one)
+
+    def _alternatives(self, test: Expression, ways: tuple[Expression | None, ...]) -> None:
+        """Add a test and the parts of which at most one is evaluated."""
+        self.expression(test)
+        with self.region(mentions(test)) as region:
+            one = self.branch(test, region)
+            joined: Ends = []
+            for way in ways:
+                self.ends = [(one, True)]
+                self.point()
+                self.expression(way)
+                joined += self.ends
+        self.ends = joined
+
+    def _comprehension(
+        self,
+        inner: GeneratorExpr | DictionaryComprehension,
+        elements: list[Expression | None],
+        *,
+        started: bool = False,
+    ) -> None:
+        """Add the loops of a comprehension; the first is `started` if its iterable is evaluated."""
+
+        def level(depth: int) -> None:
+            if depth == len(inner.sequences):
+                for element in elements:
+                    self.expression(element)
+                return
+            sequence = inner.sequences[depth]
+            if depth or not started:
+                self.expression(sequence)
+            conditions = inner.condlists[depth]
+            with self.region(mentions(sequence, *conditions), loop=True):
+                head = self.point()
+                self.point()
+                self.store(inner.indices[depth], sequence, self.point())
+                skipped: Ends = []
+                for condition in conditions:
+                    self.expression(condition)
+                    skipped.append((self.branch(condition, None), True))
+                level(depth + 1)
+                self.ends += skipped
+                for end, sure in self.ends:
+                    (end.next if sure else end.maybe).append(head)
+            self.ends = [(head, True)]
+
+        level(0)
+
+    def assign(self, target: Expression, value: Expression, at: Point) -> None:
+        """Note at a point that a value is assigned to a target."""
+        if (
+            isinstance(target, TupleExpr)
+            and isinstance(value, TupleExpr)
+            and len(target.items) == len(value.items)
+            and not any(isinstance(one, StarExpr) for one in (*target.items, *value.items))
+        ):
+            for part, its_value in zip(target.items, value.items, strict=True):
+                self.assign(part, its_value, at)
+            return
+        self.store(target, value, at)
+        name = key_of(target)
+        source = key_of(value)
+        if name is not None and name[0] == "name":
+            if source is not None:
+                self.graph.copies[name] = source
+            elif isinstance(value, TupleExpr):
+                self.graph.copies[name] = [key_of(one) for one in value.items]
+
+    def store(self, target: Expression, value: Expression | None, at: Point) -> None:
+        """Note at a point that a target gets a new value; `value` is what it is computed from."""
+        if isinstance(target, TupleExpr | ListExpr):
+            for item in target.items:
+                self.store(item, value, at)
+        elif isinstance(target, StarExpr):
+            self.store(target.expr, value, at)
+        else:
+            self.bind(target, at)
+            at.sources |= mentions(value)
+
+    def bind(self, target: Expression, at: Point) -> None:
+        """Note at a point that a name, an attribute or an item gets a new value."""
+        key = key_of(target)
+        if key is None:
+            # `items[i] = ...` may be any item of it.
+            part = next(iter(children(target)), None)
+            key = key_of(part)
+        if key is not None:
+            at.stores = (*at.stores, key)
+            if key[0] == "name":
+                self.fragment.bound.add(root(key))
+
+    @contextmanager
+    def closure(self) -> Iterator[Fragment]:
+        """Mark the points that are added as code that runs later, and maybe not at all."""
+        made = self.point()
+        kept = self.fragment, self.ends, self.landing, self.regions
+        self.fragment = Fragment(made)
+        self.graph.fragments.append(self.fragment)
+        self.ends, self.landing, self.regions = [(self.fragment.entry, True)], None, ()
+        try:
+            yield self.fragment
+        finally:
+            self.fragment, self.ends, self.landing, self.regions = kept
+
+    def function(self, function: FuncItem) -> None:
+        """Add a function that is defined within another one."""
+        for argument in function.arguments:
+            self.expression(argument.initializer)
+        with self.closure() as inside:
+            self.arguments(function, inside)
+            self.body(function)
+
+    def arguments(self, function: FuncItem, inside: Fragment) -> None:
+        """Note the arguments of a function."""
+        inside.arguments.update(argument.variable for argument in function.arguments)
+        inside.bound |= inside.arguments
+
+    def body(self, function: FuncItem) -> None:
+        """Add what a function does when it is called."""
+        raise NotImplementedError
+
+
+def is_true(expression: Expression) -> bool:
+    """Tell whether an expression is the literal True, or 1, of an endless loop."""
+    return _literal(expression) is True
+
+
+def is_false(expression: Expression) -> bool:
+    """Tell whether an expression is the literal False."""
+    return _literal(expression) is False
+
+
+def _literal(expression: Expression) -> bool | None:
+    match expression:
+        case NameExpr(fullname="builtins.True"):
+            return True
+        case NameExpr(fullname="builtins.False"):
+            return False
+        case IntExpr(value=number):
+            return bool(number)
+    return None

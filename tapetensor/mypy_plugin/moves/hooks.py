@@ -1,0 +1,239 @@
+"""Use after move: what takes the tape of a tensor, and the use of a tensor whose tape was taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
+
+from mypy.nodes import (
+    CallExpr,
+    ComparisonExpr,
+    Decorator,
+    Expression,
+    FuncBase,
+    IndexExpr,
+    ListExpr,
+    MemberExpr,
+    NameExpr,
+    OpExpr,
+    RefExpr,
+    StarExpr,
+    TupleExpr,
+    TypeInfo,
+    UnaryExpr,
+)
+from mypy.plugin import FunctionContext, MethodContext
+from mypy.types import CallableType, Instance, Type, get_proper_type
+
+from tapetensor.mypy_plugin import flow
+from tapetensor.mypy_plugin.moves.judge import judge_of
+from tapetensor.mypy_plugin.moves.keys import Key, key_of
+from tapetensor.mypy_plugin.moves.owners import (
+    accepts_anything,
+    hands_on,
+    is_open,
+    is_tensor,
+    owns,
+    signatures,
+    takes,
+    tensor_class,
+)
+from tapetensor.mypy_plugin.names import TENSOR_ROOMS
+
+# Methods of Tensor that read a tensor, spent or not.
+_READS: Final = frozenset(
+    {"numpy", "item", "wrap_gradient", "__float__", "__int__", "__bool__", "__len__", "__repr__"}
+    | {"__hash__", "__str__", "__format__", "__init__", "__reduce__", "__copy__", "__deepcopy__"}
+)
+# Methods that a spent tensor refuses, but that leave the tape where it is.
+_BORROWS: Final = frozenset(
+    {"trace", "with_empty_tape", "retaped", "detach", "argmax", "put_tape"}
+    | {f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "xor", "invert")}
+)
+# The names by which the errors at run time know the operators.
+_OPERATORS: Final = {
+    "mul": "multiply",
+    "truediv": "divide",
+    "pow": "power",
+    "sub": "subtract",
+    "neg": "negative",
+    "eq": "equal",
+    "ne": "not_equal",
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+}
+_ABS: Final = "builtins.abs"
+
+
+def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
+    """Return the hook for the calls of a method."""
+    if _is_foreign(fullname):
+        return None
+    name = fullname.rpartition(".")[2]
+
+    # The name by which an internal error would be told of: one note for methods and functions.
+    def use_after_move(context: MethodContext) -> Type:
+        info = tensor_class(context.type)
+        if info is None or not _is_ours(info, name):
+            _declared(context, _method_type(context.type, name), skip=1)
+        elif name not in _READS:
+            _tensor_method(context, name)
+        return context.default_return_type
+
+    return use_after_move
+
+
+def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
+    """Return the hook for the calls of a function."""
+    return None if _is_foreign(fullname) and fullname != _ABS else use_after_move
+
+
+def _is_foreign(fullname: str) -> bool:
+    """Tell whether a function is of a package that knows nothing of tensors."""
+    return fullname.startswith(("builtins.", "typing.", "numpy.", "_typeshed."))
+
+
+class _Part(NamedTuple):
+    """An operand or argument of a call."""
+
+    expression: Expression
+    type: Type | None
+
+
+def use_after_move(context: FunctionContext) -> Type:
+    """Note what a function does to its arguments."""
+    call = context.context
+    if isinstance(call, CallExpr) and isinstance(call.callee, RefExpr):
+        node = call.callee.node
+        if call.callee.fullname == _ABS:
+            _note(context, "abs", [one for one in _arguments(context) if owns(one.type)])
+        elif not getattr(node, "info", None):
+            # In `Class.method(...)` the first argument is `self`; rare, and not followed.
+            _declared(context, getattr(node, "type", None), skip=0)
+    return context.default_return_type
+
+
+def _tensor_method(context: MethodContext, name: str) -> None:
+    """Note what a method or operator of Tensor itself does to its operands."""
+    operands = _operands(context, name)
+    tensors = [one for one in operands if is_tensor(one.type)]
+    owners = [one for one in operands if owns(one.type)]
+    if name in _BORROWS:
+        _note(context, name, [one for one in owners if one not in tensors], tensors)
+    elif name == "traced":
+        _note(context, name, operands[:1])
+    else:
+        _note(context, name, owners, tensors)
+
+
+def _operands(context: MethodContext, name: str) -> list[_Part]:
+    """Return what a method of Tensor works on, the receiver first."""
+    where = context.context
+    arguments = _arguments(context)
+    receiver: Expression | None = None
+    match where:
+        case CallExpr(callee=MemberExpr(expr=receiver)):
+            pass
+        case OpExpr(left=left, right=right):
+            # mypy hands on a stand-in for one of the two.
+            mirrored = name.startswith("__r") and name != "__rshift__"
+            receiver, other = (right, left) if mirrored else (left, right)
+            arguments = [_Part(other, one.type) for one in arguments]
+        case ComparisonExpr(operands=[left, right]):
+            api = context.api
+            return [_Part(left, flow.type_of(api, left)), _Part(right, flow.type_of(api, right))]
+        case UnaryExpr(expr=receiver) | IndexExpr(base=receiver):
+            pass
+    return [] if receiver is None else [_Part(receiver, context.type), *arguments]
+
+
+def _note(
+    context: MethodContext | FunctionContext,
+    name: str,
+    moves: list[_Part],
+    uses: list[_Part] | None = None,
+) -> None:
+    """Hand a step to the judge."""
+    judge = judge_of(context.api, context.context)
+    if judge is not None:
+        plain = name.removeprefix("__").removesuffix("__")
+        op = _OPERATORS.get(plain.removeprefix("r"), plain) if plain != name else name
+        if judge.asks_for_tape:
+            # Where the tape state decides what is done, nothing is known of a tape in general.
+            moves = [one for one in moves if not is_open(one.type)]
+        judge.add(context.context, op, _keys(moves), _keys(uses or []))
+
+
+def _keys(parts: list[_Part]) -> list[Key]:
+    return [key for one in parts if (key := key_of(one.expression)) is not None]
+
+
+def _declared(context: MethodContext | FunctionContext, declared: Type | None, skip: int) -> None:
+    """Note what a function does to its arguments, as far as its signature tells."""
+    known = signatures(declared)
+    call = context.context
+    if not known or not isinstance(call, CallExpr):
+        return
+    moves: list[_Part] = []
+    for number, (expressions, types) in enumerate(
+        zip(context.args, context.arg_types, strict=True)
+    ):
+        fitting = [one for one in known if _may_accept(one, number + skip)]
+        if fitting and all(_moves_parameter(one, number + skip) for one in fitting):
+            for expression, type_ in zip(expressions, types, strict=True):
+                moves += _owning_parts(context.api, expression, type_)
+    name = call.callee.name if isinstance(call.callee, NameExpr | MemberExpr) else "the call"
+    _note(context, name, moves)
+
+
+def _may_accept(signature: CallableType, number: int) -> bool:
+    """Tell whether an overload may be the one for an argument that owns a tape."""
+    if number >= len(signature.arg_types):
+        return False
+    declared = signature.arg_types[number]
+    return takes(declared) or accepts_anything(declared)
+
+
+def _moves_parameter(signature: CallableType, number: int) -> bool:
+    """Tell whether a call moves the argument for a parameter.
+
+    A parameter that may own a tape does not say that the tape is taken: a function that only prints
+    has one too. That a tape comes back, or gradients do, says it.
+    """
+    return takes(signature.arg_types[number]) and hands_on(signature.ret_type)
+
+
+def _owning_parts(checker: Any, expression: Expression, type_: Type | None) -> Iterator[_Part]:
+    """Yield what owns a tape in an argument: itself, or what a tuple or list display holds."""
+    if isinstance(expression, TupleExpr | ListExpr):
+        for item in expression.items:
+            yield from _owning_parts(checker, item, flow.type_of(checker, item))
+    elif not isinstance(expression, StarExpr) and owns(type_):
+        yield _Part(expression, type_)
+
+
+def _arguments(context: MethodContext | FunctionContext) -> list[_Part]:
+    return [
+        _Part(expression, type_)
+        for expressions, types in zip(context.args, context.arg_types, strict=True)
+        for expression, type_ in zip(expressions, types, strict=True)
+    ]
+
+
+def _is_ours(info: TypeInfo, name: str) -> bool:
+    """Tell whether a method of a class is one of Tensor's own."""
+    symbol = info.get(name)
+    definer = getattr(getattr(symbol and symbol.node, "info", None), "fullname", "")
+    return isinstance(definer, str) and definer.startswith(TENSOR_ROOMS)
+
+
+def _method_type(receiver: Type, name: str) -> Type | None:
+    """Return the declared type of a method, `self` included."""
+    receiver = get_proper_type(receiver)
+    symbol = receiver.type.get(name) if isinstance(receiver, Instance) else None
+    node = symbol.node if symbol is not None else None
+    if isinstance(node, Decorator) and (node.func.is_static or node.func.is_class):
+        return None
+    return getattr(node, "type", None) if isinstance(node, FuncBase | Decorator) else None

@@ -1,0 +1,201 @@
+"""Which variable an expression names: the identity by which a moved tensor is followed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+from mypy.nodes import (
+    AssertTypeExpr,
+    AssignmentExpr,
+    AwaitExpr,
+    CallExpr,
+    CastExpr,
+    ComparisonExpr,
+    ConditionalExpr,
+    DictExpr,
+    DictionaryComprehension,
+    Expression,
+    GeneratorExpr,
+    IndexExpr,
+    IntExpr,
+    LambdaExpr,
+    ListComprehension,
+    ListExpr,
+    MemberExpr,
+    NameExpr,
+    OpExpr,
+    RefExpr,
+    RevealExpr,
+    SetComprehension,
+    SetExpr,
+    SliceExpr,
+    StarExpr,
+    StrExpr,
+    TupleExpr,
+    UnaryExpr,
+    Var,
+    YieldExpr,
+    YieldFromExpr,
+)
+
+from tapetensor.mypy_plugin.names import NONE_TAPE, OWNED_TAPE
+
+# ("name", Var), ("member", key, name) or ("item", key, constant): equal for equal spellings.
+Key: TypeAlias = tuple[Any, ...]
+
+
+def key_of(expression: Expression | None) -> Key | None:
+    """Return the key of a name, an attribute of one or a constant item of one, or None."""
+    match expression:
+        case NameExpr(node=Var() as variable):
+            return ("name", variable)
+        case MemberExpr(expr=inner, name=name):
+            base = key_of(inner)
+            return None if base is None else ("member", base, name)
+        case IndexExpr(base=inner, index=index):
+            base, item = key_of(inner), _constant(index)
+            return None if base is None or item is None else ("item", base, item)
+        case CastExpr(expr=inner) | AssertTypeExpr(expr=inner):
+            return key_of(inner)
+        case CallExpr(analyzed=(CastExpr() | AssertTypeExpr()) as inner):
+            return key_of(inner)
+        case RevealExpr(expr=inner):
+            return key_of(inner)
+    return None
+
+
+def _constant(index: Expression) -> int | str | None:
+    match index:
+        case IntExpr(value=number):
+            return number
+        case StrExpr(value=text):
+            return text
+        case UnaryExpr(op="-", expr=IntExpr(value=number)):
+            return -number
+    return None
+
+
+def spelled(key: Key) -> str:
+    """Return a key as its user writes it."""
+    if key[0] == "name":
+        name: str = key[1].name
+        return name
+    if key[0] == "member":
+        return f"{spelled(key[1])}.{key[2]}"
+    return f"{spelled(key[1])}[{key[2]!r}]"
+
+
+def prefixes(key: Key) -> Iterator[Key]:
+    """Yield the key and what it is read from: assigning to any of them makes it another value."""
+    yield key
+    while key[0] != "name":
+        key = key[1]
+        yield key
+
+
+def root(key: Key) -> Var:
+    """Return the variable that a key starts from."""
+    while key[0] != "name":
+        key = key[1]
+    variable: Var = key[1]
+    return variable
+
+
+def children(expression: Expression) -> Iterator[Expression]:
+    """Yield the direct parts of an expression in the order in which Python evaluates them.
+
+    Expressions that evaluate their parts more than once, later or not always are not asked for.
+    """
+    match expression:
+        case CallExpr(callee=callee, args=args):
+            yield callee
+            yield from args
+        case OpExpr(left=left, right=right):
+            yield left
+            yield right
+        case IndexExpr(base=base, index=index):
+            yield base
+            yield index
+        case ComparisonExpr(operands=items) | ListExpr(items=items):
+            yield from items
+        case TupleExpr(items=items) | SetExpr(items=items):
+            yield from items
+        case DictExpr(items=pairs):
+            for name, value in pairs:
+                if name is not None:
+                    yield name
+                yield value
+        case SliceExpr(begin_index=begin, end_index=end, stride=stride):
+            yield from (one for one in (begin, end, stride) if one is not None)
+        case AssignmentExpr(value=value):
+            yield value
+        case (
+            MemberExpr(expr=inner)
+            | UnaryExpr(expr=inner)
+            | StarExpr(expr=inner)
+            | AwaitExpr(expr=inner)
+            | CastExpr(expr=inner)
+            | AssertTypeExpr(expr=inner)
+            | RevealExpr(expr=inner)
+            | YieldExpr(expr=inner)
+            | YieldFromExpr(expr=inner)
+        ):
+            if inner is not None:
+                yield inner
+
+
+def mentions(*expressions: Expression | None) -> frozenset[Key]:
+    """Return the keys of everything that the expressions read; functions that they call count."""
+    found: set[Key] = set()
+    pending = [one for one in expressions if one is not None]
+    while pending:
+        one = pending.pop()
+        key = key_of(one)
+        if key is not None:
+            found.update(prefixes(key))
+        elif isinstance(one, NameExpr) and one.node and not one.fullname.startswith("builtins."):
+            found.add(("name", one.node))
+        elif not isinstance(one, LambdaExpr):
+            pending.extend(parts(one))
+    return frozenset(found)
+
+
+def asks_for_tape(expression: Expression) -> bool:
+    """Tell whether an expression asks if a tensor owns a tape."""
+    match expression:
+        case MemberExpr(name="owns_tape"):
+            return True
+        case ComparisonExpr(operands=operands):
+            return any(isinstance(one, MemberExpr) and one.name == "tape_type" for one in operands)
+        case CallExpr(callee=NameExpr(name="isinstance"), args=[_, kind]):
+            return any(
+                isinstance(one, RefExpr) and one.fullname in (NONE_TAPE, OWNED_TAPE)
+                for one in (kind, *parts(kind))
+            )
+    return False
+
+
+def has_call(expression: Expression) -> bool:
+    """Tell whether evaluating an expression calls anything."""
+    return isinstance(expression, CallExpr) or any(map(has_call, parts(expression)))
+
+
+def parts(expression: Expression) -> Iterator[Expression]:
+    """Yield the parts of an expression, those that are evaluated later or not always included."""
+    match expression:
+        case ConditionalExpr(cond=condition, if_expr=yes, else_expr=no):
+            yield from (condition, yes, no)
+        case ListComprehension(generator=generator) | SetComprehension(generator=generator):
+            yield generator
+        case GeneratorExpr(left_expr=element):
+            yield element
+            yield from expression.sequences
+            yield from (one for conditions in expression.condlists for one in conditions)
+        case DictionaryComprehension():
+            if expression.key is not None:  # mypy 2.4: {**each for each in ...}
+                yield expression.key
+            yield from (expression.value, *expression.sequences)
+            yield from (one for conditions in expression.condlists for one in conditions)
+        case _:
+            yield from children(expression)

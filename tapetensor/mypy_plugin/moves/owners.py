@@ -1,0 +1,127 @@
+"""Which types own a tape, may own one, or hand one on."""
+
+from __future__ import annotations
+
+from mypy.maptype import map_instance_to_supertype
+from mypy.nodes import TypeInfo
+from mypy.types import (
+    AnyType,
+    CallableType,
+    Instance,
+    Overloaded,
+    TupleType,
+    Type,
+    TypeVarType,
+    UnionType,
+    get_proper_type,
+)
+
+from tapetensor.mypy_plugin.names import OWNED_TAPE, TENSOR_BASE
+
+_GRADIENTS = "tapetensor.gradients.Gradients"
+_CONTAINERS = frozenset(
+    {"builtins.tuple", "builtins.list"}
+    | {f"typing.{name}" for name in ("Sequence", "Iterable", "Collection")}
+)
+
+
+def is_tensor(type_: Type | None) -> bool:
+    """Tell whether this is a tensor, with or without a tape."""
+    return _tape_of(type_) is not None
+
+
+def owns(type_: Type | None) -> bool:
+    """Tell whether a value of this type owns a tape, or does for some choice of type variables.
+
+    What may be one or the other at run time, as a union or `Any` says, is not meant.
+    """
+    tape = _tape_of(type_)
+    return _is_tape(type_ if tape is None else tape)
+
+
+def is_open(type_: Type | None) -> bool:
+    """Tell whether only the choice of a type variable says if a value owns a tape."""
+    tape = _tape_of(type_)
+    return isinstance(get_proper_type(type_ if tape is None else tape), TypeVarType)
+
+
+def takes(declared: Type | None) -> bool:
+    """Tell whether a parameter of this type may be given a tensor or tape with ownership."""
+    declared = get_proper_type(declared)
+    if isinstance(declared, UnionType):
+        return any(map(takes, declared.items))
+    if isinstance(declared, TupleType):
+        return any(map(takes, declared.items))
+    if isinstance(declared, Instance) and declared.type.fullname in _CONTAINERS:
+        return any(map(takes, declared.args))
+    if isinstance(declared, TypeVarType) and not _is_tape(declared):
+        return takes(declared.upper_bound)
+    return owns(declared)
+
+
+def accepts_anything(declared: Type | None) -> bool:
+    """Tell whether a parameter of this type accepts tensors among other things."""
+    declared = get_proper_type(declared)
+    if isinstance(declared, UnionType):
+        return any(map(accepts_anything, declared.items))
+    if isinstance(declared, TypeVarType):
+        return accepts_anything(declared.upper_bound)
+    if isinstance(declared, Instance):
+        is_container = declared.type.fullname in _CONTAINERS
+        is_object = declared.type.fullname == "builtins.object" or declared.type.is_protocol
+        return is_object or (is_container and any(map(accepts_anything, declared.args)))
+    return isinstance(declared, AnyType)
+
+
+def hands_on(result: Type | None) -> bool:
+    """Tell whether a result of this type may own what a parameter gave."""
+    result = get_proper_type(result)
+    if isinstance(result, Instance) and result.type.fullname == _GRADIENTS:
+        return True
+    if takes(result):
+        return True
+    if isinstance(result, TupleType | UnionType):
+        return any(map(hands_on, result.items))
+    return isinstance(result, Instance) and any(map(hands_on, result.args))
+
+
+def signatures(declared: Type | None) -> list[CallableType]:
+    """Return the signatures of a declared function type."""
+    declared = get_proper_type(declared)
+    if isinstance(declared, Overloaded):
+        return list(declared.items)
+    return [declared] if isinstance(declared, CallableType) else []
+
+
+def tensor_class(type_: Type | None) -> TypeInfo | None:
+    """Return the class of a tensor."""
+    type_ = get_proper_type(type_)
+    if isinstance(type_, TypeVarType):
+        type_ = get_proper_type(type_.upper_bound)
+    if isinstance(type_, Instance) and type_.type.has_base(TENSOR_BASE):
+        return type_.type
+    return None
+
+
+def _tape_of(type_: Type | None) -> Type | None:
+    """Return the tape state of a tensor type."""
+    info = tensor_class(type_)
+    if info is None:
+        return None
+    type_ = get_proper_type(type_)
+    if isinstance(type_, TypeVarType):
+        type_ = get_proper_type(type_.upper_bound)
+    assert isinstance(type_, Instance)
+    base = next(one for one in info.mro if one.fullname == TENSOR_BASE)
+    arguments = map_instance_to_supertype(type_, base).args
+    return arguments[1] if len(arguments) > 1 else None
+
+
+def _is_tape(type_: Type | None) -> bool:
+    """Tell whether this is `OwnedTape` or a type variable that may stand for it."""
+    type_ = get_proper_type(type_)
+    if isinstance(type_, TypeVarType):
+        bound = get_proper_type(type_.upper_bound)
+        options = bound.items if isinstance(bound, UnionType) else [bound]
+        return any(_is_tape(one) for one in [*options, *type_.values])
+    return isinstance(type_, Instance) and type_.type.fullname == OWNED_TAPE

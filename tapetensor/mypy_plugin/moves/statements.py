@@ -1,0 +1,300 @@
+"""Building the control-flow graph: statements."""
+
+from __future__ import annotations
+
+from mypy.nodes import (
+    AssertStmt,
+    AssignmentStmt,
+    Block,
+    BreakStmt,
+    ClassDef,
+    ContinueStmt,
+    Decorator,
+    DelStmt,
+    Expression,
+    ExpressionStmt,
+    ForStmt,
+    FuncDef,
+    FuncItem,
+    GlobalDecl,
+    IfStmt,
+    MatchStmt,
+    MypyFile,
+    NonlocalDecl,
+    OperatorAssignmentStmt,
+    OverloadedFuncDef,
+    RaiseStmt,
+    RefExpr,
+    ReturnStmt,
+    Statement,
+    TryStmt,
+    TypeInfo,
+    WhileStmt,
+    WithStmt,
+)
+from typing_extensions import override
+
+from tapetensor.mypy_plugin.moves.expressions import Ends, Expressions, is_false, is_true
+from tapetensor.mypy_plugin.moves.graph import Graph, Point
+from tapetensor.mypy_plugin.moves.keys import key_of, mentions
+from tapetensor.mypy_plugin.moves.patterns import captures, matches_all
+from tapetensor.mypy_plugin.moves.scopes import declared_global, function_of
+
+
+def graph_of(unit: FuncItem | MypyFile) -> Graph:
+    """Return the graph of an outermost function, or of the top level of a module."""
+    builder = Statements(unit)
+    if isinstance(unit, MypyFile):
+        builder.block(unit.defs)
+    else:
+        builder.arguments(unit, builder.fragment)
+        builder.body(unit)
+    return builder.graph
+
+
+class _Loop:
+    """The ways out of a loop, and how many `finally` blocks are around it."""
+
+    def __init__(self, depth: int) -> None:
+        self.breaks: Ends = []
+        self.continues: Ends = []
+        self.depth = depth
+
+
+class Statements(Expressions):
+    """Adds the points of statements to a graph."""
+
+    def __init__(self, unit: FuncItem | MypyFile) -> None:
+        super().__init__(unit)
+        self._loops: list[_Loop] = []
+        self._finallies: list[Block] = []
+        self._handlers: list[list[tuple[Expression | None, Point]]] = []
+
+    @override
+    def body(self, function: FuncItem) -> None:
+        """Add what a function does when it is called."""
+        kept = self._loops, self._finallies, self._handlers
+        self._loops, self._finallies, self._handlers = [], [], []
+        self.block(function.body)
+        self._loops, self._finallies, self._handlers = kept
+
+    def block(self, block: Block | list[Statement] | None) -> None:
+        """Add statements one after the other."""
+        if block is None:
+            return
+        if isinstance(block, Block) and block.is_unreachable:
+            self.ends = []
+            return
+        for statement in block.body if isinstance(block, Block) else block:
+            self.statement(statement)
+
+    def statement(self, statement: Statement) -> None:
+        """Add what a statement does."""
+        match statement:
+            case ExpressionStmt(expr=value):
+                self.expression(value)
+            case AssignmentStmt(lvalues=targets, rvalue=value):
+                self.expression(value)
+                for target in targets:
+                    self.assign(target, value, self.point())
+            case OperatorAssignmentStmt(lvalue=target, rvalue=value):
+                self.expression(value)
+                self.graph.augmented[value] = statement
+                self.point(statement)
+                self.store(target, value, self.point())
+            case IfStmt():
+                self._if(statement)
+            case ForStmt(expr=items):
+                self.expression(items)
+                with self.region(mentions(items), loop=True):
+                    self._loop(statement, None)
+            case WhileStmt(expr=test):
+                with self.region(mentions(test), loop=True):
+                    self._loop(statement, test)
+            case TryStmt():
+                self._try(statement)
+            case WithStmt():
+                self._with(statement)
+            case MatchStmt():
+                self._match(statement)
+            case ReturnStmt(expr=value):
+                self.expression(value)
+                one = self.point(statement)
+                key = key_of(value)
+                if key is not None:
+                    self.graph.returns.setdefault(key, []).append(one)
+                self._leave(0)
+            case RaiseStmt(expr=value):
+                self.expression(value)
+                self._raise(value)
+            case BreakStmt() if self._loops:
+                self._leave(self._loops[-1].depth, self._loops[-1].breaks)
+            case ContinueStmt() if self._loops:
+                self._leave(self._loops[-1].depth, self._loops[-1].continues)
+            case AssertStmt(expr=test):
+                self.expression(test)
+                one = self.branch(test, None)
+                one.abrupt = True
+                if is_false(test):
+                    self.ends = []
+            case DelStmt(expr=target):
+                self.store(target, None, self.point())
+            case FuncDef() | Decorator() | OverloadedFuncDef() | ClassDef():
+                self._definition(statement)
+            case GlobalDecl(names=names) | NonlocalDecl(names=names):
+                self.graph.shared.update(names)
+            case _:
+                pass
+
+    def _if(self, statement: IfStmt) -> None:
+        joined: Ends = []
+        with self.region(mentions(*statement.expr)) as region:
+            for test, block in zip(statement.expr, statement.body, strict=True):
+                self.expression(test)
+                one = self.branch(test, region)
+                self.point()
+                self.block(block)
+                joined += self.ends
+                self.ends = [(one, True)]
+            self.point().without_else = statement
+            self.block(statement.else_body)
+            joined += self.ends
+        self.ends = joined
+
+    def _loop(self, statement: ForStmt | WhileStmt, test: Expression | None) -> None:
+        loop = _Loop(len(self._finallies))
+        head = self.point()
+        if test is not None:
+            self.expression(test)
+            # Not a `branch`: that a loop goes round, or ends, is what is looked for.
+        decision = self.point()
+        self.point()
+        if isinstance(statement, ForStmt):
+            self.store(statement.index, statement.expr, self.point())
+        self._loops.append(loop)
+        self.block(statement.body)
+        self._loops.pop()
+        for end, sure in (*self.ends, *loop.continues):
+            (end.next if sure else end.maybe).append(head)
+        self.ends = [] if test is not None and is_true(test) else [(decision, True)]
+        self.block(statement.else_body)
+        self.ends += loop.breaks
+
+    def _leave(self, depth: int, ends: Ends | None = None) -> None:
+        """Leave blocks early, by way of the `finally` blocks beyond a depth."""
+        self.point().abrupt = True
+        kept = self._finallies, self._loops
+        while len(self._finallies) > depth:
+            inner, self._finallies = self._finallies[-1], self._finallies[:-1]
+            self._loops = []
+            self.block(inner)
+        self._finallies, self._loops = kept
+        if ends is not None:
+            ends += self.ends
+        self.ends = []
+
+    def _raise(self, value: Expression | None) -> None:
+        """Raise: to a handler of this very class in the `try` around, or out of the function."""
+        raised = _class(value)
+        for caught, handler in self._handlers[-1] if self._handlers else ():
+            wanted = _class(caught)
+            if caught is None or (raised and wanted and raised.has_base(wanted.fullname)):
+                one = self.point()
+                one.abrupt = True
+                one.next.append(handler)
+                self.ends = []
+                return
+        self._leave(0)
+
+    def _try(self, statement: TryStmt) -> None:
+        if statement.finally_body is not None:
+            self._finallies = [*self._finallies, statement.finally_body]
+        outer = self.landing
+        with self.region(frozenset()):
+            before = self.point()
+            here, kept = self.ends, self.regions
+            self.ends = []
+            landing = self.point()
+            if outer is not None:
+                landing.maybe.append(outer)
+            handlers = []
+            for caught in statement.types:
+                self.ends = [(landing, False)]
+                handlers.append((caught, self.point()))
+            self.ends, self.regions = here, kept
+            before.maybe.append(landing)
+            self.landing = landing
+            self._handlers.append(handlers)
+            self.block(statement.body)
+            self._handlers.pop()
+            self.landing = outer
+            self.block(statement.else_body)
+            joined = self.ends
+            for (_, start), name, block in zip(
+                handlers, statement.vars, statement.handlers, strict=True
+            ):
+                self.ends = [(start, True)]
+                if name is not None:
+                    self.bind(name, self.point())
+                self.block(block)
+                joined += self.ends
+            self.ends = joined
+            if statement.finally_body is not None:
+                self._finallies = self._finallies[:-1]
+                self.block(statement.finally_body)
+
+    def _with(self, statement: WithStmt) -> None:
+        before = []
+        for manager, target in zip(statement.expr, statement.target, strict=True):
+            self.expression(manager)
+            one = self.point()
+            before.append(one)
+            if target is not None:
+                self.store(target, manager, one)
+        self.block(statement.body)
+        for manager, start in zip(statement.expr, before, strict=True):
+            self.point().suppressor = manager
+            start.skipped_by = manager
+            self.ends.append((start, False))
+
+    def _match(self, statement: MatchStmt) -> None:
+        self.expression(statement.subject)
+        joined: Ends = []
+        cases = zip(statement.patterns, statement.guards, statement.bodies, strict=True)
+        with self.region(mentions(statement.subject)) as region:
+            for pattern, guard, block in cases:
+                one = self.branch(statement.subject, region)
+                inside = self.point()
+                for name in captures(pattern):
+                    self.store(name, statement.subject, inside)
+                ways: Ends = [(one, True)]
+                if guard is not None:
+                    self.expression(guard)
+                    ways.append((self.branch(guard, region), True))
+                self.block(block)
+                joined += self.ends
+                self.ends = [] if guard is None and matches_all(pattern) else ways
+            # Whether the cases are exhaustive is for mypy to know: no error on the way past them.
+            joined += [(end, False) for end, _ in self.ends]
+        self.ends = joined
+
+    def _definition(self, statement: Statement) -> None:
+        function = function_of(statement)
+        if isinstance(statement, ClassDef):
+            self.block(statement.defs)
+        elif function is None:
+            return
+        elif self.graph.is_module:
+            # It has a graph of its own; here counts what it does to the module's variables.
+            self.graph.shared.update(declared_global(function.body))
+        else:
+            self.function(function)
+
+
+def _class(expression: Expression | None) -> TypeInfo | None:
+    """Return the class that is raised or caught, if that is plain to see."""
+    match expression:
+        case RefExpr(node=TypeInfo() as info):
+            return info
+    callee = getattr(expression, "callee", None)
+    return _class(callee) if isinstance(callee, RefExpr) else None

@@ -1,0 +1,90 @@
+"""Shape arithmetic: what an op's result has for dims, and which operands do not fit.
+
+Where a shape is open, or an argument is no literal, plain typing decides as without the plugin.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tapetensor.mypy_plugin.names import TENSOR
+from tapetensor.mypy_plugin.shapes import (
+    contraction,
+    indexing,
+    joining,
+    rearranging,
+    reductions,
+)
+from tapetensor.mypy_plugin.shapes.broadcasting import (
+    comparison,
+    elementwise,
+    extreme,
+    logic,
+    where,
+)
+from tapetensor.mypy_plugin.shapes.calls import Hook, Rule, hook
+
+# Plain typing gives these exact dims, or none at all.
+_EXACT: Final[dict[str, Rule]] = {
+    "__add__": elementwise("add"),
+    "__sub__": elementwise("subtract"),
+    "__mul__": elementwise("multiply"),
+    "__truediv__": elementwise("divide"),
+    "__pow__": elementwise("power"),
+    "__eq__": comparison("equal"),
+    "__ne__": comparison("not_equal"),
+    "__lt__": comparison("less"),
+    "__le__": comparison("less_equal"),
+    "__gt__": comparison("greater"),
+    "__ge__": comparison("greater_equal"),
+    "__and__": logic("and"),
+    "__or__": logic("or"),
+    "__xor__": logic("xor"),
+    "__matmul__": contraction.matmul,
+    "__rmatmul__": contraction.rmatmul,
+}
+
+# Plain typing leaves dims of these open.
+_OPEN: Final[dict[str, Rule]] = {
+    "__getitem__": indexing.getitem,
+    "take": joining.take,
+    "argmax": reductions.argmax,
+    "softmax": reductions.along_axis("softmax"),
+    "log_softmax": reductions.along_axis("log_softmax"),
+    "reshape": rearranging.reshape,
+    "flatten": rearranging.flatten,
+    "permute_dims": rearranging.permute_dims,
+    "transpose": rearranging.transpose,
+    "broadcast_to": rearranging.broadcast_to,
+    "squeeze": rearranging.squeeze,
+    "expand_dims": rearranging.expand_dims,
+    "split": rearranging.split,
+} | {
+    name: reductions.reduction(name)
+    for name in ("sum", "mean", "max", "min", "var", "std", "logsumexp")
+}
+
+_METHODS: Final[dict[str, Hook]] = {
+    f"{TENSOR}.{name}": hook(rule, opens_in_displays=rules is _OPEN)
+    for rules in (_EXACT, _OPEN)
+    for name, rule in rules.items()
+}
+
+_FUNCTIONS: Final[dict[str, Hook]] = {
+    "tapetensor.tensor.selection.maximum": hook(extreme("maximum"), opens_in_displays=False),
+    "tapetensor.tensor.selection.minimum": hook(extreme("minimum"), opens_in_displays=False),
+    "tapetensor.tensor.selection.where": hook(where, opens_in_displays=False),
+    "tapetensor.tensor.joining.concat": hook(joining.concat),
+    "tapetensor.tensor.joining.stack": hook(joining.stack),
+    "tapetensor.tensor.einsum.einsum": hook(contraction.einsum),
+}
+
+
+def method_signature(fullname: str) -> Hook | None:
+    """Return the hook for the signature of a method."""
+    return _METHODS.get(fullname)
+
+
+def function_signature(fullname: str) -> Hook | None:
+    """Return the hook for the signature of a function."""
+    return _FUNCTIONS.get(fullname)

@@ -1,0 +1,268 @@
+"""One question of mypy's about a call, in the terms of the rooms.
+
+mypy asks for the signature of a call before it has checked the arguments, once for each overload.
+A rule reads the operands' types, and answers with the type of the result, with `UNSURE` (plain
+typing decides), or by raising `MismatchError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from mypy.binder import ConditionalTypeBinder
+from mypy.checker import TypeChecker
+from mypy.errorcodes import ErrorCode
+from mypy.nodes import ARG_STAR, ARG_STAR2, CallExpr, Expression, TempNode, TypeInfo
+from mypy.plugin import FunctionSigContext, MethodSigContext
+from mypy.types import (
+    AnyType,
+    CallableType,
+    FunctionLike,
+    Instance,
+    TupleType,
+    Type,
+    TypeOfAny,
+    UnionType,
+    get_proper_type,
+)
+
+from tapetensor.mypy_plugin.codes import AXIS_RANGE, SHAPE_MISMATCH
+from tapetensor.mypy_plugin.displays import is_displayed
+from tapetensor.mypy_plugin.names import TENSOR
+from tapetensor.mypy_plugin.shapes.dims import Dims
+from tapetensor.mypy_plugin.shapes.reading import Operand, read_tensor, write_tensor
+
+
+class MismatchError(Exception):
+    """The shapes do not fit; the message is for the user."""
+
+    code: ErrorCode = SHAPE_MISMATCH
+
+
+class OutOfRangeError(MismatchError):
+    """An axis or an index is not there."""
+
+    code = AXIS_RANGE
+
+
+Answer: TypeAlias = Type | None
+# What a rule returns where plain typing decides.
+UNSURE: None = None
+
+
+class Call:
+    """A call, for one of the overloads of what is called."""
+
+    def __init__(self, context: MethodSigContext | FunctionSigContext, item: CallableType) -> None:
+        self._context = context
+        self._item = item
+        # Overloads of one call are asked one after another, and a type is read once for all.
+        self._types: dict[int, Type] = {}
+        self._read: set[int] = set()
+
+    @property
+    def api(self) -> TypeChecker:
+        """The type checker."""
+        assert isinstance(self._context.api, TypeChecker)
+        return self._context.api
+
+    @property
+    def receiver(self) -> Operand | None:
+        """The tensor whose method is called."""
+        return (
+            read_tensor(self._context.type) if isinstance(self._context, MethodSigContext) else None
+        )
+
+    def argument(self, name: str) -> Type | None:
+        """Return the type of the argument for a formal; None where the default holds."""
+        return self._at(self._item.arg_names.index(name)) if name in self._item.arg_names else None
+
+    def position(self, index: int) -> Type | None:
+        """Return the type of the argument for a formal by its place."""
+        return self._at(index)
+
+    def expression(self, index: int) -> Expression | None:
+        """Return the expression for a formal by its place."""
+        found = self._context.args[index] if index < len(self._context.args) else []
+        return found[0] if len(found) == 1 else None
+
+    def types(self, index: int) -> list[Type]:
+        """Return the types of all arguments for a formal (``*operands``) by its place."""
+        self._read.add(index)
+        return [self.type_of(one) for one in self._context.args[index]]
+
+    def type_of(self, expression: Expression) -> Type:
+        """Return the type of an expression, evaluated as if on its own."""
+        if isinstance(expression, TempNode):
+            return expression.type
+        return _type_of(expression, self.api)
+
+    def _at(self, index: int) -> Type | None:
+        expression = self.expression(index)
+        if expression is None:
+            return None
+        self._read.add(index)
+        if index not in self._types:
+            self._types[index] = self.type_of(expression)
+        return self._types[index]
+
+    def tensor(self, shape: Dims, tape: Type, dtype: Type) -> Type:
+        """Return a result."""
+        return self._fitted(write_tensor(self.tensor_info, shape, tape, dtype, self.api))
+
+    def like(self, operand: Operand, shape: Dims) -> Type:
+        """Return a result with the tape state and dtype of an operand."""
+        return self.tensor(shape, operand.tape, operand.dtype)
+
+    @property
+    def formals(self) -> int:
+        """How many parameters there are."""
+        return len(self._item.arg_types)
+
+    @property
+    def result(self) -> Operand | None:
+        """What plain typing says of the result."""
+        return read_tensor(self._item.ret_type)
+
+    @property
+    def tensor_info(self) -> TypeInfo:
+        """The class Tensor."""
+        module, _, name = TENSOR.rpartition(".")
+        info = self.api.modules[module].names[name].node
+        assert isinstance(info, TypeInfo)
+        return info
+
+    def _fitted(self, exact: Instance) -> Type:
+        """Return the result with an open size wherever what is wanted says `int` for one.
+
+        All parameters are invariant, so a place that wants ``Tensor1D[int]`` refuses a literal.
+        """
+        wanted = self.api.expr_checker.type_context[-1]
+        shape = get_proper_type(exact.args[0])
+        assert isinstance(shape, TupleType)
+        for one in _members(wanted):
+            if not isinstance(one, Instance) or one.type is not exact.type:
+                continue
+            target = get_proper_type(one.args[0])
+            if not isinstance(target, TupleType) or len(target.items) != len(shape.items):
+                continue
+            items = [
+                goal if _is_open_int(goal) else item
+                for item, goal in zip(shape.items, target.items, strict=True)
+            ]
+            return exact.copy_modified(args=[shape.copy_modified(items=items), *exact.args[1:]])
+        return exact
+
+    def fail(self, mismatch: MismatchError) -> None:
+        """Report an error at the call."""
+        self._context.api.fail(str(mismatch), self._context.context, code=mismatch.code)
+
+    def returning(self, result: Type) -> CallableType:
+        """Return the signature that takes the arguments that were read, and gives `result`."""
+        formals = [
+            self._types.get(index, AnyType(TypeOfAny.special_form))
+            if index in self._read
+            else formal
+            for index, formal in enumerate(self._item.arg_types)
+        ]
+        return self._item.copy_modified(arg_types=formals, ret_type=result)
+
+    def refused(self) -> CallableType:
+        """Return the signature that takes everything, so that one error is all there is."""
+        unknown = AnyType(TypeOfAny.from_error)
+        return self._item.copy_modified(
+            arg_types=[unknown] * len(self._item.arg_types), ret_type=unknown
+        )
+
+
+Rule: TypeAlias = Callable[[Call], Answer]
+Hook: TypeAlias = Callable[[MethodSigContext | FunctionSigContext], FunctionLike]
+
+
+def hook(rule: Rule, *, opens_in_displays: bool = True) -> Hook:
+    """Return the signature hook of a rule.
+
+    Args:
+        rule: what decides.
+        opens_in_displays: whether plain typing leaves dims open, so that results of several shapes
+            may stand in one list.
+    """
+
+    def signature(context: MethodSigContext | FunctionSigContext) -> FunctionLike:
+        item = context.default_signature
+        if not _is_readable(context):
+            return item
+        call = Call(context, item)
+        try:
+            result = rule(call)
+        except MismatchError as mismatch:
+            call.fail(mismatch)
+            return call.refused()
+        if result is None or (opens_in_displays and is_displayed(context.context, call.api)):
+            return item
+        return call.returning(result)
+
+    return signature
+
+
+def _is_readable(context: MethodSigContext | FunctionSigContext) -> bool:
+    """Tell whether each argument has a parameter of its own in this overload."""
+    called = context.context
+    if not isinstance(called, CallExpr):
+        return True
+    if ARG_STAR in called.arg_kinds or ARG_STAR2 in called.arg_kinds:
+        return False
+    return sum(map(len, context.args)) == len(called.args)
+
+
+class _LastRead:
+    """The types of the last few expressions, so that the overloads of one call share them."""
+
+    def __init__(self) -> None:
+        self.binder: ConditionalTypeBinder | None = None
+        self.version = -1
+        self.types: dict[Expression, Type] = {}
+
+
+_last_read = _LastRead()
+
+
+def _type_of(expression: Expression, api: TypeChecker) -> Type:
+    checker = api.expr_checker
+    # As mypy's own cache: a type holds until the binder learns of an assignment or a condition,
+    # and not at all where the types of names come from outside.
+    keeps = not (checker.in_lambda_expr or api.current_node_deferred)
+    binder = api.binder
+    same = binder is _last_read.binder and binder.version == _last_read.version
+    if not same or not keeps or len(_last_read.types) > _KEPT:
+        # Each check of a file has a binder of its own, in the daemon too.
+        _last_read.binder = binder
+        _last_read.version = binder.version
+        _last_read.types.clear()
+    if (known := _last_read.types.get(expression)) is not None:
+        return known
+    with api.msg.filter_errors(), api.local_type_map:
+        found = checker.accept(expression)
+    if keeps and binder.version == _last_read.version:
+        _last_read.types[expression] = found
+    return found
+
+
+_KEPT = 32
+
+
+def _members(wanted: Type | None) -> list[Type]:
+    proper = get_proper_type(wanted)
+    if isinstance(proper, UnionType):
+        return [get_proper_type(one) for one in proper.items]
+    return [] if proper is None else [proper]
+
+
+def _is_open_int(dim: Type) -> bool:
+    proper = get_proper_type(dim)
+    return (
+        isinstance(proper, Instance)
+        and proper.type.fullname == "builtins.int"
+        and proper.last_known_value is None
+    )

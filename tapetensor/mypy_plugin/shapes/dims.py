@@ -1,0 +1,233 @@
+"""Dims as an algebra: sizes, names and what is computed from them, compared by value.
+
+A known dim is a polynomial over atoms (type variables and nominal dims) in which an atom may have a
+negative power, so that quotients are sizes too. Its normal form is unique: however a product of
+dims was split, and in whatever order, equal dims compare equal. Quotients are taken to be exact, as
+the reshape that they come from checks at run time.
+
+Nothing in here knows of mypy: an atom carries its type without looking at it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from fractions import Fraction
+from typing import Final, TypeAlias
+
+from typing_extensions import override
+
+
+@dataclass(frozen=True)
+class Atom:
+    """A dim with a name and without a size: a type variable or a nominal dim.
+
+    Args:
+        key: what tells it from others.
+        name: how users write it.
+        origin: the type that it was read from.
+    """
+
+    key: Hashable
+    name: str = field(compare=False)
+    origin: object = field(compare=False, default=None)
+
+
+# The powers of the atoms in a product, and the factor of each product in a sum.
+Powers: TypeAlias = frozenset[tuple[Atom, int]]
+Terms: TypeAlias = dict[Powers, Fraction]
+
+_UNIT: Powers = frozenset()
+
+
+class Size:
+    """A known dim, in its normal form."""
+
+    __slots__ = ("_terms",)
+
+    def __init__(self, terms: Terms) -> None:
+        self._terms = {powers: factor for powers, factor in terms.items() if factor}
+
+    @classmethod
+    def of(cls, value: int | Fraction) -> Size:
+        """Return a literal size."""
+        return cls({_UNIT: Fraction(value)})
+
+    @classmethod
+    def named(cls, atom: Atom) -> Size:
+        """Return a dim that has a name."""
+        return cls({frozenset({(atom, 1)}): Fraction(1)})
+
+    @property
+    def literal(self) -> int | None:
+        """The size, if it is a literal one."""
+        if not self._terms:
+            return 0
+        factor = self._terms.get(_UNIT)
+        if len(self._terms) > 1 or factor is None or factor.denominator != 1:
+            return None
+        return factor.numerator
+
+    @property
+    def atom(self) -> Atom | None:
+        """The name, if it is nothing but a name."""
+        if len(self._terms) == 1:
+            ((powers, factor),) = self._terms.items()
+            if factor == 1 and len(powers) == 1:
+                ((atom, power),) = powers
+                return atom if power == 1 else None
+        return None
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether it is a literal or a name, so that another simple one is equal or differs."""
+        return self.literal is not None or self.atom is not None
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Size) and self._terms == other._terms
+
+    @override
+    def __hash__(self) -> int:
+        return hash(frozenset(self._terms.items()))
+
+    def __add__(self, other: Size) -> Size:
+        terms = dict(self._terms)
+        for powers, factor in other._terms.items():
+            terms[powers] = terms.get(powers, Fraction(0)) + factor
+        return Size(terms)
+
+    def __mul__(self, other: Size) -> Size:
+        terms: Terms = {}
+        for left, one in self._terms.items():
+            for right, two in other._terms.items():
+                powers = _product(left, right)
+                terms[powers] = terms.get(powers, Fraction(0)) + one * two
+        return Size(terms)
+
+    def __truediv__(self, other: Size) -> Size | None:
+        """Return the quotient; None where it is no polynomial of the atoms."""
+        if len(other._terms) == 1:
+            ((powers, factor),) = other._terms.items()
+            inverse = frozenset((atom, -power) for atom, power in powers)
+            return self * Size({inverse: 1 / factor})
+        ratio = self.ratio(other)
+        return None if ratio is None else Size.of(ratio)
+
+    def ratio(self, other: Size) -> Fraction | None:
+        """Return how many times `other` it is, if that is the same number whatever the sizes."""
+        if not other._terms or self._terms.keys() != other._terms.keys():
+            return None
+        ratios = {factor / other._terms[powers] for powers, factor in self._terms.items()}
+        return ratios.pop() if len(ratios) == 1 else None
+
+    def evaluate(self, sizes: dict[Atom, int]) -> Fraction:
+        """Return the value for given sizes of the atoms."""
+        total = Fraction(0)
+        for powers, factor in self._terms.items():
+            for atom, power in powers:
+                factor *= Fraction(sizes[atom]) ** power
+            total += factor
+        return total
+
+    @override
+    def __str__(self) -> str:
+        if not self._terms:
+            return "0"
+        return " + ".join(sorted(_written(*term) for term in self._terms.items()))
+
+    @override
+    def __repr__(self) -> str:
+        return f"Size({self})"
+
+
+class Open(Enum):
+    """A dim whose size is not known before run time."""
+
+    ANY = "?"
+    # What a computed size has for a type. Plain typing tells it from `Any`, and so do results.
+    INT = "int"
+
+    @override
+    def __str__(self) -> str:
+        return self.value
+
+
+Dim: TypeAlias = Size | Open
+Dims: TypeAlias = tuple[Dim, ...]
+
+ANY: Final = Open.ANY
+INT: Final = Open.INT
+ONE: Final = Size.of(1)
+
+
+def product(dims: Iterable[Dim]) -> Dim:
+    """Return the product; ANY where a dim is open, and no other one is 0."""
+    total = ONE
+    for dim in dims:
+        if isinstance(dim, Open):
+            return ANY
+        total = total * dim
+    return total
+
+
+def total(dims: Iterable[Dim]) -> Dim:
+    """Return the sum; ANY where a dim is open."""
+    found = Size.of(0)
+    for dim in dims:
+        if isinstance(dim, Open):
+            return ANY
+        found = found + dim
+    return found
+
+
+def differ(lhs: Dim, rhs: Dim) -> bool:
+    """Tell whether two dims are known not to be equal.
+
+    Two names differ, as they do for plain typing. Of computed dims it must be certain.
+    """
+    if isinstance(lhs, Open) or isinstance(rhs, Open) or lhs == rhs:
+        return False
+    return (lhs.is_simple and rhs.is_simple) or cannot_be_equal(lhs, rhs)
+
+
+def cannot_be_equal(lhs: Size, rhs: Size) -> bool:
+    """Tell whether two dims differ whatever the sizes of the atoms, if none is 0."""
+    if lhs == rhs:
+        return False
+    left, right = lhs.literal, rhs.literal
+    return (left is not None and right is not None) or lhs.ratio(rhs) is not None
+
+
+def is_negative(dim: Dim) -> bool:
+    """Tell whether a dim is a number below 0."""
+    return isinstance(dim, Size) and dim.literal is not None and dim.literal < 0
+
+
+def unified(lhs: Dim, rhs: Dim) -> Dim:
+    """Return what is known of a dim that two operands share."""
+    return rhs if isinstance(lhs, Open) and lhs is not rhs else lhs
+
+
+def written(shape: Iterable[Dim]) -> str:
+    """Return a shape as users write it: ``(32, B, ?)``."""
+    dims = [str(dim) for dim in shape]
+    return f"({dims[0]},)" if len(dims) == 1 else f"({', '.join(dims)})"
+
+
+def _product(lhs: Powers, rhs: Powers) -> Powers:
+    powers = dict(lhs)
+    for atom, power in rhs:
+        powers[atom] = powers.get(atom, 0) + power
+    return frozenset((atom, power) for atom, power in powers.items() if power)
+
+
+def _written(powers: Powers, factor: Fraction) -> str:
+    above = [atom.name for atom, power in powers for _ in range(power)]
+    below = [atom.name for atom, power in powers for _ in range(-power)]
+    if factor.numerator != 1 or not above:
+        above.append(str(factor.numerator))
+    if factor.denominator != 1:
+        below.append(str(factor.denominator))
+    return " / ".join(["*".join(sorted(above)), *sorted(below)])

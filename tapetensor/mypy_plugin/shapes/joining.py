@@ -1,0 +1,113 @@
+"""Tensors put together along an axis, and read along one."""
+
+from __future__ import annotations
+
+from mypy.types import Instance, TupleType, Type, get_proper_type
+
+from tapetensor.mypy_plugin.shapes.axes import normal_axis
+from tapetensor.mypy_plugin.shapes.calls import UNSURE, Answer, Call, MismatchError
+from tapetensor.mypy_plugin.shapes.dims import Dims, Size, differ, total, unified, written
+from tapetensor.mypy_plugin.shapes.reading import (
+    Operand,
+    common_dtype,
+    is_plain,
+    merged_tape,
+    read_int,
+    read_tensor,
+)
+
+
+def concat(call: Call) -> Answer:
+    """Return the result of `concat` of a tuple."""
+    joined = _operands(call)
+    axis = _axis(call)
+    if joined is None or axis is None:
+        return UNSURE
+    shapes, tape, dtype = joined
+    position = normal_axis("concat", axis, shapes[0])
+    result = list(shapes[0])
+    for shape in shapes[1:]:
+        if len(shape) != len(result):
+            raise MismatchError(f"concat: the ranks of shapes {_named(shapes)} differ")
+        for index, dim in enumerate(shape):
+            if index != position and differ(result[index], dim):
+                raise MismatchError(
+                    f"concat: shapes {_named(shapes)} differ along axis {index}, "
+                    f"{result[index]} != {dim}"
+                )
+            result[index] = unified(result[index], dim)
+    result[position] = total(shape[position] for shape in shapes)
+    return call.tensor(tuple(result), tape, dtype)
+
+
+def stack(call: Call) -> Answer:
+    """Return the result of `stack` of a tuple."""
+    joined = _operands(call)
+    axis = _axis(call)
+    if joined is None or axis is None:
+        return UNSURE
+    shapes, tape, dtype = joined
+    position = normal_axis("stack", axis, shapes[0], extra=1)
+    result = list(shapes[0])
+    for shape in shapes[1:]:
+        if len(shape) != len(result):
+            raise MismatchError(f"stack: the ranks of shapes {_named(shapes)} differ")
+        for index, dim in enumerate(shape):
+            if differ(result[index], dim):
+                raise MismatchError(
+                    f"stack: shapes {_named(shapes)} differ along axis {index}, "
+                    f"{result[index]} != {dim}"
+                )
+            result[index] = unified(result[index], dim)
+    result.insert(position, Size.of(len(shapes)))
+    return call.tensor(tuple(result), tape, dtype)
+
+
+def take(call: Call) -> Answer:
+    """Return the result of `take`."""
+    x, indices = call.receiver, read_tensor(call.argument("indices"))
+    axis = _axis(call)
+    # Of a 0-d tensor mypy has complained already: no overload takes it.
+    if x is None or not x.shape or indices is None or indices.shape is None or axis is None:
+        return UNSURE
+    if not is_plain(indices.tape) or not is_integer(indices.dtype):
+        return UNSURE
+    position = normal_axis("take", axis, x.shape)
+    return call.like(x, (*x.shape[:position], *indices.shape, *x.shape[position + 1 :]))
+
+
+def is_integer(dtype: Type) -> bool:
+    """Tell whether a dtype holds integers."""
+    return isinstance(dtype, Instance) and dtype.type.has_base("numpy.integer")
+
+
+def _operands(call: Call) -> tuple[list[Dims], Type, Type] | None:
+    """Return the shapes in a tuple of tensors, and the tape state and dtype of the result."""
+    tensors = get_proper_type(call.argument("tensors"))
+    if not isinstance(tensors, TupleType) or not tensors.items:
+        return None
+    operands = [read_tensor(item) for item in tensors.items]
+    known = [one for one in operands if one is not None and one.shape is not None]
+    if len(known) < len(operands):
+        return None
+    return _merged(known)
+
+
+def _merged(operands: list[Operand]) -> tuple[list[Dims], Type, Type] | None:
+    tape: Type | None = operands[0].tape
+    dtype: Type | None = operands[0].dtype
+    for one in operands[1:]:
+        tape = merged_tape(tape, one.tape) if tape is not None else None
+        dtype = common_dtype(dtype, one.dtype) if dtype is not None else None
+    if tape is None or dtype is None:
+        return None
+    return [one.shape for one in operands if one.shape is not None], tape, dtype
+
+
+def _axis(call: Call) -> int | None:
+    axis = call.argument("axis")
+    return 0 if axis is None else read_int(axis)
+
+
+def _named(shapes: list[Dims]) -> str:
+    return " and ".join(map(written, shapes))

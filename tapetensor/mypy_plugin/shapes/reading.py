@@ -1,0 +1,200 @@
+"""Types read into dims, and dims written back as types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mypy.maptype import map_instance_to_supertype
+from mypy.nodes import TypeInfo
+from mypy.plugin import CheckerPluginInterface
+from mypy.subtypes import is_same_type
+from mypy.types import (
+    AnyType,
+    Instance,
+    LiteralType,
+    NoneType,
+    TupleType,
+    Type,
+    TypeOfAny,
+    TypeVarType,
+    UnpackType,
+    get_proper_type,
+)
+
+from tapetensor.mypy_plugin.names import NONE_TAPE, OWNED_TAPE, TENSOR, TENSOR_BASE
+from tapetensor.mypy_plugin.shapes.dims import (
+    ANY,
+    INT,
+    Atom,
+    Dim,
+    Dims,
+    Open,
+    Size,
+    is_negative,
+)
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A tensor, read: its shape (None where even the rank is open), tape state and dtype."""
+
+    shape: Dims | None
+    tape: Type
+    dtype: Type
+
+
+def read_tensor(found: Type | None) -> Operand | None:
+    """Return what a type says of a tensor, or None if it is not that of one."""
+    proper = get_proper_type(found)
+    if not isinstance(proper, Instance) or not proper.type.has_base(TENSOR_BASE):
+        return None
+    base = next(one for one in proper.type.mro if one.fullname in (TENSOR, TENSOR_BASE))
+    shape, tape, dtype, *_ = map_instance_to_supertype(proper, base).args
+    dims = read_shape(shape)
+    if dims is not None:
+        # No tensor has a size below 0: plain typing takes the -1 of a reshape for one.
+        dims = tuple(ANY if is_negative(dim) else dim for dim in dims)
+    return Operand(dims, get_proper_type(tape), get_proper_type(dtype))
+
+
+def read_shape(found: Type) -> Dims | None:
+    """Return the dims of a shape; None where its rank is open."""
+    proper = get_proper_type(found)
+    if not isinstance(proper, TupleType):
+        return None
+    dims = []
+    for item in proper.items:
+        if isinstance(item, UnpackType):
+            return None
+        dim = read_dim(item)
+        if dim is None:
+            return None
+        dims.append(dim)
+    return tuple(dims)
+
+
+def read_dim(found: Type) -> Dim | None:
+    """Return a dim; None for a type that is not one."""
+    proper = get_proper_type(found)
+    if isinstance(proper, AnyType):
+        return ANY
+    number = read_int(proper)
+    if number is not None:
+        return Size.of(number)
+    if isinstance(proper, TypeVarType):
+        return Size.named(Atom((proper.id.raw_id, proper.id.namespace), proper.name, proper))
+    if isinstance(proper, Instance):
+        if proper.type.fullname == "builtins.int":
+            return INT
+        if proper.type.is_newtype and proper.type.has_base("builtins.int"):
+            return Size.named(Atom(proper.type.fullname, proper.type.name, proper))
+    return None
+
+
+def read_int(found: Type | None) -> int | None:
+    """Return the number that a type names; None where it names none."""
+    proper = get_proper_type(found)
+    if isinstance(proper, Instance) and proper.last_known_value is not None:
+        proper = proper.last_known_value
+    if isinstance(proper, LiteralType) and type(proper.value) is int:
+        return proper.value
+    return None
+
+
+def read_bool(found: Type | None) -> bool | None:
+    """Return the truth value that a type names; None where it names none."""
+    proper = get_proper_type(found)
+    if isinstance(proper, Instance) and proper.last_known_value is not None:
+        proper = proper.last_known_value
+    if isinstance(proper, LiteralType) and isinstance(proper.value, bool):
+        return proper.value
+    return None
+
+
+def read_str(found: Type | None) -> str | None:
+    """Return the text that a type names; None where it names none."""
+    proper = get_proper_type(found)
+    if isinstance(proper, Instance) and proper.last_known_value is not None:
+        proper = proper.last_known_value
+    if (
+        isinstance(proper, LiteralType)
+        and isinstance(proper.value, str)
+        and proper.fallback.type.fullname == "builtins.str"
+    ):
+        return proper.value
+    return None
+
+
+def read_ints(found: Type | None) -> tuple[int, ...] | None:
+    """Return the numbers of a tuple; None where one is open."""
+    proper = get_proper_type(found)
+    if not isinstance(proper, TupleType):
+        return None
+    numbers = [read_int(item) for item in proper.items]
+    return tuple(one for one in numbers if one is not None) if None not in numbers else None
+
+
+def is_none(found: Type | None) -> bool:
+    """Tell whether a type is that of None."""
+    return isinstance(get_proper_type(found), NoneType)
+
+
+def is_any(found: Type) -> bool:
+    """Tell whether a type is Any."""
+    return isinstance(get_proper_type(found), AnyType)
+
+
+def merged_tape(lhs: Type, rhs: Type) -> Type | None:
+    """Return the tape state of an op's result; None where plain typing decides."""
+    if is_same_type(lhs, rhs) or _is_state(rhs, NONE_TAPE):
+        return lhs
+    if _is_state(lhs, NONE_TAPE) or _is_state(rhs, OWNED_TAPE):
+        return rhs
+    if _is_state(lhs, OWNED_TAPE) and isinstance(rhs, TypeVarType | AnyType):
+        return lhs
+    if isinstance(lhs, AnyType) or isinstance(rhs, AnyType):
+        return AnyType(TypeOfAny.special_form)
+    return None
+
+
+def common_dtype(lhs: Type, rhs: Type) -> Type | None:
+    """Return the dtype that two operands share; None where plain typing decides."""
+    if is_any(rhs) or is_any(lhs) or is_same_type(lhs, rhs):
+        return lhs
+    return None
+
+
+def is_plain(tape: Type) -> bool:
+    """Tell whether a tape state is NoneTape, or taken to be."""
+    return _is_state(tape, NONE_TAPE) or isinstance(tape, AnyType)
+
+
+def _is_state(tape: Type, name: str) -> bool:
+    return isinstance(tape, Instance) and tape.type.fullname == name
+
+
+def write_dim(dim: Dim, api: CheckerPluginInterface) -> Type:
+    """Return a dim as a type; Any where no type can say it."""
+    if dim is INT:
+        return api.named_generic_type("builtins.int", [])
+    if not isinstance(dim, Open):
+        if (number := dim.literal) is not None:
+            return LiteralType(number, api.named_generic_type("builtins.int", []))
+        if (atom := dim.atom) is not None and isinstance(atom.origin, Type):
+            return atom.origin
+    return AnyType(TypeOfAny.special_form)
+
+
+def write_shape(shape: Dims, api: CheckerPluginInterface) -> TupleType:
+    """Return a shape as a type."""
+    items = [write_dim(dim, api) for dim in shape]
+    # The fallback joins its items; for dims that is always an int.
+    item = api.named_generic_type("builtins.int", [])
+    return TupleType(items, api.named_generic_type("builtins.tuple", [item]))
+
+
+def write_tensor(
+    info: TypeInfo, shape: Dims, tape: Type, dtype: Type, api: CheckerPluginInterface
+) -> Instance:
+    """Return a tensor type."""
+    return Instance(info, [write_shape(shape, api), tape, dtype])

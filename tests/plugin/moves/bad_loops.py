@@ -1,0 +1,106 @@
+"""Moves in an earlier pass of a loop."""
+
+from __future__ import annotations
+
+from tests.plugin.moves.cases import Plain
+
+
+def for_loop(x: Plain) -> None:
+    traced = x.trace()
+    for _ in range(2):
+        traced.exp()  # E: "traced" may have been moved by "exp" on line 11 in an earlier pass
+
+
+def while_loop(x: Plain) -> None:
+    traced = x.trace()
+    count = 0
+    while count < 2:
+        count += 1
+        traced.exp()  # E: exp: "traced" may have been moved by "exp" on line 19 in an earlier
+
+
+def endless_loop(x: Plain) -> None:
+    traced = x.trace()
+    while True:
+        traced.exp()  # E: exp: "traced" may have been moved by "exp"
+
+
+def used_before_moved(x: Plain) -> None:
+    traced = x.trace()
+    for _ in range(2):
+        traced.with_empty_tape()  # E: "traced" may have been moved by "exp" on line 32 in an
+        traced.exp()  # E: "traced" may have been moved by "exp" on line 32 in an earlier pass
+
+
+def inner_loop(x: Plain) -> None:
+    for _ in range(2):
+        traced = x.trace()
+        for _ in range(2):
+            traced.exp()  # E: exp: "traced" may have been moved by "exp"
+
+
+def after_the_loop(x: Plain) -> None:
+    traced = x.trace()
+    for _ in range(1):
+        traced.exp()
+        break
+    traced.sin()  # E: sin: "traced" may have been moved by "exp" on line 45
+
+
+def with_a_harmless_branch(x: Plain) -> None:
+    traced = x.trace()
+    for number in range(3):
+        if number % 2:
+            print(number)
+        traced.exp()  # E: exp: "traced" may have been moved by "exp"
+
+
+def under_a_flag_that_stays(x: Plain, flag: bool = True) -> None:
+    traced = x.trace()
+    for _ in range(3):
+        if flag:
+            traced.exp()  # E: exp: "traced" may have been moved by "exp"
+
+
+def list_comprehension(x: Plain) -> None:
+    traced = x.trace()
+    [traced.exp() for _ in range(2)]  # E: "traced" may have been moved by "exp"
+
+
+def dictionary_comprehension(x: Plain) -> None:
+    traced = x.trace()
+    {number: traced.exp() for number in range(2)}  # E: "traced" may have been moved by "exp"
+
+
+def generator_that_is_consumed(x: Plain) -> None:
+    traced = x.trace()
+    tuple(traced.exp() for _ in range(2))  # E: "traced" may have been moved by "exp"
+
+
+def after_a_comprehension(x: Plain) -> None:
+    traced = x.trace()
+    [traced.exp() for _ in range(2)]  # E: "traced" may have been moved by "exp"
+    traced.sin()  # E: sin: "traced" may have been moved by "exp"
+
+
+def else_of_a_loop(x: Plain) -> None:
+    traced = x.trace()
+    for _ in range(2):
+        print("pass")
+    else:
+        traced.exp()
+    traced.sin()  # E: sin: "traced" was moved by "exp"
+
+
+def loss_that_is_kept(x: Plain) -> None:
+    loss = x.trace().sum()
+    for _ in range(2):
+        loss.backward()  # E: "loss" may have been moved by "backward"
+
+
+def restarted_only_sometimes(x: Plain) -> None:
+    traced = x.trace()
+    for number in range(4):
+        traced.exp()  # E: "traced" may have been moved by "exp"
+        if number == 2:
+            traced = x.trace()

@@ -1,0 +1,318 @@
+"""Branches and loops in which no spent tensor is used; each runs."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import sys
+from typing import Literal as L
+from typing import NoReturn
+
+import tapetensor as tt
+from tapetensor import NoneTape, Tensor
+from tapetensor.typing import S, T
+from tests.plugin.moves.cases import Plain, Scalar, Traced
+
+_SEVEN: tuple[int, ...] = (7,)
+
+
+class Mode(enum.Enum):
+    FAST = 1
+    SLOW = 2
+
+
+def either_way(x: Plain, flag: bool = True) -> None:
+    traced = x.trace()
+    result = traced.exp() if flag else traced.sin()
+    result.sum()
+
+
+def either_branch(x: Plain, flag: bool = True) -> Scalar:
+    traced = x.trace()
+    if flag:
+        result = traced.exp()
+    else:
+        result = traced.sin()
+    return result.sum()
+
+
+def early_return(x: Plain, flag: bool = True) -> Scalar:
+    traced = x.trace()
+    if flag:
+        return traced.sum()
+    return traced.mean()
+
+
+def early_raise(x: Plain, flag: bool = False) -> Scalar:
+    traced = x.trace()
+    if flag:
+        raise ValueError(str(traced.sum().item()))
+    return traced.mean()
+
+
+def early_exit(x: Plain, flag: bool = False) -> Scalar:
+    traced = x.trace()
+    if flag:
+        print(traced.sum())
+        sys.exit(1)
+    return traced.mean()
+
+
+def _stop(x: Traced) -> NoReturn:
+    raise ValueError(str(x.exp()))
+
+
+def early_exit_of_ones_own(x: Plain, flag: bool = False) -> Scalar:
+    traced = x.trace()
+    if flag:
+        traced.square()
+        _stop(x.trace())
+    return traced.mean()
+
+
+def same_condition_twice(x: Plain, flag: bool = True) -> None:
+    traced = x.trace()
+    if flag:
+        traced.exp()
+    print("between")
+    if not flag:
+        traced.sin()
+
+
+def derived_condition(x: Plain, number: int = 1) -> None:
+    traced = x.trace()
+    is_one = number == 1
+    if number == 1:
+        traced.exp()
+    if not is_one:
+        traced.sin()
+
+
+def same_condition_returns(x: Plain, flag: bool = True) -> None:
+    traced = x.trace()
+    if flag:
+        print(traced.exp())
+    if flag:
+        return
+    traced.sin()
+
+
+def only_where_nothing_was_made(x: Plain, flag: bool = True) -> None:
+    traced = x.trace()
+    result: Traced | None = None
+    if flag:
+        result = traced.exp()
+    if result is None:
+        result = traced.sin()
+    result.sum()
+
+
+def first_pass_only(x: Plain) -> None:
+    traced = x.trace()
+    first = True
+    for _ in range(3):
+        if first:
+            traced.exp()
+            first = False
+
+
+def made_once(x: Plain) -> None:
+    traced = x.trace()
+    cached: Traced | None = None
+    for _ in range(3):
+        if cached is None:
+            cached = traced.exp()
+        print(cached)
+
+
+def in_one_pass(x: Plain) -> None:
+    traced = x.trace()
+    for number in range(3):
+        if number == 1:
+            traced.exp()
+
+
+def assigned_anew_from_the_second_pass_on(x: Plain) -> None:
+    traced = x.trace()
+    for number in range(3):
+        if number > 0:
+            traced = x.trace()
+        traced.exp()
+
+
+def exhaustive_match(x: Plain, mode: Mode = Mode.FAST) -> None:
+    traced = x.trace()
+    traced.exp()
+    match mode:
+        case Mode.FAST:
+            traced = x.trace()
+        case Mode.SLOW:
+            traced = x.trace().sin()
+    traced.sum()
+
+
+def exhaustive_if(x: Plain, mode: L["a", "b"] = "a") -> None:
+    traced = x.trace()
+    traced.exp()
+    if mode == "a":
+        traced = x.trace()
+    elif mode == "b":
+        traced = x.trace().sin()
+    traced.sum()
+
+
+def match_cases(x: Plain, number: int = 0) -> None:
+    traced = x.trace()
+    match number:
+        case 0:
+            traced.exp()
+        case 1 if number > 5:
+            traced.sin()
+        case _:
+            traced.cos()
+
+
+def loop_with_its_own_tensor(x: Plain) -> None:
+    for _ in range(3):
+        traced = x.trace()
+        traced.exp()
+
+
+def loop_that_rebinds(x: Plain) -> None:
+    traced = x.trace()
+    for _ in range(3):
+        traced = traced.sin()
+    traced.sum()
+
+
+def loop_that_stops(x: Plain) -> None:
+    traced = x.trace()
+    for _ in range(3):
+        traced.exp()
+        break
+
+
+def loop_that_returns(x: Plain) -> Scalar:
+    traced = x.trace()
+    while True:
+        if x.size > 2:
+            return traced.sum()
+
+
+def accumulation(x: Plain) -> None:
+    total = x.trace().sum()
+    for _ in range(3):
+        total += x.trace().sum()
+    total.backward()
+
+
+def unpacked_in_a_loop(x: Plain) -> None:
+    for _ in range(2):
+        plain, tape = x.trace().square().split_tape()
+        plain.put_tape(tape).sum().backward()
+
+
+def targets_of_loops(x: Plain) -> None:
+    for traced in [x.trace(), x.trace()]:
+        traced.exp()
+    for number, traced in enumerate([x.trace(), x.trace()]):
+        print(number, traced.exp())
+
+
+def handler(x: Plain) -> None:
+    traced = x.trace()
+    try:
+        result = traced.reshape(_SEVEN).sum()
+    except tt.ShapeError:
+        result = traced.sum()
+    result.backward()
+
+
+def handler_that_follows_a_print(x: Plain) -> None:
+    traced = x.trace()
+    try:
+        result = traced.sum()
+        print(result)
+    except tt.ShapeError:
+        result = traced.mean()
+    result.backward()
+
+
+def suppressed(x: Plain) -> None:
+    traced = x.trace()
+    with contextlib.suppress(tt.ShapeError):
+        traced.reshape(_SEVEN)
+    traced.sum()
+
+
+def raised_for_another_handler(x: Plain, flag: bool = False) -> None:
+    traced = x.trace()
+    try:
+        try:
+            if flag:
+                traced.exp()
+                raise KeyError("one")
+        except ValueError:
+            traced.sin()
+    except KeyError:
+        print("done")
+
+
+def finally_that_reads(x: Plain) -> None:
+    traced = x.trace()
+    try:
+        traced.exp()
+    finally:
+        print(traced.shape, traced)
+
+
+def with_statement(x: Plain) -> None:
+    with contextlib.nullcontext(x.trace()) as traced:
+        traced.exp()
+    with contextlib.nullcontext(x.trace()) as traced:
+        traced.exp()
+
+
+def comprehensions(x: Plain) -> None:
+    print([x.trace().exp() for _ in range(2)])
+    print([traced.exp() for traced in [x.trace(), x.trace()]])
+    print({name: traced.exp() for name, traced in {"a": x.trace()}.items()})
+    print(sum(traced.sum().item() for traced in [x.trace(), x.trace()]))
+    print([y.sin() for y in (x.trace() for _ in range(2))])
+
+
+def either_tape(x: Plain) -> None:
+    _regularized(x)
+    _regularized(x.trace())
+
+
+def _regularized(x: Tensor[S, T]) -> Tensor[S, T]:
+    if x.owns_tape:
+        return x * 0.5
+    return x * 2.0
+
+
+def _by_the_tape(x: Tensor[S, T]) -> Tensor[S, T]:
+    if not x.owns_tape:
+        return x * 2.0 + x
+    return x * 3.0
+
+
+def _by_the_kind_of_tape(x: Tensor[S, T]) -> Tensor[S, T]:
+    if x.tape_type is NoneTape:
+        print(x.exp())
+    return x * 3.0
+
+
+def decided_by_the_tape(x: Plain) -> None:
+    _by_the_tape(x)
+    _by_the_tape(x.trace())
+    _by_the_kind_of_tape(x)
+    _by_the_kind_of_tape(x.trace())
+
+
+def boolean_operators(x: Plain, flag: bool = True) -> None:
+    traced = x.trace()
+    owns = flag and traced.owns_tape
+    traced.exp()
+    print(owns or traced.owns_tape)

@@ -1,0 +1,230 @@
+"""Names, borrowing, second handles; each runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapetensor import Gradients, OwnedTape, Tensor, losses, nn
+from tapetensor.typing import B, S, T
+from tests.plugin.moves.cases import Plain, Scalar, Traced
+
+
+class Holder:
+    def __init__(self, x: Plain) -> None:
+        self.plain = x
+        self.traced = x.trace()
+
+    def renew(self) -> None:
+        self.traced = self.plain.trace()
+
+    def renewed_by_a_method(self) -> None:
+        self.traced.exp()
+        self.renew()
+        self.traced.exp()
+
+    def assigned(self) -> None:
+        self.traced.exp()
+        self.traced = self.plain.trace()
+        self.traced.exp()
+
+
+def attributes(x: Plain) -> None:
+    holder = Holder(x)
+    holder.renewed_by_a_method()
+    holder = Holder(x)
+    holder.assigned()
+    holder = Holder(x)
+    holder.traced.exp()
+    holder = Holder(x)
+    holder.traced.exp()
+
+
+def items(x: Plain) -> None:
+    pair = [x.trace(), x.trace()]
+    pair[0].exp()
+    pair[1].exp()
+    pair[0] = x.trace()
+    pair[0].sin()
+    pair.reverse()
+    pair[0] = x.trace()
+    pair[0].exp()
+
+
+def item_by_variable(x: Plain) -> None:
+    pair = [x.trace(), x.trace()]
+    for number in range(2):
+        pair[number].exp()
+
+
+def popped(x: Plain) -> None:
+    stack = [x.trace(), x.trace()]
+    stack[0].exp()
+    stack.pop(0)
+    stack[0].exp()
+
+
+def reading_a_spent_tensor(x: Plain) -> None:
+    traced = x.trace()
+    loss = traced.square().sum()
+    loss.backward()
+    print(loss, loss.item(), float(loss), repr(loss), loss.shape, loss.id, loss.dtype)
+    print(traced.numpy(), traced.ndim, traced.size, len(traced), f"{traced}", traced.owns_tape)
+
+
+def borrowing(x: Plain) -> None:
+    traced = x.trace()
+    print(traced > x, traced.argmax(), traced.detach(), traced.tape_type)
+    twin = traced.with_empty_tape()
+    (traced.exp() * twin).sum().backward()
+
+
+def plain_tensors_are_never_spent(x: Plain) -> None:
+    x.exp()
+    (x * x + x).sum()
+    x.trace().exp()
+    (x.trace() * x).sum().backward()
+    _relu(x)
+    _relu(x)
+
+
+def a_second_handle_for_one_of_two(x: Plain) -> None:
+    traced = x.trace()
+    (traced.with_empty_tape() * traced).sum().backward()
+
+
+def printed(x: Plain) -> None:
+    traced = x.trace()
+    _log(traced)
+    _show("traced", traced)
+    _size(traced)
+    print(_same(traced) is traced)
+    traced.exp()
+
+
+def kept(x: Plain) -> None:
+    traced = x.trace()
+    history = [traced]
+    history.append(traced)
+    table = {"traced": traced}
+    traced.exp()
+    print(history, table)
+
+
+def untyped(x: Any) -> None:
+    x.exp()
+    x.exp()
+
+
+def gradients(x: Plain) -> None:
+    grads: Gradients | None = None
+    for _ in range(3):
+        grads = x.trace(grads).square().sum().backward()
+
+
+def renamed(x: Plain) -> None:
+    traced = x.trace()
+    other = traced
+    traced = x.trace()
+    other.exp()
+    traced.exp()
+
+
+def renamed_in_a_loop(x: Plain) -> None:
+    last: Traced | None = None
+    for _ in range(3):
+        traced = x.trace()
+        if last is not None:
+            last.exp()
+        last = traced
+
+
+def swapped(x: Plain) -> None:
+    first, second = x.trace(), x.trace()
+    first.exp()
+    first, second = second, first
+    first.exp()
+
+
+def deleted(x: Plain) -> None:
+    traced = x.trace()
+    traced.exp()
+    del traced
+    traced = x.trace()
+    traced.exp()
+
+
+def lambdas(x: Plain) -> None:
+    traced = x.trace()
+    later: list[Callable[[], object]] = [lambda: traced.exp()]
+    traced.sum()
+    traced = x.trace()
+    later[0]()
+    each: list[Callable[[Traced], Traced]] = [lambda one: one.exp(), lambda one: one.sin()]
+    each[0](x.trace())
+
+
+def moved_before_and_assigned_after_a_lambda(x: Plain) -> None:
+    traced = x.trace()
+    traced.exp()
+    later: list[Callable[[], object]] = [lambda: traced.exp()]
+    traced = x.trace()
+    later[0]()
+
+
+def nonlocal_name(x: Plain) -> None:
+    traced = x.trace()
+
+    def renew() -> None:
+        nonlocal traced
+        traced = x.trace()
+
+    traced.exp()
+    renew()
+    traced.exp()
+
+
+def losses_and_layers(x: Plain) -> None:
+    layer = nn.Linear(3, 3, rng=_rng())
+    prediction = layer.forward(x.reshape((1, 3)).trace())
+    loss = losses.mse(prediction, x.reshape((1, 3)))
+    print(loss.item(), prediction.numpy())
+    loss.backward(wrt=layer)
+
+
+def returned_for_reading(x: Plain) -> None:
+    loss, output = _loss_and_output(x)
+    print(output.numpy())
+    loss.backward()
+
+
+def _rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def _loss_and_output(x: Plain) -> tuple[Scalar, Traced]:
+    output = x.trace().square()
+    return output.sum(), output
+
+
+def _relu(x: Tensor[S, T]) -> Tensor[S, T]:
+    return x.relu()
+
+
+def _log(x: Tensor[S, T]) -> None:
+    print(x.numpy().mean())
+
+
+def _show(name: str, x: Tensor[S, OwnedTape]) -> None:
+    print(name, x)
+
+
+def _size(x: Tensor[tuple[B], T]) -> B:
+    (size,) = x.shape
+    return size
+
+
+def _same(x: object) -> object:
+    return x

@@ -1,0 +1,34 @@
+"""Bare ints of two sizes meet, through variables without an annotation. Every thunk raises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+import tapetensor as tt
+from tapetensor import nn
+
+rng = np.random.default_rng(0)
+WIDTH: Final = 4
+
+x = tt.zeros((5, 3))
+weight = tt.normal((3, WIDTH), rng=rng)
+bias = tt.full((6,), 0.0)
+counted = tt.arange(7)
+identity = tt.eye(2)
+data = tt.from_numpy([[1.0, 2.0]], (1, 2))
+narrow = nn.Linear(3, 8, rng=rng)
+wide = nn.Linear(9, 2, rng=rng)
+norm = nn.LayerNorm(6)
+
+BAD: list[Callable[[], object]] = [
+    lambda: x @ x,  # E: matmul: inner dims differ: (5, 3) @ (5, 3), 3 != 5
+    lambda: x @ weight + bias,  # E: add: shapes (5, 4) and (6,) do not broadcast, 4 != 6
+    lambda: x @ identity,  # E: matmul: inner dims differ: (5, 3) @ (2, 2), 3 != 2
+    lambda: counted + tt.arange(8),  # E: add: shapes (7,) and (8,) do not broadcast, 7 != 8
+    lambda: data @ weight,  # E: matmul: inner dims differ: (1, 2) @ (3, 4), 2 != 3
+    lambda: wide.forward(narrow.forward(x)),  # E: Argument 1 to "forward" of "Linear" has incompa
+    lambda: norm.forward(x),  # E: Argument 1 to "forward" of "LayerNorm" has incompatible type
+]

@@ -1,0 +1,96 @@
+"""Broadcasting of any ranks, with the tape rule of plain typing."""
+
+from __future__ import annotations
+
+from typing import Any
+from typing import Literal as L
+
+import numpy as np
+
+import tapetensor as tt
+from tapetensor import NoneTape, OwnedTape, Tensor, Tensor1D, Tensor2D, Tensor3D, Tensor4D
+from tapetensor.typing import B, N, S, T
+from tests.typing.check import assert_type, check
+from tests.typing.operands import c, m, mask, md, q, r, s, u, uu, v, vmask, z, z1, zc, zr
+
+# What plain typing refuses: a 1 in the middle, both growing, a smaller operand on the left.
+check(assert_type(z + zr, Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
+check(assert_type(zr - z, Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
+check(assert_type(c * z, Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
+check(assert_type(r / zc, Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
+check(assert_type(zr + zc, Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
+check(assert_type(z1 + zr, Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
+check(assert_type(q + zr, Tensor4D[L[5], L[4], L[2], L[3]]), (5, 4, 2, 3))
+check(assert_type(uu + u, Tensor2D[L[1], L[1]]), (1, 1))
+check(assert_type(m**v, Tensor2D[L[2], L[3]]), (2, 3))
+check(assert_type(v**m, Tensor2D[L[2], L[3]]), (2, 3))
+check(assert_type(s**m, Tensor2D[L[2], L[3]]), (2, 3))
+
+# What it knows is as it was.
+check(assert_type(m + v, Tensor2D[L[2], L[3]]), (2, 3))
+check(assert_type(m + s, Tensor2D[L[2], L[3]]), (2, 3))
+check(assert_type(2.0 * m + 1.0, Tensor2D[L[2], L[3]]), (2, 3))
+check(assert_type(md + md, Tensor2D[L[2], L[3], NoneTape, np.float64]), (2, 3))
+
+# All four tapes.
+check(assert_type(z.trace() + zr, Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(z * zr.trace(), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(c.trace() - z.trace(), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(v.trace() ** m, Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
+total = m.trace()
+total += r
+check(assert_type(total, Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
+
+# Comparisons and the logic of masks.
+check(assert_type(m > v, Tensor2D[L[2], L[3], NoneTape, np.bool_]), (2, 3))
+check(assert_type(zr.trace() <= z, Tensor3D[L[4], L[2], L[3], NoneTape, np.bool_]), (4, 2, 3))
+check(assert_type(v == m, Tensor2D[L[2], L[3], NoneTape, np.bool_]), (2, 3))
+check(assert_type(m != 1.0, Tensor2D[L[2], L[3], NoneTape, np.bool_]), (2, 3))
+check(assert_type(mask & vmask, Tensor2D[L[2], L[3], NoneTape, np.bool_]), (2, 3))
+check(assert_type(vmask | (z > 0.0), Tensor3D[L[4], L[2], L[3], NoneTape, np.bool_]), (4, 2, 3))
+
+# Functions of two and of three.
+check(assert_type(tt.maximum(v, m), Tensor2D[L[2], L[3]]), (2, 3))
+check(assert_type(tt.minimum(zr, zc.trace()), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(tt.maximum(m, 0.0), Tensor2D[L[2], L[3]]), (2, 3))
+check(assert_type(tt.where(mask, m, s), Tensor2D[L[2], L[3]]), (2, 3))
+check(assert_type(tt.where(vmask, c, 0.0), Tensor2D[L[2], L[3]]), (2, 3))
+check(assert_type(tt.where(mask, 0.0, z.trace()), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(tt.where(vmask, m.trace(), zr), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+
+
+# Names are dims like any other.
+def bias(x: Tensor3D[B, L[2], N, T], y: Tensor2D[L[2], L[1]]) -> Tensor3D[B, L[2], N, T]:
+    return assert_type(y + x, Tensor3D[B, L[2], N, T])
+
+
+def twice(x: Tensor[S, T]) -> Tensor[S, T]:
+    return x * 2.0 + 1.0
+
+
+def table(x: Tensor1D[B], y: Tensor1D[N]) -> Tensor2D[B, N]:
+    return assert_type(x.expand_dims(-1) + y, Tensor2D[B, N])
+
+
+check(assert_type(bias(z, c), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
+check(assert_type(bias(z.trace(), c), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(table(v, u), Tensor2D[L[3], L[1]]), (3, 1))
+check(assert_type(twice(m), Tensor2D[L[2], L[3]]), (2, 3))
+
+# An open dim stays open, unless the other operand says what it is.
+dynamic: Tensor2D[Any, L[3]] = m
+check(assert_type(dynamic + v, Tensor2D[Any, L[3]]), (2, 3))
+check(assert_type(dynamic + r, Tensor2D[Any, L[3]]), (2, 3))
+check(assert_type(dynamic + m, Tensor2D[L[2], L[3]]), (2, 3))
+unknown: Tensor[Any] = m
+check(unknown + unknown, (2, 3))
+check(unknown + v, (2, 3))
+anything: Any = m
+check(assert_type(m + anything, Any), (2, 3))
+
+# So does a computed one.
+rows: int = sum((1, 1))
+computed: Tensor2D[int, L[3]] = tt.zeros((rows, 3))
+check(assert_type(computed + computed, Tensor2D[int, L[3]]), (2, 3))
+check(assert_type(computed + v, Tensor2D[int, L[3]]), (2, 3))
+check(assert_type(computed + m, Tensor2D[L[2], L[3]]), (2, 3))

@@ -1,0 +1,137 @@
+"""The algebra of dims agrees with arithmetic on the sizes that they stand for."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from tapetensor.mypy_plugin.shapes.dims import (
+    ANY,
+    INT,
+    ONE,
+    Atom,
+    Size,
+    cannot_be_equal,
+    differ,
+    product,
+    total,
+    unified,
+    written,
+)
+
+ATOMS = [Atom(name, name) for name in "BCHT"]
+TWO, HALF = Size.of(2), Size.of(Fraction(1, 2))
+B, C, H, T = (Size.named(atom) for atom in ATOMS)
+
+dims = st.recursive(
+    st.one_of(
+        st.integers(0, 12).map(Size.of), st.sampled_from(ATOMS).map(Size.named), st.just(ONE)
+    ),
+    lambda inner: st.one_of(
+        st.tuples(inner, inner).map(lambda pair: pair[0] * pair[1]),
+        st.tuples(inner, inner).map(lambda pair: pair[0] + pair[1]),
+    ),
+    max_leaves=6,
+)
+sizes = st.fixed_dictionaries({atom: st.integers(1, 9) for atom in ATOMS})
+
+
+@given(dims, dims, sizes)
+def test_sums_and_products_are_those_of_the_sizes(
+    lhs: Size, rhs: Size, values: dict[Atom, int]
+) -> None:
+    left, right = lhs.evaluate(values), rhs.evaluate(values)
+
+    assert (lhs + rhs).evaluate(values) == left + right
+    assert (lhs * rhs).evaluate(values) == left * right
+
+
+@given(dims, dims, sizes)
+def test_a_quotient_is_that_of_the_sizes(lhs: Size, rhs: Size, values: dict[Atom, int]) -> None:
+    assume(rhs.literal != 0)
+    quotient = lhs / rhs
+    assume(quotient is not None)
+    assert quotient is not None
+
+    assert quotient.evaluate(values) == lhs.evaluate(values) / rhs.evaluate(values)
+
+
+@given(dims, dims, sizes)
+def test_equal_dims_have_equal_sizes(lhs: Size, rhs: Size, values: dict[Atom, int]) -> None:
+    if lhs == rhs:
+        assert hash(lhs) == hash(rhs)
+        assert lhs.evaluate(values) == rhs.evaluate(values)
+
+
+@given(dims, dims, sizes)
+def test_dims_that_cannot_be_equal_never_are(lhs: Size, rhs: Size, values: dict[Atom, int]) -> None:
+    if cannot_be_equal(lhs, rhs):
+        assert lhs.evaluate(values) != rhs.evaluate(values)
+
+
+@given(dims, dims, dims)
+def test_equality_is_by_algebra_and_not_by_spelling(a: Size, b: Size, c: Size) -> None:
+    assert a * b == b * a
+    assert a + b == b + a
+    assert (a * b) * c == a * (b * c)
+    assert (a + b) * c == a * c + b * c
+    assert a * ONE == a
+    assert a + Size.of(0) == a
+
+
+@given(st.lists(st.integers(0, 9), max_size=5))
+def test_the_product_and_the_sum_of_literals_are_literal(values: list[int]) -> None:
+    shape = [Size.of(value) for value in values]
+    expected = 1
+    for value in values:
+        expected *= value
+
+    assert product(shape) == Size.of(expected)
+    assert total(shape) == Size.of(sum(values))
+
+
+def test_a_quotient_multiplied_back_is_what_it_was() -> None:
+    width = C / H
+    assert width is not None
+
+    assert B * T * H * width == B * T * C
+    assert str(width) == "C / H"
+    assert (C + C) / C == TWO
+    assert (C + H) / (C + C + H + H) == HALF
+    assert (C + H) / (C + T) is None
+
+
+def test_names_differ_and_what_is_computed_from_them_only_where_it_is_certain() -> None:
+    assert differ(B, C)
+    assert differ(B, Size.of(3))
+    assert differ(B * Size.of(2), B * Size.of(3))
+    assert not differ(B * C, H)
+    assert not differ(B + ONE, C)
+    assert not differ(ANY, C)
+    assert not differ(INT, Size.of(3))
+
+
+def test_an_open_dim_gives_way_to_a_known_one() -> None:
+    assert unified(ANY, B) is B
+    assert unified(B, ANY) is B
+    assert unified(INT, ANY) is ANY
+    assert product([B, ANY]) is ANY
+    assert total([INT, B]) is ANY
+
+
+@pytest.mark.parametrize(
+    ("shape", "text"),
+    [
+        ((), "()"),
+        ((Size.of(3),), "(3,)"),
+        ((Size.of(32), B, ANY, INT), "(32, B, ?, int)"),
+        ((B * Size.of(6), H + T), "(6*B, H + T)"),
+        ((Size.of(0),), "(0,)"),
+        ((Size.named(Atom(1, "Batch")),), "(Batch,)"),
+    ],
+)
+def test_a_shape_is_written_as_users_write_it(shape: tuple[Size, ...], text: str) -> None:
+    assert written(shape) == text

@@ -1,0 +1,171 @@
+"""Use after move under the plugin: the same answers however mypy is run, and no crash."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mypy import api, version
+
+from tapetensor.mypy_plugin import flow, guard
+from tapetensor.mypy_plugin.moves import hooks
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+# The interpreter of another environment, with another mypy: the low end of the range, say.
+OTHER = os.environ.get("TAPETENSOR_OTHER_MYPY_PYTHON")
+
+TAKES = """
+from typing import Literal as L
+from tapetensor import OwnedTape, Tensor1D
+Traced = Tensor1D[L[3], OwnedTape]
+def take(x: Traced) -> Traced: return x.exp()
+"""
+READS = TAKES.replace("(x: Traced) -> Traced: return x.exp()", "(x: object) -> None: print(x)")
+USES = """
+from lib import Traced, take
+def twice(x: Traced) -> None:
+    for _ in range(2):
+        x.shape
+    take(x)
+    x.sin()
+"""
+ERROR = '7: error: sin: "x" was moved by "take" on line 6'
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write a program with one mistake, of which mypy knows where the library is."""
+    (tmp_path / "lib.py").write_text(TAKES)
+    (tmp_path / "main.py").write_text(USES)
+    monkeypatch.setenv("MYPYPATH", f"{tmp_path}{os.pathsep}{ROOT}")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.delenv(guard.RAISE, raising=False)
+    monkeypatch.setattr(guard, "_noted", set())
+    monkeypatch.setattr(flow, "_noted", False)
+    return tmp_path
+
+
+def _options(program: Path) -> list[str]:
+    return [
+        f"--config-file={HERE / 'moves_mypy.ini'}",
+        f"--cache-dir={program / 'cache'}",
+        "--no-pretty",
+        "--no-error-summary",
+        str(program / "main.py"),
+    ]
+
+
+def _check(program: Path) -> str:
+    output, complaint, _ = api.run(_options(program))
+    assert not complaint, complaint
+    return output
+
+
+def test_a_cached_run_gives_the_same_answer_as_a_cold_one(program: Path) -> None:
+    cold = _check(program)
+    (program / "main.py").write_text(f"{USES}\n")
+    warm = _check(program)
+    cached = _check(program)
+
+    assert cold.count("error") == 1
+    assert ERROR in cold
+    assert cold == warm == cached
+
+
+def test_a_change_in_another_module_is_seen(program: Path) -> None:
+    assert ERROR in _check(program)
+    (program / "lib.py").write_text(READS)
+    assert _check(program) == ""
+    (program / "lib.py").write_text(TAKES)
+    assert ERROR in _check(program)
+
+
+@pytest.fixture
+def daemon(program: Path) -> Iterator[list[str]]:
+    """Return the command of a daemon, which is stopped afterwards."""
+    command = [sys.executable, "-m", "mypy.dmypy", f"--status-file={program / 'status.json'}"]
+    yield command
+    subprocess.run([*command, "stop"], capture_output=True, check=False, cwd=ROOT)
+
+
+def test_the_daemon_gives_the_same_answers(program: Path, daemon: list[str]) -> None:
+    def check() -> str:
+        command = [*daemon, "run", "--timeout=300", "--", *_options(program)]
+        finished = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+        assert not finished.stderr, finished.stderr
+        return "".join(f"{line}\n" for line in finished.stdout.splitlines() if "error:" in line)
+
+    first = check()
+    assert first.count("error:") == 1
+    assert ERROR in first
+    (program / "lib.py").write_text(READS)
+    assert check() == ""
+    (program / "lib.py").write_text(TAKES)
+    assert check() == first
+    (program / "main.py").write_text(USES.replace("    take(x)", "    x = take(x)"))
+    assert check() == ""
+
+
+def test_an_exception_becomes_one_note_and_the_check_goes_on(
+    program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(checker: Any, _: object) -> None:
+        if checker.tree.fullname == "main":
+            raise ZeroDivisionError("on purpose")
+
+    monkeypatch.setattr(hooks, "judge_of", broken)
+    (program / "main.py").write_text(f"{USES}    number: int = 'a'\n")
+
+    output = _check(program)
+
+    assert output.count("ZeroDivisionError") == 1
+    assert "internal error" in output
+    assert "issue tracker" in output
+    assert "[assignment]" in output
+    assert "[tape-moved]" not in output
+
+
+@pytest.mark.parametrize("name", ["3.0.0", "2.5.0+dev.12ab", "1.15.0", "unheard of"])
+def test_an_unknown_mypy_switches_the_check_off_with_one_note(
+    program: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(version, "__version__", name)
+
+    output = _check(program)
+
+    assert output.count("note:") == 1
+    assert "use after move is not checked, which is known to work with mypy 2.0 up to" in output
+    assert f"this is mypy {name}" in output
+    assert "error:" not in output
+
+
+def test_a_mypy_that_lacks_what_is_used_switches_the_check_off(
+    program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flow, "_has_what_is_used", lambda checker: False)
+
+    output = _check(program)
+
+    assert output.count("note:") == 1
+    assert "error:" not in output
+
+
+@pytest.mark.skipif(OTHER is None, reason="needs another mypy: TAPETENSOR_OTHER_MYPY_PYTHON")
+def test_another_mypy_gives_the_same_answers(program: Path) -> None:
+    files = sorted(map(str, (HERE / "moves").glob("*_*.py")))
+
+    def check(python: str, cache: str) -> list[str]:
+        command = [python, "-m", "mypy", *_options(program)[:-1], *files]
+        command[4] = f"--cache-dir={program / cache}"
+        finished = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+        assert not finished.stderr, finished.stderr
+        return sorted(finished.stdout.splitlines())
+
+    assert OTHER is not None
+    assert check(OTHER, "other") == check(sys.executable, "own")

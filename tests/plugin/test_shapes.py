@@ -1,0 +1,177 @@
+"""Shape arithmetic under the plugin: what it infers is true, and what it rejects raises."""
+
+from __future__ import annotations
+
+import hashlib
+import operator
+import os
+import re
+import runpy
+import shutil
+from collections import defaultdict
+from functools import cache, partial
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from mypy import api
+
+import tapetensor as tt
+from tapetensor.mypy_plugin.guard import RAISE
+from tests.typing.operands import mask, q, vmask, zw
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+REVEAL, BAD = (sorted((HERE / "shapes").glob(f"{kind}_*.py")) for kind in ("reveal", "bad"))
+TYPING = ROOT / "tests" / "typing"
+PLAIN = [
+    *(path for folder in ("reveal", "pass") for path in sorted((TYPING / folder).glob("*.py"))),
+    *sorted((ROOT / "examples").glob("*.py")),
+]
+FAIL = sorted((TYPING / "fail").glob("*.pyi"))
+# A cache of this process alone, since mypy's takes one writer at a time.
+CACHE = ROOT / ".mypy_cache" / f"plugin_shapes_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
+
+Report = dict[Path, dict[int, list[str]]]
+_LINE = re.compile(r"(?P<path>.+?):(?P<line>\d+): error: (?P<message>.*)")
+_MORE_EXACT = re.compile(
+    r'Expression is of type "(?P<found>.+)", not "(?P<claimed>.+)"  \[assert-type\]'
+)
+_OTHER_ROOMS = re.compile(r"  \[(tape-moved|module-[a-z]+)\]$")
+_CODE = re.compile(r"  \[(shape-mismatch|axis-range)\]$")
+
+# What plain typing rejects although it is right, which the plugin knows.
+RIGHT = {
+    ("elementwise_ops.pyi", "mask & vmask"),
+    ("matmul_ops.pyi", "q @ zw"),
+}
+
+
+@cache
+def report() -> Report:
+    """Return the errors under the plugin by file and line, without any `type: ignore` of FAIL."""
+    forget_what_another_plugin_said()
+    options = [f"--config-file={HERE / 'shapes_mypy.ini'}", f"--cache-dir={CACHE}", "--no-pretty"]
+    files = [*REVEAL, *BAD, *PLAIN, *bare_files().values()]
+    # An error inside the plugin is to fail the test, not to become a note.
+    with patch.dict(os.environ, {RAISE: "1"}):
+        output, complaint, status = api.run([*options, *map(str, files)])
+    assert status in (0, 1), output + complaint
+    found: Report = defaultdict(lambda: defaultdict(list))
+    for line in output.splitlines():
+        if match := _LINE.fullmatch(line):
+            path = Path(os.path.abspath(match["path"]))
+            found[path][int(match["line"])].append(match["message"])
+    return found
+
+
+def forget_what_another_plugin_said() -> None:
+    """Drop a cache written under other sources of the plugin, at which mypy does not look."""
+    digest = hashlib.sha256()
+    for path in sorted((ROOT / "tapetensor" / "mypy_plugin").rglob("*.py")):
+        digest.update(path.read_bytes())
+    mark = CACHE / "plugin.sha256"
+    if not mark.exists() or mark.read_text() != digest.hexdigest():
+        shutil.rmtree(CACHE, ignore_errors=True)
+        CACHE.mkdir(parents=True)
+        mark.write_text(digest.hexdigest())
+
+
+@cache
+def bare_files() -> dict[Path, Path]:
+    """Write the bad lines of the static tests without their marks, and return the files."""
+    # Always at one place: mypy's cache remembers where it found an error.
+    folder = CACHE / "bare"
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {path: folder / f"bare_{path.name}" for path in FAIL}
+    for path, file in files.items():
+        file.write_text(re.sub(r"  # type: ignore.*", "", path.read_text()))
+    return files
+
+
+def expected(path: Path) -> dict[int, str]:
+    """Return the fragment of the message that each bad line is marked with."""
+    lines = enumerate(path.read_text().splitlines(), 1)
+    return {number: line.split("# E: ")[1] for number, line in lines if "# E: " in line}
+
+
+@pytest.mark.parametrize("path", REVEAL, ids=lambda path: path.stem)
+def test_mypy_infers_what_is_claimed(path: Path) -> None:
+    assert report()[path] == {}
+
+
+@pytest.mark.parametrize("path", REVEAL, ids=lambda path: path.stem)
+def test_what_is_inferred_is_true_at_run_time(path: Path) -> None:
+    runpy.run_path(str(path), run_name="__main__")
+
+
+@pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
+def test_each_bad_line_has_one_error_that_says_why_and_no_other_line_has_one(path: Path) -> None:
+    errors, marks = report()[path], expected(path)
+
+    assert errors.keys() == marks.keys()
+    assert [line for line in errors if len(errors[line]) != 1] == []
+    assert {n: errors[n][0] for n, words in marks.items() if words not in errors[n][0]} == {}
+
+
+@pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
+def test_each_bad_line_raises(path: Path) -> None:
+    thunks = runpy.run_path(str(path))["BAD"]
+
+    assert len(thunks) == len(expected(path))
+    for thunk in thunks:
+        with pytest.raises(tt.TapeTensorError):
+            thunk()
+
+
+@pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
+def test_errors_of_the_plugin_have_codes_of_their_own(path: Path) -> None:
+    ours = [words for words in expected(path).values() if not words.startswith("Argument")]
+    messages = [message for line in report()[path].values() for message in line]
+
+    assert len([one for one in messages if _CODE.search(one)]) == len(ours)
+
+
+@pytest.mark.parametrize("path", PLAIN, ids=lambda path: f"{path.parent.name}_{path.stem}")
+def test_of_valid_programs_nothing_is_rejected_and_claims_only_become_more_exact(
+    path: Path,
+) -> None:
+    lines = path.read_text().splitlines()
+    for number, messages in report()[path].items():
+        for message in messages:
+            assert is_welcome(message, lines[number - 1], lines[number - 2]), f"{number}: {message}"
+
+
+def is_welcome(message: str, line: str, before: str) -> bool:
+    """Tell whether the plugin rightly differs from what a line says of plain typing."""
+    if match := _MORE_EXACT.fullmatch(message):
+        # An open dim, or a size that plain typing forgot, has become a literal.
+        return "Literal" in match["found"] or "tuple[()]" in match["found"]
+    if _OTHER_ROOMS.search(message):
+        return True
+    if "Unused" in message:
+        return "# type: ignore" in line
+    if "raises(" in before:
+        return _CODE.search(message) is not None
+    # A shape that holds a -1 is no shape.
+    return line.startswith("minus_one: ") and "[assignment]" in message
+
+
+@pytest.mark.parametrize("path", FAIL, ids=lambda path: path.stem)
+def test_what_plain_typing_rejects_is_still_rejected(path: Path) -> None:
+    errors = report()[bare_files()[path]]
+    bad = {
+        number: line
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if "# type: ignore" in line and (path.name, line.split("  #")[0]) not in RIGHT
+    }
+
+    assert {number: line for number, line in bad.items() if number not in errors} == {}
+    assert errors.keys() <= bad.keys()
+
+
+def test_what_only_plain_typing_rejects_runs() -> None:
+    logic, product = partial(operator.and_, mask), partial(operator.matmul, q)
+
+    assert logic(vmask).shape == (2, 3)
+    assert product(zw).shape == (5, 4, 2, 6)
