@@ -28,6 +28,7 @@ from mypy.types import CallableType, Instance, Type, get_proper_type
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.moves.judge import judge_of
 from tapetensor.mypy_plugin.moves.keys import Key, key_of
+from tapetensor.mypy_plugin.moves.lasting import is_lasting
 from tapetensor.mypy_plugin.moves.owners import (
     accepts_anything,
     hands_on,
@@ -52,6 +53,8 @@ _BORROWS: Final = frozenset(
 )
 # The names by which the errors at run time know the operators.
 _OPERATORS: Final = {
+    "add": "add",
+    "matmul": "matmul",
     "mul": "multiply",
     "truediv": "divide",
     "pow": "power",
@@ -163,11 +166,16 @@ def _note(
         if judge.asks_for_tape:
             # Where the tape state decides what is done, nothing is known of a tape in general.
             moves = [one for one in moves if not is_open(one.type)]
-        judge.add(context.context, op, _keys(moves), _keys(uses or []))
+        checker = context.api
+        judge.add(context.context, op, _keys(checker, moves), _keys(checker, uses or []))
 
 
-def _keys(parts: list[_Part]) -> list[Key]:
-    return [key for one in parts if (key := key_of(one.expression)) is not None]
+def _keys(checker: Any, parts: list[_Part]) -> list[Key]:
+    return [
+        key
+        for one in parts
+        if (key := key_of(one.expression)) is not None and is_lasting(checker, one.expression)
+    ]
 
 
 def _declared(context: MethodContext | FunctionContext, declared: Type | None, skip: int) -> None:

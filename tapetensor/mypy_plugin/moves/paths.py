@@ -99,7 +99,8 @@ class Paths:
         """Tell whether the key may name another value after a point."""
         if point.kills(key):
             return True
-        if not isinstance(point.node, CallExpr):
+        enters_or_leaves = (point.suppressor or point.skipped_by) is not None
+        if not isinstance(point.node, CallExpr) and not enters_or_leaves:
             return False
         variable = root(key)
         is_local = (
@@ -107,7 +108,9 @@ class Paths:
             and variable in point.fragment.bound
             and variable.name not in self._graph.shared
         )
-        return not is_local and not self._harmless(point.node)
+        if is_local:
+            return False
+        return not isinstance(point.node, CallExpr) or not self._harmless(point.node)
 
     def _is_in_doubt(self, branch: Point, move: Point) -> bool:
         """Tell whether a decision may depend on whether a move was executed."""

@@ -173,3 +173,15 @@ def one_error_per_use(x: Plain) -> None:
     traced.exp()
     traced.sin()  # E: sin: "traced" was moved by "exp"
     traced.cos()  # E: cos: "traced" was moved by "exp"
+
+
+def item_of_a_tensor(x: Plain) -> None:
+    traced = x.trace()
+    traced[0].exp()
+    traced[0].sin()  # E: getitem: "traced" was moved by "getitem"
+
+
+def mirrored(x: Plain) -> None:
+    traced = x.trace()
+    1.0 + traced
+    1.0 - traced  # E: subtract: "traced" was moved by "add"

@@ -17,6 +17,13 @@ class Holder:
         self.plain = x
         self.traced = x.trace()
 
+    @property
+    def fresh(self) -> Traced:
+        return self.plain.trace()
+
+    def __getitem__(self, number: int) -> Traced:
+        return self.plain.trace()
+
     def renew(self) -> None:
         self.traced = self.plain.trace()
 
@@ -24,6 +31,17 @@ class Holder:
         self.traced.exp()
         self.renew()
         self.traced.exp()
+
+    def renewed_by_leaving(self) -> None:
+        with self:
+            self.traced.exp()
+        self.traced.exp()
+
+    def __enter__(self) -> None:
+        print("entered")
+
+    def __exit__(self, *_: object) -> None:
+        self.renew()
 
     def assigned(self) -> None:
         self.traced.exp()
@@ -37,9 +55,19 @@ def attributes(x: Plain) -> None:
     holder = Holder(x)
     holder.assigned()
     holder = Holder(x)
+    holder.renewed_by_leaving()
+    holder = Holder(x)
     holder.traced.exp()
     holder = Holder(x)
     holder.traced.exp()
+
+
+def made_anew_at_each_reading(x: Plain) -> None:
+    holder = Holder(x)
+    holder.fresh.exp()
+    holder.fresh.exp()
+    holder[0].exp()
+    holder[0].exp()
 
 
 def items(x: Plain) -> None:
