@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -50,7 +51,7 @@ _CONSUMERS = frozenset(
 )
 
 
-class Expressions:
+class Expressions(ABC):
     """Adds the points of expressions to a graph.
 
     Args:
@@ -248,9 +249,9 @@ class Expressions:
         inside.arguments.update(argument.variable for argument in function.arguments)
         inside.bound |= inside.arguments
 
+    @abstractmethod
     def body(self, function: FuncItem) -> None:
         """Add what a function does when it is called."""
-        raise NotImplementedError
 
 
 def is_true(expression: Expression) -> bool:
