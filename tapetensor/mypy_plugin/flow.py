@@ -33,8 +33,7 @@ def is_supported(checker: Any, context: Context) -> bool:
     if not _noted:
         _noted = True
         (low, high) = SUPPORTED
-        with _heard_by_all(checker):
-            checker.msg.note(_OFF.format(*low, *high, version.__version__), context)
+        note(checker, _OFF.format(*low, *high, version.__version__), context)
     return False
 
 
@@ -97,6 +96,12 @@ def report(checker: Any, message: str, where: Context, code: ErrorCode) -> None:
     """Report an error, whatever mypy is trying out at the moment."""
     with _heard_by_all(checker):
         checker.msg.fail(message, where, code=code)
+
+
+def note(checker: Any, message: str, where: Context) -> None:
+    """Show a note, whatever mypy is trying out at the moment."""
+    with _heard_by_all(checker):
+        checker.msg.note(message, where)
 
 
 @contextmanager

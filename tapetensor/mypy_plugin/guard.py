@@ -7,6 +7,8 @@ import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from tapetensor.mypy_plugin import flow
+
 ContextT = TypeVar("ContextT")
 ResultT = TypeVar("ResultT")
 
@@ -45,12 +47,10 @@ _noted: set[str] = set()
 
 
 def _note(context: Any, hook: Callable[..., object], error: Exception) -> None:
-    """Tell of an internal error once per hook and run."""
+    """Tell of an internal error, once per hook and run, where the user can see it."""
     name = hook.__name__
-    if name in _noted:
+    where = getattr(context, "context", None)
+    if name in _noted or where is None or not flow.is_heard(context.api):
         return
     _noted.add(name)
-    where = getattr(context, "context", None) or getattr(context, "cls", None)
-    message = getattr(getattr(context.api, "msg", None), "note", None)
-    if message is not None and where is not None:
-        message(_NOTE.format(name=name, error=error), where)
+    flow.note(context.api, _NOTE.format(name=name, error=error), where)
