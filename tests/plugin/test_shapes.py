@@ -136,7 +136,10 @@ def test_errors_of_the_plugin_have_codes_of_their_own(path: Path) -> None:
 def test_of_valid_programs_nothing_is_rejected_and_claims_only_become_more_exact(
     path: Path,
 ) -> None:
-    lines = path.read_text().splitlines()
+    source = path.read_text()
+    if "matplotlib" in source:
+        pytest.importorskip("matplotlib")
+    lines = source.splitlines()
     for number, messages in report()[path].items():
         for message in messages:
             assert is_welcome(message, lines[number - 1], lines[number - 2]), f"{number}: {message}"
