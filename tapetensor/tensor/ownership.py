@@ -19,6 +19,7 @@ from tapetensor.ids import next_id
 from tapetensor.tape import NoneTape, OwnedTape, Tape
 from tapetensor.tensor.base import (
     FloatingBase,
+    Taker,
     TensorBase,
     check_not_spent,
     check_same_dtype,
@@ -212,6 +213,23 @@ class Ownership(TensorBase[S, T, D]):
         seed = _seed(self, cotangent)
         self._tape = Ownership.backward
         return tape.replay(self._id, seed, wanted)
+
+
+def forks(
+    tensor: TensorBase[Any, Any, Any], count: int, taker: Taker
+) -> list[Tensor[Any, Any, Any]]:
+    """Return handles of one tensor that each own its whole record; the tensor is spent.
+
+    Args:
+        tensor: not spent; of a plain one the handles are plain, and it stays usable.
+        count: how many handles.
+        taker: the op that takes the tape, for the message of a later use.
+    """
+    tape = tensor._tape
+    if not isinstance(tape, OwnedTape):
+        return [_retaped(tensor, None) for _ in range(count)]
+    tensor._tape = taker
+    return [_retaped(tensor, tape.fork()) for _ in range(count)]
 
 
 def _carrying(op: str, grads: object) -> OwnedTape:

@@ -26,9 +26,9 @@ from tapetensor.shapes import (
     normalize_axes,
     normalize_axis,
 )
-from tapetensor.tape import OwnedTape
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import TensorBase, check_not_spent, rewrap
+from tapetensor.tensor.base import TensorBase, check_not_spent
+from tapetensor.tensor.ownership import forks
 from tapetensor.typing import B, D, Ds, K, M, N, S, T
 
 if TYPE_CHECKING:
@@ -346,17 +346,13 @@ class Shape(TensorBase[S, T, D]):
         check_not_spent("split", self)
         shape = self._data.shape
         position = normalize_axis("split", axis, shape)
-        tape = self._tape
+        sizes = _section_sizes(sections, shape, position)
         parts = []
         start = 0
-        for size in _section_sizes(sections, shape, position):
+        for handle, size in zip(forks(self, len(sizes), Shape.split), sizes, strict=True):
             index = (slice(None),) * position + (slice(start, start + size),)
-            owned = tape.fork() if isinstance(tape, OwnedTape) else None
-            handle = rewrap(self, self._data, self._id, owned)
             parts.append(apply(indexing.getitem, (handle,), (index,)))
             start += size
-        if tape is not None:
-            self._tape = Shape.split
         return tuple(parts)
 
 
