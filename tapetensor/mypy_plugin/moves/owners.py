@@ -11,6 +11,7 @@ from mypy.types import (
     Overloaded,
     TupleType,
     Type,
+    TypeAliasType,
     TypeVarType,
     UnionType,
     get_proper_type,
@@ -47,6 +48,8 @@ def is_open(type_: Type | None) -> bool:
 
 def takes(declared: Type | None) -> bool:
     """Tell whether a parameter of this type may be given a tensor or tape with ownership."""
+    if _is_endless(declared):
+        return False
     declared = get_proper_type(declared)
     if isinstance(declared, UnionType):
         return any(map(takes, declared.items))
@@ -59,8 +62,15 @@ def takes(declared: Type | None) -> bool:
     return owns(declared)
 
 
+def _is_endless(declared: Type | None) -> bool:
+    """Tell whether a type is an alias that contains itself, of which silence is kept."""
+    return isinstance(declared, TypeAliasType) and declared.is_recursive
+
+
 def accepts_anything(declared: Type | None) -> bool:
     """Tell whether a parameter of this type accepts tensors among other things."""
+    if _is_endless(declared):
+        return False
     declared = get_proper_type(declared)
     if isinstance(declared, UnionType):
         return any(map(accepts_anything, declared.items))
@@ -75,6 +85,8 @@ def accepts_anything(declared: Type | None) -> bool:
 
 def hands_on(result: Type | None) -> bool:
     """Tell whether a result of this type may own what a parameter gave."""
+    if _is_endless(result):
+        return False
     result = get_proper_type(result)
     if isinstance(result, Instance) and result.type.fullname == _GRADIENTS:
         return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -256,3 +256,16 @@ def _size(x: Tensor[tuple[B], T]) -> B:
 
 def _same(x: object) -> object:
     return x
+
+
+# An alias that contains itself: what it may hold is not followed, or it would be for ever.
+_Tree: TypeAlias = "int | list[_Tree] | tuple[_Tree, _Tree]"
+
+
+def beside_a_recursive_alias(x: Plain) -> None:
+    print(_first([1, (2, 3)], x.trace()))
+
+
+def _first(tree: _Tree, x: Traced) -> _Tree:
+    print(x)
+    return tree
