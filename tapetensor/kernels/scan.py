@@ -27,8 +27,9 @@ def ssm_scan(x: Array, a: Array, b: Array) -> tuple[Array, Pullbacks]:
     adjoint = _shared_adjoint(decay)
 
     def pullback_a(g: Array) -> Array:
-        cotangent = np.zeros_like(h)
+        cotangent = np.empty_like(h)
         np.multiply(adjoint(g)[..., 1:, :], h[..., :-1, :], out=cotangent[..., 1:, :])
+        np.copyto(cotangent[..., :1, :], 0)
         return sum_to(cotangent, a.shape)
 
     return h, (
@@ -67,9 +68,8 @@ def _run_recurrence(values: Array, decay: Array) -> None:
     if not steps or not math.prod(row):
         return
     block = min(steps, max(1, _BLOCK_BYTES // (math.prod(row) * values.dtype.itemsize)))
-    block_values = np.empty_like(values, shape=(block + 1, *row))
-    block_decay = np.empty_like(values, shape=(block, *row))
-    product = np.empty_like(values, shape=row)
+    block_values = np.empty_like(values, order="C", shape=(block + 1, *row))
+    block_decay = np.empty_like(values, order="C", shape=(block, *row))
     value_rows, decay_rows = list(block_values), list(block_decay)
     np.copyto(value_rows[0], values[0])
     for start in range(0, steps, block):
@@ -78,8 +78,8 @@ def _run_recurrence(values: Array, decay: Array) -> None:
         np.copyto(block_values[1 : count + 1], values[start + 1 : start + count + 1])
         previous = value_rows[0]
         for current, factor in zip(value_rows[1 : count + 1], decay_rows[:count], strict=True):
-            np.multiply(factor, previous, product)
-            np.add(current, product, current)
+            np.multiply(factor, previous, factor)
+            np.add(current, factor, current)
             previous = current
         np.copyto(values[start + 1 : start + count + 1], block_values[1 : count + 1])
         np.copyto(value_rows[0], previous)
