@@ -11,9 +11,10 @@ from tests.ops.joining_rows import JOINING
 from tests.ops.operator_rows import OPERATORS
 from tests.ops.reduction_rows import REDUCTIONS
 from tests.ops.rows import Case, Op
+from tests.ops.scan_rows import SCANS
 from tests.ops.shape_rows import SHAPES
 
-OPS: tuple[Op, ...] = (*ELEMENTWISE, *OPERATORS, *REDUCTIONS, *SHAPES, *INDEXING, *JOINING)
+OPS: tuple[Op, ...] = (*ELEMENTWISE, *OPERATORS, *REDUCTIONS, *SHAPES, *INDEXING, *JOINING, *SCANS)
 
 CASES: tuple[Case, ...] = tuple(
     Case(op, sample, f"{op.name}-{number}")

@@ -14,6 +14,7 @@ from tapetensor.kernels import (
     indexing,
     linear_algebra,
     reductions,
+    scan,
     shape,
 )
 from tapetensor.recorder import op_name
@@ -53,7 +54,7 @@ _OF_PYTHON = {
     "__static_attributes__",
     "__firstlineno__",
 }
-_ROOMS = (arithmetic, elementwise, indexing, linear_algebra, reductions, shape)
+_ROOMS = (arithmetic, elementwise, indexing, linear_algebra, reductions, scan, shape)
 
 
 def _public_methods() -> set[str]:
