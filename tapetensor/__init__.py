@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tapetensor.context import GradientContext as GradientContext
+from tapetensor.context import clear_default_context_tape as clear_default_context_tape
+from tapetensor.context import clear_tape as clear_tape
 from tapetensor.errors import ArgumentTypeError as ArgumentTypeError
 from tapetensor.errors import ArgumentValueError as ArgumentValueError
 from tapetensor.errors import AxisError as AxisError
@@ -38,6 +41,7 @@ from tapetensor.tensor import Tensor4D as Tensor4D
 from tapetensor.tensor import Tensor5D as Tensor5D
 from tapetensor.tensor import Tensor6D as Tensor6D
 from tapetensor.tensor import arange as arange
+from tapetensor.tensor import compute_gradients as compute_gradients
 from tapetensor.tensor import concat as concat
 from tapetensor.tensor import einsum as einsum
 from tapetensor.tensor import eye as eye
