@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tapetensor.accumulator import GradientAccumulator as GradientAccumulator
 from tapetensor.context import GradientContext as GradientContext
 from tapetensor.context import clear_default_context_tape as clear_default_context_tape
 from tapetensor.context import clear_tape as clear_tape
