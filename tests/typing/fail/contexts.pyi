@@ -8,7 +8,7 @@ from tests.typing.operands import m, s, si
 # The gradients of what was not recorded, or has none.
 tt.compute_gradients(m)  # type: ignore[arg-type]  # no tape: nothing was recorded
 tt.compute_gradients(s)  # type: ignore[arg-type]  # a scalar without a tape is no better
-tt.compute_gradients(si.trace())  # type: ignore[arg-type]  # integers have no gradient
+tt.compute_gradients(si.trace())  # type: ignore[arg-type, type-var]  # integers have no gradient
 tt.compute_gradients(3.0)  # type: ignore[arg-type]  # a number is no loss
 tt.compute_gradients(m.trace(), wrt=3)  # type: ignore[arg-type]  # wrt names tensors or a module
 

@@ -63,4 +63,4 @@ sums.accumulate("m", m)
 sums.accumulate("m", m.numpy())
 found: Array | None = sums.get("m")
 assert_type(sums.apply_clip(1.0), float)
-assert_type(sums.names, tuple[str, ...])
+names: tuple[str, ...] = sums.names
