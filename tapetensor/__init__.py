@@ -9,6 +9,7 @@ from tapetensor.errors import ArgumentValueError as ArgumentValueError
 from tapetensor.errors import AxisError as AxisError
 from tapetensor.errors import BuildError as BuildError
 from tapetensor.errors import DTypeError as DTypeError
+from tapetensor.errors import HigherOrderError as HigherOrderError
 from tapetensor.errors import MissingGradientError as MissingGradientError
 from tapetensor.errors import MovedTensorError as MovedTensorError
 from tapetensor.errors import NumericalInstabilityError as NumericalInstabilityError
@@ -47,6 +48,7 @@ from tapetensor.tensor import maximum as maximum
 from tapetensor.tensor import minimum as minimum
 from tapetensor.tensor import normal as normal
 from tapetensor.tensor import ones as ones
+from tapetensor.tensor import ssm_scan as ssm_scan
 from tapetensor.tensor import stack as stack
 from tapetensor.tensor import uniform as uniform
 from tapetensor.tensor import where as where

@@ -1,23 +1,18 @@
-"""The tape: what `NoneTape` and `OwnedTape` are, how tapes merge and how one is replayed."""
+"""The tape: what `NoneTape` and `OwnedTape` are, and how tapes move and merge."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Never, TypeAlias, final
+from collections.abc import Iterable
+from typing import Never, TypeAlias, final
 
 from typing_extensions import override
 
 from tapetensor.errors import ArgumentTypeError, MovedTensorError, UntracedTensorError
 from tapetensor.gradients import Array, Gradients
-
-Pullback: TypeAlias = Callable[[Array], Array]
-Pullbacks: TypeAlias = tuple[Pullback | None, ...]
-Kernel: TypeAlias = Callable[..., tuple[Array, Pullbacks]]
-# What ran, one pullback per operand (None where there is nothing to differentiate), and the
-# operands' ids. Filed under the id of the result, which, ids being handed out in order, is also
-# the time stamp. An op of one operand has its pullback and its id bare: the tuples around them
-# would be a tenth of what a small op costs.
-Record: TypeAlias = tuple[Kernel, Any, Any]
+from tapetensor.recorder import Kernel as Kernel
+from tapetensor.recorder import Pullback as Pullback
+from tapetensor.recorder import Pullbacks as Pullbacks
+from tapetensor.recorder import Recorder
 
 
 @final
@@ -50,7 +45,7 @@ class OwnedTape:
             raise ArgumentTypeError(
                 f"OwnedTape: carried gradients must be Gradients, got {type(gradients).__name__}"
             )
-        self.records: dict[int, Record] = {}
+        self.records = Recorder()
         # Kept by identity, like the records: a store that both sides of a merge hold counts once.
         self._carried: dict[int, Gradients] = (
             {} if gradients is None else {id(gradients): gradients}
@@ -98,7 +93,7 @@ class OwnedTape:
         """
         self.check_not_moved()
         twin = OwnedTape()
-        twin.records = self.records.copy()
+        twin.records = Recorder(self.records)
         twin._carried = self._carried.copy()
         return twin
 
@@ -120,7 +115,7 @@ class OwnedTape:
                 "For a second value with a tape of its own use with_empty_tape()"
             )
 
-    def _taken(self) -> tuple[dict[int, Record], dict[int, Gradients]]:
+    def _taken(self) -> tuple[Recorder, dict[int, Gradients]]:
         """Give up and return the contents."""
         self.check_not_moved()
         contents = self.records, self._carried
@@ -142,8 +137,6 @@ class OwnedTape:
             wanted: the ids to compute gradients for; None means the leafs that carried gradients
                 declare, or, without a declaration, every leaf.
         """
-        records = self.records
-        order = sorted(records)
         result = Gradients()
         for gradients in self._carried.values():
             result.merge(gradients)
@@ -151,56 +144,16 @@ class OwnedTape:
             result.drop_non_leafs()
             wanted = result.leafs
         wanted_ids = None if wanted is None else frozenset(wanted)
-        needed = None if wanted_ids is None else self._leading_to(wanted_ids, order)
-        keeps_all = needed is None and result.is_leaky
-        kept: frozenset[int] = wanted_ids or frozenset()
-        arrays = {output_id: cotangent}
-        finished: dict[int, Array] = {}
-        take, look_up = arrays.pop, arrays.get
-        for produced_id in reversed(order):
-            _, pullbacks, parents = records.pop(produced_id)
-            g = take(produced_id, None)
-            if g is None:
-                continue
-            if keeps_all or produced_id in kept:
-                finished[produced_id] = g
-            if parents.__class__ is int:
-                if pullbacks is not None and (needed is None or parents in needed):
-                    earlier = look_up(parents)
-                    arrays[parents] = pullbacks(g) if earlier is None else earlier + pullbacks(g)
-                continue
-            # As many parents as pullbacks; saying so to zip() would cost a fifth of this loop.
-            for parent, pullback in zip(parents, pullbacks):  # noqa: B905
-                if pullback is not None and (needed is None or parent in needed):
-                    earlier = look_up(parent)
-                    arrays[parent] = pullback(g) if earlier is None else earlier + pullback(g)
-        # What is left belongs to ids that no record produced: leafs.
-        finished.update(
-            arrays if needed is None else {key: arrays[key] for key in kept & arrays.keys()}
+        keeps_all = wanted_ids is None and result.is_leaky
+        result.accumulate(
+            self.records.replay({output_id: cotangent}, wanted_ids, keeps_all=keeps_all)
         )
-        result.accumulate(finished)
         return result
-
-    def _leading_to(self, wanted: frozenset[int], order: list[int]) -> set[int]:
-        """Return the ids from which a gradient flows on to one of `wanted`, those included."""
-        needed = set(wanted)
-        for produced_id in order:
-            _, pullbacks, parents = self.records[produced_id]
-            # Nothing flows to an operand without a pullback: indices, a mask.
-            if parents.__class__ is int:
-                if parents in needed and pullbacks is not None:
-                    needed.add(produced_id)
-                continue
-            for parent, pullback in zip(parents, pullbacks):  # noqa: B905  # as in replay
-                if parent in needed and pullback is not None:
-                    needed.add(produced_id)
-                    break
-        return needed
 
 
 Tape: TypeAlias = NoneTape | OwnedTape
 
-_SPENT: dict[int, Record] = {}
+_SPENT = Recorder()
 
 _NO_COPY = (
     "copy: a tape has exactly one owner and cannot be copied or pickled; "

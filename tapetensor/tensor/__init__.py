@@ -18,6 +18,7 @@ from tapetensor.tensor.custom import custom_op as custom_op
 from tapetensor.tensor.einsum import einsum as einsum
 from tapetensor.tensor.joining import concat as concat
 from tapetensor.tensor.joining import stack as stack
+from tapetensor.tensor.scan import ssm_scan as ssm_scan
 from tapetensor.tensor.selection import maximum as maximum
 from tapetensor.tensor.selection import minimum as minimum
 from tapetensor.tensor.selection import where as where

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from tapetensor.errors import DTypeError, MovedTensorError, ShapeError, TapeTensorError
 from tapetensor.ids import next_id
+from tapetensor.recorder import op_name
 from tapetensor.tape import Kernel, OwnedTape
 from tapetensor.tensor.base import (
     TensorBase,
     check_same_dtype,
     moved_error,
-    op_name,
 )
 
 if TYPE_CHECKING:

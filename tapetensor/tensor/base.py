@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Never, TypeAlias, overload
 
 import numpy as np
@@ -18,6 +17,7 @@ from tapetensor.errors import (
 )
 from tapetensor.gradients import Array
 from tapetensor.ids import next_id
+from tapetensor.recorder import op_name
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.typing import D, F, R, S, T
 
@@ -232,14 +232,6 @@ def tape_state(tensor: TensorBase[Any, Any, Any]) -> str:
     if tape is None:
         return "NoneTape"
     return repr(tape) if isinstance(tape, OwnedTape) else f"spent by {op_name(tape)}"
-
-
-def op_name(kernel: Taker) -> str:
-    """Return the name of an op as its user writes it."""
-    if isinstance(kernel, partial):
-        kernel = kernel.func
-    name: str = getattr(kernel, "__name__", type(kernel).__name__)
-    return name.removesuffix("_number")
 
 
 def check_not_spent(op: str, tensor: TensorBase[Any, Any, Any]) -> None:

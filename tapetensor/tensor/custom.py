@@ -11,9 +11,10 @@ from typing_extensions import TypeVar
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from tapetensor.gradients import Array
 from tapetensor.shapes import as_shape
+from tapetensor.recorder import op_name
 from tapetensor.tape import Kernel, NoneTape, Pullback, Pullbacks
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import check_tensor, op_name
+from tapetensor.tensor.base import check_tensor
 from tapetensor.tensor.operands import TapeOfRhs
 from tapetensor.tensor.tensor import Joins, Tensor
 from tapetensor.typing import R, T

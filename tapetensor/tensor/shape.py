@@ -23,6 +23,7 @@ from tapetensor.shapes import (
     as_shape,
     as_size,
     as_target_shape,
+    broadcasts_to,
     normalize_axes,
     normalize_axis,
 )
@@ -215,10 +216,7 @@ class Shape(TensorBase[S, T, D]):
         """
         target = as_shape("broadcast_to", shape)
         source = self._data.shape
-        aligned = target[len(target) - len(source) :] if len(source) <= len(target) else ()
-        if len(aligned) != len(source) or any(
-            have not in (want, 1) for have, want in zip(source, aligned, strict=True)
-        ):
+        if not broadcasts_to(source, target):
             raise ShapeError(
                 f"broadcast_to: shape {source} does not broadcast to {target}; aligned at the last "
                 "axis every dim must be equal or 1"

@@ -12,6 +12,7 @@ from tests.ops.joining_rows import JOINING
 from tests.ops.operator_rows import OPERATORS
 from tests.ops.reduction_rows import REDUCTIONS
 from tests.ops.rows import Case, Op
+from tests.ops.scan_rows import SCANS
 from tests.ops.shape_rows import SHAPES
 
 OPS: tuple[Op, ...] = (
@@ -21,6 +22,7 @@ OPS: tuple[Op, ...] = (
     *SHAPES,
     *INDEXING,
     *JOINING,
+    *SCANS,
     *CUSTOM,
 )
 

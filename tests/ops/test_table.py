@@ -14,10 +14,11 @@ from tapetensor.kernels import (
     indexing,
     linear_algebra,
     reductions,
+    scan,
     shape,
 )
+from tapetensor.recorder import op_name
 from tapetensor.tape import Kernel
-from tapetensor.tensor.base import op_name
 from tests.ops.calling import result_of, tensors_of, traced_at
 from tests.ops.rows import Op
 from tests.ops.samples import CASES, OPS
@@ -53,7 +54,7 @@ _OF_PYTHON = {
     "__static_attributes__",
     "__firstlineno__",
 }
-_ROOMS = (arithmetic, elementwise, indexing, linear_algebra, reductions, shape)
+_ROOMS = (arithmetic, elementwise, indexing, linear_algebra, reductions, scan, shape)
 
 
 def _public_methods() -> set[str]:
