@@ -19,6 +19,8 @@ from tapetensor.errors import TapeTensorError as TapeTensorError
 from tapetensor.errors import UntracedTensorError as UntracedTensorError
 from tapetensor.errors import UnusedParametersError as UnusedParametersError
 from tapetensor.gradients import Gradients as Gradients
+from tapetensor.higher_order import grad as grad
+from tapetensor.higher_order import hessian_vector_product as hessian_vector_product
 from tapetensor.shapes import Rank0 as Rank0
 from tapetensor.shapes import Rank1 as Rank1
 from tapetensor.shapes import Rank2 as Rank2

@@ -71,7 +71,7 @@ class Recorder(dict[int, Record]):
                 earlier, added = look_up(parent), pullback(g)
                 if earlier is None:
                     arrays[parent] = added
-                elif parent in summed and earlier.__class__ is added.__class__ is np.ndarray:
+                elif parent in summed and _are_numpys(earlier, added):
                     earlier += added
                 else:
                     arrays[parent] = earlier + added
@@ -147,6 +147,10 @@ def _checked_pullback(
         return gradient
 
     return pull_back
+
+
+def _are_numpys(lhs: object, rhs: object) -> bool:
+    return lhs.__class__ is np.ndarray and rhs.__class__ is np.ndarray
 
 
 def check_finite(origin: str, place: str, gradient: Array) -> None:

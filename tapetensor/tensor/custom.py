@@ -10,8 +10,8 @@ from typing_extensions import TypeVar
 
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from tapetensor.gradients import Array
-from tapetensor.shapes import as_shape
 from tapetensor.recorder import op_name
+from tapetensor.shapes import as_shape
 from tapetensor.tape import Kernel, NoneTape, Pullback, Pullbacks
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import check_tensor
