@@ -136,4 +136,5 @@ def _on_diagonals(x: Array, letters: str, subscripts: str) -> Array:
             identities.append(np.eye(x.shape[letters.index(letter)], dtype=x.dtype))
             letter = other
         target += letter
-    return np.einsum(",".join(factors) + "->" + target, x, *identities)
+    placed: Array = np.einsum(",".join(factors) + "->" + target, x, *identities)
+    return placed

@@ -134,6 +134,8 @@ class RecordedArray(NDArrayOperatorsMixin):
     def __getitem__(self, index: Any) -> RecordedArray:
         """As numpy's."""
         _check_index(index)
+        if kernels.has_arrays(index):
+            return self.level.run(indexing.getitem, (self,), index)
         return self.view(indexing.getitem, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:

@@ -78,11 +78,16 @@ def check_written_once(shape: tuple[int, ...], index: Any) -> None:
     Raises:
         UnrecordedError: if it does.
     """
-    parts = index if isinstance(index, tuple) else (index,)
-    if not any(isinstance(part, np.ndarray | list) for part in parts):
+    if not has_arrays(index):
         return
     written = np.full(shape, -1)
     numbers = np.arange(written[index].size).reshape(written[index].shape)
     written[index] = numbers
     if not np.array_equal(written[index], numbers):
         raise UnrecordedError("assigns to one element twice")
+
+
+def has_arrays(index: Any) -> bool:
+    """Tell whether an index reads copies, not a view."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return any(isinstance(part, np.ndarray | list) for part in parts)
