@@ -13,6 +13,7 @@ from tapetensor.errors import ArgumentValueError as ArgumentValueError
 from tapetensor.errors import AxisError as AxisError
 from tapetensor.errors import BuildError as BuildError
 from tapetensor.errors import DTypeError as DTypeError
+from tapetensor.errors import HigherOrderError as HigherOrderError
 from tapetensor.errors import MissingGradientError as MissingGradientError
 from tapetensor.errors import MovedTensorError as MovedTensorError
 from tapetensor.errors import NumericalInstabilityError as NumericalInstabilityError
@@ -23,6 +24,8 @@ from tapetensor.errors import UntracedTensorError as UntracedTensorError
 from tapetensor.errors import UnusedParametersError as UnusedParametersError
 from tapetensor.gradient_tape import GradientTape as GradientTape
 from tapetensor.gradients import Gradients as Gradients
+from tapetensor.higher_order import grad as grad
+from tapetensor.higher_order import hessian_vector_product as hessian_vector_product
 from tapetensor.shapes import Rank0 as Rank0
 from tapetensor.shapes import Rank1 as Rank1
 from tapetensor.shapes import Rank2 as Rank2
@@ -44,6 +47,7 @@ from tapetensor.tensor import Tensor6D as Tensor6D
 from tapetensor.tensor import arange as arange
 from tapetensor.tensor import compute_gradients as compute_gradients
 from tapetensor.tensor import concat as concat
+from tapetensor.tensor import custom_op as custom_op
 from tapetensor.tensor import einsum as einsum
 from tapetensor.tensor import eye as eye
 from tapetensor.tensor import from_numpy as from_numpy

@@ -74,13 +74,13 @@ class Recorder(dict[int, Record]):
             for parent, pullback in zip(parents, pullbacks):  # noqa: B905
                 if pullback is None or (needed is not None and parent not in needed):
                     continue
-                earlier = look_up(parent)
+                earlier, added = look_up(parent), pullback(g)
                 if earlier is None:
-                    arrays[parent] = pullback(g)
-                elif parent in summed and earlier.__class__ is np.ndarray:
-                    earlier += pullback(g)
+                    arrays[parent] = added
+                elif parent in summed and _are_numpys(earlier, added):
+                    earlier += added
                 else:
-                    arrays[parent] = earlier + pullback(g)
+                    arrays[parent] = earlier + added
                     summed.add(parent)
         # What is left belongs to ids that no record produced: leafs.
         finished.update(
@@ -153,6 +153,10 @@ def _checked_pullback(
         return gradient
 
     return pull_back
+
+
+def _are_numpys(lhs: object, rhs: object) -> bool:
+    return lhs.__class__ is np.ndarray and rhs.__class__ is np.ndarray
 
 
 def check_finite(origin: str, place: str, gradient: Array) -> None:

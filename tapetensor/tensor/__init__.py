@@ -15,6 +15,7 @@ from tapetensor.tensor.creation import normal as normal
 from tapetensor.tensor.creation import ones as ones
 from tapetensor.tensor.creation import uniform as uniform
 from tapetensor.tensor.creation import zeros as zeros
+from tapetensor.tensor.custom import custom_op as custom_op
 from tapetensor.tensor.einsum import einsum as einsum
 from tapetensor.tensor.joining import concat as concat
 from tapetensor.tensor.joining import stack as stack

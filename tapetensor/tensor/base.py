@@ -17,6 +17,7 @@ from tapetensor.errors import (
 )
 from tapetensor.gradients import Array
 from tapetensor.ids import next_id
+from tapetensor.recorded import plain
 from tapetensor.recorder import op_name
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.typing import D, F, R, S, T
@@ -108,7 +109,7 @@ class TensorBase(Generic[S, T, D, _Kind]):
         >>> tt.arange(3).numpy()
         array([0, 1, 2])
         """
-        view: Any = np.asarray(self._data).view()
+        view: Any = np.asarray(plain(self._data)).view()
         view.flags.writeable = False
         array: np.ndarray[S, np.dtype[D]] = view
         return array
@@ -130,7 +131,7 @@ class TensorBase(Generic[S, T, D, _Kind]):
                 f"item: a tensor of shape {self._data.shape} has {self._data.size} elements, "
                 "not one; reduce it first (mean(), sum(), ...), or read numpy()"
             )
-        value: float = self._data.item()
+        value: float = plain(self._data).item()
         return value
 
     def __float__(self) -> float:
@@ -156,7 +157,7 @@ class TensorBase(Generic[S, T, D, _Kind]):
     def __repr__(self) -> str:
         """Show values, shape, dtype and tape state."""
         values = np.array2string(
-            np.asarray(self._data),
+            np.asarray(plain(self._data)),
             separator=", ",
             prefix="Tensor(",
             threshold=_REPR_THRESHOLD,

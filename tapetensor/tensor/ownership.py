@@ -17,6 +17,7 @@ from tapetensor.errors import (
 )
 from tapetensor.gradients import Gradients, Tensorlike
 from tapetensor.ids import next_id
+from tapetensor.recorded import plain
 from tapetensor.recorder import Unused, check_unused
 from tapetensor.tape import NoneTape, OwnedTape, Tape
 from tapetensor.tensor.base import (
@@ -164,7 +165,7 @@ class Ownership(TensorBase[S, T, D]):
         Tensor([3.], shape=(1,), dtype=float32, NoneTape)
         """
         check_not_spent("detach", self)
-        return rewrap(self, self._data, next_id(), None)
+        return rewrap(self, plain(self._data), next_id(), None)
 
     @overload
     def backward(

@@ -5,6 +5,7 @@ A new op is tested by adding its row; `test_table` says when one is missing.
 
 from __future__ import annotations
 
+from tests.ops.custom_rows import CUSTOM
 from tests.ops.elementwise_rows import ELEMENTWISE
 from tests.ops.indexing_rows import INDEXING
 from tests.ops.joining_rows import JOINING
@@ -14,7 +15,16 @@ from tests.ops.rows import Case, Op
 from tests.ops.scan_rows import SCANS
 from tests.ops.shape_rows import SHAPES
 
-OPS: tuple[Op, ...] = (*ELEMENTWISE, *OPERATORS, *REDUCTIONS, *SHAPES, *INDEXING, *JOINING, *SCANS)
+OPS: tuple[Op, ...] = (
+    *ELEMENTWISE,
+    *OPERATORS,
+    *REDUCTIONS,
+    *SHAPES,
+    *INDEXING,
+    *JOINING,
+    *SCANS,
+    *CUSTOM,
+)
 
 CASES: tuple[Case, ...] = tuple(
     Case(op, sample, f"{op.name}-{number}")
