@@ -20,6 +20,7 @@ from tapetensor.mypy_plugin.shapes.broadcasting import (
     elementwise,
     extreme,
     logic,
+    ssm_scan,
     where,
 )
 from tapetensor.mypy_plugin.shapes.calls import Hook, Rule, hook
@@ -74,6 +75,7 @@ _FUNCTIONS: Final[dict[str, Hook]] = {
     "tapetensor.tensor.selection.maximum": hook(extreme("maximum"), opens_in_displays=False),
     "tapetensor.tensor.selection.minimum": hook(extreme("minimum"), opens_in_displays=False),
     "tapetensor.tensor.selection.where": hook(where, opens_in_displays=False),
+    "tapetensor.tensor.scan.ssm_scan": hook(ssm_scan, opens_in_displays=False),
     "tapetensor.tensor.joining.concat": hook(joining.concat),
     "tapetensor.tensor.joining.stack": hook(joining.stack),
     "tapetensor.tensor.einsum.einsum": hook(contraction.einsum),
