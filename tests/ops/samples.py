@@ -12,8 +12,17 @@ from tests.ops.operator_rows import OPERATORS
 from tests.ops.reduction_rows import REDUCTIONS
 from tests.ops.rows import Case, Op
 from tests.ops.shape_rows import SHAPES
+from tests.ops.window_rows import WINDOWS
 
-OPS: tuple[Op, ...] = (*ELEMENTWISE, *OPERATORS, *REDUCTIONS, *SHAPES, *INDEXING, *JOINING)
+OPS: tuple[Op, ...] = (
+    *ELEMENTWISE,
+    *OPERATORS,
+    *REDUCTIONS,
+    *SHAPES,
+    *INDEXING,
+    *JOINING,
+    *WINDOWS,
+)
 
 CASES: tuple[Case, ...] = tuple(
     Case(op, sample, f"{op.name}-{number}")

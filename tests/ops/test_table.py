@@ -10,11 +10,14 @@ import pytest
 import tapetensor as tt
 from tapetensor.kernels import (
     arithmetic,
+    convolution,
     elementwise,
     indexing,
     linear_algebra,
+    pooling,
     reductions,
     shape,
+    upscale,
 )
 from tapetensor.tape import Kernel
 from tapetensor.tensor.base import op_name
@@ -53,7 +56,17 @@ _OF_PYTHON = {
     "__static_attributes__",
     "__firstlineno__",
 }
-_ROOMS = (arithmetic, elementwise, indexing, linear_algebra, reductions, shape)
+_ROOMS = (
+    arithmetic,
+    convolution,
+    elementwise,
+    indexing,
+    linear_algebra,
+    pooling,
+    reductions,
+    shape,
+    upscale,
+)
 
 
 def _public_methods() -> set[str]:
