@@ -46,6 +46,7 @@ from tapetensor.tensor import maximum as maximum
 from tapetensor.tensor import minimum as minimum
 from tapetensor.tensor import normal as normal
 from tapetensor.tensor import ones as ones
+from tapetensor.tensor import scaled_dot_product_attention as scaled_dot_product_attention
 from tapetensor.tensor import stack as stack
 from tapetensor.tensor import uniform as uniform
 from tapetensor.tensor import where as where

@@ -5,6 +5,7 @@ A new op is tested by adding its row; `test_table` says when one is missing.
 
 from __future__ import annotations
 
+from tests.ops.attention_rows import ATTENTION
 from tests.ops.elementwise_rows import ELEMENTWISE
 from tests.ops.indexing_rows import INDEXING
 from tests.ops.joining_rows import JOINING
@@ -13,7 +14,15 @@ from tests.ops.reduction_rows import REDUCTIONS
 from tests.ops.rows import Case, Op
 from tests.ops.shape_rows import SHAPES
 
-OPS: tuple[Op, ...] = (*ELEMENTWISE, *OPERATORS, *REDUCTIONS, *SHAPES, *INDEXING, *JOINING)
+OPS: tuple[Op, ...] = (
+    *ELEMENTWISE,
+    *OPERATORS,
+    *REDUCTIONS,
+    *SHAPES,
+    *INDEXING,
+    *JOINING,
+    *ATTENTION,
+)
 
 CASES: tuple[Case, ...] = tuple(
     Case(op, sample, f"{op.name}-{number}")

@@ -10,6 +10,7 @@ import pytest
 import tapetensor as tt
 from tapetensor.kernels import (
     arithmetic,
+    attention,
     elementwise,
     indexing,
     linear_algebra,
@@ -53,7 +54,7 @@ _OF_PYTHON = {
     "__static_attributes__",
     "__firstlineno__",
 }
-_ROOMS = (arithmetic, elementwise, indexing, linear_algebra, reductions, shape)
+_ROOMS = (arithmetic, attention, elementwise, indexing, linear_algebra, reductions, shape)
 
 
 def _public_methods() -> set[str]:
