@@ -7,9 +7,10 @@ from typing import Any, overload
 
 import numpy as np
 
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
+from tapetensor.errors import ArgumentTypeError, DTypeError, ShapeError
 from tapetensor.gradients import Array
 from tapetensor.kernels import attention as kernels
+from tapetensor.shapes import broadcasts_to
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import (
@@ -19,7 +20,7 @@ from tapetensor.tensor.base import (
     check_same_dtype,
     check_tensor,
 )
-from tapetensor.tensor.operands import as_number
+from tapetensor.tensor.operands import as_finite
 from tapetensor.tensor.tensor import Tensor
 from tapetensor.typing import Ds, F, K, M, N, P, T
 
@@ -133,9 +134,11 @@ def scaled_dot_product_attention(
     scores = _scores_shape(query._data.shape, key._data.shape, value._data.shape)
     if not isinstance(causal, bool):
         raise ArgumentTypeError(f"{_OP}: causal is a bool, got {causal!r}")
-    factor = 1.0 / math.sqrt(query._data.shape[-1] or 1) if scale is None else as_number(_OP, scale)
-    if not math.isfinite(factor):
-        raise ArgumentValueError(f"{_OP}: scale must be finite, got {scale!r}")
+    factor = (
+        1.0 / math.sqrt(query._data.shape[-1] or 1)
+        if scale is None
+        else as_finite(_OP, "scale", scale)
+    )
     options: tuple[Any, ...] = (_mask_array(mask, scores), causal, factor)
     return apply(kernels.scaled_dot_product_attention, (query, key, value), options)
 
@@ -172,12 +175,8 @@ def _mask_array(mask: object, scores: tuple[int, ...]) -> Array | None:
         raise DTypeError(
             f"{_OP}: the mask must be bool, True where a query sees a key, got {array.dtype}"
         )
-    shape = array.shape
-    aligned = scores[len(scores) - len(shape) :] if len(shape) <= len(scores) else ()
-    if len(aligned) != len(shape) or any(
-        have not in (want, 1) for have, want in zip(shape, aligned, strict=True)
-    ):
+    if not broadcasts_to(array.shape, scores):
         raise ShapeError(
-            f"{_OP}: a mask of shape {shape} does not broadcast to the scores {scores}"
+            f"{_OP}: a mask of shape {array.shape} does not broadcast to the scores {scores}"
         )
     return array

@@ -14,6 +14,8 @@ from tapetensor.kernels import (
     elementwise,
     indexing,
     linear_algebra,
+    masking,
+    rectifiers,
     reductions,
     shape,
 )
@@ -54,7 +56,17 @@ _OF_PYTHON = {
     "__static_attributes__",
     "__firstlineno__",
 }
-_ROOMS = (arithmetic, attention, elementwise, indexing, linear_algebra, reductions, shape)
+_ROOMS = (
+    arithmetic,
+    attention,
+    elementwise,
+    indexing,
+    linear_algebra,
+    masking,
+    rectifiers,
+    reductions,
+    shape,
+)
 
 
 def _public_methods() -> set[str]:
