@@ -6,8 +6,14 @@ The rooms name each other's types under `TYPE_CHECKING` only; at run time each n
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 from tapetensor.tensor.convolution import conv1d as conv1d
 from tapetensor.tensor.convolution import conv2d as conv2d
+=======
+from tapetensor.tensor.attention import (
+    scaled_dot_product_attention as scaled_dot_product_attention,
+)
+>>>>>>> w/nn
 from tapetensor.tensor.creation import arange as arange
 from tapetensor.tensor.creation import eye as eye
 from tapetensor.tensor.creation import from_numpy as from_numpy

@@ -5,6 +5,7 @@ A new op is tested by adding its row; `test_table` says when one is missing.
 
 from __future__ import annotations
 
+from tests.ops.attention_rows import ATTENTION
 from tests.ops.elementwise_rows import ELEMENTWISE
 from tests.ops.indexing_rows import INDEXING
 from tests.ops.joining_rows import JOINING
@@ -21,7 +22,11 @@ OPS: tuple[Op, ...] = (
     *SHAPES,
     *INDEXING,
     *JOINING,
+<<<<<<< HEAD
     *WINDOWS,
+=======
+    *ATTENTION,
+>>>>>>> w/nn
 )
 
 CASES: tuple[Case, ...] = tuple(

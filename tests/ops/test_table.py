@@ -10,11 +10,14 @@ import pytest
 import tapetensor as tt
 from tapetensor.kernels import (
     arithmetic,
+    attention,
     convolution,
     elementwise,
     indexing,
     linear_algebra,
+    masking,
     pooling,
+    rectifiers,
     reductions,
     shape,
     upscale,
@@ -58,11 +61,14 @@ _OF_PYTHON = {
 }
 _ROOMS = (
     arithmetic,
+    attention,
     convolution,
     elementwise,
     indexing,
     linear_algebra,
+    masking,
     pooling,
+    rectifiers,
     reductions,
     shape,
     upscale,
