@@ -90,6 +90,14 @@ def as_target_shape(op: str, shape: object, size: int, source: tuple[int, ...]) 
     )
 
 
+def broadcasts_to(source: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """Tell whether numpy repeats an array of shape `source` to `target`."""
+    aligned = target[len(target) - len(source) :] if len(source) <= len(target) else ()
+    return len(aligned) == len(source) and all(
+        have in (want, 1) for have, want in zip(source, aligned, strict=True)
+    )
+
+
 def normalize_axis(op: str, axis: object, shape: tuple[int, ...], extra: int = 0) -> int:
     """Return `axis` counted from the front.
 

@@ -6,14 +6,11 @@ The rooms name each other's types under `TYPE_CHECKING` only; at run time each n
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-from tapetensor.tensor.convolution import conv1d as conv1d
-from tapetensor.tensor.convolution import conv2d as conv2d
-=======
-from tapetensor.tensor.attention import (
     scaled_dot_product_attention as scaled_dot_product_attention,
 )
->>>>>>> w/nn
+from tapetensor.tensor.attention import (
+from tapetensor.tensor.convolution import conv1d as conv1d
+from tapetensor.tensor.convolution import conv2d as conv2d
 from tapetensor.tensor.creation import arange as arange
 from tapetensor.tensor.creation import eye as eye
 from tapetensor.tensor.creation import from_numpy as from_numpy
@@ -29,6 +26,7 @@ from tapetensor.tensor.pooling import avg_pool2d as avg_pool2d
 from tapetensor.tensor.pooling import max_pool2d as max_pool2d
 from tapetensor.tensor.pooling import min_pool2d as min_pool2d
 from tapetensor.tensor.pooling import upscale2d as upscale2d
+from tapetensor.tensor.scan import ssm_scan as ssm_scan
 from tapetensor.tensor.selection import maximum as maximum
 from tapetensor.tensor.selection import minimum as minimum
 from tapetensor.tensor.selection import where as where

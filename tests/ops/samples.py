@@ -12,6 +12,7 @@ from tests.ops.joining_rows import JOINING
 from tests.ops.operator_rows import OPERATORS
 from tests.ops.reduction_rows import REDUCTIONS
 from tests.ops.rows import Case, Op
+from tests.ops.scan_rows import SCANS
 from tests.ops.shape_rows import SHAPES
 from tests.ops.window_rows import WINDOWS
 
@@ -22,11 +23,9 @@ OPS: tuple[Op, ...] = (
     *SHAPES,
     *INDEXING,
     *JOINING,
-<<<<<<< HEAD
     *WINDOWS,
-=======
     *ATTENTION,
->>>>>>> w/nn
+    *SCANS,
 )
 
 CASES: tuple[Case, ...] = tuple(

@@ -19,6 +19,7 @@ from tapetensor.kernels import (
     pooling,
     rectifiers,
     reductions,
+    scan,
     shape,
     upscale,
 )
@@ -70,6 +71,7 @@ _ROOMS = (
     pooling,
     rectifiers,
     reductions,
+    scan,
     shape,
     upscale,
 )

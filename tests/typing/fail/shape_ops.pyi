@@ -99,3 +99,11 @@ wants_32(tt.zeros(m.shape))  # type: ignore[arg-type]  # made as (2, 3)
 wants_32(tt.zeros((2, 3)))  # type: ignore[arg-type]  # made as (2, 3), by a literal
 wants_vector(tt.zeros((3, 3)))  # type: ignore[arg-type]  # made with rank 2
 wants_vector(tt.from_numpy([1.0] * 2, (2,)))  # type: ignore[arg-type]  # the annotation says 2
+
+# ssm_scan.
+tt.ssm_scan(z, m77, z)  # type: ignore[arg-type]  # a decay of another shape
+tt.ssm_scan(z, v7, z)  # type: ignore[arg-type]  # one decay for each of seven channels
+tt.ssm_scan(z.trace(), z, v7)  # type: ignore[arg-type]  # the same for the input
+tt.ssm_scan(v, v, v)  # type: ignore[arg-type]  # a vector has steps or channels, not both
+tt.ssm_scan(z, 0.5, z)  # type: ignore[call-overload]  # a number: full((3,), 0.5)
+wants_32(tt.ssm_scan(m, m, m))  # type: ignore[arg-type]  # the shape stays (2, 3)
