@@ -20,7 +20,9 @@ def main(arguments: list[str] | None = None) -> None:
     asked = _parser().parse_args(arguments)
     unknown = [name for name in asked.workloads if not _named(name)]
     if unknown:
-        raise SystemExit(f"no such workload: {', '.join(unknown)}; there are {', '.join(WORKLOADS)}")
+        raise SystemExit(
+            f"no such workload: {', '.join(unknown)}; there are {', '.join(WORKLOADS)}"
+        )
     workloads = [one for name in asked.workloads for one in _named(name)] or list(WORKLOADS)
     if asked.profile:
         for workload in workloads:

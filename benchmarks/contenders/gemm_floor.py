@@ -70,9 +70,7 @@ def inference(problem: problems.Mlp) -> Step:
     """Return the products of the forward pass."""
     sizes = [problem.x.shape[1], *[len(layer.weight) for layer in problem.layers]]
     inputs = [problem.x, *[_filled(len(problem.x), size) for size in sizes[1:-1]]]
-    return _step(
-        [(x, layer.weight.T) for x, layer in zip(inputs, problem.layers, strict=True)]
-    )
+    return _step([(x, layer.weight.T) for x, layer in zip(inputs, problem.layers, strict=True)])
 
 
 def _filled(*shape: int) -> Array:

@@ -109,9 +109,7 @@ def elementwise(problem: problems.Elementwise) -> Step:
 
 def chain(problem: problems.Chain) -> Step:
     """Return the end of the chain and the gradient of its start."""
-    x, factor, term = [
-        jnp.asarray(one) for one in (problem.x, problem.factor, problem.term)
-    ]
+    x, factor, term = [jnp.asarray(one) for one in (problem.x, problem.factor, problem.term)]
 
     def end(x: Any, factor: Any, term: Any) -> Any:
         for _ in range(problem.pairs):

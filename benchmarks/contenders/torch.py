@@ -26,9 +26,7 @@ def gelu_mlp(problem: problems.Mlp) -> Step:
     """Return a training step on values."""
     x, target = torch.from_numpy(problem.x), torch.from_numpy(problem.target)
     model = _mlp(problem.layers, lambda: torch.nn.GELU(approximate="tanh"))
-    return _training_step(
-        list(model.parameters()), lambda: functional.mse_loss(model(x), target)
-    )
+    return _training_step(list(model.parameters()), lambda: functional.mse_loss(model(x), target))
 
 
 def cnn(problem: problems.Cnn) -> Step:

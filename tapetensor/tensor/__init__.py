@@ -6,9 +6,9 @@ The rooms name each other's types under `TYPE_CHECKING` only; at run time each n
 
 from __future__ import annotations
 
+from tapetensor.tensor.attention import (
     scaled_dot_product_attention as scaled_dot_product_attention,
 )
-from tapetensor.tensor.attention import (
 from tapetensor.tensor.convolution import conv1d as conv1d
 from tapetensor.tensor.convolution import conv2d as conv2d
 from tapetensor.tensor.creation import arange as arange
