@@ -18,11 +18,9 @@ from benchmarks.problems import WORKLOADS
 def main(arguments: list[str] | None = None) -> None:
     """Measure what the command line asks for."""
     asked = _parser().parse_args(arguments)
-    unknown = [name for name in asked.workloads if not _named(name)]
-    if unknown:
-        raise SystemExit(
-            f"no such workload: {', '.join(unknown)}; there are {', '.join(WORKLOADS)}"
-        )
+    for name in asked.workloads:
+        if not _named(name):
+            raise SystemExit(f"no such workload: {name}; there are {', '.join(WORKLOADS)}")
     workloads = [one for name in asked.workloads for one in _named(name)] or list(WORKLOADS)
     if asked.profile:
         for workload in workloads:

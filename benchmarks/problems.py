@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -165,7 +166,7 @@ class Workload(NamedTuple):
 def mlp(sizes: tuple[int, ...], batch: int, *, classifies: bool = True) -> Mlp:
     """Return an MLP problem."""
     rng = np.random.default_rng(0)
-    layers = tuple([_affine(rng, n, m) for n, m in zip(sizes[:-1], sizes[1:], strict=True)])
+    layers = tuple([_affine(rng, n, m) for n, m in pairwise(sizes)])
     x = _normal(rng, batch, sizes[0])
     target = rng.integers(sizes[-1], size=batch) if classifies else _normal(rng, batch, sizes[-1])
     return Mlp(x, target, layers)

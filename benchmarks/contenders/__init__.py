@@ -1,4 +1,4 @@
-"""One file per contender: `torch.py` is the contender ``torch``, `numpy_planned.py` ``numpy-planned``.
+"""One file per contender: `numpy_planned.py` is the contender ``numpy-planned``.
 
 Each has a table `STEPS`: by workload, a function that takes the problem and returns a step. A step
 takes nothing and returns the results that are compared: the loss of a training step, or all outputs

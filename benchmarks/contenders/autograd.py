@@ -11,7 +11,7 @@ from autograd.builtins import tuple as traced_tuple
 
 from benchmarks import problems
 from benchmarks.contenders import Step, Steps
-from benchmarks.contenders.numpy import GELU_CUBIC, GELU_SCALE, training_step
+from benchmarks.handwritten import GELU_CUBIC, GELU_SCALE, training_step
 from benchmarks.problems import NORM_EPS, Array
 
 

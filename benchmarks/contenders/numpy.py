@@ -1,22 +1,16 @@
-"""numpy as one would write it by hand: forward, backward and Adam spelled out, allocating freely."""
+"""numpy as one writes it by hand: forward, backward and Adam spelled out, allocating freely."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from benchmarks import problems
+from benchmarks import handwritten, problems
 from benchmarks.contenders import Step, Steps
-from benchmarks.problems import BETAS, EPS, LEARNING_RATE, Affine, Array
-
-GELU_SCALE = math.sqrt(2 / math.pi)
-GELU_CUBIC = 0.044715
-
-# Parameters in; loss and their gradients out.
-ValueAndGradients = Callable[[list[Array]], tuple[float, Sequence[Array]]]
+from benchmarks.handwritten import cross_entropy, gelu, training_step
+from benchmarks.problems import Affine, Array
 
 
 def relu_mlp(problem: problems.Mlp) -> Step:
@@ -59,6 +53,59 @@ def gelu_mlp(problem: problems.Mlp) -> Step:
         return float((difference * difference).mean()), gradients
 
     return training_step(problem.layers, value_and_gradients)
+
+
+def cnn(problem: problems.Cnn) -> Step:
+    """Return a training step of the convolutional network, the channels last inside."""
+    images = np.ascontiguousarray(problem.x.transpose(0, 2, 3, 1))
+
+    def value_and_gradients(parameters: list[Array]) -> tuple[float, Sequence[Array]]:
+        first, second, out = _pairs(parameters)
+        one, back_one = handwritten.convolution_block(images, first)
+        two, back_two = handwritten.convolution_block(one, second)
+        features = two.transpose(0, 3, 1, 2).reshape(len(images), -1)
+        value, g = cross_entropy(features @ out.weight.T + out.bias, problem.labels)
+        n, height, width, channels = two.shape
+        g_two = (g @ out.weight).reshape(n, channels, height, width).transpose(0, 2, 3, 1)
+        g_one, *gradients_two = back_two(g_two)
+        _, *gradients_one = back_one(g_one, wants_input=False)
+        return value, [*gradients_one, *gradients_two, g.T @ features, g.sum(0)]
+
+    return training_step((problem.first, problem.second, problem.out), value_and_gradients)
+
+
+def transformer(problem: problems.Transformer) -> Step:
+    """Return a training step of the transformer."""
+    batch, context = problem.ids.shape
+    vocabulary, width = problem.tokens.shape
+    ids, following = problem.ids.reshape(-1), problem.following.reshape(-1)
+    one_hot = np.eye(vocabulary, dtype=np.float32)[ids]
+
+    def value_and_gradients(parameters: list[Array]) -> tuple[float, Sequence[Array]]:
+        tokens, positions, *rest = parameters
+        *blocks, norm, head = _pairs(rest)
+        x = (tokens[ids].reshape(batch, context, width) + positions).reshape(-1, width)
+        pullbacks = []
+        for start in range(0, len(blocks), 6):
+            layers = problems.Block(*blocks[start : start + 6])
+            x, pullback = handwritten.transformer_block(x, layers, batch, problem.heads)
+            pullbacks.append(pullback)
+        normalized, back_norm = handwritten.layer_norm(x, norm)
+        value, g = cross_entropy(normalized @ head.weight.T + head.bias, following)
+        gradients = [g.T @ normalized, g.sum(0)]
+        g, *found = back_norm(g @ head.weight)
+        gradients = [*found, *gradients]
+        for pullback in reversed(pullbacks):
+            g, *found = pullback(g)
+            gradients = [*found, *gradients]
+        of_positions = g.reshape(batch, context, width).sum(0)
+        return value, [one_hot.T @ g, of_positions, *gradients]
+
+    block_parameters = [affine for block in problem.blocks for affine in block]
+    tables = (problem.tokens, problem.positions)
+    return training_step(
+        (tables, *block_parameters, problem.norm, problem.head), value_and_gradients
+    )
 
 
 def elementwise(problem: problems.Elementwise) -> Step:
@@ -126,51 +173,6 @@ def inference(problem: problems.Mlp) -> Step:
     return step
 
 
-def cross_entropy(logits: Array, labels: Array) -> tuple[float, Array]:
-    """Return the mean cross entropy over rows, and the gradient of the logits."""
-    rows = np.arange(len(labels))
-    shifted = logits - logits.max(axis=1, keepdims=True)
-    log_probabilities = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-    g: Array = np.exp(log_probabilities)
-    g[rows, labels] -= 1
-    g /= len(labels)
-    return float(-log_probabilities[rows, labels].mean()), g
-
-
-def gelu(x: Array) -> tuple[Array, Array]:
-    """Return gelu (tanh) and its slope."""
-    squared = x * x
-    t = np.tanh(GELU_SCALE * x * (1 + GELU_CUBIC * squared))
-    half = 0.5 * (1 + t)
-    slope = half + 0.5 * x * (1 - t * t) * (GELU_SCALE * (1 + 3 * GELU_CUBIC * squared))
-    return x * half, slope
-
-
-def training_step(
-    parameters: Sequence[Sequence[Array]], value_and_gradients: ValueAndGradients
-) -> Step:
-    """Return a step of Adam on several parameters, each updated into fresh arrays."""
-    current = [one for group in parameters for one in group]
-    means = [np.zeros_like(one) for one in current]
-    squares = [np.zeros_like(one) for one in current]
-    beta1, beta2 = BETAS
-    count = 0
-
-    def step() -> tuple[Any, ...]:
-        nonlocal count
-        value, gradients = value_and_gradients(current)
-        count += 1
-        for i, g in enumerate(gradients):
-            means[i] = beta1 * means[i] + (1 - beta1) * g
-            squares[i] = beta2 * squares[i] + (1 - beta2) * g * g
-            mean = means[i] / (1 - beta1**count)
-            square = squares[i] / (1 - beta2**count)
-            current[i] = current[i] - LEARNING_RATE * mean / (np.sqrt(square) + EPS)
-        return (value,)
-
-    return step
-
-
 def _pairs(parameters: Sequence[Array]) -> list[Affine]:
     return [Affine(*pair) for pair in zip(parameters[::2], parameters[1::2], strict=True)]
 
@@ -179,6 +181,8 @@ STEPS: Steps = {
     "W1": relu_mlp,
     "W2": relu_mlp,
     "W3": gelu_mlp,
+    "W4": cnn,
+    "W5": transformer,
     "W6": elementwise,
     "W7": chain,
     "W8": scan,

@@ -1,4 +1,4 @@
-"""numpy with everything planned by hand: every result has its buffer, and Adam runs on one flat one.
+"""numpy with everything planned by hand: a buffer for every result, and one flat one for Adam.
 
 What a person who writes out one program for speed can get from numpy, and no library would ask for.
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks import problems
 from benchmarks.contenders import Step, Steps
-from benchmarks.contenders.numpy import GELU_CUBIC, GELU_SCALE
+from benchmarks.handwritten import GELU_CUBIC, GELU_SCALE
 from benchmarks.problems import BETAS, EPS, LEARNING_RATE, Affine, Array
 
 # Elements that stay in the cache while a whole chain of ufuncs runs over them.
@@ -225,7 +225,8 @@ def _training_step(
 
     Args:
         problem: the data.
-        activation: a buffer in, which it transforms when it is run; and what it does to a cotangent.
+        activation: a buffer in, which it transforms when it is run; and what it does to a
+            cotangent.
         loss: the output in and a buffer for its cotangent, which it fills when it is run.
     """
     optimizer = FlatAdam([one for layer in problem.layers for one in layer])
@@ -262,7 +263,7 @@ def _training_step(
 
 
 def _gelu(y: Array) -> tuple[Run, Callable[[Array], None]]:
-    """gelu (tanh), a block at a time, which leaves its slope for the way back."""
+    """Run gelu (tanh) a block at a time, which leaves its slope for the way back."""
     flat = y.reshape(-1)
     slope = np.empty_like(flat)
     squared, t, half = [np.empty(min(BLOCK, flat.size), np.float32) for _ in range(3)]
