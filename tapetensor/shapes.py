@@ -136,14 +136,6 @@ def normalize_axes(op: str, axis: object, shape: tuple[int, ...]) -> tuple[int, 
     return tuple(sorted(axes))
 
 
-def broadcasts_to(source: tuple[int, ...], target: tuple[int, ...]) -> bool:
-    """Tell whether numpy's rule repeats a shape to another: aligned at the end, equal or 1."""
-    aligned = target[len(target) - len(source) :] if len(source) <= len(target) else ()
-    return len(aligned) == len(source) and all(
-        have in (want, 1) for have, want in zip(source, aligned, strict=True)
-    )
-
-
 def _as_tuple(op: str, shape: object) -> tuple[object, ...]:
     if isinstance(shape, tuple | list):
         return tuple(shape)

@@ -138,10 +138,11 @@ def scan(problem: problems.Scan) -> Step:
         over_time = (a.swapaxes(0, 1), (b * x).swapaxes(0, 1))
         return jax.lax.scan(advance, jnp.zeros_like(x[:, 0]), over_time)[1].swapaxes(0, 1)
 
-    @jax.jit
-    def run(a: Any, b: Any, x: Any, cotangent: Any) -> Any:
+    def states_and_gradients(a: Any, b: Any, x: Any, cotangent: Any) -> Any:
         h, pullback = jax.vjp(states, a, b, x)
         return h, *pullback(cotangent)
+
+    run = jax.jit(states_and_gradients)
 
     def step() -> tuple[Any, ...]:
         results: tuple[Any, ...] = jax.block_until_ready(run(a, b, x, cotangent))

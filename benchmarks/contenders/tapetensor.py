@@ -64,7 +64,8 @@ class Convolution(nn.Module):
 
     def forward(self, x: Tensor4D[B, int, Any, Any, T]) -> Tensor4D[B, int, Any, Any, T]:
         """Return images of half the size."""
-        y = tt.conv2d(x, self.weight, self.bias, padding=1)
+        images: Any = x
+        y: Tensor4D[B, int, Any, Any, T] = tt.conv2d(images, self.weight, self.bias, padding=1)
         return tt.max_pool2d(y.relu(), 2)
 
 
@@ -111,15 +112,15 @@ class Block(nn.Module):
 class Transformer(nn.Module):
     """The logits of the next character at every position."""
 
-    tokens: Tensor2D[int, int]
-    positions: Tensor2D[int, int]
+    tokens: nn.Embedding[int, int]
+    positions: Tensor2D[Any, int]
     blocks: list[Block]
     norm: nn.LayerNorm[int]
     head: nn.Linear[int, int]
 
     def forward(self, ids: Tensor2D[B, M, T, np.int64]) -> Sequences[B, M, T]:
         """Return one score per character."""
-        x: Any = self.tokens.take(ids, axis=0) + self.positions
+        x: Any = self.tokens.forward(ids) + self.positions
         for block in self.blocks:
             x = block.forward(x)
         logits: Sequences[B, M, T] = self.head.forward(self.norm.forward(x))
@@ -159,7 +160,7 @@ def transformer(problem: problems.Transformer) -> Step:
     ids: Tensor2D[int, int, NoneTape, np.int64] = tt.from_numpy(problem.ids)
     following: Tensor2D[int, int, NoneTape, np.int64] = tt.from_numpy(problem.following)
     model = Transformer(
-        tokens=_matrix(problem.tokens),
+        tokens=_embedding(problem.tokens),
         positions=_matrix(problem.positions),
         blocks=[_block(block, problem.heads) for block in problem.blocks],
         norm=_layer_norm(problem.norm),
@@ -251,6 +252,12 @@ def _convolution(layer: Affine) -> Convolution:
 def _layer_norm(layer: Affine) -> nn.LayerNorm[int]:
     # Its first values are those of the problem: ones and zeros.
     return nn.LayerNorm(len(layer.weight), eps=NORM_EPS)
+
+
+def _embedding(table: Array) -> nn.Embedding[int, int]:
+    module = nn.Embedding(*table.shape, rng=np.random.default_rng(0))
+    module.weight = _matrix(table)
+    return module
 
 
 def _block(block: problems.Block, heads: int) -> Block:
