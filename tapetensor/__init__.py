@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tapetensor.blas import apply_setting as _apply_blas_setting
+
+# Before numpy is imported, which loads its BLAS.
+_apply_blas_setting()
+
 from tapetensor.errors import ArgumentTypeError as ArgumentTypeError
 from tapetensor.errors import ArgumentValueError as ArgumentValueError
 from tapetensor.errors import AxisError as AxisError
