@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tapetensor.blas import apply_setting as _apply_blas_setting
+from tapetensor.memory import keep_freed_memory as _keep_freed_memory
 
 # Before numpy is imported, which loads its BLAS.
 _apply_blas_setting()
+_keep_freed_memory()
 
 from tapetensor.errors import ArgumentTypeError as ArgumentTypeError
 from tapetensor.errors import ArgumentValueError as ArgumentValueError
