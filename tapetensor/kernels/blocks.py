@@ -32,20 +32,21 @@ def in_blocks(formula: Callable[..., Array], *arrays: Array) -> Array:
     """Return ``formula(*arrays)``, in blocks where that pays.
 
     Args:
-        formula: works element by element, and gives the dtype of its first argument.
+        formula: works element by element, gives the dtype of its first argument, and writes to
+            `out` if it is given: a ufunc, say.
         arrays: of one shape. Other arrays than numpy's, small ones and such as are not contiguous
-            go through the formula as they are.
+            go through the formula as they are; a repeated scalar, the cotangent of a sum, may pass.
     """
     first = arrays[0]
     if first.size < LARGE or not _are_alike(arrays):
         return formula(*arrays)
-    out = np.empty_like(first)
+    out = np.empty(first.shape, first.dtype)
     flat_out, *flat = [np.reshape(one, -1) for one in (out, *arrays)]
 
     def fill(start: int, stop: int) -> None:
         for begin in range(start, stop, BLOCK):
             block = slice(begin, min(begin + BLOCK, stop))
-            flat_out[block] = formula(*[one[block] for one in flat])
+            formula(*[one[block] for one in flat], out=flat_out[block])
 
     size, threads = first.size, _threads()
     if threads > 1 and not _pools:
@@ -65,11 +66,11 @@ def in_blocks(formula: Callable[..., Array], *arrays: Array) -> Array:
 
 
 def _are_alike(arrays: tuple[Array, ...]) -> bool:
-    """Tell whether the arrays are numpy's own, contiguous, and of one shape and dtype."""
+    """Tell whether the arrays are numpy's own, of one shape and dtype, and flat without a copy."""
     first = arrays[0]
     return all(
         one.__class__ is np.ndarray
-        and one.flags.c_contiguous
+        and (one.flags.c_contiguous or not any(one.strides))
         and one.shape == first.shape
         and one.dtype == first.dtype
         for one in arrays

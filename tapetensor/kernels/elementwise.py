@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 
 import numpy as np
 
@@ -22,7 +21,7 @@ _LONG = 1 << 12
 def exp(x: Array) -> tuple[Array, Pullbacks]:
     """``e ** x``."""
     y = in_blocks(np.exp, x)
-    return y, (partial(np.multiply, y),)
+    return y, (lambda g: in_blocks(np.multiply, g, y),)
 
 
 def log(x: Array) -> tuple[Array, Pullbacks]:
@@ -38,7 +37,7 @@ def sqrt(x: Array) -> tuple[Array, Pullbacks]:
 
 def square(x: Array) -> tuple[Array, Pullbacks]:
     """``x * x``."""
-    return np.square(x), (lambda g: in_blocks(_square_cotangent, g, x),)
+    return in_blocks(np.square, x), (lambda g: in_blocks(_square_cotangent, g, x),)
 
 
 def abs(x: Array) -> tuple[Array, Pullbacks]:
@@ -126,35 +125,34 @@ def reciprocal(x: Array) -> tuple[Array, Pullbacks]:
     return y, (lambda g: -g * y * y,)
 
 
-def _square_cotangent(g: Array, x: Array) -> Array:
-    return g * (x + x)
+def _square_cotangent(g: Array, x: Array, out: Array | None = None) -> Array:
+    return np.multiply(g, x + x, out=out)
 
 
-def _tanh_cotangent(g: Array, y: Array) -> Array:
-    return g - g * y * y
+def _tanh_cotangent(g: Array, y: Array, out: Array | None = None) -> Array:
+    return np.subtract(g, g * y * y, out=out)
 
 
-def _sigmoid_cotangent(g: Array, y: Array) -> Array:
-    return g * (y - y * y)
+def _sigmoid_cotangent(g: Array, y: Array, out: Array | None = None) -> Array:
+    return np.multiply(g, y - y * y, out=out)
 
 
-def _silu_cotangent(g: Array, s: Array, y: Array) -> Array:
-    return g * (s + y * (1 - s))
+def _silu_cotangent(g: Array, s: Array, y: Array, out: Array | None = None) -> Array:
+    return np.multiply(g, s + y * (1 - s), out=out)
 
 
-def _gelu_tanh_inner(x: Array) -> Array:
-    t: Array = np.tanh(x * (_SQRT_2_OVER_PI + (_SQRT_2_OVER_PI * _GELU_CUBIC) * (x * x)))
-    return t
+def _gelu_tanh_inner(x: Array, out: Array | None = None) -> Array:
+    return np.tanh(x * (_SQRT_2_OVER_PI + (_SQRT_2_OVER_PI * _GELU_CUBIC) * (x * x)), out=out)
 
 
-def _gelu_tanh_outer(x: Array, t: Array) -> Array:
+def _gelu_tanh_outer(x: Array, t: Array, out: Array | None = None) -> Array:
     half = 0.5 * x
-    return half + half * t
+    return np.add(half, half * t, out=out)
 
 
-def _gelu_tanh_cotangent(g: Array, x: Array, t: Array) -> Array:
+def _gelu_tanh_cotangent(g: Array, x: Array, t: Array, out: Array | None = None) -> Array:
     half_slope = 0.5 * _SQRT_2_OVER_PI + (1.5 * _SQRT_2_OVER_PI * _GELU_CUBIC) * (x * x)
-    return g * (0.5 + 0.5 * t + x * half_slope * (1.0 - t * t))
+    return np.multiply(g, 0.5 + 0.5 * t + x * half_slope * (1.0 - t * t), out=out)
 
 
 def _logistic(x: Array) -> Array:
@@ -165,9 +163,8 @@ def _logistic(x: Array) -> Array:
     return y
 
 
-def _logistic_that_overflows(x: Array) -> Array:
+def _logistic_that_overflows(x: Array, out: Array | None = None) -> Array:
     # To infinity, the reciprocal of which is the 0 that is meant. Half of the time of the other
     # form, but on a short array the setting costs more than it saves.
     with np.errstate(over="ignore"):
-        y: Array = 1 / (1 + np.exp(-x))
-    return y
+        return np.divide(1, 1 + np.exp(-x), out=out)
