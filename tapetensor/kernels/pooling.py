@@ -54,13 +54,14 @@ def _extreme(
     def pullback(g: Array) -> Array:
         # Asked this way round, every element of a window with a NaN wins: none of them is beaten.
         beaten = [is_beaten(full[place], best) for place in places]
-        losers = np.zeros_like(best)
-        for one in beaten:
-            losers = losers + one
+        losers = beaten[0].astype(x.dtype)
+        for one in beaten[1:]:
+            losers += one
         share = batch_last(g, 2) / (window.area - losers)
         result = np.zeros_like(full)
         for place, one in zip(places, beaten, strict=True):
-            result[place] += np.where(one, 0, share)
+            # A product with a mask is many times faster than np.where.
+            result[place] += share * np.logical_not(one)
         return batch_first(cropped(result, window.padding), leading)
 
     return batch_first(y, leading), (pullback,)

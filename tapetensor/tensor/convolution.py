@@ -21,7 +21,18 @@ from tapetensor.typing import Ds, F, K, M, N, P, T
 @overload
 def conv1d(
     x: Tensor[tuple[*Ds, K, M], T, F],
-    weight: Joins[tuple[P, K, L[1]], T, F],
+    weight: Tensor[tuple[P, K, L[1]], NoneTape, F],
+    bias: Joins[tuple[P], T, F] | None = None,
+    *,
+    stride: L[1] = 1,
+    padding: L[0] = 0,
+    dilation: int = 1,
+    groups: L[1] = 1,
+) -> Tensor[tuple[*Ds, P, M], T, F]: ...
+@overload
+def conv1d(
+    x: Tensor[tuple[*Ds, K, M], T, F],
+    weight: Tensor[tuple[P, K, L[1]], T, F],
     bias: Joins[tuple[P], T, F] | None = None,
     *,
     stride: L[1] = 1,
@@ -43,7 +54,18 @@ def conv1d(
 @overload
 def conv1d(
     x: Tensor[tuple[*Ds, K, M], T, F],
-    weight: Joins[tuple[P, K, L[3]], T, F],
+    weight: Tensor[tuple[P, K, L[3]], NoneTape, F],
+    bias: Joins[tuple[P], T, F] | None = None,
+    *,
+    stride: L[1] = 1,
+    padding: L[1],
+    dilation: L[1] = 1,
+    groups: L[1] = 1,
+) -> Tensor[tuple[*Ds, P, M], T, F]: ...
+@overload
+def conv1d(
+    x: Tensor[tuple[*Ds, K, M], T, F],
+    weight: Tensor[tuple[P, K, L[3]], T, F],
     bias: Joins[tuple[P], T, F] | None = None,
     *,
     stride: L[1] = 1,
@@ -65,29 +87,18 @@ def conv1d(
 @overload
 def conv1d(
     x: Tensor[tuple[*Ds, K, M], T, F],
-    weight: Joins[tuple[P, K, L[5]], T, F],
+    weight: Tensor[tuple[P, K, Any], NoneTape, F],
     bias: Joins[tuple[P], T, F] | None = None,
     *,
-    stride: L[1] = 1,
-    padding: L[2],
-    dilation: L[1] = 1,
+    stride: int = 1,
+    padding: int = 0,
+    dilation: int = 1,
     groups: L[1] = 1,
-) -> Tensor[tuple[*Ds, P, M], T, F]: ...
-@overload
-def conv1d(
-    x: Tensor[tuple[*Ds, K, M], NoneTape, F],
-    weight: Tensor[tuple[P, K, L[5]], TapeOfRhs, F],
-    bias: Joins[tuple[P], TapeOfRhs, F] | None = None,
-    *,
-    stride: L[1] = 1,
-    padding: L[2],
-    dilation: L[1] = 1,
-    groups: L[1] = 1,
-) -> Tensor[tuple[*Ds, P, M], TapeOfRhs, F]: ...
+) -> Tensor[tuple[*Ds, P, Any], T, F]: ...
 @overload
 def conv1d(
     x: Tensor[tuple[*Ds, K, M], T, F],
-    weight: Joins[tuple[P, K, Any], T, F],
+    weight: Tensor[tuple[P, K, Any], T, F],
     bias: Joins[tuple[P], T, F] | None = None,
     *,
     stride: int = 1,
@@ -109,7 +120,18 @@ def conv1d(
 @overload
 def conv1d(
     x: Tensor[tuple[*Ds, K, M], T, F],
-    weight: Joins[tuple[P, Any, Any], T, F],
+    weight: Tensor[tuple[P, Any, Any], NoneTape, F],
+    bias: Joins[tuple[P], T, F] | None = None,
+    *,
+    stride: int = 1,
+    padding: int = 0,
+    dilation: int = 1,
+    groups: int,
+) -> Tensor[tuple[*Ds, P, Any], T, F]: ...
+@overload
+def conv1d(
+    x: Tensor[tuple[*Ds, K, M], T, F],
+    weight: Tensor[tuple[P, Any, Any], T, F],
     bias: Joins[tuple[P], T, F] | None = None,
     *,
     stride: int = 1,
@@ -181,12 +203,23 @@ def conv1d(
 @overload
 def conv2d(
     x: Tensor[tuple[*Ds, K, M, N], T, F],
-    weight: Joins[tuple[P, K, L[1], L[1]], T, F],
+    weight: Tensor[tuple[P, K, L[1], L[1]], NoneTape, F],
     bias: Joins[tuple[P], T, F] | None = None,
     *,
     stride: L[1] = 1,
     padding: L[0] = 0,
-    dilation: int | tuple[int, int] = 1,
+    dilation: Ints = 1,
+    groups: L[1] = 1,
+) -> Tensor[tuple[*Ds, P, M, N], T, F]: ...
+@overload
+def conv2d(
+    x: Tensor[tuple[*Ds, K, M, N], T, F],
+    weight: Tensor[tuple[P, K, L[1], L[1]], T, F],
+    bias: Joins[tuple[P], T, F] | None = None,
+    *,
+    stride: L[1] = 1,
+    padding: L[0] = 0,
+    dilation: Ints = 1,
     groups: L[1] = 1,
 ) -> Tensor[tuple[*Ds, P, M, N], T, F]: ...
 @overload
@@ -197,13 +230,24 @@ def conv2d(
     *,
     stride: L[1] = 1,
     padding: L[0] = 0,
-    dilation: int | tuple[int, int] = 1,
+    dilation: Ints = 1,
     groups: L[1] = 1,
 ) -> Tensor[tuple[*Ds, P, M, N], TapeOfRhs, F]: ...
 @overload
 def conv2d(
     x: Tensor[tuple[*Ds, K, M, N], T, F],
-    weight: Joins[tuple[P, K, L[3], L[3]], T, F],
+    weight: Tensor[tuple[P, K, L[3], L[3]], NoneTape, F],
+    bias: Joins[tuple[P], T, F] | None = None,
+    *,
+    stride: L[1] = 1,
+    padding: L[1],
+    dilation: L[1] = 1,
+    groups: L[1] = 1,
+) -> Tensor[tuple[*Ds, P, M, N], T, F]: ...
+@overload
+def conv2d(
+    x: Tensor[tuple[*Ds, K, M, N], T, F],
+    weight: Tensor[tuple[P, K, L[3], L[3]], T, F],
     bias: Joins[tuple[P], T, F] | None = None,
     *,
     stride: L[1] = 1,
@@ -225,29 +269,18 @@ def conv2d(
 @overload
 def conv2d(
     x: Tensor[tuple[*Ds, K, M, N], T, F],
-    weight: Joins[tuple[P, K, L[5], L[5]], T, F],
+    weight: Tensor[tuple[P, K, Any, Any], NoneTape, F],
     bias: Joins[tuple[P], T, F] | None = None,
     *,
-    stride: L[1] = 1,
-    padding: L[2],
-    dilation: L[1] = 1,
+    stride: Ints = 1,
+    padding: Ints = 0,
+    dilation: Ints = 1,
     groups: L[1] = 1,
-) -> Tensor[tuple[*Ds, P, M, N], T, F]: ...
-@overload
-def conv2d(
-    x: Tensor[tuple[*Ds, K, M, N], NoneTape, F],
-    weight: Tensor[tuple[P, K, L[5], L[5]], TapeOfRhs, F],
-    bias: Joins[tuple[P], TapeOfRhs, F] | None = None,
-    *,
-    stride: L[1] = 1,
-    padding: L[2],
-    dilation: L[1] = 1,
-    groups: L[1] = 1,
-) -> Tensor[tuple[*Ds, P, M, N], TapeOfRhs, F]: ...
+) -> Tensor[tuple[*Ds, P, Any, Any], T, F]: ...
 @overload
 def conv2d(
     x: Tensor[tuple[*Ds, K, M, N], T, F],
-    weight: Joins[tuple[P, K, Any, Any], T, F],
+    weight: Tensor[tuple[P, K, Any, Any], T, F],
     bias: Joins[tuple[P], T, F] | None = None,
     *,
     stride: Ints = 1,
@@ -269,7 +302,18 @@ def conv2d(
 @overload
 def conv2d(
     x: Tensor[tuple[*Ds, K, M, N], T, F],
-    weight: Joins[tuple[P, Any, Any, Any], T, F],
+    weight: Tensor[tuple[P, Any, Any, Any], NoneTape, F],
+    bias: Joins[tuple[P], T, F] | None = None,
+    *,
+    stride: Ints = 1,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+    groups: int,
+) -> Tensor[tuple[*Ds, P, Any, Any], T, F]: ...
+@overload
+def conv2d(
+    x: Tensor[tuple[*Ds, K, M, N], T, F],
+    weight: Tensor[tuple[P, Any, Any, Any], T, F],
     bias: Joins[tuple[P], T, F] | None = None,
     *,
     stride: Ints = 1,
@@ -305,8 +349,7 @@ def conv2d(
 
     Shape: ``(*Ds, C, H, W)`` and a weight ``(O, C / groups, kh, kw)`` give ``(*Ds, O, H', W')``
         with ``H' = floor((H + 2 padding - dilation (kh - 1) - 1) / stride) + 1``, and so for the
-        width. Plain typing knows the sizes where they stay as they are: a kernel of 1, 3 or 5 with
-        padding 0, 1 or 2.
+        width. Plain typing knows the XX
     Derivative: the transposed convolution of the cotangent for `x`; for `weight` the sum of the
         cotangent times what each of its elements met.
     Tape: the tapes of all operands merge; one that owned a tape is spent.

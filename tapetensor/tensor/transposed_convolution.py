@@ -30,7 +30,19 @@ from tapetensor.typing import Ds, F, K, M, N, P, T
 @overload
 def conv_transpose2d(
     x: Tensor[tuple[*Ds, K, M, N], T, F],
-    weight: Joins[tuple[K, P, Any, Any], T, F],
+    weight: Tensor[tuple[K, P, Any, Any], NoneTape, F],
+    bias: Joins[tuple[P], T, F] | None = None,
+    *,
+    stride: Ints = 1,
+    padding: Ints = 0,
+    output_padding: Ints = 0,
+    dilation: Ints = 1,
+    groups: L[1] = 1,
+) -> Tensor[tuple[*Ds, P, Any, Any], T, F]: ...
+@overload
+def conv_transpose2d(
+    x: Tensor[tuple[*Ds, K, M, N], T, F],
+    weight: Tensor[tuple[K, P, Any, Any], T, F],
     bias: Joins[tuple[P], T, F] | None = None,
     *,
     stride: Ints = 1,
@@ -54,7 +66,19 @@ def conv_transpose2d(
 @overload
 def conv_transpose2d(
     x: Tensor[tuple[*Ds, K, M, N], T, F],
-    weight: Joins[tuple[K, Any, Any, Any], T, F],
+    weight: Tensor[tuple[K, Any, Any, Any], NoneTape, F],
+    bias: Joins[tuple[Any], T, F] | None = None,
+    *,
+    stride: Ints = 1,
+    padding: Ints = 0,
+    output_padding: Ints = 0,
+    dilation: Ints = 1,
+    groups: int,
+) -> Tensor[tuple[*Ds, Any, Any, Any], T, F]: ...
+@overload
+def conv_transpose2d(
+    x: Tensor[tuple[*Ds, K, M, N], T, F],
+    weight: Tensor[tuple[K, Any, Any, Any], T, F],
     bias: Joins[tuple[Any], T, F] | None = None,
     *,
     stride: Ints = 1,
