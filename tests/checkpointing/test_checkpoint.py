@@ -111,10 +111,10 @@ def test_any_of_several_inputs_may_own_the_tape(
     x, y, z = handles()
     found = tt.checkpoint(f, x, y, z).sum().backward()
 
-    # Ops of two plain values are recorded by neither.
     expected = f(*handles()).sum().backward()
-    assert set(found) == set(expected)
     for one in inputs:
+        # Ops of two plain values are recorded by neither.
+        assert (one in found) == (one in expected)
         if one in expected:
             np.testing.assert_array_equal(found[one].numpy(), expected[one].numpy())
 
