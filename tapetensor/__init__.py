@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tapetensor.accumulator import GradientAccumulator as GradientAccumulator
 from tapetensor.checkpointing import checkpoint as checkpoint
+from tapetensor.context import GradientContext as GradientContext
+from tapetensor.context import clear_default_context_tape as clear_default_context_tape
+from tapetensor.context import clear_tape as clear_tape
 from tapetensor.errors import ArgumentTypeError as ArgumentTypeError
 from tapetensor.errors import ArgumentValueError as ArgumentValueError
 from tapetensor.errors import AxisError as AxisError
@@ -19,6 +23,7 @@ from tapetensor.errors import TapeClosedError as TapeClosedError
 from tapetensor.errors import TapeTensorError as TapeTensorError
 from tapetensor.errors import UntracedTensorError as UntracedTensorError
 from tapetensor.errors import UnusedParametersError as UnusedParametersError
+from tapetensor.gradient_tape import GradientTape as GradientTape
 from tapetensor.gradients import Gradients as Gradients
 from tapetensor.higher_order import grad as grad
 from tapetensor.higher_order import hessian_vector_product as hessian_vector_product
@@ -41,6 +46,7 @@ from tapetensor.tensor import Tensor4D as Tensor4D
 from tapetensor.tensor import Tensor5D as Tensor5D
 from tapetensor.tensor import Tensor6D as Tensor6D
 from tapetensor.tensor import arange as arange
+from tapetensor.tensor import compute_gradients as compute_gradients
 from tapetensor.tensor import concat as concat
 from tapetensor.tensor import custom_op as custom_op
 from tapetensor.tensor import einsum as einsum

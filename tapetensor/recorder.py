@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from tapetensor.errors import NumericalInstabilityError
+from tapetensor.errors import (
+    ArgumentValueError,
+    MissingGradientError,
+    NumericalInstabilityError,
+)
 from tapetensor.gradients import Array
 
 Pullback: TypeAlias = Callable[[Array], Array]
@@ -20,6 +24,8 @@ Kernel: TypeAlias = Callable[..., tuple[Array, Pullbacks]]
 Record: TypeAlias = tuple[Kernel, Any, Any]
 # Called with the op and the id of every gradient that a pullback takes or gives.
 Check: TypeAlias = Callable[[str, int, Array], None]
+# What to do with a recorded op that does not lead to the output.
+Unused: TypeAlias = Literal["ignore", "error"]
 
 
 class Recorder(dict[int, Record]):
@@ -169,6 +175,24 @@ def check_finite(origin: str, place: str, gradient: Array) -> None:
         f"backward: the gradient of {place}, from {origin!r}, is not finite: {values.size} of "
         f"{np.size(gradient)} elements are NaN or infinite, the first is {values[0]}"
     )
+
+
+def check_unused(op: str, records: Recorder, output: int, unused: str) -> None:
+    """Raise MissingGradientError if it is asked for and ops do not lead to the output.
+
+    Raises:
+        ArgumentValueError: if `unused` is neither "ignore" nor "error".
+    """
+    if unused == "ignore":
+        return
+    if unused != "error":
+        raise ArgumentValueError(f'{op}: unused must be "ignore" or "error", got {unused!r}')
+    names = records.not_leading_to(output)
+    if names:
+        raise MissingGradientError(
+            f"{op}: {len(names)} recorded ops do not lead to the output, so no gradient reaches "
+            f'them: {", ".join(names)}; leave them out, or write unused="ignore"'
+        )
 
 
 def op_name(kernel: Callable[..., object]) -> str:

@@ -39,3 +39,12 @@ def test_the_ownership_example_shows_every_error() -> None:
 
     for error in ("MovedTensorError", "UntracedTensorError", "ShapeError"):
         assert error in output
+
+
+def test_the_contexts_example_reaches_what_mathematics_demands_and_does_not_grow() -> None:
+    # Few steps, so that the models are still on their way and a wrong gradient would show.
+    output = run("examples/contexts.py", "--steps", "7", "--forgetful-steps", "1000")
+
+    assert output.count("after 7 steps") == 7
+    assert "used after the context: mean: the tape was closed when context" in output
+    assert "900 steps later there are" in output

@@ -10,10 +10,10 @@ import numpy as np
 from typing_extensions import TypeVar, override
 
 from tapetensor.checkpointing.surroundings import Surroundings
+from tapetensor.context import GradientContext
 from tapetensor.errors import (
     ArgumentTypeError,
     ArgumentValueError,
-    MovedTensorError,
     UntracedTensorError,
 )
 from tapetensor.gradients import Array
@@ -75,9 +75,9 @@ def checkpoint(
 
     Raises:
         ArgumentTypeError: if `f` is not callable or does not return a tensor, or an input is none.
-        MovedTensorError: if an input is spent; in the backward pass, if `f` uses a tensor that owns
-            a tape and is not among the inputs.
-        UntracedTensorError: if the result of `f` owns no tape though an input does.
+        MovedTensorError: if an input is spent.
+        UntracedTensorError: if the result of `f` owns no tape though an input does, or `f` uses a
+            tensor that owns a tape and is not among the inputs.
         ArgumentValueError: in the backward pass, if the second run gives another result.
 
     Source: Chen, Xu, Zhang & Guestrin (2016), "Training deep nets with sublinear memory cost".
@@ -135,8 +135,9 @@ class _Part:
         self.arrays = arrays
         start = next_id()
         forgetful = _Forgetful()
-        output, tape = self._call(self._handles(forgetful)).split_tape()
-        forgetful.update(tape.records)
+        with GradientContext() as inside:
+            output, tape = self._call(self._handles(forgetful), inside).split_tape()
+            forgetful.update(tape.records)
         self.output = output._data
         # A tensor that f makes itself is another one the next time.
         self.leafs = [leaf for leaf in forgetful.leafs_of(output._id) if leaf < start]
@@ -151,20 +152,15 @@ class _Part:
         return self.latest[1][index]
 
     def _run_again(self, g: Array) -> list[Array]:
-        handles = self._handles(Recorder())
-        ids = [x._id for x in handles if x.owns_tape]
-        with self.surroundings.as_before():
-            try:
-                output, tape = self._call(handles).split_tape()
-            except MovedTensorError as error:
-                raise MovedTensorError(
-                    "checkpoint: in the backward pass f cannot be run again, for it uses a tensor "
-                    f"that owned a tape; give that to checkpoint as another input ({error})"
-                ) from error
+        with self.surroundings.as_before(), GradientContext() as inside:
+            handles = self._handles(Recorder())
+            ids = [x._id for x in handles if x.owns_tape]
+            output, tape = self._call(handles, inside).split_tape()
+            records = Recorder(tape.records)
         if not _are_identical(output._data, self.output):
             raise _not_repeatable("another result")
         parents = [*ids, *self.leafs]
-        found = tape.records.replay({output._id: g}, frozenset(parents))
+        found = records.replay({output._id: g}, frozenset(parents))
         for unique_id, handle in zip(ids, [x for x in handles if x._id in ids], strict=True):
             # f need not depend on every input.
             found.setdefault(unique_id, np.zeros_like(handle._data))
@@ -184,15 +180,22 @@ class _Part:
                 handles.append(plain_input)
         return handles
 
-    def _call(self, handles: list[Tensor[Any, Any, Any]]) -> Tensor[Any, OwnedTape, Any]:
+    def _call(
+        self, handles: list[Tensor[Any, Any, Any]], inside: GradientContext
+    ) -> Tensor[Any, OwnedTape, Any]:
         output: object = self.f(*handles)
         check_tensor("checkpoint", output, "the result of f")
         assert isinstance(output, Tensor)
         check_not_spent("checkpoint", output)
-        if not output.owns_tape:
+        if not isinstance(output._tape, OwnedTape):
             raise UntracedTensorError(
                 "checkpoint: the result of f owns no tape, so it does not depend on the traced "
                 "input; inside f use the tensor that it is given, without detach()"
+            )
+        if not output._tape.is_only_of(inside):
+            raise UntracedTensorError(
+                "checkpoint: f uses a tensor that owns a tape from outside; "
+                "give it to checkpoint as another input"
             )
         return output
 

@@ -57,6 +57,7 @@ def apply(
 
     Raises:
         MovedTensorError: if an operand is spent, or one that owns a tape is given twice.
+        TapeClosedError: if the tape of an operand is closed.
         DTypeError: if `keeps_dtype` and dtypes differ, or the kernel is not defined for the dtype.
         ShapeError: if the kernel does not accept the shapes.
     """
@@ -89,21 +90,21 @@ def apply(
     if keeps_dtype and output.dtype is not data.dtype:
         _check_result_dtype(kernel, x, output)
 
-    # From here on nothing can fail: the operands change all together or not at all.
     result: Tensor[Any, Any, Any] = _new(x.__class__)
     result._data = output
     result._id = output_id = next_id()
     result._tape = tape
     if tape is not None:
-        if only_x_may_own:
-            x._tape = kernel
-        else:
-            _take_tapes(kernel, operands, tape)
+        # First, because a closed tape refuses it: the operands change all together or not at all.
         tape.records[output_id] = (
             (kernel, pullbacks[0], x._id)
             if count == 1
             else (kernel, pullbacks, tuple([operand._id for operand in operands]))
         )
+        if only_x_may_own:
+            x._tape = kernel
+        else:
+            _take_tapes(kernel, operands, tape)
     return result
 
 
@@ -125,11 +126,17 @@ def apply_enclosing(
 
     Raises:
         MovedTensorError: if an operand is spent, or one that owns a tape is given twice.
+        TapeClosedError: if the tape of an operand is closed.
     """
-    tape = _check_operands(op, operands, keeps_dtype=False)
-    assert tape is not None
+    _check_operands(op, operands, keeps_dtype=False)
     outputs, parents, pullbacks = enclosed(*_arrays(op, operands))
 
+    # Again, for the function may have spent an operand that it closes over.
+    tape = _check_operands(op, operands, keeps_dtype=False)
+    assert tape is not None
+    for operand in operands:
+        if isinstance(operand._tape, OwnedTape):
+            operand._tape.check_usable(op_name(op))
     _take_tapes(op, operands, tape)
     results = [rewrap(operands[0], output, next_id(), tape) for output in outputs]
     for result, of_result in zip(results, pullbacks, strict=True):
@@ -191,6 +198,7 @@ def _check_operands(
         if held is not None:
             if not isinstance(held, OwnedTape):
                 raise moved_error(op_name(kernel), operand, op_name(held))
+            held.check_usable(op_name(kernel))
             if tape is not None:
                 _check_given_once(kernel, operands)
             tape = held

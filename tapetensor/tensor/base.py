@@ -242,6 +242,13 @@ def check_not_spent(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
         raise moved_error(op, tensor, op_name(tape))
 
 
+def check_usable(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
+    """Raise an error if `tensor` is spent, or owns a tape that a context has closed."""
+    check_not_spent(op, tensor)
+    if isinstance(tensor._tape, OwnedTape):
+        tensor._tape.check_usable(op)
+
+
 def moved_error(op: str, tensor: TensorBase[Any, Any, Any], taker: str) -> MovedTensorError:
     """Return the error for the use of a spent tensor, with the cure."""
     cure = _CURES.get(

@@ -205,10 +205,16 @@ def test_a_function_that_takes_another_way_the_second_time_is_an_error() -> None
 
 def test_a_tensor_that_owns_a_tape_and_is_no_input_is_an_error() -> None:
     outside = _X.trace()
-    y = tt.checkpoint(lambda x: x * outside, _X.with_empty_tape().trace()).sum()
 
-    with pytest.raises(tt.MovedTensorError, match="give that to checkpoint as another input"):
-        y.backward()
+    with pytest.raises(tt.UntracedTensorError, match="give it to checkpoint as another input"):
+        tt.checkpoint(lambda x: x * outside, tt.ones((4, 3), np.float64).trace())
+
+
+def test_the_input_itself_may_not_be_used_from_outside() -> None:
+    x = _X.trace()
+
+    with pytest.raises(tt.UntracedTensorError, match="from outside"):
+        tt.checkpoint(lambda y: y * x, x)
 
 
 def test_constants_made_inside_and_parts_of_the_input_are_no_trouble() -> None:
