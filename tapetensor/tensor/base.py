@@ -168,6 +168,19 @@ class TensorBase(Generic[S, T, D, _Kind]):
         )
 
     @override
+    def __format__(self, spec: str) -> str:
+        """Return the only element by a number's format, or without one what `repr` shows.
+
+        >>> import tapetensor as tt
+        >>> f"{tt.full((), 2.5):.2f}"
+        '2.50'
+
+        Raises:
+            ShapeError: if there is a format, and not exactly one element.
+        """
+        return format(self.item(), spec) if spec else repr(self)
+
+    @override
     def __hash__(self) -> int:
         """Hash by object, since ``==`` compares element by element."""
         return object.__hash__(self)

@@ -35,6 +35,7 @@ _PROTOCOLS = {
     "__copy__",
     "__deepcopy__",
     "__float__",
+    "__format__",
     "__hash__",
     "__int__",
     "__iter__",
