@@ -12,8 +12,8 @@ def test_a_small_tensor_is_shown_whole() -> None:
     x = tt.from_numpy(np.array([[1.0, -0.5], [np.nan, 2e10]]))
 
     assert repr(x) == (
-        "Tensor([[ 1.0e+00, -5.0e-01],\n"
-        "        [     nan,  2.0e+10]], shape=(2, 2), dtype=float64, NoneTape)"
+        "Tensor([[ 1.e+00, -5.e-01],\n"
+        "        [    nan,  2.e+10]], shape=(2, 2), dtype=float64, NoneTape)"
     )
     assert str(x) == repr(x) == f"{x}"
 
@@ -35,10 +35,10 @@ def test_no_elements_and_one_element_show_their_shape(shape: tuple[int, ...], sh
 
 def test_the_tape_shows_how_much_it_holds_and_who_took_it() -> None:
     x = tt.ones(()).trace()
-    y = x.exp().log()
+    y = x.square().abs()
 
     assert repr(y) == "Tensor(1., shape=(), dtype=float32, OwnedTape(2 ops))"
-    assert repr(x) == "Tensor(1., shape=(), dtype=float32, spent by exp)"
+    assert repr(x) == "Tensor(1., shape=(), dtype=float32, spent by square)"
 
 
 def test_numpys_print_options_hold() -> None:

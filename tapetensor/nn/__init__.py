@@ -32,4 +32,5 @@ from tapetensor.nn.linear import Linear as Linear
 from tapetensor.nn.module import Module as Module
 from tapetensor.nn.normalization import BatchNorm1d as BatchNorm1d
 from tapetensor.nn.normalization import LayerNorm as LayerNorm
+from tapetensor.nn.selection import Selection as Selection
 from tapetensor.nn.sequential import Sequential as Sequential
