@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks import chain, import_time, mlp_step
+from benchmarks import chain, checkpoint_memory, import_time, mlp_step
 
-for benchmark in (chain, import_time, mlp_step):
+for benchmark in (chain, checkpoint_memory, import_time, mlp_step):
     benchmark.main()
     print()
