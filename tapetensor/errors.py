@@ -13,6 +13,7 @@ The tree, with the built-in class that a caller would expect beside each::
     ├── TapeClosedError          RuntimeError     a tape used after its context was left
     ├── MissingGradientError     KeyError         `grads[t]` for a tensor without a gradient
     ├── UnusedParametersError    RuntimeError     parameters that an optimizer could not update
+    ├── HigherOrderError         NotImplementedError  a derivative of a derivative, where unknown
     ├── NumericalInstabilityError  ArithmeticError  a NaN or an infinity where none may be
     └── BuildError               TypeError        a module whose annotations cannot be built
 """
@@ -83,6 +84,10 @@ class UnusedParametersError(TapeTensorError, RuntimeError):
 
 class NumericalInstabilityError(TapeTensorError, ArithmeticError):
     """A NaN or an infinity turned up where only finite numbers make sense."""
+
+
+class HigherOrderError(TapeTensorError, NotImplementedError):
+    """A derivative of a derivative was asked for through an op that has none."""
 
 
 class BuildError(TapeTensorError, TypeError):

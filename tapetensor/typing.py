@@ -17,6 +17,10 @@ One letter, one meaning, everywhere in the library and in its examples:
 ========  =====================================================================
 
 None of them has a default, so that functions may list them in any order.
+
+Three aliases are for kernels of your own (`tapetensor.custom_op`): `Array`, a numpy array of any
+shape and dtype, `Pullback`, from the cotangent of an output to that of an operand, and `Pullbacks`,
+a tuple of one per operand.
 """
 
 from __future__ import annotations
@@ -26,7 +30,8 @@ from typing import Any
 import numpy as np
 from typing_extensions import TypeVar, TypeVarTuple
 
-from tapetensor.tape import Tape
+from tapetensor.gradients import Array
+from tapetensor.tape import Pullback, Pullbacks, Tape
 
 # Not `tuple[int, ...]`: a type variable tuple cannot say that its dims are ints.
 S = TypeVar("S", bound=tuple[Any, ...])
@@ -42,4 +47,6 @@ P = TypeVar("P", bound=int)
 Q = TypeVar("Q", bound=int)
 Ds = TypeVarTuple("Ds")
 
-__all__ = ["B", "D", "Ds", "F", "K", "M", "N", "P", "Q", "R", "S", "T"]
+__all__ = [
+    "Array", "B", "D", "Ds", "F", "K", "M", "N", "P", "Pullback", "Pullbacks", "Q", "R", "S", "T",
+]  # fmt: skip

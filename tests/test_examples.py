@@ -71,3 +71,12 @@ def test_the_state_space_example_refuses_a_sequence_that_is_too_short() -> None:
 
     assert finished.returncode == 2
     assert "--length must be > 17" in finished.stderr
+
+
+def test_the_contexts_example_reaches_what_mathematics_demands_and_does_not_grow() -> None:
+    # Few steps, so that the models are still on their way and a wrong gradient would show.
+    output = run("examples/contexts.py", "--steps", "7", "--forgetful-steps", "1000")
+
+    assert output.count("after 7 steps") == 7
+    assert "used after the context: mean: the tape was closed when context" in output
+    assert "900 steps later there are" in output

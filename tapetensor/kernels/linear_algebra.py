@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import string
 from collections.abc import Sequence
 
 import numpy as np
@@ -121,9 +122,24 @@ def _einsum_pullback(
         )
         if distinct == subscripts:
             return sum_to(spread, original)
-        # A repeated letter reads a diagonal, so its cotangent is written to that diagonal.
-        result = np.zeros_like(operand)
-        np.einsum(subscripts + "->" + distinct, result)[...] = spread
-        return sum_to(result, original)
+        return sum_to(_on_diagonals(spread, distinct, subscripts), original)
 
     return pullback
+
+
+def _on_diagonals(x: Array, letters: str, subscripts: str) -> Array:
+    """Return the array that `subscripts`, which repeat some of `letters`, read `x` from, 0 off it.
+
+    For every repetition there is a product with an identity matrix: a diagonal is a sum over it.
+    """
+    spare = (letter for letter in string.ascii_letters if letter not in letters)
+    target, factors, identities = "", [letters], []
+    for letter in subscripts:
+        if letter in target:
+            other = next(spare)
+            factors.append(letter + other)
+            identities.append(np.eye(x.shape[letters.index(letter)], dtype=x.dtype))
+            letter = other
+        target += letter
+    placed: Array = np.einsum(",".join(factors) + "->" + target, x, *identities)
+    return placed

@@ -47,6 +47,7 @@ from tapetensor.nn.pooling import GlobalMaxPool2d as GlobalMaxPool2d
 from tapetensor.nn.pooling import GlobalMinPool2d as GlobalMinPool2d
 from tapetensor.nn.pooling import MaxPool2d as MaxPool2d
 from tapetensor.nn.pooling import MinPool2d as MinPool2d
+from tapetensor.nn.selection import Selection as Selection
 from tapetensor.nn.sequential import Sequential as Sequential
 from tapetensor.nn.state_space import DiagonalSSM as DiagonalSSM
 from tapetensor.nn.state_space import SelectiveSSM as SelectiveSSM

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from typing_extensions import override
 
+from tapetensor.context import active_context
 from tapetensor.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -92,6 +93,18 @@ class Optimizer(ABC):
                 "Did they take part in the loss, and was `wrt` the whole model?",
                 [name for names, _ in unused for name in names],
             )
+
+    def zero_grad(self) -> None:
+        """Close what is left on the tapes of the active context, before the next step begins.
+
+        Gradients are values that `backward` returns, so there is none to set to zero here (for a
+        store that a loop carries from step to step there is ``grads.zero()``). Call it after
+        `step`, if at all: a tape is freed with its owner, so that nothing grows without it.
+        """
+        active_context().close_tapes(
+            f"{self._op}.zero_grad() was called (which belongs after step(), not between the "
+            "forward and the backward pass)"
+        )
 
     @override
     def __repr__(self) -> str:

@@ -6,6 +6,7 @@ A new op is tested by adding its row; `test_table` says when one is missing.
 from __future__ import annotations
 
 from tests.ops.attention_rows import ATTENTION
+from tests.ops.custom_rows import CUSTOM
 from tests.ops.elementwise_rows import ELEMENTWISE
 from tests.ops.indexing_rows import INDEXING
 from tests.ops.joining_rows import JOINING
@@ -26,6 +27,7 @@ OPS: tuple[Op, ...] = (
     *WINDOWS,
     *ATTENTION,
     *SCANS,
+    *CUSTOM,
 )
 
 CASES: tuple[Case, ...] = tuple(

@@ -23,8 +23,8 @@ from tapetensor.kernels import (
     shape,
     upscale,
 )
+from tapetensor.recorder import op_name
 from tapetensor.tape import Kernel
-from tapetensor.tensor.base import op_name
 from tests.ops.calling import result_of, tensors_of, traced_at
 from tests.ops.rows import Op
 from tests.ops.samples import CASES, OPS
@@ -41,6 +41,7 @@ _PROTOCOLS = {
     "__copy__",
     "__deepcopy__",
     "__float__",
+    "__format__",
     "__hash__",
     "__int__",
     "__iter__",
@@ -90,7 +91,7 @@ def _public_functions() -> set[str]:
         for name, member in vars(tt).items()
         if inspect.isfunction(member)
         and member.__module__.startswith("tapetensor.tensor.")
-        and member.__module__ != "tapetensor.tensor.creation"
+        and member.__module__ not in ("tapetensor.tensor.creation", "tapetensor.tensor.contexts")
     }
 
 

@@ -1,0 +1,43 @@
+"""The norm of several arrays together, and the factor that clips it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, NumericalInstabilityError
+
+if TYPE_CHECKING:
+    from tapetensor.gradients import Array
+
+
+def global_norm(arrays: Iterable[Array]) -> float:
+    """Return the Euclidean norm of all elements of all arrays, summed in float64."""
+    return math.sqrt(sum(float(np.sum(np.square(a, dtype=np.float64))) for a in arrays))
+
+
+def clipping(op: str, arrays: Iterable[Array], max_norm: float) -> tuple[float, float | None]:
+    """Return the norm of the arrays and the factor that brings it down to `max_norm`, if it must.
+
+    Raises:
+        ArgumentTypeError: if `max_norm` is not a number.
+        ArgumentValueError: if it is not positive.
+        NumericalInstabilityError: if the norm is not finite.
+    """
+    if isinstance(max_norm, bool) or not isinstance(
+        max_norm, int | float | np.integer | np.floating
+    ):
+        raise ArgumentTypeError(f"{op}: max_norm must be a number, got {max_norm!r}")
+    if not max_norm > 0:
+        raise ArgumentValueError(f"{op}: max_norm must be > 0, got {max_norm!r}")
+    norm = global_norm(arrays)
+    if not math.isfinite(norm):
+        raise NumericalInstabilityError(
+            f"{op}: the norm of the gradients is {norm}; "
+            "look for the op that made a NaN or an infinity before clipping"
+        )
+    # A Python float: a numpy scalar would impose its own dtype.
+    return norm, float(max_norm) / norm if norm > max_norm else None
