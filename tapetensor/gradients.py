@@ -220,27 +220,32 @@ class Gradients:
         Source: Pascanu, Mikolov & Bengio (2013), "On the difficulty of training recurrent
             neural networks", algorithm 1.
         """
-        if isinstance(max_norm, bool) or not isinstance(
-            max_norm, int | float | np.integer | np.floating
-        ):
-            raise ArgumentTypeError(
-                f"Gradients.clip_by_global_norm: max_norm must be a number, got {max_norm!r}"
-            )
-        if not max_norm > 0:
-            raise ArgumentValueError(
-                f"Gradients.clip_by_global_norm: max_norm must be > 0, got {max_norm!r}"
-            )
+        bound = _as_positive("Gradients.clip_by_global_norm", "max_norm", max_norm)
         norm = self.global_norm()
         if not math.isfinite(norm):
             raise NumericalInstabilityError(
                 f"Gradients.clip_by_global_norm: the norm of the gradients is {norm}; "
                 "look for the op that made a NaN or an infinity before clipping"
             )
-        if norm > max_norm:
-            # A Python float: a numpy scalar would impose its own dtype.
-            scale = float(max_norm) / norm
+        if norm > bound:
+            scale = bound / norm
             self._arrays = {key: array * scale for key, array in self._arrays.items()}
         return norm
+
+    def clip_by_value(self, limit: float) -> None:
+        """Clip every number of every gradient to ``[-limit, limit]``; a NaN stays one.
+
+        It changes the direction of the gradient, which `clip_by_global_norm` does not.
+
+        Args:
+            limit: > 0.
+
+        Raises:
+            ArgumentTypeError: if `limit` is not a number.
+            ArgumentValueError: if it is not positive.
+        """
+        bound = _as_positive("Gradients.clip_by_value", "limit", limit)
+        self._arrays = {key: np.clip(array, -bound, bound) for key, array in self._arrays.items()}
 
     def __copy__(self) -> Gradients:
         """Return a store with the same entries that changes independently of this one."""
@@ -273,6 +278,15 @@ class Gradients:
         for key, array in arrays.items():
             existing = self._arrays.get(key)
             self._arrays[key] = array if existing is None else existing + array
+
+
+def _as_positive(op: str, name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise ArgumentTypeError(f"{op}: {name} must be a number, got {value!r}")
+    if not value > 0:
+        raise ArgumentValueError(f"{op}: {name} must be > 0, got {value!r}")
+    # A Python float: a numpy scalar would impose its own dtype.
+    return float(value)
 
 
 def _id_of(op: str, tensor: object) -> int:
