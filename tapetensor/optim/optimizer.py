@@ -112,18 +112,19 @@ class Optimizer(ABC):
             arrays |= group.state_arrays()
         return arrays
 
-    def restore_arrays(self, arrays: Mapping[str, Array]) -> None:
-        """Take over what `state_arrays` returned; `tapetensor.io` checks it first.
+    def check_arrays(self, arrays: Mapping[str, Array]) -> None:
+        """Check values that are to be restored.
 
         Raises:
-            ArgumentValueError: if a learning rate or a step count is outside its range; nothing has
-                changed then.
+            ArgumentValueError: if the learning rate or a step count is outside its range.
         """
-        lr = as_hyperparameter(self._op, "lr", float(arrays["lr"]))
         for name, array in arrays.items():
-            if name.endswith(".step") or name == "steps":
-                as_hyperparameter(self._op, name, int(array))
-        self._lr, self._steps = lr, int(arrays["steps"])
+            if name in ("lr", "steps") or name.endswith(".step"):
+                as_hyperparameter(self._op, name, array.item())
+
+    def restore_arrays(self, arrays: Mapping[str, Array]) -> None:
+        """Take over what `state_arrays` returned, which `tapetensor.io` has checked."""
+        self._lr, self._steps = float(arrays["lr"]), int(arrays["steps"])
         for group in self._groups:
             group.restore_arrays(arrays)
 
