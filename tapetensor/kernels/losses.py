@@ -20,6 +20,19 @@ def mse(prediction: Array, target: Array) -> tuple[Array, Pullbacks]:
     return y, (lambda g: difference * (g * (2.0 / count)), None)
 
 
+def rmse(prediction: Array, target: Array) -> tuple[Array, Pullbacks]:
+    """The root of the mean of the squared differences; the derivative at 0 is 0.
+
+    Not `mse` and then a root: where nothing differs, the slope of the root is infinite.
+    """
+    difference = prediction - target
+    count = difference.size
+    y = np.sqrt(np.sum(np.square(difference)) / count)
+    # At 0 every difference is 0, so that any number will do.
+    divisor = count * np.where(y == 0, 1, y)
+    return y, (lambda g: difference * (g / divisor), None)
+
+
 def mae(prediction: Array, target: Array) -> tuple[Array, Pullbacks]:
     """The mean of the absolute differences; the derivative at 0 is 0."""
     difference = prediction - target
@@ -35,6 +48,23 @@ def huber(prediction: Array, target: Array, delta: float) -> tuple[Array, Pullba
     held = np.clip(difference, -delta, delta)
     y = np.sum(held * (difference - 0.5 * held)) / count
     return y, (lambda g: held * (g / count), None)
+
+
+def smooth_l1(prediction: Array, target: Array, beta: float) -> tuple[Array, Pullbacks]:
+    """`huber` over `beta`."""
+    difference = prediction - target
+    count = difference.size
+    held: Array = np.clip(difference / beta, -1, 1)
+    y = np.sum(held * (difference - 0.5 * beta * held)) / count
+    return y, (lambda g: held * (g / count), None)
+
+
+def nll(log_probabilities: Array, labels: Array) -> tuple[Array, Pullbacks]:
+    """The mean negative log-probability at the labels, which the caller has checked."""
+    is_label = np.expand_dims(labels, -1) == np.arange(log_probabilities.shape[-1])
+    count = labels.size
+    y: Array = np.sum(np.where(is_label, -log_probabilities, 0)) / count
+    return y, (lambda g: np.where(is_label, -g / count, 0), None)
 
 
 def cross_entropy(logits: Array, labels: Array) -> tuple[Array, Pullbacks]:
@@ -74,6 +104,21 @@ def kl_div(logits: Array, probabilities: Array) -> tuple[Array, Pullbacks]:
     return y, (lambda g: _slope(log_softmax, probabilities) * (g / count), None)
 
 
+def binary_cross_entropy(predictions: Array, probabilities: Array) -> tuple[Array, Pullbacks]:
+    """The mean of ``-p * log(q) - (1 - p) * log(1 - q)``, logarithms at least -100."""
+    count = predictions.size
+    rests = 1 - predictions
+    log_yes, log_no = _bounded_log(predictions), _bounded_log(rests)
+    y = -np.sum(probabilities * log_yes + (1 - probabilities) * log_no) / count
+
+    def pullback(g: Array) -> Array:
+        spread = np.maximum(predictions * rests, 1e-12)
+        cotangent: Array = (predictions - probabilities) / spread * (g / count)
+        return cotangent
+
+    return y, (pullback, None)
+
+
 def binary_cross_entropy_with_logits(
     logits: Array, probabilities: Array
 ) -> tuple[Array, Pullbacks]:
@@ -89,6 +134,12 @@ def binary_cross_entropy_with_logits(
         return cotangent
 
     return y, (pullback, None)
+
+
+def _bounded_log(probabilities: Array) -> Array:
+    is_zero = probabilities == 0
+    logarithms = np.maximum(np.log(np.where(is_zero, 1, probabilities)), -100)
+    return np.where(is_zero, -100, logarithms)
 
 
 def _log_softmax(logits: Array) -> Array:
