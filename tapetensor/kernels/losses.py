@@ -53,10 +53,10 @@ def huber(prediction: Array, target: Array, delta: float) -> tuple[Array, Pullba
 def smooth_l1(prediction: Array, target: Array, beta: float) -> tuple[Array, Pullbacks]:
     """`huber` over `beta`."""
     difference = prediction - target
-    count = difference.size
-    held: Array = np.clip(difference / beta, -1, 1)
-    y = np.sum(held * (difference - 0.5 * beta * held)) / count
-    return y, (lambda g: held * (g / count), None)
+    divisor = difference.size * beta
+    held = np.clip(difference, -beta, beta)
+    y = np.sum(held * (difference - 0.5 * held)) / divisor
+    return y, (lambda g: held * (g / divisor), None)
 
 
 def nll(log_probabilities: Array, labels: Array) -> tuple[Array, Pullbacks]:
