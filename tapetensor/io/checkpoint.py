@@ -10,7 +10,7 @@ from tapetensor.io.parts import Part, State, state_of
 from tapetensor.io.state import load_states
 
 
-def save_checkpoint(path: PathLike, **parts: Part) -> None:
+def save_checkpoint(path: PathLike, /, **parts: Part) -> None:
     """Write several parts to one file, as a whole or not at all.
 
         save_checkpoint("run.npz", model=model, optimizer=optimizer, rng=rng)
@@ -51,7 +51,7 @@ def save_checkpoint(path: PathLike, **parts: Part) -> None:
     write_file("save_checkpoint", path, arrays)
 
 
-def load_checkpoint(path: PathLike, **parts: Part) -> None:
+def load_checkpoint(path: PathLike, /, **parts: Part) -> None:
     """Give parts the states that `save_checkpoint` wrote, all of them or none.
 
     Args:

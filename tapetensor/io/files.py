@@ -95,6 +95,8 @@ def open_file(op: str, path: PathLike) -> Iterator[Source]:
     try:
         with _FORMATS[target.suffix].Reader(target) as reader:
             yield reader
+    except FileFormatError as error:
+        raise FileFormatError(f"{op}: {target}: {error}") from error.__cause__
     except (TapeTensorError, FileNotFoundError, PermissionError, IsADirectoryError):
         raise
     # Parsers of damaged bytes fail in more ways than their documentation says.

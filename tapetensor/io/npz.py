@@ -39,7 +39,6 @@ class Reader(AbstractContextManager["Reader"]):
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
         # Opened apart, so that a file that is not there is told from one that is no archive.
         self._file = path.open("rb")
         try:
@@ -60,7 +59,7 @@ class Reader(AbstractContextManager["Reader"]):
             array: Array = np.lib.format.read_array(member, allow_pickle=False)
             # The check sum is compared at the end of the entry, which has to be reached for it.
             if member.read(1):
-                raise FileFormatError(f"{self._path}: {name} is longer than its header says")
+                raise FileFormatError(f"{name} is longer than its header says")
         return np.array(array, order="C")
 
     def _read_headers(self) -> dict[str, Header]:
@@ -69,13 +68,12 @@ class Reader(AbstractContextManager["Reader"]):
             name = entry.removesuffix(_ENDING)
             if name == entry or name in headers:
                 what = "no array" if name == entry else "there twice"
-                raise FileFormatError(f"{self._path}: the entry {entry!r} is {what}")
+                raise FileFormatError(f"the entry {entry!r} is {what}")
             with self._archive.open(entry) as member:
                 shape, dtype = _read_header(member)
             if dtype.hasobject:
                 raise FileFormatError(
-                    f"{self._path}: {name} is a pickle, which may run anything when it is loaded, "
-                    "and is not read"
+                    f"{name} is a pickle, which may run anything when it is loaded, and is not read"
                 )
             headers[name] = Header(shape, str(dtype))
         return headers

@@ -54,7 +54,6 @@ class Reader(AbstractContextManager["Reader"]):
     def __init__(self, path: Path) -> None:
         # Opened apart, so that a file that is not there is told from one of another format.
         path.open("rb").close()
-        self._path = path
         self._file: Any = _library("safetensors").safe_open(path, framework="np")
         slices = {name: self._file.get_slice(name) for name in self._file.keys()}  # noqa: SIM118
         self.headers = {
@@ -77,7 +76,7 @@ class Reader(AbstractContextManager["Reader"]):
         if wanted is None:
             return
         if wanted != _check_sum({name: self._file.get_tensor(name) for name in self.headers}):
-            raise FileFormatError(f"{self._path}: the values are not those that were written")
+            raise FileFormatError("the values are not those that were written")
 
 
 def _library(name: str) -> Any:

@@ -184,6 +184,10 @@ def test_the_result_is_a_scalar_of_the_tape_and_dtype_of_the_prediction() -> Non
     x: tt.Tensor2D[Literal[2], Literal[3]] = tt.zeros((2, 3))
     labels: tt.Tensor1D[Literal[2], tt.NoneTape, np.int64] = tt.zeros((2,), np.int64)
     plain = assert_type(losses.mse(x, x), tt.Tensor0D[tt.NoneTape, np.float32])
+    assert_type(losses.rmse(x.trace(), x), tt.Tensor0D[tt.OwnedTape, np.float32])
+    assert_type(losses.smooth_l1(x, x), tt.Tensor0D[tt.NoneTape, np.float32])
+    assert_type(losses.binary_cross_entropy(x, x), tt.Tensor0D[tt.NoneTape, np.float32])
+    assert_type(losses.nll(x.trace(), labels), tt.Tensor0D[tt.OwnedTape, np.float32])
     traced = assert_type(
         losses.cross_entropy(x.trace(), labels), tt.Tensor0D[tt.OwnedTape, np.float32]
     )
