@@ -7,7 +7,7 @@ import os
 from tapetensor.errors import ArgumentValueError
 from tapetensor.io.files import PathLike, open_file, write_file
 from tapetensor.io.parts import Part, State, state_of
-from tapetensor.io.state import load_states
+from tapetensor.io.state import read, restore
 
 
 def save_checkpoint(path: PathLike, /, **parts: Part) -> None:
@@ -69,7 +69,8 @@ def load_checkpoint(path: PathLike, /, **parts: Part) -> None:
     """
     states = _states("load_checkpoint", parts)
     with open_file("load_checkpoint", path) as source:
-        load_states(f"load_checkpoint: {os.fspath(path)} does", states, source)
+        arrays = read(f"load_checkpoint: {os.fspath(path)} does", states, source)
+    restore(states, arrays)
 
 
 def _states(op: str, parts: dict[str, Part]) -> dict[str, State]:

@@ -19,7 +19,7 @@ from tapetensor.io import npz, safetensors
 from tapetensor.io.atomic import write_atomically
 from tapetensor.io.headers import Source
 from tapetensor.io.parts import Part, state_of
-from tapetensor.io.state import load_states
+from tapetensor.io.state import read, restore
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -76,9 +76,10 @@ def load(path: PathLike, part: Part) -> None:
         MissingDependencyError: if safetensors is wanted and not installed.
         OSError: if the file cannot be opened.
     """
-    state = state_of("load", part)
+    states = {"": state_of("load", part)}
     with open_file("load", path) as source:
-        load_states(f"load: {os.fspath(path)} does", {"": state}, source)
+        arrays = read(f"load: {os.fspath(path)} does", states, source)
+    restore(states, arrays)
 
 
 def write_file(op: str, path: PathLike, arrays: Mapping[str, Array]) -> None:

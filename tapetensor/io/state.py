@@ -53,11 +53,12 @@ def load_state_dict(part: Part, arrays: Mapping[str, Array]) -> None:
     Tensor([[1., 1.]], shape=(1, 2), dtype=float32, NoneTape)
     """
     state = state_of("load_state_dict", part)
-    load_states("load_state_dict: the arrays do", {"": state}, _Arrays(arrays))
+    states = {"": state}
+    restore(states, read("load_state_dict: the arrays do", states, _Arrays(arrays)))
 
 
-def load_states(subject: str, states: Mapping[str, State], source: Source) -> None:
-    """Restore all states from a source, or none.
+def read(subject: str, states: Mapping[str, State], source: Source) -> dict[str, dict[str, Array]]:
+    """Return the arrays for all states from a source, none of which any state refuses.
 
     Args:
         subject: the beginning of the message for what does not fit.
@@ -74,6 +75,11 @@ def load_states(subject: str, states: Mapping[str, State], source: Source) -> No
         for prefix, state in states.items()
     }
     _refuse(subject, {prefix: state.refusals(arrays[prefix]) for prefix, state in states.items()})
+    return arrays
+
+
+def restore(states: Mapping[str, State], arrays: Mapping[str, Mapping[str, Array]]) -> None:
+    """Give all states what `read` returned."""
     for prefix, state in states.items():
         state.restore(arrays[prefix])
 
