@@ -245,6 +245,45 @@ def rmsprop_in_place(
     _subtract(parameter, step, kept, decayed, out)
 
 
+def adagrad(
+    parameter: Array,
+    gradient: Array,
+    squares: Array,
+    lr: float,
+    eps: float,
+    coupled_decay: float,
+    kept: float,
+) -> tuple[Array, ...]:
+    """Adagrad: `squares` is the sum over all steps."""
+    if coupled_decay:
+        gradient = gradient + coupled_decay * parameter
+    squares = squares + np.square(gradient)
+    return kept * parameter - lr * (gradient / (np.sqrt(squares) + eps)), squares
+
+
+def adagrad_in_place(
+    out: Array,
+    parameter: Array,
+    gradient: Array,
+    squares: Array,
+    scratch: Scratch,
+    lr: float,
+    eps: float,
+    coupled_decay: float,
+    kept: float,
+) -> None:
+    """`adagrad` on flat numpy arrays."""
+    step, decayed = scratch
+    gradient = _with_decay(parameter, gradient, coupled_decay, decayed)
+    np.multiply(gradient, gradient, out=step)
+    squares += step
+    np.sqrt(squares, out=step)
+    step += eps
+    np.divide(gradient, step, out=step)
+    step *= lr
+    _subtract(parameter, step, kept, decayed, out)
+
+
 def moving_average(average: Array, value: Array, decay: float) -> Array:
     """``decay * average + (1 - decay) * value``."""
     updated: Array = decay * average + (1 - decay) * value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tapetensor.optim import schedules as schedules
+from tapetensor.optim.adagrad import Adagrad as Adagrad
 from tapetensor.optim.adam import Adam as Adam
 from tapetensor.optim.adam import AdamW as AdamW
 from tapetensor.optim.moving_average import (

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.optim import Adam, AdamW, Optimizer, RMSprop, Sgd
+from tapetensor.optim import Adagrad, Adam, AdamW, Optimizer, RMSprop, Sgd
 from tests.optim.models import Array, Model
-from tests.optim.textbook import TextbookAdam, TextbookRmsprop, TextbookSgd
+from tests.optim.textbook import TextbookAdagrad, TextbookAdam, TextbookRmsprop, TextbookSgd
 
 Make = Callable[[Model], Optimizer]
 
@@ -62,6 +62,21 @@ BY_TEXTBOOK: dict[str, tuple[Make, Callable[[], Any]]] = {
     "adamw, strong decay": (
         lambda m: AdamW(m, lr=0.1, weight_decay=0.3),
         lambda: TextbookAdam(lr=0.1, weight_decay=0.3, decoupled=True),
+    ),
+    "adagrad": (Adagrad, TextbookAdagrad),
+    "adagrad with both decays": (
+        lambda m: Adagrad(m, lr=0.1, lr_decay=0.2, weight_decay=0.3),
+        lambda: TextbookAdagrad(lr=0.1, lr_decay=0.2, weight_decay=0.3),
+    ),
+    "adagrad, decoupled decay, from ones": (
+        lambda m: Adagrad(
+            m,
+            lr_decay=0.2,
+            weight_decay=0.3,
+            initial_accumulator_value=1.0,
+            decoupled_weight_decay=True,
+        ),
+        lambda: TextbookAdagrad(lr_decay=0.2, weight_decay=0.3, decoupled=True, square=1.0),
     ),
     "rmsprop": (RMSprop, TextbookRmsprop),
     "rmsprop with momentum and decay": (

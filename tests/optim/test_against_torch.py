@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tapetensor.optim import Adam, AdamW, RMSprop, Sgd, schedules
+from tapetensor.optim import Adagrad, Adam, AdamW, RMSprop, Sgd, schedules
 from tests.optim.models import drawn, gradients_of, small_model
 
 torch: Any = pytest.importorskip("torch")
@@ -29,6 +29,12 @@ MODES: list[tuple[Any, Any, dict[str, Any]]] = [
     (Adam, torch.optim.Adam, {"lr": 0.1, "weight_decay": 0.3}),
     (AdamW, torch.optim.AdamW, {}),
     (AdamW, torch.optim.AdamW, {"lr": 0.1, "weight_decay": 0.3}),
+    (Adagrad, torch.optim.Adagrad, {}),
+    (
+        Adagrad,
+        torch.optim.Adagrad,
+        {"lr": 0.1, "lr_decay": 0.2, "weight_decay": 0.3, "initial_accumulator_value": 0.5},
+    ),
     (RMSprop, torch.optim.RMSprop, {}),
     (
         RMSprop,
@@ -69,6 +75,7 @@ def test_a_trajectory_agrees_with_torch(
         (Adam, torch.optim.Adam),
         (AdamW, torch.optim.AdamW),
         (RMSprop, torch.optim.RMSprop),
+        (Adagrad, torch.optim.Adagrad),
         (Sgd, torch.optim.SGD),
     ],
 )

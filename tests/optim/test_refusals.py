@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor.optim import Adam, AdamW, Optimizer, RMSprop, Sgd
+from tapetensor.optim import Adagrad, Adam, AdamW, Optimizer, RMSprop, Sgd
 from tests.optim.models import Model
 
-OPTIMIZERS: list[Any] = [Sgd, Adam, AdamW, RMSprop]
+OPTIMIZERS: list[Any] = [Sgd, Adam, AdamW, RMSprop, Adagrad]
 NUMBERS = [
     *[(make, name) for make in OPTIMIZERS for name in ("lr", "weight_decay")],
     (Sgd, "momentum"),
     (Adam, "eps"),
     (AdamW, "eps"),
+    *[(Adagrad, name) for name in ("eps", "lr_decay", "initial_accumulator_value")],
     *[(RMSprop, name) for name in ("eps", "momentum", "initial_square")],
 ]
 
@@ -79,6 +80,7 @@ def test_an_alpha_outside_its_range_is_refused(alpha: float) -> None:
     ("make", "name"),
     [
         (Sgd, "decoupled_weight_decay"),
+        (Adagrad, "decoupled_weight_decay"),
         *[(RMSprop, name) for name in ("centered", "decoupled_weight_decay", "eps_inside_root")],
     ],
 )

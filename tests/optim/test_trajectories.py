@@ -10,7 +10,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor.kernels import optimizers as kernels
-from tapetensor.optim import Adam, AdamW, Optimizer, RMSprop, Sgd
+from tapetensor.optim import Adagrad, Adam, AdamW, Optimizer, RMSprop, Sgd
 from tests.optim.models import Array, Model, drawn, gradients_of, small_model
 from tests.optim.optimizers import BY_TEXTBOOK, Textbook
 
@@ -103,6 +103,7 @@ def test_the_kernels_in_place_do_what_the_plain_ones_do(rng: np.random.Generator
             [(0.1, 0.9, nesterov) for nesterov in (False, True)],
         ),
         (kernels.adam, kernels.adam_in_place, (first, second), [(*scales, 0.9, 0.99)]),
+        (kernels.adagrad, kernels.adagrad_in_place, (second,), [(0.1, 1e-3)]),
         (
             kernels.rmsprop,
             kernels.rmsprop_in_place,
@@ -161,7 +162,7 @@ def test_the_learning_rate_can_be_set_between_steps() -> None:
     assert model["p"].item() == -11.0
 
 
-@pytest.mark.parametrize("make", [Sgd, Adam, AdamW, RMSprop])
+@pytest.mark.parametrize("make", [Sgd, Adam, AdamW, RMSprop, Adagrad])
 def test_values_given_from_outside_are_what_the_next_step_starts_from(
     make: Any, rng: np.random.Generator
 ) -> None:

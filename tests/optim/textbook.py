@@ -77,3 +77,24 @@ class TextbookRmsprop:
         self.velocity = self.momentum * self.velocity + g / root
         decayed = p - self.lr * self.weight_decay * p if self.decoupled else p
         return decayed - self.lr * self.velocity
+
+
+@dataclass
+class TextbookAdagrad:
+    """Duchi, Hazan & Singer (2011) in PyTorch's form, for one number."""
+
+    lr: float = 1e-2
+    lr_decay: float = 0.0
+    weight_decay: float = 0.0
+    decoupled: bool = False
+    square: float = 0.0
+    eps: float = 1e-10
+    count: int = 0
+
+    def step(self, p: float, gradient: float) -> float:
+        g = gradient if self.decoupled else gradient + self.weight_decay * p
+        lr = self.lr / (1 + self.count * self.lr_decay)
+        self.count += 1
+        self.square += g * g
+        decayed = p - lr * self.weight_decay * p if self.decoupled else p
+        return decayed - lr * g / (math.sqrt(self.square) + self.eps)
