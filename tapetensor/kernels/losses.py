@@ -136,6 +136,31 @@ def binary_cross_entropy_with_logits(
     return y, (pullback, None)
 
 
+def cosine_embedding(
+    lhs: Array, rhs: Array, signs: Array, margin: float
+) -> tuple[Array, Pullbacks]:
+    """The mean of ``1 - cos`` for pairs of sign 1, of ``max(0, cos - margin)`` for the others."""
+    count = signs.size
+    # As PyTorch's: a vector of zeros is at right angles to all.
+    lhs_square = np.sum(np.square(lhs), axis=-1, keepdims=True) + 1e-12
+    rhs_square = np.sum(np.square(rhs), axis=-1, keepdims=True) + 1e-12
+    scale = np.sqrt(lhs_square * rhs_square)
+    cosine = np.sum(lhs * rhs, axis=-1, keepdims=True) / scale
+    is_alike = np.expand_dims(signs, -1) > 0
+    is_apart = cosine <= margin
+    y = np.sum(np.where(is_alike, 1 - cosine, np.where(is_apart, 0, cosine - margin))) / count
+
+    def slope(g: Array) -> Array:
+        share = g / count
+        return np.where(is_alike, -share, np.where(is_apart, 0, share))
+
+    return y, (
+        lambda g: slope(g) * (rhs / scale - cosine * lhs / lhs_square),
+        lambda g: slope(g) * (lhs / scale - cosine * rhs / rhs_square),
+        None,
+    )
+
+
 def _bounded_log(probabilities: Array) -> Array:
     is_zero = probabilities == 0
     logarithms = np.maximum(np.log(np.where(is_zero, 1, probabilities)), -100)

@@ -22,3 +22,4 @@ from tapetensor.losses.regression import mae as mae
 from tapetensor.losses.regression import mse as mse
 from tapetensor.losses.regression import rmse as rmse
 from tapetensor.losses.regression import smooth_l1 as smooth_l1
+from tapetensor.losses.similarity import cosine_embedding as cosine_embedding

@@ -126,3 +126,20 @@ def test_probabilities_of_exactly_zero_agree_with_torch(rng: np.random.Generator
     target = np.eye(3)
 
     same_as_torch(losses.kl_div, kl_div, x, tt.from_numpy(target), torch.tensor(target))
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.3])
+def test_cosine_embedding_agrees_with_torch(margin: float, rng: np.random.Generator) -> None:
+    x, y = rng.standard_normal((2, 8, 3))
+    signs = rng.choice([-1, 1], 8)
+    other = tt.from_numpy(y)
+
+    same_as_torch(
+        lambda one, target: losses.cosine_embedding(one, other, target, margin),
+        lambda one, target: functional.cosine_embedding_loss(
+            one, torch.tensor(y), target, margin=margin
+        ),
+        x,
+        tt.from_numpy(signs),
+        torch.tensor(signs),
+    )
