@@ -21,11 +21,14 @@ from tapetensor.errors import ArgumentValueError as ArgumentValueError
 from tapetensor.errors import AxisError as AxisError
 from tapetensor.errors import BuildError as BuildError
 from tapetensor.errors import DTypeError as DTypeError
+from tapetensor.errors import FileFormatError as FileFormatError
 from tapetensor.errors import HigherOrderError as HigherOrderError
+from tapetensor.errors import MissingDependencyError as MissingDependencyError
 from tapetensor.errors import MissingGradientError as MissingGradientError
 from tapetensor.errors import MovedTensorError as MovedTensorError
 from tapetensor.errors import NumericalInstabilityError as NumericalInstabilityError
 from tapetensor.errors import ShapeError as ShapeError
+from tapetensor.errors import StateMismatchError as StateMismatchError
 from tapetensor.errors import TapeClosedError as TapeClosedError
 from tapetensor.errors import TapeTensorError as TapeTensorError
 from tapetensor.errors import UntracedTensorError as UntracedTensorError

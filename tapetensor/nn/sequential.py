@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Generic
 
-from typing_extensions import TypeVarTuple
+from typing_extensions import TypeVarTuple, override
 
 from tapetensor.errors import ArgumentTypeError, BuildError, TapeTensorError
 from tapetensor.nn.module import Module
@@ -17,6 +18,7 @@ Layers = TypeVarTuple("Layers")
 class Sequential(Module, Generic[*Layers]):
     """Modules one after another: each gets the output of the one before.
 
+    The modules and their tensors go by their position, ``0.weight``, as in PyTorch and dfdx.
     Plain typing keeps the tape of the input and leaves shape and dtype of the output open (`Any`);
     a model that is checked from end to end is a `Module` with a `forward` of its own.
 
@@ -32,9 +34,9 @@ class Sequential(Module, Generic[*Layers]):
     ...     rng=np.random.default_rng(0),
     ... )
     Sequential(
-      layers.0: Linear(in_features=4, out_features=8)
-      layers.1: ReLU()
-      layers.2: Linear(in_features=8, out_features=2)
+      0: Linear(in_features=4, out_features=8)
+      1: ReLU()
+      2: Linear(in_features=8, out_features=2)
     )
     """
 
@@ -67,3 +69,9 @@ class Sequential(Module, Generic[*Layers]):
                 raise
         result: Tensor[Any, T, Any] = output
         return result
+
+    @override
+    def _contents(self) -> Iterator[tuple[str, object, bool]]:
+        # The names in files of dfdx and PyTorch: "0.weight", without the name of the field.
+        for path, value, is_buffer in super()._contents():
+            yield path.removeprefix("layers."), value, is_buffer
