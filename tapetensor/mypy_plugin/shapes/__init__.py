@@ -5,11 +5,17 @@ Where a shape is open, or an argument is no literal, plain typing decides as wit
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
-from tapetensor.mypy_plugin.names import TENSOR
+from mypy.plugin import AttributeContext, FunctionContext, MethodContext
+from mypy.types import Type
+
+from tapetensor.mypy_plugin.names import ELSEWHERE, TENSOR, TENSOR_ROOMS
 from tapetensor.mypy_plugin.shapes import (
+    computed,
     contraction,
+    creation,
     indexing,
     joining,
     rearranging,
@@ -23,6 +29,9 @@ from tapetensor.mypy_plugin.shapes.broadcasting import (
     where,
 )
 from tapetensor.mypy_plugin.shapes.calls import Hook, Rule, hook
+from tapetensor.mypy_plugin.shapes.signatures import compute_dims
+
+HookT = TypeVar("HookT", bound=Callable[..., Any])
 
 # Plain typing gives these exact dims, or none at all.
 _EXACT: Final[dict[str, Rule]] = {
@@ -77,14 +86,37 @@ _FUNCTIONS: Final[dict[str, Hook]] = {
     "tapetensor.tensor.joining.concat": hook(joining.concat),
     "tapetensor.tensor.joining.stack": hook(joining.stack),
     "tapetensor.tensor.einsum.einsum": hook(contraction.einsum),
-}
+} | {f"tapetensor.tensor.creation.{name}": hook(creation.made) for name in creation.NAMES}
+
+
+annotation = computed.annotation
 
 
 def method_signature(fullname: str) -> Hook | None:
     """Return the hook for the signature of a method."""
-    return _METHODS.get(fullname)
+    return _METHODS.get(fullname) or _of_others(fullname, compute_dims)
 
 
 def function_signature(fullname: str) -> Hook | None:
     """Return the hook for the signature of a function."""
-    return _FUNCTIONS.get(fullname)
+    return _FUNCTIONS.get(fullname) or _of_others(fullname, compute_dims)
+
+
+def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
+    """Return the hook for the result of a method."""
+    return _of_others(fullname, computed.respell_result)
+
+
+def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
+    """Return the hook for the result of a function."""
+    return _of_others(fullname, computed.respell_result)
+
+
+def attribute(fullname: str) -> Callable[[AttributeContext], Type] | None:
+    """Return the hook for the type of an attribute."""
+    return _of_others(fullname, computed.respell_attribute)
+
+
+def _of_others(fullname: str, hook: HookT) -> HookT | None:
+    """Return a hook for what may speak of computed dims."""
+    return None if fullname.startswith((*ELSEWHERE, TENSOR_ROOMS)) else hook
