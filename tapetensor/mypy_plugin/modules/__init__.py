@@ -46,3 +46,4 @@ def _module_defined(context: Any) -> None:
     fields.record(context)
     calling.add_call(context)
     calling.check_spelling(context)
+    calling.check_forward(context)

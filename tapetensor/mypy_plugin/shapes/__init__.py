@@ -18,6 +18,7 @@ from tapetensor.mypy_plugin.shapes import (
     creation,
     indexing,
     joining,
+    losses,
     rearranging,
     reductions,
 )
@@ -58,6 +59,7 @@ _OPEN: Final[dict[str, Rule]] = {
     "__getitem__": indexing.getitem,
     "take": joining.take,
     "argmax": reductions.argmax,
+    "item": reductions.item,
     "softmax": reductions.along_axis("softmax"),
     "log_softmax": reductions.along_axis("log_softmax"),
     "reshape": rearranging.reshape,
@@ -79,14 +81,21 @@ _METHODS: Final[dict[str, Hook]] = {
     for name, rule in rules.items()
 }
 
-_FUNCTIONS: Final[dict[str, Hook]] = {
+_NAMED: Final[dict[str, Hook]] = {
     "tapetensor.tensor.selection.maximum": hook(extreme("maximum"), opens_in_displays=False),
     "tapetensor.tensor.selection.minimum": hook(extreme("minimum"), opens_in_displays=False),
     "tapetensor.tensor.selection.where": hook(where, opens_in_displays=False),
     "tapetensor.tensor.joining.concat": hook(joining.concat),
     "tapetensor.tensor.joining.stack": hook(joining.stack),
     "tapetensor.tensor.einsum.einsum": hook(contraction.einsum),
-} | {f"tapetensor.tensor.creation.{name}": hook(creation.made) for name in creation.NAMES}
+    "tapetensor.losses.cross_entropy": hook(losses.cross_entropy),
+}
+
+_FUNCTIONS: Final[dict[str, Hook]] = (
+    {f"tapetensor.tensor.creation.{name}": hook(creation.made) for name in creation.NAMES}
+    | {f"tapetensor.losses.{name}": hook(losses.pair(name)) for name in losses.PAIRS}
+    | _NAMED
+)
 
 
 annotation = computed.annotation

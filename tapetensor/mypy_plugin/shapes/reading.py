@@ -20,6 +20,7 @@ from mypy.types import (
     Type,
     TypeOfAny,
     TypeVarType,
+    UninhabitedType,
     UnpackType,
     get_proper_type,
 )
@@ -88,7 +89,8 @@ def read_shape(found: Type) -> Dims | None:
 def read_dim(found: Type) -> Dim | None:
     """Return a dim; None for a type that is not one."""
     proper = get_proper_type(found)
-    if isinstance(proper, AnyType):
+    # mypy did not find out: it may be anything too.
+    if isinstance(proper, AnyType | UninhabitedType):
         return ANY
     number = read_int(proper)
     if number is not None:
