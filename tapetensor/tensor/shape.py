@@ -200,7 +200,7 @@ class Shape(TensorBase[S, T, D]):
     ) -> Tensor[tuple[*Ds, M, N], T, D]: ...
     @overload
     def broadcast_to(
-        self: Shape[tuple[Any, Any, Any, *tuple[Any, ...]], T, D], shape: NewShape
+        self: Shape[tuple[*Ds, B, M, N], T, D], shape: NewShape
     ) -> Tensor[NewShape, T, D]: ...
     def broadcast_to(self, shape: Any) -> Tensor[Any, Any, Any]:
         """Return the elements repeated to a larger shape by numpy's rule.
