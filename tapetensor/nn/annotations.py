@@ -106,6 +106,19 @@ def hint_of_field(cls: type, name: str) -> tuple[type, Any]:
     return owner, owner.hints_of_class[name]
 
 
+def length_of_field(cls: type, name: str, substitutions: Mapping[type, Substitution]) -> Any:
+    """Return how many modules a list field of `cls` holds: a number, what is written for the type
+    variable that says it, or None for a field that is no such list.
+    """
+    owner, _ = hint_of_field(cls, name)
+    fields: Mapping[str, Any] = getattr(cls, "fields_of_class", {})
+    length = fields[name].length
+    if not isinstance(length, str):
+        return length
+    named = {getattr(one, "__name__", ""): one for one in substitutions[owner]}
+    return substitutions[owner].get(named.get(length), length)
+
+
 def scopes(cls: type, arguments: Sequence[Any]) -> dict[type, Substitution]:
     """Return, for `cls` and each of its bases, what its type variables stand for.
 
@@ -158,7 +171,11 @@ def is_unpacked(annotation: object) -> bool:
 
 def substituted(annotation: Any, substitution: Substitution) -> Any:
     """Return `annotation` with aliases written out and type variables replaced."""
-    annotation = _expanded(annotation, substitution)
+    alias = get_origin(annotation) or annotation
+    if isinstance(alias, _ALIASES):
+        given = [substituted(one, substitution) for one in get_args(annotation)]
+        # By name and not by position: an alias may use its parameters in another order.
+        return substituted(alias.__value__, bound(alias.__type_params__, given))
     if isinstance(annotation, type):
         return annotation
     if _is_variable(annotation):
@@ -171,16 +188,6 @@ def substituted(annotation: Any, substitution: Substitution) -> Any:
         else:
             arguments.extend(substitution.get(variable, (Unpack[variable],)))
     return annotation[tuple(arguments)] if parameters else annotation
-
-
-def _expanded(annotation: Any, substitution: Substitution) -> Any:
-    """Return what an alias such as ``Tensor2D[M, N]`` stands for."""
-    alias = get_origin(annotation) or annotation
-    if not isinstance(alias, _ALIASES):
-        return annotation
-    given = [substituted(one, substitution) for one in get_args(annotation)]
-    # By name and not by position: an alias may use its parameters in another order.
-    return substituted(alias.__value__, bound(alias.__type_params__, given))
 
 
 def _is_variable(annotation: object) -> bool:
