@@ -47,6 +47,12 @@ from tapetensor.nn.normalization import BatchNorm1d as BatchNorm1d
 from tapetensor.nn.normalization import LayerNorm as LayerNorm
 from tapetensor.nn.prelu import PReLU as PReLU
 from tapetensor.nn.prelu import PReLU1d as PReLU1d
+from tapetensor.nn.recurrent import GRU as GRU
+from tapetensor.nn.recurrent import LSTM as LSTM
+from tapetensor.nn.recurrent import RNN as RNN
+from tapetensor.nn.recurrent_cells import GRUCell as GRUCell
+from tapetensor.nn.recurrent_cells import LSTMCell as LSTMCell
+from tapetensor.nn.recurrent_cells import RNNCell as RNNCell
 from tapetensor.nn.repeated import Repeated as Repeated
 from tapetensor.nn.reshaping import Flatten as Flatten
 from tapetensor.nn.reshaping import Reshape as Reshape

@@ -10,6 +10,7 @@ from tests.ops.elementwise_rows import ELEMENTWISE
 from tests.ops.indexing_rows import INDEXING
 from tests.ops.joining_rows import JOINING
 from tests.ops.operator_rows import OPERATORS
+from tests.ops.recurrent_rows import RECURRENT
 from tests.ops.reduction_rows import REDUCTIONS
 from tests.ops.rows import Case, Op
 from tests.ops.shape_rows import SHAPES
@@ -22,6 +23,7 @@ OPS: tuple[Op, ...] = (
     *INDEXING,
     *JOINING,
     *ATTENTION,
+    *RECURRENT,
 )
 
 CASES: tuple[Case, ...] = tuple(

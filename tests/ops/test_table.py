@@ -16,6 +16,7 @@ from tapetensor.kernels import (
     linear_algebra,
     masking,
     rectifiers,
+    recurrent,
     reductions,
     shape,
 )
@@ -45,6 +46,8 @@ _PROTOCOLS = {
     "__repr__",
     "__rmatmul__",
 }
+# What layers apply, without being public by themselves.
+_OF_LAYERS = {"linear", "rnn", "lstm", "gru"}
 _OF_PYTHON = {
     "__module__",
     "__doc__",
@@ -64,6 +67,7 @@ _ROOMS = (
     linear_algebra,
     masking,
     rectifiers,
+    recurrent,
     reductions,
     shape,
 )
@@ -135,4 +139,4 @@ def test_a_row_is_named_as_its_errors_spell_the_op(op: Op) -> None:
         # The parts of a split are read one by one.
         assert op_name(kernel) in {op.name, "getitem"}
     assert op.samples
-    assert op.covers or op.name == "linear"
+    assert op.covers or op.name in _OF_LAYERS
