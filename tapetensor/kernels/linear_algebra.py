@@ -28,18 +28,18 @@ def linear(x: Array, weight: Array, bias: Array) -> tuple[Array, Pullbacks]:
     """
     y = np.matmul(x, weight.T)
     y += bias
-    out_features, in_features = weight.shape
-
-    def pullback_weight(g: Array) -> Array:
-        rows = math.prod(x.shape[:-1])
-        left = np.reshape(g, (rows, out_features))
-        cotangent: Array = np.matmul(left.T, np.reshape(x, (rows, in_features)))
-        return cotangent
-
     return y, (
         lambda g: np.matmul(g, weight),
-        pullback_weight,
+        lambda g: _linear_pullback_weight(g, x, weight.shape),
         lambda g: sum_to(g, bias.shape),
+    )
+
+
+def unbiased_linear(x: Array, weight: Array) -> tuple[Array, Pullbacks]:
+    """``x @ weight.T`` for a weight of shape (out, in); see `linear`."""
+    return np.matmul(x, weight.T), (
+        lambda g: np.matmul(g, weight),
+        lambda g: _linear_pullback_weight(g, x, weight.shape),
     )
 
 
@@ -62,6 +62,14 @@ def einsum(
             for position, x in enumerate(operands)
         ]
     )
+
+
+def _linear_pullback_weight(g: Array, x: Array, shape: tuple[int, ...]) -> Array:
+    out_features, in_features = shape
+    rows = math.prod(x.shape[:-1])
+    left = np.reshape(g, (rows, out_features))
+    cotangent: Array = np.matmul(left.T, np.reshape(x, (rows, in_features)))
+    return cotangent
 
 
 def _matmul_pullback_lhs(g: Array, lhs: Array, rhs: Array) -> Array:

@@ -10,10 +10,12 @@ from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.nn.arguments import check_input, check_size, check_weight_dtype
 from tapetensor.nn.linear import Linear
 from tapetensor.nn.module import Module
+from tapetensor.nn.tapes import trained_together
 from tapetensor.nn.typing import Heads, In, Keys, Values, W
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor import Tensor, scaled_dot_product_attention
 from tapetensor.tensor.base import check_not_spent
+from tapetensor.tensor.creation import check_rng
 from tapetensor.typing import Ds, M, N, T
 
 
@@ -26,7 +28,8 @@ class MultiHeadAttention(Module, Generic[In, Heads, W, Keys, Values]):
 
     Shape: ``(*Ds, M, in_features)`` for the query and ``(*Ds, N, in_features)`` for key and value
         give ``(*Ds, M, in_features)``.
-    Tape: the output owns the tapes of all inputs, merged; some inputs may own none.
+    Tape: the output owns the tapes of all inputs, merged. If one owns a tape all weights are
+        trained, also those that meet an input without one.
     Initialization: that of `Linear`.
 
     Args:
@@ -115,6 +118,7 @@ class MultiHeadAttention(Module, Generic[In, Heads, W, Keys, Values]):
             "value_features", features if value_features is None else value_features, count
         )
         scalar_type = check_weight_dtype("MultiHeadAttention", dtype).type
+        check_rng("MultiHeadAttention", rng)
         self.in_features = features
         self.heads = count
         self.key_features = keys
@@ -193,6 +197,7 @@ class MultiHeadAttention(Module, Generic[In, Heads, W, Keys, Values]):
             raise ArgumentTypeError("MultiHeadAttention: give key and value, or neither of them")
         check_input("MultiHeadAttention", key, self.w_q.weight, self.in_features)
         check_input("MultiHeadAttention", value, self.w_q.weight, self.in_features)
+        query, key, value = trained_together(query, key, value)
         attended: Any = scaled_dot_product_attention(
             _parted(self.w_q.forward(query), self.heads),
             _parted(self.w_k.forward(key), self.heads),

@@ -99,7 +99,9 @@ class Bias2d(Module, Generic[N, W]):
                 f"Bias2d: the input must have shape (..., {self.channels}, rows, columns), "
                 f"got {shape}"
             )
-        per_channel: Any = self.bias.reshape((self.channels, 1, 1))
+        # With a tape where the input has one: the new shape is part of what is differentiated.
+        bias = self.bias.retaped(x.tape_type)
+        per_channel: Any = bias.reshape((self.channels, 1, 1))
         result: Tensor[tuple[*Ds, N, K, M], T, W] = x + per_channel
         return result
 

@@ -12,6 +12,7 @@ from tapetensor.errors import ArgumentTypeError, ShapeError
 from tapetensor.nn.arguments import check_modules
 from tapetensor.nn.module import Module
 from tapetensor.nn.sequential import Layers
+from tapetensor.nn.tapes import trained_together
 from tapetensor.tape import OwnedTape
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import check_not_spent, check_tensor
@@ -194,7 +195,8 @@ class AddInto(Module, Generic[*Layers]):
 
         first(x) + second(y) + ...
 
-    Tape: the output owns the tapes of all inputs, merged; some inputs may own none.
+    Tape: the output owns the tapes of all inputs, merged. If one owns a tape all modules are
+        trained, also those whose input owns none.
 
     Args:
         *layers: one module or more, whose outputs have one shape.
@@ -232,7 +234,10 @@ class AddInto(Module, Generic[*Layers]):
             raise ArgumentTypeError(
                 f"AddInto: give a tuple of {len(modules)} inputs, one for each module, got {got}"
             )
-        outputs = [module.forward(x) for module, x in zip(modules, inputs, strict=True)]
+        for x in inputs:
+            check_tensor("AddInto", x, "an input")
+        together = trained_together(*inputs)
+        outputs = [module.forward(x) for module, x in zip(modules, together, strict=True)]
         result: Tensor[Any, Any, Any] = reduce(add, _of_one_shape("AddInto", outputs))
         return result
 

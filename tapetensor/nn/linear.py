@@ -153,4 +153,4 @@ class UnbiasedLinear(Module, Generic[In, Out, W]):
             DTypeError: if `x` has another dtype than the weight.
         """
         check_input("UnbiasedLinear", x, self.weight, self.in_features)
-        return x @ self.weight.transpose()
+        return apply(linear_algebra.unbiased_linear, (x, self.weight))

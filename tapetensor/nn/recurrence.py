@@ -13,6 +13,7 @@ from tapetensor.kernels import indexing
 from tapetensor.nn import init
 from tapetensor.nn.arguments import check_input, check_weight_dtype
 from tapetensor.nn.module import Module
+from tapetensor.nn.tapes import trained_together
 from tapetensor.nn.typing import Out, W
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor2D, zeros
@@ -64,7 +65,9 @@ def check_sequence(layer: str, x: Tensor[Any, Any, Any]) -> None:
 def states_of(
     layer: str, state: Any, x: Tensor[Any, Any, Any], size: int, count: int
 ) -> tuple[Tensor[Any, Any, Any], ...]:
-    """Return the states before the first step; zeros if `state` is None.
+    """Return the input and the states before the first step; zeros if `state` is None.
+
+    If one of them owns a tape, all that were given do.
 
     Args:
         layer: the name for messages.
@@ -83,7 +86,7 @@ def states_of(
     shape = (x.shape[0], size)
     if state is None:
         zero: Tensor[Any, NoneTape, Any] = zeros(shape, x.dtype.type)
-        return (zero,) * count
+        return (x, *(zero,) * count)
     states = (state,) if count == 1 else state
     if not isinstance(states, tuple) or len(states) != count:
         raise ArgumentTypeError(f"{layer}: the state is a tuple of {count} tensors, got {state!r}")
@@ -92,7 +95,7 @@ def states_of(
         if one.shape != shape:
             raise ShapeError(f"{layer}: a state must have shape {shape}, got {one.shape}")
         check_not_spent(layer, one)
-    return states
+    return trained_together(x, *states)
 
 
 def parts_of(layer: Module, x: Tensor[Any, Any, Any], *indices: Any) -> tuple[Any, ...]:
@@ -101,13 +104,13 @@ def parts_of(layer: Module, x: Tensor[Any, Any, Any], *indices: Any) -> tuple[An
     Args:
         layer: who takes the tape.
         x: the tensor, which is spent.
-        *indices: what each part is in it.
+        *indices: what each part is in it; ``...`` for all of it.
     """
     taker: Any = layer
     handles = forks(x, len(indices), taker)
     return tuple(
         [
-            apply(indexing.getitem, (one,), (index,))
+            one if index is ... else apply(indexing.getitem, (one,), (index,))
             for one, index in zip(handles, indices, strict=True)
         ]
     )

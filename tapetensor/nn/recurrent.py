@@ -25,7 +25,8 @@ class RNN(Module, Generic[In, Out, W]):
 
     Shape: ``(B, N, input_size)`` and a state ``(B, hidden_size)`` give the states after every step,
         ``(B, N, hidden_size)``, and the one after the last.
-    Tape: both outputs own the whole record, so `backward` on either is complete.
+    Tape: both outputs own the whole record, so `backward` on either is complete. If one input owns
+        a tape all weights are trained.
     Initialization: uniform in ``(-1/sqrt(hidden_size), 1/sqrt(hidden_size))``, as PyTorch's, whose
         names the weights have.
 
@@ -103,7 +104,7 @@ class RNN(Module, Generic[In, Out, W]):
         """
         check_input("RNN", x, self.weight_ih_l0, self.input_size)
         check_sequence("RNN", x)
-        (before,) = states_of("RNN", state, x, self.hidden_size, 1)
+        x, before = states_of("RNN", state, x, self.hidden_size, 1)
         gates = apply(linear, (x, self.weight_ih_l0, self.bias_ih_l0))
         states = apply(kernels.rnn, (gates, self.weight_hh_l0, self.bias_hh_l0, before))
         outputs, last = parts_of(self, states, ..., (slice(None), -1))
@@ -119,7 +120,8 @@ class GRU(Module, Generic[In, Out, W]):
 
     Shape: ``(B, N, input_size)`` and a state ``(B, hidden_size)`` give the states after every step,
         ``(B, N, hidden_size)``, and the one after the last.
-    Tape: both outputs own the whole record, so `backward` on either is complete.
+    Tape: both outputs own the whole record, so `backward` on either is complete. If one input owns
+        a tape all weights are trained.
     Initialization: uniform in ``(-1/sqrt(hidden_size), 1/sqrt(hidden_size))``, as PyTorch's, whose
         names the weights have; the rows are those of ``r``, ``z`` and ``n``, in this order.
 
@@ -198,7 +200,7 @@ class GRU(Module, Generic[In, Out, W]):
         """
         check_input("GRU", x, self.weight_ih_l0, self.input_size)
         check_sequence("GRU", x)
-        (before,) = states_of("GRU", state, x, self.hidden_size, 1)
+        x, before = states_of("GRU", state, x, self.hidden_size, 1)
         gates = apply(linear, (x, self.weight_ih_l0, self.bias_ih_l0))
         states = apply(kernels.gru, (gates, self.weight_hh_l0, self.bias_hh_l0, before))
         outputs, last = parts_of(self, states, ..., (slice(None), -1))
@@ -214,7 +216,8 @@ class LSTM(Module, Generic[In, Out, W]):
 
     Shape: ``(B, N, input_size)`` and a state, a pair ``(h, c)`` of ``(B, hidden_size)``, give the
         ``h`` after every step, ``(B, N, hidden_size)``, and the pair after the last.
-    Tape: both outputs own the whole record, so `backward` on either is complete.
+    Tape: both outputs own the whole record, so `backward` on either is complete. If one input owns
+        a tape all weights are trained.
     Initialization: uniform in ``(-1/sqrt(hidden_size), 1/sqrt(hidden_size))``, as PyTorch's, whose
         names the weights have; the rows are those of ``i``, ``f``, ``g`` and ``o``, in this order.
 
@@ -298,7 +301,7 @@ class LSTM(Module, Generic[In, Out, W]):
         """
         check_input("LSTM", x, self.weight_ih_l0, self.input_size)
         check_sequence("LSTM", x)
-        state, cell = states_of("LSTM", state, x, self.hidden_size, 2)
+        x, state, cell = states_of("LSTM", state, x, self.hidden_size, 2)
         gates = apply(linear, (x, self.weight_ih_l0, self.bias_ih_l0))
         operands = (gates, self.weight_hh_l0, self.bias_hh_l0, state, cell)
         outputs, last, last_cell = parts_of(

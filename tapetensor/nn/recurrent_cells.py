@@ -24,7 +24,8 @@ class RNNCell(Module, Generic[In, Out, W]):
         h' = tanh(weight_ih @ x + bias_ih + weight_hh @ h + bias_hh)
 
     Shape: ``(B, input_size)`` and a state ``(B, hidden_size)`` give the next state.
-    Tape: the output owns the tapes of both inputs, merged.
+    Tape: the output owns the tapes of both inputs, merged. If one owns a tape all weights are
+        trained.
     Initialization: uniform in ``(-1/sqrt(hidden_size), 1/sqrt(hidden_size))``, as PyTorch's, whose
         names the weights have.
 
@@ -101,7 +102,7 @@ class RNNCell(Module, Generic[In, Out, W]):
             DTypeError: if an input has another dtype than the weights.
         """
         check_input("RNNCell", x, self.weight_ih, self.input_size)
-        (before,) = states_of("RNNCell", state, x, self.hidden_size, 1)
+        x, before = states_of("RNNCell", state, x, self.hidden_size, 1)
         gates = apply(linear, (x, self.weight_ih, self.bias_ih)).expand_dims(1)
         states = apply(kernels.rnn, (gates, self.weight_hh, self.bias_hh, before))
         return states.squeeze(1)
@@ -115,7 +116,8 @@ class GRUCell(Module, Generic[In, Out, W]):
         h' = (1 - z) * n + z * h
 
     Shape: ``(B, input_size)`` and a state ``(B, hidden_size)`` give the next state.
-    Tape: the output owns the tapes of both inputs, merged.
+    Tape: the output owns the tapes of both inputs, merged. If one owns a tape all weights are
+        trained.
     Initialization: uniform in ``(-1/sqrt(hidden_size), 1/sqrt(hidden_size))``, as PyTorch's, whose
         names the weights have; the rows are those of ``r``, ``z`` and ``n``, in this order.
 
@@ -193,7 +195,7 @@ class GRUCell(Module, Generic[In, Out, W]):
             DTypeError: if an input has another dtype than the weights.
         """
         check_input("GRUCell", x, self.weight_ih, self.input_size)
-        (before,) = states_of("GRUCell", state, x, self.hidden_size, 1)
+        x, before = states_of("GRUCell", state, x, self.hidden_size, 1)
         gates = apply(linear, (x, self.weight_ih, self.bias_ih)).expand_dims(1)
         states = apply(kernels.gru, (gates, self.weight_hh, self.bias_hh, before))
         return states.squeeze(1)
@@ -208,7 +210,8 @@ class LSTMCell(Module, Generic[In, Out, W]):
 
     Shape: ``(B, input_size)`` and a state, a pair ``(h, c)`` of ``(B, hidden_size)``, give
         the next state.
-    Tape: the output owns the tapes of both inputs, merged.
+    Tape: the output owns the tapes of both inputs, merged. If one owns a tape all weights are
+        trained.
     Initialization: uniform in ``(-1/sqrt(hidden_size), 1/sqrt(hidden_size))``, as PyTorch's, whose
         names the weights have; the rows are those of ``i``, ``f``, ``g`` and ``o``, in this order.
 
@@ -289,7 +292,7 @@ class LSTMCell(Module, Generic[In, Out, W]):
             DTypeError: if an input has another dtype than the weights.
         """
         check_input("LSTMCell", x, self.weight_ih, self.input_size)
-        before, cell = states_of("LSTMCell", state, x, self.hidden_size, 2)
+        x, before, cell = states_of("LSTMCell", state, x, self.hidden_size, 2)
         gates = apply(linear, (x, self.weight_ih, self.bias_ih)).expand_dims(1)
         operands = (gates, self.weight_hh, self.bias_hh, before, cell)
         return parts_of(

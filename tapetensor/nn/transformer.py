@@ -7,15 +7,18 @@ from typing import Any, Generic, overload
 import numpy as np
 from typing_extensions import TypeVar
 
+from tapetensor.nn.arguments import check_input
 from tapetensor.nn.attention import MultiHeadAttention
 from tapetensor.nn.fields import repeat
 from tapetensor.nn.linear import Linear
 from tapetensor.nn.module import Module
 from tapetensor.nn.normalization import LayerNorm
 from tapetensor.nn.repeated import Repeated
+from tapetensor.nn.tapes import trained_together
 from tapetensor.nn.typing import Heads, Hidden, In, W
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor
+from tapetensor.tensor.base import check_tensor
 from tapetensor.typing import Ds, M, N, T
 
 Encoders = TypeVar("Encoders", bound=int)
@@ -83,7 +86,8 @@ class DecoderBlock(Module, Generic[In, Heads, Hidden, W]):
     Built from its sizes: ``DecoderBlock[features, heads, hidden features]``.
 
     Shape: ``(*Ds, N, In)`` and a memory ``(*Ds, M, In)`` give ``(*Ds, N, In)``.
-    Tape: the output owns the tapes of both inputs, merged.
+    Tape: the output owns the tapes of both inputs, merged. If one owns a tape all weights are
+        trained.
 
     Source: Vaswani et al. (2017), "Attention is all you need", section 3.1.
 
@@ -139,6 +143,9 @@ class DecoderBlock(Module, Generic[In, Heads, Hidden, W]):
             ShapeError: if the last axes do not have the size of the block.
             DTypeError: if an input has another dtype than the weights.
         """
+        check_input("DecoderBlock", x, self.norm1.weight, self.norm1.normalized_features)
+        check_input("DecoderBlock", memory, self.norm1.weight, self.norm1.normalized_features)
+        x, memory = trained_together(x, memory)
         attended = self.self_attn.forward(x.with_empty_tape(), causal=causal)
         y: Any = self.norm1.forward(x + attended)
         key = memory.with_empty_tape()
@@ -154,7 +161,8 @@ class Transformer(Module, Generic[In, Heads, Hidden, Encoders, Decoders, W]):
     Built from its sizes: ``Transformer[features, heads, hidden features, encoders, decoders]``.
 
     Shape: a source ``(*Ds, M, In)`` and a target ``(*Ds, N, In)`` give ``(*Ds, N, In)``.
-    Tape: the output owns the tapes of both inputs, merged.
+    Tape: the output owns the tapes of both inputs, merged. If one owns a tape all weights are
+        trained.
 
     Source: Vaswani et al. (2017), "Attention is all you need".
 
@@ -206,8 +214,10 @@ class Transformer(Module, Generic[In, Heads, Hidden, Encoders, Decoders, W]):
             ShapeError: if the last axes do not have the size of the model.
             DTypeError: if an input has another dtype than the weights.
         """
+        check_tensor("Transformer", source, "the source")
+        check_tensor("Transformer", target, "the target")
+        source, x = trained_together(source, target)
         memory: Any = self.encoder.forward(source)
-        x = target
         *others, last = self.decoder
         for block in others:
             x = block.forward(x, memory.with_empty_tape(), causal=causal)

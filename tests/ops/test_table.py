@@ -47,7 +47,7 @@ _PROTOCOLS = {
     "__rmatmul__",
 }
 # What layers apply, without being public by themselves.
-_OF_LAYERS = {"linear", "rnn", "lstm", "gru"}
+_OF_LAYERS = {"linear", "unbiased_linear", "rnn", "lstm", "gru"}
 _OF_PYTHON = {
     "__module__",
     "__doc__",
