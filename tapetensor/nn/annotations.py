@@ -147,7 +147,10 @@ def bound(variables: Sequence[Any], arguments: Sequence[Any]) -> dict[Any, Any]:
             )
             rest = rest[len(rest) - after :]
         elif rest:
-            values[variable] = rest.pop(0)
+            # A default that Python filled in may name a variable before it.
+            given = rest.pop(0)
+            is_default = given is default_of(variable, None)
+            values[variable] = substituted(given, values) if is_default else given
         else:
             values[variable] = substituted(default_of(variable, Any), values)
     return values

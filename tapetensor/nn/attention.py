@@ -11,7 +11,7 @@ from tapetensor.nn.arguments import check_input, check_size, check_weight_dtype
 from tapetensor.nn.linear import Linear
 from tapetensor.nn.module import Module
 from tapetensor.nn.tapes import trained_together
-from tapetensor.nn.typing import Heads, In, Keys, Values, W
+from tapetensor.nn.typing import Embed, Heads, Keys, Values, W
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor import Tensor, scaled_dot_product_attention
 from tapetensor.tensor.base import check_not_spent
@@ -19,7 +19,7 @@ from tapetensor.tensor.creation import check_rng
 from tapetensor.typing import Ds, M, N, T
 
 
-class MultiHeadAttention(Module, Generic[In, Heads, W, Keys, Values]):
+class MultiHeadAttention(Module, Generic[Embed, Heads, W, Keys, Values]):
     """Attention of several heads, each of which looks at a part of the features.
 
         w_o(concat over heads of softmax(q @ k.T / sqrt(keys per head)) @ v)
@@ -54,27 +54,27 @@ class MultiHeadAttention(Module, Generic[In, Heads, W, Keys, Values]):
     (5, 3, 8)
     """
 
-    w_q: Linear[In, Keys, W]
-    w_k: Linear[In, Keys, W]
-    w_v: Linear[In, Values, W]
-    w_o: Linear[Values, In, W]
-    in_features: In
+    w_q: Linear[Embed, Keys, W]
+    w_k: Linear[Embed, Keys, W]
+    w_v: Linear[Embed, Values, W]
+    w_o: Linear[Values, Embed, W]
+    in_features: Embed
     heads: Heads
     key_features: Keys
     value_features: Values
 
     @overload
     def __init__(
-        self: MultiHeadAttention[In, Heads, np.float32, In, In],
-        in_features: In,
+        self: MultiHeadAttention[Embed, Heads, np.float32, Embed, Embed],
+        in_features: Embed,
         heads: Heads,
         *,
         rng: np.random.Generator,
     ) -> None: ...
     @overload
     def __init__(
-        self: MultiHeadAttention[In, Heads, W, In, In],
-        in_features: In,
+        self: MultiHeadAttention[Embed, Heads, W, Embed, Embed],
+        in_features: Embed,
         heads: Heads,
         dtype: type[W],
         *,
@@ -82,8 +82,8 @@ class MultiHeadAttention(Module, Generic[In, Heads, W, Keys, Values]):
     ) -> None: ...
     @overload
     def __init__(
-        self: MultiHeadAttention[In, Heads, np.float32, Keys, Values],
-        in_features: In,
+        self: MultiHeadAttention[Embed, Heads, np.float32, Keys, Values],
+        in_features: Embed,
         heads: Heads,
         *,
         key_features: Keys,
@@ -93,7 +93,7 @@ class MultiHeadAttention(Module, Generic[In, Heads, W, Keys, Values]):
     @overload
     def __init__(
         self,
-        in_features: In,
+        in_features: Embed,
         heads: Heads,
         dtype: type[W],
         *,
@@ -103,7 +103,7 @@ class MultiHeadAttention(Module, Generic[In, Heads, W, Keys, Values]):
     ) -> None: ...
     def __init__(
         self,
-        in_features: In,
+        in_features: Embed,
         heads: Heads,
         dtype: type[Any] = np.float32,
         *,
@@ -131,41 +131,41 @@ class MultiHeadAttention(Module, Generic[In, Heads, W, Keys, Values]):
     @overload
     def forward(
         self,
-        query: Tensor[tuple[*Ds, M, In], T, W],
+        query: Tensor[tuple[*Ds, M, Embed], T, W],
         *,
         mask: Tensor[Any, NoneTape, np.bool_] | None = None,
         causal: bool = False,
-    ) -> Tensor[tuple[*Ds, M, In], T, W]: ...
+    ) -> Tensor[tuple[*Ds, M, Embed], T, W]: ...
     @overload
     def forward(
         self,
-        query: Tensor[tuple[*Ds, M, In], T, W],
-        key: Tensor[tuple[*Ds, N, In], T, W],
-        value: Tensor[tuple[*Ds, N, In], T, W],
+        query: Tensor[tuple[*Ds, M, Embed], T, W],
+        key: Tensor[tuple[*Ds, N, Embed], T, W],
+        value: Tensor[tuple[*Ds, N, Embed], T, W],
         *,
         mask: Tensor[Any, NoneTape, np.bool_] | None = None,
         causal: bool = False,
-    ) -> Tensor[tuple[*Ds, M, In], T, W]: ...
+    ) -> Tensor[tuple[*Ds, M, Embed], T, W]: ...
     @overload
     def forward(
         self,
-        query: Tensor[tuple[*Ds, M, In], T, W],
-        key: Tensor[tuple[*Ds, N, In], NoneTape, W],
-        value: Tensor[tuple[*Ds, N, In], NoneTape, W],
+        query: Tensor[tuple[*Ds, M, Embed], T, W],
+        key: Tensor[tuple[*Ds, N, Embed], NoneTape, W],
+        value: Tensor[tuple[*Ds, N, Embed], NoneTape, W],
         *,
         mask: Tensor[Any, NoneTape, np.bool_] | None = None,
         causal: bool = False,
-    ) -> Tensor[tuple[*Ds, M, In], T, W]: ...
+    ) -> Tensor[tuple[*Ds, M, Embed], T, W]: ...
     @overload
     def forward(
         self,
-        query: Tensor[tuple[*Ds, M, In], Any, W],
-        key: Tensor[tuple[*Ds, N, In], Any, W],
-        value: Tensor[tuple[*Ds, N, In], Any, W],
+        query: Tensor[tuple[*Ds, M, Embed], Any, W],
+        key: Tensor[tuple[*Ds, N, Embed], Any, W],
+        value: Tensor[tuple[*Ds, N, Embed], Any, W],
         *,
         mask: Tensor[Any, NoneTape, np.bool_] | None = None,
         causal: bool = False,
-    ) -> Tensor[tuple[*Ds, M, In], OwnedTape, W]: ...
+    ) -> Tensor[tuple[*Ds, M, Embed], OwnedTape, W]: ...
     def forward(
         self,
         query: Any,

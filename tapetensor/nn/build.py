@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import inspect
 import re
+import types
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 import numpy as np
 from typing_extensions import TypeVar
@@ -247,6 +248,9 @@ def _argument(
             if isinstance(one, type) and issubclass(one, np.generic)
         ]
         return dtypes[0] if dtypes else MISSING
+    if get_origin(hint) in (Union, types.UnionType):
+        # An argument that may be left out.
+        (hint, *_) = [one for one in get_args(hint) if one is not types.NoneType]
     if hint not in substitution:
         return MISSING
     argument: Any = substitution[hint]

@@ -17,7 +17,7 @@ def _sigmoid(x: Array) -> Array:
     return 1.0 / (1.0 + np.exp(-x))
 
 
-def _rnn(gates: Array, weight: Array, bias: Array, state: Array) -> Array:
+def rnn(gates: Array, weight: Array, bias: Array, state: Array) -> Array:
     outputs = []
     for step in range(gates.shape[1]):
         state = np.tanh(gates[:, step] + state @ weight.T + bias)
@@ -25,7 +25,7 @@ def _rnn(gates: Array, weight: Array, bias: Array, state: Array) -> Array:
     return np.stack(outputs, axis=1)
 
 
-def _lstm(gates: Array, weight: Array, bias: Array, state: Array, cell: Array) -> Array:
+def lstm(gates: Array, weight: Array, bias: Array, state: Array, cell: Array) -> Array:
     outputs = []
     for step in range(gates.shape[1]):
         i, f, g, o = np.split(gates[:, step] + state @ weight.T + bias, 4, axis=1)
@@ -35,7 +35,7 @@ def _lstm(gates: Array, weight: Array, bias: Array, state: Array, cell: Array) -
     return np.stack(outputs, axis=1)
 
 
-def _gru(gates: Array, weight: Array, bias: Array, state: Array) -> Array:
+def gru(gates: Array, weight: Array, bias: Array, state: Array) -> Array:
     outputs = []
     for step in range(gates.shape[1]):
         r_x, z_x, n_x = np.split(gates[:, step], 3, axis=1)
@@ -71,7 +71,7 @@ def _row(kernel: Kernel, reference: Any, count: int, states: int) -> Op:
 
 
 RECURRENT = (
-    _row(recurrent.rnn, _rnn, 1, 1),
-    _row(recurrent.lstm, _lstm, 4, 2),
-    _row(recurrent.gru, _gru, 3, 1),
+    _row(recurrent.rnn, rnn, 1, 1),
+    _row(recurrent.lstm, lstm, 4, 2),
+    _row(recurrent.gru, gru, 3, 1),
 )
