@@ -24,17 +24,17 @@ from tapetensor.tensor.base import TensorBase, check_tensor
 _Size = TypeVar("_Size", bound=int)
 
 
-def check_size(layer: str, name: str, value: _Size) -> _Size:
-    """Return a size that is > 0, as a plain int.
+def check_size(layer: str, name: str, value: _Size, low: int = 1) -> _Size:
+    """Return a size that is > 0, or >= `low`, as a plain int.
 
     Raises:
         ArgumentTypeError: if it is not an int.
-        ArgumentValueError: if it is not > 0.
+        ArgumentValueError: if it is smaller.
     """
     # numpy's integers do as sizes too.
     size: Any = as_size(layer, name, value)
-    if size == 0:
-        raise ArgumentValueError(f"{layer}: {name} must be > 0, got 0")
+    if size < low:
+        raise ArgumentValueError(f"{layer}: {name} must be > {low - 1}, got {size}")
     result: _Size = size
     return result
 

@@ -1,4 +1,4 @@
-"""Layers that rearrange what each example of a batch holds."""
+"""Another shape for each example of a batch."""
 
 from __future__ import annotations
 
@@ -52,30 +52,4 @@ class Reshape(Module, Generic[*Ds]):
                 f"the input has shape {shape}, whose first axis is the batch"
             )
         result: Tensor[tuple[B, *Ds], T, D] = x.reshape((shape[0], *sizes))
-        return result
-
-
-class Flatten(Module):
-    """Bring every example of a batch into a row.
-
-    Shape: ``(B, ...) -> (B, n)``; plain typing leaves ``n`` open (`Any`), `Reshape` says it.
-
-    >>> import tapetensor as tt
-    >>> from tapetensor import nn
-    >>> nn.Flatten().forward(tt.ones((5, 2, 3))).shape
-    (5, 6)
-    """
-
-    def forward(self, x: Tensor[tuple[B, *tuple[Any, ...]], T, D]) -> Tensor[tuple[B, Any], T, D]:
-        """Return the examples as rows.
-
-        Raises:
-            ShapeError: if there is no batch axis.
-        """
-        check_tensor("Flatten", x, "the input")
-        shape: tuple[int, ...] = x._data.shape
-        if not shape:
-            raise ShapeError("Flatten: a 0-d tensor has no batch axis")
-        rows: Any = (shape[0], math.prod(shape[1:]))
-        result: Tensor[tuple[B, Any], T, D] = x.reshape(rows)
         return result

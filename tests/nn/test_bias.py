@@ -48,19 +48,6 @@ def test_a_bias_is_added_along_the_last_axis(
     check_layer(layer, x, rng)
 
 
-@pytest.mark.parametrize("leading", LEADING)
-def test_a_bias_of_images_is_added_to_every_channel(
-    leading: tuple[int, ...], rng: np.random.Generator
-) -> None:
-    layer: nn.Bias2d[Any, np.float64] = nn.Bias2d(2, np.float64)
-    layer.bias = tt.from_numpy(rng.standard_normal(2))
-    x = tt.from_numpy(rng.standard_normal((*leading, 2, 3, 4)))
-
-    wanted = x.numpy() + layer.bias.numpy()[:, None, None]
-    np.testing.assert_array_equal(layer.forward(x).numpy(), wanted)
-    check_layer(layer, x, rng)
-
-
 @pytest.mark.parametrize("shape", [(3, 4), (5,), (), (0, 2)])
 def test_one_slope_for_all(shape: Any, rng: np.random.Generator) -> None:
     layer = nn.PReLU(np.float64, init=0.1)
@@ -103,8 +90,6 @@ def test_one_in_n_is_dropped_and_the_type_says_it() -> None:
         (nn.UnbiasedLinear(3, 2, rng=np.random.default_rng(0)), (2, 4), "the last axis"),
         (nn.Bias1d(3), (2, 4), "the last axis of the input must have size 3"),
         (nn.Bias1d(3), (), "the last axis"),
-        (nn.Bias2d(3), (2, 4, 4), r"\(..., 3, rows, columns\), got \(2, 4, 4\)"),
-        (nn.Bias2d(3), (3, 4), r"got \(3, 4\)"),
         (nn.PReLU1d(3), (3,), r"axis 1 of the input must have size 3, got shape \(3,\)"),
         (nn.PReLU1d(3), (3, 2), "axis 1"),
     ],
@@ -117,7 +102,7 @@ def test_another_size_is_refused(layer: Any, shape: Any, message: str) -> None:
     assert x.owns_tape
 
 
-@pytest.mark.parametrize("layer", [nn.Bias1d(3), nn.Bias2d(3), nn.PReLU(), nn.PReLU1d(3)])
+@pytest.mark.parametrize("layer", [nn.Bias1d(3), nn.PReLU(), nn.PReLU1d(3)])
 def test_another_dtype_and_an_array_are_refused(layer: Any) -> None:
     name = type(layer).__name__
     with pytest.raises(DTypeError, match=f"{name}: the input has dtype float64, .* float32"):

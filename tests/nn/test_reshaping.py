@@ -1,4 +1,4 @@
-"""`Reshape` and `Flatten`."""
+"""`Reshape`."""
 
 from __future__ import annotations
 
@@ -24,15 +24,6 @@ def test_every_example_gets_the_shape_that_the_type_says(rng: np.random.Generato
     assert nn.Reshape().forward(tt.ones((4, 1))).shape == (4,)
 
 
-def test_every_example_becomes_a_row(rng: np.random.Generator) -> None:
-    x = tt.from_numpy(rng.standard_normal((5, 2, 3)))
-
-    np.testing.assert_array_equal(nn.Flatten().forward(x).numpy(), x.numpy().reshape(5, 6))
-    check_layer(nn.Flatten(), x, rng)
-    assert nn.Flatten().forward(tt.ones((0, 3, 2))).shape == (0, 6)
-    assert nn.Flatten().forward(tt.ones((4,))).shape == (4, 1)
-
-
 def test_other_shapes_are_refused() -> None:
     layer: Any = nn.Reshape(2, 3)
     for shape in ((6,), (5, 4), (), (3, 2, 2)):
@@ -40,10 +31,8 @@ def test_other_shapes_are_refused() -> None:
         with pytest.raises(ShapeError, match=r"Reshape: examples of shape \(2, 3\)"):
             layer.forward(x)
         assert x.owns_tape
-    with pytest.raises(ShapeError, match="Flatten: a 0-d tensor"):
-        nn.Flatten().forward(tt.ones(()))  # type: ignore[arg-type]  # no batch axis
-    with pytest.raises(ArgumentTypeError, match="Flatten: the input must be a tensor"):
-        nn.Flatten().forward(np.ones((2, 3)))  # type: ignore[arg-type]  # an array
+    with pytest.raises(ArgumentTypeError, match="Reshape: the input must be a tensor"):
+        layer.forward(np.ones((2, 6)))
 
 
 def test_sizes_are_ints_that_are_not_negative() -> None:

@@ -14,6 +14,7 @@ from tests.ops.recurrent_rows import RECURRENT
 from tests.ops.reduction_rows import REDUCTIONS
 from tests.ops.rows import Case, Op
 from tests.ops.shape_rows import SHAPES
+from tests.ops.window_rows import WINDOWS
 
 OPS: tuple[Op, ...] = (
     *ELEMENTWISE,
@@ -24,6 +25,7 @@ OPS: tuple[Op, ...] = (
     *JOINING,
     *ATTENTION,
     *RECURRENT,
+    *WINDOWS,
 )
 
 CASES: tuple[Case, ...] = tuple(

@@ -11,14 +11,17 @@ import tapetensor as tt
 from tapetensor.kernels import (
     arithmetic,
     attention,
+    convolution,
     elementwise,
     indexing,
     linear_algebra,
     masking,
+    pooling,
     rectifiers,
     recurrent,
     reductions,
     shape,
+    upscale,
 )
 from tapetensor.tape import Kernel
 from tapetensor.tensor.base import op_name
@@ -62,14 +65,17 @@ _OF_PYTHON = {
 _ROOMS = (
     arithmetic,
     attention,
+    convolution,
     elementwise,
     indexing,
     linear_algebra,
     masking,
+    pooling,
     rectifiers,
     recurrent,
     reductions,
     shape,
+    upscale,
 )
 
 
