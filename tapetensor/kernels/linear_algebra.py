@@ -49,6 +49,14 @@ def linear(x: Array, weight: Array, bias: Array) -> tuple[Array, Pullbacks]:
     )
 
 
+def unbiased_linear(x: Array, weight: Array) -> tuple[Array, Pullbacks]:
+    """``x @ weight.T`` for a weight of shape (out, in); see `linear`."""
+    return np.matmul(x, weight.T), (
+        lambda g: np.matmul(g, weight),
+        lambda g: _linear_pullback_weight(g, x, weight.shape),
+    )
+
+
 def einsum(
     *operands: Array, inputs: Sequence[str], output: str, shapes: Sequence[tuple[int, ...]]
 ) -> tuple[Array, Pullbacks]:
@@ -68,6 +76,14 @@ def einsum(
             for position, x in enumerate(operands)
         ]
     )
+
+
+def _linear_pullback_weight(g: Array, x: Array, shape: tuple[int, ...]) -> Array:
+    out_features, in_features = shape
+    rows = math.prod(x.shape[:-1])
+    left = np.reshape(g, (rows, out_features))
+    cotangent: Array = np.matmul(left.T, np.reshape(x, (rows, in_features)))
+    return cotangent
 
 
 def _matmul_pullback_lhs(g: Array, lhs: Array, rhs: Array) -> Array:

@@ -7,7 +7,8 @@ from typing import Any, Generic
 
 from typing_extensions import TypeVarTuple, override
 
-from tapetensor.errors import ArgumentTypeError, BuildError, TapeTensorError
+from tapetensor.errors import TapeTensorError
+from tapetensor.nn.arguments import check_modules
 from tapetensor.nn.module import Module
 from tapetensor.tensor import Tensor
 from tapetensor.typing import T
@@ -43,18 +44,7 @@ class Sequential(Module, Generic[*Layers]):
     layers: tuple[*Layers]
 
     def __init__(self, *layers: *Layers) -> None:
-        if not layers:
-            raise ArgumentTypeError("Sequential: give one module or more")
-        modules: tuple[object, ...] = layers
-        for position, layer in enumerate(modules):
-            if not isinstance(layer, Module):
-                raise ArgumentTypeError(
-                    f"Sequential: layer {position} is a {type(layer).__name__}, not a Module"
-                )
-            if not hasattr(layer, "forward"):
-                raise BuildError(
-                    f"Sequential: layer {position}, a {type(layer).__name__}, has no forward()"
-                )
+        check_modules("Sequential", layers)
         self.layers = layers
 
     def forward(self, x: Tensor[Any, T, Any]) -> Tensor[Any, T, Any]:

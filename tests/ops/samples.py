@@ -11,6 +11,7 @@ from tests.ops.elementwise_rows import ELEMENTWISE
 from tests.ops.indexing_rows import INDEXING
 from tests.ops.joining_rows import JOINING
 from tests.ops.operator_rows import OPERATORS
+from tests.ops.recurrent_rows import RECURRENT
 from tests.ops.reduction_rows import REDUCTIONS
 from tests.ops.rows import Case, Op
 from tests.ops.scan_rows import SCANS
@@ -28,6 +29,7 @@ OPS: tuple[Op, ...] = (
     *ATTENTION,
     *SCANS,
     *CUSTOM,
+    *RECURRENT,
 )
 
 CASES: tuple[Case, ...] = tuple(
