@@ -87,3 +87,7 @@ class NumericalInstabilityError(TapeTensorError, ArithmeticError):
 
 class BuildError(TapeTensorError, TypeError):
     """A module cannot be built from its annotations."""
+
+
+class TraceError(TapeTensorError, RuntimeError):
+    """A compiled function did what a replay could not repeat."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from tapetensor.gradients import Array
 from tapetensor.kernels.broadcasting import sum_to
+from tapetensor.kernels.steps import single_step
 from tapetensor.tape import Pullback, Pullbacks
 
 
@@ -116,9 +117,16 @@ def _einsum_pullback(
         )
         if distinct == subscripts:
             return sum_to(spread, original)
-        # A repeated letter reads a diagonal, so its cotangent is written to that diagonal.
-        result = np.zeros_like(operand)
-        np.einsum(subscripts + "->" + distinct, result)[...] = spread
-        return sum_to(result, original)
+        return sum_to(_on_diagonal(spread, subscripts, distinct, operand.shape), original)
 
     return pullback
+
+
+@single_step
+def _on_diagonal(
+    elements: Array, subscripts: str, distinct: str, shape: tuple[int, ...]
+) -> Array:
+    """Return zeros of `shape` with `elements` where the repeated letters of `subscripts` meet."""
+    result = np.zeros_like(elements, shape=shape)
+    np.einsum(subscripts + "->" + distinct, result)[...] = elements
+    return result

@@ -184,7 +184,7 @@ class BatchNorm1d(Module, Generic[N, W]):
                 f"a training input of shape {shape} has fewer"
             )
         mean, var = kernels.running_statistics(
-            x.numpy(), self.running_mean.numpy(), self.running_var.numpy(), self.momentum
+            x._data, self.running_mean._data, self.running_var._data, self.momentum
         )
         result = apply(kernels.batch_norm, (x, self.weight, self.bias), (self.eps,))
         self.running_mean = self.running_mean.wrap_gradient(mean)

@@ -100,7 +100,22 @@ class Group:
         else:
             if not self._missed and self._step_whole(gradients, options):
                 return []
+        record = next((one for one in gradients if hasattr(one, "record_update")), None)
+        if record is not None:
+            return self._record(record, gradients, options)
         return self._step_each(gradients, options)
+
+    def _record(self, record: Any, gradients: list[Any], options: Options) -> list[tuple[Names, str]]:
+        """Let arrays that record a program record the step; return what could not be updated."""
+        reasons = [
+            _misfit(gradient, shape, self._values.dtype)
+            for gradient, shape in zip(gradients, self._shapes, strict=True)
+        ]
+        if not any(reasons):
+            arrays = record.record_update(Update(self, options), gradients)
+            for tensor, array in zip(self._tensors, arrays, strict=True):
+                tensor._data = array
+        return [(name, reason) for name, reason in zip(self._names, reasons, strict=True) if reason]
 
     def _step_whole(self, gradients: list[Any], options: Options) -> bool:
         """Update all parameters as one; False, with nothing done, if not all of it is numpy's."""
@@ -184,6 +199,29 @@ class Group:
                 tensor._data, gradients[position], *state, *options(self._steps - behind)
             )
         return [(name, reason) for name, reason in zip(self._names, reasons, strict=True) if reason]
+
+
+class Update:
+    """The step of a group, to be run again with other gradients.
+
+    Args:
+        group: what is updated.
+        options: the further arguments of its kernels, by the number of the step.
+    """
+
+    def __init__(self, group: Group, options: Options) -> None:
+        self._group = group
+        self._options = options
+
+    @property
+    def tensors(self) -> tuple[Tensor[Any, Any, Any], ...]:
+        """The parameters that it updates."""
+        return self._group._tensors
+
+    def __call__(self, *gradients: Array) -> None:
+        """Update the parameters by their gradients, all of which are there and fit."""
+        if self._group._missed or not self._group._step_whole(list(gradients), self._options):
+            self._group._step_each(list(gradients), self._options)
 
 
 def _is_numpy(array: object) -> TypeIs[np.ndarray[Any, Any]]:

@@ -20,7 +20,9 @@ from tapetensor.errors import (
     ShapeError,
     UntracedTensorError,
 )
+from tapetensor.gradients import Array
 from tapetensor.kernels import indexing
+from tapetensor.kernels.steps import check
 from tapetensor.shapes import normalize_axis
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
@@ -187,14 +189,17 @@ class Indexing(TensorBase[S, T, D]):
         if indices._data.dtype.kind not in "iu":
             raise DTypeError(f"take: indices must be integers, got {indices._data.dtype}")
         position = normalize_axis("take", axis, self._data.shape)
-        size = self._data.shape[position]
-        values = indices._data
-        if values.size and not -size <= values.min() <= values.max() < size:
-            raise AxisError(
-                f"take: axis {axis} of shape {self._data.shape} has size {size}, "
-                f"the indices range from {values.min()} to {values.max()}"
-            )
+        check(_refuse_beyond, indices._data, axis, position, self._data.shape)
         return apply(indexing.take, (self, indices), (position,), keeps_dtype=False)
+
+
+def _refuse_beyond(values: Array, axis: int, position: int, shape: tuple[int, ...]) -> None:
+    size = shape[position]
+    if values.size and not -size <= values.min() <= values.max() < size:
+        raise AxisError(
+            f"take: axis {axis} of shape {shape} has size {size}, "
+            f"the indices range from {values.min()} to {values.max()}"
+        )
 
 
 def _plain_index(index: object) -> object:
@@ -204,7 +209,7 @@ def _plain_index(index: object) -> object:
         return _index_array(index._data)
     if isinstance(index, list):
         return _index_array(_listed(index))
-    if isinstance(index, np.ndarray):
+    if hasattr(index, "__array_ufunc__") and not isinstance(index, np.generic):
         return _index_array(index.copy())
     if index is None or index is ... or isinstance(index, slice | int | np.integer):
         return index

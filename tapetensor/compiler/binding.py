@@ -1,0 +1,457 @@
+"""What goes into a compiled function and what comes out: guards, inputs, state, results.
+
+The arguments and what the function closes over are walked once, when a call is traced. The walk
+replaces arrays and generators by lazy ones, and writes down, as Python source, how the next call is
+recognized as one of the same kind and where its arrays are found.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import types
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from tapetensor.compiler.lazy import LazyArray, LazyGenerator, trace_error
+from tapetensor.compiler.program import Kind, Node, Program
+from tapetensor.gradients import Gradients
+from tapetensor.ids import next_id
+from tapetensor.nn.module import Module
+from tapetensor.optim.optimizer import Optimizer
+from tapetensor.tape import OwnedTape
+from tapetensor.tensor.base import TensorBase, wrap
+
+# What is compared by value; everything else that is not walked is compared by identity.
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, slice)
+
+
+class Binding:
+    """The inputs of one plan, found by walking the first call.
+
+    Args:
+        program: where the lazy arrays record.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        # Objects that the generated source refers to by name.
+        self.names: dict[str, Any] = {
+            "MISS": MISS,
+            "wrap": wrap,
+            "next_id": next_id,
+            "gradients_of": gradients_of,
+            "ndarray": np.ndarray,
+        }
+        self.guards: list[str] = []
+        # The source expression of each input node.
+        self.expressions: dict[Node, str] = {}
+        self._tensors: dict[int, tuple[Any, str, Node]] = {}
+        self._direct: list[str] = []
+        self._fields: dict[str, tuple[Any, str]] = {}
+        self._states: list[tuple[str, dict[str, Any], dict[str, Any], str]] = []
+        self._stores: list[tuple[Gradients, str, dict[int, Any]]] = []
+        self._undo: list[Callable[[], None]] = []
+        self._seen: dict[int, Any] = {}
+        # A numpy array that a function reads from around it is a constant, as its numbers are; a
+        # tensor is not, for optimizers and modules change tensors.
+        self._in_closure = False
+
+    def bind(self, value: Any, prefix: str = "k") -> str:
+        """Return a name by which the generated source can refer to `value`."""
+        name = f"{prefix}{len(self.names)}"
+        self.names[name] = value
+        return name
+
+    def restore(self) -> None:
+        """Put back all that the walk replaced."""
+        while self._undo:
+            self._undo.pop()()
+
+    def walk(self, value: Any, expression: str, where: str) -> Any:
+        """Return `value` with lazy arrays in place of arrays, and record how to recognize it."""
+        if isinstance(value, TensorBase):
+            return self._walk_tensor(value, expression, where)
+        if isinstance(value, np.ndarray) and not self._in_closure:
+            return self._input(value, self._local(expression))
+        if isinstance(value, np.random.Generator):
+            return self._walk_generator(value, expression)
+        if isinstance(value, Gradients):
+            return self._walk_gradients(value, expression)
+        if value.__class__ in (tuple, list) or _is_named_tuple(value):
+            local = self._local(expression)
+            self._guard(f"{local}.__class__ is not {self.bind(value.__class__)}")
+            self._guard(f"len({local}) != {len(value)}")
+            items = [
+                self.walk(item, f"{local}[{position}]", f"{where}[{position}]")
+                for position, item in enumerate(value)
+            ]
+            return value.__class__(*items) if _is_named_tuple(value) else value.__class__(items)
+        if value.__class__ is dict:
+            local = self._local(expression)
+            keys = self.bind(tuple(value))
+            self._guard(f"{local}.__class__ is not dict or tuple({local}) != {keys}")
+            return {
+                key: self.walk(item, f"{local}[{self.bind(key)}]", f"{where}[{key!r}]")
+                for key, item in value.items()
+            }
+        if isinstance(value, _PLAIN) and not isinstance(value, enum.Enum):
+            known, kind = self.bind(value), self.bind(value.__class__)
+            local = self._local(expression)
+            # A NaN is recognized by being no number.
+            differs = f"{local} != {known}" if value == value else f"{local} == {local}"
+            self._guard(f"{local}.__class__ is not {kind} or {differs}")
+            return value
+        self._guard(f"{expression} is not {self.bind(value)}")
+        if isinstance(value, Module) or dataclasses.is_dataclass(value) or _is_users(value):
+            self._walk_object(value, where)
+        return value
+
+    def walk_function(self, function: Any) -> None:
+        """Walk what a function reads from around itself: closure cells, globals, its `self`."""
+        self._in_closure = True
+        self._walk_function(function)
+        self._in_closure = False
+
+    def _walk_function(self, function: Any) -> None:
+        if id(function) in self._seen:
+            return
+        self._seen[id(function)] = function
+        if isinstance(function, types.MethodType):
+            self.walk(function.__self__, self.bind(function.__self__), "self")
+            function = function.__func__
+        if not isinstance(function, types.FunctionType):
+            return
+        code = function.__code__
+        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+            self._walk_captured(cell.cell_contents, f"{self.bind(cell)}.cell_contents", name)
+        scope = function.__globals__
+        for name in _names_in(code):
+            if name in scope:
+                self._walk_captured(scope[name], f"{self.bind(scope)}[{name!r}]", name)
+
+    def _walk_captured(self, value: Any, expression: str, where: str) -> None:
+        if isinstance(value, types.FunctionType | types.MethodType):
+            if not value.__module__.startswith("tapetensor."):
+                self._guard(f"{expression} is not {self.bind(value)}")
+                self._walk_function(value)
+        elif isinstance(value, Module | Optimizer | TensorBase | np.random.Generator | Gradients):
+            self.walk(value, expression, where)
+        elif isinstance(value, (*_PLAIN, np.ndarray)) or _holds_arrays(value):
+            self.walk(value, expression, where)
+
+    def _walk_tensor(self, tensor: Any, expression: str, where: str) -> Any:
+        known = self._tensors.get(id(tensor))
+        if known is not None:
+            self._guard(f"{expression} is not {known[1]}")
+            return tensor
+        if isinstance(tensor._tape, OwnedTape):
+            raise trace_error(
+                f"{where} owns a tape, which cannot go into a compiled function; "
+                "pass the plain tensor and write x.trace() inside"
+            )
+        local = self._local(expression)
+        if tensor._tape is not None:
+            # Spent: every use of it is an error, the same as in eager mode.
+            self._guard("True")
+            return tensor
+        if expression not in self._fields:
+            cls = self.bind(tensor.__class__)
+            self._guard(f"{local}.__class__ is not {cls} or {local}._tape is not None")
+            self._direct.append(local)
+        data = tensor._data
+        lazy = self._input(data, self._local(f"{local}._data"))
+        self._tensors[id(tensor)] = tensor, local, lazy.node
+        tensor._data = lazy
+        self._undo.append(lambda: setattr(tensor, "_data", data))
+        return tensor
+
+    def _walk_generator(self, rng: np.random.Generator, expression: str) -> Any:
+        local = self._local(expression)
+        self._guard(f"not isinstance({local}, {self.bind(np.random.Generator)})")
+        node = self.program.add(Kind.INPUT, None, (), (), np.dtype(object))
+        self.expressions[node] = local
+        return LazyGenerator(self.program, node)
+
+    def _walk_gradients(self, store: Gradients, expression: str) -> Gradients:
+        local = self._local(expression)
+        arrays = store._arrays
+        keys = self.bind(tuple(arrays))
+        self._guard(f"{local}.__class__ is not {self.bind(Gradients)}")
+        self._guard(f"tuple({local}._arrays) != {keys} or {local}._leaky != {store._leaky}")
+        self._guard(f"{local}._leafs != {self.bind(store._leafs)}")
+        store._arrays = {
+            key: self._input(array, self._local(f"{local}._arrays[{key}]"))
+            for key, array in arrays.items()
+        }
+        self._stores.append((store, local, dict(store._arrays)))
+        self._undo.append(lambda: setattr(store, "_arrays", arrays))
+        return store
+
+    def _walk_object(self, value: Any, where: str) -> None:
+        if id(value) in self._seen:
+            return
+        self._seen[id(value)] = value
+        fields = getattr(value, "__dict__", None)
+        if not isinstance(fields, dict):
+            return
+        held = self.bind(fields, "d")
+        before = dict(fields)
+        self._guard(f"len({held}) != {len(fields)}")
+        for name, item in before.items():
+            expression = f"{held}[{name!r}]"
+            if isinstance(item, TensorBase):
+                if id(item) not in self._tensors and item._tape is None:
+                    local = self._local(expression)
+                    self._fields[local] = item, held
+                    self._walk_tensor(item, local, f"{where}.{name}")
+                else:
+                    self._walk_tensor(item, expression, f"{where}.{name}")
+                continue
+            replaced = self.walk(item, expression, f"{where}.{name}")
+            if replaced is not item and _holds_arrays(item):
+                fields[name] = replaced
+        after = dict(fields)
+        self._states.append((held, fields, after, where))
+
+        def undo() -> None:
+            fields.clear()
+            fields.update(before)
+
+        self._undo.append(undo)
+
+    def _input(self, array: Any, local: str) -> LazyArray:
+        dtype = self.bind(array.dtype)
+        compare = "is not" if array.dtype.isbuiltin == 1 else "!="
+        self._guard(
+            f"{local}.shape != {array.shape} or {local}.dtype {compare} {dtype} "
+            f"or {local}.strides != {array.strides}"
+        )
+        node = self.program.add(
+            Kind.INPUT, None, (), array.shape, array.dtype, detail=array.strides
+        )
+        self.expressions[node] = local
+        return LazyArray(self.program, node)
+
+    def _guard(self, condition: str) -> None:
+        self.guards.append(f"if {condition}: return MISS")
+
+    def _local(self, expression: str) -> str:
+        """Return a local variable of the generated source that holds `expression`."""
+        if expression.isidentifier():
+            return expression
+        local = f"l{len(self.guards)}"
+        self.guards.append(f"{local} = {expression}")
+        return local
+
+    # Results.
+
+    def finish(self, result: Any) -> tuple[list[Node], list[str], str, list[str]]:
+        """Return the nodes that leave, the lines that store state, and the result's expression.
+
+        Called after the trace, before `restore`.
+        """
+        leaving: list[Node] = []
+        stores: list[str] = []
+        made: list[str] = []
+        ids: dict[int, str] = {
+            tensor._id: f"{local}._id" for tensor, local, _ in self._tensors.values()
+        }
+        writer = _Writer(self, leaving, made, ids)
+        replaced: set[int] = set()
+        for held, fields, after, where in self._states:
+            for name in fields.keys() | after.keys():
+                value, before = fields.get(name), after.get(name)
+                if value is before:
+                    continue
+                if not (isinstance(value, TensorBase) and isinstance(before, TensorBase)):
+                    raise trace_error(
+                        f"{where}.{name} is changed, which a replay would not repeat; "
+                        "return the value and store it outside"
+                    )
+                replaced.add(id(before))
+                stores.append(f"{held}[{name!r}] = {writer.write(value)}")
+        for local, (tensor, _) in self._fields.items():
+            cls = self.bind(tensor.__class__)
+            if id(tensor) in replaced:
+                self._after_local(local, f"{local}.__class__ is not {cls}")
+            else:
+                self._after_local(local, f"{local} is not {self.bind(tensor)}")
+        for tensor, local, node in self._tensors.values():
+            data = tensor._data
+            if isinstance(data, LazyArray) and data.node is node:
+                continue
+            if isinstance(data, LazyArray) and _is_updated(data.node):
+                continue
+            stores.append(f"{local}._data = {writer.array(data)}")
+        for store, local, before_arrays in self._stores:
+            same = store._arrays.keys() == before_arrays.keys() and all(
+                store._arrays[key] is before_arrays[key] for key in before_arrays
+            )
+            if not same:
+                stores.append(f"{local}._arrays = {writer.entries(store)}")
+        if len(self._direct) > 1:
+            distinct = ", ".join([f"id({local})" for local in self._direct])
+            self._guard(f"len({{{distinct}}}) != {len(self._direct)}")
+        return leaving, stores, writer.write(result), made
+
+    def local_of(self, tensor: Any) -> str | None:
+        """Return the local variable of a tensor that came in; None for another."""
+        known = self._tensors.get(id(tensor))
+        return None if known is None else known[1]
+
+    def _after_local(self, local: str, condition: str) -> None:
+        for position, line in enumerate(self.guards):
+            if line.startswith(f"{local} = "):
+                self.guards.insert(position + 1, f"if {condition}: return MISS")
+                return
+
+
+class _Writer:
+    """Writes results as source.
+
+    Args:
+        binding: what came in.
+        leaving: receives the nodes that the results are made of.
+        made: receives the lines that make tensors.
+        ids: the source of each id that came in.
+    """
+
+    def __init__(
+        self, binding: Binding, leaving: list[Node], made: list[str], ids: dict[int, str]
+    ) -> None:
+        self._binding = binding
+        self._leaving = leaving
+        self._made = made
+        self._ids = ids
+        self._tensors: dict[int, str] = {}
+
+    def write(self, value: Any) -> str:
+        """Return the source of a result."""
+        bind = self._binding.bind
+        if isinstance(value, TensorBase):
+            return self._tensor(value)
+        if isinstance(value, LazyArray | np.ndarray):
+            return self.array(value)
+        if isinstance(value, Gradients):
+            leafs = bind(value._leafs)
+            return f"gradients_of({self.entries(value)}, {leafs}, {value._leaky})"
+        if value.__class__ in (tuple, list):
+            items = "".join([f"{self.write(item)}, " for item in value])
+            return f"({items})" if isinstance(value, tuple) else f"[{items}]"
+        if _is_named_tuple(value):
+            items = ", ".join([self.write(item) for item in value])
+            return f"{bind(value.__class__)}({items})"
+        if value.__class__ is dict:
+            items = ", ".join([f"{bind(key)}: {self.write(item)}" for key, item in value.items()])
+            return f"{{{{{items}}}}}"
+        if dataclasses.is_dataclass(value) and _holds_arrays(value):
+            items = ", ".join(
+                [
+                    f"{field.name}={self.write(getattr(value, field.name))}"
+                    for field in dataclasses.fields(value)
+                ]
+            )
+            return f"{bind(value.__class__)}({items})"
+        return bind(value)
+
+    def array(self, value: Any) -> str:
+        """Return the source of an array."""
+        if not isinstance(value, LazyArray):
+            return self._binding.bind(value)
+        self._leaving.append(value.node)
+        return f"{{{len(self._leaving) - 1}}}"
+
+    def entries(self, store: Gradients) -> str:
+        """Return the source of the dict of a store of gradients."""
+        items = ", ".join(
+            [f"{self._id(key)}: {self.array(array)}" for key, array in store._arrays.items()]
+        )
+        return f"{{{{{items}}}}}"
+
+    def _tensor(self, tensor: Any) -> str:
+        known = self._tensors.get(id(tensor)) or self._binding.local_of(tensor)
+        if known is not None:
+            return known
+        if isinstance(tensor._tape, OwnedTape):
+            raise trace_error(
+                "a result owns a tape, which cannot leave a compiled function; "
+                "call backward() inside, or return x.detach()"
+            )
+        local = f"r{len(self._made)}"
+        cls = self._binding.bind(tensor.__class__)
+        unique_id = self._id(tensor._id)
+        self._made.append(f"{local} = wrap({cls}, {self.array(tensor._data)}, {unique_id}, None)")
+        self._tensors[id(tensor)] = local
+        return local
+
+    def _id(self, unique_id: int) -> str:
+        known = self._ids.get(unique_id)
+        if known is None:
+            known = f"i{len(self._made)}"
+            self._made.append(f"{known} = next_id()")
+            self._ids[unique_id] = known
+        return known
+
+
+class _Miss:
+    """The answer of a plan to a call that is not its own."""
+
+
+MISS = _Miss()
+
+
+def gradients_of(
+    arrays: dict[int, Any], leafs: frozenset[int] | None, is_leaky: bool
+) -> Gradients:
+    """Return a store that holds `arrays`."""
+    store = Gradients()
+    store._arrays, store._leafs, store._leaky = arrays, leafs, is_leaky
+    return store
+
+
+def _is_updated(node: Node) -> bool:
+    return node.kind is Kind.PART and node.args[0].kind is Kind.UPDATE
+
+
+def _is_named_tuple(value: Any) -> bool:
+    return isinstance(value, tuple) and hasattr(value, "_fields")
+
+
+def _is_users(value: Any) -> bool:
+    """Tell whether `value` is an instance of a plain class of the user's."""
+    cls = value.__class__
+    return (
+        not isinstance(value, type | types.ModuleType | types.FunctionType | Optimizer)
+        and not callable(value)
+        and cls.__module__.split(".", maxsplit=1)[0] not in _NOT_WALKED
+        and hasattr(value, "__dict__")
+    )
+
+
+_NOT_WALKED = frozenset({"builtins", "numpy", "tapetensor", "typing", "collections", "threading"})
+
+
+def _holds_arrays(value: Any) -> bool:
+    if isinstance(value, TensorBase | np.ndarray | LazyArray | np.random.Generator | Gradients):
+        return True
+    if isinstance(value, Module | Optimizer):
+        return True
+    if isinstance(value, tuple | list):
+        return any(_holds_arrays(item) for item in value)
+    if isinstance(value, Mapping):
+        return any(_holds_arrays(item) for item in value.values())
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return any(_holds_arrays(item) for item in vars(value).values())
+    return False
+
+
+def _names_in(code: types.CodeType) -> list[str]:
+    """Return the names that a function's code, and the code of functions within it, looks up."""
+    names = list(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            names += _names_in(constant)
+    return list(dict.fromkeys(names))

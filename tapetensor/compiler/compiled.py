@@ -1,0 +1,165 @@
+"""Compiled functions: a cache of plans and the calls that go through it."""
+
+from __future__ import annotations
+
+import threading
+import time
+import types
+import warnings
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any
+
+from typing_extensions import TypeVar
+
+from tapetensor.compiler.binding import MISS, Binding
+from tapetensor.compiler.plan import Planner, Step
+from tapetensor.compiler.program import Program
+from tapetensor.errors import ArgumentTypeError, TraceError
+
+F_ = TypeVar("F_", bound=Callable[..., Any])
+
+# So many plans are kept to a function; the one that was not used for longest goes first.
+MAX_PLANS = 16
+
+
+class Plan:
+    """What a compiled function does for one kind of call.
+
+    Args:
+        run: the generated function.
+        source: its Python source.
+        steps: what it does, in order.
+        arena_bytes: the memory that it keeps between calls.
+        seconds: how long tracing and planning took.
+    """
+
+    def __init__(
+        self,
+        run: Callable[..., Any],
+        source: str,
+        steps: list[Step],
+        arena_bytes: int,
+        seconds: float,
+    ) -> None:
+        self.run = run
+        self.source = source
+        self.steps = steps
+        self.arena_bytes = arena_bytes
+        self.seconds = seconds
+
+    def explain(self) -> str:
+        """Return the steps as text, each with the shape, dtype and bytes of its result."""
+        lines = [
+            f"{len(self.steps)} steps, {self.arena_bytes:,} bytes of planned memory, "
+            f"planned in {self.seconds * 1e3:.1f} ms"
+        ]
+        for step in self.steps:
+            node = step.node
+            where = "planned" if step.out is not None else "fresh"
+            lines.append(
+                f"%{node.index:<5} {node.name:<20} {node.shape!s:<20} {node.dtype!s:<8} "
+                f"{node.nbytes:>12,} B {where}"
+            )
+        return "\n".join(lines)
+
+
+class Compiled:
+    """A function that is traced and planned at the first call of a kind, and replayed after it.
+
+    Args:
+        function: what to compile.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.plans: list[Plan] = []
+        self.traces = 0
+        self._lock = threading.RLock()
+        update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the function."""
+        with self._lock:
+            for position, plan in enumerate(self.plans):
+                result = plan.run(args, kwargs)
+                if result is not MISS:
+                    if position:
+                        self.plans.insert(0, self.plans.pop(position))
+                    return result
+            plan = self._trace(args, kwargs)
+            self.plans.insert(0, plan)
+            self._forget()
+            result = plan.run(args, kwargs)
+            if result is MISS:
+                self.plans.remove(plan)
+                raise TraceError(
+                    "compile: a call does not fit the plan that was made for it; an argument "
+                    "compares unequal to itself"
+                )
+            return result
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """Bind to an object, as functions in a class do."""
+        return self if instance is None else types.MethodType(self, instance)
+
+    def _forget(self) -> None:
+        self.traces += 1
+        if len(self.plans) > MAX_PLANS:
+            self.plans.pop()
+            warnings.warn(
+                f"compile: {self.function.__name__} was traced {self.traces} times and more than "
+                f"{MAX_PLANS} kinds of calls are in use; arguments that change from call to call "
+                "(a Python number, say) should be tensors",
+                stacklevel=4,
+            )
+
+    def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan:
+        started = time.perf_counter()
+        program = Program()
+        binding = Binding(program)
+        try:
+            binding.walk_function(self.function)
+            binding.guards.append(f"if len(args) != {len(args)}: return MISS")
+            keys = binding.bind(tuple(kwargs))
+            binding.guards.append(f"if tuple(kwargs) != {keys}: return MISS")
+            lazy_args = [
+                binding.walk(value, f"args[{position}]", f"argument {position}")
+                for position, value in enumerate(args)
+            ]
+            lazy_kwargs = {
+                name: binding.walk(value, f"kwargs[{name!r}]", f"argument {name}")
+                for name, value in kwargs.items()
+            }
+            result = self.function(*lazy_args, **lazy_kwargs)
+            leaving, stores, returned, made = binding.finish(result)
+        finally:
+            binding.restore()
+        planner = Planner(program, binding.expressions, leaving)
+        layout = planner.run()
+        arrays = planner.leaving_expressions()
+        body = [
+            *binding.guards,
+            *[step.line for step in layout.steps],
+            *[line.format(*arrays) for line in (*made, *stores)],
+            f"return {returned.format(*arrays)}",
+        ]
+        names = {**binding.names, **layout.names}
+        source = "def run(args, kwargs):\n" + "\n".join([f"    {line}" for line in body])
+        exec(compile_source(source, "<plan>", "exec"), names)
+        seconds = time.perf_counter() - started
+        return Plan(names["run"], source, layout.steps, planner.arena.nbytes, seconds)
+
+
+compile_source = compile
+
+
+def compile(function: F_) -> F_:
+    """Return `function` planned: traced at the first call, replayed without Python afterwards."""
+    if not callable(function):
+        raise ArgumentTypeError(
+            f"compile: expected a function, got {type(function).__name__}"
+        )
+    compiled: Any = Compiled(function)
+    result: F_ = compiled
+    return result
