@@ -39,9 +39,6 @@ class Arena:
         block = self._blocks.pop(array.ctypes.data)
         self._free.setdefault(block.nbytes, []).append(block)
 
-    def hand_over(self, array: Array) -> None:
-        """Say that another value goes on in the memory of `array`."""
-
     def _best(self, wanted: int) -> Array | None:
         """Return the smallest free block that fits and is not twice too large."""
         fitting = [size for size, blocks in self._free.items() if blocks and wanted <= size]

@@ -145,7 +145,8 @@ class Compiled:
             f"return {returned.format(*arrays)}",
         ]
         names = {**binding.names, **layout.names}
-        source = "def run(args, kwargs):\n" + "\n".join([f"    {line}" for line in body])
+        main = "def run(args, kwargs):\n" + "\n".join([f"    {line}" for line in body])
+        source = "\n".join([*layout.functions, main])
         exec(compile_source(source, "<plan>", "exec"), names)
         seconds = time.perf_counter() - started
         return Plan(names["run"], source, layout.steps, planner.arena.nbytes, seconds)

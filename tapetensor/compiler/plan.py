@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from tapetensor.compiler.arena import Arena
+from tapetensor.compiler.fusion import Group, Unit, fused
 from tapetensor.compiler.lazy import Keywords, select
+from tapetensor.compiler.loop import GroupLoop
 from tapetensor.compiler.program import Kind, Node, Program
 from tapetensor.gradients import Array
 
@@ -41,6 +43,7 @@ class Layout:
     """Steps and the names they use."""
 
     steps: list[Step] = field(default_factory=list)
+    functions: list[str] = field(default_factory=list)
     names: dict[str, Any] = field(default_factory=dict)
     expressions: dict[Node, str] = field(default_factory=dict)
 
@@ -58,19 +61,33 @@ class Planner:
         self.arena = Arena()
         self.layout = Layout(expressions=dict(inputs))
         self._leaving = leaving
-        self._schedule = _schedule(program, leaving)
+        self._units = fused(_schedule(program, leaving))
         self._root: dict[Node, Node] = {}
-        self._static: dict[Node, Array] = {}
+        self.static: dict[Node, Array] = {}
         self._escaping: set[Node] = set()
         self._last_use: dict[Node, int] = {}
+        self._readers: dict[Node, list[tuple[int, Node]]] = {}
+        self._handed_over: set[Node] = set()
         self._find_roots()
+        # Where a gradient has to be for the optimizer, which is where it is computed if possible.
+        self._destined: dict[Node, Array] = {}
+        self._flat: dict[Node, Array] = {}
+        for unit in self._units:
+            if isinstance(unit, Node) and unit.kind is Kind.UPDATE:
+                self._destine(unit)
 
     def run(self) -> Layout:
         """Plan all steps."""
-        for position, node in enumerate(self._schedule):
-            self._place(node, position)
-            for root in {self._root[parent] for parent in node.parents()} | {self._root[node]}:
-                if self._last_use.get(root, -1) == position and root not in self._escaping:
+        for position, unit in enumerate(self._units):
+            if isinstance(unit, Group):
+                GroupLoop(self, unit).write()
+            else:
+                self._place(unit, position)
+            touched = {
+                self._root[one] for node in _nodes_of(unit) for one in (node, *node.parents())
+            }
+            for root in touched:
+                if self._last_use[root] == position and root not in self._escaping:
                     self._release(root)
         return self.layout
 
@@ -78,7 +95,7 @@ class Planner:
         """Return the source of every array that leaves."""
         found = []
         for node in self._leaving:
-            expression = self._expression(node)
+            expression = self.expression(node)
             if self._root[node].kind is Kind.CONSTANT:
                 expression = f"{expression}.copy()"
             found.append(expression)
@@ -86,88 +103,120 @@ class Planner:
 
     def _find_roots(self) -> None:
         """Find whose memory each node lies in, and when that is last needed."""
-        for position, node in enumerate(self._schedule):
-            owner = node
-            if node.kind in (Kind.VIEW, Kind.WRITE):
-                owner = self._root[node.args[0]]
-            self._root[node] = owner
-            self._last_use[owner] = position
-            for parent in node.parents():
-                self._last_use[self._root[parent]] = position
+        for position, unit in enumerate(self._units):
+            for node in _nodes_of(unit):
+                owner = node
+                if node.kind in (Kind.VIEW, Kind.WRITE):
+                    owner = self._root[node.args[0]]
+                self._root[node] = owner
+                self._last_use[owner] = position
+                for parent in node.parents():
+                    self._last_use[self._root[parent]] = position
+                    self._readers.setdefault(parent, []).append((position, node))
         self._escaping = {self._root[node] for node in self._leaving}
 
     def _place(self, node: Node, position: int) -> None:
         if node.kind is Kind.INPUT:
             return
         if node.kind is Kind.CONSTANT:
-            self._static[node] = node.detail
+            self.static[node] = node.detail
             return
         if node.kind is Kind.VIEW:
-            self._place_view(node)
+            self.place_view(node)
         elif node.kind is Kind.WRITE:
             self._place_write(node, position)
         elif node.kind in _TAKES_OUT:
             self._place_out(node, position)
         elif node.kind is Kind.PART:
             self._place_part(node)
+        elif node.kind is Kind.UPDATE:
+            self._place_update(node)
         else:
             self._place_call(node)
 
-    def _place_view(self, node: Node) -> None:
-        base = self._static.get(node.args[0])
+    def place_view(self, node: Node) -> None:
+        """Place a view of something that is placed already."""
+        base = self.static.get(node.args[0])
         if base is None:
-            source = self._expression(node.args[0])
-            self._assign(node, _view_source(node.function, source, self._bind))
+            source = self.expression(node.args[0])
+            self._assign(node, _view_source(node.function, source, self.bind))
             return
         view = node.function(base)
         if view.size == 0 or np.shares_memory(view, base, max_work=1):
-            self._static[node] = view
+            self.static[node] = view
             return
         # A reshape that numpy can only do by copying.
         self._root[node] = node
-        self._last_use[node] = max(
-            [at for at, user in enumerate(self._schedule) if node in set(user.parents())],
-            default=0,
-        )
+        self._last_use[node] = self._last_read(node)
         out = self.arena.take(node.shape, node.dtype)
-        self._static[node] = out
-        shaped = self._bind(out.reshape(node.args[0].shape))
-        self._emit(node, f"{self._bind(np.copyto)}({shaped}, {self._expression(node.args[0])})", out)
+        self.static[node] = out
+        shaped = self.bind(out.reshape(node.args[0].shape))
+        self.emit(node, f"{self.bind(np.copyto)}({shaped}, {self.expression(node.args[0])})", out)
+
+    def _destine(self, update: Node) -> None:
+        """Lay the gradients of an optimizer's step end to end."""
+        ends = np.cumsum([0, *[gradient.size for gradient in update.args]]).tolist()
+        flat = self._flat[update] = self.arena.take((ends[-1],), update.args[0].dtype)
+        roots = [self._root[gradient] for gradient in update.args]
+        for gradient, root, start in zip(update.args, roots, ends, strict=False):
+            is_whole = root.kind in _TAKES_OUT and root.size == gradient.size
+            keeps_order = gradient is root or gradient.function.name == "reshape"
+            if (
+                is_whole
+                and keeps_order
+                and gradient.kind in (root.kind, Kind.VIEW)
+                and (gradient is root or gradient.args[0] is root)
+                and roots.count(root) == 1
+                and root not in self._escaping
+                and root not in self._destined
+            ):
+                self._destined[root] = flat[start : start + root.size].reshape(root.shape)
+
+    def _place_update(self, node: Node) -> None:
+        flat = self._flat[node]
+        start = 0
+        for gradient in node.args:
+            if self._root[gradient] not in self._destined:
+                part = self.bind(flat[start : start + gradient.size].reshape(gradient.shape))
+                copy = self.bind(np.copyto)
+                self.emit(node, f"{copy}({part}, {self.expression(gradient)})")
+            start += gradient.size
+        self.emit(node, f"{self.bind(node.function)}({self.bind(flat)})")
+
+    def _last_read(self, node: Node) -> int:
+        """Return where a node, or a view of it, is last read."""
+        last = -1
+        for position, reader in self._readers.get(node, []):
+            seen = self._last_read(reader) if reader.kind is Kind.VIEW else position
+            last = max(last, position, seen)
+        return last
 
     def _place_write(self, node: Node, position: int) -> None:
-        target = node.args[0]
-        root = self._root[target]
-        is_free = root.kind not in (Kind.INPUT, Kind.CONSTANT) and not self._is_read_later(
-            target, node, position
-        )
-        if not is_free:
+        (target, *_) = node.args
+        if target in self._leaving or self._last_read(target) > position:
             raise AssertionError(f"{node} writes into memory that is read later")
-        arguments = self._arguments(node.args)
-        self._emit(node, f"{self._bind(node.function)}({arguments})")
-        if target in self._static:
-            self._static[node] = self._static[target]
+        self.emit(node, f"{self.bind(node.function)}({self._arguments(node.args)})")
+        if target in self.static:
+            self.static[node] = self.static[target]
         else:
-            self.layout.expressions[node] = self._expression(target)
-
-    def _is_read_later(self, target: Node, writer: Node, position: int) -> bool:
-        return any(
-            target in set(user.parents()) for user in self._schedule[position + 1 :]
-        ) or target in self._leaving
+            self.layout.expressions[node] = self.expression(target)
 
     def _place_out(self, node: Node, position: int) -> None:
         if node in self._escaping:
             local = self._local(node)
-            shape, dtype = self._bind(node.shape), self._bind(node.dtype)
-            self._emit(node, f"{local} = {self._bind(np.empty)}({shape}, {dtype})")
-            self._emit(node, self._call_with_out(node, local))
+            shape, dtype = self.bind(node.shape), self.bind(node.dtype)
+            self.emit(node, f"{local} = {self.bind(np.empty)}({shape}, {dtype})")
+            self.emit(node, self.call_with_out(node, local))
             return
-        out = self._in_place(node, position)
+        out = self._destined.get(node)
+        if out is None:
+            out = self._in_place(node, position)
         if out is None:
             out = self.arena.take(node.shape, node.dtype)
-        name = self._bind(out)
-        self._static[node] = out
+        name = self.bind(out)
+        self.static[node] = out
         self.layout.expressions[node] = name
-        self._emit(node, self._call_with_out(node, name), out)
+        self.emit(node, self.call_with_out(node, name), out)
 
     def _in_place(self, node: Node, position: int) -> Array | None:
         """Return the buffer of an operand that dies here and may be written over."""
@@ -178,7 +227,7 @@ class Planner:
             if node.function is select and place != 2:
                 continue
             root = self._root[operand]
-            buffer = self._static.get(operand)
+            buffer = self.static.get(operand)
             if (
                 buffer is not None
                 and operand.kind in _TAKES_OUT
@@ -188,20 +237,16 @@ class Planner:
                 and (node.function is not select or roots.count(root) == 1)
                 and operand.shape == node.shape
                 and operand.dtype == node.dtype
+                and root not in self._destined
             ):
-                self.arena.hand_over(buffer)
-                self._static_released.add(root)
+                self._handed_over.add(root)
                 return buffer
         return None
 
-    @property
-    def _static_released(self) -> set[Node]:
-        return self.__dict__.setdefault("_handed", set())
-
     def _release(self, root: Node) -> None:
-        if root.kind is Kind.CONSTANT or root in self._static_released:
+        if root.kind is Kind.CONSTANT or root in self._handed_over or root in self._destined:
             return
-        buffer = self._static.get(root)
+        buffer = self.static.get(root)
         if buffer is not None:
             self.arena.give_back(buffer)
         elif root.kind in (Kind.CALL, Kind.PART, Kind.RANDOM) and root.nbytes > 65_536:
@@ -209,37 +254,76 @@ class Planner:
             if expression is not None:
                 self.layout.steps.append(Step(root, f"{expression} = None"))
 
+    def may_use_threads(self, group: Group) -> bool:
+        """Tell whether a group may run on several threads.
+
+        Not in a program with matrix products: the threads of the BLAS spin on for a while after
+        each, and a thread beside them makes a step slower.
+        """
+        has_products = any(
+            node.kind is Kind.MATMUL for unit in self._units for node in _nodes_of(unit)
+        )
+        return not has_products and group.is_worth_threads
+
+    def place_kept(self, node: Node) -> None:
+        """Give a value that a group writes block by block its place as a whole."""
+        if node in self._escaping:
+            shape, dtype = self.bind(node.shape), self.bind(node.dtype)
+            self.emit(node, f"{self._local(node)} = {self.bind(np.empty)}({shape}, {dtype})")
+        elif node in self._destined:
+            self.static[node] = self._destined[node]
+        else:
+            self.static[node] = self.arena.take(node.shape, node.dtype)
+
+    def is_leaving(self, node: Node) -> bool:
+        """Tell whether the array of a node leaves the function."""
+        return node in self._leaving
+
+    def readers(self, node: Node) -> list[Node]:
+        """Return the nodes that read a node."""
+        return [reader for _, reader in self._readers.get(node, [])]
+
     def _place_part(self, node: Node) -> None:
         (whole,) = node.args
         if whole.kind is Kind.UPDATE:
-            tensor = self._bind(whole.function.tensors[node.detail])
+            tensor = self.bind(whole.function.tensors[node.detail])
             self._assign(node, f"{tensor}._data")
             return
-        self._assign(node, f"{self._expression(whole)}[{node.detail}]")
+        self._assign(node, f"{self.expression(whole)}[{node.detail}]")
 
     def _place_call(self, node: Node) -> None:
         if node.kind is Kind.RANDOM:
             source, args, options = node.args
-            call = f"{self._expression(source)}.{node.function}"
+            call = f"{self.expression(source)}.{node.function}"
             self._assign(node, f"{call}({self._arguments((*args, options))})")
             return
-        call = f"{self._bind(node.function)}({self._arguments(node.args)})"
+        call = f"{self.bind(node.function)}({self._arguments(node.args)})"
         if node.kind is Kind.CALL:
             self._assign(node, call)
         else:
-            self._emit(node, call)
+            self.emit(node, call)
 
-    def _call_with_out(self, node: Node, out: str) -> str:
+    def call_with_out(
+        self, node: Node, out: str, source_of: Callable[[Node, Node], str] | None = None
+    ) -> str:
+        """Return the source of a call that writes to `out`.
+
+        Args:
+            node: what is computed.
+            out: the source of where it goes.
+            source_of: gives the source of an operand and its reader; by default the whole array.
+        """
+        operand_source = source_of or (lambda operand, _: self.expression(operand))
         if node.kind is Kind.REDUCE:
             axes, options = node.detail
-            reduce = self._bind(node.function.reduce)
+            reduce = self.bind(node.function.reduce)
             extra = "".join([f", {key}={self._source(value)}" for key, value in options])
-            source = self._expression(node.args[0])
+            source = operand_source(node.args[0], node)
             return f"{reduce}({source}, {axes}, None, {out}, True{extra})"
-        arguments = ", ".join([self._expression(operand) for operand in node.args])
+        arguments = ", ".join([operand_source(operand, node) for operand in node.args])
         # numpy deprecates a third positional argument of these two.
         keyword = "out=" if node.function in (np.maximum, np.minimum) else ""
-        return f"{self._bind(node.function)}({arguments}, {keyword}{out})"
+        return f"{self.bind(node.function)}({arguments}, {keyword}{out})"
 
     def _arguments(self, args: tuple[Any, ...]) -> str:
         sources = []
@@ -252,34 +336,41 @@ class Planner:
 
     def _source(self, value: Any) -> str:
         if isinstance(value, Node):
-            return self._expression(value)
+            return self.expression(value)
         if value.__class__ is tuple:
             return "(" + "".join([f"{self._source(item)}, " for item in value]) + ")"
         if value.__class__ is list:
             return "[" + ", ".join([self._source(item) for item in value]) + "]"
-        return self._bind(value)
+        return self.bind(value)
 
-    def _expression(self, node: Node) -> str:
+    def expression(self, node: Node) -> str:
+        """Return the source of the array of a node."""
         known = self.layout.expressions.get(node)
         if known is None:
-            known = self.layout.expressions[node] = self._bind(self._static[node])
+            known = self.layout.expressions[node] = self.bind(self.static[node])
         return known
 
     def _assign(self, node: Node, source: str) -> None:
-        self._emit(node, f"{self._local(node)} = {source}")
+        self.emit(node, f"{self._local(node)} = {source}")
 
     def _local(self, node: Node) -> str:
         local = f"v{node.index}"
         self.layout.expressions[node] = local
         return local
 
-    def _bind(self, value: Any) -> str:
+    def bind(self, value: Any) -> str:
+        """Return a name by which the generated source can refer to `value`."""
         name = f"p{len(self.layout.names)}"
         self.layout.names[name] = value
         return name
 
-    def _emit(self, node: Node, line: str, out: Array | None = None) -> None:
+    def emit(self, node: Node, line: str, out: Array | None = None) -> None:
+        """Add a line."""
         self.layout.steps.append(Step(node, line, out))
+
+
+def _nodes_of(unit: Unit) -> list[Node]:
+    return unit.nodes if isinstance(unit, Group) else [unit]
 
 
 def _schedule(program: Program, leaving: Iterable[Node]) -> list[Node]:

@@ -119,6 +119,12 @@ class Group:
 
     def _step_whole(self, gradients: list[Any], options: Options) -> bool:
         """Update all parameters as one; False, with nothing done, if not all of it is numpy's."""
+        if len(gradients) > 1:
+            return self.step_flat(np.concatenate(gradients, axis=None, out=self._gradient), options)
+        return self.step_flat(np.reshape(gradients[0], -1), options)
+
+    def step_flat(self, gradient: Array, options: Options) -> bool:
+        """Update all parameters by their gradients end to end; False if that cannot be done."""
         values = self._values
         for tensor, view in zip(self._tensors, self._views, strict=True):
             if tensor._data is not view:
@@ -130,10 +136,6 @@ class Group:
                 break
         if self._apart and not self._gather_state():
             return False
-        if len(gradients) > 1:
-            gradient = np.concatenate(gradients, axis=None, out=self._gradient)
-        else:
-            gradient = np.reshape(gradients[0], -1)
         self._steps += 1
         out = self._unshared_buffer()
         self._run(out, values, gradient, options(self._steps))
@@ -218,10 +220,13 @@ class Update:
         """The parameters that it updates."""
         return self._group._tensors
 
-    def __call__(self, *gradients: Array) -> None:
-        """Update the parameters by their gradients, all of which are there and fit."""
-        if self._group._missed or not self._group._step_whole(list(gradients), self._options):
-            self._group._step_each(list(gradients), self._options)
+    def __call__(self, gradient: Array) -> None:
+        """Update the parameters by their gradients, end to end in one array."""
+        group = self._group
+        if group._missed or not group.step_flat(gradient, self._options):
+            shapes = zip(group._slices, group._shapes, strict=True)
+            parts = [gradient[part].reshape(shape) for part, shape in shapes]
+            group._step_each(parts, self._options)
 
 
 def _is_numpy(array: object) -> TypeIs[np.ndarray[Any, Any]]:
