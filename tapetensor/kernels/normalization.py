@@ -22,6 +22,12 @@ def layer_norm(x: Array, weight: Array, bias: Array, eps: float) -> tuple[Array,
     )
 
 
+def normalize(x: Array, axis: int, eps: float) -> tuple[Array, Pullbacks]:
+    """Subtract the mean along one axis and divide by the standard deviation."""
+    normalized, inverse_std = _normalized(x, (axis,), eps)
+    return normalized, (_pullback_x(normalized, inverse_std, np.ones_like(inverse_std), (axis,)),)
+
+
 def batch_norm(x: Array, weight: Array, bias: Array, eps: float) -> tuple[Array, Pullbacks]:
     """Normalize every channel (axis 1) over all other axes, then scale and shift."""
     axes = (0, *range(2, x.ndim))

@@ -29,7 +29,10 @@ from tapetensor.nn.fields import options as options
 from tapetensor.nn.fields import parameter as parameter
 from tapetensor.nn.fields import repeat as repeat
 from tapetensor.nn.linear import Linear as Linear
+from tapetensor.nn.mamba import MambaBlock as MambaBlock
 from tapetensor.nn.module import Module as Module
 from tapetensor.nn.normalization import BatchNorm1d as BatchNorm1d
 from tapetensor.nn.normalization import LayerNorm as LayerNorm
 from tapetensor.nn.sequential import Sequential as Sequential
+from tapetensor.nn.state_space import DiagonalSSM as DiagonalSSM
+from tapetensor.nn.state_space import SelectiveSSM as SelectiveSSM

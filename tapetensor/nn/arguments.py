@@ -91,3 +91,27 @@ def check_input(
         raise DTypeError(
             f"{layer}: the input has dtype {dtype}, the weights have {weight.dtype}; {cure}"
         )
+
+
+def check_sequence(layer: str, x: object, weight: Tensor[Any, Any, Any], features: int) -> None:
+    """Raise an error if the input of a layer is not ``(batch, length, features)``.
+
+    Args:
+        layer: the name for the message.
+        x: the input.
+        weight: a tensor of the layer.
+        features: the size that the last axis must have.
+
+    Raises:
+        ArgumentTypeError: if the input is not a tensor.
+        ShapeError: if it has another rank, or another size of the last axis.
+        DTypeError: if it has another dtype than the weights.
+    """
+    check_input(layer, x, weight, features)
+    assert isinstance(x, TensorBase)
+    shape = x._data.shape
+    if len(shape) != 3:
+        raise ShapeError(
+            f"{layer}: the input must have shape (batch, length, {features}), got {shape}; "
+            "expand_dims(0) makes one sequence a batch"
+        )
