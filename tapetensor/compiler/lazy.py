@@ -19,16 +19,38 @@ _PACKAGE = __name__.split(".", maxsplit=1)[0]
 class LazyArray(NDArrayOperatorsMixin):
     """Stands for an array while a function is traced.
 
+    Views see what is written into the array that they view, and the other way round, as numpy's do.
+
     Args:
         program: where it records.
-        node: the value that it stands for. Writing into the array replaces it.
+        node: the value that it stands for, which writing replaces; of a view, that of its base.
+        base: the array that it is a view of.
+        view: how it views it.
     """
 
-    __slots__ = ("node", "program")
+    __slots__ = ("_base", "_node", "_seen", "_view", "program")
 
-    def __init__(self, program: Program, node: Node) -> None:
+    def __init__(
+        self,
+        program: Program,
+        node: Node,
+        base: LazyArray | None = None,
+        view: Callable[[Node], Node] | None = None,
+    ) -> None:
         self.program = program
-        self.node = node
+        self._node = node
+        self._base = base
+        self._view = view
+        self._seen = None if base is None else base.node
+
+    @property
+    def node(self) -> Node:
+        """The value that it stands for at the moment."""
+        if self._base is not None and self._view is not None:
+            current = self._base.node
+            if current is not self._seen:
+                self._seen, self._node = current, self._view(current)
+        return self._node
 
     @property
     def shape(self) -> Shape:
@@ -59,13 +81,13 @@ class LazyArray(NDArrayOperatorsMixin):
         """Return the axes in another order."""
         order = tuple([axis % self.ndim for axis in axes])
         shape = tuple([self.shape[axis] for axis in order])
-        return self._wrap(self.program.view(View("transpose", order), self.node, shape))
+        return self._viewed(View("transpose", order), shape)
 
     def reshape(self, *shape: Any) -> LazyArray:
         """Return the elements in C order under another shape."""
         wanted = shape[0] if len(shape) == 1 else shape
         known = np.broadcast_to(np.zeros((), bool), self.shape).reshape(wanted).shape
-        return self._wrap(self.program.view(View("reshape", known), self.node, known))
+        return self._viewed(View("reshape", known), known)
 
     def astype(self, dtype: Any, copy: bool = True) -> LazyArray:
         """Return the elements converted."""
@@ -78,7 +100,7 @@ class LazyArray(NDArrayOperatorsMixin):
 
     def copy(self) -> LazyArray:
         """Return the array; writing into either replaces only its own value."""
-        return LazyArray(self.program, self.node)
+        return self._wrap(self.node)
 
     def min(self, **options: Any) -> Any:
         """Return the smallest element, or the smallest along axes."""
@@ -96,7 +118,10 @@ class LazyArray(NDArrayOperatorsMixin):
         """Return the elements at an index."""
         if _is_basic(index):
             shape = np.broadcast_to(np.zeros((), bool), self.shape)[index].shape
-            return self._wrap(self.program.view(View("index", index), self.node, shape))
+            parts = index if isinstance(index, tuple) else (index,)
+            # With an ellipsis numpy gives a view also of a single element, in place of a scalar.
+            full = parts if any(one is ... for one in parts) else (*parts, ...)
+            return self._viewed(View("index", full), shape)
         parts = index if isinstance(index, tuple) else (index,)
         if any(isinstance(one, LazyArray) and one.dtype.kind == "b" for one in parts):
             raise trace_error("a mask as an index gives a shape that depends on the values")
@@ -104,21 +129,31 @@ class LazyArray(NDArrayOperatorsMixin):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Write elements."""
-        self.write(write_index, (self, index, value))
+        if _is_basic(index):
+            target = self[index]
+            if isinstance(value, LazyArray) and value.node is target.node:
+                # The second half of ``array[index] += ...``: what is written is there already.
+                return
+            target.write(np.copyto, value)
+        else:
+            self.write(write_index, index, value)
 
-    def write(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    def write(self, function: Callable[..., Any], *args: Any) -> None:
         """Record that `function` writes into this array, its first argument."""
-        if self.node.kind is Kind.VIEW:
-            raise trace_error(f"{function.__name__} writes through a view")
+        owner = self
+        while owner._base is not None:
+            owner = owner._base
+        program = self.program
+        if owner._node.kind is not Kind.WRITE:
+            # Fresh memory, with a detail that no equal value has, for writing changes it.
+            before = owner._node
+            owner._node = program.add(
+                Kind.ELEMENTWISE, cast_to(before.dtype), (before,), before.shape, before.dtype,
+                detail=object(),
+            )  # fmt: skip
         nodes = replaced(args, self._unwrap)
-        target = self.node
-        if target.kind is Kind.CONSTANT:
-            # Fresh memory, with a detail that no equal constant has, for writing changes it.
-            target = self.program.add(
-                Kind.CALL, np.array, (target,), self.shape, self.dtype, detail=object()
-            )
-        self.node = self.program.add(
-            Kind.WRITE, function, (target, *nodes[1:]), self.shape, self.dtype
+        owner._node = program.add(
+            Kind.WRITE, function, (owner._node, self.node, *nodes), owner.shape, owner.dtype
         )
 
     def record_step(
@@ -126,6 +161,10 @@ class LazyArray(NDArrayOperatorsMixin):
     ) -> Any:
         """Record a call of `function` as one step, whatever it does inside."""
         return self.call(function, args, options)
+
+    def record_write(self, function: Callable[..., None], args: tuple[Any, ...]) -> None:
+        """Record a call of `function`, which writes into this array, its first argument."""
+        self.write(function, *args[1:])
 
     def record_check(self, function: Callable[..., None], args: tuple[Any, ...]) -> None:
         """Record a call of `function`, which may raise, to be repeated at every replay."""
@@ -186,17 +225,19 @@ class LazyArray(NDArrayOperatorsMixin):
             target = inputs[0]
             if not isinstance(target, LazyArray):
                 raise trace_error(f"{ufunc.__name__}.at writes into an array of another kind")
-            target.write(ufunc.at, inputs)
+            target.write(ufunc.at, *inputs[1:])
             return None
         else:
             result = self.call(getattr(ufunc, method), inputs, options)
         if out is None:
             return result
-        if not isinstance(out, LazyArray) or out.shape != result.shape:
+        if not isinstance(out, LazyArray):
             raise trace_error(f"{ufunc.__name__} writes into an array of another kind")
-        if out.node.kind is Kind.VIEW:
-            raise trace_error(f"{ufunc.__name__} writes through a view")
-        out.node = result.astype(out.dtype).node
+        converted = result.astype(out.dtype)
+        if out._base is None and out.shape == result.shape:
+            out._node = converted.node
+        else:
+            out.write(np.copyto, converted)
         return out
 
     def _ufunc(self, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
@@ -265,6 +306,12 @@ class LazyArray(NDArrayOperatorsMixin):
 
     def _wrap(self, node: Node) -> LazyArray:
         return LazyArray(self.program, node)
+
+    def _viewed(self, view: View, shape: Shape) -> LazyArray:
+        def of(node: Node) -> Node:
+            return self.program.view(view, node, shape)
+
+        return LazyArray(self.program, of(self.node), self, of)
 
     def __len__(self) -> int:
         """Return the size of the first axis."""
@@ -463,7 +510,7 @@ def _moveaxis(self: LazyArray, a: LazyArray, source: int, destination: int) -> L
 
 def _broadcast_to(self: LazyArray, array: LazyArray, shape: Shape) -> LazyArray:
     np.broadcast_shapes(array.shape, shape)
-    return self._wrap(self.program.broadcast(array.node, tuple(shape)))
+    return array._viewed(View("broadcast_to", tuple(shape)), tuple(shape))
 
 
 def _expand_dims(self: LazyArray, a: LazyArray, axis: Any) -> LazyArray:
@@ -476,7 +523,7 @@ def _squeeze(self: LazyArray, a: LazyArray, axis: Any = None) -> LazyArray:
 
 def _like(value: float) -> Callable[..., Any]:
     def record(
-        self: LazyArray, a: LazyArray, dtype: Any = None, shape: Any = None
+        self: LazyArray, a: LazyArray, dtype: Any = None, order: str = "K", shape: Any = None
     ) -> LazyArray:
         kind = np.dtype(dtype or a.dtype)
         wanted = a.shape if shape is None else tuple(np.atleast_1d(shape).tolist())
@@ -486,8 +533,8 @@ def _like(value: float) -> Callable[..., Any]:
     return record
 
 
-def _full_like(self: LazyArray, a: LazyArray, fill_value: Any, dtype: Any = None) -> LazyArray:
-    result: LazyArray = _like(fill_value)(self, a, dtype)
+def _full_like(self: LazyArray, a: LazyArray, fill_value: Any, **options: Any) -> LazyArray:
+    result: LazyArray = _like(fill_value)(self, a, **options)
     return result
 
 
@@ -514,7 +561,7 @@ def _clip(self: LazyArray, a: Any, a_min: Any = None, a_max: Any = None) -> Any:
 def _copyto(self: LazyArray, dst: Any, src: Any, **options: Any) -> None:
     if options or not isinstance(dst, LazyArray):
         raise trace_error("np.copyto writes into an array of another kind")
-    dst[...] = src
+    dst.write(np.copyto, src)
 
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {

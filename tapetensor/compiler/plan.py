@@ -10,7 +10,7 @@ import numpy as np
 
 from tapetensor.compiler.arena import Arena
 from tapetensor.compiler.fusion import Group, Unit, fused
-from tapetensor.compiler.lazy import Keywords, select
+from tapetensor.compiler.lazy import Keywords, cast_to, select
 from tapetensor.compiler.loop import GroupLoop
 from tapetensor.compiler.program import Kind, Node, Program
 from tapetensor.gradients import Array
@@ -142,7 +142,7 @@ class Planner:
             self._assign(node, _view_source(node.function, source, self.bind))
             return
         view = node.function(base)
-        if view.size == 0 or np.shares_memory(view, base, max_work=1):
+        if view.size == 0 or np.may_share_memory(view, base):
             self.static[node] = view
             return
         # A reshape that numpy can only do by copying.
@@ -192,10 +192,10 @@ class Planner:
         return last
 
     def _place_write(self, node: Node, position: int) -> None:
-        (target, *_) = node.args
+        target, *arguments = node.args
         if target in self._leaving or self._last_read(target) > position:
             raise AssertionError(f"{node} writes into memory that is read later")
-        self.emit(node, f"{self.bind(node.function)}({self._arguments(node.args)})")
+        self.emit(node, f"{self.bind(node.function)}({self._arguments(tuple(arguments))})")
         if target in self.static:
             self.static[node] = self.static[target]
         else:
@@ -209,13 +209,15 @@ class Planner:
             self.emit(node, self.call_with_out(node, local))
             return
         out = self._destined.get(node)
+        reused = self._in_place(node, position) if out is None else None
         if out is None:
-            out = self._in_place(node, position)
-        if out is None:
-            out = self.arena.take(node.shape, node.dtype)
+            out = self.arena.take(node.shape, node.dtype) if reused is None else reused
         name = self.bind(out)
         self.static[node] = out
         self.layout.expressions[node] = name
+        if reused is not None and node.function is cast_to(node.dtype):
+            # A copy of what dies: it is taken over as it is.
+            return
         self.emit(node, self.call_with_out(node, name), out)
 
     def _in_place(self, node: Node, position: int) -> Array | None:

@@ -35,7 +35,10 @@ class Kind(Enum):
     PART = auto()
     """One of the arrays that a call returned."""
     WRITE = auto()
-    """`function(array, ...)` writes into its first argument and is that array afterwards."""
+    """`function(view, ...)` writes into a view of an array and is that array afterwards.
+
+    The arguments are the array, the view, and what else the function takes.
+    """
     RANDOM = auto()
     """A draw from a generator."""
     EFFECT = auto()
@@ -277,7 +280,8 @@ class View:
 
     def after(self, first: View) -> View | None:
         """Return the one view that does `first` and then this; None if there is none."""
-        if self.name != first.name or self.name == "index":
+        # Not two reshapes: the first may be there to copy into another order.
+        if self.name != first.name or self.name in ("index", "reshape"):
             return None
         if self.name == "transpose":
             return View("transpose", tuple([first.parameter[axis] for axis in self.parameter]))

@@ -33,6 +33,20 @@ def single_step(function: Callable[Arguments, Result]) -> Callable[Arguments, Re
     return run
 
 
+def writing_step(function: Callable[Arguments, None]) -> Callable[Arguments, None]:
+    """Let recording arrays record a call as one step that writes into the first argument."""
+
+    @wraps(function)
+    def run(*args: Arguments.args, **options: Arguments.kwargs) -> None:
+        first: Any = args[0]
+        if first.__class__ is not np.ndarray and hasattr(first, "record_write"):
+            first.record_write(function, args)
+        else:
+            function(*args, **options)
+
+    return run
+
+
 def check(function: Callable[..., None], *args: Any) -> None:
     """Run a function that raises where values are wrong; recording arrays run it at each replay."""
     record = _recorder(args)
