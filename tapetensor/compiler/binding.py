@@ -48,6 +48,8 @@ class Binding:
         self.guards: list[str] = []
         # The source expression of each input node.
         self.expressions: dict[Node, str] = {}
+        # The local variables of random generators.
+        self.generators: list[str] = []
         self._tensors: dict[int, tuple[Any, str, Node]] = {}
         self._direct: list[str] = []
         self._fields: dict[str, tuple[Any, str]] = {}
@@ -173,6 +175,7 @@ class Binding:
         self._guard(f"not isinstance({local}, {self.bind(np.random.Generator)})")
         node = self.program.add(Kind.INPUT, None, (), (), np.dtype(object))
         self.expressions[node] = local
+        self.generators.append(local)
         return LazyGenerator(self.program, node)
 
     def _walk_gradients(self, store: Gradients, expression: str) -> Gradients:

@@ -140,7 +140,7 @@ class Compiled:
         arrays = planner.leaving_expressions()
         body = [
             *binding.guards,
-            *[step.line for step in layout.steps],
+            *_undone_on_failure(layout.steps, binding.generators),
             *[line.format(*arrays) for line in (*made, *stores)],
             f"return {returned.format(*arrays)}",
         ]
@@ -150,6 +150,21 @@ class Compiled:
         exec(compile_source(source, "<plan>", "exec"), names)
         seconds = time.perf_counter() - started
         return Plan(names["run"], source, layout.steps, planner.arena.nbytes, seconds)
+
+
+def _undone_on_failure(steps: list[Step], generators: list[str]) -> list[str]:
+    """Return the lines of the steps; where one fails, random generators are as before."""
+    lines = [step.line for step in steps]
+    if not generators:
+        return lines
+    return [
+        *[f"{rng}_state = {rng}.bit_generator.state" for rng in generators],
+        "try:",
+        *[f"    {line}" for line in lines],
+        "except BaseException:",
+        *[f"    {rng}.bit_generator.state = {rng}_state" for rng in generators],
+        "    raise",
+    ]
 
 
 compile_source = compile
