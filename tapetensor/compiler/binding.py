@@ -11,12 +11,14 @@ import dataclasses
 import enum
 import types
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tapetensor.compiler.lazy import LazyArray, LazyGenerator, trace_error
 from tapetensor.compiler.program import Kind, Node, Program
+from tapetensor.errors import TraceError
 from tapetensor.gradients import Gradients
 from tapetensor.ids import next_id
 from tapetensor.nn.module import Module
@@ -55,6 +57,7 @@ class Binding:
         self._fields: dict[str, tuple[Any, str]] = {}
         self._states: list[tuple[str, dict[str, Any], dict[str, Any], str]] = []
         self._stores: list[tuple[Gradients, str, dict[int, Any]]] = []
+        self._records: list[tuple[Any, str, Any, str]] = []
         self._undo: list[Callable[[], None]] = []
         self._seen: dict[int, Any] = {}
         # A numpy array that a function reads from around it is a constant, as its numbers are; a
@@ -106,8 +109,11 @@ class Binding:
             differs = f"{local} != {known}" if value == value else f"{local} == {local}"
             self._guard(f"{local}.__class__ is not {kind} or {differs}")
             return value
+        is_record = dataclasses.is_dataclass(value) and not isinstance(value, type | Module)
+        if is_record:
+            return self._walk_record(value, expression, where)
         self._guard(f"{expression} is not {self.bind(value)}")
-        if isinstance(value, Module) or dataclasses.is_dataclass(value) or _is_users(value):
+        if isinstance(value, Module) or _is_users(value):
             self._walk_object(value, where)
         return value
 
@@ -193,6 +199,22 @@ class Binding:
         self._undo.append(lambda: setattr(store, "_arrays", arrays))
         return store
 
+    def _walk_record(self, value: Any, expression: str, where: str) -> Any:
+        """Walk a dataclass, another instance of which may come with the next call."""
+        local = self._local(expression)
+        if id(value) in self._seen:
+            self._guard(f"{local} is not {self._seen[id(value)]}")
+            return value
+        self._seen[id(value)] = local
+        self._guard(f"{local}.__class__ is not {self.bind(value.__class__)}")
+        for name in [field.name for field in dataclasses.fields(value)]:
+            item = getattr(value, name)
+            replaced = self.walk(item, f"{local}.{name}", f"{where}.{name}")
+            object.__setattr__(value, name, replaced)
+            self._records.append((value, name, replaced, where))
+            self._undo.append(partial(object.__setattr__, value, name, item))
+        return value
+
     def _walk_object(self, value: Any, where: str) -> None:
         if id(value) in self._seen:
             return
@@ -270,12 +292,12 @@ class Binding:
                 if value is before:
                     continue
                 if not (isinstance(value, TensorBase) and isinstance(before, TensorBase)):
-                    raise trace_error(
-                        f"{where}.{name} is changed, which a replay would not repeat; "
-                        "return the value and store it outside"
-                    )
+                    raise _side_effect(f"{where}.{name}")
                 replaced.add(id(before))
                 stores.append(f"{held}[{name!r}] = {writer.write(value)}")
+        for record, name, before, where in self._records:
+            if getattr(record, name, None) is not before:
+                raise _side_effect(f"{where}.{name}")
         for local, (tensor, _) in self._fields.items():
             cls = self.bind(tensor.__class__)
             if id(tensor) in replaced:
@@ -413,6 +435,13 @@ def gradients_of(
     store = Gradients()
     store._arrays, store._leafs, store._leaky = arrays, leafs, is_leaky
     return store
+
+
+def _side_effect(name: str) -> TraceError:
+    return trace_error(
+        f"{name} is changed, which a replay would not repeat; "
+        "return the value and store it outside"
+    )
 
 
 def _is_updated(node: Node) -> bool:

@@ -155,7 +155,7 @@ class Compiled:
 def _undone_on_failure(steps: list[Step], generators: list[str]) -> list[str]:
     """Return the lines of the steps; where one fails, random generators are as before."""
     lines = [step.line for step in steps]
-    if not generators:
+    if not generators or not lines:
         return lines
     return [
         *[f"{rng}_state = {rng}.bit_generator.state" for rng in generators],
@@ -179,3 +179,16 @@ def compile(function: F_) -> F_:
     compiled: Any = Compiled(function)
     result: F_ = compiled
     return result
+
+
+def plans(function: Callable[..., Any]) -> tuple[Plan, ...]:
+    """Return the plans that a compiled function holds, the last used one first.
+
+    Raises:
+        ArgumentTypeError: if the function is not compiled.
+    """
+    if isinstance(function, types.MethodType):
+        function = function.__func__
+    if not isinstance(function, Compiled):
+        raise ArgumentTypeError("plans: expected a function that tt.compile returned")
+    return tuple(function.plans)
