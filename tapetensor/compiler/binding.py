@@ -10,19 +10,27 @@ from __future__ import annotations
 import dataclasses
 import enum
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tapetensor.compiler.lazy import LazyArray, LazyGenerator, trace_error
+from tapetensor.compiler.generator import LazyGenerator
+from tapetensor.compiler.lazy import LazyArray
 from tapetensor.compiler.program import Kind, Node, Program
+from tapetensor.compiler.refusals import trace_error
+from tapetensor.compiler.results import ResultWriter, gradients_of
+from tapetensor.compiler.structure import (
+    holds_arrays,
+    is_named_tuple,
+    is_users_object,
+    names_in,
+)
 from tapetensor.errors import TraceError
 from tapetensor.gradients import Gradients
 from tapetensor.ids import next_id
 from tapetensor.nn.module import Module
-from tapetensor.optim.optimizer import Optimizer
 from tapetensor.tape import OwnedTape
 from tapetensor.tensor.base import TensorBase, wrap
 
@@ -85,7 +93,7 @@ class Binding:
             return self._walk_generator(value, expression)
         if isinstance(value, Gradients):
             return self._walk_gradients(value, expression)
-        if value.__class__ in (tuple, list) or _is_named_tuple(value):
+        if value.__class__ in (tuple, list) or is_named_tuple(value):
             local = self._local(expression)
             self._guard(f"{local}.__class__ is not {self.bind(value.__class__)}")
             self._guard(f"len({local}) != {len(value)}")
@@ -93,7 +101,7 @@ class Binding:
                 self.walk(item, f"{local}[{position}]", f"{where}[{position}]")
                 for position, item in enumerate(value)
             ]
-            return value.__class__(*items) if _is_named_tuple(value) else value.__class__(items)
+            return value.__class__(*items) if is_named_tuple(value) else value.__class__(items)
         if value.__class__ is dict:
             local = self._local(expression)
             keys = self.bind(tuple(value))
@@ -113,7 +121,7 @@ class Binding:
         if is_record:
             return self._walk_record(value, expression, where)
         self._guard(f"{expression} is not {self.bind(value)}")
-        if isinstance(value, Module) or _is_users(value):
+        if isinstance(value, Module) or is_users_object(value):
             self._walk_object(value, where)
         return value
 
@@ -136,7 +144,7 @@ class Binding:
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             self._walk_captured(cell.cell_contents, f"{self.bind(cell)}.cell_contents", name)
         scope = function.__globals__
-        for name in _names_in(code):
+        for name in names_in(code):
             if name in scope:
                 self._walk_captured(scope[name], f"{self.bind(scope)}[{name!r}]", name)
 
@@ -145,9 +153,7 @@ class Binding:
             if not value.__module__.startswith("tapetensor."):
                 self._guard(f"{expression} is not {self.bind(value)}")
                 self._walk_function(value)
-        elif isinstance(value, Module | Optimizer | TensorBase | np.random.Generator | Gradients):
-            self.walk(value, expression, where)
-        elif isinstance(value, (*_PLAIN, np.ndarray)) or _holds_arrays(value):
+        elif isinstance(value, (*_PLAIN, np.ndarray)) or holds_arrays(value):
             self.walk(value, expression, where)
 
     def _walk_tensor(self, tensor: Any, expression: str, where: str) -> Any:
@@ -191,10 +197,11 @@ class Binding:
         self._guard(f"{local}.__class__ is not {self.bind(Gradients)}")
         self._guard(f"tuple({local}._arrays) != {keys} or {local}._leaky != {store._leaky}")
         self._guard(f"{local}._leafs != {self.bind(store._leafs)}")
-        store._arrays = {
+        lazy: dict[int, Any] = {
             key: self._input(array, self._local(f"{local}._arrays[{key}]"))
             for key, array in arrays.items()
         }
+        store._arrays = lazy
         self._stores.append((store, local, dict(store._arrays)))
         self._undo.append(lambda: setattr(store, "_arrays", arrays))
         return store
@@ -236,7 +243,7 @@ class Binding:
                     self._walk_tensor(item, expression, f"{where}.{name}")
                 continue
             replaced = self.walk(item, expression, f"{where}.{name}")
-            if replaced is not item and _holds_arrays(item):
+            if replaced is not item and holds_arrays(item):
                 fields[name] = replaced
         after = dict(fields)
         self._states.append((held, fields, after, where))
@@ -278,13 +285,10 @@ class Binding:
 
         Called after the trace, before `restore`.
         """
-        leaving: list[Node] = []
         stores: list[str] = []
-        made: list[str] = []
-        ids: dict[int, str] = {
-            tensor._id: f"{local}._id" for tensor, local, _ in self._tensors.values()
-        }
-        writer = _Writer(self, leaving, made, ids)
+        ids = {tensor._id: f"{local}._id" for tensor, local, _ in self._tensors.values()}
+        known = {key: local for key, (_, local, _) in self._tensors.items()}
+        writer = ResultWriter(self.bind, known, ids)
         replaced: set[int] = set()
         for held, fields, after, where in self._states:
             for name in fields.keys() | after.keys():
@@ -320,105 +324,14 @@ class Binding:
         if len(self._direct) > 1:
             distinct = ", ".join([f"id({local})" for local in self._direct])
             self._guard(f"len({{{distinct}}}) != {len(self._direct)}")
-        return leaving, stores, writer.write(result), made
-
-    def local_of(self, tensor: Any) -> str | None:
-        """Return the local variable of a tensor that came in; None for another."""
-        known = self._tensors.get(id(tensor))
-        return None if known is None else known[1]
+        returned = writer.write(result)
+        return writer.leaving, stores, returned, writer.made
 
     def _after_local(self, local: str, condition: str) -> None:
         for position, line in enumerate(self.guards):
             if line.startswith(f"{local} = "):
                 self.guards.insert(position + 1, f"if {condition}: return MISS")
                 return
-
-
-class _Writer:
-    """Writes results as source.
-
-    Args:
-        binding: what came in.
-        leaving: receives the nodes that the results are made of.
-        made: receives the lines that make tensors.
-        ids: the source of each id that came in.
-    """
-
-    def __init__(
-        self, binding: Binding, leaving: list[Node], made: list[str], ids: dict[int, str]
-    ) -> None:
-        self._binding = binding
-        self._leaving = leaving
-        self._made = made
-        self._ids = ids
-        self._tensors: dict[int, str] = {}
-
-    def write(self, value: Any) -> str:
-        """Return the source of a result."""
-        bind = self._binding.bind
-        if isinstance(value, TensorBase):
-            return self._tensor(value)
-        if isinstance(value, LazyArray | np.ndarray):
-            return self.array(value)
-        if isinstance(value, Gradients):
-            leafs = bind(value._leafs)
-            return f"gradients_of({self.entries(value)}, {leafs}, {value._leaky})"
-        if value.__class__ in (tuple, list):
-            items = "".join([f"{self.write(item)}, " for item in value])
-            return f"({items})" if isinstance(value, tuple) else f"[{items}]"
-        if _is_named_tuple(value):
-            items = ", ".join([self.write(item) for item in value])
-            return f"{bind(value.__class__)}({items})"
-        if value.__class__ is dict:
-            items = ", ".join([f"{bind(key)}: {self.write(item)}" for key, item in value.items()])
-            return f"{{{{{items}}}}}"
-        if dataclasses.is_dataclass(value) and _holds_arrays(value):
-            items = ", ".join(
-                [
-                    f"{field.name}={self.write(getattr(value, field.name))}"
-                    for field in dataclasses.fields(value)
-                ]
-            )
-            return f"{bind(value.__class__)}({items})"
-        return bind(value)
-
-    def array(self, value: Any) -> str:
-        """Return the source of an array."""
-        if not isinstance(value, LazyArray):
-            return self._binding.bind(value)
-        self._leaving.append(value.node)
-        return f"{{{len(self._leaving) - 1}}}"
-
-    def entries(self, store: Gradients) -> str:
-        """Return the source of the dict of a store of gradients."""
-        items = ", ".join(
-            [f"{self._id(key)}: {self.array(array)}" for key, array in store._arrays.items()]
-        )
-        return f"{{{{{items}}}}}"
-
-    def _tensor(self, tensor: Any) -> str:
-        known = self._tensors.get(id(tensor)) or self._binding.local_of(tensor)
-        if known is not None:
-            return known
-        if isinstance(tensor._tape, OwnedTape):
-            raise trace_error(
-                "a result owns a tape, which cannot leave a compiled function; "
-                "call backward() inside, or return x.detach()"
-            )
-        local = f"r{len(self._made)}"
-        cls = self._binding.bind(tensor.__class__)
-        unique_id = self._id(tensor._id)
-        self._made.append(f"{local} = wrap({cls}, {self.array(tensor._data)}, {unique_id}, None)")
-        self._tensors[id(tensor)] = local
-        return local
-
-    def _id(self, unique_id: int) -> str:
-        known = self._ids.get(unique_id)
-        if known is None:
-            known = f"i{len(self._made)}"
-            self._made.append(f"{known} = next_id()")
-            self._ids[unique_id] = known
-        return known
 
 
 class _Miss:
@@ -428,62 +341,11 @@ class _Miss:
 MISS = _Miss()
 
 
-def gradients_of(
-    arrays: dict[int, Any], leafs: frozenset[int] | None, is_leaky: bool
-) -> Gradients:
-    """Return a store that holds `arrays`."""
-    store = Gradients()
-    store._arrays, store._leafs, store._leaky = arrays, leafs, is_leaky
-    return store
-
-
 def _side_effect(name: str) -> TraceError:
     return trace_error(
-        f"{name} is changed, which a replay would not repeat; "
-        "return the value and store it outside"
+        f"{name} is changed, which a replay would not repeat; return the value and store it outside"
     )
 
 
 def _is_updated(node: Node) -> bool:
     return node.kind is Kind.PART and node.args[0].kind is Kind.UPDATE
-
-
-def _is_named_tuple(value: Any) -> bool:
-    return isinstance(value, tuple) and hasattr(value, "_fields")
-
-
-def _is_users(value: Any) -> bool:
-    """Tell whether `value` is an instance of a plain class of the user's."""
-    cls = value.__class__
-    return (
-        not isinstance(value, type | types.ModuleType | types.FunctionType | Optimizer)
-        and not callable(value)
-        and cls.__module__.split(".", maxsplit=1)[0] not in _NOT_WALKED
-        and hasattr(value, "__dict__")
-    )
-
-
-_NOT_WALKED = frozenset({"builtins", "numpy", "tapetensor", "typing", "collections", "threading"})
-
-
-def _holds_arrays(value: Any) -> bool:
-    if isinstance(value, TensorBase | np.ndarray | LazyArray | np.random.Generator | Gradients):
-        return True
-    if isinstance(value, Module | Optimizer):
-        return True
-    if isinstance(value, tuple | list):
-        return any(_holds_arrays(item) for item in value)
-    if isinstance(value, Mapping):
-        return any(_holds_arrays(item) for item in value.values())
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return any(_holds_arrays(item) for item in vars(value).values())
-    return False
-
-
-def _names_in(code: types.CodeType) -> list[str]:
-    """Return the names that a function's code, and the code of functions within it, looks up."""
-    names = list(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            names += _names_in(constant)
-    return list(dict.fromkeys(names))

@@ -173,9 +173,7 @@ compile_source = compile
 def compile(function: F_) -> F_:
     """Return `function` planned: traced at the first call, replayed without Python afterwards."""
     if not callable(function):
-        raise ArgumentTypeError(
-            f"compile: expected a function, got {type(function).__name__}"
-        )
+        raise ArgumentTypeError(f"compile: expected a function, got {type(function).__name__}")
     compiled: Any = Compiled(function)
     result: F_ = compiled
     return result

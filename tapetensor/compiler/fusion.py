@@ -151,9 +151,7 @@ def _rows(node: Node) -> int:
         return operand.shape[0] if operand.shape else 0
     if node.kind is Kind.VIEW:
         (operand,) = node.args
-        keeps_rows = (
-            node.shape != () and operand.shape != () and node.shape[0] == operand.shape[0]
-        )
+        keeps_rows = node.shape != () and operand.shape != () and node.shape[0] == operand.shape[0]
         if not keeps_rows or operand.kind not in (Kind.ELEMENTWISE, Kind.REDUCE, Kind.VIEW):
             return 0
         if node.function.name == "reshape":

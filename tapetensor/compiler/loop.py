@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tapetensor.compiler.fusion import BLOCK, Group
-from tapetensor.compiler.lazy import select
+from tapetensor.compiler.operations import select
 from tapetensor.compiler.program import Kind, Node
 from tapetensor.gradients import Array
 
@@ -206,10 +206,10 @@ class Body:
                 and bases.count(operand) == node.args.count(operand)
                 and (node.function is not select or (place == 2 and bases.count(operand) == 1))
             )
-            if buffer is not None and is_free and buffer.shape == shape:
-                if buffer.dtype == node.dtype:
-                    del self._live[operand]
-                    return _Scratch(buffer)
+            fits = buffer is not None and buffer.shape == shape and buffer.dtype == node.dtype
+            if buffer is not None and is_free and fits:
+                del self._live[operand]
+                return _Scratch(buffer)
         return None
 
     def _scratch(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> _Scratch:
@@ -279,7 +279,7 @@ class _Scratch:
 
 def run_together(*calls: tuple[Any, ...]) -> None:
     """Run functions at the same time, the first in this thread."""
-    submit = _pool().submit
+    submit: Any = _pool().submit
     # numpy's way with floating point errors is part of the context.
     waiting = [submit(contextvars.copy_context().run, *call) for call in calls[1:]]
     function: Callable[..., None] = calls[0][0]

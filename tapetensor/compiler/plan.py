@@ -10,8 +10,8 @@ import numpy as np
 
 from tapetensor.compiler.arena import Arena
 from tapetensor.compiler.fusion import Group, Unit, fused
-from tapetensor.compiler.lazy import Keywords, cast_to, select
 from tapetensor.compiler.loop import GroupLoop
+from tapetensor.compiler.operations import Keywords, cast_to, select
 from tapetensor.compiler.program import Kind, Node, Program
 from tapetensor.gradients import Array
 

@@ -185,7 +185,7 @@ class Program:
     def elementwise(
         self, function: Any, operands: tuple[Node, ...], shape: Shape, dtype: DType
     ) -> Node:
-        """Record a function of elements, computed on as few elements as there are different ones."""
+        """Record a function of elements, on as few elements as there are different ones."""
         bases = tuple([self._without_broadcast(operand) for operand in operands])
         same = _identity(function, bases, dtype)
         if same is not None:
@@ -246,11 +246,11 @@ class View:
     def __call__(self, array: Array) -> Array:
         """Return `array` seen this way."""
         if self.name == "index":
-            viewed: Array = array[self.parameter]
-            return viewed
+            part: Array = array[self.parameter]
+            return part
         if self.name == "broadcast_to":
             return np.broadcast_to(array, self.parameter)
-        viewed = getattr(array, self.name)(self.parameter)
+        viewed: Array = getattr(array, self.name)(self.parameter)
         return viewed
 
     @override

@@ -123,9 +123,7 @@ def _einsum_pullback(
 
 
 @single_step
-def _on_diagonal(
-    elements: Array, subscripts: str, distinct: str, shape: tuple[int, ...]
-) -> Array:
+def _on_diagonal(elements: Array, subscripts: str, distinct: str, shape: tuple[int, ...]) -> Array:
     """Return zeros of `shape` with `elements` where the repeated letters of `subscripts` meet."""
     result = np.zeros_like(elements, shape=shape)
     np.einsum(subscripts + "->" + distinct, result)[...] = elements

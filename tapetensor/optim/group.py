@@ -105,7 +105,9 @@ class Group:
             return self._record(record, gradients, options)
         return self._step_each(gradients, options)
 
-    def _record(self, record: Any, gradients: list[Any], options: Options) -> list[tuple[Names, str]]:
+    def _record(
+        self, record: Any, gradients: list[Any], options: Options
+    ) -> list[tuple[Names, str]]:
         """Let arrays that record a program record the step; return what could not be updated."""
         reasons = [
             _misfit(gradient, shape, self._values.dtype)

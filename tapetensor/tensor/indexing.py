@@ -279,7 +279,7 @@ def _refuse_beyond(
         )
 
 
-def _plain_index(index: object) -> object:
+def _plain_index(index: Any) -> object:
     """Return one element of an index with tensors replaced by their arrays."""
     if isinstance(index, TensorBase):
         check_not_spent("getitem", index)
