@@ -13,55 +13,15 @@ from typing import Any
 from typing_extensions import TypeVar
 
 from tapetensor.compiler.binding import MISS, Binding
-from tapetensor.compiler.plan import Planner, Step
+from tapetensor.compiler.plan import Planner
 from tapetensor.compiler.program import Program
+from tapetensor.compiler.replay import Plan
 from tapetensor.errors import ArgumentTypeError, TraceError
 
 F_ = TypeVar("F_", bound=Callable[..., Any])
 
 # So many plans are kept to a function; the one that was not used for longest goes first.
 MAX_PLANS = 16
-
-
-class Plan:
-    """What a compiled function does for one kind of call.
-
-    Args:
-        run: the generated function.
-        source: its Python source.
-        steps: what it does, in order.
-        arena_bytes: the memory that it keeps between calls.
-        seconds: how long tracing and planning took.
-    """
-
-    def __init__(
-        self,
-        run: Callable[..., Any],
-        source: str,
-        steps: list[Step],
-        arena_bytes: int,
-        seconds: float,
-    ) -> None:
-        self.run = run
-        self.source = source
-        self.steps = steps
-        self.arena_bytes = arena_bytes
-        self.seconds = seconds
-
-    def explain(self) -> str:
-        """Return the steps as text, each with the shape, dtype and bytes of its result."""
-        lines = [
-            f"{len(self.steps)} steps, {self.arena_bytes:,} bytes of planned memory, "
-            f"planned in {self.seconds * 1e3:.1f} ms"
-        ]
-        for step in self.steps:
-            node = step.node
-            where = "planned" if step.out is not None else "fresh"
-            lines.append(
-                f"%{node.index:<5} {node.name:<20} {node.shape!s:<20} {node.dtype!s:<8} "
-                f"{node.nbytes:>12,} B {where}"
-            )
-        return "\n".join(lines)
 
 
 class Compiled:
@@ -138,36 +98,17 @@ class Compiled:
         planner = Planner(program, binding.expressions, leaving)
         layout = planner.run()
         arrays = planner.leaving_expressions()
-        body = [
-            *binding.guards,
-            *_undone_on_failure(layout.steps, binding.generators),
-            *[line.format(*arrays) for line in (*made, *stores)],
-            f"return {returned.format(*arrays)}",
-        ]
-        names = {**binding.names, **layout.names}
-        main = "def run(args, kwargs):\n" + "\n".join([f"    {line}" for line in body])
-        source = "\n".join([*layout.functions, main])
-        exec(compile_source(source, "<plan>", "exec"), names)
-        seconds = time.perf_counter() - started
-        return Plan(names["run"], source, layout.steps, planner.arena.nbytes, seconds)
-
-
-def _undone_on_failure(steps: list[Step], generators: list[str]) -> list[str]:
-    """Return the lines of the steps; where one fails, random generators are as before."""
-    lines = [step.line for step in steps]
-    if not generators or not lines:
-        return lines
-    return [
-        *[f"{rng}_state = {rng}.bit_generator.state" for rng in generators],
-        "try:",
-        *[f"    {line}" for line in lines],
-        "except BaseException:",
-        *[f"    {rng}.bit_generator.state = {rng}_state" for rng in generators],
-        "    raise",
-    ]
-
-
-compile_source = compile
+        after = [line.format(*arrays) for line in (*made, *stores)]
+        return Plan(
+            names={**binding.names, **layout.names},
+            functions=layout.functions,
+            guards=binding.guards,
+            steps=layout.steps,
+            after=[*after, f"return {returned.format(*arrays)}"],
+            generators=binding.generators,
+            arena_bytes=planner.arena.nbytes,
+            started=started,
+        )
 
 
 def compile(function: F_) -> F_:

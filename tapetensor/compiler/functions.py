@@ -108,7 +108,7 @@ def _clip(self: LazyArray, a: Any, a_min: Any = None, a_max: Any = None) -> Any:
 
 
 def _copyto(self: LazyArray, dst: Any, src: Any, **options: Any) -> None:
-    if options or not isinstance(dst, LazyArray):
+    if options or not hasattr(dst, "record_write"):
         raise trace_error("np.copyto writes into an array of another kind")
     dst.write(np.copyto, src)
 

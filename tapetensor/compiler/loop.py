@@ -77,19 +77,21 @@ class GroupLoop:
     def _emit_calls(self, bodies: list[Body]) -> None:
         planner = self.planner
         last = self.group.nodes[-1]
+        names = [node.name for node in self.group.nodes if node.kind is not Kind.VIEW]
+        title = f"group of {len(names)}: {', '.join(names)}"
         for body in bodies:
             for node, total in body.totals.items():
-                planner.emit(node, f"{total}.fill(0)")
+                planner.emit(node, f"{total}.fill(0)", title="set to 0")
         if len(bodies) == 1:
-            planner.emit(last, f"{bodies[0].name}({bodies[0].arguments})")
+            planner.emit(last, f"{bodies[0].name}({bodies[0].arguments})", title=title)
         else:
             calls = ", ".join([f"({body.name}, {body.arguments})" for body in bodies])
-            planner.emit(last, f"{planner.bind(run_together)}({calls})")
+            planner.emit(last, f"{planner.bind(run_together)}({calls})", title=title)
         add = planner.bind(np.add)
         for body in bodies[1:]:
             for node, part in body.totals.items():
                 total = bodies[0].totals[node]
-                planner.emit(node, f"{add}({total}, {part}, {total})")
+                planner.emit(node, f"{add}({total}, {part}, {total})", title="add up")
 
     def _leaves(self, node: Node) -> bool:
         """Tell whether a value, or a view of it, is read outside the group."""

@@ -31,11 +31,13 @@ class Step:
         node: what it computes.
         line: its Python source.
         out: the planned buffer that it writes to, if it does.
+        title: what it does, in words.
     """
 
     node: Node
     line: str
-    out: Array | None = None
+    out: Array | None
+    title: str
 
 
 @dataclass
@@ -205,7 +207,7 @@ class Planner:
         if node in self._escaping:
             local = self._local(node)
             shape, dtype = self.bind(node.shape), self.bind(node.dtype)
-            self.emit(node, f"{local} = {self.bind(np.empty)}({shape}, {dtype})")
+            self.emit(node, f"{local} = {self.bind(np.empty)}({shape}, {dtype})", title="allocate")
             self.emit(node, self.call_with_out(node, local))
             return
         out = self._destined.get(node)
@@ -254,7 +256,7 @@ class Planner:
         elif root.kind in (Kind.CALL, Kind.PART, Kind.RANDOM) and root.nbytes > 65_536:
             expression = self.layout.expressions.get(root)
             if expression is not None:
-                self.layout.steps.append(Step(root, f"{expression} = None"))
+                self.emit(root, f"{expression} = None", title="free")
 
     def may_use_threads(self, group: Group) -> bool:
         """Tell whether a group may run on several threads.
@@ -271,7 +273,8 @@ class Planner:
         """Give a value that a group writes block by block its place as a whole."""
         if node in self._escaping:
             shape, dtype = self.bind(node.shape), self.bind(node.dtype)
-            self.emit(node, f"{self._local(node)} = {self.bind(np.empty)}({shape}, {dtype})")
+            fresh = f"{self.bind(np.empty)}({shape}, {dtype})"
+            self.emit(node, f"{self._local(node)} = {fresh}", title="allocate")
         elif node in self._destined:
             self.static[node] = self._destined[node]
         else:
@@ -366,9 +369,9 @@ class Planner:
         self.layout.names[name] = value
         return name
 
-    def emit(self, node: Node, line: str, out: Array | None = None) -> None:
+    def emit(self, node: Node, line: str, out: Array | None = None, title: str = "") -> None:
         """Add a line."""
-        self.layout.steps.append(Step(node, line, out))
+        self.layout.steps.append(Step(node, line, out, title or node.name))
 
 
 def _nodes_of(unit: Unit) -> list[Node]:

@@ -188,4 +188,5 @@ def test_inference_sees_what_training_changed() -> None:
 
     assert not np.array_equal(predict(x).numpy(), before)
     expected: Any = model.forward(x).numpy()
-    np.testing.assert_allclose(predict(x).numpy(), expected, rtol=1e-6)
+    found: Any = predict(x).numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
