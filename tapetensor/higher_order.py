@@ -9,6 +9,7 @@ from typing import Any, overload
 import numpy as np
 from typing_extensions import TypeVar
 
+from tapetensor.context import GradientContext
 from tapetensor.errors import (
     ArgumentTypeError,
     HigherOrderError,
@@ -176,8 +177,9 @@ def hessian_vector_product(
 def _plain_gradients(
     f: Callable[..., Any], inputs: tuple[Tensor[Any, Any, Any], ...]
 ) -> tuple[Tensor[Any, Any, Any], ...]:
-    traced = [_fresh(x, x._data) for x in inputs]
-    gradients = _checked(f(*traced)).backward(wrt=traced)
+    with GradientContext() as inside:
+        traced = [_fresh(x, x._data) for x in inputs]
+        gradients = _checked(f(*traced), inside).backward(wrt=traced)
     found = [gradients.array(x._id) for x in traced]
     return tuple(
         [
@@ -193,13 +195,13 @@ def _recorded_gradients(
     """Run `f` and its backward pass on arrays that record both."""
     level = Level()
     points = [level.array(array) for array in arrays]
-    traced = [_fresh(x, point) for x, point in zip(inputs, points, strict=True)]
-    output, tape = _checked(f(*traced)).split_tape()
-
-    seed = level.array(np.ones_like(level.lift(output._data).value))
-    wanted = frozenset([x._id for x in traced])
-    started: dict[int, Any] = {output._id: seed}
-    found: dict[int, Any] = _lifting(tape.records, level).replay(started, wanted)
+    with GradientContext() as inside:
+        traced = [_fresh(x, point) for x, point in zip(inputs, points, strict=True)]
+        output, tape = _checked(f(*traced), inside).split_tape()
+        seed = level.array(np.ones_like(level.lift(output._data).value))
+        wanted = frozenset([x._id for x in traced])
+        started: dict[int, Any] = {output._id: seed}
+        found: dict[int, Any] = _lifting(tape.records, level).replay(started, wanted)
 
     gradients = [
         found[x._id] if x._id in found else level.array(np.zeros_like(point.value))
@@ -268,7 +270,7 @@ def _fresh(x: Tensor[Any, Any, Any], array: Array | RecordedArray) -> Tensor[Any
     return wrap(type(x), data, next_id(), OwnedTape())
 
 
-def _checked(output: object) -> Tensor[tuple[()], OwnedTape, Any]:
+def _checked(output: object, inside: GradientContext) -> Tensor[tuple[()], OwnedTape, Any]:
     check_tensor("grad", output, "the result of f")
     assert isinstance(output, Tensor)
     check_not_spent("grad", output)
@@ -278,9 +280,14 @@ def _checked(output: object) -> Tensor[tuple[()], OwnedTape, Any]:
             "reduce it (mean(), sum())"
         )
     check_floating("grad", output)
-    if not output.owns_tape:
+    if not isinstance(output._tape, OwnedTape):
         raise UntracedTensorError(
             "grad: the result of f owns no tape, so it does not depend on the input; inside f use "
             "the tensor that it is given, without detach()"
+        )
+    if not output._tape.is_only_of(inside):
+        raise HigherOrderError(
+            "grad: f uses a tensor that owns a tape from outside; give it to grad as another "
+            "input, or detach() it if it is a constant"
         )
     return output

@@ -132,6 +132,10 @@ class OwnedTape:
         """Whether a context has closed the tape."""
         return isinstance(self.records, _Closed)
 
+    def is_only_of(self, context: GradientContext) -> bool:
+        """Tell whether all that is recorded was traced in one context."""
+        return self._contexts == (context,)
+
     def check_usable(self, op: str) -> None:
         """Raise an error if the tape is closed, or if its contents were handed to a new owner."""
         if self.records is _SPENT:

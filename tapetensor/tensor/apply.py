@@ -165,11 +165,17 @@ def apply_enclosing(
 
     Raises:
         MovedTensorError: if an operand is spent, or one that owns a tape is given twice.
+        TapeClosedError: if the tape of an operand is closed.
     """
-    tape = _check_operands(op, operands, keeps_dtype=False)
-    assert tape is not None
+    _check_operands(op, operands, keeps_dtype=False)
     outputs, parents, pullbacks = enclosed(*_arrays(op, operands))
 
+    # Again, for the function may have spent an operand that it closes over.
+    tape = _check_operands(op, operands, keeps_dtype=False)
+    assert tape is not None
+    for operand in operands:
+        if isinstance(operand._tape, OwnedTape):
+            operand._tape.check_usable(op_name(op))
     _take_tapes(op, operands, tape)
     results = [rewrap(operands[0], output, next_id(), tape) for output in outputs]
     for result, of_result in zip(results, pullbacks, strict=True):

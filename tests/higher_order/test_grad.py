@@ -183,11 +183,13 @@ def test_float32_stays_float32() -> None:
     assert found.dtype == np.float32
 
 
-def test_a_tensor_that_owns_a_tape_from_outside_is_refused() -> None:
-    outside = _X.trace()
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_a_tensor_that_owns_a_tape_from_outside_is_refused(is_recorded: bool) -> None:
+    outside: Any = _X.trace()
+    x: Any = _V.trace() if is_recorded else _V
 
     with pytest.raises(tt.HigherOrderError, match="owns a tape from outside; give it to grad"):
-        tt.grad(lambda x: (x * outside).sum(), _V.trace())
+        tt.grad(lambda x: (x * outside).sum(), x)
 
 
 @pytest.mark.parametrize(

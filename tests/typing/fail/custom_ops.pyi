@@ -4,7 +4,7 @@ from typing import Literal as L
 
 import tapetensor as tt
 from tapetensor import OwnedTape, Tensor2D
-from tapetensor.typing import Array, Pullbacks
+from tapetensor.typing import Array, Pullbacks, T
 from tests.typing.operands import m, md, v, w
 
 def unary(x: Array) -> tuple[Array, Pullbacks]: ...
@@ -29,7 +29,7 @@ tt.grad(lambda x: x.exp(), m)  # type: ignore[arg-type,return-value]  # no scala
 tt.grad(lambda x: x.detach().sum(), m)  # type: ignore[arg-type,return-value]  # it owns no tape
 tt.grad(lambda x: 3.0, m)  # type: ignore[arg-type,return-value]  # a number is no tensor
 tt.grad(lambda x, y: (x @ y).sum(), m, v.trace())  # type: ignore[misc]  # all own a tape, or none
-tt.grad(lambda x: (x @ w).sum(), v)  # type: ignore[arg-type]  # the shapes inside
+tt.grad(lambda x: (x @ v).sum(), w)  # type: ignore[operator]  # the shapes inside
 tt.grad(m.sum())  # type: ignore[call-overload]  # a tensor is no function
 wants_traced(tt.grad(lambda x: x.exp().sum(), m))  # type: ignore[arg-type]  # plain of plain
 wants_plain(tt.grad(lambda x: x.exp().sum(), m.trace()))  # type: ignore[arg-type]  # recorded
@@ -37,3 +37,16 @@ wants_square(tt.grad(lambda x: x.exp().sum(), m))  # type: ignore[arg-type]  # t
 tt.hessian_vector_product(lambda x: x.sum(), m, v)  # type: ignore[misc]  # another shape
 tt.hessian_vector_product(lambda x: x.sum(), m, m.trace())  # type: ignore[arg-type]  # a constant
 tt.hessian_vector_product(lambda x: x.sum(), m, md)  # type: ignore[misc]  # another dtype
+
+# Checkpoints have the type of the call that they stand for.
+def twice(x: Tensor2D[L[2], L[3], T]) -> Tensor2D[L[2], L[3], T]: ...
+def together(x: Tensor2D[L[2], L[3], T], y: Tensor2D[L[2], L[3], T]) -> Tensor2D[L[2], L[3], T]: ...
+
+tt.checkpoint(twice, w)  # type: ignore[arg-type]  # another shape
+tt.checkpoint(twice, m, m)  # type: ignore[arg-type]  # an input too many
+tt.checkpoint(twice, 3.0)  # type: ignore[call-overload]  # a number is no tensor
+tt.checkpoint(together, m)  # type: ignore[arg-type]  # an input too few
+tt.checkpoint(lambda x: 3.0, m)  # type: ignore[type-var]  # a number is no tensor
+wants_plain(tt.checkpoint(twice, m.trace()))  # type: ignore[arg-type]  # the tape goes on
+wants_square(tt.checkpoint(twice, m))  # type: ignore[arg-type]  # the shape goes on
+tt.checkpoint(twice, m, rng=3)  # type: ignore[call-overload]  # a seed is no generator

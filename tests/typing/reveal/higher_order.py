@@ -1,4 +1,4 @@
-"""Gradients as functions: the type of the point, tape and all."""
+"""Functions of functions: gradients have the type of the point, checkpoints that of the call."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Literal as L
 import numpy as np
 
 import tapetensor as tt
-from tapetensor import NoneTape, OwnedTape, Tensor, Tensor0D, Tensor1D, Tensor2D
-from tapetensor.typing import F, S, T
+from tapetensor import NoneTape, OwnedTape, Tensor, Tensor0D, Tensor1D, Tensor2D, nn
+from tapetensor.typing import F, K, M, N, S, T
 from tests.typing.check import assert_type, check
-from tests.typing.operands import m, md, v
+from tests.typing.operands import m, md, v, w
 
 
 def energy(x: Tensor[S, T, F]) -> Tensor0D[T, F]:
@@ -61,3 +61,16 @@ check(
     assert_type(tt.hessian_vector_product(energy, m.trace(), m), Tensor2D[L[2], L[3], OwnedTape]),
     (2, 3),
 )
+
+
+def product(x: Tensor2D[M, K, T, F], y: Tensor2D[K, N, NoneTape, F]) -> Tensor2D[M, N, T, F]:
+    return x @ y
+
+
+# A checkpoint: a module's method, a function of one input or of two.
+layer: nn.Linear[L[3], L[5]] = nn.Linear(3, 5, rng=np.random.default_rng(0))
+check(assert_type(tt.checkpoint(layer.forward, m), Tensor2D[L[2], L[5]]), (2, 5))
+check(assert_type(tt.checkpoint(layer.forward, m.trace()), Tensor2D[L[2], L[5], OwnedTape]), (2, 5))
+check(assert_type(tt.checkpoint(energy, md.trace()), Tensor0D[OwnedTape, np.float64]), ())
+check(assert_type(tt.checkpoint(product, m, w), Tensor2D[L[2], L[6]]), (2, 6))
+check(assert_type(tt.checkpoint(product, m.trace(), w), Tensor2D[L[2], L[6], OwnedTape]), (2, 6))
