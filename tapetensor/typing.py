@@ -18,6 +18,10 @@ One letter, one meaning, everywhere in the library and in its examples:
 
 None of them has a default, so that functions may list them in any order.
 
+Three aliases are for kernels of your own (`tapetensor.custom_op`): `Array`, a numpy array of any
+shape and dtype, `Pullback`, from the cotangent of an output to that of an operand, and `Pullbacks`,
+a tuple of one per operand.
+
 A dim that is computed from others is written ``Add[M, N]``, ``Sub[M, N]``, ``Mul[M, N]`` or
 ``Div[M, N]``, nested at will, with literals too: ``Mul[M, Literal[2]]``. Checkers without the mypy
 plugin take it for `Any`, a dim that is open; the plugin computes with it.
@@ -30,7 +34,8 @@ from typing import TYPE_CHECKING, Any, Generic
 import numpy as np
 from typing_extensions import TypeAliasType, TypeVar, TypeVarTuple
 
-from tapetensor.tape import Tape
+from tapetensor.gradients import Array
+from tapetensor.tape import Pullback, Pullbacks, Tape
 
 # Not `tuple[int, ...]`: a type variable tuple cannot say that its dims are ints.
 S = TypeVar("S", bound=tuple[Any, ...])
@@ -70,6 +75,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Add",
+    "Array",
     "B",
     "D",
     "Div",
@@ -80,6 +86,8 @@ __all__ = [
     "Mul",
     "N",
     "P",
+    "Pullback",
+    "Pullbacks",
     "Q",
     "R",
     "S",

@@ -115,6 +115,19 @@ def hint_of_field(cls: type, name: str) -> tuple[type, Any]:
     return owner, owner.hints_of_class[name]
 
 
+def length_of_field(cls: type, name: str, substitutions: Mapping[type, Substitution]) -> Any:
+    """Return how many modules a list field of `cls` holds: a number, what is written for the type
+    variable that says it, or None for a field that is no such list.
+    """
+    owner, _ = hint_of_field(cls, name)
+    fields: Mapping[str, Any] = getattr(cls, "fields_of_class", {})
+    length = fields[name].length
+    if not isinstance(length, str):
+        return length
+    named = {getattr(one, "__name__", ""): one for one in substitutions[owner]}
+    return substitutions[owner].get(named.get(length), length)
+
+
 def scopes(cls: type, arguments: Sequence[Any]) -> dict[type, Substitution]:
     """Return, for `cls` and each of its bases, what its type variables stand for.
 
@@ -142,10 +155,11 @@ def bound(variables: Sequence[Any], arguments: Sequence[Any]) -> dict[Any, Any]:
                 tuple(rest[: len(rest) - after]) if arguments else (Unpack[tuple[Any, ...]],)
             )
             rest = rest[len(rest) - after :]
-        elif rest:
-            values[variable] = rest.pop(0)
         else:
-            values[variable] = substituted(default_of(variable, Any), values)
+            default = default_of(variable, Any)
+            argument = rest.pop(0) if rest else default
+            # Some versions of Python write a default out that names another of the variables.
+            values[variable] = substituted(default, values) if argument is default else argument
     return values
 
 
