@@ -26,25 +26,25 @@ def linear(x: Array, weight: Array, bias: Array) -> tuple[Array, Pullbacks]:
     A kernel of its own because the bias is added into the fresh product, and because leading axes
     fold into one product instead of a batch of them.
     """
+    out_features, in_features = weight.shape
+    rows = math.prod(x.shape[:-1])
+    folded = x if x.ndim == 2 else np.reshape(x, (rows, in_features))
+    y = np.matmul(folded, weight.T)
+    y += bias
     if x.ndim == 2:
-        y = np.matmul(x, weight.T)
-        y += bias
         return y, (
             lambda g: np.matmul(g, weight),
             lambda g: np.matmul(g.T, x),
             lambda g: sum_to(g, bias.shape),
         )
-    out_features, in_features = weight.shape
-    rows = math.prod(x.shape[:-1])
-    folded, (of_x, of_weight, of_bias) = linear(np.reshape(x, (rows, in_features)), weight, bias)
 
     def fold(g: Array) -> Array:
         return np.reshape(g, (rows, out_features))
 
-    return np.reshape(folded, (*x.shape[:-1], out_features)), (
-        lambda g: np.reshape(of_x(fold(g)), x.shape),
-        lambda g: of_weight(fold(g)),
-        lambda g: of_bias(fold(g)),
+    return np.reshape(y, (*x.shape[:-1], out_features)), (
+        lambda g: np.reshape(np.matmul(fold(g), weight), x.shape),
+        lambda g: np.matmul(fold(g).T, folded),
+        lambda g: sum_to(fold(g), bias.shape),
     )
 
 
