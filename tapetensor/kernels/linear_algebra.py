@@ -26,17 +26,19 @@ def linear(x: Array, weight: Array, bias: Array) -> tuple[Array, Pullbacks]:
     A kernel of its own because the bias is added into the fresh product, and because leading axes
     fold into one product instead of a batch of them.
     """
-    out_features, in_features = weight.shape
-    rows = math.prod(x.shape[:-1])
-    folded = x if x.ndim == 2 else np.reshape(x, (rows, in_features))
-    y = np.matmul(folded, weight.T)
-    y += bias
     if x.ndim == 2:
+        y = np.matmul(x, weight.T)
+        y += bias
         return y, (
             lambda g: np.matmul(g, weight),
             lambda g: np.matmul(g.T, x),
             lambda g: sum_to(g, bias.shape),
         )
+    out_features, in_features = weight.shape
+    rows = math.prod(x.shape[:-1])
+    folded = np.reshape(x, (rows, in_features))
+    y = np.matmul(folded, weight.T)
+    y += bias
 
     def fold(g: Array) -> Array:
         return np.reshape(g, (rows, out_features))
