@@ -11,20 +11,33 @@ from tapetensor.memory import keep_freed_memory as _keep_freed_memory
 _apply_blas_setting()
 _keep_freed_memory()
 
+from tapetensor.accumulator import GradientAccumulator as GradientAccumulator
+from tapetensor.checkpointing import checkpoint as checkpoint
+from tapetensor.context import GradientContext as GradientContext
+from tapetensor.context import clear_default_context_tape as clear_default_context_tape
+from tapetensor.context import clear_tape as clear_tape
 from tapetensor.errors import ArgumentTypeError as ArgumentTypeError
 from tapetensor.errors import ArgumentValueError as ArgumentValueError
 from tapetensor.errors import AxisError as AxisError
 from tapetensor.errors import BuildError as BuildError
 from tapetensor.errors import DTypeError as DTypeError
+from tapetensor.errors import FileFormatError as FileFormatError
+from tapetensor.errors import HigherOrderError as HigherOrderError
+from tapetensor.errors import MissingDependencyError as MissingDependencyError
 from tapetensor.errors import MissingGradientError as MissingGradientError
 from tapetensor.errors import MovedTensorError as MovedTensorError
 from tapetensor.errors import NumericalInstabilityError as NumericalInstabilityError
 from tapetensor.errors import ShapeError as ShapeError
+from tapetensor.errors import StateMismatchError as StateMismatchError
 from tapetensor.errors import TapeClosedError as TapeClosedError
 from tapetensor.errors import TapeTensorError as TapeTensorError
+from tapetensor.errors import TraceError as TraceError
 from tapetensor.errors import UntracedTensorError as UntracedTensorError
 from tapetensor.errors import UnusedParametersError as UnusedParametersError
+from tapetensor.gradient_tape import GradientTape as GradientTape
 from tapetensor.gradients import Gradients as Gradients
+from tapetensor.higher_order import grad as grad
+from tapetensor.higher_order import hessian_vector_product as hessian_vector_product
 from tapetensor.shapes import Rank0 as Rank0
 from tapetensor.shapes import Rank1 as Rank1
 from tapetensor.shapes import Rank2 as Rank2
@@ -45,10 +58,12 @@ from tapetensor.tensor import Tensor5D as Tensor5D
 from tapetensor.tensor import Tensor6D as Tensor6D
 from tapetensor.tensor import arange as arange
 from tapetensor.tensor import avg_pool2d as avg_pool2d
+from tapetensor.tensor import compute_gradients as compute_gradients
 from tapetensor.tensor import concat as concat
 from tapetensor.tensor import conv1d as conv1d
 from tapetensor.tensor import conv2d as conv2d
 from tapetensor.tensor import conv_transpose2d as conv_transpose2d
+from tapetensor.tensor import custom_op as custom_op
 from tapetensor.tensor import einsum as einsum
 from tapetensor.tensor import eye as eye
 from tapetensor.tensor import from_numpy as from_numpy
@@ -68,14 +83,17 @@ from tapetensor.tensor import where as where
 from tapetensor.tensor import zeros as zeros
 
 if TYPE_CHECKING:
+    from tapetensor.compiler import compile as compile
     from tapetensor.nn import build as build
 else:
 
     def __getattr__(name):
-        """Import `build` when it is first asked for: modules are a third of the import time."""
+        """Import when first asked for what would be a third of the import time."""
         if name == "build":
-            from tapetensor.nn import build
-
-            globals()["build"] = build
-            return build
-        raise AttributeError(f"module 'tapetensor' has no attribute {name!r}")
+            from tapetensor.nn import build as found
+        elif name == "compile":
+            from tapetensor.compiler import compile as found
+        else:
+            raise AttributeError(f"module 'tapetensor' has no attribute {name!r}")
+        globals()[name] = found
+        return found

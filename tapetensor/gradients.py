@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from typing import Any, Never, Protocol
 
@@ -11,13 +10,12 @@ from typing_extensions import TypeAliasType, TypeVar, override
 
 from tapetensor.errors import (
     ArgumentTypeError,
-    ArgumentValueError,
     DTypeError,
     MissingGradientError,
-    NumericalInstabilityError,
     ShapeError,
     UntracedTensorError,
 )
+from tapetensor.norms import as_positive, clipping, global_norm
 
 Array = TypeAliasType("Array", np.ndarray[Any, np.dtype[Any]])
 G = TypeVar("G")
@@ -114,7 +112,7 @@ class Gradients:
             DTypeError: if its dtype is not that of `tensor`.
         """
         unique_id = _id_of("Gradients.insert", tensor)
-        array = _array_of("Gradients.insert", gradient)
+        array = array_of("Gradients.insert", gradient)
         _check_fits("Gradients.insert", tensor, array)
         existing = self._arrays.get(unique_id)
         self._arrays[unique_id] = array.copy() if existing is None else existing + array
@@ -202,9 +200,7 @@ class Gradients:
 
         Summed in float64. Zero for an empty store.
         """
-        return math.sqrt(
-            sum(float(np.sum(np.square(a, dtype=np.float64))) for a in self._arrays.values())
-        )
+        return global_norm(self._arrays.values())
 
     def clip_by_global_norm(self, max_norm: float) -> float:
         """Scale all gradients by ``min(1, max_norm / norm)`` and return the norm before that.
@@ -220,27 +216,25 @@ class Gradients:
         Source: Pascanu, Mikolov & Bengio (2013), "On the difficulty of training recurrent
             neural networks", algorithm 1.
         """
-        if isinstance(max_norm, bool) or not isinstance(
-            max_norm, int | float | np.integer | np.floating
-        ):
-            raise ArgumentTypeError(
-                f"Gradients.clip_by_global_norm: max_norm must be a number, got {max_norm!r}"
-            )
-        if not max_norm > 0:
-            raise ArgumentValueError(
-                f"Gradients.clip_by_global_norm: max_norm must be > 0, got {max_norm!r}"
-            )
-        norm = self.global_norm()
-        if not math.isfinite(norm):
-            raise NumericalInstabilityError(
-                f"Gradients.clip_by_global_norm: the norm of the gradients is {norm}; "
-                "look for the op that made a NaN or an infinity before clipping"
-            )
-        if norm > max_norm:
-            # A Python float: a numpy scalar would impose its own dtype.
-            scale = float(max_norm) / norm
-            self._arrays = {key: array * scale for key, array in self._arrays.items()}
+        norm, factor = clipping("Gradients.clip_by_global_norm", self._arrays.values(), max_norm)
+        if factor is not None:
+            self._arrays = {key: array * factor for key, array in self._arrays.items()}
         return norm
+
+    def clip_by_value(self, limit: float) -> None:
+        """Clip every number of every gradient to ``[-limit, limit]``; a NaN stays one.
+
+        It changes the direction of the gradient, which `clip_by_global_norm` does not.
+
+        Args:
+            limit: > 0.
+
+        Raises:
+            ArgumentTypeError: if `limit` is not a number.
+            ArgumentValueError: if it is not positive.
+        """
+        bound = as_positive("Gradients.clip_by_value", "limit", limit)
+        self._arrays = {key: np.clip(array, -bound, bound) for key, array in self._arrays.items()}
 
     def __copy__(self) -> Gradients:
         """Return a store with the same entries that changes independently of this one."""
@@ -282,7 +276,13 @@ def _id_of(op: str, tensor: object) -> int:
     return unique_id
 
 
-def _array_of(op: str, gradient: object) -> Array:
+def array_of(op: str, gradient: object) -> Array:
+    """Return the array of a gradient, which is a plain tensor or an array.
+
+    Raises:
+        ArgumentTypeError: if it is neither.
+        UntracedTensorError: if it is a tensor that owns a tape.
+    """
     if hasattr(gradient, "wrap_gradient") and hasattr(gradient, "numpy"):
         if getattr(gradient, "owns_tape", False):
             raise UntracedTensorError(

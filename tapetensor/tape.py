@@ -1,23 +1,24 @@
-"""The tape: what `NoneTape` and `OwnedTape` are, how tapes merge and how one is replayed."""
+"""The tape: what `NoneTape` and `OwnedTape` are, and how tapes move and merge."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Never, TypeAlias, final
+from collections.abc import Iterable
+from typing import Never, TypeAlias, final
 
 from typing_extensions import override
 
-from tapetensor.errors import ArgumentTypeError, MovedTensorError, UntracedTensorError
+from tapetensor.context import GradientContext, active_context
+from tapetensor.errors import (
+    ArgumentTypeError,
+    MovedTensorError,
+    TapeClosedError,
+    UntracedTensorError,
+)
 from tapetensor.gradients import Array, Gradients
-
-Pullback: TypeAlias = Callable[[Array], Array]
-Pullbacks: TypeAlias = tuple[Pullback | None, ...]
-Kernel: TypeAlias = Callable[..., tuple[Array, Pullbacks]]
-# What ran, one pullback per operand (None where there is nothing to differentiate), and the
-# operands' ids. Filed under the id of the result, which, ids being handed out in order, is also
-# the time stamp. An op of one operand has its pullback and its id bare: the tuples around them
-# would be a tenth of what a small op costs.
-Record: TypeAlias = tuple[Kernel, Any, Any]
+from tapetensor.recorder import Kernel as Kernel
+from tapetensor.recorder import Pullback as Pullback
+from tapetensor.recorder import Pullbacks as Pullbacks
+from tapetensor.recorder import Record, Recorder, check_finite, op_name
 
 
 @final
@@ -38,19 +39,23 @@ class OwnedTape:
 
     A tape has exactly one owner, so it cannot be copied. Two tapes that meet in an op merge: each
     record is kept once, whichever of the two held it, and gradients carried by either are summed.
+    It belongs to the context that is active when it is made, which may close it.
 
     Args:
         gradients: earlier gradients that the tape carries; a backward pass adds to them.
     """
 
-    __slots__ = ("__weakref__", "_carried", "records")
+    __slots__ = ("__weakref__", "_carried", "_contexts", "records")
 
     def __init__(self, gradients: Gradients | None = None) -> None:
         if gradients is not None and not isinstance(gradients, Gradients):
             raise ArgumentTypeError(
                 f"OwnedTape: carried gradients must be Gradients, got {type(gradients).__name__}"
             )
-        self.records: dict[int, Record] = {}
+        context = active_context()
+        context.add(self)
+        self._contexts: tuple[GradientContext, ...] = (context,)
+        self.records = Recorder()
         # Kept by identity, like the records: a store that both sides of a merge hold counts once.
         self._carried: dict[int, Gradients] = (
             {} if gradients is None else {id(gradients): gradients}
@@ -61,6 +66,8 @@ class OwnedTape:
         """Show how much the tape holds."""
         if self.records is _SPENT:
             return "OwnedTape(moved)"
+        if self.is_closed:
+            return "OwnedTape(closed)"
         carried = f", carrying {len(self._carried)} Gradients" if self._carried else ""
         return f"OwnedTape({len(self.records)} ops{carried})"
 
@@ -78,57 +85,89 @@ class OwnedTape:
         raise UntracedTensorError(_NO_COPY)
 
     def merge(self, other: OwnedTape) -> None:
-        """Take over what `other` holds, which is spent.
+        """Take over what `other` holds, which is spent; this tape then belongs to its contexts too.
 
         Raises:
             MovedTensorError: if one of the two is spent already.
+            TapeClosedError: if one of the two is closed.
         """
-        self.check_not_moved()
-        records, carried = other._taken()
+        self.check_usable("merge")
+        records, carried = other._taken("merge")
         if len(records) > len(self.records):
             self.records, records = records, self.records
         self.records.update(records)
         self._carried.update(carried)
+        if other._contexts != self._contexts:
+            for context in other._contexts:
+                if context not in self._contexts:
+                    context.add(self)
+                    self._contexts += (context,)
 
     def fork(self) -> OwnedTape:
         """Return a tape that holds the same records, to be owned by a second tensor.
 
         Raises:
             MovedTensorError: if the contents have been handed to a new owner.
+            TapeClosedError: if the tape is closed.
         """
-        self.check_not_moved()
-        twin = OwnedTape()
-        twin.records = self.records.copy()
-        twin._carried = self._carried.copy()
-        return twin
+        self.check_usable("fork")
+        return self._in_same_contexts(Recorder(self.records), self._carried.copy())
 
     def move(self) -> OwnedTape:
         """Hand the contents to a new owner; this object is spent.
 
         Raises:
             MovedTensorError: if it is spent already.
+            TapeClosedError: if it is closed.
         """
-        successor = OwnedTape()
-        successor.records, successor._carried = self._taken()
-        return successor
+        return self._in_same_contexts(*self._taken("put_tape"))
 
-    def check_not_moved(self) -> None:
-        """Raise MovedTensorError if the contents have been handed to a new owner."""
+    def close(self, reason: str) -> None:
+        """Let go of the records; the next use raises TapeClosedError, which gives the reason."""
+        if self.records is not _SPENT:
+            self.records, self._carried = _Closed(reason), {}
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether a context has closed the tape."""
+        return isinstance(self.records, _Closed)
+
+    def is_only_of(self, context: GradientContext) -> bool:
+        """Tell whether all that is recorded was traced in one context."""
+        return self._contexts == (context,)
+
+    def check_usable(self, op: str) -> None:
+        """Raise an error if the tape is closed, or if its contents were handed to a new owner."""
         if self.records is _SPENT:
             raise MovedTensorError(
-                "put_tape: this tape was put on a tensor before; a tape has exactly one owner. "
+                f"{op}: this tape was put on a tensor before; a tape has exactly one owner. "
                 "For a second value with a tape of its own use with_empty_tape()"
             )
+        if isinstance(self.records, _Closed):
+            raise self.records.error(op)
 
-    def _taken(self) -> tuple[dict[int, Record], dict[int, Gradients]]:
+    def _taken(self, op: str) -> tuple[Recorder, dict[int, Gradients]]:
         """Give up and return the contents."""
-        self.check_not_moved()
+        self.check_usable(op)
         contents = self.records, self._carried
         self.records, self._carried = _SPENT, {}
         return contents
 
+    def _in_same_contexts(self, records: Recorder, carried: dict[int, Gradients]) -> OwnedTape:
+        """Return a tape with these contents that belongs to the contexts of this one."""
+        tape = object.__new__(OwnedTape)
+        tape.records, tape._carried, tape._contexts = records, carried, self._contexts
+        for context in self._contexts:
+            context.add(tape)
+        return tape
+
     def replay(
-        self, output_id: int, cotangent: Array, wanted: Iterable[int] | None = None
+        self,
+        output_id: int,
+        cotangent: Array,
+        wanted: Iterable[int] | None = None,
+        *,
+        finite: bool = False,
     ) -> Gradients:
         """Run the records backwards from `output_id` and return the gradients.
 
@@ -141,9 +180,11 @@ class OwnedTape:
             cotangent: its cotangent.
             wanted: the ids to compute gradients for; None means the leafs that carried gradients
                 declare, or, without a declaration, every leaf.
+            finite: whether to check every gradient on the way.
+
+        Raises:
+            NumericalInstabilityError: if `finite` and a gradient is not; the records stay.
         """
-        records = self.records
-        order = sorted(records)
         result = Gradients()
         for gradients in self._carried.values():
             result.merge(gradients)
@@ -151,56 +192,53 @@ class OwnedTape:
             result.drop_non_leafs()
             wanted = result.leafs
         wanted_ids = None if wanted is None else frozenset(wanted)
-        needed = None if wanted_ids is None else self._leading_to(wanted_ids, order)
-        keeps_all = needed is None and result.is_leaky
-        kept: frozenset[int] = wanted_ids or frozenset()
-        arrays = {output_id: cotangent}
-        finished: dict[int, Array] = {}
-        take, look_up = arrays.pop, arrays.get
-        for produced_id in reversed(order):
-            _, pullbacks, parents = records.pop(produced_id)
-            g = take(produced_id, None)
-            if g is None:
-                continue
-            if keeps_all or produced_id in kept:
-                finished[produced_id] = g
-            if parents.__class__ is int:
-                if pullbacks is not None and (needed is None or parents in needed):
-                    earlier = look_up(parents)
-                    arrays[parents] = pullbacks(g) if earlier is None else earlier + pullbacks(g)
-                continue
-            # As many parents as pullbacks; saying so to zip() would cost a fifth of this loop.
-            for parent, pullback in zip(parents, pullbacks):  # noqa: B905
-                if pullback is not None and (needed is None or parent in needed):
-                    earlier = look_up(parent)
-                    arrays[parent] = pullback(g) if earlier is None else earlier + pullback(g)
-        # What is left belongs to ids that no record produced: leafs.
-        finished.update(
-            arrays if needed is None else {key: arrays[key] for key in kept & arrays.keys()}
-        )
-        result.accumulate(finished)
+        keeps_all = wanted_ids is None and result.is_leaky
+        if not finite:
+            replayed = self.records.replay({output_id: cotangent}, wanted_ids, keeps_all=keeps_all)
+            result.accumulate(replayed)
+            return result
+        _check_finite("the cotangent", output_id, cotangent)
+        checked = self.records.checked(_check_finite)
+        result.accumulate(checked.replay({output_id: cotangent}, wanted_ids, keeps_all=keeps_all))
+        for unique_id in result:
+            total = result.array(unique_id)
+            assert total is not None
+            _check_finite("the sum of gradients", unique_id, total)
+        self.records.clear()
         return result
 
-    def _leading_to(self, wanted: frozenset[int], order: list[int]) -> set[int]:
-        """Return the ids from which a gradient flows on to one of `wanted`, those included."""
-        needed = set(wanted)
-        for produced_id in order:
-            _, pullbacks, parents = self.records[produced_id]
-            # Nothing flows to an operand without a pullback: indices, a mask.
-            if parents.__class__ is int:
-                if parents in needed and pullbacks is not None:
-                    needed.add(produced_id)
-                continue
-            for parent, pullback in zip(parents, pullbacks):  # noqa: B905  # as in replay
-                if parent in needed and pullback is not None:
-                    needed.add(produced_id)
-                    break
-        return needed
+
+@final
+class _Closed(Recorder):
+    """The records of a tape that a context has closed: there are none, and none are taken.
+
+    So an op notices a closed tape where it files its record, and an open one costs it nothing.
+    """
+
+    __slots__ = ("_reason",)
+
+    def __init__(self, reason: str) -> None:
+        super().__init__()
+        self._reason = reason
+
+    @override
+    def __setitem__(self, produced_id: int, record: Record) -> Never:
+        raise self.error(op_name(record[0]))
+
+    def error(self, op: str) -> TapeClosedError:
+        return TapeClosedError(
+            f"{op}: the tape was closed when {self._reason}; run the forward pass again from "
+            "x.trace(), or take the plain value with detach()"
+        )
+
+
+def _check_finite(origin: str, unique_id: int, gradient: Array) -> None:
+    check_finite(origin, f"the tensor with id {unique_id}", gradient)
 
 
 Tape: TypeAlias = NoneTape | OwnedTape
 
-_SPENT: dict[int, Record] = {}
+_SPENT = Recorder()
 
 _NO_COPY = (
     "copy: a tape has exactly one owner and cannot be copied or pickled; "

@@ -16,9 +16,10 @@ from tapetensor.errors import (
     UntracedTensorError,
 )
 from tapetensor.gradients import Array
+from tapetensor.recorder import op_name
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor import Tensor, from_numpy
-from tapetensor.tensor.base import TensorBase, check_not_spent, check_tensor, op_name
+from tapetensor.tensor.base import TensorBase, check_not_spent, check_tensor
 from tapetensor.tensor.creation import check_rng
 from tapetensor.tensor.operands import as_number
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tapetensor.gradients import Array
+from tapetensor.kernels.sharing import computed_once
 from tapetensor.tape import Pullbacks
 
 
@@ -39,13 +40,7 @@ def scaled_dot_product_attention(
         cotangent *= weights
         return cotangent
 
-    # Queries and keys are pulled back one after the other, from the same cotangent.
-    latest: list[tuple[Array, Array]] = []
-
-    def slope_once(g: Array) -> Array:
-        if not latest or latest[0][0] is not g:
-            latest[:] = [(g, slope(g))]
-        return latest[0][1]
+    slope_once = computed_once(slope)
 
     def pullback_query(g: Array) -> Array:
         cotangent: Array = np.matmul(slope_once(g), key)

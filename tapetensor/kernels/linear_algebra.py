@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import string
 from collections.abc import Sequence
 
 import numpy as np
@@ -50,6 +51,14 @@ def linear(x: Array, weight: Array, bias: Array) -> tuple[Array, Pullbacks]:
     )
 
 
+def unbiased_linear(x: Array, weight: Array) -> tuple[Array, Pullbacks]:
+    """``x @ weight.T`` for a weight of shape (out, in); see `linear`."""
+    return np.matmul(x, weight.T), (
+        lambda g: np.matmul(g, weight),
+        lambda g: _linear_pullback_weight(g, x, weight.shape),
+    )
+
+
 def einsum(
     *operands: Array, inputs: Sequence[str], output: str, shapes: Sequence[tuple[int, ...]]
 ) -> tuple[Array, Pullbacks]:
@@ -69,6 +78,14 @@ def einsum(
             for position, x in enumerate(operands)
         ]
     )
+
+
+def _linear_pullback_weight(g: Array, x: Array, shape: tuple[int, ...]) -> Array:
+    out_features, in_features = shape
+    rows = math.prod(x.shape[:-1])
+    left = np.reshape(g, (rows, out_features))
+    cotangent: Array = np.matmul(left.T, np.reshape(x, (rows, in_features)))
+    return cotangent
 
 
 def _matmul_pullback_lhs(g: Array, lhs: Array, rhs: Array) -> Array:
@@ -123,9 +140,24 @@ def _einsum_pullback(
         )
         if distinct == subscripts:
             return sum_to(spread, original)
-        # A repeated letter reads a diagonal, so its cotangent is written to that diagonal.
-        result = np.zeros_like(operand)
-        np.einsum(subscripts + "->" + distinct, result)[...] = spread
-        return sum_to(result, original)
+        return sum_to(_on_diagonals(spread, distinct, subscripts), original)
 
     return pullback
+
+
+def _on_diagonals(x: Array, letters: str, subscripts: str) -> Array:
+    """Return the array that `subscripts`, which repeat some of `letters`, read `x` from, 0 off it.
+
+    For every repetition there is a product with an identity matrix: a diagonal is a sum over it.
+    """
+    spare = (letter for letter in string.ascii_letters if letter not in letters)
+    target, factors, identities = "", [letters], []
+    for letter in subscripts:
+        if letter in target:
+            other = next(spare)
+            factors.append(letter + other)
+            identities.append(np.eye(x.shape[letters.index(letter)], dtype=x.dtype))
+            letter = other
+        target += letter
+    placed: Array = np.einsum(",".join(factors) + "->" + target, x, *identities)
+    return placed

@@ -68,10 +68,11 @@ _ONE_OVER_SQRT_PI = 1.0 / math.sqrt(math.pi)
 
 def erf(x: Array) -> Array:
     """Return the error function, to within a few units in the last place of float64."""
-    size = np.absolute(x)
-    # Each range is evaluated at arguments held inside it, so that nothing overflows outside.
-    small = np.minimum(size, 0.46875)
+    # Each range is evaluated at arguments held inside it, so that nothing overflows outside. The
+    # small one is without |x|: at 0 its derivative would be lost.
+    small = np.clip(x, -0.46875, 0.46875)
     near = small * _ratio(_SMALL_TOP, _SMALL_BOTTOM, small * small)
+    size = np.absolute(x)
     middle = np.clip(size, 0.46875, 4.0)
     decay = np.exp(-middle * middle)
     centre = 1.0 - decay * _ratio(_MIDDLE_TOP, _MIDDLE_BOTTOM, middle)
@@ -80,8 +81,8 @@ def erf(x: Array) -> Array:
     inverse = 1.0 / (large * large)
     series = _ONE_OVER_SQRT_PI - inverse * _ratio(_LARGE_TOP, _LARGE_BOTTOM, inverse)
     far = 1.0 - np.exp(-large * large) * series / large
-    magnitude = np.where(size <= 0.46875, near, np.where(size <= 4.0, centre, far))
-    return np.copysign(magnitude, x)
+    outside = np.copysign(np.where(size <= 4.0, centre, far), x)
+    return np.where(size <= 0.46875, near, outside)
 
 
 def _ratio(top: Sequence[float], bottom: Sequence[float], x: Array) -> Array:

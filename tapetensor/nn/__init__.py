@@ -6,10 +6,12 @@ A module has one `forward` for training and inference: the tape of the input say
 from __future__ import annotations
 
 from tapetensor.nn import init as init
+from tapetensor.nn.activations import ELU as ELU
 from tapetensor.nn.activations import GELU as GELU
 from tapetensor.nn.activations import Abs as Abs
 from tapetensor.nn.activations import Cos as Cos
 from tapetensor.nn.activations import Exp as Exp
+from tapetensor.nn.activations import LeakyReLU as LeakyReLU
 from tapetensor.nn.activations import Log as Log
 from tapetensor.nn.activations import LogSoftmax as LogSoftmax
 from tapetensor.nn.activations import ReLU as ReLU
@@ -21,11 +23,20 @@ from tapetensor.nn.activations import Softplus as Softplus
 from tapetensor.nn.activations import Sqrt as Sqrt
 from tapetensor.nn.activations import Square as Square
 from tapetensor.nn.activations import Tanh as Tanh
+from tapetensor.nn.attention import MultiHeadAttention as MultiHeadAttention
+from tapetensor.nn.bias import Bias1d as Bias1d
+from tapetensor.nn.branches import AddInto as AddInto
+from tapetensor.nn.branches import ParallelAdd as ParallelAdd
+from tapetensor.nn.branches import ParallelMul as ParallelMul
+from tapetensor.nn.branches import ResidualAdd as ResidualAdd
+from tapetensor.nn.branches import ResidualMul as ResidualMul
+from tapetensor.nn.branches import SplitInto as SplitInto
 from tapetensor.nn.build import build as build
 from tapetensor.nn.convolution import Conv1d as Conv1d
 from tapetensor.nn.convolution import Conv2d as Conv2d
 from tapetensor.nn.convolution import ConvTranspose2d as ConvTranspose2d
 from tapetensor.nn.dropout import Dropout as Dropout
+from tapetensor.nn.dropout import DropoutOneIn as DropoutOneIn
 from tapetensor.nn.embedding import Embedding as Embedding
 from tapetensor.nn.fields import buffer as buffer
 from tapetensor.nn.fields import options as options
@@ -36,6 +47,7 @@ from tapetensor.nn.images import Flatten as Flatten
 from tapetensor.nn.images import Upscale2d as Upscale2d
 from tapetensor.nn.images import Upscale2dBy as Upscale2dBy
 from tapetensor.nn.linear import Linear as Linear
+from tapetensor.nn.linear import UnbiasedLinear as UnbiasedLinear
 from tapetensor.nn.mamba import MambaBlock as MambaBlock
 from tapetensor.nn.module import Module as Module
 from tapetensor.nn.normalization import BatchNorm1d as BatchNorm1d
@@ -47,6 +59,20 @@ from tapetensor.nn.pooling import GlobalMaxPool2d as GlobalMaxPool2d
 from tapetensor.nn.pooling import GlobalMinPool2d as GlobalMinPool2d
 from tapetensor.nn.pooling import MaxPool2d as MaxPool2d
 from tapetensor.nn.pooling import MinPool2d as MinPool2d
+from tapetensor.nn.prelu import PReLU as PReLU
+from tapetensor.nn.prelu import PReLU1d as PReLU1d
+from tapetensor.nn.recurrent import GRU as GRU
+from tapetensor.nn.recurrent import LSTM as LSTM
+from tapetensor.nn.recurrent import RNN as RNN
+from tapetensor.nn.recurrent_cells import GRUCell as GRUCell
+from tapetensor.nn.recurrent_cells import LSTMCell as LSTMCell
+from tapetensor.nn.recurrent_cells import RNNCell as RNNCell
+from tapetensor.nn.repeated import Repeated as Repeated
+from tapetensor.nn.reshaping import Reshape as Reshape
+from tapetensor.nn.selection import Selection as Selection
 from tapetensor.nn.sequential import Sequential as Sequential
 from tapetensor.nn.state_space import DiagonalSSM as DiagonalSSM
 from tapetensor.nn.state_space import SelectiveSSM as SelectiveSSM
+from tapetensor.nn.transformer import DecoderBlock as DecoderBlock
+from tapetensor.nn.transformer import EncoderBlock as EncoderBlock
+from tapetensor.nn.transformer import Transformer as Transformer

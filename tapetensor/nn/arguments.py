@@ -9,7 +9,14 @@ import numpy as np
 from typing_extensions import TypeVar
 
 from tapetensor.dtypes import FLOATING, as_dtype
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
+from tapetensor.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    BuildError,
+    DTypeError,
+    ShapeError,
+)
+from tapetensor.nn.module import Module
 from tapetensor.shapes import as_size
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import TensorBase, check_tensor
@@ -47,6 +54,26 @@ def check_number(
         bounds = f">= {low} and finite" if math.isinf(high) else f"in [{low}, {high}]"
         raise ArgumentValueError(f"{layer}: {name} must be {bounds}, got {value!r}")
     return float(value)
+
+
+def check_modules(layer: str, modules: tuple[object, ...]) -> None:
+    """Raise an error if there are no modules, or one that cannot be run.
+
+    Raises:
+        ArgumentTypeError: if there are none, or one is no module.
+        BuildError: if one has no ``forward``.
+    """
+    if not modules:
+        raise ArgumentTypeError(f"{layer}: give one module or more")
+    for position, module in enumerate(modules):
+        if not isinstance(module, Module):
+            raise ArgumentTypeError(
+                f"{layer}: layer {position} is a {type(module).__name__}, not a Module"
+            )
+        if not hasattr(module, "forward"):
+            raise BuildError(
+                f"{layer}: layer {position}, a {type(module).__name__}, has no forward()"
+            )
 
 
 def check_weight_dtype(layer: str, dtype: object) -> np.dtype[Any]:

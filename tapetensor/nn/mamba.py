@@ -124,11 +124,12 @@ class MambaBlock(Module, Generic[N, P, K, W]):
     def _causal_conv(self, x: Tensor3D[B, M, P, T, W]) -> Tensor3D[B, M, P, T, W]:
         """Return weighted sums of each channel over the present step and those before it."""
         batch, length, channels = x.shape
-        width = self.conv_weight.shape[0]
-        before = zeros((batch, width - 1, channels), x.dtype.type)
-        padded = concat((before, x), axis=1)
-        total = self.conv_bias.retaped(padded.tape_type).broadcast_to((batch, length, channels))
-        for position in range(width):
-            shifted = padded.with_empty_tape()[:, position : position + length]
-            total = total + shifted * self.conv_weight[position]
-        return total
+        weight = self.conv_weight.retaped(x.tape_type)
+        present = weight.shape[0] - 1
+        total = self.conv_bias.retaped(x.tape_type).broadcast_to((batch, length, channels))
+        # What lies before the first step is 0.
+        for back in range(1, min(present + 1, int(length))):
+            missing = zeros((batch, back, channels), x.dtype.type)
+            earlier = concat((missing, x.with_empty_tape()[:, : length - back]), axis=1)
+            total = total + earlier * weight.with_empty_tape()[present - back]
+        return total + x * weight[present]

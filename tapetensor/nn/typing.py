@@ -4,6 +4,11 @@
 ``In``             the features, or channels, that go in
 ``Out``            the features, or channels, that come out
 ``W``              the dtype of the weights, float32 unless given
+``Embed``          the features of what attends
+``Heads``          the heads of attention
+``Hidden``         the features between two layers
+``Keys``           the features of queries and keys, `Embed` unless given
+``Values``         the features of values, `Embed` unless given
 ``Kernel``         the size of a window along every axis
 ``Stride``         how far apart windows stand, 1 unless given
 ``PoolStride``     the same in pooling, as far as a window is large unless given
@@ -24,6 +29,12 @@ from typing_extensions import TypeVar
 In = TypeVar("In", bound=int)
 Out = TypeVar("Out", bound=int)
 W = TypeVar("W", bound=np.floating[Any], default=np.float32)
+# Of its own, for a default names it: in a class that uses `In` otherwise it would mean that.
+Embed = TypeVar("Embed", bound=int)
+Heads = TypeVar("Heads", bound=int)
+Hidden = TypeVar("Hidden", bound=int)
+Keys = TypeVar("Keys", bound=int, default=Embed)
+Values = TypeVar("Values", bound=int, default=Embed)
 Kernel = TypeVar("Kernel", bound=int)
 Stride = TypeVar("Stride", bound=int, default=Literal[1])
 PoolStride = TypeVar("PoolStride", bound=int, default=Kernel)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from tapetensor.tensor.attention import (
     scaled_dot_product_attention as scaled_dot_product_attention,
 )
+from tapetensor.tensor.contexts import compute_gradients as compute_gradients
 from tapetensor.tensor.convolution import conv1d as conv1d
 from tapetensor.tensor.convolution import conv2d as conv2d
 from tapetensor.tensor.creation import arange as arange
@@ -19,6 +20,7 @@ from tapetensor.tensor.creation import normal as normal
 from tapetensor.tensor.creation import ones as ones
 from tapetensor.tensor.creation import uniform as uniform
 from tapetensor.tensor.creation import zeros as zeros
+from tapetensor.tensor.custom import custom_op as custom_op
 from tapetensor.tensor.einsum import einsum as einsum
 from tapetensor.tensor.joining import concat as concat
 from tapetensor.tensor.joining import stack as stack

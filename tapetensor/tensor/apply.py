@@ -6,23 +6,35 @@ kernel, records it, and puts the tape on the result. Nothing else does.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tapetensor.errors import DTypeError, MovedTensorError, ShapeError, TapeTensorError
+from tapetensor.errors import (
+    DTypeError,
+    HigherOrderError,
+    MovedTensorError,
+    ShapeError,
+    TapeTensorError,
+)
+from tapetensor.gradients import Array
 from tapetensor.ids import next_id
-from tapetensor.tape import Kernel, OwnedTape
+from tapetensor.recorded import RecordedArray, UnrecordedError
+from tapetensor.recorder import op_name
+from tapetensor.tape import Kernel, OwnedTape, Pullbacks
 from tapetensor.tensor.base import (
     TensorBase,
     check_same_dtype,
     moved_error,
-    op_name,
+    rewrap,
 )
 
 if TYPE_CHECKING:
-    from tapetensor.gradients import Array
     from tapetensor.tensor.tensor import Tensor
 
 _new: Any = object.__new__
+
+# The outputs, the ids of the parents, and for each output one pullback per parent.
+Enclosed: TypeAlias = tuple[list[Array], tuple[int, ...], list[Pullbacks]]
 
 
 def apply(
@@ -45,6 +57,7 @@ def apply(
 
     Raises:
         MovedTensorError: if an operand is spent, or one that owns a tape is given twice.
+        TapeClosedError: if the tape of an operand is closed.
         DTypeError: if `keeps_dtype` and dtypes differ, or the kernel is not defined for the dtype.
         ShapeError: if the kernel does not accept the shapes.
     """
@@ -58,11 +71,13 @@ def apply(
     only_x_may_own = count <= 2 and (tape is None or tape.__class__ is OwnedTape)
     if count == 2:
         is_plain = y._tape is None and (y._data.dtype is data.dtype or not keeps_dtype)
-        only_x_may_own = only_x_may_own and is_plain
+        only_x_may_own = only_x_may_own and is_plain and y._data.__class__ is data.__class__
     if not only_x_may_own:
         tape = _check_operands(kernel, operands, keeps_dtype=keeps_dtype)
     try:
-        if options or count > 2:
+        if not only_x_may_own:
+            output, pullbacks = kernel(*_arrays(kernel, operands), *options)
+        elif options:
             output, pullbacks = kernel(*[operand._data for operand in operands], *options)
         elif count == 1:
             output, pullbacks = kernel(data)
@@ -75,26 +90,90 @@ def apply(
     if keeps_dtype and output.dtype is not data.dtype:
         _check_result_dtype(kernel, x, output)
 
-    # From here on nothing can fail: the operands change all together or not at all.
     result: Tensor[Any, Any, Any] = _new(x.__class__)
     result._data = output
     result._id = output_id = next_id()
     result._tape = tape
     if tape is not None:
-        if only_x_may_own:
-            x._tape = kernel
-        else:
-            _take_tapes(kernel, operands, tape)
+        # First, because a closed tape refuses it: the operands change all together or not at all.
         tape.records[output_id] = (
             (kernel, pullbacks[0], x._id)
             if count == 1
             else (kernel, pullbacks, tuple([operand._id for operand in operands]))
         )
+        if only_x_may_own:
+            x._tape = kernel
+        else:
+            _take_tapes(kernel, operands, tape)
     return result
 
 
+def apply_enclosing(
+    op: Callable[..., object],
+    enclosed: Callable[..., Enclosed],
+    operands: tuple[TensorBase[Any, Any, Any], ...],
+) -> tuple[Tensor[Any, Any, Any], ...]:
+    """Run an op that encloses a function of tensors, whose other operands show as it runs.
+
+    The results own the tapes of the operands, merged, and those are spent; each of several results
+    owns the whole. If it fails, no operand is spent.
+
+    Args:
+        op: what the record and messages name.
+        enclosed: the operands' arrays in; out come the outputs, the ids of the parents, and for
+            each output one pullback per parent.
+        operands: one tensor or more, of which one owns a tape.
+
+    Raises:
+        MovedTensorError: if an operand is spent, or one that owns a tape is given twice.
+        TapeClosedError: if the tape of an operand is closed.
+    """
+    _check_operands(op, operands, keeps_dtype=False)
+    outputs, parents, pullbacks = enclosed(*_arrays(op, operands))
+
+    # Again, for the function may have spent an operand that it closes over.
+    tape = _check_operands(op, operands, keeps_dtype=False)
+    assert tape is not None
+    for operand in operands:
+        if isinstance(operand._tape, OwnedTape):
+            operand._tape.check_usable(op_name(op))
+    _take_tapes(op, operands, tape)
+    results = [rewrap(operands[0], output, next_id(), tape) for output in outputs]
+    for result, of_result in zip(results, pullbacks, strict=True):
+        tape.records[result._id] = (op, of_result, parents)  # type: ignore[assignment]  # named only
+    for result in results[1:]:
+        result._tape = tape.fork()
+    return tuple(results)
+
+
+def _arrays(
+    op: Callable[..., object], operands: tuple[TensorBase[Any, Any, Any], ...]
+) -> list[Array]:
+    """Return the arrays of the operands.
+
+    Where one is of a derivative of higher order, the others become constants in it that are known
+    by the ids of their tensors: leafs, to which gradients of the outer order flow.
+    """
+    arrays: list[Any] = [operand._data for operand in operands]
+    levels = [array.level for array in arrays if isinstance(array, RecordedArray)]
+    if not levels:
+        return arrays
+    level = max(levels, key=lambda one: one.depth)
+    for position, operand in enumerate(operands):
+        array = arrays[position]
+        if array.dtype.kind != "f" or (isinstance(array, RecordedArray) and array.level is level):
+            continue
+        if operand._tape is not None:
+            raise HigherOrderError(
+                f"{op_name(op)}: inside grad, the tensor of shape {array.shape} owns a tape from "
+                "outside; give it to grad as another input, or detach() it if it is a constant"
+            )
+        arrays[position] = level.leaf(array, operand._id)
+    return arrays
+
+
 def _take_tapes(
-    kernel: Kernel, operands: tuple[TensorBase[Any, Any, Any], ...], tape: OwnedTape
+    kernel: Callable[..., object], operands: tuple[TensorBase[Any, Any, Any], ...], tape: OwnedTape
 ) -> None:
     """Merge the tapes of all operands into `tape`, and spend those that owned one."""
     for operand in operands:
@@ -106,7 +185,10 @@ def _take_tapes(
 
 
 def _check_operands(
-    kernel: Kernel, operands: tuple[TensorBase[Any, Any, Any], ...], *, keeps_dtype: bool
+    kernel: Callable[..., object],
+    operands: tuple[TensorBase[Any, Any, Any], ...],
+    *,
+    keeps_dtype: bool,
 ) -> OwnedTape | None:
     """Return one of the tapes that the operands own, after checking that all may be moved."""
     tape = None
@@ -116,6 +198,7 @@ def _check_operands(
         if held is not None:
             if not isinstance(held, OwnedTape):
                 raise moved_error(op_name(kernel), operand, op_name(held))
+            held.check_usable(op_name(kernel))
             if tape is not None:
                 _check_given_once(kernel, operands)
             tape = held
@@ -124,7 +207,9 @@ def _check_operands(
     return tape
 
 
-def _check_given_once(kernel: Kernel, operands: tuple[TensorBase[Any, Any, Any], ...]) -> None:
+def _check_given_once(
+    kernel: Callable[..., object], operands: tuple[TensorBase[Any, Any, Any], ...]
+) -> None:
     """Raise MovedTensorError if one tensor that owns a tape is given as two operands."""
     owners = [operand for operand in operands if operand._tape is not None]
     for position, owner in enumerate(owners):
@@ -150,6 +235,8 @@ def _explained(
 ) -> TapeTensorError:
     """Return numpy's complaint as an error of ours that names the op and its operands."""
     op = op_name(kernel)
+    if isinstance(error, UnrecordedError):
+        return HigherOrderError(no_higher_order(op, error))
     dtypes = " and ".join([str(operand._data.dtype) for operand in operands])
     if isinstance(error, OverflowError):
         return DTypeError(f"{op}: a number does not fit dtype {dtypes} ({error})")
@@ -169,6 +256,14 @@ def _explained(
         is_broadcast = "broadcast" in str(error)
         cure = "reshape or broadcast_to one of them" if is_broadcast else str(error)
     return ShapeError(f"{op}: shapes {' and '.join(map(str, shapes))} do not fit; {cure}")
+
+
+def no_higher_order(op: str, error: UnrecordedError) -> str:
+    """Return the message that an op cannot be differentiated twice."""
+    return (
+        f"{op}: no derivative of higher order, for it {error}; write it by other ops, or detach() "
+        "what counts as a constant"
+    )
 
 
 _CURES = {

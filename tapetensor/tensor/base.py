@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Never, TypeAlias, overload
 
 import numpy as np
@@ -18,6 +17,8 @@ from tapetensor.errors import (
 )
 from tapetensor.gradients import Array
 from tapetensor.ids import next_id
+from tapetensor.recorded import plain
+from tapetensor.recorder import op_name
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.typing import D, F, R, S, T
 
@@ -108,7 +109,7 @@ class TensorBase(Generic[S, T, D, _Kind]):
         >>> tt.arange(3).numpy()
         array([0, 1, 2])
         """
-        view: Any = np.asarray(self._data).view()
+        view: Any = np.asarray(plain(self._data)).view()
         view.flags.writeable = False
         array: np.ndarray[S, np.dtype[D]] = view
         return array
@@ -125,13 +126,16 @@ class TensorBase(Generic[S, T, D, _Kind]):
         Raises:
             ShapeError: if there is not exactly one element.
         """
+        self._check_single()
+        value: float = plain(self._data).item()
+        return value
+
+    def _check_single(self) -> None:
         if self._data.size != 1:
             raise ShapeError(
                 f"item: a tensor of shape {self._data.shape} has {self._data.size} elements, "
                 "not one; reduce it first (mean(), sum(), ...), or read numpy()"
             )
-        value: float = self._data.item()
-        return value
 
     def __float__(self) -> float:
         """Return the only element as a float."""
@@ -143,7 +147,8 @@ class TensorBase(Generic[S, T, D, _Kind]):
 
     def __bool__(self) -> bool:
         """Return the truth of the only element; a tensor of several has none."""
-        return bool(self.item())
+        self._check_single()
+        return bool(self._data)
 
     def __len__(self) -> int:
         """Return the size of the first axis."""
@@ -156,7 +161,7 @@ class TensorBase(Generic[S, T, D, _Kind]):
     def __repr__(self) -> str:
         """Show values, shape, dtype and tape state."""
         values = np.array2string(
-            np.asarray(self._data),
+            np.asarray(plain(self._data)),
             separator=", ",
             prefix="Tensor(",
             threshold=_REPR_THRESHOLD,
@@ -165,6 +170,19 @@ class TensorBase(Generic[S, T, D, _Kind]):
             f"Tensor({values}, shape={self._data.shape}, dtype={self._data.dtype.name}, "
             f"{tape_state(self)})"
         )
+
+    @override
+    def __format__(self, spec: str) -> str:
+        """Return the only element by a number's format, or without one what `repr` shows.
+
+        >>> import tapetensor as tt
+        >>> f"{tt.full((), 2.5):.2f}"
+        '2.50'
+
+        Raises:
+            ShapeError: if there is a format, and not exactly one element.
+        """
+        return format(self.item(), spec) if spec else repr(self)
 
     @override
     def __hash__(self) -> int:
@@ -234,19 +252,18 @@ def tape_state(tensor: TensorBase[Any, Any, Any]) -> str:
     return repr(tape) if isinstance(tape, OwnedTape) else f"spent by {op_name(tape)}"
 
 
-def op_name(kernel: Taker) -> str:
-    """Return the name of an op as its user writes it."""
-    if isinstance(kernel, partial):
-        kernel = kernel.func
-    name: str = getattr(kernel, "__name__", type(kernel).__name__)
-    return name.removesuffix("_number")
-
-
 def check_not_spent(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
     """Raise MovedTensorError if an op has taken the tape of `tensor`."""
     tape = tensor._tape
     if tape is not None and not isinstance(tape, OwnedTape):
         raise moved_error(op, tensor, op_name(tape))
+
+
+def check_usable(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
+    """Raise an error if `tensor` is spent, or owns a tape that a context has closed."""
+    check_not_spent(op, tensor)
+    if isinstance(tensor._tape, OwnedTape):
+        tensor._tape.check_usable(op)
 
 
 def moved_error(op: str, tensor: TensorBase[Any, Any, Any], taker: str) -> MovedTensorError:

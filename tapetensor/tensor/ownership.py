@@ -11,11 +11,14 @@ from typing_extensions import TypeVar
 from tapetensor.errors import (
     ArgumentTypeError,
     DTypeError,
+    NumericalInstabilityError,
     ShapeError,
     UntracedTensorError,
 )
 from tapetensor.gradients import Gradients, Tensorlike
 from tapetensor.ids import next_id
+from tapetensor.recorded import plain
+from tapetensor.recorder import Unused, check_unused
 from tapetensor.tape import NoneTape, OwnedTape, Tape
 from tapetensor.tensor.base import (
     FloatingBase,
@@ -24,6 +27,7 @@ from tapetensor.tensor.base import (
     check_not_spent,
     check_same_dtype,
     check_tensor,
+    check_usable,
     rewrap,
     tape_state,
 )
@@ -95,7 +99,7 @@ class Ownership(TensorBase[S, T, D]):
         Raises:
             MovedTensorError: if `self` is spent.
         """
-        check_not_spent("split_tape", self)
+        check_usable("split_tape", self)
         plain = _retaped(self, None)
         tape: Any = NoneTape() if self._tape is None else self._tape
         if self._tape is not None:
@@ -115,7 +119,7 @@ class Ownership(TensorBase[S, T, D]):
             return _retaped(self, None)
         if not isinstance(tape, OwnedTape):
             raise ArgumentTypeError(f"put_tape: expected a tape, got {type(tape).__name__}")
-        tape.check_not_moved()
+        tape.check_usable("put_tape")
         return _retaped(self, tape.move())
 
     def with_empty_tape(self) -> Tensor[S, T, D]:
@@ -126,7 +130,7 @@ class Ownership(TensorBase[S, T, D]):
         Raises:
             MovedTensorError: if `self` is spent.
         """
-        check_not_spent("with_empty_tape", self)
+        check_usable("with_empty_tape", self)
         return _retaped(self, None if self._tape is None else OwnedTape())
 
     def retaped(self, tape_type: type[NewTape]) -> Tensor[S, NewTape, D]:
@@ -139,7 +143,7 @@ class Ownership(TensorBase[S, T, D]):
             MovedTensorError: if `self` is spent.
             ArgumentTypeError: if `tape_type` is neither.
         """
-        check_not_spent("retaped", self)
+        check_usable("retaped", self)
         if tape_type is OwnedTape:
             return _retaped(self, OwnedTape())
         if tape_type is NoneTape:
@@ -161,7 +165,7 @@ class Ownership(TensorBase[S, T, D]):
         Tensor([3.], shape=(1,), dtype=float32, NoneTape)
         """
         check_not_spent("detach", self)
-        return rewrap(self, self._data, next_id(), None)
+        return rewrap(self, plain(self._data), next_id(), None)
 
     @overload
     def backward(
@@ -169,6 +173,8 @@ class Ownership(TensorBase[S, T, D]):
         cotangent: None = None,
         *,
         wrt: HasParameters | Tensorlike[Any] | Iterable[Tensorlike[Any]] | None = None,
+        unused: Unused = "ignore",
+        check_finite: bool = False,
     ) -> Gradients: ...
     @overload
     def backward(
@@ -176,12 +182,16 @@ class Ownership(TensorBase[S, T, D]):
         cotangent: Tensor[S, NoneTape, F],
         *,
         wrt: HasParameters | Tensorlike[Any] | Iterable[Tensorlike[Any]] | None = None,
+        unused: Unused = "ignore",
+        check_finite: bool = False,
     ) -> Gradients: ...
     def backward(
         self,
         cotangent: Tensor[Any, NoneTape, Any] | None = None,
         *,
         wrt: HasParameters | Tensorlike[Any] | Iterable[Tensorlike[Any]] | None = None,
+        unused: Unused = "ignore",
+        check_finite: bool = False,
     ) -> Gradients:
         """Replay the tape and return the gradients, those that it carried included.
 
@@ -192,16 +202,23 @@ class Ownership(TensorBase[S, T, D]):
             wrt: what to differentiate with respect to: a module (its parameters), a tensor or
                 several. Pullbacks that contribute to none of them are not run. Without it every
                 leaf gets its gradient, or every one that the carried gradients declare.
+            unused: "error" to refuse a tape with ops on it that do not lead to `self`.
+            check_finite: whether to look for a NaN or an infinity in every gradient on the way,
+                which costs about as much again as the backward pass.
 
         Raises:
             UntracedTensorError: if `self` owns no tape.
             MovedTensorError: if `self` is spent.
             ShapeError: if there is no cotangent and `self` is not a scalar, or its shape is wrong.
             DTypeError: if `self` is not floating, or the dtype of the cotangent is wrong.
+            TapeClosedError: if the context that the tape belongs to was left.
+            MissingGradientError: if ops do not lead to `self` and `unused` is "error".
+            NumericalInstabilityError: if `check_finite` and a gradient is not finite; it names the
+                op whose pullback made it, and `self` is not spent.
         """
         # First, because it may run code of the caller's: a generator, a module's parameters().
         wanted = None if wrt is None else _ids(wrt)
-        check_not_spent("backward", self)
+        check_usable("backward", self)
         tape = self._tape
         if not isinstance(tape, OwnedTape):
             raise UntracedTensorError(
@@ -211,8 +228,13 @@ class Ownership(TensorBase[S, T, D]):
         if self._data.dtype.kind != "f":
             raise DTypeError(f"backward: a tensor of dtype {self._data.dtype} has no gradient")
         seed = _seed(self, cotangent)
+        check_unused("backward", tape.records, self._id, unused)
         self._tape = Ownership.backward
-        return tape.replay(self._id, seed, wanted)
+        try:
+            return tape.replay(self._id, seed, wanted, finite=check_finite)
+        except NumericalInstabilityError:
+            self._tape = tape
+            raise
 
 
 def forks(

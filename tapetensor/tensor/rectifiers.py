@@ -25,19 +25,19 @@ class Rectifiers(TensorBase[S, T, D]):
 
     __slots__ = ()
 
-    def leaky_relu(self: FloatingBase[S, T, F], slope: float = 0.01) -> Tensor[S, T, F]:
+    def leaky_relu(self: FloatingBase[S, T, F], negative_slope: float = 0.01) -> Tensor[S, T, F]:
         """Return the elements with the negative ones made small.
 
             x  if x > 0  else  slope * x
 
         Shape: that of `self`.
-        Derivative: 1 above 0, `slope` below and at 0.
+        Derivative: 1 above 0, `negative_slope` below and at 0.
 
         Args:
-            slope: the factor of what is not positive, finite.
+            negative_slope: the factor of what is not positive, finite.
 
         Raises:
-            ArgumentValueError: if `slope` is not finite.
+            ArgumentValueError: if `negative_slope` is not finite.
 
         Source: Maas, Hannun & Ng (2013), "Rectifier nonlinearities improve neural network acoustic
             models".
@@ -47,7 +47,8 @@ class Rectifiers(TensorBase[S, T, D]):
         Tensor([-1.,  2.], shape=(2,), dtype=float32, NoneTape)
         """
         check_floating("leaky_relu", self)
-        return apply(rectifiers.leaky_relu, (self,), (as_finite("leaky_relu", "slope", slope),))
+        slope = as_finite("leaky_relu", "negative_slope", negative_slope)
+        return apply(rectifiers.leaky_relu, (self,), (slope,))
 
     @overload
     def prelu(

@@ -29,7 +29,7 @@ from tapetensor.shapes import (
     normalize_axis,
 )
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import TensorBase, check_not_spent
+from tapetensor.tensor.base import TensorBase, check_usable
 from tapetensor.tensor.ownership import forks
 from tapetensor.typing import B, D, Ds, K, M, N, S, T
 
@@ -200,7 +200,7 @@ class Shape(TensorBase[S, T, D]):
     ) -> Tensor[tuple[*Ds, M, N], T, D]: ...
     @overload
     def broadcast_to(
-        self: Shape[tuple[Any, Any, Any, *tuple[Any, ...]], T, D], shape: NewShape
+        self: Shape[tuple[*Ds, B, M, N], T, D], shape: NewShape
     ) -> Tensor[NewShape, T, D]: ...
     def broadcast_to(self, shape: Any) -> Tensor[Any, Any, Any]:
         """Return the elements repeated to a larger shape by numpy's rule.
@@ -384,7 +384,7 @@ class Shape(TensorBase[S, T, D]):
         >>> [part.shape for part in tt.ones((6, 2)).split([1, 5])]
         [(1, 2), (5, 2)]
         """
-        check_not_spent("split", self)
+        check_usable("split", self)
         shape = self._data.shape
         position = normalize_axis("split", axis, shape)
         sizes = _section_sizes(sections, shape, position)

@@ -43,7 +43,7 @@ def _clip(x: Array, low: float | None = None, high: float | None = None) -> Arra
     return np.clip(x, low, high)
 
 
-def _leaky(x: Array, slope: Any = 0.01) -> Array:
+def _leaky(x: Array, slope: Any) -> Array:
     return np.where(np.real(x) > 0, x, x * slope)
 
 
@@ -176,11 +176,20 @@ ELEMENTWISE = (
         name="leaky_relu",
         covers=("leaky_relu",),
         call=tt.Tensor.leaky_relu,
-        reference=_leaky,
-        samples=(*_over_shapes(), given(spaced(5), slope=-0.5), given(spaced(5), slope=0)),
+        reference=lambda x, negative_slope=0.01: _leaky(x, negative_slope),
+        samples=(
+            *_over_shapes(),
+            given(spaced(5), negative_slope=-0.5),
+            given(spaced(5), negative_slope=0),
+        ),
         refusals=(
-            refused(_X, slope=math.nan, error=tt.ArgumentValueError, message="slope .* nan"),
-            refused(_X, slope="0", error=tt.ArgumentTypeError, message="str"),
+            refused(
+                _X,
+                negative_slope=math.nan,
+                error=tt.ArgumentValueError,
+                message="negative_slope .* nan",
+            ),
+            refused(_X, negative_slope="0", error=tt.ArgumentTypeError, message="str"),
         ),
     ),
     Op(

@@ -1,6 +1,6 @@
 """One run of mypy and one of pyright over all cases, for every test that asks.
 
-The snippets of docs/errors.md are part of the run of mypy.
+The snippets of docs/errors.md and the programs of other pages are part of the run of mypy.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import pytest
 from mypy import api
 
 from tests.typing.error_page import SECTIONS
+from tests.typing.pages import PAGES, program
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -37,9 +38,9 @@ _LINE = re.compile(r"(?P<path>.+?):(?P<line>\d+): error: (?P<message>.*)")
 
 @cache
 def mypy_report() -> Report:
-    """Return the errors of the project's own mypy by file and line, the snippets' included."""
+    """Return the errors of the project's own mypy by file and line, those of docs included."""
     options = [f"--config-file={ROOT / 'mypy.ini'}", f"--cache-dir={CACHE}", "--no-pretty"]
-    files = map(str, [*CASES, *snippet_files().values()])
+    files = map(str, [*CASES, *snippet_files().values(), *page_files().values()])
     output, complaint, _ = api.run([*options, *files])
     assert not complaint, complaint
     report: Report = defaultdict(lambda: defaultdict(list))
@@ -59,6 +60,17 @@ def snippet_files() -> dict[int, Path]:
     files = {section.number: folder / f"error_class_{section.number}.py" for section in SECTIONS}
     for section in SECTIONS:
         files[section.number].write_text(section.program)
+    return files
+
+
+@cache
+def page_files() -> dict[str, Path]:
+    """Write the programs of the pages to files and return those by page."""
+    folder = CACHE / "pages"
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {page: folder / f"page_{page}.py" for page in PAGES}
+    for page, file in files.items():
+        file.write_text(program(page))
     return files
 
 

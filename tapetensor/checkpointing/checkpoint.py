@@ -1,0 +1,246 @@
+"""A part of a model that keeps nothing for the backward pass, and is run again there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, overload
+
+import numpy as np
+from typing_extensions import TypeVar, override
+
+from tapetensor.checkpointing.surroundings import Surroundings
+from tapetensor.context import GradientContext
+from tapetensor.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    UntracedTensorError,
+)
+from tapetensor.gradients import Array
+from tapetensor.ids import next_id
+from tapetensor.recorded import plain
+from tapetensor.recorder import Record, Recorder
+from tapetensor.tape import OwnedTape
+from tapetensor.tensor.apply import Enclosed, apply_enclosing
+from tapetensor.tensor.base import check_not_spent, check_tensor, wrap
+from tapetensor.tensor.creation import check_rng
+from tapetensor.tensor.tensor import Tensor
+
+X = TypeVar("X", bound=Tensor[Any, Any, Any])
+Y = TypeVar("Y", bound=Tensor[Any, Any, Any])
+Z = TypeVar("Z", bound=Tensor[Any, Any, Any])
+Result = TypeVar("Result", bound=Tensor[Any, Any, Any])
+
+
+@overload
+def checkpoint(
+    f: Callable[[X], Result], x: X, /, *, rng: np.random.Generator | None = None
+) -> Result: ...
+@overload
+def checkpoint(
+    f: Callable[[X, Y], Result], x: X, y: Y, /, *, rng: np.random.Generator | None = None
+) -> Result: ...
+@overload
+def checkpoint(
+    f: Callable[[X, Y, Z], Result], x: X, y: Y, z: Z, /, *, rng: np.random.Generator | None = None
+) -> Result: ...
+def checkpoint(
+    f: Callable[..., Any], /, *inputs: Any, rng: np.random.Generator | None = None
+) -> Any:
+    """Return ``f(*inputs)`` as one op that keeps its inputs only and runs `f` again backwards.
+
+        f(x)
+
+    What `f` computes on the way is dropped in the forward pass; the backward pass computes it once
+    more, part by part, and so needs memory for one part at a time. Gradients flow to the inputs and
+    to all that `f` closes over, a module's parameters, say.
+
+    The second run repeats the first: parameters that were changed meanwhile have their old values
+    for it, generators their old state (dropout draws the same mask), and running statistics are
+    left as they were after the first. That holds for what can be found from `f`: a module, its
+    method, what a function names. The results of the two runs are compared bit by bit, so that what
+    cannot be found is an error in the backward pass, and never a wrong gradient.
+
+    Shape: what `f` returns.
+    Derivative: that of `f`.
+    Tape: the result owns the tapes of the inputs, merged, and these are spent. Of plain inputs
+        nothing is recorded.
+
+    Args:
+        f: takes the inputs and returns one tensor, the same whenever it is called. It sees an input
+            that owns a tape as one that owns another, so that it knows whether it trains.
+        *inputs: one tensor to three, any of which may own a tape.
+        rng: a generator that `f` draws from, if it is out of sight: an attribute of some object
+            that is not a module, or held by a function that `f` calls.
+
+    Raises:
+        ArgumentTypeError: if `f` is not callable or does not return a tensor, or an input is none.
+        MovedTensorError: if an input is spent.
+        UntracedTensorError: if the result of `f` owns no tape though an input does, or `f` uses a
+            tensor that owns a tape and is not among the inputs.
+        ArgumentValueError: in the backward pass, if the second run gives another result.
+
+    Source: Chen, Xu, Zhang & Guestrin (2016), "Training deep nets with sublinear memory cost".
+
+    >>> import tapetensor as tt
+    >>> x = tt.from_numpy([1.0, 2.0], shape=(2,))
+    >>> y = tt.checkpoint(lambda x: (x * 2.0).square().sum(), x.trace())
+    >>> y
+    Tensor(20., shape=(), dtype=float32, OwnedTape(1 ops))
+    >>> y.backward()[x]
+    Tensor([ 8., 16.], shape=(2,), dtype=float32, NoneTape)
+    """
+    if not callable(f):
+        raise ArgumentTypeError(f"checkpoint: f must be callable, got {type(f).__name__}")
+    if not inputs:
+        raise ArgumentTypeError("checkpoint: give the tensor to run f on: checkpoint(f, x)")
+    for position, x in enumerate(inputs):
+        check_tensor("checkpoint", x, f"input {position}")
+        check_not_spent("checkpoint", x)
+    if rng is not None:
+        check_rng("checkpoint", rng)
+    if not any(x.owns_tape for x in inputs):
+        output = f(*inputs)
+        check_tensor("checkpoint", output, "the result of f")
+        return output
+    part = _Part(f, inputs, Surroundings(f, rng))
+    ids = tuple([x._id for x in inputs if x.owns_tape])
+    return apply_enclosing(checkpoint, partial(part.run_forgetful, ids), inputs)[0]
+
+
+class _Part:
+    """A function of tensors that is run forwards once, and again for a backward pass."""
+
+    __slots__ = ("arrays", "f", "latest", "leafs", "output", "plain_inputs", "surroundings")
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        inputs: tuple[Tensor[Any, Any, Any], ...],
+        surroundings: Surroundings,
+    ) -> None:
+        self.f = f
+        # A plain input is given on as it is: what flows to it flows to its id, as to any leaf. Of
+        # one that owns a tape only the value is kept.
+        self.plain_inputs = tuple([None if x.owns_tape else x for x in inputs])
+        self.arrays: tuple[Array, ...] = ()
+        self.surroundings = surroundings
+        self.output: Any = None
+        self.leafs: list[int] = []
+        # The last cotangent, and what came of it for every parent.
+        self.latest: tuple[Array, list[Array]] | None = None
+
+    def run_forgetful(self, ids: tuple[int, ...], *arrays: Array) -> Enclosed:
+        """Run forwards on a tape that keeps no pullback, and learn which leafs there are."""
+        self.arrays = arrays
+        start = next_id()
+        forgetful = _Forgetful()
+        with GradientContext() as inside:
+            output, tape = self._call(self._handles(forgetful), inside).split_tape()
+            forgetful.update(tape.records)
+        self.output = output._data
+        # A tensor that f makes itself is another one the next time.
+        self.leafs = [leaf for leaf in forgetful.leafs_of(output._id) if leaf < start]
+        parents = (*ids, *self.leafs)
+        pullbacks = tuple([partial(self.pull_back, index) for index in range(len(parents))])
+        return [output._data], parents, [pullbacks]
+
+    def pull_back(self, index: int, g: Array) -> Array:
+        """Return the cotangent of the parent with that index."""
+        if self.latest is None or self.latest[0] is not g:
+            self.latest = g, self._run_again(g)
+        return self.latest[1][index]
+
+    def _run_again(self, g: Array) -> list[Array]:
+        with self.surroundings.as_before(), GradientContext() as inside:
+            handles = self._handles(Recorder())
+            ids = [x._id for x in handles if x.owns_tape]
+            output, tape = self._call(handles, inside).split_tape()
+            records = Recorder(tape.records)
+        if not _are_identical(output._data, self.output):
+            raise _not_repeatable("another result")
+        parents = [*ids, *self.leafs]
+        found = records.replay({output._id: g}, frozenset(parents))
+        for unique_id, handle in zip(ids, [x for x in handles if x._id in ids], strict=True):
+            # f need not depend on every input.
+            found.setdefault(unique_id, np.zeros_like(handle._data))
+        if any(unique_id not in found for unique_id in parents):
+            raise _not_repeatable("a result by other parameters")
+        return [found[unique_id] for unique_id in parents]
+
+    def _handles(self, records: Recorder) -> list[Tensor[Any, Any, Any]]:
+        """Return the inputs, and for one that owned a tape a twin whose tape holds `records`."""
+        handles: list[Tensor[Any, Any, Any]] = []
+        for plain_input, array in zip(self.plain_inputs, self.arrays, strict=True):
+            if plain_input is None:
+                tape = OwnedTape()
+                tape.records = records
+                handles.append(wrap(Tensor, array, next_id(), tape))
+            else:
+                handles.append(plain_input)
+        return handles
+
+    def _call(
+        self, handles: list[Tensor[Any, Any, Any]], inside: GradientContext
+    ) -> Tensor[Any, OwnedTape, Any]:
+        output: object = self.f(*handles)
+        check_tensor("checkpoint", output, "the result of f")
+        assert isinstance(output, Tensor)
+        check_not_spent("checkpoint", output)
+        if not isinstance(output._tape, OwnedTape):
+            raise UntracedTensorError(
+                "checkpoint: the result of f owns no tape, so it does not depend on the traced "
+                "input; inside f use the tensor that it is given, without detach()"
+            )
+        if not output._tape.is_only_of(inside):
+            raise UntracedTensorError(
+                "checkpoint: f uses a tensor that owns a tape from outside; "
+                "give it to checkpoint as another input"
+            )
+        return output
+
+
+class _Forgetful(Recorder):
+    """Records reduced to which id came of which: what an op captured for its pullbacks is freed."""
+
+    __slots__ = ("parents",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parents: dict[int, list[int]] = {}
+
+    @override
+    def __setitem__(self, produced_id: int, record: Record) -> None:
+        _, pullbacks, parents = record
+        if isinstance(parents, int):
+            pullbacks, parents = (pullbacks,), (parents,)
+        self.parents[produced_id] = [
+            parent
+            for parent, pullback in zip(parents, pullbacks, strict=True)
+            if pullback is not None
+        ]
+
+    @override
+    def update(self, records: Mapping[int, Record]) -> None:  # type: ignore[override]  # of records only
+        for produced_id, record in records.items():
+            self[produced_id] = record
+
+    def leafs_of(self, output_id: int) -> list[int]:
+        """Return the ids, in order, that `output_id` came of and that nothing produced."""
+        reached = {output_id}
+        for produced_id in sorted(self.parents, reverse=True):
+            if produced_id in reached:
+                reached.update(self.parents[produced_id])
+        return sorted(reached - self.parents.keys() - {output_id})
+
+
+def _are_identical(output: Any, before: Any) -> bool:
+    return np.array_equal(plain(output), plain(before), equal_nan=True)
+
+
+def _not_repeatable(what: str) -> ArgumentValueError:
+    return ArgumentValueError(
+        f"checkpoint: in the backward pass f gave {what} than in the forward pass, so that its "
+        "gradients would be wrong; it draws from a generator that is out of sight (give it as "
+        "rng=), or depends on something that was changed in between"
+    )

@@ -1,0 +1,218 @@
+"""Contexts: scopes that tapes belong to, and that close their tapes when they are left."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import threading
+from contextvars import ContextVar
+from itertools import count
+from types import FrameType, TracebackType
+from typing import Protocol, Self, final
+from weakref import ref
+
+from typing_extensions import override
+
+from tapetensor.errors import TapeClosedError
+
+_next_context_id = count(1).__next__
+
+
+class Closable(Protocol):
+    """A tape, as far as a context needs to know one."""
+
+    def close(self, reason: str) -> None:
+        """Let go of everything, and refuse further use for `reason`."""
+
+
+@final
+class GradientContext:
+    """A scope for tapes: those made inside it close when it is left, and no others do.
+
+    A tape belongs to the context in which `trace` (or another method that gives a tensor a tape of
+    its own) made it, wherever it is moved to; where tapes of two contexts merge, the result belongs
+    to both. The use of a closed tape raises `TapeClosedError`; values can still be read.
+
+    Contexts nest. Which one is active is kept per thread and per asyncio task (by `contextvars`). A
+    context that a generator enters is active while the generator runs, and not for those who call
+    it, unless it is a context manager made by ``contextlib``. Outside of all of them context 0 is
+    active, which every thread has one of, and which is never left. A context is entered once.
+
+    Leaving contexts in another order than that of entering closes nothing else: the innermost one
+    that is still open is active. A tape is freed with its owner, context or no context; so contexts
+    are not needed to save memory, they are a check that no tape outlives its part of the program.
+
+    >>> import tapetensor as tt
+    >>> x = tt.ones((2,))
+    >>> with tt.GradientContext():
+    ...     loss = x.trace().square().sum()
+    ...     grads = tt.compute_gradients(loss)
+    ...     forgotten = x.trace().exp()
+    >>> grads[x]
+    Tensor([2., 2.], shape=(2,), dtype=float32, NoneTape)
+    >>> forgotten.sum()  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    tapetensor.errors.TapeClosedError: sum: the tape was closed when context ... was left; ...
+    """
+
+    __slots__ = ("__weakref__", "_before", "_generator", "_id", "_is_open", "_outer", "_tapes")
+
+    def __init__(self) -> None:
+        self._id = _next_context_id()
+        # None until it is entered.
+        self._is_open: bool | None = None
+        self._tapes: set[ref[Closable]] = set()
+        # When this one was entered: the active context, the value of `_current`, and the generator.
+        self._outer: GradientContext | None = None
+        self._before: GradientContext | None = None
+        self._generator: FrameType | None = None
+
+    @property
+    def id(self) -> int:
+        """The number of the context: 0 for the default one, never used again for the others."""
+        return self._id
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the context has been entered and not been left."""
+        return self._is_open is True
+
+    def __enter__(self) -> Self:
+        """Make this the active context.
+
+        Raises:
+            TapeClosedError: if it has been entered before.
+        """
+        if self._is_open is not None:
+            raise TapeClosedError(
+                f"GradientContext: context {self._id} has been entered before, and "
+                f"{'is active' if self._is_open else 'was left'}; write `with GradientContext():` "
+                "for a new one"
+            )
+        self._outer = active_context()
+        self._generator = _generator_of(sys._getframe(1))
+        self._is_open = True
+        if self._generator is None:
+            self._before = _nearest_open(_current.get())
+            _current.set(self)
+        else:
+            _of_generators.setdefault(self._generator, []).append(self)
+        return self
+
+    def __exit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close the tapes of this context, and no others."""
+        self._is_open = False
+        if self._generator is None:
+            _current.set(_nearest_open(_current.get()))
+        else:
+            _of_generators[self._generator].remove(self)
+            if not _of_generators[self._generator]:
+                del _of_generators[self._generator]
+            self._generator = None
+        self.close_tapes(f"context {self._id} was left")
+
+    def add(self, tape: Closable) -> None:
+        """Note that `tape` belongs to this context, which does not keep it alive."""
+        tapes = self._tapes
+        # The set itself drops a reference that has died: no Python code runs for it.
+        tapes.add(ref(tape, tapes.discard))
+
+    def close_tapes(self, reason: str) -> None:
+        """Close all tapes that belong to this context; it stays as it is otherwise."""
+        tapes, self._tapes = self._tapes, set()
+        # Not a loop over the set, from which a tape that dies in the meantime drops out.
+        while tapes:
+            tape = tapes.pop()()
+            if tape is not None:
+                tape.close(reason)
+
+    @override
+    def __repr__(self) -> str:
+        """Show number, state and how many tapes belong to it."""
+        state = "not entered" if self._is_open is None else "open" if self._is_open else "left"
+        return f"GradientContext({self._id}, {state}, {len(self._tapes)} tapes)"
+
+
+class _OfThread(threading.local):
+    """Context 0, of which every thread has its own."""
+
+    def __init__(self) -> None:
+        self.context = GradientContext.__new__(GradientContext)
+        self.context._id = 0
+        self.context._is_open = True
+        self.context._tapes = set()
+        self.context._outer = self.context._before = self.context._generator = None
+
+
+_default = _OfThread()
+_current: ContextVar[GradientContext | None] = ContextVar("tapetensor context", default=None)
+# A generator shares its caller's context variables, so what it enters must be told apart by frame.
+_of_generators: dict[FrameType, list[GradientContext]] = {}
+
+
+def active_context() -> GradientContext:
+    """Return the innermost context that is open here; context 0 if there is none."""
+    context = _current.get()
+    if context is not None and not context._is_open:
+        context = _nearest_open(context)
+    if _of_generators:
+        context = _with_generators(context)
+    return _default.context if context is None else context
+
+
+def clear_tape() -> None:
+    """Close all tapes of the active context; their later use raises `TapeClosedError`.
+
+    Nothing needs it: a tape is freed with its owner. It makes sure that no tape of an earlier step
+    is used in a later one.
+
+    >>> import tapetensor as tt
+    >>> stale = tt.ones((2,)).trace()
+    >>> tt.clear_tape()
+    >>> stale.exp()  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    tapetensor.errors.TapeClosedError: exp: the tape was closed when clear_tape() was called; ...
+    """
+    active_context().close_tapes("clear_tape() was called")
+
+
+def clear_default_context_tape() -> None:
+    """Close all tapes of context 0 of this thread, whichever context is active."""
+    _default.context.close_tapes("clear_default_context_tape() was called")
+
+
+def _nearest_open(context: GradientContext | None) -> GradientContext | None:
+    while context is not None and not context._is_open:
+        context = context._before
+    return context
+
+
+def _with_generators(context: GradientContext | None) -> GradientContext | None:
+    """Return the innermost of `context` and those entered by the generators that are running."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame not in _of_generators:
+        frame = frame.f_back
+    if frame is None:
+        return context
+    innermost = _of_generators[frame][-1]
+    # `context` may have been entered by what the generator called.
+    outer = context
+    while outer is not None:
+        if outer is innermost:
+            return context
+        outer = outer._outer
+    return innermost
+
+
+def _generator_of(frame: FrameType) -> FrameType | None:
+    """Return `frame` if it belongs to a generator whose callers the context is not meant for."""
+    if not frame.f_code.co_flags & (inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR):
+        return None
+    caller = frame.f_back
+    is_context_manager = caller is not None and caller.f_globals.get("__name__") == "contextlib"
+    return None if is_context_manager else frame

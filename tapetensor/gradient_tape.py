@@ -1,0 +1,348 @@
+"""The recorder driven by hand: values in numbered slots, ops recorded on slots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index
+from typing import final
+
+import numpy as np
+from typing_extensions import override
+
+from tapetensor.dtypes import FLOATING
+from tapetensor.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    DTypeError,
+    ShapeError,
+)
+from tapetensor.gradients import Array
+from tapetensor.kernels import arithmetic, elementwise, linear_algebra, normalization, scan
+from tapetensor.recorder import (
+    Kernel,
+    Pullback,
+    Pullbacks,
+    Recorder,
+    Unused,
+    check_finite,
+    check_unused,
+    op_name,
+)
+
+
+@final
+class GradientTape:
+    """The recorder that an `OwnedTape` holds, for those who drive it by hand.
+
+    Values are numpy arrays in numbered slots. `alloc` puts an input into the next slot; a
+    ``record_...`` method runs an op on slots, puts its result into the next slot and returns the
+    number of that. `value` reads a slot, `backward` fills a list with one gradient per slot.
+    Nothing is broadcast by ``record_add`` and ``record_mul``, and no dtype is promoted.
+
+    A tape of this kind belongs to no context and can be replayed any number of times.
+
+    >>> import numpy as np
+    >>> import tapetensor as tt
+    >>> tape = tt.GradientTape()
+    >>> x = tape.alloc(np.array([1.0, 2.0]))
+    >>> w = tape.alloc(np.array([3.0, -1.0]))
+    >>> product = tape.record_mul(x, w)
+    >>> total = tape.record_add(product, x)
+    >>> tape.value(total)
+    array([4., 0.])
+    >>> gradients = tape.backward(np.ones(2))
+    >>> gradients[x], gradients[w]
+    (array([4., 0.]), array([1., 2.]))
+    """
+
+    __slots__ = ("_records", "_values")
+
+    def __init__(self) -> None:
+        self._records = Recorder()
+        self._values: list[Array] = []
+
+    @override
+    def __repr__(self) -> str:
+        """Show how much was recorded."""
+        return f"GradientTape({len(self._values)} slots, {len(self._records)} ops)"
+
+    def alloc(self, value: Array) -> int:
+        """Put a copy of an input into the next slot and return the number of the slot.
+
+        Raises:
+            ArgumentTypeError: if `value` is not a numpy array.
+            DTypeError: if it is not float32 or float64.
+        """
+        array = _as_array("alloc", "the value", value)
+        if array.dtype not in FLOATING:
+            raise DTypeError(
+                f"GradientTape.alloc: a value of dtype {array.dtype} has no gradient; "
+                "convert it first with array.astype(np.float32)"
+            )
+        return self._append(array.copy())
+
+    def value(self, slot: int) -> Array:
+        """Return the value in a slot, as a read-only view.
+
+        Raises:
+            ArgumentTypeError: if `slot` is not an integer.
+            ArgumentValueError: if there is no such slot.
+        """
+        view = self._values[self._slot("value", slot)].view()
+        view.flags.writeable = False
+        return view
+
+    def record_add(self, lhs: int, rhs: int) -> int:
+        """Record ``lhs + rhs`` of two slots of one shape and return the slot of the result.
+
+        Derivative: 1 for both.
+        """
+        self._check_same_shape("record_add", lhs, rhs)
+        return self.record(arithmetic.add, (lhs, rhs))
+
+    def record_mul(self, lhs: int, rhs: int) -> int:
+        """Record ``lhs * rhs`` of two slots of one shape and return the slot of the result.
+
+        Derivative: ``rhs`` for `lhs` and the reverse.
+        """
+        self._check_same_shape("record_mul", lhs, rhs)
+        return self.record(arithmetic.multiply, (lhs, rhs))
+
+    def record_matmul(self, lhs: int, rhs: int) -> int:
+        """Record ``lhs @ rhs`` and return the slot of the result.
+
+        Shape: ``(M, K) @ (K, N) -> (M, N)``, with numpy's rules for vectors and for leading axes.
+        Derivative: ``g @ rhs.T`` for `lhs`, ``lhs.T @ g`` for `rhs`.
+        """
+        return self.record(linear_algebra.matmul, (lhs, rhs))
+
+    def record_silu(self, x: int) -> int:
+        """Record ``x * sigmoid(x)`` and return the slot of the result.
+
+        Derivative: ``sigmoid(x) * (1 + x * (1 - sigmoid(x)))``.
+        """
+        return self.record(elementwise.silu, (x,))
+
+    def record_layer_norm(self, x: int, scale: int, bias: int, eps: float = 1e-5) -> int:
+        """Record the normalization of the last axis and return the slot of the result.
+
+            (x - mean(x)) / sqrt(var(x) + eps) * scale + bias
+
+        Shape: `x` has any, ending in the size of `scale` and `bias`, which have one axis.
+        Derivative: with ``xhat`` the normalized `x` and ``s = g * scale``,
+            ``(s - mean(s) - xhat * mean(s * xhat)) / sqrt(var(x) + eps)`` for `x`;
+            ``sum(g * xhat)`` for `scale` and ``sum(g)`` for `bias`, over all axes but the last.
+        """
+        slots = [self._slot("record_layer_norm", slot) for slot in (x, scale, bias)]
+        shapes = [self._values[slot].shape for slot in slots]
+        if not shapes[0] or shapes[1] != shapes[0][-1:] or shapes[2] != shapes[0][-1:]:
+            raise ShapeError(
+                f"GradientTape.record_layer_norm: x of shape {shapes[0]} wants scale and bias of "
+                f"the shape of its last axis, got {shapes[1]} and {shapes[2]}"
+            )
+        return self.record(normalization.layer_norm, slots, eps)
+
+    def record_ssm_scan(self, x: int, a: int, b: int) -> int:
+        """Record a linear recurrence along a sequence and return the slot of the result.
+
+            h[t] = a[t] * h[t - 1] + b[t] * x[t],  from h[-1] = 0
+
+        Shape: `x` is ``(length,)``, or ``(..., length, channels)`` with the steps along the last
+            axis but one; `a` and `b` have the shape of `x`.
+        Derivative: with ``G[t] = g[t] + a[t + 1] G[t + 1]``, it is ``b G`` for `x`,
+            ``G[t] h[t - 1]`` for `a` and ``x G`` for `b`.
+        """
+        self._check_same_shape("record_ssm_scan", x, a)
+        self._check_same_shape("record_ssm_scan", x, b)
+        is_vector = self._values[index(x)].ndim == 1
+        return self.record(_ssm_scan_of_vectors if is_vector else scan.ssm_scan, (x, a, b))
+
+    def record(self, kernel: Kernel, slots: Sequence[int], *options: object) -> int:
+        """Run any kernel on slots, record it and return the slot of the result.
+
+        Args:
+            kernel: the values of the slots and `options` in; the output, and a tuple of one
+                pullback per slot, out. A pullback takes the cotangent of the output and returns
+                that of one operand; None stands for an operand that no gradient flows to. A kernel
+                writes to no operand, and a pullback not to its argument.
+            slots: the operands.
+            options: further arguments of the kernel.
+
+        Raises:
+            ArgumentTypeError: if a slot is not an integer, or the kernel returns something else.
+            ArgumentValueError: if there is no such slot.
+            DTypeError: if the dtypes of the operands differ, or the result has another.
+            ShapeError: if the kernel does not accept the shapes.
+
+        >>> import numpy as np
+        >>> import tapetensor as tt
+        >>> def cube(x):
+        ...     return x**3, (lambda g: 3 * g * x**2,)
+        >>> tape = tt.GradientTape()
+        >>> x = tape.alloc(np.array([2.0]))
+        >>> _ = tape.record(cube, (x,))
+        >>> tape.backward(np.ones(1))[x]
+        array([12.])
+        """
+        name = op_name(kernel)
+        parents = tuple([self._slot("record", slot) for slot in slots])
+        values = [self._values[slot] for slot in parents]
+        if not values:
+            raise ArgumentValueError(f"GradientTape.record: give {name!r} at least one slot")
+        dtypes = [str(value.dtype) for value in values]
+        if len(set(dtypes)) > 1:
+            raise DTypeError(
+                f"GradientTape.record: {name!r}: dtypes differ: {' and '.join(dtypes)}; "
+                "convert the value before alloc(), nothing is promoted"
+            )
+        try:
+            output, pullbacks = kernel(*values, *options)
+        except (ValueError, IndexError) as error:
+            shapes = " and ".join([str(value.shape) for value in values])
+            raise ShapeError(
+                f"GradientTape.record: {name!r}: slots {', '.join(map(str, parents))} of shapes "
+                f"{shapes} do not fit; {error}"
+            ) from error
+        if not isinstance(pullbacks, tuple) or len(pullbacks) != len(parents):
+            raise ArgumentTypeError(
+                f"GradientTape.record: {name!r} must return a tuple of {len(parents)} pullbacks, "
+                f"one per slot, got {pullbacks!r}"
+            )
+        result = _as_array("record", f"the output of {name!r}", output)
+        if result.dtype != values[0].dtype:
+            raise DTypeError(f"GradientTape.record: {name!r} made {result.dtype} of {dtypes[0]}")
+        slot = self._append(result)
+        self._records[slot] = (kernel, pullbacks, parents)
+        return slot
+
+    def backward(
+        self,
+        loss_grad: Array,
+        tensors: list[Array | None] | None = None,
+        *,
+        unused: Unused = "ignore",
+    ) -> list[Array | None]:
+        """Replay the tape from its last result and add the gradient of every slot to `tensors`.
+
+        The tape stays as it is, and no array is written to: entries of the list are replaced by
+        sums. If anything is wrong the list is left alone.
+
+        Args:
+            loss_grad: the cotangent of the last result; without an op, of the last input.
+            tensors: one gradient per slot so far, None where there is none yet; it is lengthened
+                as needed. Without it a new list is made.
+            unused: "error" to refuse recorded ops that do not lead to the last result.
+
+        Returns:
+            `tensors`. None is the entry of a slot that no gradient has reached.
+
+        Raises:
+            NumericalInstabilityError: if any gradient holds a NaN or an infinity; it names the op
+                that the gradient comes from and the slot.
+            ShapeError: if `loss_grad`, an entry of `tensors`, or what a pullback returns has
+                another shape than the slot that it belongs to.
+            DTypeError: the same for dtypes.
+            ArgumentTypeError: if `loss_grad` or an entry is not an array, or `tensors` not a list.
+            ArgumentValueError: if `tensors` has more entries than there are slots, or `unused` is
+                another word.
+            MissingGradientError: if ops do not lead to the last result and `unused` is "error".
+        """
+        earlier = self._checked_entries([] if tensors is None else tensors)
+        if not self._values:
+            return [] if tensors is None else tensors
+        output = max(self._records, default=len(self._values) - 1)
+        check_unused("GradientTape.backward", self._records, output, unused)
+        seed = _as_array("backward", "loss_grad", loss_grad)
+        self._check_gradient("loss_grad", output, seed)
+        # The replay uses records up, so it gets a copy.
+        found = self._records.checked(self._check_gradient).replay({output: seed}, keeps_all=True)
+        for slot, gradient in found.items():
+            before = earlier[slot]
+            # A copy, because one array may be the gradient of several slots, or the caller's.
+            total = gradient.copy() if before is None else before + gradient
+            self._check_gradient("the sum of gradients", slot, total)
+            earlier[slot] = total
+        if tensors is None:
+            return earlier
+        tensors[:] = earlier
+        return tensors
+
+    def _append(self, value: Array) -> int:
+        self._values.append(value)
+        return len(self._values) - 1
+
+    def _slot(self, op: str, slot: object) -> int:
+        try:
+            number = index(slot)  # type: ignore[arg-type]  # it raises for what is not an integer
+        except TypeError as error:
+            raise ArgumentTypeError(
+                f"GradientTape.{op}: a slot is an integer that alloc() or a record method "
+                f"returned, got {type(slot).__name__}"
+            ) from error
+        if not 0 <= number < len(self._values):
+            raise ArgumentValueError(
+                f"GradientTape.{op}: there is no slot {number}, the tape has {len(self._values)}; "
+                "put the value into one with alloc(value)"
+            )
+        return number
+
+    def _check_same_shape(self, op: str, lhs: int, rhs: int) -> None:
+        one, other = (self._values[self._slot(op, slot)].shape for slot in (lhs, rhs))
+        if one != other:
+            raise ShapeError(
+                f"GradientTape.{op}: slots {lhs} and {rhs} have shapes {one} and {other}, "
+                "which must be equal; np.broadcast_to(value, shape) before alloc()"
+            )
+
+    def _check_gradient(self, origin: str, slot: int, gradient: Array) -> None:
+        """Raise an error if an array cannot be the gradient of a slot."""
+        value = self._values[slot]
+        if np.shape(gradient) != value.shape:
+            raise ShapeError(
+                f"GradientTape.backward: the gradient of slot {slot}, from {origin!r}, has shape "
+                f"{np.shape(gradient)}, the slot {value.shape}"
+            )
+        if gradient.dtype != value.dtype:
+            raise DTypeError(
+                f"GradientTape.backward: the gradient of slot {slot}, from {origin!r}, has dtype "
+                f"{gradient.dtype}, the slot {value.dtype}"
+            )
+        check_finite(origin, f"slot {slot}", gradient)
+
+    def _checked_entries(self, tensors: list[Array | None]) -> list[Array | None]:
+        """Return a copy of `tensors` with one entry per slot."""
+        if not isinstance(tensors, list):
+            raise ArgumentTypeError(
+                "GradientTape.backward: tensors must be a list with an array or None per slot, "
+                f"got {type(tensors).__name__}"
+            )
+        missing = len(self._values) - len(tensors)
+        if missing < 0:
+            raise ArgumentValueError(
+                f"GradientTape.backward: tensors has {len(tensors)} entries, "
+                f"the tape {len(self._values)} slots"
+            )
+        for slot, entry in enumerate(tensors):
+            if entry is not None:
+                self._check_gradient(
+                    "tensors", slot, _as_array("backward", f"tensors[{slot}]", entry)
+                )
+        return [*tensors, *[None] * missing]
+
+
+def _ssm_scan_of_vectors(x: Array, a: Array, b: Array) -> tuple[Array, Pullbacks]:
+    """The scan of one channel, whose arrays have no axis for channels."""
+    h, pullbacks = scan.ssm_scan(*[np.expand_dims(array, -1) for array in (x, a, b)])
+    return np.squeeze(h, -1), tuple([pullback and _of_column(pullback) for pullback in pullbacks])
+
+
+def _of_column(pullback: Pullback) -> Pullback:
+    return lambda g: np.squeeze(pullback(np.expand_dims(g, -1)), -1)
+
+
+def _as_array(op: str, what: str, value: object) -> Array:
+    if not isinstance(value, np.ndarray | np.generic):
+        raise ArgumentTypeError(
+            f"GradientTape.{op}: {what} must be a numpy array, got {type(value).__name__}"
+        )
+    return np.asarray(value)

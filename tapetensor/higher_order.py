@@ -1,0 +1,293 @@
+"""Gradients as functions of functions: a gradient of a gradient, Hessian-vector products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, overload
+
+import numpy as np
+from typing_extensions import TypeVar
+
+from tapetensor.context import GradientContext
+from tapetensor.errors import (
+    ArgumentTypeError,
+    HigherOrderError,
+    ShapeError,
+    UntracedTensorError,
+)
+from tapetensor.gradients import Array
+from tapetensor.ids import next_id
+from tapetensor.recorded import Level, RecordedArray, UnrecordedError
+from tapetensor.recorder import Kernel, Pullback, Pullbacks, Recorder, op_name
+from tapetensor.tape import NoneTape, OwnedTape
+from tapetensor.tensor.apply import Enclosed, apply_enclosing, no_higher_order
+from tapetensor.tensor.base import (
+    check_floating,
+    check_not_spent,
+    check_same_dtype,
+    check_tensor,
+    wrap,
+)
+from tapetensor.tensor.tensor import Tensor, Tensor0D
+from tapetensor.typing import F, S, T
+
+S2 = TypeVar("S2", bound=tuple[Any, ...])
+S3 = TypeVar("S3", bound=tuple[Any, ...])
+
+
+@overload
+def grad(
+    f: Callable[[Tensor[S, OwnedTape, F]], Tensor0D[OwnedTape, F]], x: Tensor[S, T, F], /
+) -> Tensor[S, T, F]: ...
+@overload
+def grad(
+    f: Callable[[Tensor[S, OwnedTape, F], Tensor[S2, OwnedTape, F]], Tensor0D[OwnedTape, F]],
+    x: Tensor[S, T, F],
+    y: Tensor[S2, T, F],
+    /,
+) -> tuple[Tensor[S, T, F], Tensor[S2, T, F]]: ...
+@overload
+def grad(
+    f: Callable[
+        [Tensor[S, OwnedTape, F], Tensor[S2, OwnedTape, F], Tensor[S3, OwnedTape, F]],
+        Tensor0D[OwnedTape, F],
+    ],
+    x: Tensor[S, T, F],
+    y: Tensor[S2, T, F],
+    z: Tensor[S3, T, F],
+    /,
+) -> tuple[Tensor[S, T, F], Tensor[S2, T, F], Tensor[S3, T, F]]: ...
+def grad(f: Callable[..., Any], /, *inputs: Any) -> Any:
+    """Return the gradient of a scalar function at a point.
+
+        df/dx (x)
+
+    Of a plain `x` it is a plain value. Of one that owns a tape it is recorded like the result of
+    any op, so that it can be differentiated once more, to any order: by ``backward()``, also with
+    respect to tensors that `f` closes over (the weights of a model, for a gradient penalty), or by
+    another `grad` around it. Not every op can be differentiated twice; one that cannot raises.
+
+    Shape: that of `x`; of several inputs the gradients come as a tuple.
+    Derivative: the Hessian, applied to the cotangent.
+    Tape: the result owns the tapes of the inputs, merged, and these are spent.
+
+    Args:
+        f: takes as many tensors as there are inputs, each owning a tape, and returns a scalar that
+            owns their tapes. What else it uses is plain, and a constant as far as `f` goes.
+        *inputs: one tensor to three, floating; either all own a tape or none does.
+
+    Raises:
+        ArgumentTypeError: if `f` is not callable or does not return a tensor, or an input is none.
+        ShapeError: if `f` does not return a scalar.
+        DTypeError: if an input is not floating, or dtypes differ.
+        UntracedTensorError: if some inputs own a tape and others do not, or the result of `f` owns
+            none, since it does not depend on them.
+        MovedTensorError: if an input is spent.
+        HigherOrderError: if an input owns a tape and `f` uses an op whose derivative cannot be
+            differentiated, or a tensor that owns a tape from outside.
+
+    Source: Pearlmutter (1994), "Fast exact multiplication by the Hessian", by reverse mode over
+        reverse mode.
+
+    >>> import tapetensor as tt
+    >>> x = tt.from_numpy([1.0, 2.0], shape=(2,))
+    >>> tt.grad(lambda x: (x**3).sum(), x)
+    Tensor([ 3., 12.], shape=(2,), dtype=float32, NoneTape)
+
+    The gradient of its sum, which is the second derivative:
+
+    >>> tt.grad(lambda x: tt.grad(lambda x: (x**3).sum(), x).sum(), x)
+    Tensor([ 6., 12.], shape=(2,), dtype=float32, NoneTape)
+    """
+    if not callable(f):
+        raise ArgumentTypeError(f"grad: f must be callable, got {type(f).__name__}")
+    if not inputs:
+        raise ArgumentTypeError("grad: give the tensor to differentiate at: grad(f, x)")
+    for position, x in enumerate(inputs):
+        check_tensor("grad", x, f"input {position}")
+        check_not_spent("grad", x)
+        check_floating("grad", x)
+    check_same_dtype("grad", inputs)
+    owners = [x.owns_tape for x in inputs]
+    if any(owners) and not all(owners):
+        raise UntracedTensorError(
+            f"grad: input {owners.index(True)} owns a tape and input {owners.index(False)} does "
+            "not; trace all of them, or close over what is not to be differentiated"
+        )
+    if owners[0]:
+        gradients = apply_enclosing(grad, partial(_recorded_gradients, f, inputs), inputs)
+    else:
+        gradients = _plain_gradients(f, inputs)
+    return gradients[0] if len(gradients) == 1 else gradients
+
+
+def hessian_vector_product(
+    f: Callable[[Tensor[S, OwnedTape, F]], Tensor0D[OwnedTape, F]],
+    x: Tensor[S, T, F],
+    v: Tensor[S, NoneTape, F],
+    /,
+) -> Tensor[S, T, F]:
+    """Return the product of the Hessian of a scalar function with a vector.
+
+        H v = d/dx <df/dx (x), v>
+
+    The Hessian itself is never made: it costs about as much as two gradients.
+
+    Shape: that of `x`, which is that of `v` too.
+    Derivative: as of `grad`; none for `v`.
+    Tape: the result owns the tape of `x`, which is then spent; of a plain `x` it is plain.
+
+    Args:
+        f: as for `grad`.
+        x: where; floating.
+        v: the vector, plain, of the shape and the dtype of `x`.
+
+    Raises:
+        ShapeError: if the shapes of `x` and `v` differ, or `f` does not return a scalar.
+        DTypeError: if their dtypes differ or are not floating.
+        UntracedTensorError: if `v` owns a tape.
+        HigherOrderError: as of `grad`.
+
+    Source: Pearlmutter (1994), "Fast exact multiplication by the Hessian".
+
+    >>> import tapetensor as tt
+    >>> x = tt.from_numpy([1.0, 2.0], shape=(2,))
+    >>> v = tt.from_numpy([1.0, 0.0], shape=(2,))
+    >>> tt.hessian_vector_product(lambda x: (x**3).sum() , x, v)
+    Tensor([6., 0.], shape=(2,), dtype=float32, NoneTape)
+    """
+    check_tensor("hessian_vector_product", x, "x")
+    check_tensor("hessian_vector_product", v, "v")
+    check_not_spent("hessian_vector_product", v)
+    if v.owns_tape:
+        raise UntracedTensorError("hessian_vector_product: v owns a tape; write v.detach()")
+    if x._data.shape != v._data.shape:
+        raise ShapeError(
+            f"hessian_vector_product: x has shape {x._data.shape}, v {v._data.shape}; "
+            "they must be equal"
+        )
+
+    def along(x: Tensor[S, OwnedTape, F]) -> Tensor0D[OwnedTape, F]:
+        return (grad(f, x) * v).sum()
+
+    return grad(along, x)
+
+
+def _plain_gradients(
+    f: Callable[..., Any], inputs: tuple[Tensor[Any, Any, Any], ...]
+) -> tuple[Tensor[Any, Any, Any], ...]:
+    with GradientContext() as inside:
+        traced = [_fresh(x, x._data) for x in inputs]
+        gradients = _checked(f(*traced), inside).backward(wrt=traced)
+    found = [gradients.array(x._id) for x in traced]
+    return tuple(
+        [
+            x.wrap_gradient(np.zeros_like(x._data) if array is None else array)
+            for x, array in zip(inputs, found, strict=True)
+        ]
+    )
+
+
+def _recorded_gradients(
+    f: Callable[..., Any], inputs: tuple[Tensor[Any, Any, Any], ...], *arrays: Array
+) -> Enclosed:
+    """Run `f` and its backward pass on arrays that record both."""
+    level = Level()
+    points = [level.array(array) for array in arrays]
+    with GradientContext() as inside:
+        traced = [_fresh(x, point) for x, point in zip(inputs, points, strict=True)]
+        output, tape = _checked(f(*traced), inside).split_tape()
+        seed = level.array(np.ones_like(level.lift(output._data).value))
+        wanted = frozenset([x._id for x in traced])
+        started: dict[int, Any] = {output._id: seed}
+        found: dict[int, Any] = _lifting(tape.records, level).replay(started, wanted)
+
+    gradients = [
+        found[x._id] if x._id in found else level.array(np.zeros_like(point.value))
+        for x, point in zip(traced, points, strict=True)
+    ]
+    parents = tuple([x._id for x in inputs] + list(level.leafs))
+    values = dict(zip([point.id for point in points], arrays, strict=True)) | level.leafs
+    pullbacks: list[Pullbacks] = []
+    for gradient in gradients:
+        backward = _Backward(level.recorder, gradient.id, values)
+        pullbacks.append(tuple([partial(backward.by, source) for source in values]))
+    return [gradient.value for gradient in gradients], parents, pullbacks
+
+
+class _Backward:
+    """The backward pass through a gradient: run once for a cotangent, read once for each parent."""
+
+    __slots__ = ("latest", "output_id", "recorder", "values")
+
+    def __init__(self, recorder: Recorder, output_id: int, values: dict[int, Array]) -> None:
+        self.recorder = recorder
+        self.output_id = output_id
+        self.values = values
+        self.latest: tuple[Array, dict[int, Array]] | None = None
+
+    def by(self, source: int, g: Array) -> Array:
+        """Return the cotangent of the array with the id `source`."""
+        if self.latest is None or self.latest[0] is not g:
+            # A replay uses its records up.
+            records = Recorder(self.recorder)
+            self.latest = g, records.replay({self.output_id: g}, frozenset(self.values))
+        found = self.latest[1].get(source)
+        return np.zeros_like(self.values[source]) if found is None else found
+
+
+def _lifting(records: Recorder, level: Level) -> Recorder:
+    """Return the records with pullbacks that give arrays of `level`, and errors that name the op.
+
+    Where every array is of the level, none is taken for numpy's and written to.
+    """
+    lifting = Recorder()
+    for produced_id, (kernel, pullbacks, parents) in records.items():
+        if isinstance(parents, int):
+            pullbacks, parents = (pullbacks,), (parents,)
+        lifting[produced_id] = (
+            kernel,
+            tuple([p and _lifting_pullback(p, kernel, level) for p in pullbacks]),
+            parents,
+        )
+    return lifting
+
+
+def _lifting_pullback(pullback: Pullback, kernel: Kernel, level: Level) -> Pullback:
+    def pull_back(g: Array) -> Any:
+        try:
+            return level.lift(pullback(g))
+        except UnrecordedError as error:
+            raise HigherOrderError(no_higher_order(op_name(kernel), error)) from error
+
+    return pull_back
+
+
+def _fresh(x: Tensor[Any, Any, Any], array: Array | RecordedArray) -> Tensor[Any, Any, Any]:
+    """Return `array` as a traced tensor with an id of its own, apart from what `f` closes over."""
+    data: Any = array
+    return wrap(type(x), data, next_id(), OwnedTape())
+
+
+def _checked(output: object, inside: GradientContext) -> Tensor[tuple[()], OwnedTape, Any]:
+    check_tensor("grad", output, "the result of f")
+    assert isinstance(output, Tensor)
+    check_not_spent("grad", output)
+    if output._data.shape != ():
+        raise ShapeError(
+            f"grad: f must return a scalar, its result has shape {output._data.shape}; "
+            "reduce it (mean(), sum())"
+        )
+    check_floating("grad", output)
+    if not isinstance(output._tape, OwnedTape):
+        raise UntracedTensorError(
+            "grad: the result of f owns no tape, so it does not depend on the input; inside f use "
+            "the tensor that it is given, without detach()"
+        )
+    if not output._tape.is_only_of(inside):
+        raise HigherOrderError(
+            "grad: f uses a tensor that owns a tape from outside; give it to grad as another "
+            "input, or detach() it if it is a constant"
+        )
+    return output

@@ -1,0 +1,47 @@
+"""The norm of several arrays together, and the factor that clips it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, NumericalInstabilityError
+
+if TYPE_CHECKING:
+    from tapetensor.gradients import Array
+
+
+def global_norm(arrays: Iterable[Array]) -> float:
+    """Return the Euclidean norm of all elements of all arrays, summed in float64."""
+    return math.sqrt(sum(float(np.sum(np.square(a, dtype=np.float64))) for a in arrays))
+
+
+def clipping(op: str, arrays: Iterable[Array], max_norm: float) -> tuple[float, float | None]:
+    """Return the norm of the arrays and the factor that brings it down to `max_norm`, if it must.
+
+    Raises:
+        ArgumentTypeError: if `max_norm` is not a number.
+        ArgumentValueError: if it is not positive.
+        NumericalInstabilityError: if the norm is not finite.
+    """
+    bound = as_positive(op, "max_norm", max_norm)
+    norm = global_norm(arrays)
+    if not math.isfinite(norm):
+        raise NumericalInstabilityError(
+            f"{op}: the norm of the gradients is {norm}; "
+            "look for the op that made a NaN or an infinity before clipping"
+        )
+    return norm, bound / norm if norm > bound else None
+
+
+def as_positive(op: str, name: str, value: object) -> float:
+    """Return `value` as a Python float, after checking that it is a number > 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise ArgumentTypeError(f"{op}: {name} must be a number, got {value!r}")
+    if not value > 0:
+        raise ArgumentValueError(f"{op}: {name} must be > 0, got {value!r}")
+    # A Python float: a numpy scalar would impose its own dtype.
+    return float(value)

@@ -1,0 +1,283 @@
+"""The array that stands in for numpy's while a derivative of higher order is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any, Never
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+from typing_extensions import override
+
+from tapetensor.gradients import Array
+from tapetensor.ids import next_id
+from tapetensor.kernels import arithmetic, indexing, shape
+from tapetensor.recorded import kernels
+from tapetensor.recorded.functions import FLAT, FUNCTIONS, with_numbers
+from tapetensor.recorded.refusals import MissingAttributeError, UnrecordedError, UnsupportedError
+from tapetensor.recorded.ufuncs import AT, FLAT_UFUNCS, REDUCTIONS, UFUNCS
+from tapetensor.recorder import Kernel, Recorder
+
+_next_depth = count(1).__next__
+
+
+class Level:
+    """One derivative of higher order on its way: the recorder that its arrays share.
+
+    Levels nest, one per order beyond the first; where arrays of two meet, the inner one records and
+    the outer one sees, inside it, a value.
+    """
+
+    __slots__ = ("depth", "leafs", "recorder")
+
+    def __init__(self) -> None:
+        self.depth = _next_depth()
+        self.recorder = Recorder()
+        # The ids of the tensors that came in beside the input: parameters, constants.
+        self.leafs: dict[int, Array] = {}
+
+    def array(self, value: Any, unique_id: int | None = None) -> RecordedArray:
+        """Return `value` as an array of this level that nothing produced."""
+        return RecordedArray(self, value, next_id() if unique_id is None else unique_id)
+
+    def leaf(self, value: Any, unique_id: int) -> RecordedArray:
+        """Return the value of a tensor that took no part so far as an array of this level."""
+        self.leafs[unique_id] = value
+        leaf = self.array(value, unique_id)
+        leaf.is_shared = True
+        return leaf
+
+    def lift(self, array: Any) -> RecordedArray:
+        """Return an array of this level, a constant in it unless it is of this level already."""
+        if isinstance(array, RecordedArray) and array.level is self:
+            return array
+        return self.array(array)
+
+    def run(self, kernel: Kernel, operands: tuple[Any, ...], *options: Any) -> RecordedArray:
+        """Run a kernel on the values of `operands`, and record it."""
+        ours = [isinstance(x, RecordedArray) and x.level is self for x in operands]
+        output, pullbacks = kernel(
+            *[x.value if own else x for x, own in zip(operands, ours, strict=True)], *options
+        )
+        result = self.array(output)
+        self.recorder[result.id] = (
+            kernel,
+            tuple([p if own else None for p, own in zip(pullbacks, ours, strict=True)]),
+            tuple([x.id if own else -1 for x, own in zip(operands, ours, strict=True)]),
+        )
+        return result
+
+
+class RecordedArray(NDArrayOperatorsMixin):
+    """An array that numpy reaches through its protocols, and that records what they ask for.
+
+    It is a handle: written to in place, it takes over the value and the id of the result. What may
+    share memory with another array cannot be written to, for the other would not change with it.
+    """
+
+    __slots__ = ("id", "is_shared", "level", "value")
+
+    # Before ndarray's, so that a mix of both comes here.
+    __array_priority__ = 1000
+
+    def __init__(self, level: Level, value: Any, unique_id: int) -> None:
+        self.level = level
+        self.value = value
+        self.id = unique_id
+        self.is_shared = False
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """As numpy's."""
+        found: tuple[int, ...] = self.value.shape
+        return found
+
+    @property
+    def ndim(self) -> int:
+        """As numpy's."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """As numpy's."""
+        found: int = self.value.size
+        return found
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """As numpy's."""
+        found: np.dtype[Any] = self.value.dtype
+        return found
+
+    @property
+    def T(self) -> RecordedArray:  # noqa: N802  # numpy's name
+        """As numpy's."""
+        return self.view(shape.permute_dims, tuple(reversed(range(self.ndim))))
+
+    def view(self, kernel: Kernel, *options: Any) -> RecordedArray:
+        """Run a kernel whose output may share the memory of its operand."""
+        result = self.level.run(kernel, (self,), *options)
+        self.is_shared = result.is_shared = True
+        return result
+
+    def copy(self) -> RecordedArray:
+        """As numpy's."""
+        return self.level.run(kernels.copy, (self,))
+
+    def astype(self, dtype: Any, copy: bool = True) -> Any:
+        """As numpy's; what is not floating any more is a constant."""
+        if np.dtype(dtype).kind != "f":
+            return plain(self).astype(dtype)
+        return self.level.run(indexing.astype, (self,), np.dtype(dtype))
+
+    def __getitem__(self, index: Any) -> RecordedArray:
+        """As numpy's."""
+        _check_index(index)
+        if kernels.has_arrays(index):
+            return self.level.run(indexing.getitem, (self,), index)
+        return self.view(indexing.getitem, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """As numpy's, if nothing shares the memory."""
+        _check_index(index)
+        self._check_writable("item assignment")
+        (written,) = with_numbers((value,), self.dtype)
+        if written.dtype != self.dtype:
+            raise UnrecordedError(f"assigns {written.dtype} to elements of {self.dtype}")
+        kernels.check_written_once(self.shape, index)
+        level = _deepest((self, written))
+        self._become(level.run(kernels.setitem, (level.lift(self), written), index))
+
+    def __iter__(self) -> Iterator[Never]:
+        """Refuse: a kernel works on whole arrays."""
+        raise UnrecordedError("iterates over an array")
+
+    def __array__(self, *_: Any, **__: Any) -> Never:
+        """Refuse: the derivative would be lost without a word."""
+        raise UnrecordedError("reads the values of an array (np.asarray, or a function like it)")
+
+    def __bool__(self) -> Never:
+        """Refuse, as `__array__`."""
+        raise UnrecordedError("asks for the truth of an array")
+
+    def __float__(self) -> Never:
+        """Refuse, as `__array__`."""
+        raise UnrecordedError("reads an element as a number")
+
+    def __getattr__(self, name: str) -> Never:
+        """Say which attribute is missing, in the words of this room."""
+        raise MissingAttributeError(
+            f"uses array.{name}, which only numpy's arrays have (numpy.{name} may do)"
+        )
+
+    @override
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        """Answer a ufunc by a kernel of ours."""
+        written = options.pop("out", None)
+        result = _answer_ufunc(ufunc, method, inputs, options)
+        if written is None:
+            return result
+        (target,) = written
+        if not isinstance(target, RecordedArray):
+            raise UnrecordedError(f"writes the result of numpy.{ufunc.__name__} to a given array")
+        target._check_writable(f"numpy.{ufunc.__name__} with out=")
+        if (result.shape, result.dtype) != (target.shape, target.dtype):
+            raise UnrecordedError(f"writes numpy.{ufunc.__name__} to an array of another kind")
+        target._become(result)
+        return target
+
+    def __array_function__(
+        self,
+        function: Callable[..., Any],
+        _types: Any,
+        arguments: tuple[Any, ...],
+        options: dict[str, Any],
+    ) -> Any:
+        """Answer a function of numpy by a kernel of ours."""
+        if function in FLAT:
+            return function(*_plain(arguments), **_plain(options))
+        answer = FUNCTIONS.get(function)
+        if answer is None:
+            raise UnrecordedError(f"uses numpy.{function.__name__}, whose derivative is not known")
+        try:
+            return answer(_deepest(arguments), *arguments, **options)
+        except UnsupportedError as error:
+            raise UnrecordedError(f"uses numpy.{function.__name__} with {error}") from None
+
+    def _check_writable(self, what: str) -> None:
+        if self.is_shared:
+            raise UnrecordedError(f"writes ({what}) to memory that another array may share")
+
+    def _become(self, result: Any) -> None:
+        if not isinstance(result, RecordedArray):
+            result = self.level.array(result)
+        self.level, self.value, self.id = result.level, result.value, result.id
+
+
+def plain(array: Any) -> Any:
+    """Return the numpy array inside, however many levels deep; another array itself."""
+    while isinstance(array, RecordedArray):
+        array = array.value
+    return array
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return type(value)(_plain(one) for one in value)
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    return plain(value)
+
+
+def _recorded(value: Any) -> Iterator[RecordedArray]:
+    if isinstance(value, RecordedArray):
+        yield value
+    elif isinstance(value, tuple | list):
+        for one in value:
+            yield from _recorded(one)
+
+
+def _deepest(arguments: Any) -> Level:
+    """Return the innermost of the levels that meet."""
+    return max([array.level for array in _recorded(arguments)], key=lambda level: level.depth)
+
+
+def _check_index(index: Any) -> None:
+    if any(True for _ in _recorded(index)):
+        raise UnrecordedError("uses an array as an index of itself")
+
+
+def _answer_ufunc(
+    ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
+    name = f"numpy.{ufunc.__name__}"
+    if method == "__call__" and not options:
+        if ufunc in FLAT_UFUNCS:
+            return ufunc(*_plain(inputs))
+        if ufunc is np.power and isinstance(inputs[1], int | float):
+            return inputs[0].level.run(arithmetic.power_number, inputs[:1], inputs[1])
+        kernel = UFUNCS.get(ufunc)
+        if kernel is not None:
+            arrays = with_numbers(inputs, next(_recorded(inputs)).dtype)
+            return _deepest(arrays).run(kernel, arrays)
+    elif method == "reduce" and ufunc in REDUCTIONS:
+        try:
+            return REDUCTIONS[ufunc](_deepest(inputs), *inputs, **options)
+        except UnsupportedError as error:
+            raise UnrecordedError(f"uses {name}.reduce with {error}") from None
+    elif method == "reduceat" and ufunc is np.add and set(options) <= {"axis"}:
+        x, starts = inputs
+        if isinstance(x, RecordedArray) and options.get("axis", 0) == 0:
+            return x.level.run(kernels.sum_runs, (x,), starts)
+    elif method == "at" and ufunc in AT:
+        x, index, added = inputs
+        if isinstance(x, RecordedArray):
+            _check_index(index)
+            x._check_writable(f"{name}.at")
+            level = _deepest((x, added))
+            x._become(level.run(AT[ufunc], (level.lift(x), added), index))
+            return None
+    suffix = "" if method == "__call__" else f".{method}"
+    given = f" with {', '.join(options)}" if options else ""
+    raise UnrecordedError(f"uses {name}{suffix}{given}, whose derivative is not known")

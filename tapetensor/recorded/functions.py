@@ -1,0 +1,165 @@
+"""Which kernel answers which function of numpy that is not a ufunc."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tapetensor.kernels import elementwise, indexing, linear_algebra, reductions, shape
+from tapetensor.recorded import kernels
+from tapetensor.recorded.refusals import UnsupportedError
+from tapetensor.recorder import Kernel
+from tapetensor.shapes import as_target_shape
+
+if TYPE_CHECKING:
+    from tapetensor.recorded.array import Level
+
+
+# What they return is an index or a fact, or a constant.
+FLAT = frozenset({np.all, np.any, np.argmax, np.argmin, np.argsort, np.ndim, np.shape, np.size})
+
+
+def with_numbers(operands: tuple[Any, ...], dtype: np.dtype[Any]) -> tuple[Any, ...]:
+    """Return the operands with Python's numbers, which impose no dtype, as arrays of `dtype`."""
+    return tuple([np.asarray(x, dtype) if isinstance(x, int | float) else x for x in operands])
+
+
+def as_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """Return what numpy takes for the axes of a reduction, counted from the front and sorted."""
+    if axis is None:
+        return tuple(range(ndim))
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    return tuple(sorted([one % ndim for one in axes]))
+
+
+def _only(options: dict[str, Any], *known: str) -> None:
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        raise UnsupportedError(", ".join(unknown))
+
+
+def _reduced_by(kernel: Kernel) -> Callable[..., Any]:
+    def answer(level: Level, x: Any, axis: Any = None, **options: Any) -> Any:
+        _only(options, "keepdims")
+        return level.run(kernel, (x,), as_axes(axis, x.ndim), options.get("keepdims", False))
+
+    return answer
+
+
+def _constant(function: Callable[..., Any]) -> Callable[..., Any]:
+    def answer(level: Level, like: Any, *arguments: Any, **options: Any) -> Any:
+        # Of the value, so that where levels nest it is an array of the outer one as well.
+        return level.array(function(level.lift(like).value, *arguments, **options))
+
+    return answer
+
+
+def _full_like(level: Level, like: Any, fill: Any, **options: Any) -> Any:
+    _only(options)
+    return np.copy(np.broadcast_to(level.lift(*with_numbers((fill,), like.dtype)), like.shape))
+
+
+def _copy(level: Level, x: Any, **options: Any) -> Any:
+    _only(options)
+    return level.run(kernels.copy, (x,))
+
+
+def _reshape(level: Level, x: Any, new_shape: Any) -> Any:
+    given = new_shape if isinstance(new_shape, tuple) else (new_shape,)
+    return x.view(shape.reshape, as_target_shape("numpy.reshape", given, x.size, x.shape))
+
+
+def _transpose(level: Level, x: Any, axes: Any = None) -> Any:
+    order = tuple(range(x.ndim))[::-1] if axes is None else axes
+    return x.view(shape.permute_dims, tuple([axis % x.ndim for axis in order]))
+
+
+def _swapaxes(level: Level, x: Any, one: int, other: int) -> Any:
+    order = list(range(x.ndim))
+    order[one], order[other] = order[other], order[one]
+    return x.view(shape.permute_dims, tuple(order))
+
+
+def _moveaxis(level: Level, x: Any, source: int, destination: int) -> Any:
+    order = [axis for axis in range(x.ndim) if axis != source % x.ndim]
+    order.insert(destination % x.ndim, source % x.ndim)
+    return x.view(shape.permute_dims, tuple(order))
+
+
+def _expand_dims(level: Level, x: Any, axis: Any) -> Any:
+    return x.view(shape.reshape, np.expand_dims(np.empty(x.shape, np.bool_), axis).shape)
+
+
+def _squeeze(level: Level, x: Any, axis: Any = None) -> Any:
+    return x.view(shape.reshape, np.squeeze(np.empty(x.shape, np.bool_), axis).shape)
+
+
+def _broadcast_to(level: Level, x: Any, new_shape: Any) -> Any:
+    return x.view(shape.broadcast_to, new_shape)
+
+
+def _joined_by(kernel: Kernel) -> Callable[..., Any]:
+    def answer(level: Level, arrays: Any, axis: int = 0, **options: Any) -> Any:
+        _only(options)
+        ndim = arrays[0].ndim + (kernel is shape.stack)
+        return level.run(partial(kernel, axis=axis % ndim), tuple(arrays))
+
+    return answer
+
+
+def _where(level: Level, mask: Any, lhs: Any, rhs: Any) -> Any:
+    dtype = next(x.dtype for x in (lhs, rhs) if not isinstance(x, int | float))
+    lhs, rhs = with_numbers((lhs, rhs), dtype)
+    return level.run(indexing.where, (lhs, rhs, mask))
+
+
+def _clip(level: Level, x: Any, low: Any = None, high: Any = None, **options: Any) -> Any:
+    _only(options)
+    if not isinstance(low, int | float | None) or not isinstance(high, int | float | None):
+        raise UnsupportedError("bounds that are arrays")
+    return level.run(elementwise.clip, (x,), low, high)
+
+
+def _take(level: Level, x: Any, indices: Any, axis: int) -> Any:
+    return level.run(indexing.take, (x, indices), axis % x.ndim)
+
+
+def _einsum(level: Level, subscripts: Any, *operands: Any, **options: Any) -> Any:
+    _only(options, "optimize")
+    if not isinstance(subscripts, str) or "->" not in subscripts or "..." in subscripts:
+        raise UnsupportedError("subscripts that are not letters -> letters")
+    inputs, output = subscripts.split("->")
+    shapes = [operand.shape for operand in operands]
+    kernel = partial(linear_algebra.einsum, inputs=inputs.split(","), output=output, shapes=shapes)
+    result = level.run(kernel, operands)
+    # Of one operand it may be a view.
+    result.is_shared = len(operands) == 1
+    return result
+
+
+FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
+    np.broadcast_to: _broadcast_to,
+    np.clip: _clip,
+    np.concatenate: _joined_by(shape.concat),
+    np.copy: _copy,
+    np.einsum: _einsum,
+    np.expand_dims: _expand_dims,
+    np.full_like: _full_like,
+    np.max: _reduced_by(reductions.max),
+    np.mean: _reduced_by(reductions.mean),
+    np.min: _reduced_by(reductions.min),
+    np.moveaxis: _moveaxis,
+    np.ones_like: _constant(np.ones_like),
+    np.reshape: _reshape,
+    np.squeeze: _squeeze,
+    np.stack: _joined_by(shape.stack),
+    np.sum: _reduced_by(reductions.sum),
+    np.swapaxes: _swapaxes,
+    np.take: _take,
+    np.transpose: _transpose,
+    np.where: _where,
+    np.zeros_like: _constant(np.zeros_like),
+}

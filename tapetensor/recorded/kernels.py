@@ -1,0 +1,93 @@
+"""Kernels of those functions of numpy that no op of the library is made of alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapetensor.gradients import Array
+from tapetensor.kernels.broadcasting import sum_to, unchanged
+from tapetensor.recorded.refusals import UnrecordedError
+from tapetensor.tape import Pullbacks
+
+
+def copy(x: Array) -> tuple[Array, Pullbacks]:
+    """The same elements in memory of their own."""
+    return np.copy(x), (unchanged,)
+
+
+def log1p(x: Array) -> tuple[Array, Pullbacks]:
+    """``log(1 + x)``."""
+    return np.log1p(x), (lambda g: g / (1 + x),)
+
+
+def logaddexp(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
+    """``log(exp(lhs) + exp(rhs))``."""
+    y = np.logaddexp(lhs, rhs)
+    return y, (
+        lambda g: sum_to(g * np.exp(lhs - y), lhs.shape),
+        lambda g: sum_to(g * np.exp(rhs - y), rhs.shape),
+    )
+
+
+def copysign(size: Array, sign: Array) -> tuple[Array, Pullbacks]:
+    """``|size|`` with the sign of the other; nothing flows to that."""
+    turned = np.copysign(1.0, sign) * np.sign(size)
+    return np.copysign(size, sign), (lambda g: sum_to(g * turned, size.shape), np.zeros_like)
+
+
+def setitem(x: Array, value: Array, index: Any) -> tuple[Array, Pullbacks]:
+    """``x`` with ``x[index] = value``, every element written at most once."""
+    y = np.copy(x)
+    y[index] = value
+
+    def pullback_x(g: Array) -> Array:
+        kept = np.copy(g)
+        kept[index] = 0
+        return kept
+
+    return y, (pullback_x, lambda g: sum_to(g[index], value.shape))
+
+
+def add_at(x: Array, value: Array, index: Any) -> tuple[Array, Pullbacks]:
+    """``x`` with ``np.add.at(x, index, value)``."""
+    y = np.copy(x)
+    np.add.at(y, index, value)
+    return y, (unchanged, lambda g: sum_to(g[index], value.shape))
+
+
+def sum_runs(x: Array, starts: Array) -> tuple[Array, Pullbacks]:
+    """``np.add.reduceat(x, starts, axis=0)`` for starts that increase."""
+    lengths = np.diff(starts, append=x.shape[0])
+    if not np.all(lengths > 0):
+        raise UnrecordedError("uses numpy.add.reduceat with starts that do not increase")
+    run_of_row = np.repeat(np.arange(starts.size), lengths)
+
+    def pullback(g: Array) -> Array:
+        cotangent = np.zeros_like(x)
+        cotangent[starts[0] :] = np.take(g, run_of_row, axis=0)
+        return cotangent
+
+    return np.add.reduceat(x, starts, axis=0), (pullback,)
+
+
+def check_written_once(shape: tuple[int, ...], index: Any) -> None:
+    """Refuse an index that names one element twice: of two values written to it one is lost.
+
+    Raises:
+        UnrecordedError: if it does.
+    """
+    if not has_arrays(index):
+        return
+    written = np.full(shape, -1)
+    numbers = np.arange(written[index].size).reshape(written[index].shape)
+    written[index] = numbers
+    if not np.array_equal(written[index], numbers):
+        raise UnrecordedError("assigns to one element twice")
+
+
+def has_arrays(index: Any) -> bool:
+    """Tell whether an index reads copies, not a view."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return any(isinstance(part, np.ndarray | list) for part in parts)

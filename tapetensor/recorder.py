@@ -1,0 +1,203 @@
+"""The recorder: what ran, by the id of its result, and the one loop that replays it backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from tapetensor.errors import (
+    ArgumentValueError,
+    MissingGradientError,
+    NumericalInstabilityError,
+)
+from tapetensor.gradients import Array
+
+Pullback: TypeAlias = Callable[[Array], Array]
+Pullbacks: TypeAlias = tuple[Pullback | None, ...]
+Kernel: TypeAlias = Callable[..., tuple[Array, Pullbacks]]
+# What ran, one pullback per operand (None where there is nothing to differentiate), and the
+# operands' ids. An op of one operand has its pullback and its id bare: the tuples around them
+# would be a tenth of what a small op costs.
+Record: TypeAlias = tuple[Kernel, Any, Any]
+# Called with the op and the id of every gradient that a pullback takes or gives.
+Check: TypeAlias = Callable[[str, int, Array], None]
+# What to do with a recorded op that does not lead to the output.
+Unused: TypeAlias = Literal["ignore", "error"]
+
+
+class Recorder(dict[int, Record]):
+    """Records, filed under the id of their result, which is also the time stamp.
+
+    Ids are handed out in order, so a larger one is a later one. An `OwnedTape` holds a recorder
+    that is filled by ops on tensors, a `GradientTape` one that is filled by hand.
+    """
+
+    __slots__ = ()
+
+    def replay(
+        self,
+        arrays: dict[int, Array],
+        wanted: frozenset[int] | None = None,
+        *,
+        keeps_all: bool = False,
+    ) -> dict[int, Array]:
+        """Run the records backwards, latest first, and return the gradients by id.
+
+        The records are used up. One whose output received no cotangent does not lead to the result
+        and is skipped, and so is every pullback that contributes to none of the ids `wanted`.
+
+        Args:
+            arrays: the cotangents to start from; used up as well.
+            wanted: the ids to return; None means every leaf: ids that no record produced.
+            keeps_all: whether to return the ids that records produced beside the leafs.
+        """
+        order = sorted(self)
+        needed = None if wanted is None else self._leading_to(wanted, order)
+        kept: frozenset[int] = wanted or frozenset()
+        finished: dict[int, Array] = {}
+        # The ids whose sum was made here, so that nobody else holds it and it may be written to.
+        summed: set[int] = set()
+        take, look_up = arrays.pop, arrays.get
+        for produced_id in reversed(order):
+            _, pullbacks, parents = self.pop(produced_id)
+            g = take(produced_id, None)
+            if g is None:
+                continue
+            if keeps_all or produced_id in kept:
+                finished[produced_id] = g
+            if parents.__class__ is int:
+                pullbacks, parents = (pullbacks,), (parents,)
+            # As many parents as pullbacks; saying so to zip() would cost a fifth of this loop.
+            for parent, pullback in zip(parents, pullbacks):  # noqa: B905
+                if pullback is None or (needed is not None and parent not in needed):
+                    continue
+                earlier, added = look_up(parent), pullback(g)
+                if earlier is None:
+                    arrays[parent] = added
+                elif parent in summed and _are_numpys(earlier, added):
+                    earlier += added
+                else:
+                    arrays[parent] = earlier + added
+                    summed.add(parent)
+        # What is left belongs to ids that no record produced: leafs.
+        finished.update(
+            arrays if needed is None else {key: arrays[key] for key in kept & arrays.keys()}
+        )
+        return finished
+
+    def _leading_to(self, wanted: Iterable[int], order: list[int]) -> set[int]:
+        """Return the ids from which a gradient flows on to one of `wanted`, those included."""
+        needed = set(wanted)
+        for produced_id in order:
+            _, pullbacks, parents = self[produced_id]
+            # Nothing flows to an operand without a pullback: indices, a mask.
+            if parents.__class__ is int:
+                if parents in needed and pullbacks is not None:
+                    needed.add(produced_id)
+                continue
+            for parent, pullback in zip(parents, pullbacks):  # noqa: B905  # as in replay
+                if parent in needed and pullback is not None:
+                    needed.add(produced_id)
+                    break
+        return needed
+
+    def not_leading_to(self, output_id: int) -> list[str]:
+        """Return the names of the ops that no gradient of `output_id` reaches, in their order."""
+        reached = {output_id}
+        names = []
+        for produced_id in sorted(self, reverse=True):
+            kernel, pullbacks, parents = _with_tuples(self[produced_id])
+            if produced_id in reached:
+                reached.update(
+                    [p for p, pullback in zip(parents, pullbacks, strict=True) if pullback]
+                )
+            else:
+                names.append(op_name(kernel))
+        return names[::-1]
+
+    def checked(self, check: Check) -> Recorder:
+        """Return the same records with `check` called on what every pullback takes and gives."""
+        checked = Recorder()
+        for produced_id, record in self.items():
+            kernel, pullbacks, parents = _with_tuples(record)
+            name = op_name(kernel)
+            checked[produced_id] = (
+                kernel,
+                tuple(
+                    [
+                        pullback and _checked_pullback(pullback, check, name, produced_id, parent)
+                        for pullback, parent in zip(pullbacks, parents, strict=True)
+                    ]
+                ),
+                parents,
+            )
+        return checked
+
+
+def _with_tuples(record: Record) -> tuple[Kernel, Pullbacks, tuple[int, ...]]:
+    kernel, pullbacks, parents = record
+    return (kernel, (pullbacks,), (parents,)) if isinstance(parents, int) else record
+
+
+def _checked_pullback(
+    pullback: Pullback, check: Check, name: str, produced_id: int, parent: int
+) -> Pullback:
+    def pull_back(g: Array) -> Array:
+        # Each summand was finite, but their sum may have overflowed.
+        check(name, produced_id, g)
+        gradient = pullback(g)
+        check(name, parent, gradient)
+        return gradient
+
+    return pull_back
+
+
+def _are_numpys(lhs: object, rhs: object) -> bool:
+    return lhs.__class__ is np.ndarray and rhs.__class__ is np.ndarray
+
+
+def check_finite(origin: str, place: str, gradient: Array) -> None:
+    """Raise NumericalInstabilityError if `gradient` holds a NaN or an infinity.
+
+    Args:
+        origin: the op that it comes from, for the message.
+        place: what it is the gradient of, for the message.
+        gradient: a floating array.
+    """
+    finite = np.isfinite(gradient)
+    if np.all(finite):
+        return
+    values = np.ravel(gradient)[~np.ravel(finite)]
+    raise NumericalInstabilityError(
+        f"backward: the gradient of {place}, from {origin!r}, is not finite: {values.size} of "
+        f"{np.size(gradient)} elements are NaN or infinite, the first is {values[0]}"
+    )
+
+
+def check_unused(op: str, records: Recorder, output: int, unused: str) -> None:
+    """Raise MissingGradientError if it is asked for and ops do not lead to the output.
+
+    Raises:
+        ArgumentValueError: if `unused` is neither "ignore" nor "error".
+    """
+    if unused == "ignore":
+        return
+    if unused != "error":
+        raise ArgumentValueError(f'{op}: unused must be "ignore" or "error", got {unused!r}')
+    names = records.not_leading_to(output)
+    if names:
+        raise MissingGradientError(
+            f"{op}: {len(names)} recorded ops do not lead to the output, so no gradient reaches "
+            f'them: {", ".join(names)}; leave them out, or write unused="ignore"'
+        )
+
+
+def op_name(kernel: Callable[..., object]) -> str:
+    """Return the name of an op as its user writes it."""
+    if isinstance(kernel, partial):
+        kernel = kernel.func
+    name: str = getattr(kernel, "__name__", type(kernel).__name__)
+    return name.removesuffix("_number")

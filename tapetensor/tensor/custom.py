@@ -1,0 +1,210 @@
+"""Users' own ops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, overload
+
+import numpy as np
+from typing_extensions import TypeVar
+
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
+from tapetensor.gradients import Array
+from tapetensor.recorder import op_name
+from tapetensor.shapes import as_shape
+from tapetensor.tape import Kernel, NoneTape, Pullback, Pullbacks
+from tapetensor.tensor.apply import apply
+from tapetensor.tensor.base import check_tensor
+from tapetensor.tensor.operands import TapeOfRhs
+from tapetensor.tensor.tensor import Joins, Tensor
+from tapetensor.typing import R, T
+
+NewShape = TypeVar("NewShape", bound=tuple[Any, ...])
+
+
+@overload
+def custom_op(
+    kernel: Kernel, x: Tensor[Any, T, R], /, *others: Joins[Any, T, R], shape: NewShape
+) -> Tensor[NewShape, T, R]: ...
+@overload
+def custom_op(
+    kernel: Kernel,
+    x: Tensor[Any, NoneTape, R],
+    y: Tensor[Any, TapeOfRhs, R],
+    /,
+    *others: Joins[Any, TapeOfRhs, R],
+    shape: NewShape,
+) -> Tensor[NewShape, TapeOfRhs, R]: ...
+@overload
+def custom_op(
+    kernel: Kernel,
+    x: Tensor[Any, NoneTape, R],
+    y: Tensor[Any, NoneTape, R],
+    z: Tensor[Any, TapeOfRhs, R],
+    /,
+    *others: Joins[Any, TapeOfRhs, R],
+    shape: NewShape,
+) -> Tensor[NewShape, TapeOfRhs, R]: ...
+def custom_op(kernel: Any, *operands: Any, shape: Any) -> Tensor[Any, Any, Any]:
+    """Return the output of your own kernel, as an op like any other.
+
+        output, pullbacks = kernel(*arrays)
+
+    Shape: ``shape``, which types the result, and which the output is held to.
+    Derivative: what the pullbacks say; `tapetensor.testing.check_grad` tells whether they are
+        right.
+    Tape: the result owns the tapes of the operands, merged; those operands are spent.
+
+    Args:
+        kernel: takes one array per operand, read-only, and returns the output and a tuple of one
+            pullback per operand: a function from the cotangent of the output to that of the
+            operand, or None for an operand that has no derivative. Give settings to it with
+            `functools.partial`. Its name, less an ending "_kernel", is that of the op in messages.
+        *operands: one tensor or more, of one dtype, which is that of the output too.
+        shape: the shape of the output: ``x.shape`` for an op that acts element by element, ``()``
+            for a total, ``(rows, columns)`` from the dims of the operands.
+
+    Raises:
+        ArgumentTypeError: if `kernel` is not callable, an operand is not a tensor, or the kernel
+            does not return an array and a tuple of pullbacks.
+        ArgumentValueError: if there are no operands, there is not one pullback per operand, or the
+            kernel (or, in the backward pass, a pullback) writes to an array that it was given.
+        ShapeError: if the output does not have `shape`, or, in the backward pass, a pullback
+            returns another shape than that of its operand.
+        DTypeError: if the dtypes of the operands and of the output differ, or, in the backward
+            pass, a pullback returns another dtype.
+
+    Source: `tapetensor.kernels`, which is written in the same form.
+
+    >>> import numpy as np
+    >>> import tapetensor as tt
+    >>> def softsign_kernel(x):
+    ...     scale = 1 + np.abs(x)
+    ...     return x / scale, (lambda g: g / scale**2,)
+    >>> def softsign(x):
+    ...     return tt.custom_op(softsign_kernel, x, shape=x.shape)
+    >>> softsign(tt.from_numpy([1.0, -3.0], shape=(2,)))
+    Tensor([ 0.5 , -0.75], shape=(2,), dtype=float32, NoneTape)
+    """
+    if not callable(kernel):
+        raise ArgumentTypeError(
+            f"custom_op: the kernel must be a function of arrays, got {type(kernel).__name__}"
+        )
+    op = _op_of(kernel)
+    if not operands:
+        raise ArgumentValueError(f"{op}: give at least one tensor to compute from")
+    for position, operand in enumerate(operands):
+        check_tensor(op, operand, f"operand {position}")
+    return apply(_Checked(kernel, as_shape(op, shape)), operands)
+
+
+class _Checked:
+    """A user's kernel, held to what the kernels of the library keep by themselves."""
+
+    __slots__ = ("__name__", "kernel", "shape")
+
+    def __init__(self, kernel: Kernel, shape: tuple[int, ...]) -> None:
+        self.kernel = kernel
+        self.shape = shape
+        self.__name__ = _op_of(kernel)
+
+    def __call__(self, *arrays: Array) -> tuple[Array, Pullbacks]:
+        returned = _unwritten(self.__name__, "the kernel", self.kernel, arrays)
+        if not isinstance(returned, tuple) or len(returned) != 2:
+            raise ArgumentTypeError(
+                f"{self.__name__}: the kernel must return (output, pullbacks), "
+                f"got {type(returned).__name__}; write return y, (lambda g: ...,)"
+            )
+        output = _as_array(self.__name__, "the output of the kernel", returned[0])
+        if output.shape != self.shape:
+            raise ShapeError(
+                f"{self.__name__}: the kernel returned shape {output.shape}, "
+                f"not the declared shape={self.shape}"
+            )
+        return output, self._pullbacks(returned[1], arrays)
+
+    def _pullbacks(self, pullbacks: object, arrays: tuple[Array, ...]) -> Pullbacks:
+        if not isinstance(pullbacks, tuple):
+            raise ArgumentTypeError(
+                f"{self.__name__}: the pullbacks must be a tuple, one per operand, "
+                f"got {type(pullbacks).__name__}; write return y, (lambda g: ...,)"
+            )
+        if len(pullbacks) != len(arrays):
+            raise ArgumentValueError(
+                f"{self.__name__}: {len(arrays)} operands need {len(arrays)} pullbacks, the kernel "
+                f"returned {len(pullbacks)}; None stands for an operand without a derivative"
+            )
+        for position, pullback in enumerate(pullbacks):
+            if pullback is not None and not callable(pullback):
+                raise ArgumentTypeError(
+                    f"{self.__name__}: the pullback of operand {position} must be a function or "
+                    f"None, got {type(pullback).__name__}"
+                )
+        return tuple(
+            [
+                None if pullback is None else _checked(self.__name__, position, pullback, operand)
+                for position, (pullback, operand) in enumerate(zip(pullbacks, arrays, strict=True))
+            ]
+        )
+
+
+def _op_of(kernel: Kernel) -> str:
+    return op_name(kernel).removesuffix("_kernel")
+
+
+def _checked(op: str, position: int, pullback: Pullback, operand: Array) -> Pullback:
+    """Return the pullback with its result held to the shape and the dtype of the operand."""
+    name = f"the pullback of operand {position}"
+    shape, dtype = operand.shape, operand.dtype
+
+    def checked(g: Array) -> Array:
+        cotangent = _as_array(op, f"the result of {name}", _unwritten(op, name, pullback, (g,)))
+        if cotangent.shape != shape:
+            raise ShapeError(
+                f"{op}: {name} returned shape {cotangent.shape}, the operand has shape {shape}; "
+                "sum over the axes that were broadcast"
+            )
+        if cotangent.dtype != dtype:
+            raise DTypeError(
+                f"{op}: {name} returned dtype {cotangent.dtype}, the operand has dtype {dtype}; "
+                "a number from numpy imposes its own dtype, write float(...) around it"
+            )
+        return cotangent
+
+    return checked
+
+
+def _unwritten(
+    op: str, name: str, function: Callable[..., Any], arrays: tuple[Array, ...]
+) -> object:
+    """Call a function of arrays with views that it cannot write to."""
+    try:
+        return function(*map(_read_only, arrays))
+    except ValueError as error:
+        if "read-only" in str(error):
+            raise ArgumentValueError(
+                f"{op}: {name} writes to an array that it was given ({error}); others read it too, "
+                "so make a new one: y = x * 2, not x *= 2"
+            ) from error
+        raise
+
+
+def _read_only(array: Any) -> Array:
+    # Arrays of other libraries are not numpy's to protect.
+    if isinstance(array, np.ndarray):
+        array = array.view()
+        array.flags.writeable = False
+    protected: Array = array
+    return protected
+
+
+def _as_array(op: str, name: str, value: Any) -> Array:
+    if isinstance(value, np.ndarray):
+        return value
+    if isinstance(value, np.generic):
+        # numpy's own reductions to 0-d return those.
+        return np.asarray(value)
+    if hasattr(value, "__array_function__") and hasattr(value, "shape"):
+        array: Array = value
+        return array
+    raise ArgumentTypeError(f"{op}: {name} must be an array, got {type(value).__name__}")

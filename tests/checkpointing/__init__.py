@@ -1,0 +1,1 @@
+"""A part of a model that is run twice and kept once."""

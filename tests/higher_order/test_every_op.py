@@ -1,0 +1,97 @@
+"""Every op of the table is differentiated twice, or refuses to be with its name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor.testing import check_grad
+from tests.ops.calling import result_of, tensors_of
+from tests.ops.rows import Case
+from tests.ops.samples import CASES
+
+_CASES = [case for case in CASES if case.op.is_differentiable]
+
+# Ops whose kernels write to memory that they share, step by step.
+_REFUSED = {"ssm_scan"}
+_ALLOWED_CASES = [case for case in _CASES if case.op.name not in _REFUSED]
+_REFUSED_CASES = [case for case in _CASES if case.op.name in _REFUSED]
+
+
+def gradient_sum(case: Case, rng: np.random.Generator) -> tuple[Any, list[Any]]:
+    """Return a function with a gradient of `case` inside, and the inputs to check it at.
+
+    The function is ``<u, d/dx <c, op(x)**2>>``, over all float operands, for random ``c`` and
+    ``u``: the square makes ops that are linear differentiable twice.
+    """
+    operands = tensors_of(case.sample)
+    positions = case.sample.float_positions
+    weight = tt.from_numpy(np.asarray(rng.standard_normal(result_of(case, operands).shape)))
+    directions = [
+        tt.from_numpy(np.asarray(rng.standard_normal(operands[position].shape)))
+        for position in positions
+    ]
+
+    def scalar(*inputs: Any) -> Any:
+        given = list(operands)
+        for position, tensor in zip(positions, inputs, strict=True):
+            given[position] = tensor
+        return (result_of(case, given).square() * weight).sum()
+
+    def f(*inputs: Any) -> Any:
+        traced = [x if x.owns_tape else x.trace() for x in inputs]
+        gradients: Any = tt.grad(scalar, *traced)
+        parts = gradients if isinstance(gradients, tuple) else (gradients,)
+        total = 0.0
+        for part, direction in zip(parts, directions, strict=True):
+            total = (part * direction).sum() + total
+        return total
+
+    return f, [operands[position] for position in positions]
+
+
+@pytest.mark.parametrize("case", _ALLOWED_CASES, ids=lambda case: case.name)
+def test_the_second_derivative_is_that_of_central_differences(
+    case: Case, rng: np.random.Generator
+) -> None:
+    f, inputs = gradient_sum(case, rng)
+
+    check_grad(f, *inputs, rng=rng, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("case", _REFUSED_CASES, ids=lambda case: case.name)
+def test_an_op_that_has_no_second_derivative_says_so_by_name(
+    case: Case, rng: np.random.Generator
+) -> None:
+    f, inputs = gradient_sum(case, rng)
+
+    with pytest.raises(tt.HigherOrderError, match=f"^{case.op.name}: no derivative of higher"):
+        f(*inputs)
+
+
+@pytest.mark.parametrize("case", _ALLOWED_CASES, ids=lambda case: case.name)
+def test_the_gradient_is_the_same_whether_it_is_recorded_or_not(
+    case: Case, rng: np.random.Generator
+) -> None:
+    operands = tensors_of(case.sample)
+    positions = case.sample.float_positions
+    inputs = [operands[position] for position in positions]
+
+    def f(*inputs: Any) -> Any:
+        given = list(operands)
+        for position, tensor in zip(positions, inputs, strict=True):
+            given[position] = tensor
+        return result_of(case, given).square().sum()
+
+    plain: Any = tt.grad(f, *inputs)
+    recorded: Any = tt.grad(f, *[x.trace() for x in inputs])
+
+    plain, recorded = ([one] if len(inputs) == 1 else one for one in (plain, recorded))
+    for expected, gradient in zip(plain, recorded, strict=True):
+        assert not expected.owns_tape
+        assert gradient.owns_tape
+        assert gradient.dtype == expected.dtype
+        np.testing.assert_allclose(gradient.numpy(), expected.numpy(), rtol=1e-12, atol=1e-14)

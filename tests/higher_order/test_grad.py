@@ -1,0 +1,315 @@
+"""Gradients of gradients: against known Hessians, and what they refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor.testing import check_grad
+from tapetensor.typing import Array, Pullbacks
+
+_X = tt.from_numpy(np.array([0.3, -1.2, 0.7]))
+_V = tt.from_numpy(np.array([1.0, 2.0, -0.5]))
+
+
+def hessian(f: Any, x: Any) -> Array:
+    """Return the Hessian of `f`, a row for every direction."""
+    rows = [
+        tt.hessian_vector_product(f, x, tt.from_numpy(direction)) for direction in np.eye(x.size)
+    ]
+    return np.stack([row.numpy() for row in rows])
+
+
+def test_the_hessian_of_a_quadratic_form_is_its_matrix(rng: np.random.Generator) -> None:
+    matrix = rng.standard_normal((3, 3))
+    a = tt.from_numpy(matrix)
+
+    found = hessian(lambda x: (x.with_empty_tape() @ a) @ x, _X)
+
+    np.testing.assert_allclose(found, matrix + matrix.T, rtol=1e-12)
+
+
+def test_the_hessian_of_logsumexp_is_that_of_the_softmax() -> None:
+    p = _X.softmax().numpy()
+
+    found = hessian(lambda x: x.logsumexp(), _X)
+
+    np.testing.assert_allclose(found, np.diag(p) - np.outer(p, p), rtol=1e-12, atol=1e-15)
+
+
+def test_the_hessian_of_rosenbrocks_function() -> None:
+    x = tt.from_numpy(np.array([0.5, -0.3]))
+
+    def rosenbrock(x: Any) -> Any:
+        first, second = x.split(2)
+        twin = first.with_empty_tape()
+        return ((1.0 - first).square() + 100.0 * (second - twin.square()).square()).sum()
+
+    a, b = 0.5, -0.3
+    expected = [[2 - 400 * (b - 3 * a * a), -400 * a], [-400 * a, 200.0]]
+    np.testing.assert_allclose(hessian(rosenbrock, x), expected, rtol=1e-12)
+
+
+def test_derivatives_of_every_order_of_a_polynomial() -> None:
+    x = tt.from_numpy(np.array([2.0, -1.0]))
+    f: Any = lambda x: (x**5.0).sum()  # noqa: E731  # wrapped again and again below
+
+    for factor, exponent in [(5, 4), (20, 3), (60, 2), (120, 1), (120, 0)]:
+        gradient = tt.grad(f, x).numpy()
+        np.testing.assert_allclose(gradient, factor * x.numpy() ** exponent, rtol=1e-12)
+        f = lambda x, f=f: tt.grad(f, x).sum()  # noqa: E731
+
+
+@pytest.mark.parametrize("op", ["exp", "sin", "tanh", "sigmoid", "gelu", "silu", "softplus"])
+def test_third_derivatives_are_those_of_central_differences(
+    op: str, rng: np.random.Generator
+) -> None:
+    def f(x: Any) -> Any:
+        return getattr(x, op)().sum()
+
+    check_grad(lambda x: tt.grad(lambda x: (tt.grad(f, x) * _V).sum(), x), _X, rng=rng, rtol=1e-4)
+
+
+def test_the_second_derivative_of_gelu_at_0_is_not_lost_in_the_error_function() -> None:
+    x = tt.from_numpy(np.zeros(3))
+
+    found = np.diag(hessian(lambda x: x.gelu().sum(), x))
+
+    np.testing.assert_allclose(found, np.sqrt(2 / np.pi), rtol=1e-12)
+
+
+def test_several_inputs_have_a_gradient_each_and_mixed_second_derivatives() -> None:
+    x, y = tt.from_numpy(np.array([2.0])), tt.from_numpy(np.array([3.0]))
+
+    gx, gy = tt.grad(lambda x, y: (x.square() * y).sum(), x.trace(), y.trace())
+    assert (gx.item(), gy.item()) == (12.0, 4.0)
+
+    # d/dx and d/dy of 2xy, and of x**2.
+    grads = gx.sum().backward()
+    assert (grads[x].item(), grads[y].item()) == (6.0, 4.0)
+    grads = gy.sum().backward()
+    assert (grads[x].item(), grads[y].item()) == (4.0, 0.0)
+
+
+def test_two_gradients_that_meet_again_count_their_operand_once() -> None:
+    x, y = tt.from_numpy(np.array([2.0])), tt.from_numpy(np.array([3.0]))
+
+    gx, gy = tt.grad(lambda x, y: (x.square() * y).sum(), x.trace(), y.trace())
+    grads = (gx + gy).sum().backward()
+
+    assert (grads[x].item(), grads[y].item()) == (6.0 + 4.0, 4.0)
+
+
+def test_what_f_closes_over_gets_the_gradient_of_a_penalty() -> None:
+    w = tt.from_numpy(np.array([0.5, -1.0, 2.0]))
+
+    penalty = (tt.grad(lambda x: (x * w).tanh().sum(), _X.trace()) ** 2).sum()
+    found = penalty.backward()
+
+    def value(weights: Array) -> float:
+        slope = weights * (1 - np.tanh(_X.numpy() * weights) ** 2)
+        return float(np.sum(slope**2))
+
+    for position, direction in enumerate(np.eye(3) * 1e-6):
+        expected = (value(w.numpy() + direction) - value(w.numpy() - direction)) / 2e-6
+        np.testing.assert_allclose(found[w].numpy()[position], expected, rtol=1e-6)
+
+
+def test_the_point_itself_is_a_constant_where_f_closes_over_it() -> None:
+    x = tt.from_numpy(np.array([3.0]))
+
+    assert tt.grad(lambda t: (t * x).sum(), x).item() == 3.0
+    # The gradient is x, and depends on it.
+    assert tt.grad(lambda t: (t * x).sum(), x.trace()).sum().backward()[x].item() == 1.0
+
+
+def test_a_detached_value_is_a_constant_at_every_order() -> None:
+    def f(x: Any) -> Any:
+        return (x * x.detach()).sum()
+
+    assert tt.grad(f, _X).numpy().tolist() == _X.numpy().tolist()
+    assert tt.hessian_vector_product(f, _X, _V).numpy().tolist() == [0.0, 0.0, 0.0]
+
+
+def test_values_can_be_read_inside() -> None:
+    seen: list[Any] = []
+
+    def f(x: Any) -> Any:
+        seen.append((x.numpy().tolist(), repr(x)[:8]))
+        return x.square().sum() if x.numpy()[0] > 0 else x.sum()
+
+    assert tt.hessian_vector_product(f, _X, _V).numpy().tolist() == [2.0, 4.0, -1.0]
+    assert seen[-1] == (_X.numpy().tolist(), "Tensor([")
+
+
+def test_f_may_not_depend_on_one_of_its_inputs() -> None:
+    x, y = tt.ones((2,)), tt.ones((3,))
+
+    gradients = tt.grad(lambda x, y: x.square().sum(), x.trace(), y.trace())
+
+    assert gradients[1].numpy().tolist() == [0.0] * 3
+    assert tt.grad(lambda x, y: x.square().sum(), x, y)[1].numpy().tolist() == [0.0] * 3
+    assert (gradients[0].sum() + gradients[1].sum()).backward()[y].numpy().tolist() == [0.0] * 3
+
+
+def test_the_inputs_are_spent_and_a_plain_one_is_not() -> None:
+    x = _X.trace()
+
+    tt.grad(lambda x: x.square().sum(), x)
+
+    with pytest.raises(tt.MovedTensorError, match="'grad' took its tape"):
+        x.exp()
+    assert tt.grad(lambda x: x.square().sum(), _X).owns_tape is False
+    assert _X.exp().shape == (3,)
+
+
+def test_a_failure_spends_nothing() -> None:
+    x = _X.trace()
+
+    with pytest.raises(tt.ShapeError, match=r"grad: f must return a scalar.*\(3,\)"):
+        tt.grad(lambda x: x.exp(), x)
+
+    assert x.sum().owns_tape
+
+
+def test_float32_stays_float32() -> None:
+    x = tt.from_numpy([0.5, 1.5], shape=(2,))
+
+    found = tt.hessian_vector_product(lambda x: (x.gelu().exp() * 0.5).sum(), x, x)
+
+    assert found.dtype == np.float32
+
+
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_a_tensor_that_owns_a_tape_from_outside_is_refused(is_recorded: bool) -> None:
+    outside: Any = _X.trace()
+    x: Any = _V.trace() if is_recorded else _V
+
+    with pytest.raises(tt.HigherOrderError, match="owns a tape from outside; give it to grad"):
+        tt.grad(lambda x: (x * outside).sum(), x)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((3, _X), tt.ArgumentTypeError, "f must be callable, got int"),
+        ((lambda x: x.sum(),), tt.ArgumentTypeError, r"grad\(f, x\)"),
+        ((lambda x: x.sum(), np.ones(2)), tt.ArgumentTypeError, "input 0 must be a tensor"),
+        ((lambda x: x.sum(), tt.arange(3)), tt.DTypeError, "not defined for dtype int64"),
+        ((lambda x, y: x.sum(), _X, tt.ones((3,))), tt.DTypeError, "dtypes differ"),
+        ((lambda x, y: x.sum(), _X, _X.trace()), tt.UntracedTensorError, "input 1 owns a tape"),
+        ((lambda x: 3.0, _X), tt.ArgumentTypeError, "the result of f"),
+        ((lambda x: x, _X), tt.ShapeError, "f must return a scalar"),
+        ((lambda x: x.detach().sum(), _X), tt.UntracedTensorError, "does not depend"),
+        ((lambda x: x.detach().sum(), _X.trace()), tt.UntracedTensorError, "does not depend"),
+        ((lambda x: (x.sum(), x.exp())[0], _X), tt.MovedTensorError, "spent"),
+    ],
+)
+def test_what_cannot_be_differentiated_is_refused(
+    arguments: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        tt.grad(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("x", "v", "error", "message"),
+    [
+        (_X, tt.ones((2,), np.float64), tt.ShapeError, r"x has shape \(3,\), v \(2,\)"),
+        (_X, tt.ones((3,)), tt.DTypeError, "float32"),
+        (_X, _V.trace(), tt.UntracedTensorError, "v owns a tape"),
+        (_X, 1.0, tt.ArgumentTypeError, "v must be a tensor"),
+        (None, _V, tt.ArgumentTypeError, "x must be a tensor"),
+    ],
+)
+def test_a_vector_that_does_not_fit_is_refused(
+    x: Any, v: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        tt.hessian_vector_product(lambda x: x.sum(), x, v)
+
+
+def _kernel_of(forward: Any, pullback: Any = lambda x, g: g) -> Any:
+    def own_kernel(x: Array) -> tuple[Array, Pullbacks]:
+        return forward(x), (lambda g: pullback(x, g),)
+
+    return lambda x: tt.custom_op(own_kernel, x, shape=x.shape).sum()
+
+
+def _written_through_a_view(x: Array) -> Array:
+    y = x * 2.0
+    y[::2][...] = 0.0
+    return y
+
+
+def _written_beside_a_view(x: Array) -> Array:
+    y = x * 2.0
+    view = np.reshape(y, (3, 1))
+    y += 1.0
+    return np.reshape(view, (3,))
+
+
+def _written_twice(x: Array) -> Array:
+    y = x * 2.0
+    y[np.array([0, 0])] = x[:2]
+    return y
+
+
+@pytest.mark.parametrize(
+    ("forward", "message"),
+    [
+        (lambda x: np.asarray(x) * 2.0, "reads the values of an array"),
+        (lambda x: np.arctan(x), r"numpy.arctan, whose derivative is not known"),
+        (lambda x: np.cumsum(x), "numpy.cumsum, whose derivative is not known"),
+        (lambda x: np.add.accumulate(x), "numpy.add.accumulate"),
+        (lambda x: np.sum(x, keepdims=True, where=x > 0) + x, "numpy.sum with where"),
+        (lambda x: np.add.reduce(x, initial=1.0) + x, "numpy.add.reduce with initial"),
+        (lambda x: np.add(x, x, where=x > 0), "numpy.add with where"),
+        (lambda x: np.add(x, x, out=np.zeros(3)), "numpy.add to a given array"),
+        (lambda x: x.cumsum(), "uses array.cumsum"),
+        (lambda x: x if x[0] > 0 else float(x[1]) * x, "reads an element as a number"),
+        (lambda x: np.stack(list(x)), "iterates over an array"),
+        (_written_through_a_view, "writes .item assignment. to memory"),
+        (_written_beside_a_view, "writes .numpy.add with out=. to memory"),
+        (_written_twice, "assigns to one element twice"),
+    ],
+)
+def test_a_kernel_that_cannot_be_followed_is_refused_by_name(forward: Any, message: str) -> None:
+    # Once, in the forward pass or in the pullback, numpy computes it.
+    x = tt.from_numpy(np.array([-0.3, 1.2, 0.7]))
+
+    with pytest.raises(tt.HigherOrderError, match=f"^own: no derivative of higher.*{message}"):
+        tt.grad(_kernel_of(forward), x.trace())
+    with pytest.raises(tt.HigherOrderError, match=f"^own: no derivative of higher.*{message}"):
+        tt.grad(_kernel_of(lambda x: x * 1.0, lambda x, g: forward(g * x)), x.trace())
+
+
+def test_arrays_of_a_kernels_own_may_be_written_to(rng: np.random.Generator) -> None:
+    def cube_kernel(x: Array) -> tuple[Array, Pullbacks]:
+        def pullback(g: Array) -> Array:
+            slope = x * x
+            slope *= 3.0
+            product = slope * g
+            result = np.zeros_like(x)
+            result[1:] = product[1:]
+            result[np.array([0])] += product[:1]
+            np.add.at(result, np.array([2, 2]), product[:2])
+            np.subtract(result, np.full_like(x, 0.0), out=result)
+            result[np.array([2])] -= product[:1] + product[1:2]
+            return result
+
+        return x**3, (pullback,)
+
+    def cubes(x: Any) -> Any:
+        return tt.custom_op(cube_kernel, x, shape=x.shape)
+
+    check_grad(cubes, _X, rng=rng)
+    check_grad(lambda x: tt.grad(lambda x: cubes(x).sum(), x), _X, rng=rng)
+    check_grad(
+        lambda x: tt.grad(lambda x: (tt.grad(lambda x: cubes(x).sum(), x) * _V).sum(), x),
+        _X,
+        rng=rng,
+    )

@@ -1,0 +1,97 @@
+"""Layers and losses, which have kernels of their own, differentiated twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from typing import Literal as L
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import losses, nn
+from tapetensor.testing import check_grad
+
+_ROWS = tt.from_numpy(np.linspace(-1.3, 1.7, 12).reshape(4, 3) ** 3)
+_TARGETS = tt.from_numpy(np.linspace(1.1, -0.7, 12).reshape(4, 3))
+_PROBABILITIES = tt.from_numpy(np.linspace(0.1, 0.9, 12).reshape(4, 3))
+_LABELS = tt.from_numpy(np.array([0, 2, 1, 1]))
+
+
+def gradient_of(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return the gradient of ``sum(f(x)**2)`` as a function that can be traced."""
+    return lambda x: tt.grad(lambda x: f(x).square().sum(), x)
+
+
+def _layer(make: Callable[..., Any]) -> Callable[[Any], Any]:
+    forward = make(dtype=np.float64).forward
+    return lambda x: forward(x)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        _layer(lambda dtype: nn.Linear(3, 2, dtype=dtype, rng=np.random.default_rng(0))),
+        _layer(lambda dtype: nn.LayerNorm(3, dtype=dtype)),
+        _layer(lambda dtype: nn.BatchNorm1d(3, dtype=dtype)),
+        lambda x: nn.Dropout(0.5, rng=np.random.default_rng(0)).forward(x).tanh(),
+        lambda x: losses.mse(x, _TARGETS),
+        lambda x: losses.mae(x, _TARGETS),
+        lambda x: losses.huber(x, _TARGETS, delta=0.6),
+        lambda x: losses.cross_entropy(x, _LABELS),
+        lambda x: losses.cross_entropy_with_probabilities(x, _PROBABILITIES),
+        lambda x: losses.kl_div(x, _PROBABILITIES),
+        lambda x: losses.binary_cross_entropy_with_logits(x, _PROBABILITIES),
+    ],
+)
+def test_the_second_derivative_is_that_of_central_differences(
+    f: Callable[[Any], Any], rng: np.random.Generator
+) -> None:
+    check_grad(gradient_of(f), _ROWS, rng=rng, rtol=1e-4, atol=1e-6)
+
+
+def test_an_embedding_is_differentiated_twice_by_its_table(rng: np.random.Generator) -> None:
+    rows = tt.from_numpy(np.array([3, 0, 3]))
+
+    def f(table: Any) -> Any:
+        return tt.grad(lambda table: (table.take(rows, axis=0) ** 3.0).sum(), table)
+
+    check_grad(f, tt.from_numpy(rng.standard_normal((4, 2))), rng=rng)
+
+
+class Critic(nn.Module):
+    """A small network with a scalar for every row."""
+
+    hidden: nn.Linear[L[3], L[5], np.float64]
+    norm: nn.LayerNorm[L[5], np.float64]
+    out: nn.Linear[L[5], L[1], np.float64]
+
+    def forward(self, x: Any) -> Any:
+        return self.out.forward(self.norm.forward(self.hidden.forward(x)).tanh())
+
+
+def test_a_gradient_penalty_trains_every_parameter(rng: np.random.Generator) -> None:
+    model = tt.build(Critic, rng=rng)
+
+    def penalty() -> Any:
+        slope = tt.grad(lambda x: model.forward(x).sum(), _ROWS.trace())
+        return (slope.square().sum(axis=-1).sqrt() - 1.0).square().mean()
+
+    grads = penalty().backward(wrt=model)
+
+    for name, parameter in model.parameters().items():
+        if name == "out.bias":
+            # It moves the critic up and down and does not turn it.
+            assert not grads[parameter].numpy().any()
+            continue
+        direction = np.asarray(rng.standard_normal(parameter.shape))
+        before = parameter._data
+        values = []
+        for step in (1e-6, -1e-6):
+            parameter._data = before + step * direction
+            values.append(penalty().item())
+        parameter._data = before
+        expected = (values[0] - values[1]) / 2e-6
+        found = np.sum(grads[parameter].numpy() * direction)
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-9, err_msg=name)

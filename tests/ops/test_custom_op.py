@@ -1,0 +1,184 @@
+"""A user's own kernel: tapes as for any op, and what it must keep to is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor.testing import check_grad
+from tapetensor.typing import Array, Pullbacks
+from tests.ops.custom_rows import row_scale_kernel, softsign_kernel
+
+_X = tt.from_numpy([1.0, -3.0], shape=(2,))
+
+
+def op(kernel: Any) -> Callable[..., Any]:
+    """Return the op of a kernel whose output has the shape of the first operand."""
+    return lambda *operands: tt.custom_op(kernel, *operands, shape=operands[0].shape)
+
+
+def power_kernel(x: Array, exponent: int) -> tuple[Array, Pullbacks]:
+    return x**exponent, (lambda g: g * exponent * x ** (exponent - 1),)
+
+
+def test_a_kernel_is_checked_in_three_lines(rng: np.random.Generator) -> None:
+    softsign = op(softsign_kernel)
+    x = tt.from_numpy(rng.standard_normal((3, 2)))
+    check_grad(softsign, x, rng=rng)
+
+
+def test_the_result_owns_the_tape_and_the_operand_is_spent() -> None:
+    x = _X.trace()
+
+    y = op(softsign_kernel)(x)
+
+    assert y.owns_tape
+    with pytest.raises(tt.MovedTensorError, match="'softsign' took its tape"):
+        x.exp()
+    np.testing.assert_allclose(y.sum().backward()[_X].numpy(), [1 / 4, 1 / 16])
+
+
+@pytest.mark.parametrize(
+    ("traces_rows", "traces_scales"), [(True, True), (True, False), (False, True)]
+)
+def test_either_operand_may_own_the_tape(traces_rows: bool, traces_scales: bool) -> None:
+    rows, scales = tt.ones((2, 3)), tt.ones((2, 1)) * 2.0
+    lhs: Any = rows.trace() if traces_rows else rows
+    rhs: Any = scales.trace() if traces_scales else scales
+
+    grads = op(row_scale_kernel)(lhs, rhs).sum().backward()
+
+    np.testing.assert_array_equal(grads[rows].numpy(), np.full((2, 3), 2.0))
+    np.testing.assert_array_equal(grads[scales].numpy(), [[3.0], [3.0]])
+
+
+def test_nothing_is_recorded_for_plain_operands() -> None:
+    assert not op(softsign_kernel)(_X).owns_tape
+
+
+def test_settings_are_given_with_partial_and_the_name_stays() -> None:
+    cube = op(partial(power_kernel, exponent=3))
+    x = _X.trace()
+
+    assert cube(x).sum().backward()[_X].numpy().tolist() == [3.0, 27.0]
+    with pytest.raises(tt.MovedTensorError, match=r"^power: "):
+        cube(x)
+
+
+def test_an_operand_without_a_derivative_has_none_for_a_pullback() -> None:
+    def masked_kernel(x: Array, mask: Array) -> tuple[Array, Pullbacks]:
+        return x * mask, (lambda g: g * mask, None)
+
+    mask = tt.ones((2,))
+
+    grads = op(masked_kernel)(_X.trace(), mask).sum().backward()
+
+    assert _X in grads
+    assert mask not in grads
+
+
+def test_a_scalar_of_numpy_is_an_array_of_no_axes() -> None:
+    def total_kernel(x: Array) -> tuple[Any, Pullbacks]:
+        return np.sum(x), (lambda g: np.full_like(x, g),)
+
+    grads = tt.custom_op(total_kernel, _X.trace(), shape=()).backward()
+
+    assert grads[_X].numpy().tolist() == [1.0, 1.0]
+
+
+def _in_place(x: Array) -> tuple[Array, Pullbacks]:
+    x *= 2.0
+    return x, (lambda g: 2.0 * g,)
+
+
+def _assigning(x: Array) -> tuple[Array, Pullbacks]:
+    x[0] = 0.0
+    return x, (lambda g: g,)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "error", "message"),
+    [
+        (3, tt.ArgumentTypeError, "must be a function of arrays, got int"),
+        (lambda x: x, tt.ArgumentTypeError, r"must return \(output, pullbacks\), got ndarray"),
+        (lambda x: None, tt.ArgumentTypeError, "got NoneType"),
+        (lambda x: (x, None, None), tt.ArgumentTypeError, r"\(output, pullbacks\)"),
+        (lambda x: (x.tolist(), (None,)), tt.ArgumentTypeError, "must be an array, got list"),
+        (lambda x: (_X, (None,)), tt.ArgumentTypeError, "must be an array, got Tensor"),
+        (lambda x: (x, [None]), tt.ArgumentTypeError, "must be a tuple.*got list"),
+        (lambda x: (x, ()), tt.ArgumentValueError, "1 operands need 1 pullbacks.*returned 0"),
+        (lambda x: (x, (None, None)), tt.ArgumentValueError, "returned 2"),
+        (lambda x: (x, (2.0,)), tt.ArgumentTypeError, "operand 0 must be a function or None"),
+        (lambda x: (x[:1], (None,)), tt.ShapeError, r"returned shape \(1,\), not .*\(2,\)"),
+        (lambda x: (x.astype(np.float64), (None,)), tt.DTypeError, "result would be float64"),
+        (lambda x: (x + np.ones(3), (None,)), tt.ShapeError, "broadcast_to one of them"),
+        (_in_place, tt.ArgumentValueError, "the kernel writes to an array that it was given"),
+        (_assigning, tt.ArgumentValueError, "the kernel writes to an array that it was given"),
+    ],
+)
+def test_a_kernel_that_breaks_the_rules_is_refused_and_no_operand_is_spent(
+    kernel: Any, error: type[Exception], message: str
+) -> None:
+    x = _X.trace()
+
+    with pytest.raises(error, match=message):
+        op(kernel)(x)
+
+    assert x.sum().item() == -2.0
+
+
+def _writing(g: Array) -> Array:
+    g *= 2.0
+    return g
+
+
+@pytest.mark.parametrize(
+    ("pullback", "error", "message"),
+    [
+        (lambda g: g[:1], tt.ShapeError, r"operand 0 returned shape \(1,\).*has shape \(2,\)"),
+        (lambda g: np.sum(g), tt.ShapeError, r"returned shape \(\)"),
+        (lambda g: g * np.float64(2), tt.DTypeError, "returned dtype float64.*float32"),
+        (lambda g: None, tt.ArgumentTypeError, "operand 0 must be an array, got NoneType"),
+        (lambda g: g.tolist(), tt.ArgumentTypeError, "got list"),
+        (_writing, tt.ArgumentValueError, "pullback of operand 0 writes to an array"),
+    ],
+)
+def test_a_pullback_that_breaks_the_rules_is_refused_in_the_backward_pass(
+    pullback: Any, error: type[Exception], message: str
+) -> None:
+    def doubled_kernel(x: Array) -> tuple[Array, Pullbacks]:
+        return 2.0 * x, (pullback,)
+
+    y = op(doubled_kernel)(_X.trace()).sum()
+
+    with pytest.raises(error, match=f"doubled: .*{message}"):
+        y.backward()
+
+
+@pytest.mark.parametrize(
+    ("operands", "shape", "error", "message"),
+    [
+        ((), (2,), tt.ArgumentValueError, "softsign: give at least one tensor"),
+        ((np.ones(2),), (2,), tt.ArgumentTypeError, "softsign: operand 0 must be a tensor"),
+        ((_X,), 2, tt.ArgumentTypeError, "softsign: a shape is a tuple"),
+        ((_X,), (-1,), tt.ArgumentValueError, "softsign: a dim must not be negative"),
+    ],
+)
+def test_arguments_of_another_kind_are_refused(
+    operands: Any, shape: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        tt.custom_op(softsign_kernel, *operands, shape=shape)
+
+
+def test_a_wrong_pullback_is_found_by_check_grad(rng: np.random.Generator) -> None:
+    def wrong_kernel(x: Array) -> tuple[Array, Pullbacks]:
+        return x * x, (lambda g: g * x,)
+
+    with pytest.raises(AssertionError, match="wrong"):
+        check_grad(op(wrong_kernel), tt.ones((2,), np.float64), rng=rng)

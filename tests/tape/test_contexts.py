@@ -1,0 +1,501 @@
+"""Contexts: which tapes close when, and that no others do."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import threading
+import weakref
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+import tapetensor as tt
+from tapetensor.context import active_context
+from tapetensor.optim import Sgd
+
+X = tt.from_numpy([1.0, 2.0], shape=(2,))
+
+
+def traced() -> Any:
+    return X.trace().square()
+
+
+def is_open(y: Any) -> bool:
+    """Tell whether the tape of `y` is open, and make sure that it is closed or whole."""
+    if repr(y).endswith("OwnedTape(closed))"):
+        with pytest.raises(tt.TapeClosedError):
+            y.sum()
+        return False
+    assert y.sum().backward()[X].numpy().tolist() == [2.0, 4.0]
+    return True
+
+
+def test_leaving_a_context_closes_its_tapes_and_no_others() -> None:
+    before = traced()
+    with tt.GradientContext():
+        inside = traced()
+    after = traced()
+
+    assert [is_open(y) for y in (before, inside, after)] == [True, False, True]
+
+
+def test_what_is_finished_inside_stays_valid() -> None:
+    with tt.GradientContext():
+        grads = traced().sum().backward()
+
+    assert grads[X].numpy().tolist() == [2.0, 4.0]
+
+
+def test_an_exception_closes_the_tapes_of_the_contexts_that_it_leaves() -> None:
+    with tt.GradientContext():
+        outer = traced()
+        with contextlib.suppress(ZeroDivisionError), tt.GradientContext():
+            inner = traced()
+            raise ZeroDivisionError
+
+        assert not is_open(inner)
+        assert is_open(outer)
+
+
+def test_three_nested_contexts_close_from_the_inside() -> None:
+    default = traced()
+    with tt.GradientContext() as first:
+        of_first = traced()
+        with tt.GradientContext() as second:
+            of_second = traced()
+            with tt.GradientContext() as third:
+                of_third = traced()
+                assert active_context() is third
+            assert active_context() is second
+            assert not is_open(of_third)
+            again = traced()
+            assert is_open(of_second)
+        assert active_context() is first
+        assert not is_open(again)
+        assert is_open(of_first)
+
+    assert active_context().id == 0
+    assert is_open(default)
+
+
+@pytest.mark.parametrize("order", ["012", "021", "102", "120", "201", "210"])
+def test_contexts_left_in_any_order_close_their_own_tapes_only(order: str) -> None:
+    contexts = [tt.GradientContext() for _ in range(3)]
+    tapes = []
+    for context in contexts:
+        context.__enter__()
+        tapes.append(traced())
+    for position, leaving in enumerate(map(int, order)):
+        contexts[leaving].__exit__(None, None, None)
+        left = [int(one) for one in order[: position + 1]]
+        states = [repr(y).endswith("OwnedTape(closed))") for y in tapes]
+        remaining = [one for one in range(3) if one not in left]
+
+        assert states == [one in left for one in range(3)]
+        # What is recorded now belongs to the innermost one that is left.
+        assert active_context() is (contexts[remaining[-1]] if remaining else DEFAULT)
+    assert is_open(traced())
+
+
+DEFAULT = active_context()
+
+
+def test_context_zero_is_always_there_and_never_left() -> None:
+    assert DEFAULT.id == 0
+    assert DEFAULT.is_open
+    with tt.GradientContext() as one, tt.GradientContext() as other:
+        assert 0 < one.id < other.id
+    with pytest.raises(tt.TapeClosedError, match="context 0 has been entered before"):
+        DEFAULT.__enter__()
+
+
+def test_a_context_is_entered_once() -> None:
+    context = tt.GradientContext()
+    assert repr(context) == f"GradientContext({context.id}, not entered, 0 tapes)"
+    with context:
+        y = traced()
+        assert repr(context) == f"GradientContext({context.id}, open, 1 tapes)"
+        with pytest.raises(tt.TapeClosedError, match="before, and is active; write `with Grad"):
+            context.__enter__()
+        assert is_open(y)
+    with pytest.raises(tt.TapeClosedError, match="before, and was left"):
+        context.__enter__()
+    assert repr(context) == f"GradientContext({context.id}, left, 0 tapes)"
+
+
+USES: dict[str, Callable[[Any], object]] = {
+    "exp": lambda y: y.exp(),
+    "multiply": lambda y: y * 2.0,
+    "add": lambda y: tt.ones((2,)) + y,
+    "concat": lambda y: tt.concat((X, y)),
+    "split": lambda y: y.split(1),
+    "split_tape": lambda y: y.split_tape(),
+    "with_empty_tape": lambda y: y.with_empty_tape(),
+    "retaped": lambda y: y.retaped(tt.NoneTape),
+    "backward": lambda y: y.backward(X),
+    "compute_gradients": tt.compute_gradients,
+}
+
+
+@pytest.mark.parametrize("op", USES)
+def test_every_use_of_a_closed_tape_says_which_context_closed_it_and_what_to_do(op: str) -> None:
+    with tt.GradientContext() as context:
+        y = traced()
+
+    for _ in range(2):
+        with pytest.raises(
+            tt.TapeClosedError,
+            match=rf"^{op}: the tape was closed when context {context.id} was left; .*x\.trace\(\)",
+        ):
+            USES[op](y)
+    assert y.numpy().tolist() == [1.0, 4.0]
+    assert y.detach().sum().item() == 5.0
+
+
+def test_a_closed_tape_that_meets_an_open_one_leaves_that_one_usable() -> None:
+    with tt.GradientContext():
+        closed = traced()
+    live = traced()
+
+    for lhs, rhs in ((live, closed), (closed, live)):
+        with pytest.raises(tt.TapeClosedError, match=r"^add: the tape was closed"):
+            lhs + rhs
+    assert is_open(live)
+
+
+def test_a_tape_without_a_tensor_closes_as_well() -> None:
+    with tt.GradientContext():
+        value, tape = traced().split_tape()
+
+    with pytest.raises(tt.TapeClosedError, match=r"^put_tape: the tape was closed"):
+        value.put_tape(tape)
+
+
+def test_a_tape_put_on_another_tensor_stays_in_the_context_that_it_comes_from() -> None:
+    value, tape = traced().split_tape()
+    with tt.GradientContext():
+        outer = value.put_tape(tape)
+        inner_value, inner_tape = traced().split_tape()
+    moved: Any = tt.TapeClosedError
+    with pytest.raises(moved):
+        inner_value.put_tape(inner_tape)
+
+    assert is_open(outer)
+
+
+def test_the_parts_of_a_split_belong_to_the_context_of_the_whole() -> None:
+    outer = traced()
+    with tt.GradientContext():
+        parts = outer.split(2)
+        inner_parts = traced().split(2)
+
+    assert [repr(part).endswith("OwnedTape(closed))") for part in parts] == [False, False]
+    assert [repr(part).endswith("OwnedTape(closed))") for part in inner_parts] == [True, True]
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_tapes_of_two_contexts_that_merge_belong_to_both(swap: bool) -> None:
+    """Without the records of the inner one the gradient would be silently incomplete."""
+    outer = traced()
+    with tt.GradientContext():
+        inner = traced()
+        merged = inner + outer if swap else outer + inner
+        assert merged.owns_tape
+    with pytest.raises(tt.TapeClosedError):
+        merged.sum()
+
+
+def test_clear_tape_closes_the_tapes_of_the_active_context_only() -> None:
+    default = traced()
+    with tt.GradientContext():
+        inner = traced()
+        tt.clear_tape()
+        later = traced()
+        assert not is_open(inner)
+        assert is_open(later)
+    assert is_open(default)
+    default = traced()
+    tt.clear_tape()
+
+    assert not is_open(default)
+
+
+def test_clear_default_context_tape_leaves_the_active_context_alone() -> None:
+    default = traced()
+    with tt.GradientContext():
+        inner = traced()
+        tt.clear_default_context_tape()
+
+        assert is_open(inner)
+        assert not is_open(default)
+
+
+def test_zero_grad_closes_the_tapes_of_the_active_context_and_says_when_to_call_it() -> None:
+    class Model:
+        def parameters(self) -> dict[str, Any]:
+            return {"x": X}
+
+    optimizer = Sgd(Model(), lr=0.1)
+    default = traced()
+    with tt.GradientContext():
+        inner = traced()
+        optimizer.zero_grad()
+        with pytest.raises(
+            tt.TapeClosedError, match=r"when Sgd\.zero_grad\(\) was called .* after step\(\)"
+        ):
+            inner.exp()
+
+    assert is_open(default)
+
+
+def test_a_spent_tape_that_is_cleared_stays_spent() -> None:
+    value, tape = traced().split_tape()
+    owner = value.put_tape(tape)
+    tt.clear_tape()
+
+    with pytest.raises(tt.MovedTensorError):
+        value.put_tape(tape)
+    assert not is_open(owner)
+
+
+def test_a_context_keeps_no_tape_alive_and_leaving_it_frees_the_records() -> None:
+    gc.disable()
+    try:
+        with tt.GradientContext() as context:
+            y = traced()
+            dropped = weakref.ref(y._data)
+            del y
+            assert dropped() is None
+            assert repr(context).endswith("0 tapes)")
+            # Only the record of exp holds on to its result.
+            middle = traced().exp()
+            recorded = weakref.ref(middle._data)
+            z = middle.sin().sum()
+            del middle
+            assert recorded() is not None
+        assert recorded() is None
+        assert not z._tape.records
+    finally:
+        gc.enable()
+
+
+def test_threads_have_contexts_of_their_own() -> None:
+    inside, leave = threading.Event(), threading.Event()
+    found: dict[str, Any] = {}
+
+    def run() -> None:
+        found["default"] = traced()
+        with tt.GradientContext():
+            found["inner"] = traced()
+            inside.set()
+            assert leave.wait(10)
+        found["again"] = traced()
+
+    with tt.GradientContext():
+        thread = threading.Thread(target=run)
+        thread.start()
+        assert inside.wait(10)
+        mine = traced()
+        tt.clear_default_context_tape()
+        leave.set()
+        thread.join()
+
+        assert is_open(mine)
+        assert not is_open(found["inner"])
+        assert is_open(found["default"])
+        other = traced()
+    assert not is_open(other)
+    assert is_open(found["again"])
+
+
+def test_many_threads_open_and_leave_contexts_at_once() -> None:
+    def run(_: int) -> int:
+        right = 0
+        for _ in range(50):
+            outer = traced()
+            with tt.GradientContext():
+                inner = traced()
+                right += is_open(traced())
+            right += is_open(outer) and not is_open(inner)
+        return right
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(run, range(8))) == [100] * 8
+
+
+def test_tasks_have_contexts_of_their_own() -> None:
+    async def run(name: str, found: dict[str, list[bool]]) -> None:
+        outer = traced()
+        with tt.GradientContext():
+            inner = traced()
+            await asyncio.sleep(0)
+            states = [is_open(traced())]
+            await asyncio.sleep(0)
+        found[name] = [*states, is_open(outer), is_open(inner)]
+
+    async def main() -> dict[str, list[bool]]:
+        found: dict[str, list[bool]] = {}
+        await asyncio.gather(*[run(name, found) for name in "abc"])
+        return found
+
+    assert asyncio.run(main()) == {name: [True, True, False] for name in "abc"}
+
+
+def test_a_task_that_outlives_the_context_it_was_started_in_goes_on_outside_of_it() -> None:
+    async def run(left: asyncio.Event) -> tuple[Any, Any]:
+        early = traced()
+        await left.wait()
+        return early, traced()
+
+    async def main() -> tuple[Any, Any]:
+        left = asyncio.Event()
+        with tt.GradientContext():
+            task = asyncio.create_task(run(left))
+            await asyncio.sleep(0)
+        left.set()
+        return await task
+
+    early, late = asyncio.run(main())
+
+    assert not is_open(early)
+    assert is_open(late)
+
+
+def steps() -> Iterator[Any]:
+    """Yield a traced value of a context that is open while the generator is suspended."""
+    with tt.GradientContext():
+        while True:
+            yield traced()
+
+
+def test_a_generator_that_is_suspended_in_a_context_does_not_make_it_that_of_its_caller() -> None:
+    generator = steps()
+    theirs = next(generator)
+    mine = traced()
+    assert is_open(next(generator))
+    generator.close()  # type: ignore[attr-defined]  # it is a generator
+
+    assert is_open(mine)
+    assert not is_open(theirs)
+
+
+def test_interleaved_generators_close_their_own_tapes() -> None:
+    first, second = steps(), steps()
+    of_first, of_second = next(first), next(second)
+    again = next(first)
+    first.close()  # type: ignore[attr-defined]  # it is a generator
+    still = next(second)
+
+    assert not is_open(of_first)
+    assert not is_open(again)
+    assert is_open(of_second)
+    assert is_open(still)
+    del second
+
+
+def test_a_generator_resumed_within_another_context_goes_on_in_its_own() -> None:
+    generator = steps()
+    next(generator)
+    with tt.GradientContext():
+        mine = traced()
+        theirs = next(generator)
+
+    assert not is_open(mine)
+    assert is_open(theirs)
+
+
+def test_a_context_entered_by_what_a_generator_calls_is_the_innermost() -> None:
+    def called() -> Any:
+        with tt.GradientContext():
+            return traced()
+
+    def run() -> Iterator[Any]:
+        with tt.GradientContext(), tt.GradientContext():
+            yield called(), traced()
+
+    generator = run()
+    of_called, of_generator = next(generator)
+
+    assert not is_open(of_called)
+    assert is_open(of_generator)
+
+
+def test_a_generator_that_is_dropped_leaves_its_context() -> None:
+    generator = steps()
+    y = next(generator)
+    del generator
+
+    assert not is_open(y)
+
+
+def test_a_context_manager_made_of_a_generator_is_active_in_its_block() -> None:
+    @contextlib.contextmanager
+    def scope() -> Iterator[None]:
+        with tt.GradientContext():
+            yield
+
+    with scope():
+        y = traced()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(tt.GradientContext())
+        z = traced()
+
+    assert not is_open(y)
+    assert not is_open(z)
+    assert is_open(traced())
+
+
+def test_an_asynchronous_generator_keeps_its_context_to_itself() -> None:
+    async def run() -> AsyncIterator[Any]:
+        with tt.GradientContext():
+            yield traced()
+            await asyncio.sleep(0)
+            yield traced()
+
+    async def main() -> tuple[list[Any], list[Any]]:
+        theirs, mine = [], []
+        async for y in run():
+            theirs.append(y)
+            mine.append(traced())
+        return theirs, mine
+
+    theirs, mine = asyncio.run(main())
+
+    assert [is_open(y) for y in theirs] == [False, False]
+    assert [is_open(y) for y in mine] == [True, True]
+
+
+def test_compute_gradients_takes_a_loss_of_any_shape_and_spends_it() -> None:
+    y = traced()
+    grads = tt.compute_gradients(y)
+
+    assert grads[X].numpy().tolist() == [2.0, 4.0]
+    with pytest.raises(tt.MovedTensorError, match=r"^compute_gradients: .*'backward' took"):
+        tt.compute_gradients(y)
+    assert tt.compute_gradients((X.trace() * tt.ones((2,))).sum(), wrt=X)[X].shape == (2,)
+
+
+@pytest.mark.parametrize(
+    ("loss", "error", "message"),
+    [
+        (X.sum(), tt.UntracedTensorError, "backward: this tensor owns no tape"),
+        (3.0, tt.ArgumentTypeError, "compute_gradients: the loss must be a tensor, got float"),
+    ],
+)
+def test_compute_gradients_refuses_what_was_not_recorded(
+    loss: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        tt.compute_gradients(loss)
+
+
+def test_several_calls_of_compute_gradients_are_independent_of_each_other() -> None:
+    first, second = traced(), traced()
+    grads = tt.compute_gradients(first)
+    other = tt.compute_gradients(second)
+
+    assert grads[X].numpy().tolist() == other[X].numpy().tolist() == [2.0, 4.0]
