@@ -310,7 +310,7 @@ def main() -> None:
         parser.error("--width must be a multiple of --heads")
     start = time.perf_counter()
     training = Training(Settings(*(getattr(options, name) for name in Settings._fields)))
-    print(f"{training.model.num_parameters():,} parameters")
+    print(f"{training.model.parameter_count():,} parameters")
     if options.resume:
         training.resume(options.checkpoint)
         print(f"resumed after {training.optimizer.steps} steps")

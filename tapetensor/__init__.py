@@ -31,6 +31,7 @@ from tapetensor.errors import ShapeError as ShapeError
 from tapetensor.errors import StateMismatchError as StateMismatchError
 from tapetensor.errors import TapeClosedError as TapeClosedError
 from tapetensor.errors import TapeTensorError as TapeTensorError
+from tapetensor.errors import TraceError as TraceError
 from tapetensor.errors import UntracedTensorError as UntracedTensorError
 from tapetensor.errors import UnusedParametersError as UnusedParametersError
 from tapetensor.gradient_tape import GradientTape as GradientTape
@@ -82,14 +83,17 @@ from tapetensor.tensor import where as where
 from tapetensor.tensor import zeros as zeros
 
 if TYPE_CHECKING:
+    from tapetensor.compiler import compile as compile
     from tapetensor.nn import build as build
 else:
 
     def __getattr__(name):
-        """Import `build` when it is first asked for: modules are a third of the import time."""
+        """Import when first asked for what would be a third of the import time."""
         if name == "build":
-            from tapetensor.nn import build
-
-            globals()["build"] = build
-            return build
-        raise AttributeError(f"module 'tapetensor' has no attribute {name!r}")
+            from tapetensor.nn import build as found
+        elif name == "compile":
+            from tapetensor.compiler import compile as found
+        else:
+            raise AttributeError(f"module 'tapetensor' has no attribute {name!r}")
+        globals()[name] = found
+        return found

@@ -115,3 +115,7 @@ class MissingDependencyError(TapeTensorError, ImportError):
 
 class BuildError(TapeTensorError, TypeError):
     """A module cannot be built from its annotations."""
+
+
+class TraceError(TapeTensorError, RuntimeError):
+    """A compiled function did what a replay could not repeat."""

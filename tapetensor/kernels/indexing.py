@@ -8,13 +8,14 @@ import numpy as np
 
 from tapetensor.gradients import Array
 from tapetensor.kernels.broadcasting import sum_to
+from tapetensor.kernels.steps import single_step
 from tapetensor.tape import Pullbacks
 
 
 def getitem(x: Array, index: Any) -> tuple[Array, Pullbacks]:
     """``x[index]`` for basic slices, integer arrays and boolean masks."""
     repeats = any(
-        isinstance(one, np.ndarray) and one.dtype.kind != "b"
+        hasattr(one, "shape") and one.dtype.kind != "b"
         for one in (index if isinstance(index, tuple) else (index,))
     )
 
@@ -97,6 +98,7 @@ def astype(x: Array, dtype: np.dtype[Any]) -> tuple[Array, Pullbacks]:
     return x.astype(dtype), (lambda g: g.astype(original),)
 
 
+@single_step
 def _sum_rows(rows: Array, targets: Array, count: int) -> Array:
     """Return `count` rows, each the sum of those `rows` whose target it is."""
     result = np.zeros_like(rows, shape=(count, rows.shape[1]))

@@ -219,7 +219,7 @@ class Module:
             found.update({f"{path}.{inner}": one for inner, one in module.modules().items()})
         return found
 
-    def num_parameters(self) -> int:
+    def parameter_count(self) -> int:
         """Return how many numbers are trained; a tensor that goes by two names counts once."""
         return sum({tensor.id: tensor.size for tensor in self.parameters().values()}.values())
 
@@ -238,7 +238,7 @@ class Module:
         cells = [
             ("name", "shape", "parameters"),
             *[(name, str(tensor.shape), f"{tensor.size:,}") for name, tensor in parameters.items()],
-            ("total", "", f"{self.num_parameters():,}"),
+            ("total", "", f"{self.parameter_count():,}"),
         ]
         names, shapes, counts = (max(len(row[column]) for row in cells) for column in range(3))
         return "\n".join(

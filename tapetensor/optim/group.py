@@ -119,10 +119,33 @@ class Group:
         else:
             if not self._missed and self._step_whole(gradients, options):
                 return []
+        record = next((one for one in gradients if hasattr(one, "record_update")), None)
+        if record is not None:
+            return self._record(record, gradients, options)
         return self._step_each(gradients, options)
+
+    def _record(
+        self, record: Any, gradients: list[Any], options: Options
+    ) -> list[tuple[Names, str]]:
+        """Let arrays that record a program record the step; return what could not be updated."""
+        reasons = [
+            _misfit(gradient, shape, self._values.dtype)
+            for gradient, shape in zip(gradients, self._shapes, strict=True)
+        ]
+        if not any(reasons):
+            arrays = record.record_update(Update(self, options), gradients)
+            for tensor, array in zip(self._tensors, arrays, strict=True):
+                tensor._data = array
+        return [(name, reason) for name, reason in zip(self._names, reasons, strict=True) if reason]
 
     def _step_whole(self, gradients: list[Any], options: Options) -> bool:
         """Update all parameters as one; False, with nothing done, if not all of it is numpy's."""
+        if len(gradients) > 1:
+            return self.step_flat(np.concatenate(gradients, axis=None, out=self._gradient), options)
+        return self.step_flat(np.reshape(gradients[0], -1), options)
+
+    def step_flat(self, gradient: Array, options: Options) -> bool:
+        """Update all parameters by their gradients end to end; False if that cannot be done."""
         values = self._values
         for tensor, view in zip(self._tensors, self._views, strict=True):
             if tensor._data is not view:
@@ -134,10 +157,6 @@ class Group:
                 break
         if self._apart and not self._gather_state():
             return False
-        if len(gradients) > 1:
-            gradient = np.concatenate(gradients, axis=None, out=self._gradient)
-        else:
-            gradient = np.reshape(gradients[0], -1)
         self._steps += 1
         out = self._unshared_buffer()
         self._run(out, values, gradient, options(self._steps))
@@ -244,6 +263,32 @@ class Group:
             for one, flat in zip(self._states, self._state, strict=True):
                 if one.is_used:
                     flat[self._slices[position]] = np.reshape(arrays[f"{name}.{one.name}"], -1)
+
+
+class Update:
+    """The step of a group, to be run again with other gradients.
+
+    Args:
+        group: what is updated.
+        options: the further arguments of its kernels, by the number of the step.
+    """
+
+    def __init__(self, group: Group, options: Options) -> None:
+        self._group = group
+        self._options = options
+
+    @property
+    def tensors(self) -> tuple[Tensor[Any, Any, Any], ...]:
+        """The parameters that it updates."""
+        return self._group._tensors
+
+    def __call__(self, gradient: Array) -> None:
+        """Update the parameters by their gradients, end to end in one array."""
+        group = self._group
+        if group._missed or not group.step_flat(gradient, self._options):
+            shapes = zip(group._slices, group._shapes, strict=True)
+            parts = [gradient[part].reshape(shape) for part, shape in shapes]
+            group._step_each(parts, self._options)
 
 
 def _is_numpy(array: object) -> TypeIs[np.ndarray[Any, Any]]:

@@ -20,7 +20,9 @@ from tapetensor.errors import (
     ShapeError,
     UntracedTensorError,
 )
+from tapetensor.gradients import Array
 from tapetensor.kernels import indexing
+from tapetensor.kernels.steps import check
 from tapetensor.shapes import normalize_axis
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
@@ -262,23 +264,29 @@ def _check_positions(op: str, shape: tuple[int, ...], indices: object, axis: obj
     if values.dtype.kind not in "iu":
         raise DTypeError(f"{op}: indices must be integers, got {values.dtype}")
     position = normalize_axis(op, axis, shape)
+    check(_refuse_beyond, values, op, axis, position, shape)
+    return position
+
+
+def _refuse_beyond(
+    values: Array, op: str, axis: object, position: int, shape: tuple[int, ...]
+) -> None:
     size = shape[position]
     if values.size and not -size <= values.min() <= values.max() < size:
         raise AxisError(
             f"{op}: axis {axis} of shape {shape} has size {size}, "
             f"the indices range from {values.min()} to {values.max()}"
         )
-    return position
 
 
-def _plain_index(index: object) -> object:
+def _plain_index(index: Any) -> object:
     """Return one element of an index with tensors replaced by their arrays."""
     if isinstance(index, TensorBase):
         check_not_spent("getitem", index)
         return _index_array(index._data)
     if isinstance(index, list):
         return _index_array(_listed(index))
-    if isinstance(index, np.ndarray):
+    if hasattr(index, "__array_ufunc__") and not isinstance(index, np.generic):
         return _index_array(index.copy())
     if index is None or index is ... or isinstance(index, slice | int | np.integer):
         return index
