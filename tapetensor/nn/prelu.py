@@ -66,7 +66,7 @@ class PReLU1d(Module, Generic[N, W]):
     Initialization: all weights are `init`.
 
     Args:
-        channels: the number of channels, > 0.
+        num_parameters: the number of channels, > 0.
         dtype: float32 or float64.
         init: the slopes to begin with, finite.
 
@@ -79,19 +79,19 @@ class PReLU1d(Module, Generic[N, W]):
     """
 
     weight: Tensor1D[N, NoneTape, W]
-    channels: N
+    num_parameters: N
 
     @overload
     def __init__(
-        self: PReLU1d[N, np.float32], channels: N, *, init: float = 0.25
+        self: PReLU1d[N, np.float32], num_parameters: N, *, init: float = 0.25
     ) -> None: ...
     @overload
-    def __init__(self, channels: N, dtype: type[W], *, init: float = 0.25) -> None: ...
+    def __init__(self, num_parameters: N, dtype: type[W], *, init: float = 0.25) -> None: ...
     def __init__(
-        self, channels: N, dtype: type[Any] = np.float32, *, init: float = 0.25
+        self, num_parameters: N, dtype: type[Any] = np.float32, *, init: float = 0.25
     ) -> None:
-        self.channels = check_size("PReLU1d", "channels", channels)
-        self.weight = _slopes("PReLU1d", channels, dtype, init)
+        self.num_parameters = check_size("PReLU1d", "num_parameters", num_parameters)
+        self.weight = _slopes("PReLU1d", num_parameters, dtype, init)
 
     def forward(self, x: Tensor[tuple[B, N, *Ds], T, W]) -> Tensor[tuple[B, N, *Ds], T, W]:
         """Return `x` with what is not positive multiplied by the slope of its channel.
@@ -102,14 +102,14 @@ class PReLU1d(Module, Generic[N, W]):
         """
         check_input("PReLU1d", x, self.weight)
         shape = x._data.shape
-        if len(shape) < 2 or shape[1] != self.channels:
+        if len(shape) < 2 or shape[1] != self.num_parameters:
             raise ShapeError(
-                f"PReLU1d: axis 1 of the input must have size {self.channels}, "
+                f"PReLU1d: axis 1 of the input must have size {self.num_parameters}, "
                 f"got shape {shape}"
             )
         # With a tape where the input has one, as in `PReLU`.
         weight = self.weight.retaped(x.tape_type)
-        slopes: Any = weight.reshape((self.channels, *[1] * (len(shape) - 2)))
+        slopes: Any = weight.reshape((self.num_parameters, *[1] * (len(shape) - 2)))
         result: Tensor[tuple[B, N, *Ds], T, W] = x.prelu(slopes)
         return result
 

@@ -58,7 +58,7 @@ SIZES: list[tuple[str, str, Callable[[Any], object]]] = [
     ("UnbiasedLinear", "in_features", lambda n: nn.UnbiasedLinear(n, 2, rng=rng())),
     ("UnbiasedLinear", "out_features", lambda n: nn.UnbiasedLinear(2, n, rng=rng())),
     ("Bias1d", "features", lambda n: nn.Bias1d(n)),
-    ("PReLU1d", "channels", lambda n: nn.PReLU1d(n)),
+    ("PReLU1d", "num_parameters", lambda n: nn.PReLU1d(n)),
     ("DropoutOneIn", "n", lambda n: nn.DropoutOneIn(n, rng=rng())),
     ("MultiHeadAttention", "in_features", lambda n: nn.MultiHeadAttention(n, 1, rng=rng())),
     ("MultiHeadAttention", "heads", lambda n: nn.MultiHeadAttention(6, n, rng=rng())),
