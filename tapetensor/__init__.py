@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tapetensor.blas import apply_setting as _apply_blas_setting
+from tapetensor.memory import keep_freed_memory as _keep_freed_memory
+
+# Before numpy is imported, which loads its BLAS.
+_apply_blas_setting()
+_keep_freed_memory()
+
 from tapetensor.errors import ArgumentTypeError as ArgumentTypeError
 from tapetensor.errors import ArgumentValueError as ArgumentValueError
 from tapetensor.errors import AxisError as AxisError
@@ -40,17 +47,26 @@ from tapetensor.tensor import Tensor4D as Tensor4D
 from tapetensor.tensor import Tensor5D as Tensor5D
 from tapetensor.tensor import Tensor6D as Tensor6D
 from tapetensor.tensor import arange as arange
+from tapetensor.tensor import avg_pool2d as avg_pool2d
 from tapetensor.tensor import concat as concat
+from tapetensor.tensor import conv1d as conv1d
+from tapetensor.tensor import conv2d as conv2d
+from tapetensor.tensor import conv_transpose2d as conv_transpose2d
 from tapetensor.tensor import einsum as einsum
 from tapetensor.tensor import eye as eye
 from tapetensor.tensor import from_numpy as from_numpy
 from tapetensor.tensor import full as full
+from tapetensor.tensor import max_pool2d as max_pool2d
 from tapetensor.tensor import maximum as maximum
+from tapetensor.tensor import min_pool2d as min_pool2d
 from tapetensor.tensor import minimum as minimum
 from tapetensor.tensor import normal as normal
 from tapetensor.tensor import ones as ones
+from tapetensor.tensor import scaled_dot_product_attention as scaled_dot_product_attention
+from tapetensor.tensor import ssm_scan as ssm_scan
 from tapetensor.tensor import stack as stack
 from tapetensor.tensor import uniform as uniform
+from tapetensor.tensor import upscale2d as upscale2d
 from tapetensor.tensor import where as where
 from tapetensor.tensor import zeros as zeros
 

@@ -66,3 +66,35 @@ def test_the_character_transformer_learns_draws_writes_and_resumes(tmp_path: Pat
     assert text.startswith("The ")
     assert len(text.rstrip("\n")) <= 64
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_state_space_example_remembers_what_an_mlp_cannot() -> None:
+    pytest.importorskip("tqdm")
+
+    output = run("examples/ssm.py", "--length", "18", "--steps", "300", "--hidden", "32")
+
+    state_space, as_small, larger = [
+        float(line.split("accuracy ")[1].split("%")[0])
+        for line in output.splitlines()
+        if "accuracy" in line
+    ]
+    assert state_space >= 60.0
+    assert max(as_small, larger) <= 40.0
+    losses = output.splitlines()[0].split("loss ")[1].split(",")[0]
+    first, last = [float(loss) for loss in losses.split(" -> ")]
+    assert last < first / 2.0
+
+
+def test_the_state_space_example_refuses_a_sequence_that_is_too_short() -> None:
+    pytest.importorskip("tqdm")
+
+    finished = subprocess.run(
+        [sys.executable, "examples/ssm.py", "--length", "17"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert finished.returncode == 2
+    assert "--length must be > 17" in finished.stderr

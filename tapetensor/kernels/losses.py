@@ -72,9 +72,9 @@ def cross_entropy(logits: Array, labels: Array) -> tuple[Array, Pullbacks]:
     rows = np.reshape(logits, (-1, logits.shape[-1]))
     count = rows.shape[0]
     at_labels = (np.arange(count), np.reshape(labels, (-1,)))
-    shifted = rows - np.max(rows, axis=1, keepdims=True)
+    shifted = rows - np.maximum.reduce(rows, axis=1, keepdims=True)
     exponentials = np.exp(shifted)
-    totals = np.sum(exponentials, axis=1)
+    totals = np.add.reduce(exponentials, axis=1)
 
     def pullback(g: Array) -> Array:
         share = g / count
@@ -82,7 +82,7 @@ def cross_entropy(logits: Array, labels: Array) -> tuple[Array, Pullbacks]:
         cotangent[at_labels] -= share
         return np.reshape(cotangent, logits.shape)
 
-    return np.sum(np.log(totals) - shifted[at_labels]) / count, (pullback, None)
+    return np.add.reduce(np.log(totals) - shifted[at_labels]) / count, (pullback, None)
 
 
 def cross_entropy_with_probabilities(

@@ -78,7 +78,14 @@ def narrow_sizes(context: FunctionSigContext) -> FunctionLike:
             del sizes[variable_id]
     expanded = expand_type(item, sizes)
     assert isinstance(expanded, CallableType)
-    rest = [variable for variable in item.variables if variable.id not in sizes]
+    # The default of one type variable may be another, which is known now.
+    rest = [
+        variable.copy_modified(default=expand_type(variable.default, sizes))
+        if isinstance(variable, TypeVarType)
+        else variable
+        for variable in item.variables
+        if variable.id not in sizes
+    ]
     return expanded.copy_modified(variables=rest)
 
 

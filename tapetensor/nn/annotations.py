@@ -133,10 +133,11 @@ def bound(variables: Sequence[Any], arguments: Sequence[Any]) -> dict[Any, Any]:
                 tuple(rest[: len(rest) - after]) if arguments else (Unpack[tuple[Any, ...]],)
             )
             rest = rest[len(rest) - after :]
-        elif rest:
-            values[variable] = rest.pop(0)
         else:
-            values[variable] = substituted(default_of(variable, Any), values)
+            default = default_of(variable, Any)
+            argument = rest.pop(0) if rest else default
+            # Some versions of Python write a default out that names another of the variables.
+            values[variable] = substituted(default, values) if argument is default else argument
     return values
 
 

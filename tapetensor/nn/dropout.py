@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tapetensor.kernels import dropout as kernels
 from tapetensor.nn.arguments import check_number
 from tapetensor.nn.module import Module
 from tapetensor.tensor import Tensor
-from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import check_floating, check_not_spent, check_tensor
 from tapetensor.tensor.creation import check_rng
 from tapetensor.typing import F, S, T
@@ -59,5 +57,4 @@ class Dropout(Module):
         if not x.owns_tape or self.p == 0.0:
             return x
         check_floating("Dropout", x)
-        mask = kernels.scaled_mask(x.shape, self.p, x.dtype, self.rng)
-        return apply(kernels.dropout, (x,), (mask,))
+        return x.dropout(self.p, rng=self.rng)

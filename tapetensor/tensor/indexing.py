@@ -183,18 +183,92 @@ class Indexing(TensorBase[S, T, D]):
         Tensor([[3., 4.],
                 [3., 4.]], shape=(2, 2), dtype=float32, NoneTape)
         """
-        check_tensor("take", indices, "indices")
-        if indices._data.dtype.kind not in "iu":
-            raise DTypeError(f"take: indices must be integers, got {indices._data.dtype}")
-        position = normalize_axis("take", axis, self._data.shape)
-        size = self._data.shape[position]
-        values = indices._data
-        if values.size and not -size <= values.min() <= values.max() < size:
-            raise AxisError(
-                f"take: axis {axis} of shape {self._data.shape} has size {size}, "
-                f"the indices range from {values.min()} to {values.max()}"
-            )
+        position = _check_positions("take", self._data.shape, indices, axis)
         return apply(indexing.take, (self, indices), (position,), keeps_dtype=False)
+
+    @overload
+    def take_along_axis(
+        self: Indexing[tuple[*Ds, N], T, D],
+        indices: Tensor[tuple[*Ds, M], NoneTape, I],
+        axis: Literal[-1] = -1,
+    ) -> Tensor[tuple[*Ds, M], T, D]: ...
+    @overload
+    def take_along_axis(
+        self: Indexing[tuple[N, *Ds], T, D],
+        indices: Tensor[tuple[M, *Ds], NoneTape, I],
+        axis: Literal[0],
+    ) -> Tensor[tuple[M, *Ds], T, D]: ...
+    @overload
+    def take_along_axis(
+        self: Indexing[tuple[B, N, *Ds], T, D],
+        indices: Tensor[tuple[B, M, *Ds], NoneTape, I],
+        axis: Literal[1],
+    ) -> Tensor[tuple[B, M, *Ds], T, D]: ...
+    @overload
+    def take_along_axis(
+        self: Indexing[tuple[B, N, K], T, D],
+        indices: Tensor[tuple[B, M, Literal[1]], NoneTape, I],
+        axis: Literal[1],
+    ) -> Tensor[tuple[B, M, K], T, D]: ...
+    @overload
+    def take_along_axis(
+        self: Indexing[tuple[*Ds, N, K], T, D],
+        indices: Tensor[tuple[*Ds, M, K], NoneTape, I]
+        | Tensor[tuple[*Ds, M, Literal[1]], NoneTape, I],
+        axis: Literal[-2],
+    ) -> Tensor[tuple[*Ds, M, K], T, D]: ...
+    def take_along_axis(self, indices: Any, axis: int = -1) -> Tensor[Any, Any, Any]:
+        """Return the elements along one axis at integer positions of their own for each place.
+
+            result[b, m, k] = x[b, indices[b, m, k], k]   along axis 1
+
+        Shape: that of `indices`, which has the rank of `self`; all axes but `axis` broadcast, so
+            ``(B, N, K)`` with indices ``(B, M, 1)`` along axis 1 gives ``(B, M, K)``: rows chosen
+            batch by batch.
+        Derivative: each cotangent is added to the element that it was read from.
+        Tape: the result owns the tape of `self`; `indices` are plain.
+
+        Args:
+            indices: an integer tensor; negative counts from the back.
+            axis: the axis to read along.
+
+        Raises:
+            AxisError: if there is no such axis, or an index lies outside it.
+            ShapeError: if the ranks differ, or the other axes do not broadcast.
+            DTypeError: if `indices` are not integers.
+
+        >>> import tapetensor as tt
+        >>> scores = tt.from_numpy([[1.0, 2.0], [3.0, 4.0]], shape=(2, 2))
+        >>> scores.take_along_axis(tt.from_numpy([[1], [0]], shape=(2, 1), dtype=np.int64))
+        Tensor([[2.],
+                [3.]], shape=(2, 1), dtype=float32, NoneTape)
+        """
+        shape = self._data.shape
+        position = _check_positions("take_along_axis", shape, indices, axis)
+        if indices._data.ndim != len(shape):
+            raise ShapeError(
+                f"take_along_axis: indices of shape {indices._data.shape} must have as many axes "
+                f"as the shape {shape}; expand_dims() them"
+            )
+        operands = (self, indices)
+        return apply(indexing.take_along_axis, operands, (position,), keeps_dtype=False)
+
+
+def _check_positions(op: str, shape: tuple[int, ...], indices: object, axis: object) -> int:
+    """Return `axis` from the front, after checking that `indices` are positions along it."""
+    check_tensor(op, indices, "indices")
+    assert isinstance(indices, TensorBase)
+    values = indices._data
+    if values.dtype.kind not in "iu":
+        raise DTypeError(f"{op}: indices must be integers, got {values.dtype}")
+    position = normalize_axis(op, axis, shape)
+    size = shape[position]
+    if values.size and not -size <= values.min() <= values.max() < size:
+        raise AxisError(
+            f"{op}: axis {axis} of shape {shape} has size {size}, "
+            f"the indices range from {values.min()} to {values.max()}"
+        )
+    return position
 
 
 def _plain_index(index: object) -> object:

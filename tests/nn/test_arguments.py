@@ -20,6 +20,18 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
+def _numbers_of(
+    layer: str, make: Callable[..., object], further: tuple[str, ...]
+) -> list[tuple[str, str, Callable[[Any], object]]]:
+    """Return a row for each number of a convolution; 3 of a thing is always right."""
+    right = {"in_channels": 3, "out_channels": 3, "kernel_size": 3}
+
+    def row(name: str) -> tuple[str, str, Callable[[Any], object]]:
+        return layer, name, lambda n: make(**right | {name: n}, rng=rng())
+
+    return [row(name) for name in (*right, "stride", *further)]
+
+
 # The constructor, how it is called, by which name each argument goes.
 SIZES: list[tuple[str, str, Callable[[Any], object]]] = [
     ("Linear", "in_features", lambda n: nn.Linear(n, 2, rng=rng())),
@@ -28,11 +40,24 @@ SIZES: list[tuple[str, str, Callable[[Any], object]]] = [
     ("Embedding", "embedding_features", lambda n: nn.Embedding(2, n, rng=rng())),
     ("LayerNorm", "normalized_features", lambda n: nn.LayerNorm(n)),
     ("BatchNorm1d", "num_features", lambda n: nn.BatchNorm1d(n)),
+    ("BatchNorm2d", "num_features", lambda n: nn.BatchNorm2d(n)),
+    *_numbers_of("Conv1d", nn.Conv1d, ("dilation", "groups")),
+    *_numbers_of("Conv2d", nn.Conv2d, ("dilation", "groups")),
+    *_numbers_of("ConvTranspose2d", nn.ConvTranspose2d, ("dilation", "groups")),
+    ("AvgPool2d", "kernel_size", nn.AvgPool2d),
+    ("MaxPool2d", "kernel_size", nn.MaxPool2d),
+    ("MinPool2d", "kernel_size", nn.MinPool2d),
+    ("Bias2d", "channels", lambda n: nn.Bias2d(n)),
+    ("Upscale2d", "height", lambda n: nn.Upscale2d(n, 2)),
+    ("Upscale2d", "width", lambda n: nn.Upscale2d(2, n)),
+    ("Upscale2dBy", "factor", lambda n: nn.Upscale2dBy(n)),
 ]
 NUMBERS: list[tuple[str, str, float, Callable[[Any], object]]] = [
     ("LayerNorm", "eps", INF, lambda eps: nn.LayerNorm(2, eps=eps)),
     ("BatchNorm1d", "eps", INF, lambda eps: nn.BatchNorm1d(2, eps=eps)),
+    ("BatchNorm2d", "eps", INF, lambda eps: nn.BatchNorm2d(2, eps=eps)),
     ("BatchNorm1d", "momentum", 1.0, lambda m: nn.BatchNorm1d(2, momentum=m)),
+    ("BatchNorm2d", "momentum", 1.0, lambda m: nn.BatchNorm2d(2, momentum=m)),
     ("Dropout", "p", 1.0, lambda p: nn.Dropout(p, rng=rng())),
 ]
 DTYPES: list[tuple[str, Callable[[Any], object]]] = [
@@ -40,11 +65,18 @@ DTYPES: list[tuple[str, Callable[[Any], object]]] = [
     ("Embedding", lambda dtype: nn.Embedding(2, 2, dtype, rng=rng())),
     ("LayerNorm", lambda dtype: nn.LayerNorm(2, dtype)),
     ("BatchNorm1d", lambda dtype: nn.BatchNorm1d(2, dtype)),
+    ("BatchNorm2d", lambda dtype: nn.BatchNorm2d(2, dtype)),
+    ("Conv1d", lambda dtype: nn.Conv1d(2, 2, 3, dtype=dtype, rng=rng())),
+    ("Conv2d", lambda dtype: nn.Conv2d(2, 2, 3, dtype=dtype, rng=rng())),
+    ("ConvTranspose2d", lambda dtype: nn.ConvTranspose2d(2, 2, 3, dtype=dtype, rng=rng())),
 ]
 GENERATORS: list[tuple[str, Callable[..., object]]] = [
     ("Linear", lambda **given: nn.Linear(2, 2, **given)),
     ("Embedding", lambda **given: nn.Embedding(2, 2, **given)),
     ("Dropout", lambda **given: nn.Dropout(0.5, **given)),
+    ("Conv1d", lambda **given: nn.Conv1d(2, 2, 3, **given)),
+    ("Conv2d", lambda **given: nn.Conv2d(2, 2, 3, **given)),
+    ("ConvTranspose2d", lambda **given: nn.ConvTranspose2d(2, 2, 3, **given)),
 ]
 
 
@@ -58,8 +90,9 @@ def test_every_layer_is_in_the_tables() -> None:
     }
     covered = {row[0] for table in (SIZES, NUMBERS, DTYPES, GENERATORS) for row in table}
 
-    # Module and Sequential have tests of their own.
-    assert covered == layers - {"Module", "Sequential"}
+    # Module and Sequential have tests of their own; these take no arguments.
+    bare = {"Flatten", "GlobalAvgPool2d", "GlobalMaxPool2d", "GlobalMinPool2d"}
+    assert covered == layers - {"Module", "Sequential"} - bare
 
 
 @pytest.mark.parametrize(("layer", "argument", "make"), SIZES)

@@ -10,11 +10,18 @@ import pytest
 import tapetensor as tt
 from tapetensor.kernels import (
     arithmetic,
+    attention,
+    convolution,
     elementwise,
     indexing,
     linear_algebra,
+    masking,
+    pooling,
+    rectifiers,
     reductions,
+    scan,
     shape,
+    upscale,
 )
 from tapetensor.tape import Kernel
 from tapetensor.tensor.base import op_name
@@ -53,7 +60,21 @@ _OF_PYTHON = {
     "__static_attributes__",
     "__firstlineno__",
 }
-_ROOMS = (arithmetic, elementwise, indexing, linear_algebra, reductions, shape)
+_ROOMS = (
+    arithmetic,
+    attention,
+    convolution,
+    elementwise,
+    indexing,
+    linear_algebra,
+    masking,
+    pooling,
+    rectifiers,
+    reductions,
+    scan,
+    shape,
+    upscale,
+)
 
 
 def _public_methods() -> set[str]:

@@ -10,6 +10,8 @@ from typing import Final
 from tapetensor.mypy_plugin.names import TENSOR
 from tapetensor.mypy_plugin.shapes import (
     contraction,
+    convolution,
+    images,
     indexing,
     joining,
     rearranging,
@@ -20,6 +22,7 @@ from tapetensor.mypy_plugin.shapes.broadcasting import (
     elementwise,
     extreme,
     logic,
+    ssm_scan,
     where,
 )
 from tapetensor.mypy_plugin.shapes.calls import Hook, Rule, hook
@@ -64,19 +67,44 @@ _OPEN: Final[dict[str, Rule]] = {
     for name in ("sum", "mean", "max", "min", "var", "std", "logsumexp")
 }
 
+# The `forward` of layers whose output has other sizes than their input.
+_LAYERS: Final[dict[str, Rule]] = {
+    "convolution.Conv1d": convolution.layer("conv1d", 1),
+    "convolution.Conv2d": convolution.layer("conv2d", 2),
+    "convolution.ConvTranspose2d": convolution.layer("conv_transpose2d", 2),
+    "pooling.AvgPool2d": images.pooling_layer("avg_pool2d"),
+    "pooling.MaxPool2d": images.pooling_layer("max_pool2d"),
+    "pooling.MinPool2d": images.pooling_layer("min_pool2d"),
+    "images.Upscale2d": images.upscale_layer,
+    "images.Upscale2dBy": images.upscale_by_layer,
+    "images.Flatten": images.flatten_layer,
+}
+
 _METHODS: Final[dict[str, Hook]] = {
     f"{TENSOR}.{name}": hook(rule, opens_in_displays=rules is _OPEN)
     for rules in (_EXACT, _OPEN)
     for name, rule in rules.items()
+} | {
+    f"tapetensor.nn.{name}.{called}": hook(rule)
+    for name, rule in _LAYERS.items()
+    for called in ("forward", "__call__")
 }
 
 _FUNCTIONS: Final[dict[str, Hook]] = {
     "tapetensor.tensor.selection.maximum": hook(extreme("maximum"), opens_in_displays=False),
     "tapetensor.tensor.selection.minimum": hook(extreme("minimum"), opens_in_displays=False),
     "tapetensor.tensor.selection.where": hook(where, opens_in_displays=False),
+    "tapetensor.tensor.scan.ssm_scan": hook(ssm_scan, opens_in_displays=False),
     "tapetensor.tensor.joining.concat": hook(joining.concat),
     "tapetensor.tensor.joining.stack": hook(joining.stack),
     "tapetensor.tensor.einsum.einsum": hook(contraction.einsum),
+    "tapetensor.tensor.convolution.conv1d": hook(convolution.convolution("conv1d", 1)),
+    "tapetensor.tensor.convolution.conv2d": hook(convolution.convolution("conv2d", 2)),
+    "tapetensor.tensor.transposed_convolution.conv_transpose2d": hook(convolution.conv_transpose2d),
+    "tapetensor.tensor.pooling.avg_pool2d": hook(images.pooling("avg_pool2d")),
+    "tapetensor.tensor.pooling.max_pool2d": hook(images.pooling("max_pool2d")),
+    "tapetensor.tensor.pooling.min_pool2d": hook(images.pooling("min_pool2d")),
+    "tapetensor.tensor.pooling.upscale2d": hook(images.upscale2d),
 }
 
 

@@ -13,6 +13,7 @@ from typing import TypeAlias
 from mypy.binder import ConditionalTypeBinder
 from mypy.checker import TypeChecker
 from mypy.errorcodes import ErrorCode
+from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import ARG_STAR, ARG_STAR2, CallExpr, Expression, TempNode, TypeInfo
 from mypy.plugin import FunctionSigContext, MethodSigContext
 from mypy.types import (
@@ -73,6 +74,17 @@ class Call:
         return (
             read_tensor(self._context.type) if isinstance(self._context, MethodSigContext) else None
         )
+
+    @property
+    def layer(self) -> tuple[Type, ...] | None:
+        """The type arguments of the layer whose `forward` is called, as its own class has them."""
+        if not isinstance(self._context, MethodSigContext):
+            return None
+        found = get_proper_type(self._context.type)
+        owner: object = getattr(self._item.definition, "info", None)
+        if not isinstance(found, Instance) or not isinstance(owner, TypeInfo):
+            return None
+        return tuple(map_instance_to_supertype(found, owner).args)
 
     def argument(self, name: str) -> Type | None:
         """Return the type of the argument for a formal; None where the default holds."""

@@ -164,6 +164,16 @@ def common_dtype(lhs: Type, rhs: Type) -> Type | None:
     return None
 
 
+def is_floating(dtype: Type) -> bool:
+    """Tell whether a dtype is a floating one, or taken to be."""
+    proper = get_proper_type(dtype)
+    if isinstance(proper, TypeVarType):
+        proper = get_proper_type(proper.upper_bound)
+    if isinstance(proper, Instance):
+        return proper.type.has_base("numpy.floating")
+    return isinstance(proper, AnyType)
+
+
 def is_plain(tape: Type) -> bool:
     """Tell whether a tape state is NoneTape, or taken to be."""
     return _is_state(tape, NONE_TAPE) or isinstance(tape, AnyType)

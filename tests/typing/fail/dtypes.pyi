@@ -51,6 +51,7 @@ mi + 0.5  # type: ignore[operator]  # an integer tensor beside a fraction
 0.5 * mi  # type: ignore[operator]  # and on the other side
 mi**2  # type: ignore[operator]  # powers are floating
 tt.maximum(mi, 0.5)  # type: ignore[type-var]  # an integer tensor beside a fraction
+tt.ssm_scan(m, vd, m)  # type: ignore[arg-type]  # float32 and float64
 tt.where(mask, mi, 0.0)  # type: ignore[type-var]  # an integer tensor beside a fraction
 
 # Numbers, not masks.

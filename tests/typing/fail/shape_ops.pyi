@@ -8,7 +8,7 @@ import numpy as np
 
 import tapetensor as tt
 from tapetensor import Tensor, Tensor1D, Tensor2D
-from tests.typing.operands import c, m, m77, mask, positions, r, s, v, v7, vmask, w, z
+from tests.typing.operands import c, m, m77, mask, mi, positions, r, s, v, v7, vmask, w, z
 
 def wants_32(x: Tensor2D[L[3], L[2], Any]) -> None: ...
 def wants_vector(x: Tensor1D[L[3]]) -> None: ...
@@ -38,6 +38,11 @@ m.expand_dims()  # type: ignore[call-overload]  # the axis has to be named
 s.expand_dims(1)  # type: ignore[call-overload]  # the result has one axis
 v.split(3, axis=1)  # type: ignore[call-overload]  # a vector has one axis
 m.split("2")  # type: ignore[arg-type]  # no number of parts
+v.roll(1, axis=1)  # type: ignore[call-overload]  # a vector has one axis
+v.roll(1)  # type: ignore[call-overload]  # the axis has to be named
+m.roll(0.5, axis=0)  # type: ignore[call-overload]  # no number of places
+m.realize((3, 2))  # type: ignore[arg-type]  # the dims are known, and others
+m.realize((6,))  # type: ignore[arg-type]  # nor does the rank change
 
 # Reading elements.
 m["a"]  # type: ignore[call-overload]  # no index
@@ -47,6 +52,9 @@ wants_vector(z[0])  # type: ignore[arg-type]  # an int takes one axis away, not 
 wants_vector(m.take(positions))  # type: ignore[arg-type]  # the positions are seven
 m.take(0)  # type: ignore[call-overload]  # indices are a tensor
 v.take(positions, axis=1)  # type: ignore[call-overload]  # a vector has one axis
+m.take_along_axis(positions)  # type: ignore[arg-type]  # as many axes as the tensor
+m.take_along_axis(mi.transpose())  # type: ignore[arg-type]  # the other axis differs
+m.take_along_axis(m)  # type: ignore[type-var]  # no integers
 m[0] + m[0:1] + v7  # type: ignore[operator]  # rows of 3 beside 7
 
 # Elements cannot be written.
@@ -91,3 +99,11 @@ wants_32(tt.zeros(m.shape))  # type: ignore[arg-type]  # made as (2, 3)
 wants_32(tt.zeros((2, 3)))  # type: ignore[arg-type]  # made as (2, 3), by a literal
 wants_vector(tt.zeros((3, 3)))  # type: ignore[arg-type]  # made with rank 2
 wants_vector(tt.from_numpy([1.0] * 2, (2,)))  # type: ignore[arg-type]  # the annotation says 2
+
+# ssm_scan.
+tt.ssm_scan(z, m77, z)  # type: ignore[arg-type]  # a decay of another shape
+tt.ssm_scan(z, v7, z)  # type: ignore[arg-type]  # one decay for each of seven channels
+tt.ssm_scan(z.trace(), z, v7)  # type: ignore[arg-type]  # the same for the input
+tt.ssm_scan(v, v, v)  # type: ignore[arg-type]  # a vector has steps or channels, not both
+tt.ssm_scan(z, 0.5, z)  # type: ignore[call-overload]  # a number: full((3,), 0.5)
+wants_32(tt.ssm_scan(m, m, m))  # type: ignore[arg-type]  # the shape stays (2, 3)

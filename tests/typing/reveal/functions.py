@@ -10,7 +10,7 @@ import numpy as np
 import tapetensor as tt
 from tapetensor import NoneTape, OwnedTape, Tensor, Tensor1D, Tensor2D, Tensor3D
 from tests.typing.check import assert_type, check
-from tests.typing.operands import c, m, mask, md, mi, r, s, u, v, w, wd, z, z1, zc, zr
+from tests.typing.operands import c, m, mask, md, mi, r, s, u, v, vd, w, wd, z, z1, zc, zr
 
 # `maximum`.
 check(assert_type(tt.maximum(m, m), Tensor2D[L[2], L[3]]), (2, 3))
@@ -175,3 +175,38 @@ check(
     (3,),
 )
 check(assert_type(tt.einsum("ij,jk", md, wd), Tensor[Any, NoneTape, np.float64]), (2, 6))
+
+# `ssm_scan`: coefficients for every step, or one for all.
+check(assert_type(tt.ssm_scan(z, z, z), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
+check(assert_type(tt.ssm_scan(z, z, z.trace()), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(tt.ssm_scan(z, z.trace(), z), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(tt.ssm_scan(z.trace(), z, z), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(
+    assert_type(tt.ssm_scan(z, z.trace(), z.trace()), Tensor3D[L[4], L[2], L[3], OwnedTape]),
+    (4, 2, 3),
+)
+check(
+    assert_type(tt.ssm_scan(z.trace(), z, z.trace()), Tensor3D[L[4], L[2], L[3], OwnedTape]),
+    (4, 2, 3),
+)
+check(
+    assert_type(tt.ssm_scan(z.trace(), z.trace(), z), Tensor3D[L[4], L[2], L[3], OwnedTape]),
+    (4, 2, 3),
+)
+check(
+    assert_type(
+        tt.ssm_scan(z.trace(), z.trace(), z.trace()), Tensor3D[L[4], L[2], L[3], OwnedTape]
+    ),
+    (4, 2, 3),
+)
+check(assert_type(tt.ssm_scan(z, v, v), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
+check(assert_type(tt.ssm_scan(z, v, v.trace()), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(tt.ssm_scan(z, v.trace(), v), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(tt.ssm_scan(z.trace(), v, z), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(
+    assert_type(tt.ssm_scan(z, z.trace(), v.trace()), Tensor3D[L[4], L[2], L[3], OwnedTape]),
+    (4, 2, 3),
+)
+check(assert_type(tt.ssm_scan(m, v, m), Tensor2D[L[2], L[3]]), (2, 3))
+check(assert_type(tt.ssm_scan(md, vd, md), Tensor2D[L[2], L[3], NoneTape, np.float64]), (2, 3))
+check(assert_type(tt.ssm_scan(mi, mi, mi), Tensor2D[L[2], L[3], NoneTape, np.int64]), (2, 3))

@@ -1,0 +1,88 @@
+"""Scans along a sequence."""
+
+# Where an operand fits in more than one way (a dim may be Any) the overloads overlap; they give the
+# same shape there, and the first that fits is taken.
+# mypy: disable-error-code="overload-overlap"
+
+from __future__ import annotations
+
+from typing import Any, overload
+
+from tapetensor.errors import ShapeError
+from tapetensor.kernels import scan
+from tapetensor.shapes import broadcasts_to
+from tapetensor.tape import NoneTape
+from tapetensor.tensor.apply import apply
+from tapetensor.tensor.base import check_numeric, check_tensor
+from tapetensor.tensor.tensor import Joins, Tensor
+from tapetensor.typing import Ds, M, N, R, T
+
+
+@overload
+def ssm_scan(
+    x: Tensor[tuple[*Ds, M, N], T, R],
+    a: Joins[tuple[*Ds, M, N], T, R] | Joins[tuple[N], T, R],
+    b: Joins[tuple[*Ds, M, N], T, R] | Joins[tuple[N], T, R],
+    /,
+) -> Tensor[tuple[*Ds, M, N], T, R]: ...
+@overload
+def ssm_scan(
+    x: Tensor[tuple[*Ds, M, N], NoneTape, R],
+    a: Tensor[tuple[*Ds, M, N], T, R] | Tensor[tuple[N], T, R],
+    b: Joins[tuple[*Ds, M, N], T, R] | Joins[tuple[N], T, R],
+    /,
+) -> Tensor[tuple[*Ds, M, N], T, R]: ...
+@overload
+def ssm_scan(
+    x: Tensor[tuple[*Ds, M, N], NoneTape, R],
+    a: Tensor[tuple[*Ds, M, N], NoneTape, R] | Tensor[tuple[N], NoneTape, R],
+    b: Tensor[tuple[*Ds, M, N], T, R] | Tensor[tuple[N], T, R],
+    /,
+) -> Tensor[tuple[*Ds, M, N], T, R]: ...
+def ssm_scan(x: Any, a: Any, b: Any, /) -> Any:
+    """Run a linear recurrence along a sequence: the scan of a diagonal state-space model.
+
+        h[..., t, n] = a[..., t, n] * h[..., t - 1, n] + b[..., t, n] * x[..., t, n]
+
+    The state before the first step is 0, so ``a[..., 0, n]`` has no effect.
+
+    Shape: ``(*Ds, length, channels)``, the same out; `a` and `b` have that shape too, or broadcast
+        to it: ``(channels,)`` is one coefficient for all steps.
+    Derivative: with ``G[t] = g[t] + a[t + 1] G[t + 1]`` for the cotangent ``g``, it is ``b G`` for
+        `x`, ``G[t] h[t - 1]`` for `a` and ``x G`` for `b`, summed where they were broadcast.
+    Tape: the tapes of all three merge; an operand that owned one is spent.
+
+    Args:
+        x: the sequence, steps along the last axis but one.
+        a: how much of the state each step keeps; beyond 1 in size the state may grow without bound.
+        b: how much of the input each step adds.
+
+    Raises:
+        ShapeError: if `x` has fewer than two axes, or `a` or `b` do not broadcast to its shape.
+        DTypeError: if the dtypes differ.
+
+    Source: Gu & Dao (2023), "Mamba: linear-time sequence modeling with selective state spaces".
+
+    >>> import tapetensor as tt
+    >>> x = tt.ones((3, 1))
+    >>> half = tt.full((1,), 0.5)
+    >>> tt.ssm_scan(x, half, tt.ones((1,))).flatten()
+    Tensor([1.  , 1.5 , 1.75], shape=(3,), dtype=float32, NoneTape)
+    """
+    check_tensor("ssm_scan", x, "x")
+    check_tensor("ssm_scan", a, "a")
+    check_tensor("ssm_scan", b, "b")
+    check_numeric("ssm_scan", x)
+    shape = x._data.shape
+    if len(shape) < 2:
+        raise ShapeError(
+            f"ssm_scan: x must have shape (..., length, channels), got {shape}; "
+            "expand_dims() adds an axis"
+        )
+    for name, coefficient in (("a", a), ("b", b)):
+        if not broadcasts_to(coefficient._data.shape, shape):
+            raise ShapeError(
+                f"ssm_scan: {name} of shape {coefficient._data.shape} does not broadcast to the "
+                f"shape {shape} of x; give it that shape, or (channels,)"
+            )
+    return apply(scan.ssm_scan, (x, a, b))

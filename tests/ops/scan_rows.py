@@ -1,0 +1,66 @@
+"""Rows of the scans."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import tapetensor as tt
+from tapetensor.gradients import Array
+from tests.ops.rows import Op, given, refused, spaced
+
+_X = spaced(2, 5, 3)
+_A = spaced(2, 5, 3, low=-0.9, high=1.1, seed=1)
+_B = spaced(2, 5, 3, seed=2)
+
+
+def _ssm_scan(x: Any, a: Any, b: Any) -> Array:
+    """Return the states one by one, as the formula says."""
+    decay = np.broadcast_to(a, x.shape)
+    added = b * x
+    states: list[Any] = []
+    for step in range(x.shape[-2]):
+        kept = decay[..., step, :] * states[-1] if states else 0.0
+        states.append(kept + added[..., step, :])
+    return np.stack(states, axis=-2) if states else np.zeros_like(added)
+
+
+SCANS = (
+    Op(
+        name="ssm_scan",
+        covers=("ssm_scan",),
+        call=tt.ssm_scan,
+        reference=_ssm_scan,
+        samples=(
+            given(_X, _A, _B),
+            # Without a batch, and with two axes of it.
+            given(_X[0], _A[0], _B[0]),
+            given(spaced(2, 2, 4, 3), spaced(2, 2, 4, 3, seed=1), spaced(2, 2, 4, 3, seed=2)),
+            # Coefficients for all steps, for all sequences, for all channels.
+            given(_X, spaced(3), spaced(3, seed=1)),
+            given(_X, spaced(5, 3), spaced(2, 5, 1)),
+            given(_X, spaced(2, 1, 3), spaced(1, 5, 1)),
+            given(_X, spaced(), spaced(1)),
+            # One step, no step, no sequence, no channel.
+            given(_X[:, :1], _A[:, :1], _B[:, :1]),
+            given(_X[:, :0], _A[:, :0], _B[:, :0]),
+            given(_X[:0], _A[:0], _B[:0]),
+            given(_X[..., :0], _A[..., :0], _B[..., :0]),
+            given(spaced(1, 1, 1), spaced(1, 1, 1, seed=1), spaced(1, 1, 1, seed=2)),
+        ),
+        refusals=(
+            refused(spaced(3), spaced(3), spaced(3), error=tt.ShapeError, message=r"\(3,\)"),
+            refused(spaced(), spaced(), spaced(), error=tt.ShapeError, message=r"\(\)"),
+            refused(_X, spaced(4), _B, error=tt.ShapeError, message=r"a of shape \(4,\)"),
+            refused(_X, _A, spaced(2, 4, 3), error=tt.ShapeError, message=r"b of shape \(2, 4, 3"),
+            # A coefficient does not enlarge the sequence.
+            refused(_X[:1], _A, _B[:1], error=tt.ShapeError, message=r"a of shape \(2, 5, 3\)"),
+            refused(_X[0], _A[0], _B, error=tt.ShapeError, message=r"b of shape \(2, 5, 3\)"),
+            refused(_X, 0.5, _B, error=tt.ArgumentTypeError, message="a must be a tensor"),
+            refused(_X, _A, None, error=tt.ArgumentTypeError, message="b must be a tensor"),
+            refused(_X > 0, _A > 0, _B > 0, error=tt.DTypeError, message="bool"),
+        ),
+        takes_integers=True,
+    ),
+)
