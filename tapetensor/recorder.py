@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -26,6 +26,23 @@ Record: TypeAlias = tuple[Kernel, Any, Any]
 Check: TypeAlias = Callable[[str, int, Array], None]
 # What to do with a recorded op that does not lead to the output.
 Unused: TypeAlias = Literal["ignore", "error"]
+
+
+class JointPullbacks(tuple[Pullback, ...]):
+    """Pullbacks that share one computation, which is told first which of them will be run.
+
+    Args:
+        pullbacks: one per parent.
+        narrow: called with whether each of them is needed; until then all are.
+    """
+
+    narrow: Callable[[list[bool]], None]
+
+    def __new__(cls, pullbacks: Iterable[Pullback], narrow: Callable[[list[bool]], None]) -> Self:
+        """Make a tuple with one attribute."""
+        joint = super().__new__(cls, pullbacks)
+        joint.narrow = narrow
+        return joint
 
 
 class Recorder(dict[int, Record]):
@@ -70,6 +87,8 @@ class Recorder(dict[int, Record]):
                 finished[produced_id] = g
             if parents.__class__ is int:
                 pullbacks, parents = (pullbacks,), (parents,)
+            elif pullbacks.__class__ is JointPullbacks:
+                pullbacks.narrow([needed is None or parent in needed for parent in parents])
             # As many parents as pullbacks; saying so to zip() would cost a fifth of this loop.
             for parent, pullback in zip(parents, pullbacks):  # noqa: B905
                 if pullback is None or (needed is not None and parent not in needed):

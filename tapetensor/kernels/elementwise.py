@@ -124,6 +124,7 @@ def reciprocal(x: Array) -> tuple[Array, Pullbacks]:
 
 def _logistic(x: Array) -> Array:
     # With the exponent never positive nothing overflows, and small values keep all their digits.
-    e = np.exp(-np.absolute(x))
+    # fabs, whose slope at 0 is that of `x >= 0`, which is the side that is chosen there.
+    e = np.exp(-np.fabs(x))
     y: Array = np.where(x < 0, e, 1) / (1 + e)
     return y
