@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tapetensor.accumulator import GradientAccumulator as GradientAccumulator
+from tapetensor.backward import compute_gradients as compute_gradients
 from tapetensor.checkpointing import checkpoint as checkpoint
 from tapetensor.context import GradientContext as GradientContext
 from tapetensor.context import clear_default_context_tape as clear_default_context_tape
@@ -46,7 +47,6 @@ from tapetensor.tensor import Tensor4D as Tensor4D
 from tapetensor.tensor import Tensor5D as Tensor5D
 from tapetensor.tensor import Tensor6D as Tensor6D
 from tapetensor.tensor import arange as arange
-from tapetensor.tensor import compute_gradients as compute_gradients
 from tapetensor.tensor import concat as concat
 from tapetensor.tensor import custom_op as custom_op
 from tapetensor.tensor import einsum as einsum

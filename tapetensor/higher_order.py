@@ -212,10 +212,19 @@ def _recorded_gradients(
     values = dict(zip([point.id for point in points], arrays, strict=True)) | level.leafs
     pullbacks: list[Pullbacks] = []
     for gradient in gradients:
-        backward = _Backward(level.recorder, gradient.id, values)
-        by = [partial(backward.by, source) for source in values]
-        pullbacks.append(JointPullbacks(by, backward.narrow))
+        narrow = partial(_narrowed, level.recorder, gradient.id, values)
+        pullbacks.append(JointPullbacks(narrow([True] * len(values)), narrow))
     return [gradient.value for gradient in gradients], parents, pullbacks
+
+
+def _narrowed(
+    recorder: Recorder, output_id: int, values: dict[int, Array], needed: list[bool]
+) -> Pullbacks:
+    """Return the pullbacks of a gradient, for the parents that need one."""
+    sources = [one if is_needed else None for one, is_needed in zip(values, needed, strict=True)]
+    wanted = frozenset([source for source in sources if source is not None])
+    backward = _Backward(recorder, output_id, values, wanted)
+    return tuple([None if one is None else partial(backward.by, one) for one in sources])
 
 
 class _Backward:
@@ -223,19 +232,18 @@ class _Backward:
 
     __slots__ = ("latest", "output_id", "recorder", "values", "wanted")
 
-    def __init__(self, recorder: Recorder, output_id: int, values: dict[int, Array]) -> None:
+    def __init__(
+        self,
+        recorder: Recorder,
+        output_id: int,
+        values: dict[int, Array],
+        wanted: frozenset[int],
+    ) -> None:
         self.recorder = recorder
         self.output_id = output_id
         self.values = values
-        self.wanted = frozenset(values)
+        self.wanted = wanted
         self.latest: tuple[Array, dict[int, Array]] | None = None
-
-    def narrow(self, needed: list[bool]) -> None:
-        """Compute the cotangents of some of the parents only."""
-        self.wanted = frozenset(
-            [source for source, is_needed in zip(self.values, needed, strict=True) if is_needed]
-        )
-        self.latest = None
 
     def by(self, source: int, g: Array) -> Array:
         """Return the cotangent of the array with the id `source`."""
@@ -256,11 +264,16 @@ def _lifting(records: Recorder, level: Level) -> Recorder:
     for produced_id, (kernel, pullbacks, parents) in records.items():
         if isinstance(parents, int):
             pullbacks, parents = (pullbacks,), (parents,)
-        lifted: Any = tuple([p and _lifting_pullback(p, kernel, level) for p in pullbacks])
-        if isinstance(pullbacks, JointPullbacks):
-            lifted = JointPullbacks(lifted, pullbacks.narrow)
-        lifting[produced_id] = (kernel, lifted, parents)
+        lifting[produced_id] = (kernel, _lifted(pullbacks, kernel, level), parents)
     return lifting
+
+
+def _lifted(pullbacks: Pullbacks, kernel: Kernel, level: Level) -> Pullbacks:
+    lifted = tuple([p and _lifting_pullback(p, kernel, level) for p in pullbacks])
+    if not isinstance(pullbacks, JointPullbacks):
+        return lifted
+    narrow = pullbacks.narrow
+    return JointPullbacks(lifted, lambda needed: _lifted(narrow(needed), kernel, level))
 
 
 def _lifting_pullback(pullback: Pullback, kernel: Kernel, level: Level) -> Pullback:

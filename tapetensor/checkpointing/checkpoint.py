@@ -19,7 +19,7 @@ from tapetensor.errors import (
 from tapetensor.gradients import Array
 from tapetensor.ids import next_id
 from tapetensor.recorded import plain
-from tapetensor.recorder import JointPullbacks, Record, Recorder
+from tapetensor.recorder import JointPullbacks, Pullbacks, Record, Recorder
 from tapetensor.tape import OwnedTape
 from tapetensor.tensor.apply import Enclosed, apply_enclosing
 from tapetensor.tensor.base import check_not_spent, check_tensor, wrap
@@ -114,9 +114,7 @@ class _Part:
     __slots__ = (
         "arrays",
         "f",
-        "latest",
         "leafs",
-        "needed",
         "output",
         "plain_inputs",
         "surroundings",
@@ -136,10 +134,6 @@ class _Part:
         self.surroundings = surroundings
         self.output: Any = None
         self.leafs: list[int] = []
-        # Of every parent, whether its cotangent is to be computed.
-        self.needed: list[bool] = []
-        # The last cotangent, and what came of it for every parent.
-        self.latest: tuple[Array, list[Any]] | None = None
 
     def run_forgetful(self, ids: tuple[int, ...], *arrays: Array) -> Enclosed:
         """Run forwards on a tape that keeps no pullback, and learn which leafs there are."""
@@ -153,22 +147,24 @@ class _Part:
         # A tensor that f makes itself is another one the next time.
         self.leafs = [leaf for leaf in forgetful.leafs_of(output._id) if leaf < start]
         parents = (*ids, *self.leafs)
-        self.needed = [True] * len(parents)
-        pullbacks = [partial(self.pull_back, index) for index in range(len(parents))]
-        return [output._data], parents, [JointPullbacks(pullbacks, self.narrow)]
+        return (
+            [output._data],
+            parents,
+            [JointPullbacks(self.narrow([True] * len(parents)), self.narrow)],
+        )
 
-    def narrow(self, needed: list[bool]) -> None:
-        """Compute the cotangents of some of the parents only."""
-        self.needed = needed
-        self.latest = None
+    def narrow(self, needed: list[bool]) -> Pullbacks:
+        """Return the pullbacks, for the parents that need one."""
+        second = _SecondRun(self, needed)
+        return tuple(
+            [
+                partial(second.pull_back, index) if is_needed else None
+                for index, is_needed in enumerate(needed)
+            ]
+        )
 
-    def pull_back(self, index: int, g: Array) -> Any:
-        """Return the cotangent of the parent with that index."""
-        if self.latest is None or self.latest[0] is not g:
-            self.latest = g, self._run_again(g)
-        return self.latest[1][index]
-
-    def _run_again(self, g: Array) -> list[Any]:
+    def run_again(self, g: Array, needed: list[bool]) -> list[Any]:
+        """Run forwards and backwards; return the cotangents of the parents that are needed."""
         with self.surroundings.as_before(), GradientContext() as inside:
             handles = self._handles(Recorder())
             traced = [x for x in handles if x.owns_tape]
@@ -177,8 +173,7 @@ class _Part:
         if not _are_identical(output._data, self.output):
             raise _not_repeatable("another result")
         parents = [*[x._id for x in traced], *self.leafs]
-        needed = zip(parents, self.needed, strict=True)
-        wanted = frozenset([unique_id for unique_id, is_needed in needed if is_needed])
+        wanted = frozenset([one for one, is_in in zip(parents, needed, strict=True) if is_in])
         found = records.replay({output._id: g}, wanted)
         for x in traced:
             # f need not depend on every input.
@@ -217,6 +212,23 @@ class _Part:
                 "give it to checkpoint as another input"
             )
         return output
+
+
+class _SecondRun:
+    """What all pullbacks of a checkpoint share: made once for a cotangent, read by each."""
+
+    __slots__ = ("latest", "needed", "part")
+
+    def __init__(self, part: _Part, needed: list[bool]) -> None:
+        self.part = part
+        self.needed = needed
+        self.latest: tuple[Array, list[Any]] | None = None
+
+    def pull_back(self, index: int, g: Array) -> Any:
+        """Return the cotangent of the parent with that index."""
+        if self.latest is None or self.latest[0] is not g:
+            self.latest = g, self.part.run_again(g, self.needed)
+        return self.latest[1][index]
 
 
 class _Forgetful(Recorder):

@@ -6,7 +6,6 @@ The rooms name each other's types under `TYPE_CHECKING` only; at run time each n
 
 from __future__ import annotations
 
-from tapetensor.tensor.contexts import compute_gradients as compute_gradients
 from tapetensor.tensor.creation import arange as arange
 from tapetensor.tensor.creation import eye as eye
 from tapetensor.tensor.creation import from_numpy as from_numpy

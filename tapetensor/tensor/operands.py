@@ -9,8 +9,8 @@ from typing_extensions import TypeVar
 
 from tapetensor.errors import ArgumentTypeError
 from tapetensor.tape import Kernel, Tape
-from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import TensorBase, check_numeric
+from tapetensor.tensor.apply import apply, apply_pair
+from tapetensor.tensor.base import TensorBase
 
 if TYPE_CHECKING:
     from tapetensor.tensor.tensor import Tensor
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 # right one is plain or in the same state. That covers all four combinations, and type variables.
 TapeOfRhs = TypeVar("TapeOfRhs", bound=Tape)
 ShapeOfRhs = TypeVar("ShapeOfRhs", bound=tuple[Any, ...])
-
-_BOOL = np.dtype(np.bool_)
 
 
 def as_number(op: str, value: object) -> float:
@@ -48,9 +46,6 @@ def binary(
 ) -> Tensor[Any, Any, Any]:
     """Run the kernel for two tensors, or the one for a tensor and a number."""
     if isinstance(rhs, TensorBase):
-        # A number beside a mask would change its dtype, which `apply` refuses; two masks would not.
-        if lhs._data.dtype is _BOOL:
-            check_numeric(kernel.__name__, lhs)
-        return apply(kernel, (lhs, rhs))
+        return apply_pair(kernel, lhs, rhs)
     number = rhs if rhs.__class__ is float else as_number(kernel.__name__, rhs)
     return apply(number_kernel, (lhs,), (number,))

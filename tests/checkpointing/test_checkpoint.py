@@ -184,6 +184,19 @@ def test_only_what_is_wanted_is_computed() -> None:
         runs.clear()
 
 
+def test_what_one_backward_pass_wants_is_not_what_another_gets() -> None:
+    w = tt.ones((3,), np.float64)
+    y = tt.checkpoint(lambda x: (x * w).sin(), _X.trace())
+    first, second = y.split([1, 3])
+
+    expected = (_X.trace() * w).sin().split([1, 3])[1].sum().backward()
+    first.sum().backward(wrt=w)
+    found = second.sum().backward()
+
+    np.testing.assert_array_equal(found[_X].numpy(), expected[_X].numpy())
+    np.testing.assert_array_equal(found[w].numpy(), expected[w].numpy())
+
+
 class Hidden:
     """An object that is no module, with a generator in it."""
 
