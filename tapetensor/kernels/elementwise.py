@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
 from tapetensor.gradients import Array
-from tapetensor.kernels.blocks import in_blocks
+from tapetensor.kernels.blocks import LARGE, in_blocks
 from tapetensor.kernels.special import erf
 from tapetensor.tape import Pullbacks
 
@@ -20,8 +21,11 @@ _LONG = 1 << 12
 
 def exp(x: Array) -> tuple[Array, Pullbacks]:
     """``e ** x``."""
-    y = in_blocks(np.exp, x)
-    return y, (lambda g: in_blocks(np.multiply, g, y),)
+    if x.size >= LARGE:
+        y = in_blocks(np.exp, x)
+        return y, (partial(in_blocks, np.multiply, y),)
+    y = np.exp(x)
+    return y, (y.__mul__,)
 
 
 def log(x: Array) -> tuple[Array, Pullbacks]:
@@ -167,8 +171,10 @@ def _gelu_tanh_cotangent(g: Array, x: Array, t: Array, out: Array | None = None)
 def _logistic(x: Array) -> Array:
     if x.size >= _LONG and x.__class__ is np.ndarray:
         return in_blocks(_logistic_that_overflows, x)
-    # With the exponents never positive nothing overflows, and small values keep all their digits.
-    y: Array = np.exp(np.minimum(x, 0)) / (1 + np.exp(-np.absolute(x)))
+    # With the exponent never positive nothing overflows, and small values keep all their digits.
+    # fabs, whose slope at 0 is that of `x >= 0`, which is the side that is chosen there.
+    e = np.exp(-np.fabs(x))
+    y: Array = np.where(x < 0, e, 1) / (1 + e)
     return y
 
 
