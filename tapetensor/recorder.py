@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -26,6 +26,23 @@ Record: TypeAlias = tuple[Kernel, Any, Any]
 Check: TypeAlias = Callable[[str, int, Array], None]
 # What to do with a recorded op that does not lead to the output.
 Unused: TypeAlias = Literal["ignore", "error"]
+
+
+class JointPullbacks(tuple[Pullback | None, ...]):
+    """Pullbacks that share one computation, which can leave out what only some of them need.
+
+    Args:
+        pullbacks: one per parent.
+        narrow: given whether each is needed, returns those that are, with None for the others.
+    """
+
+    narrow: Callable[[list[bool]], Pullbacks]
+
+    def __new__(cls, pullbacks: Pullbacks, narrow: Callable[[list[bool]], Pullbacks]) -> Self:
+        """Make a tuple with one attribute."""
+        joint = super().__new__(cls, pullbacks)
+        joint.narrow = narrow
+        return joint
 
 
 class Recorder(dict[int, Record]):
@@ -99,6 +116,10 @@ class Recorder(dict[int, Record]):
             # Nothing flows to an operand without a pullback: indices, a mask.
             if parents.__class__ is int:
                 leads = parents in needed and pullbacks is not None
+            elif pullbacks.__class__ is JointPullbacks:
+                are_needed = [parent in needed for parent in parents]
+                leads = any(are_needed)
+                self[produced_id] = kernel, pullbacks.narrow(are_needed), parents
             elif len(parents) == 2:
                 # Written out: most records have one operand or two, and this is a third of a
                 # replay.
