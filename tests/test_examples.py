@@ -97,6 +97,7 @@ def test_the_contexts_example_reaches_what_mathematics_demands_and_does_not_grow
 
 def test_the_character_transformer_learns_draws_writes_and_resumes(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
+    pytest.importorskip("tqdm")
     checkpoint, picture = tmp_path / "gpt.npz", tmp_path / "curve.png"
     sizes = ["--width=16", "--layers=1", "--heads=2", "--context=16", "--batch=8"]
     small = ["--steps=40", "--sample=60", *sizes]
