@@ -47,8 +47,8 @@ ContextT = TypeVar("ContextT", bound=Any)
 class TapeTensorPlugin(Plugin):
     """The plugin: asks the rooms, in their order.
 
-    mypy takes the first answer to a question, and asks its own plugin last. What that one knows (the
-    values of enums, `functools.partial`) is left to it.
+    mypy takes the first answer to a question, and asks its own plugin last. What that one knows
+    (the values of enums, `functools.partial`) is left to it.
     """
 
     def __init__(self, options: Options) -> None:
