@@ -12,6 +12,7 @@ _apply_blas_setting()
 _keep_freed_memory()
 
 from tapetensor.accumulator import GradientAccumulator as GradientAccumulator
+from tapetensor.backward import compute_gradients as compute_gradients
 from tapetensor.checkpointing import checkpoint as checkpoint
 from tapetensor.context import GradientContext as GradientContext
 from tapetensor.context import clear_default_context_tape as clear_default_context_tape
@@ -58,7 +59,6 @@ from tapetensor.tensor import Tensor5D as Tensor5D
 from tapetensor.tensor import Tensor6D as Tensor6D
 from tapetensor.tensor import arange as arange
 from tapetensor.tensor import avg_pool2d as avg_pool2d
-from tapetensor.tensor import compute_gradients as compute_gradients
 from tapetensor.tensor import concat as concat
 from tapetensor.tensor import conv1d as conv1d
 from tapetensor.tensor import conv2d as conv2d

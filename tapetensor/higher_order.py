@@ -19,7 +19,7 @@ from tapetensor.errors import (
 from tapetensor.gradients import Array
 from tapetensor.ids import next_id
 from tapetensor.recorded import Level, RecordedArray, UnrecordedError
-from tapetensor.recorder import Kernel, Pullback, Pullbacks, Recorder, op_name
+from tapetensor.recorder import JointPullbacks, Kernel, Pullback, Pullbacks, Recorder, op_name
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor.apply import Enclosed, apply_enclosing, no_higher_order
 from tapetensor.tensor.base import (
@@ -69,7 +69,8 @@ def grad(f: Callable[..., Any], /, *inputs: Any) -> Any:
     another `grad` around it. Not every op can be differentiated twice; one that cannot raises.
 
     Shape: that of `x`; of several inputs the gradients come as a tuple.
-    Derivative: the Hessian, applied to the cotangent.
+    Derivative: the Hessian, applied to the cotangent. At a kink, where the first derivative is a
+        convention, the second is that of one side, or one in between.
     Tape: the result owns the tapes of the inputs, merged, and these are spent.
 
     Args:
@@ -211,20 +212,37 @@ def _recorded_gradients(
     values = dict(zip([point.id for point in points], arrays, strict=True)) | level.leafs
     pullbacks: list[Pullbacks] = []
     for gradient in gradients:
-        backward = _Backward(level.recorder, gradient.id, values)
-        pullbacks.append(tuple([partial(backward.by, source) for source in values]))
+        narrow = partial(_narrowed, level.recorder, gradient.id, values)
+        pullbacks.append(JointPullbacks(narrow([True] * len(values)), narrow))
     return [gradient.value for gradient in gradients], parents, pullbacks
+
+
+def _narrowed(
+    recorder: Recorder, output_id: int, values: dict[int, Array], needed: list[bool]
+) -> Pullbacks:
+    """Return the pullbacks of a gradient, for the parents that need one."""
+    sources = [one if is_needed else None for one, is_needed in zip(values, needed, strict=True)]
+    wanted = frozenset([source for source in sources if source is not None])
+    backward = _Backward(recorder, output_id, values, wanted)
+    return tuple([None if one is None else partial(backward.by, one) for one in sources])
 
 
 class _Backward:
     """The backward pass through a gradient: run once for a cotangent, read once for each parent."""
 
-    __slots__ = ("latest", "output_id", "recorder", "values")
+    __slots__ = ("latest", "output_id", "recorder", "values", "wanted")
 
-    def __init__(self, recorder: Recorder, output_id: int, values: dict[int, Array]) -> None:
+    def __init__(
+        self,
+        recorder: Recorder,
+        output_id: int,
+        values: dict[int, Array],
+        wanted: frozenset[int],
+    ) -> None:
         self.recorder = recorder
         self.output_id = output_id
         self.values = values
+        self.wanted = wanted
         self.latest: tuple[Array, dict[int, Array]] | None = None
 
     def by(self, source: int, g: Array) -> Array:
@@ -232,7 +250,7 @@ class _Backward:
         if self.latest is None or self.latest[0] is not g:
             # A replay uses its records up.
             records = Recorder(self.recorder)
-            self.latest = g, records.replay({self.output_id: g}, frozenset(self.values))
+            self.latest = g, records.replay({self.output_id: g}, self.wanted)
         found = self.latest[1].get(source)
         return np.zeros_like(self.values[source]) if found is None else found
 
@@ -246,12 +264,16 @@ def _lifting(records: Recorder, level: Level) -> Recorder:
     for produced_id, (kernel, pullbacks, parents) in records.items():
         if isinstance(parents, int):
             pullbacks, parents = (pullbacks,), (parents,)
-        lifting[produced_id] = (
-            kernel,
-            tuple([p and _lifting_pullback(p, kernel, level) for p in pullbacks]),
-            parents,
-        )
+        lifting[produced_id] = (kernel, _lifted(pullbacks, kernel, level), parents)
     return lifting
+
+
+def _lifted(pullbacks: Pullbacks, kernel: Kernel, level: Level) -> Pullbacks:
+    lifted = tuple([p and _lifting_pullback(p, kernel, level) for p in pullbacks])
+    if not isinstance(pullbacks, JointPullbacks):
+        return lifted
+    narrow = pullbacks.narrow
+    return JointPullbacks(lifted, lambda needed: _lifted(narrow(needed), kernel, level))
 
 
 def _lifting_pullback(pullback: Pullback, kernel: Kernel, level: Level) -> Pullback:

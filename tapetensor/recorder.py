@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -26,6 +26,23 @@ Record: TypeAlias = tuple[Kernel, Any, Any]
 Check: TypeAlias = Callable[[str, int, Array], None]
 # What to do with a recorded op that does not lead to the output.
 Unused: TypeAlias = Literal["ignore", "error"]
+
+
+class JointPullbacks(tuple[Pullback | None, ...]):
+    """Pullbacks that share one computation, which can leave out what only some of them need.
+
+    Args:
+        pullbacks: one per parent.
+        narrow: given whether each is needed, returns those that are, with None for the others.
+    """
+
+    narrow: Callable[[list[bool]], Pullbacks]
+
+    def __new__(cls, pullbacks: Pullbacks, narrow: Callable[[list[bool]], Pullbacks]) -> Self:
+        """Make a tuple with one attribute."""
+        joint = super().__new__(cls, pullbacks)
+        joint.narrow = narrow
+        return joint
 
 
 class Recorder(dict[int, Record]):
@@ -55,54 +72,78 @@ class Recorder(dict[int, Record]):
             keeps_all: whether to return the ids that records produced beside the leafs.
         """
         order = sorted(self)
-        needed = None if wanted is None else self._leading_to(wanted, order)
-        kept: frozenset[int] = wanted or frozenset()
+        if wanted is not None:
+            order = self._pruned(wanted, order)
+        kept = self.keys() & wanted if wanted is not None else set(order) if keeps_all else set()
         finished: dict[int, Array] = {}
-        # The ids whose sum was made here, so that nobody else holds it and it may be written to.
+        # The ids whose gradient is a sum by now.
         summed: set[int] = set()
-        take, look_up = arrays.pop, arrays.get
+        take_record, take, look_up = self.pop, arrays.pop, arrays.get
         for produced_id in reversed(order):
-            _, pullbacks, parents = self.pop(produced_id)
+            _, pullbacks, parents = take_record(produced_id)
             g = take(produced_id, None)
             if g is None:
                 continue
-            if keeps_all or produced_id in kept:
+            if kept and produced_id in kept:
                 finished[produced_id] = g
             if parents.__class__ is int:
-                pullbacks, parents = (pullbacks,), (parents,)
+                if pullbacks is not None:
+                    earlier = look_up(parents)
+                    added = pullbacks(g)
+                    arrays[parents] = (
+                        added if earlier is None else _summed(summed, parents, earlier, added)
+                    )
+                continue
             # As many parents as pullbacks; saying so to zip() would cost a fifth of this loop.
             for parent, pullback in zip(parents, pullbacks):  # noqa: B905
-                if pullback is None or (needed is not None and parent not in needed):
-                    continue
-                earlier, added = look_up(parent), pullback(g)
-                if earlier is None:
-                    arrays[parent] = added
-                elif parent in summed and _are_numpys(earlier, added):
-                    earlier += added
-                else:
-                    arrays[parent] = earlier + added
-                    summed.add(parent)
+                if pullback is not None:
+                    earlier = look_up(parent)
+                    added = pullback(g)
+                    arrays[parent] = (
+                        added if earlier is None else _summed(summed, parent, earlier, added)
+                    )
         # What is left belongs to ids that no record produced: leafs.
-        finished.update(
-            arrays if needed is None else {key: arrays[key] for key in kept & arrays.keys()}
-        )
+        leafs = arrays if wanted is None else {key: arrays[key] for key in wanted & arrays.keys()}
+        finished.update(leafs)
         return finished
 
-    def _leading_to(self, wanted: Iterable[int], order: list[int]) -> set[int]:
-        """Return the ids from which a gradient flows on to one of `wanted`, those included."""
+    def _pruned(self, wanted: frozenset[int], order: list[int]) -> list[int]:
+        """Drop every pullback from which no gradient flows on to `wanted`; return what is left."""
         needed = set(wanted)
+        left = []
         for produced_id in order:
-            _, pullbacks, parents = self[produced_id]
+            kernel, pullbacks, parents = self[produced_id]
             # Nothing flows to an operand without a pullback: indices, a mask.
             if parents.__class__ is int:
-                if parents in needed and pullbacks is not None:
-                    needed.add(produced_id)
-                continue
-            for parent, pullback in zip(parents, pullbacks):  # noqa: B905  # as in replay
-                if parent in needed and pullback is not None:
-                    needed.add(produced_id)
-                    break
-        return needed
+                leads = parents in needed and pullbacks is not None
+            elif pullbacks.__class__ is JointPullbacks:
+                are_needed = [parent in needed for parent in parents]
+                leads = any(are_needed)
+                self[produced_id] = kernel, pullbacks.narrow(are_needed), parents
+            elif len(parents) == 2:
+                # Written out: most records have one operand or two, and this is a third of a
+                # replay.
+                lhs, rhs = parents
+                to_lhs, to_rhs = pullbacks
+                leads = lhs in needed and to_lhs is not None
+                if rhs not in needed or to_rhs is None:
+                    self[produced_id] = kernel, to_lhs, lhs
+                elif not leads:
+                    leads = True
+                    self[produced_id] = kernel, to_rhs, rhs
+            else:
+                flows = [
+                    pullback if parent in needed else None
+                    for parent, pullback in zip(parents, pullbacks, strict=True)
+                ]
+                leads = any(flows)
+                self[produced_id] = kernel, tuple(flows), parents
+            if leads:
+                needed.add(produced_id)
+                left.append(produced_id)
+            else:
+                del self[produced_id]
+        return left
 
     def not_leading_to(self, output_id: int) -> list[str]:
         """Return the names of the ops that no gradient of `output_id` reaches, in their order."""
@@ -155,8 +196,16 @@ def _checked_pullback(
     return pull_back
 
 
-def _are_numpys(lhs: object, rhs: object) -> bool:
-    return lhs.__class__ is np.ndarray and rhs.__class__ is np.ndarray
+def _summed(summed: set[int], unique_id: int, earlier: Array, added: Array) -> Array:
+    """Return the sum of two gradients of one id, written over the earlier if that is a sum too.
+
+    Such a sum was made here, so nobody else holds it.
+    """
+    if unique_id in summed and earlier.__class__ is np.ndarray and added.__class__ is np.ndarray:
+        earlier += added
+        return earlier
+    summed.add(unique_id)
+    return earlier + added
 
 
 def check_finite(origin: str, place: str, gradient: Array) -> None:

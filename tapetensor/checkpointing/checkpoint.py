@@ -19,7 +19,7 @@ from tapetensor.errors import (
 from tapetensor.gradients import Array
 from tapetensor.ids import next_id
 from tapetensor.recorded import plain
-from tapetensor.recorder import Record, Recorder
+from tapetensor.recorder import JointPullbacks, Pullbacks, Record, Recorder
 from tapetensor.tape import OwnedTape
 from tapetensor.tensor.apply import Enclosed, apply_enclosing
 from tapetensor.tensor.base import check_not_spent, check_tensor, wrap
@@ -111,7 +111,14 @@ def checkpoint(
 class _Part:
     """A function of tensors that is run forwards once, and again for a backward pass."""
 
-    __slots__ = ("arrays", "f", "latest", "leafs", "output", "plain_inputs", "surroundings")
+    __slots__ = (
+        "arrays",
+        "f",
+        "leafs",
+        "output",
+        "plain_inputs",
+        "surroundings",
+    )
 
     def __init__(
         self,
@@ -127,8 +134,6 @@ class _Part:
         self.surroundings = surroundings
         self.output: Any = None
         self.leafs: list[int] = []
-        # The last cotangent, and what came of it for every parent.
-        self.latest: tuple[Array, list[Array]] | None = None
 
     def run_forgetful(self, ids: tuple[int, ...], *arrays: Array) -> Enclosed:
         """Run forwards on a tape that keeps no pullback, and learn which leafs there are."""
@@ -142,31 +147,40 @@ class _Part:
         # A tensor that f makes itself is another one the next time.
         self.leafs = [leaf for leaf in forgetful.leafs_of(output._id) if leaf < start]
         parents = (*ids, *self.leafs)
-        pullbacks = tuple([partial(self.pull_back, index) for index in range(len(parents))])
-        return [output._data], parents, [pullbacks]
+        return (
+            [output._data],
+            parents,
+            [JointPullbacks(self.narrow([True] * len(parents)), self.narrow)],
+        )
 
-    def pull_back(self, index: int, g: Array) -> Array:
-        """Return the cotangent of the parent with that index."""
-        if self.latest is None or self.latest[0] is not g:
-            self.latest = g, self._run_again(g)
-        return self.latest[1][index]
+    def narrow(self, needed: list[bool]) -> Pullbacks:
+        """Return the pullbacks, for the parents that need one."""
+        second = _SecondRun(self, needed)
+        return tuple(
+            [
+                partial(second.pull_back, index) if is_needed else None
+                for index, is_needed in enumerate(needed)
+            ]
+        )
 
-    def _run_again(self, g: Array) -> list[Array]:
+    def run_again(self, g: Array, needed: list[bool]) -> list[Any]:
+        """Run forwards and backwards; return the cotangents of the parents that are needed."""
         with self.surroundings.as_before(), GradientContext() as inside:
             handles = self._handles(Recorder())
-            ids = [x._id for x in handles if x.owns_tape]
+            traced = [x for x in handles if x.owns_tape]
             output, tape = self._call(handles, inside).split_tape()
             records = Recorder(tape.records)
         if not _are_identical(output._data, self.output):
             raise _not_repeatable("another result")
-        parents = [*ids, *self.leafs]
-        found = records.replay({output._id: g}, frozenset(parents))
-        for unique_id, handle in zip(ids, [x for x in handles if x._id in ids], strict=True):
+        parents = [*[x._id for x in traced], *self.leafs]
+        wanted = frozenset([one for one, is_in in zip(parents, needed, strict=True) if is_in])
+        found = records.replay({output._id: g}, wanted)
+        for x in traced:
             # f need not depend on every input.
-            found.setdefault(unique_id, np.zeros_like(handle._data))
-        if any(unique_id not in found for unique_id in parents):
+            found.setdefault(x._id, np.zeros_like(x._data))
+        if not wanted <= found.keys():
             raise _not_repeatable("a result by other parameters")
-        return [found[unique_id] for unique_id in parents]
+        return [found.get(unique_id) for unique_id in parents]
 
     def _handles(self, records: Recorder) -> list[Tensor[Any, Any, Any]]:
         """Return the inputs, and for one that owned a tape a twin whose tape holds `records`."""
@@ -198,6 +212,23 @@ class _Part:
                 "give it to checkpoint as another input"
             )
         return output
+
+
+class _SecondRun:
+    """What all pullbacks of a checkpoint share: made once for a cotangent, read by each."""
+
+    __slots__ = ("latest", "needed", "part")
+
+    def __init__(self, part: _Part, needed: list[bool]) -> None:
+        self.part = part
+        self.needed = needed
+        self.latest: tuple[Array, list[Any]] | None = None
+
+    def pull_back(self, index: int, g: Array) -> Any:
+        """Return the cotangent of the parent with that index."""
+        if self.latest is None or self.latest[0] is not g:
+            self.latest = g, self.part.run_again(g, self.needed)
+        return self.latest[1][index]
 
 
 class _Forgetful(Recorder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +71,15 @@ def _squeeze(self: LazyArray, a: LazyArray, axis: Any = None) -> LazyArray:
     return a.reshape(np.squeeze(dummy(a), axis).shape)
 
 
+def _split(
+    self: LazyArray, ary: LazyArray, indices_or_sections: Any, axis: int = 0
+) -> list[LazyArray]:
+    parts = np.split(np.arange(ary.shape[axis]), indices_or_sections)
+    ends = np.cumsum([0, *[part.size for part in parts]]).tolist()
+    before = (slice(None),) * (axis % ary.ndim)
+    return [ary[(*before, slice(*pair))] for pair in itertools.pairwise(ends)]
+
+
 def _like(value: float) -> Callable[..., Any]:
     def record(
         self: LazyArray, a: LazyArray, dtype: Any = None, order: str = "K", shape: Any = None
@@ -127,6 +137,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.broadcast_to: _broadcast_to,
     np.expand_dims: _expand_dims,
     np.squeeze: _squeeze,
+    np.split: _split,
     np.ones_like: _like(1),
     np.zeros_like: _like(0),
     np.empty_like: _like(0),

@@ -10,7 +10,14 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from typing_extensions import override
 
 from tapetensor.compiler.functions import FUNCTIONS, SHAPE_DEPENDS_ON_VALUES, dummy
-from tapetensor.compiler.operations import Keywords, cast_to, read_index, write_index
+from tapetensor.compiler.operations import (
+    Keywords,
+    arrays_in,
+    cast_to,
+    copied,
+    read_index,
+    write_index,
+)
 from tapetensor.compiler.program import DType, Kind, Node, Program, Shape, View, replaced
 from tapetensor.compiler.refusals import trace_error
 
@@ -189,6 +196,9 @@ class LazyArray(NDArrayOperatorsMixin):
         dummies = replaced((args, options), dummy)
         with np.errstate(all="ignore"):
             results = function(*dummies[0], **dummies[1])
+        given = list(arrays_in(dummies))
+        if any(np.may_share_memory(one, other) for one in arrays_in(results) for other in given):
+            function = copied(function)
         nodes = replaced(args, self._unwrap)
         keywords = replaced(options, self._unwrap)
         if isinstance(results, tuple | list):

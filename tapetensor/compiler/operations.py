@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from tapetensor.compiler.program import DType
+from tapetensor.gradients import Array
 
 
 class Keywords(dict[str, Any]):
@@ -48,3 +50,28 @@ def read_index(array: Any, index: Any) -> Any:
 def write_index(array: Any, index: Any, value: Any) -> None:
     """``array[index] = value``."""
     array[index] = value
+
+
+def copied(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `function` with copies of its results, which lie in memory that will be used again."""
+
+    def run(*args: Any, **options: Any) -> Any:
+        results = function(*args, **options)
+        if isinstance(results, tuple | list):
+            return [np.array(one) for one in results]
+        return np.array(results)
+
+    run.__name__ = function.__name__
+    return run
+
+
+def arrays_in(value: Any) -> Iterator[Array]:
+    """Yield the arrays in a nest of tuples, lists and dicts."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from arrays_in(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from arrays_in(item)

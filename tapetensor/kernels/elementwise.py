@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
 from tapetensor.gradients import Array
-from tapetensor.kernels.blocks import in_blocks
+from tapetensor.kernels.blocks import LARGE, in_blocks
 from tapetensor.kernels.special import erf
 from tapetensor.tape import Pullbacks
 
@@ -20,8 +21,11 @@ _LONG = 1 << 12
 
 def exp(x: Array) -> tuple[Array, Pullbacks]:
     """``e ** x``."""
-    y = in_blocks(np.exp, x)
-    return y, (lambda g: in_blocks(np.multiply, g, y),)
+    if x.size >= LARGE:
+        y = in_blocks(np.exp, x)
+        return y, (partial(in_blocks, np.multiply, y),)
+    y = np.exp(x)
+    return y, (y.__mul__,)
 
 
 def log(x: Array) -> tuple[Array, Pullbacks]:
@@ -126,40 +130,51 @@ def reciprocal(x: Array) -> tuple[Array, Pullbacks]:
 
 
 def _square_cotangent(g: Array, x: Array, out: Array | None = None) -> Array:
-    return np.multiply(g, x + x, out=out)
+    result: Array = np.multiply(g, x + x, out=out)
+    return result
 
 
 def _tanh_cotangent(g: Array, y: Array, out: Array | None = None) -> Array:
-    return np.subtract(g, g * y * y, out=out)
+    result: Array = np.subtract(g, g * y * y, out=out)
+    return result
 
 
 def _sigmoid_cotangent(g: Array, y: Array, out: Array | None = None) -> Array:
-    return np.multiply(g, y - y * y, out=out)
+    result: Array = np.multiply(g, y - y * y, out=out)
+    return result
 
 
 def _silu_cotangent(g: Array, s: Array, y: Array, out: Array | None = None) -> Array:
-    return np.multiply(g, s + y * (1 - s), out=out)
+    result: Array = np.multiply(g, s + y * (1 - s), out=out)
+    return result
 
 
 def _gelu_tanh_inner(x: Array, out: Array | None = None) -> Array:
-    return np.tanh(x * (_SQRT_2_OVER_PI + (_SQRT_2_OVER_PI * _GELU_CUBIC) * (x * x)), out=out)
+    result: Array = np.tanh(
+        x * (_SQRT_2_OVER_PI + (_SQRT_2_OVER_PI * _GELU_CUBIC) * (x * x)), out=out
+    )
+    return result
 
 
 def _gelu_tanh_outer(x: Array, t: Array, out: Array | None = None) -> Array:
     half = 0.5 * x
-    return np.add(half, half * t, out=out)
+    result: Array = np.add(half, half * t, out=out)
+    return result
 
 
 def _gelu_tanh_cotangent(g: Array, x: Array, t: Array, out: Array | None = None) -> Array:
     half_slope = 0.5 * _SQRT_2_OVER_PI + (1.5 * _SQRT_2_OVER_PI * _GELU_CUBIC) * (x * x)
-    return np.multiply(g, 0.5 + 0.5 * t + x * half_slope * (1.0 - t * t), out=out)
+    result: Array = np.multiply(g, 0.5 + 0.5 * t + x * half_slope * (1.0 - t * t), out=out)
+    return result
 
 
 def _logistic(x: Array) -> Array:
     if x.size >= _LONG and x.__class__ is np.ndarray:
         return in_blocks(_logistic_that_overflows, x)
-    # With the exponents never positive nothing overflows, and small values keep all their digits.
-    y: Array = np.exp(np.minimum(x, 0)) / (1 + np.exp(-np.absolute(x)))
+    # With the exponent never positive nothing overflows, and small values keep all their digits.
+    # fabs, whose slope at 0 is that of `x >= 0`, which is the side that is chosen there.
+    e = np.exp(-np.fabs(x))
+    y: Array = np.where(x < 0, e, 1) / (1 + e)
     return y
 
 
@@ -167,4 +182,5 @@ def _logistic_that_overflows(x: Array, out: Array | None = None) -> Array:
     # To infinity, the reciprocal of which is the 0 that is meant. Half of the time of the other
     # form, but on a short array the setting costs more than it saves.
     with np.errstate(over="ignore"):
-        return np.divide(1, 1 + np.exp(-x), out=out)
+        result: Array = np.divide(1, 1 + np.exp(-x), out=out)
+        return result

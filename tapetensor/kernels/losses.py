@@ -124,8 +124,9 @@ def binary_cross_entropy_with_logits(
 ) -> tuple[Array, Pullbacks]:
     """The mean of ``-p * log(sigmoid(l)) - (1 - p) * log(1 - sigmoid(l))``."""
     count = logits.size
-    decay = np.exp(-np.absolute(logits))
-    y = np.sum(np.maximum(logits, 0) - logits * probabilities + np.log1p(decay)) / count
+    # All of them with the slope of the right side at 0: what they make together has no kink.
+    decay = np.exp(-np.fabs(logits))
+    y = np.sum(np.clip(logits, 0, None) - logits * probabilities + np.log1p(decay)) / count
 
     def pullback(g: Array) -> Array:
         # Not by tanh: a confident and right prediction would lose its small gradient.

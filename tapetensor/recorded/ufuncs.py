@@ -24,6 +24,7 @@ UFUNCS: dict[Callable[..., Any], Kernel] = {
     np.divide: arithmetic.divide,
     np.exp: elementwise.exp,
     np.expm1: kernels.expm1,
+    np.fabs: kernels.fabs,
     np.log: elementwise.log,
     np.log1p: kernels.log1p,
     np.logaddexp: kernels.logaddexp,

@@ -9,7 +9,6 @@ from __future__ import annotations
 from tapetensor.tensor.attention import (
     scaled_dot_product_attention as scaled_dot_product_attention,
 )
-from tapetensor.tensor.contexts import compute_gradients as compute_gradients
 from tapetensor.tensor.convolution import conv1d as conv1d
 from tapetensor.tensor.convolution import conv2d as conv2d
 from tapetensor.tensor.creation import arange as arange

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from tapetensor.kernels import arithmetic
 from tapetensor.tape import NoneTape, OwnedTape
-from tapetensor.tensor.apply import apply
+from tapetensor.tensor.apply import apply, apply_pair
 from tapetensor.tensor.base import FloatingBase, NumberBase, TensorBase
 from tapetensor.tensor.operands import ShapeOfRhs, TapeOfRhs, as_number, binary
 from tapetensor.typing import B, D, Ds, F, M, N, R, S, T
@@ -176,6 +176,8 @@ class Addition(TensorBase[S, T, D]):
             ShapeError: if the shapes do not broadcast.
             DTypeError: if the dtypes differ.
         """
+        if rhs.__class__ is self.__class__:
+            return apply_pair(arithmetic.add, self, rhs)
         return binary(arithmetic.add, arithmetic.add_number, self, rhs)
 
     @overload
@@ -323,6 +325,8 @@ class Addition(TensorBase[S, T, D]):
             ShapeError: if the shapes do not broadcast.
             DTypeError: if the dtypes differ.
         """
+        if rhs.__class__ is self.__class__:
+            return apply_pair(arithmetic.subtract, self, rhs)
         return binary(arithmetic.subtract, arithmetic.subtract_number, self, rhs)
 
     @overload

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from tapetensor.errors import (
     DTypeError,
     HigherOrderError,
@@ -23,6 +25,7 @@ from tapetensor.recorder import op_name
 from tapetensor.tape import Kernel, OwnedTape, Pullbacks
 from tapetensor.tensor.base import (
     TensorBase,
+    check_numeric,
     check_same_dtype,
     moved_error,
     rewrap,
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from tapetensor.tensor.tensor import Tensor
 
 _new: Any = object.__new__
+_BOOL = np.dtype(np.bool_)
 
 # The outputs, the ids of the parents, and for each output one pullback per parent.
 Enclosed: TypeAlias = tuple[list[Array], tuple[int, ...], list[Pullbacks]]
@@ -61,28 +65,21 @@ def apply(
         DTypeError: if `keeps_dtype` and dtypes differ, or the kernel is not defined for the dtype.
         ShapeError: if the kernel does not accept the shapes.
     """
-    # The common cases, one operand and a plain second one, are checked here; `_check_operands`
-    # checks all of them, and this function is most of what a small op costs.
+    # One operand is the common case. What it needs is checked here, in no more steps than it takes:
+    # this function is most of what a small op costs.
     x = operands[0]
     data = x._data
     tape: Any = x._tape
-    count = len(operands)
-    y = operands[-1]
-    only_x_may_own = count <= 2 and (tape is None or tape.__class__ is OwnedTape)
-    if count == 2:
-        is_plain = y._tape is None and (y._data.dtype is data.dtype or not keeps_dtype)
-        only_x_may_own = only_x_may_own and is_plain and y._data.__class__ is data.__class__
-    if not only_x_may_own:
+    is_alone = len(operands) == 1 and (tape is None or tape.__class__ is OwnedTape)
+    if not is_alone:
         tape = _check_operands(kernel, operands, keeps_dtype=keeps_dtype)
     try:
-        if not only_x_may_own:
+        if not is_alone:
             output, pullbacks = kernel(*_arrays(kernel, operands), *options)
         elif options:
-            output, pullbacks = kernel(*[operand._data for operand in operands], *options)
-        elif count == 1:
-            output, pullbacks = kernel(data)
+            output, pullbacks = kernel(data, *options)
         else:
-            output, pullbacks = kernel(data, y._data)
+            output, pullbacks = kernel(data)
     except TapeTensorError:
         raise
     except (ValueError, TypeError, IndexError, OverflowError) as error:
@@ -96,15 +93,57 @@ def apply(
     result._tape = tape
     if tape is not None:
         # First, because a closed tape refuses it: the operands change all together or not at all.
-        tape.records[output_id] = (
-            (kernel, pullbacks[0], x._id)
-            if count == 1
-            else (kernel, pullbacks, tuple([operand._id for operand in operands]))
-        )
-        if only_x_may_own:
+        if is_alone:
+            tape.records[output_id] = kernel, pullbacks[0], x._id
             x._tape = kernel
         else:
+            parents = tuple([operand._id for operand in operands])
+            tape.records[output_id] = kernel, pullbacks, parents
             _take_tapes(kernel, operands, tape)
+    return result
+
+
+def apply_pair(
+    kernel: Kernel, lhs: TensorBase[Any, Any, Any], rhs: TensorBase[Any, Any, Any]
+) -> Tensor[Any, Any, Any]:
+    """Do what `apply` does for two operands of one dtype, and no masks.
+
+    With its own few steps for the common case, in which at most one of the two owns a tape: there
+    the tuples and loops for any number of operands would cost as much as a small op.
+    """
+    left, right = lhs._data, rhs._data
+    dtype = left.dtype
+    if dtype is _BOOL:
+        # numpy would do logic with masks.
+        check_numeric(op_name(kernel), lhs)
+    tape: Any = lhs._tape
+    owner = lhs
+    if tape is None:
+        tape = rhs._tape
+        owner = rhs
+    elif rhs._tape is not None:
+        return apply(kernel, (lhs, rhs))
+    if (
+        (tape is not None and tape.__class__ is not OwnedTape)
+        or right.dtype is not dtype
+        or right.__class__ is not left.__class__
+    ):
+        return apply(kernel, (lhs, rhs))
+    try:
+        output, pullbacks = kernel(left, right)
+    except (ValueError, TypeError) as error:
+        raise _explained(kernel, (lhs, rhs), error) from error
+    if output.dtype is not dtype:
+        _check_result_dtype(kernel, lhs, output)
+
+    result: Tensor[Any, Any, Any] = _new(lhs.__class__)
+    result._data = output
+    result._id = output_id = next_id()
+    result._tape = tape
+    if tape is not None:
+        # First, as in `apply`.
+        tape.records[output_id] = kernel, pullbacks, (lhs._id, rhs._id)
+        owner._tape = kernel
     return result
 
 

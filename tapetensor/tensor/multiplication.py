@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 from tapetensor.errors import ArgumentValueError
 from tapetensor.kernels import arithmetic
 from tapetensor.tape import NoneTape, OwnedTape
-from tapetensor.tensor.apply import apply
+from tapetensor.tensor.apply import apply, apply_pair
 from tapetensor.tensor.base import FloatingBase, NumberBase, TensorBase, check_floating
 from tapetensor.tensor.operands import ShapeOfRhs, TapeOfRhs, as_number, binary
 from tapetensor.typing import B, D, Ds, F, M, N, R, S, T
@@ -177,6 +177,8 @@ class Multiplication(TensorBase[S, T, D]):
             ShapeError: if the shapes do not broadcast.
             DTypeError: if the dtypes differ.
         """
+        if rhs.__class__ is self.__class__:
+            return apply_pair(arithmetic.multiply, self, rhs)
         return binary(arithmetic.multiply, arithmetic.multiply_number, self, rhs)
 
     @overload
@@ -323,6 +325,8 @@ class Multiplication(TensorBase[S, T, D]):
             ShapeError: if the shapes do not broadcast.
             DTypeError: if the dtypes differ or are not floating.
         """
+        if rhs.__class__ is self.__class__:
+            return apply_pair(arithmetic.divide, self, rhs)
         return binary(arithmetic.divide, arithmetic.divide_number, self, rhs)
 
     @overload

@@ -10,8 +10,8 @@ from typing_extensions import TypeVar
 
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.tape import Kernel, Tape
-from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import TensorBase, check_numeric
+from tapetensor.tensor.apply import apply, apply_pair
+from tapetensor.tensor.base import TensorBase
 
 if TYPE_CHECKING:
     from tapetensor.tensor.tensor import Tensor
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 TapeOfRhs = TypeVar("TapeOfRhs", bound=Tape)
 ShapeOfRhs = TypeVar("ShapeOfRhs", bound=tuple[Any, ...])
 
-_BOOL = np.dtype(np.bool_)
 _LARGEST = sys.float_info.max
 
 
@@ -64,9 +63,6 @@ def binary(
 ) -> Tensor[Any, Any, Any]:
     """Run the kernel for two tensors, or the one for a tensor and a number."""
     if isinstance(rhs, TensorBase):
-        # A number beside a mask would change its dtype, which `apply` refuses; two masks would not.
-        if lhs._data.dtype is _BOOL:
-            check_numeric(kernel.__name__, lhs)
-        return apply(kernel, (lhs, rhs))
+        return apply_pair(kernel, lhs, rhs)
     number = rhs if rhs.__class__ is float else as_number(kernel.__name__, rhs)
     return apply(number_kernel, (lhs,), (number,))

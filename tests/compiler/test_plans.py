@@ -144,3 +144,14 @@ def test_a_plan_tells_the_time_of_its_steps() -> None:
     assert re.search(r"us +[\d.]+% +%\d+ +\(4, 4\) +exp", text)
     with pytest.raises(ArgumentValueError, match="calls of another kind"):
         plans(run)[0].profile(tt.ones((5, 5)))
+
+
+def test_a_function_that_returns_a_view_does_not_see_later_steps() -> None:
+    def run(x: Any) -> Any:
+        diagonal = np.diagonal(x * 2.0)
+        lower, upper = np.split(x * 3.0, 2)
+        return np.exp(x + 1.0).sum() * 0.0 + diagonal, np.exp(x * 5.0) * 0.0 + lower[0] + upper[0]
+
+    x = np.arange(4.0).reshape(2, 2)
+    for found, wanted in zip(tt.compile(run)(x), run(x), strict=True):
+        np.testing.assert_allclose(found, wanted)

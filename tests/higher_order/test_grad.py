@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
+from tapetensor import losses, nn
 from tapetensor.testing import check_grad
 from tapetensor.typing import Array, Pullbacks
 
@@ -73,12 +74,57 @@ def test_third_derivatives_are_those_of_central_differences(
     check_grad(lambda x: tt.grad(lambda x: (tt.grad(f, x) * _V).sum(), x), _X, rng=rng, rtol=1e-4)
 
 
-def test_the_second_derivative_of_gelu_at_0_is_not_lost_in_the_error_function() -> None:
-    x = tt.from_numpy(np.zeros(3))
+SMOOTH: dict[str, Any] = {
+    "exp": lambda x: x.exp(),
+    "square": lambda x: x.square(),
+    "sin": lambda x: x.sin(),
+    "cos": lambda x: x.cos(),
+    "tanh": lambda x: x.tanh(),
+    "sigmoid": lambda x: x.sigmoid(),
+    "silu": lambda x: x.silu(),
+    "gelu": lambda x: x.gelu(),
+    "gelu_tanh": lambda x: x.gelu("tanh"),
+    "softplus": lambda x: x.softplus(),
+    "power": lambda x: x**3.0,
+    "first power": lambda x: x**1.0,
+    "power of a number": lambda x: 2.0**x,
+    "power of a tensor": lambda x: x ** tt.full((4,), 2.0, np.float64),
+    "var": lambda x: x.var(),
+    "logsumexp": lambda x: x.logsumexp(),
+    "softmax": lambda x: x.softmax(),
+    "log_softmax": lambda x: x.log_softmax(),
+    "layer norm": lambda x: nn.LayerNorm(4, dtype=np.float64).forward(x),
+    "mse": lambda x: losses.mse(x, tt.zeros((4,), np.float64)),
+    "huber": lambda x: losses.huber(x, tt.zeros((4,), np.float64)),
+    "binary cross entropy": lambda x: losses.binary_cross_entropy_with_logits(
+        x, tt.full((4,), 0.3, np.float64)
+    ),
+    "cross entropy": lambda x: losses.cross_entropy(x.reshape((1, 4)), tt.zeros((1,), np.int64)),
+}
 
-    found = np.diag(hessian(lambda x: x.gelu().sum(), x))
+# Where the kernels put a smooth function together from pieces: at 0, at ties, and where the ranges
+# of the error function meet.
+SEAMS = {
+    "zeros": np.zeros(4),
+    "ties": np.array([1.5, 1.5, -0.5, 1.5]),
+    "ranges": np.array([0.46875, 4.0, -4.0, 6.0]) * np.sqrt(2.0),
+}
 
-    np.testing.assert_allclose(found, np.sqrt(2 / np.pi), rtol=1e-12)
+
+@pytest.mark.parametrize("seam", SEAMS)
+@pytest.mark.parametrize("name", SMOOTH)
+def test_the_second_derivative_of_a_smooth_function_has_no_seams(
+    name: str, seam: str, rng: np.random.Generator
+) -> None:
+    f = SMOOTH[name]
+    x = tt.from_numpy(SEAMS[seam])
+    weight = tt.from_numpy(rng.standard_normal(()))
+
+    def gradient(x: Any) -> Any:
+        # The value itself is in the gradient as well, by the square.
+        return tt.grad(lambda x: ((f(x) + weight).square() * 0.5 + 1.0).sum(), x)
+
+    check_grad(gradient, x, rng=rng, rtol=1e-4, atol=1e-6)
 
 
 def test_several_inputs_have_a_gradient_each_and_mixed_second_derivatives() -> None:
@@ -116,6 +162,17 @@ def test_what_f_closes_over_gets_the_gradient_of_a_penalty() -> None:
     for position, direction in enumerate(np.eye(3) * 1e-6):
         expected = (value(w.numpy() + direction) - value(w.numpy() - direction)) / 2e-6
         np.testing.assert_allclose(found[w].numpy()[position], expected, rtol=1e-6)
+
+
+def test_only_what_is_wanted_is_computed() -> None:
+    # By the exponent it would take the logarithm of a negative number, with a warning.
+    exponent = tt.full((3,), 3.0, np.float64)
+
+    gradient = tt.grad(lambda x: (x**exponent).sum(), _X.trace())
+
+    found = gradient.sum().backward(wrt=_X)
+    np.testing.assert_allclose(found[_X].numpy(), 6.0 * _X.numpy())
+    assert exponent not in found
 
 
 def test_the_point_itself_is_a_constant_where_f_closes_over_it() -> None:
