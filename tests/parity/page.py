@@ -18,8 +18,7 @@ _HEADER = """\
 # What the systems we follow have, and where it is here
 
 Written by `python -m tests.parity` from the rows in `tests/parity/`; `tests/parity/test_parity.py`
-fails when a name or a test disappears, or this page is out of date.
-"""
+fails when a name or a test disappears, or this page is out of date."""
 
 
 class Row(NamedTuple):
@@ -58,7 +57,7 @@ def page() -> str:
     parts = [_HEADER]
     for title, rows in sections().items():
         parts += [
-            f"\n## {title[0].upper()}{title[1:]}\n",
+            f"\n## {title}\n",
             "| there | here | proof |\n|---|---|---|",
         ]
         parts += [_line(row) for row in rows]
@@ -77,7 +76,9 @@ def _line(row: Row) -> str:
     ours = ", ".join([f"`{name}`" for name in row.ours])
     here = "; ".join([part for part in (ours, row.why) if part])
     path, _, test = row.proof.partition("::")
-    cells = [one.replace("|", "\\|") for one in (row.upstream, here, f"`{path}`: {_prose(test)}")]
+    # Outside of backticks a generic type would be read as HTML.
+    upstream = row.upstream.replace("<", "&lt;")
+    cells = [one.replace("|", "\\|") for one in (upstream, here, f"`{path}`: {_prose(test)}")]
     return f"| {' | '.join(cells)} |"
 
 
