@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tapetensor.kernels import elementwise, indexing, linear_algebra, reductions, shape
+from tapetensor.kernels import elementwise, indexing, linear_algebra, masking, reductions, shape
 from tapetensor.recorded import kernels
 from tapetensor.recorded.refusals import UnsupportedError
 from tapetensor.recorder import Kernel
@@ -127,6 +127,27 @@ def _take(level: Level, x: Any, indices: Any, axis: int) -> Any:
     return level.run(indexing.take, (x, indices), axis % x.ndim)
 
 
+def _take_along_axis(level: Level, x: Any, indices: Any, axis: int) -> Any:
+    return level.run(indexing.take_along_axis, (x, indices), axis % x.ndim)
+
+
+def _roll(level: Level, x: Any, shift: int, axis: int) -> Any:
+    return level.run(shape.roll, (x,), shift, axis % x.ndim)
+
+
+def _triangle_by(kernel: Kernel) -> Callable[..., Any]:
+    def answer(level: Level, x: Any, k: int = 0) -> Any:
+        return level.run(kernel, (x,), k)
+
+    return answer
+
+
+def _split(level: Level, x: Any, sections: int, axis: int = 0) -> list[Any]:
+    size = x.shape[axis] // sections
+    before = (slice(None),) * (axis % x.ndim)
+    return [x[(*before, slice(i * size, (i + 1) * size))] for i in range(sections)]
+
+
 def _einsum(level: Level, subscripts: Any, *operands: Any, **options: Any) -> Any:
     _only(options, "optimize")
     if not isinstance(subscripts, str) or "->" not in subscripts or "..." in subscripts:
@@ -154,12 +175,17 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.moveaxis: _moveaxis,
     np.ones_like: _constant(np.ones_like),
     np.reshape: _reshape,
+    np.roll: _roll,
+    np.split: _split,
     np.squeeze: _squeeze,
     np.stack: _joined_by(shape.stack),
     np.sum: _reduced_by(reductions.sum),
     np.swapaxes: _swapaxes,
     np.take: _take,
+    np.take_along_axis: _take_along_axis,
     np.transpose: _transpose,
+    np.tril: _triangle_by(masking.tril),
+    np.triu: _triangle_by(masking.triu),
     np.where: _where,
     np.zeros_like: _constant(np.zeros_like),
 }

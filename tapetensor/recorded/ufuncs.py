@@ -23,6 +23,7 @@ UFUNCS: dict[Callable[..., Any], Kernel] = {
     np.cos: elementwise.cos,
     np.divide: arithmetic.divide,
     np.exp: elementwise.exp,
+    np.expm1: kernels.expm1,
     np.fabs: kernels.fabs,
     np.log: elementwise.log,
     np.log1p: kernels.log1p,
