@@ -8,7 +8,6 @@ is written to ``digits.png``.
 from __future__ import annotations
 
 import argparse
-import math
 import time
 from pathlib import Path
 from typing import Literal as L
@@ -75,13 +74,14 @@ def train(epochs: int, seed: int) -> tuple[DigitClassifier, list[float], list[fl
     x, labels, held_out_x, held_out_labels = load(rng)
     model = tt.build(DigitClassifier, rng=rng)
     print(model.summary())
-    optimizer = optim.AdamW(model, lr=2e-3)
+    optimizer = optim.AdamW(model)
+    schedule = optim.schedules.cosine(lr=2e-3, steps=epochs)
     epoch_batches = batches_exact(x, labels, size=BATCH, rng=rng)
     curve_loss: list[float] = []
     curve_accuracy: list[float] = []
     progress = tqdm(range(epochs), desc="training", unit="epoch")
     for epoch in progress:
-        optimizer.lr = 1e-3 * (1.0 + math.cos(math.pi * epoch / epochs))
+        optimizer.lr = schedule(epoch)
         total = 0.0
         for batch_x, batch_labels in epoch_batches:
             logits = model.forward(batch_x.trace())

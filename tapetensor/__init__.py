@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tapetensor.blas import apply_setting as _apply_blas_setting
+from tapetensor.memory import keep_freed_memory as _keep_freed_memory
+
+# Before numpy is imported, which loads its BLAS.
+_apply_blas_setting()
+_keep_freed_memory()
+
 from tapetensor.accumulator import GradientAccumulator as GradientAccumulator
 from tapetensor.backward import compute_gradients as compute_gradients
 from tapetensor.checkpointing import checkpoint as checkpoint
@@ -15,13 +22,17 @@ from tapetensor.errors import ArgumentValueError as ArgumentValueError
 from tapetensor.errors import AxisError as AxisError
 from tapetensor.errors import BuildError as BuildError
 from tapetensor.errors import DTypeError as DTypeError
+from tapetensor.errors import FileFormatError as FileFormatError
 from tapetensor.errors import HigherOrderError as HigherOrderError
+from tapetensor.errors import MissingDependencyError as MissingDependencyError
 from tapetensor.errors import MissingGradientError as MissingGradientError
 from tapetensor.errors import MovedTensorError as MovedTensorError
 from tapetensor.errors import NumericalInstabilityError as NumericalInstabilityError
 from tapetensor.errors import ShapeError as ShapeError
+from tapetensor.errors import StateMismatchError as StateMismatchError
 from tapetensor.errors import TapeClosedError as TapeClosedError
 from tapetensor.errors import TapeTensorError as TapeTensorError
+from tapetensor.errors import TraceError as TraceError
 from tapetensor.errors import UntracedTensorError as UntracedTensorError
 from tapetensor.errors import UnusedParametersError as UnusedParametersError
 from tapetensor.gradient_tape import GradientTape as GradientTape
@@ -47,31 +58,42 @@ from tapetensor.tensor import Tensor4D as Tensor4D
 from tapetensor.tensor import Tensor5D as Tensor5D
 from tapetensor.tensor import Tensor6D as Tensor6D
 from tapetensor.tensor import arange as arange
+from tapetensor.tensor import avg_pool2d as avg_pool2d
 from tapetensor.tensor import concat as concat
+from tapetensor.tensor import conv1d as conv1d
+from tapetensor.tensor import conv2d as conv2d
+from tapetensor.tensor import conv_transpose2d as conv_transpose2d
 from tapetensor.tensor import custom_op as custom_op
 from tapetensor.tensor import einsum as einsum
 from tapetensor.tensor import eye as eye
 from tapetensor.tensor import from_numpy as from_numpy
 from tapetensor.tensor import full as full
+from tapetensor.tensor import max_pool2d as max_pool2d
 from tapetensor.tensor import maximum as maximum
+from tapetensor.tensor import min_pool2d as min_pool2d
 from tapetensor.tensor import minimum as minimum
 from tapetensor.tensor import normal as normal
 from tapetensor.tensor import ones as ones
+from tapetensor.tensor import scaled_dot_product_attention as scaled_dot_product_attention
 from tapetensor.tensor import ssm_scan as ssm_scan
 from tapetensor.tensor import stack as stack
 from tapetensor.tensor import uniform as uniform
+from tapetensor.tensor import upscale2d as upscale2d
 from tapetensor.tensor import where as where
 from tapetensor.tensor import zeros as zeros
 
 if TYPE_CHECKING:
+    from tapetensor.compiler import compile as compile
     from tapetensor.nn import build as build
 else:
 
     def __getattr__(name):
-        """Import `build` when it is first asked for: modules are a third of the import time."""
+        """Import when first asked for what would be a third of the import time."""
         if name == "build":
-            from tapetensor.nn import build
-
-            globals()["build"] = build
-            return build
-        raise AttributeError(f"module 'tapetensor' has no attribute {name!r}")
+            from tapetensor.nn import build as found
+        elif name == "compile":
+            from tapetensor.compiler import compile as found
+        else:
+            raise AttributeError(f"module 'tapetensor' has no attribute {name!r}")
+        globals()[name] = found
+        return found

@@ -15,6 +15,9 @@ The tree, with the built-in class that a caller would expect beside each::
     ├── UnusedParametersError    RuntimeError     parameters that an optimizer could not update
     ├── HigherOrderError         NotImplementedError  a derivative of a derivative, where unknown
     ├── NumericalInstabilityError  ArithmeticError  a NaN or an infinity where none may be
+    ├── FileFormatError          ValueError       a file that is damaged, or not to be trusted
+    ├── StateMismatchError       ValueError       a file that does not fit what it is loaded into
+    ├── MissingDependencyError   ImportError      an optional package that is not installed
     └── BuildError               TypeError        a module whose annotations cannot be built
 """
 
@@ -90,5 +93,29 @@ class HigherOrderError(TapeTensorError, NotImplementedError):
     """A derivative of a derivative was asked for through an op that has none."""
 
 
+class FileFormatError(TapeTensorError, ValueError):
+    """A file is damaged, of another format than its name says, or holds what is never loaded."""
+
+
+class StateMismatchError(TapeTensorError, ValueError):
+    """Saved arrays do not fit what they were to be loaded into, which is as before.
+
+    Attributes:
+        differences: all that does not fit, each in words that begin with its name.
+    """
+
+    def __init__(self, message: str, differences: Sequence[str]) -> None:
+        super().__init__(message)
+        self.differences = tuple(differences)
+
+
+class MissingDependencyError(TapeTensorError, ImportError):
+    """An optional package is not installed; the message says how it is."""
+
+
 class BuildError(TapeTensorError, TypeError):
     """A module cannot be built from its annotations."""
+
+
+class TraceError(TapeTensorError, RuntimeError):
+    """A compiled function did what a replay could not repeat."""

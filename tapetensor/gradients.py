@@ -15,7 +15,7 @@ from tapetensor.errors import (
     ShapeError,
     UntracedTensorError,
 )
-from tapetensor.norms import clipping, global_norm
+from tapetensor.norms import as_positive, clipping, global_norm
 
 Array = TypeAliasType("Array", np.ndarray[Any, np.dtype[Any]])
 G = TypeVar("G")
@@ -220,6 +220,21 @@ class Gradients:
         if factor is not None:
             self._arrays = {key: array * factor for key, array in self._arrays.items()}
         return norm
+
+    def clip_by_value(self, limit: float) -> None:
+        """Clip every number of every gradient to ``[-limit, limit]``; a NaN stays one.
+
+        It changes the direction of the gradient, which `clip_by_global_norm` does not.
+
+        Args:
+            limit: > 0.
+
+        Raises:
+            ArgumentTypeError: if `limit` is not a number.
+            ArgumentValueError: if it is not positive.
+        """
+        bound = as_positive("Gradients.clip_by_value", "limit", limit)
+        self._arrays = {key: np.clip(array, -bound, bound) for key, array in self._arrays.items()}
 
     def __copy__(self) -> Gradients:
         """Return a store with the same entries that changes independently of this one."""

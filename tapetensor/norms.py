@@ -27,17 +27,21 @@ def clipping(op: str, arrays: Iterable[Array], max_norm: float) -> tuple[float, 
         ArgumentValueError: if it is not positive.
         NumericalInstabilityError: if the norm is not finite.
     """
-    if isinstance(max_norm, bool) or not isinstance(
-        max_norm, int | float | np.integer | np.floating
-    ):
-        raise ArgumentTypeError(f"{op}: max_norm must be a number, got {max_norm!r}")
-    if not max_norm > 0:
-        raise ArgumentValueError(f"{op}: max_norm must be > 0, got {max_norm!r}")
+    bound = as_positive(op, "max_norm", max_norm)
     norm = global_norm(arrays)
     if not math.isfinite(norm):
         raise NumericalInstabilityError(
             f"{op}: the norm of the gradients is {norm}; "
             "look for the op that made a NaN or an infinity before clipping"
         )
+    return norm, bound / norm if norm > bound else None
+
+
+def as_positive(op: str, name: str, value: object) -> float:
+    """Return `value` as a Python float, after checking that it is a number > 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise ArgumentTypeError(f"{op}: {name} must be a number, got {value!r}")
+    if not value > 0:
+        raise ArgumentValueError(f"{op}: {name} must be > 0, got {value!r}")
     # A Python float: a numpy scalar would impose its own dtype.
-    return norm, float(max_norm) / norm if norm > max_norm else None
+    return float(value)

@@ -33,6 +33,20 @@ Rank6 = TypeAliasType("Rank6", tuple[_A, _B, _C, _D, _E, _F], type_params=(_A, _
 Axes = int | tuple[int, ...] | None
 
 
+def as_int(op: str, name: str, value: object) -> int:
+    """Return `value` as a plain int.
+
+    Raises:
+        ArgumentTypeError: if it is not an integer.
+    """
+    if isinstance(value, SupportsIndex) and not isinstance(value, bool):
+        try:
+            return operator.index(value)
+        except TypeError:
+            pass
+    raise ArgumentTypeError(f"{op}: {name} must be an int, got {value!r}")
+
+
 def as_size(op: str, name: str, value: object) -> int:
     """Return `value` as a non-negative int.
 
@@ -40,7 +54,7 @@ def as_size(op: str, name: str, value: object) -> int:
         ArgumentTypeError: if it is not an integer.
         ArgumentValueError: if it is negative.
     """
-    size = _as_int(op, name, value)
+    size = as_int(op, name, value)
     if size < 0:
         raise ArgumentValueError(f"{op}: {name} must not be negative, got {size}")
     return size
@@ -62,7 +76,7 @@ def as_target_shape(op: str, shape: object, size: int, source: tuple[int, ...]) 
     Raises:
         ShapeError: if `size` elements do not fill it.
     """
-    dims = tuple(_as_int(op, "a dim", dim) for dim in _as_tuple(op, shape))
+    dims = tuple(as_int(op, "a dim", dim) for dim in _as_tuple(op, shape))
     known = 1
     for dim in dims:
         known *= dim if dim >= 0 else 1
@@ -97,7 +111,7 @@ def normalize_axis(op: str, axis: object, shape: tuple[int, ...], extra: int = 0
         ArgumentTypeError: if it is not an integer.
         AxisError: if it lies outside the shape.
     """
-    index = _as_int(op, "axis", axis)
+    index = as_int(op, "axis", axis)
     rank = len(shape) + extra
     if not -rank <= index < rank:
         allowed = f"{-rank} to {rank - 1}" if rank else "none, a 0-d tensor has no axes"
@@ -128,12 +142,3 @@ def _as_tuple(op: str, shape: object) -> tuple[object, ...]:
     if isinstance(shape, Iterable) and not isinstance(shape, str):
         return tuple(shape)
     raise ArgumentTypeError(f"{op}: a shape is a tuple of ints, got {shape!r}; write (5, 3), say")
-
-
-def _as_int(op: str, name: str, value: object) -> int:
-    if isinstance(value, SupportsIndex) and not isinstance(value, bool):
-        try:
-            return operator.index(value)
-        except TypeError:
-            pass
-    raise ArgumentTypeError(f"{op}: {name} must be an int, got {value!r}")

@@ -21,14 +21,18 @@ None of them has a default, so that functions may list them in any order.
 Three aliases are for kernels of your own (`tapetensor.custom_op`): `Array`, a numpy array of any
 shape and dtype, `Pullback`, from the cotangent of an output to that of an operand, and `Pullbacks`,
 a tuple of one per operand.
+
+A dim that is computed from others is written ``Add[M, N]``, ``Sub[M, N]``, ``Mul[M, N]`` or
+``Div[M, N]``, nested at will, with literals too: ``Mul[M, Literal[2]]``. Checkers without the mypy
+plugin take it for `Any`, a dim that is open; the plugin computes with it.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
-from typing_extensions import TypeVar, TypeVarTuple
+from typing_extensions import TypeAliasType, TypeVar, TypeVarTuple
 
 from tapetensor.gradients import Array
 from tapetensor.tape import Pullback, Pullbacks, Tape
@@ -47,6 +51,46 @@ P = TypeVar("P", bound=int)
 Q = TypeVar("Q", bound=int)
 Ds = TypeVarTuple("Ds")
 
+Add = TypeAliasType("Add", Any, type_params=(M, N))
+Sub = TypeAliasType("Sub", Any, type_params=(M, N))
+Mul = TypeAliasType("Mul", Any, type_params=(M, N))
+Div = TypeAliasType("Div", Any, type_params=(M, N))
+
+if TYPE_CHECKING:
+
+    class _Computed:
+        """What the mypy plugin puts in the place of these: ints with dims as arguments."""
+
+        class Add(int, Generic[M, N]): ...
+
+        class Sub(int, Generic[M, N]): ...
+
+        class Mul(int, Generic[M, N]): ...
+
+        class Div(int, Generic[M, N]): ...
+
+        # What the result of a call will be, which must not decide what M and N are.
+        class Result(int, Generic[N]): ...
+
+
 __all__ = [
-    "Array", "B", "D", "Ds", "F", "K", "M", "N", "P", "Pullback", "Pullbacks", "Q", "R", "S", "T",
-]  # fmt: skip
+    "Add",
+    "Array",
+    "B",
+    "D",
+    "Div",
+    "Ds",
+    "F",
+    "K",
+    "M",
+    "Mul",
+    "N",
+    "P",
+    "Pullback",
+    "Pullbacks",
+    "Q",
+    "R",
+    "S",
+    "Sub",
+    "T",
+]

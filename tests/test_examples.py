@@ -41,6 +41,38 @@ def test_the_ownership_example_shows_every_error() -> None:
         assert error in output
 
 
+def test_the_state_space_example_remembers_what_an_mlp_cannot() -> None:
+    pytest.importorskip("tqdm")
+
+    output = run("examples/ssm.py", "--length", "18", "--steps", "300", "--hidden", "32")
+
+    state_space, as_small, larger = [
+        float(line.split("accuracy ")[1].split("%")[0])
+        for line in output.splitlines()
+        if "accuracy" in line
+    ]
+    assert state_space >= 60.0
+    assert max(as_small, larger) <= 40.0
+    losses = output.splitlines()[0].split("loss ")[1].split(",")[0]
+    first, last = [float(loss) for loss in losses.split(" -> ")]
+    assert last < first / 2.0
+
+
+def test_the_state_space_example_refuses_a_sequence_that_is_too_short() -> None:
+    pytest.importorskip("tqdm")
+
+    finished = subprocess.run(
+        [sys.executable, "examples/ssm.py", "--length", "17"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert finished.returncode == 2
+    assert "--length must be > 17" in finished.stderr
+
+
 def test_the_contexts_example_reaches_what_mathematics_demands_and_does_not_grow() -> None:
     # Few steps, so that the models are still on their way and a wrong gradient would show.
     output = run("examples/contexts.py", "--steps", "7", "--forgetful-steps", "1000")
@@ -48,3 +80,29 @@ def test_the_contexts_example_reaches_what_mathematics_demands_and_does_not_grow
     assert output.count("after 7 steps") == 7
     assert "used after the context: mean: the tape was closed when context" in output
     assert "900 steps later there are" in output
+
+
+def test_the_character_transformer_learns_draws_writes_and_resumes(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    checkpoint, picture = tmp_path / "gpt.npz", tmp_path / "curve.png"
+    sizes = ["--width=16", "--layers=1", "--heads=2", "--context=16", "--batch=8"]
+    small = ["--steps=40", "--sample=60", *sizes]
+
+    def run_small(*arguments: str) -> str:
+        program = "examples/char_transformer.py"
+        return run(program, *small, "--checkpoint", str(checkpoint), *arguments)
+
+    output = run_small("--picture", str(picture))
+    again = run_small("--resume")
+
+    reached = output.rsplit("held-out loss ", 1)[1].split()[0]
+    # Without a clue it is log(96) = 4.56.
+    assert float(reached) < 3.7
+    assert "resumed after 40 steps" in again
+    assert f"held-out loss {reached} nats" in again
+    # The same model writes the same text, which begins as it was told.
+    text = output.rsplit(" s\n", 1)[1]
+    assert text == again.rsplit(" s\n", 1)[1]
+    assert text.startswith("The ")
+    assert len(text.rstrip("\n")) <= 64
+    assert picture.read_bytes().startswith(b"\x89PNG")

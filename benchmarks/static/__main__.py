@@ -22,7 +22,9 @@ from benchmarks.static.operators import OPERATORS
 
 # Without the example that makes its mistakes on purpose, to show what they raise.
 EXAMPLES = [
-    path for path in sorted((ROOT / "examples").rglob("*.py")) if path.stem != "tape_ownership"
+    path
+    for path in sorted((ROOT / "examples").rglob("*.py"))
+    if path.stem != "tape_ownership" and path not in PROGRAMS
 ]
 
 

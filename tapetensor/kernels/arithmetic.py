@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 
 from tapetensor.gradients import Array
+from tapetensor.kernels.blocks import LARGE, in_blocks
 from tapetensor.kernels.broadcasting import sum_to, summing_to, unchanged
 from tapetensor.tape import Pullbacks
 
@@ -23,6 +24,8 @@ _times = np.multiply
 def add(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
     """``lhs + rhs``."""
     if lhs.shape == rhs.shape:
+        if lhs.size >= LARGE:
+            return in_blocks(np.add, lhs, rhs), _BOTH_UNCHANGED
         return lhs + rhs, _BOTH_UNCHANGED
     return lhs + rhs, (summing_to(lhs), summing_to(rhs))
 
@@ -38,6 +41,11 @@ def subtract(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
 def multiply(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
     """``lhs * rhs``."""
     if lhs.shape == rhs.shape:
+        if lhs.size >= LARGE:
+            return in_blocks(np.multiply, lhs, rhs), (
+                partial(in_blocks, np.multiply, rhs),
+                partial(in_blocks, np.multiply, lhs),
+            )
         # The bound operators are the cheapest of pullbacks to make: half a partial or a lambda.
         return lhs * rhs, (rhs.__mul__, lhs.__mul__)
     return lhs * rhs, (
@@ -149,4 +157,4 @@ def minimum_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
 
 def negative(x: Array) -> tuple[Array, Pullbacks]:
     """``-x``."""
-    return -x, (np.negative,)
+    return in_blocks(np.negative, x), (partial(in_blocks, np.negative),)

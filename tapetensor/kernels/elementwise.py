@@ -7,16 +7,22 @@ import math
 import numpy as np
 
 from tapetensor.gradients import Array
+from tapetensor.kernels.blocks import LARGE, in_blocks
 from tapetensor.kernels.special import erf
 from tapetensor.tape import Pullbacks
 
 _SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
 _GELU_CUBIC = 0.044715
 
+# From so many elements on the work on them outweighs the calls.
+_LONG = 1 << 12
+
 
 def exp(x: Array) -> tuple[Array, Pullbacks]:
     """``e ** x``."""
-    y = np.exp(x)
+    y = in_blocks(np.exp, x)
+    if y.size >= LARGE:
+        return y, (lambda g: in_blocks(np.multiply, g, y),)
     return y, (y.__mul__,)
 
 
@@ -33,7 +39,7 @@ def sqrt(x: Array) -> tuple[Array, Pullbacks]:
 
 def square(x: Array) -> tuple[Array, Pullbacks]:
     """``x * x``."""
-    return np.square(x), (lambda g: g * (x + x),)
+    return in_blocks(np.square, x), (lambda g: in_blocks(_square_cotangent, g, x),)
 
 
 def abs(x: Array) -> tuple[Array, Pullbacks]:
@@ -53,28 +59,33 @@ def cos(x: Array) -> tuple[Array, Pullbacks]:
 
 def tanh(x: Array) -> tuple[Array, Pullbacks]:
     """The hyperbolic tangent."""
-    y = np.tanh(x)
-    return y, (lambda g: g - g * y * y,)
+    y = in_blocks(np.tanh, x)
+    return y, (lambda g: in_blocks(_tanh_cotangent, g, y),)
 
 
 def sigmoid(x: Array) -> tuple[Array, Pullbacks]:
     """``1 / (1 + e ** -x)``."""
     y = _logistic(x)
-    return y, (lambda g: g * (y - y * y),)
+    return y, (lambda g: in_blocks(_sigmoid_cotangent, g, y),)
 
 
 def relu(x: Array) -> tuple[Array, Pullbacks]:
     """``max(x, 0)``; the derivative at 0 is 0."""
-    y = np.maximum(x, 0)
-    # y is 0 or positive, so its sign is the derivative, without a comparison's cast.
-    return y, (lambda g: g * np.sign(y),)
+    if x.size < _LONG or x.__class__ is not np.ndarray:
+        y = np.maximum(x, 0)
+        # y is 0 or positive, so its sign is the derivative, without a comparison's cast.
+        return y, (lambda g: g * np.sign(y),)
+    # numpy compares two arrays with vector instructions, but not an array and a number: a third of
+    # the time. The cast of the comparison is by now less than taking signs.
+    y = np.maximum(x, np.zeros_like(x))
+    return y, (lambda g: g * (y > 0),)
 
 
 def silu(x: Array) -> tuple[Array, Pullbacks]:
     """``x * sigmoid(x)``."""
     s = _logistic(x)
     y = x * s
-    return y, (lambda g: g * (s + y * (1 - s)),)
+    return y, (lambda g: in_blocks(_silu_cotangent, g, s, y),)
 
 
 def gelu(x: Array) -> tuple[Array, Pullbacks]:
@@ -86,14 +97,9 @@ def gelu(x: Array) -> tuple[Array, Pullbacks]:
 
 def gelu_tanh(x: Array) -> tuple[Array, Pullbacks]:
     """``x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3)))``."""
-    squared = x * x
-    t = np.tanh(_SQRT_2_OVER_PI * x * (1.0 + _GELU_CUBIC * squared))
-
-    def pullback(g: Array) -> Array:
-        inner_slope = _SQRT_2_OVER_PI * (1.0 + (3.0 * _GELU_CUBIC) * squared)
-        return g * (0.5 * (1.0 + t) + 0.5 * x * (1.0 - t * t) * inner_slope)
-
-    return 0.5 * x * (1.0 + t), (pullback,)
+    t = in_blocks(_gelu_tanh_inner, x)
+    y = in_blocks(_gelu_tanh_outer, x, t)
+    return y, (lambda g: in_blocks(_gelu_tanh_cotangent, g, x, t),)
 
 
 def softplus(x: Array) -> tuple[Array, Pullbacks]:
@@ -121,9 +127,47 @@ def reciprocal(x: Array) -> tuple[Array, Pullbacks]:
     return y, (lambda g: -g * y * y,)
 
 
+def _square_cotangent(g: Array, x: Array, out: Array | None = None) -> Array:
+    return np.multiply(g, x + x, out=out)
+
+
+def _tanh_cotangent(g: Array, y: Array, out: Array | None = None) -> Array:
+    return np.subtract(g, g * y * y, out=out)
+
+
+def _sigmoid_cotangent(g: Array, y: Array, out: Array | None = None) -> Array:
+    return np.multiply(g, y - y * y, out=out)
+
+
+def _silu_cotangent(g: Array, s: Array, y: Array, out: Array | None = None) -> Array:
+    return np.multiply(g, s + y * (1 - s), out=out)
+
+
+def _gelu_tanh_inner(x: Array, out: Array | None = None) -> Array:
+    return np.tanh(x * (_SQRT_2_OVER_PI + (_SQRT_2_OVER_PI * _GELU_CUBIC) * (x * x)), out=out)
+
+
+def _gelu_tanh_outer(x: Array, t: Array, out: Array | None = None) -> Array:
+    half = 0.5 * x
+    return np.add(half, half * t, out=out)
+
+
+def _gelu_tanh_cotangent(g: Array, x: Array, t: Array, out: Array | None = None) -> Array:
+    half_slope = 0.5 * _SQRT_2_OVER_PI + (1.5 * _SQRT_2_OVER_PI * _GELU_CUBIC) * (x * x)
+    return np.multiply(g, 0.5 + 0.5 * t + x * half_slope * (1.0 - t * t), out=out)
+
+
 def _logistic(x: Array) -> Array:
-    # With the exponent never positive nothing overflows, and small values keep all their digits.
-    # fabs, whose slope at 0 is that of `x >= 0`, which is the side that is chosen there.
-    e = np.exp(-np.fabs(x))
-    y: Array = np.where(x < 0, e, 1) / (1 + e)
+    if x.size >= _LONG and x.__class__ is np.ndarray:
+        return in_blocks(_logistic_that_overflows, x)
+    # With the exponents never positive nothing overflows, and small values keep all their digits.
+    # At 0 the pieces have the slope between their two sides each, and y has its own: no seam.
+    y: Array = np.exp(np.minimum(x, 0)) / (1 + np.exp(-np.absolute(x)))
     return y
+
+
+def _logistic_that_overflows(x: Array, out: Array | None = None) -> Array:
+    # To infinity, the reciprocal of which is the 0 that is meant. Half of the time of the other
+    # form, but on a short array the setting costs more than it saves.
+    with np.errstate(over="ignore"):
+        return np.divide(1, 1 + np.exp(-x), out=out)

@@ -8,13 +8,14 @@ import numpy as np
 
 from tapetensor.gradients import Array
 from tapetensor.kernels.broadcasting import sum_to
+from tapetensor.kernels.steps import single_step
 from tapetensor.tape import Pullbacks
 
 
 def getitem(x: Array, index: Any) -> tuple[Array, Pullbacks]:
     """``x[index]`` for basic slices, integer arrays and boolean masks."""
     repeats = any(
-        isinstance(one, np.ndarray) and one.dtype.kind != "b"
+        hasattr(one, "shape") and one.dtype.kind != "b"
         for one in (index if isinstance(index, tuple) else (index,))
     )
 
@@ -51,6 +52,27 @@ def take(x: Array, indices: Array, axis: int) -> tuple[Array, Pullbacks]:
     return np.take(x, positions, axis=axis), (pullback, None)
 
 
+def take_along_axis(x: Array, indices: Array, axis: int) -> tuple[Array, Pullbacks]:
+    """The elements of `x` along `axis` at indices of their own for each of the other places."""
+    positions = indices.astype(np.intp, copy=False)
+    y = np.take_along_axis(x, positions, axis)
+    shape = x.shape
+
+    def pullback(g: Array) -> Array:
+        # The axes of `x` and of `indices` broadcast against each other, all but `axis`.
+        grid = np.ogrid[tuple([slice(size) for size in g.shape])]
+        places = [
+            positions if one == axis else np.where(size == 1, 0, grid[one])
+            for one, size in enumerate(shape)
+        ]
+        result = np.zeros_like(x)
+        # An element that was read several times receives every cotangent, summed.
+        np.add.at(result, tuple(places), g)
+        return result
+
+    return y, (pullback, None)
+
+
 def where(lhs: Array, rhs: Array, mask: Array) -> tuple[Array, Pullbacks]:
     """`lhs` where `mask` holds, `rhs` elsewhere."""
     return np.where(mask, lhs, rhs), (
@@ -76,6 +98,7 @@ def astype(x: Array, dtype: np.dtype[Any]) -> tuple[Array, Pullbacks]:
     return x.astype(dtype), (lambda g: g.astype(original),)
 
 
+@single_step
 def _sum_rows(rows: Array, targets: Array, count: int) -> Array:
     """Return `count` rows, each the sum of those `rows` whose target it is."""
     result = np.zeros_like(rows, shape=(count, rows.shape[1]))

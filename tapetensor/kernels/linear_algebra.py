@@ -27,20 +27,33 @@ def linear(x: Array, weight: Array, bias: Array) -> tuple[Array, Pullbacks]:
     A kernel of its own because the bias is added into the fresh product, and because leading axes
     fold into one product instead of a batch of them.
     """
-    y = np.matmul(x, weight.T)
-    y += bias
+    if x.ndim == 2:
+        y = np.matmul(x, weight.T)
+        y += bias
+        return y, (
+            lambda g: np.matmul(g, weight),
+            lambda g: np.matmul(g.T, x),
+            lambda g: sum_to(g, bias.shape),
+        )
     out_features, in_features = weight.shape
+    rows = math.prod(x.shape[:-1])
+    folded, (of_x, of_weight, of_bias) = linear(np.reshape(x, (rows, in_features)), weight, bias)
 
-    def pullback_weight(g: Array) -> Array:
-        rows = math.prod(x.shape[:-1])
-        left = np.reshape(g, (rows, out_features))
-        cotangent: Array = np.matmul(left.T, np.reshape(x, (rows, in_features)))
-        return cotangent
+    def fold(g: Array) -> Array:
+        return np.reshape(g, (rows, out_features))
 
-    return y, (
+    return np.reshape(folded, (*x.shape[:-1], out_features)), (
+        lambda g: np.reshape(of_x(fold(g)), x.shape),
+        lambda g: of_weight(fold(g)),
+        lambda g: of_bias(fold(g)),
+    )
+
+
+def unbiased_linear(x: Array, weight: Array) -> tuple[Array, Pullbacks]:
+    """``x @ weight.T`` for a weight of shape (out, in); see `linear`."""
+    return np.matmul(x, weight.T), (
         lambda g: np.matmul(g, weight),
-        pullback_weight,
-        lambda g: sum_to(g, bias.shape),
+        lambda g: _linear_pullback_weight(g, x, weight.shape),
     )
 
 
@@ -63,6 +76,14 @@ def einsum(
             for position, x in enumerate(operands)
         ]
     )
+
+
+def _linear_pullback_weight(g: Array, x: Array, shape: tuple[int, ...]) -> Array:
+    out_features, in_features = shape
+    rows = math.prod(x.shape[:-1])
+    left = np.reshape(g, (rows, out_features))
+    cotangent: Array = np.matmul(left.T, np.reshape(x, (rows, in_features)))
+    return cotangent
 
 
 def _matmul_pullback_lhs(g: Array, lhs: Array, rhs: Array) -> Array:

@@ -20,6 +20,19 @@ def mse(prediction: Array, target: Array) -> tuple[Array, Pullbacks]:
     return y, (lambda g: difference * (g * (2.0 / count)), None)
 
 
+def rmse(prediction: Array, target: Array) -> tuple[Array, Pullbacks]:
+    """The root of the mean of the squared differences; the derivative at 0 is 0.
+
+    Not `mse` and then a root: where nothing differs, the slope of the root is infinite.
+    """
+    difference = prediction - target
+    count = difference.size
+    y = np.sqrt(np.sum(np.square(difference)) / count)
+    # At 0 every difference is 0, so that any number will do.
+    divisor = count * np.where(y == 0, 1, y)
+    return y, (lambda g: difference * (g / divisor), None)
+
+
 def mae(prediction: Array, target: Array) -> tuple[Array, Pullbacks]:
     """The mean of the absolute differences; the derivative at 0 is 0."""
     difference = prediction - target
@@ -37,14 +50,31 @@ def huber(prediction: Array, target: Array, delta: float) -> tuple[Array, Pullba
     return y, (lambda g: held * (g / count), None)
 
 
+def smooth_l1(prediction: Array, target: Array, beta: float) -> tuple[Array, Pullbacks]:
+    """`huber` over `beta`."""
+    difference = prediction - target
+    divisor = difference.size * beta
+    held = np.clip(difference, -beta, beta)
+    y = np.sum(held * (difference - 0.5 * held)) / divisor
+    return y, (lambda g: held * (g / divisor), None)
+
+
+def nll(log_probabilities: Array, labels: Array) -> tuple[Array, Pullbacks]:
+    """The mean negative log-probability at the labels, which the caller has checked."""
+    is_label = np.expand_dims(labels, -1) == np.arange(log_probabilities.shape[-1])
+    count = labels.size
+    y: Array = np.sum(np.where(is_label, -log_probabilities, 0)) / count
+    return y, (lambda g: np.where(is_label, -g / count, 0), None)
+
+
 def cross_entropy(logits: Array, labels: Array) -> tuple[Array, Pullbacks]:
     """The mean negative log-softmax at the labels, which the caller has checked."""
     rows = np.reshape(logits, (-1, logits.shape[-1]))
     count = rows.shape[0]
     at_labels = (np.arange(count), np.reshape(labels, (-1,)))
-    shifted = rows - np.max(rows, axis=1, keepdims=True)
+    shifted = rows - np.maximum.reduce(rows, axis=1, keepdims=True)
     exponentials = np.exp(shifted)
-    totals = np.sum(exponentials, axis=1)
+    totals = np.add.reduce(exponentials, axis=1)
 
     def pullback(g: Array) -> Array:
         share = g / count
@@ -52,7 +82,7 @@ def cross_entropy(logits: Array, labels: Array) -> tuple[Array, Pullbacks]:
         cotangent[at_labels] -= share
         return np.reshape(cotangent, logits.shape)
 
-    return np.sum(np.log(totals) - shifted[at_labels]) / count, (pullback, None)
+    return np.add.reduce(np.log(totals) - shifted[at_labels]) / count, (pullback, None)
 
 
 def cross_entropy_with_probabilities(
@@ -74,22 +104,68 @@ def kl_div(logits: Array, probabilities: Array) -> tuple[Array, Pullbacks]:
     return y, (lambda g: _slope(log_softmax, probabilities) * (g / count), None)
 
 
+def binary_cross_entropy(predictions: Array, probabilities: Array) -> tuple[Array, Pullbacks]:
+    """The mean of ``-p * log(q) - (1 - p) * log(1 - q)``, logarithms at least -100."""
+    count = predictions.size
+    rests = 1 - predictions
+    log_yes, log_no = _bounded_log(predictions), _bounded_log(rests)
+    y = -np.sum(probabilities * log_yes + (1 - probabilities) * log_no) / count
+
+    def pullback(g: Array) -> Array:
+        spread = np.maximum(predictions * rests, 1e-12)
+        cotangent: Array = (predictions - probabilities) / spread * (g / count)
+        return cotangent
+
+    return y, (pullback, None)
+
+
 def binary_cross_entropy_with_logits(
     logits: Array, probabilities: Array
 ) -> tuple[Array, Pullbacks]:
     """The mean of ``-p * log(sigmoid(l)) - (1 - p) * log(1 - sigmoid(l))``."""
     count = logits.size
-    # All of them with the slope of the right side at 0: what they make together has no kink.
-    decay = np.exp(-np.fabs(logits))
-    y = np.sum(np.clip(logits, 0, None) - logits * probabilities + np.log1p(decay)) / count
+    decay = np.exp(-np.absolute(logits))
+    y = np.sum(np.maximum(logits, 0) - logits * probabilities + np.log1p(decay)) / count
 
     def pullback(g: Array) -> Array:
-        # Not by tanh: a confident and right prediction would lose its small gradient.
-        sigmoid = np.where(logits >= 0, 1, decay) / (1 + decay)
+        # Not by tanh: a confident and right prediction would lose its small gradient. Nor by a
+        # choice between two forms, which at 0 would lose the derivative of this one.
+        sigmoid = np.exp(np.minimum(logits, 0)) / (1 + decay)
         cotangent: Array = (sigmoid - probabilities) * (g / count)
         return cotangent
 
     return y, (pullback, None)
+
+
+def cosine_embedding(
+    lhs: Array, rhs: Array, signs: Array, margin: float
+) -> tuple[Array, Pullbacks]:
+    """The mean of ``1 - cos`` for pairs of sign 1, of ``max(0, cos - margin)`` for the others."""
+    count = signs.size
+    # As PyTorch's: a vector of zeros is at right angles to all.
+    lhs_square = np.sum(np.square(lhs), axis=-1, keepdims=True) + 1e-12
+    rhs_square = np.sum(np.square(rhs), axis=-1, keepdims=True) + 1e-12
+    scale = np.sqrt(lhs_square * rhs_square)
+    cosine = np.sum(lhs * rhs, axis=-1, keepdims=True) / scale
+    is_alike = np.expand_dims(signs, -1) > 0
+    is_apart = cosine <= margin
+    y = np.sum(np.where(is_alike, 1 - cosine, np.where(is_apart, 0, cosine - margin))) / count
+
+    def slope(g: Array) -> Array:
+        share = g / count
+        return np.where(is_alike, -share, np.where(is_apart, 0, share))
+
+    return y, (
+        lambda g: slope(g) * (rhs / scale - cosine * lhs / lhs_square),
+        lambda g: slope(g) * (lhs / scale - cosine * rhs / rhs_square),
+        None,
+    )
+
+
+def _bounded_log(probabilities: Array) -> Array:
+    is_zero = probabilities == 0
+    logarithms = np.maximum(np.log(np.where(is_zero, 1, probabilities)), -100)
+    return np.where(is_zero, -100, logarithms)
 
 
 def _log_softmax(logits: Array) -> Array:

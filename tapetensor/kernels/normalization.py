@@ -13,13 +13,37 @@ from tapetensor.tape import Pullback, Pullbacks
 
 
 def layer_norm(x: Array, weight: Array, bias: Array, eps: float) -> tuple[Array, Pullbacks]:
-    """Normalize the last axis, then scale and shift."""
-    normalized, inverse_std = _normalized(x, (x.ndim - 1,), eps)
-    return normalized * weight + bias, (
-        _pullback_x(normalized, inverse_std, weight, (x.ndim - 1,)),
+    """Normalize the last axis, then scale and shift.
+
+    Rows are summed by einsum: on short ones it takes a third of the time of a reduction over the
+    last axis, and the products of two arrays are never written out.
+    """
+    count = x.shape[-1]
+    normalized = x - _row_sums("...i->...", x) / count
+    inverse_std = 1.0 / np.sqrt(_row_sums("...i,...i->...", normalized, normalized) / count + eps)
+    normalized *= inverse_std
+    y = normalized * weight
+    y += bias
+
+    def pullback_x(g: Array) -> Array:
+        scaled = g * weight
+        projection = _row_sums("...i,...i->...", scaled, normalized) / count
+        cotangent: Array = scaled - _row_sums("...i->...", scaled) / count
+        cotangent -= normalized * projection
+        cotangent *= inverse_std
+        return cotangent
+
+    return y, (
+        pullback_x,
         lambda g: sum_to(g * normalized, weight.shape),
         lambda g: sum_to(g, bias.shape),
     )
+
+
+def normalize(x: Array, axis: int, eps: float) -> tuple[Array, Pullbacks]:
+    """Subtract the mean along one axis and divide by the standard deviation."""
+    normalized, inverse_std = _normalized(x, (axis,), eps)
+    return normalized, (_pullback_x(normalized, inverse_std, np.ones_like(inverse_std), (axis,)),)
 
 
 def batch_norm(x: Array, weight: Array, bias: Array, eps: float) -> tuple[Array, Pullbacks]:
@@ -69,6 +93,10 @@ def running_statistics(x: Array, mean: Array, var: Array, momentum: float) -> tu
 def channel_shape(ndim: int, per_channel: Array) -> tuple[int, ...]:
     """Return the shape under which one number per channel broadcasts along axis 1."""
     return (1, per_channel.shape[0], *[1] * (ndim - 2))
+
+
+def _row_sums(subscripts: str, *operands: Array) -> Array:
+    return np.expand_dims(np.einsum(subscripts, *operands), -1)
 
 
 def _normalized(x: Array, axes: tuple[int, ...], eps: float) -> tuple[Array, Array]:

@@ -51,12 +51,14 @@ def var(x: Array, axis: Axis, keepdims: bool, correction: float) -> tuple[Array,
     return _squeezed(y, axis, keepdims), (lambda g: spread(g * (2.0 / divisor)) * deviation,)
 
 
-def std(x: Array, axis: Axis, keepdims: bool, correction: float) -> tuple[Array, Pullbacks]:
-    """The square root of `var`; the derivative where all elements are equal is 0."""
+def std(
+    x: Array, axis: Axis, keepdims: bool, correction: float, eps: float
+) -> tuple[Array, Pullbacks]:
+    """The square root of ``var + eps``; the derivative where all elements are equal is 0."""
     deviation = x - mean_over(x, axis)
     divisor = _count(x, axis) - correction
     total = np.add.reduce(np.square(deviation), axis=axis, keepdims=True)
-    y = _squeezed(np.sqrt(total / divisor), axis, keepdims)
+    y = _squeezed(np.sqrt(total / divisor + eps), axis, keepdims)
     spread = _spread(x, axis)
 
     def pullback(g: Array) -> Array:

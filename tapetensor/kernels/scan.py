@@ -9,6 +9,7 @@ import numpy as np
 
 from tapetensor.gradients import Array
 from tapetensor.kernels.broadcasting import sum_to
+from tapetensor.kernels.steps import writing_step
 from tapetensor.tape import Pullbacks
 
 # How much of a sequence is worked on at a time: this and its decays fit in a second-level cache.
@@ -57,6 +58,7 @@ def _shared_adjoint(decay: Array) -> Callable[[Array], Array]:
     return adjoint
 
 
+@writing_step
 def _run_recurrence(values: Array, decay: Array) -> None:
     """Add ``decay[t-1] * values[t-1]`` to ``values[t]`` in place, for one step after the other.
 

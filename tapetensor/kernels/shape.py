@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from tapetensor.gradients import Array
-from tapetensor.kernels.broadcasting import sum_to
+from tapetensor.kernels.broadcasting import sum_to, unchanged
 from tapetensor.tape import Pullback, Pullbacks
 
 Shape = tuple[int, ...]
@@ -35,6 +35,11 @@ def expand_dims(x: Array, shape: Shape) -> tuple[Array, Pullbacks]:
     return reshape(x, shape)
 
 
+def realize(x: Array) -> tuple[Array, Pullbacks]:
+    """The array itself: what changes is what type checkers know of its shape."""
+    return x, (unchanged,)
+
+
 def permute_dims(x: Array, axes: Shape) -> tuple[Array, Pullbacks]:
     """The axes in another order."""
     inverse = tuple(sorted(range(len(axes)), key=axes.__getitem__))
@@ -50,6 +55,11 @@ def broadcast_to(x: Array, shape: Shape) -> tuple[Array, Pullbacks]:
     """The elements repeated to a larger shape."""
     original = x.shape
     return np.broadcast_to(x, shape), (lambda g: sum_to(g, original),)
+
+
+def roll(x: Array, shift: int, axis: int) -> tuple[Array, Pullbacks]:
+    """The elements moved along an axis; what leaves at one end enters at the other."""
+    return np.roll(x, shift, axis), (lambda g: np.roll(g, -shift, axis),)
 
 
 def concat(*operands: Array, axis: int) -> tuple[Array, Pullbacks]:

@@ -56,7 +56,7 @@ def _has_what_is_used(checker: Any) -> bool:
 
 def is_heard(checker: Any) -> bool:
     """Tell whether mypy shows what it finds in this file: not of installed packages, for one."""
-    errors = getattr(checker.msg, "errors", None)
+    errors = getattr(getattr(checker, "msg", None), "errors", None)
     return getattr(errors, "file", None) not in getattr(errors, "ignored_files", ())
 
 
@@ -100,6 +100,10 @@ def report(checker: Any, message: str, where: Context, code: ErrorCode) -> None:
 
 def note(checker: Any, message: str, where: Context) -> None:
     """Show a note, whatever mypy is trying out at the moment."""
+    if not hasattr(checker, "msg"):
+        # No checker yet: mypy is reading annotations and classes.
+        checker.note(message, where, code=None)
+        return
     with _heard_by_all(checker):
         checker.msg.note(message, where)
 

@@ -49,7 +49,8 @@ _noted: set[str] = set()
 def _note(context: Any, hook: Callable[..., object], error: Exception) -> None:
     """Tell of an internal error, once per hook and run, where the user can see it."""
     name = hook.__name__
-    where = getattr(context, "context", None)
+    # The context of a class has it under another name.
+    where = getattr(context, "context", None) or getattr(context, "cls", None)
     if name in _noted or where is None or not flow.is_heard(context.api):
         return
     _noted.add(name)

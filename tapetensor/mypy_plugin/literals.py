@@ -29,25 +29,22 @@ from mypy.types import (
 )
 
 from tapetensor.mypy_plugin.displays import is_displayed
-from tapetensor.mypy_plugin.names import MODULE, TENSOR_BASE
-
-# Packages whose functions return neither tensors nor modules.
-_ELSEWHERE = ("builtins.", "typing.", "typing_extensions.", "numpy.", "math.", "collections.")
+from tapetensor.mypy_plugin.names import ELSEWHERE, MODULE, TENSOR_BASE
 
 
 def function_signature(fullname: str) -> Callable[[FunctionSigContext], FunctionLike] | None:
     """Return the hook for the signature of a function or a class."""
-    return None if fullname.startswith(_ELSEWHERE) else narrow_sizes
+    return None if fullname.startswith(ELSEWHERE) else narrow_sizes
 
 
 def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
     """Return the hook for the result of a call of a function or a class."""
-    return None if fullname.startswith(_ELSEWHERE) else keep_sizes
+    return None if fullname.startswith(ELSEWHERE) else keep_sizes
 
 
 def method_signature(fullname: str) -> Callable[[MethodSigContext], FunctionLike] | None:
     """Return the hook for the signature of a method."""
-    return None if fullname.startswith(_ELSEWHERE) else open_method
+    return None if fullname.startswith(ELSEWHERE) else open_method
 
 
 def open_method(context: MethodSigContext) -> FunctionLike:
@@ -78,7 +75,14 @@ def narrow_sizes(context: FunctionSigContext) -> FunctionLike:
             del sizes[variable_id]
     expanded = expand_type(item, sizes)
     assert isinstance(expanded, CallableType)
-    rest = [variable for variable in item.variables if variable.id not in sizes]
+    # The default of one type variable may be another, which is known now.
+    rest = [
+        variable.copy_modified(default=expand_type(variable.default, sizes))
+        if isinstance(variable, TypeVarType)
+        else variable
+        for variable in item.variables
+        if variable.id not in sizes
+    ]
     return expanded.copy_modified(variables=rest)
 
 

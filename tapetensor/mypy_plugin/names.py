@@ -12,5 +12,14 @@ BUILD = "tapetensor.nn.build.build"
 # Where `parameter`, `buffer`, `options` and `repeat` are defined.
 FIELDS = "tapetensor.nn.fields"
 
+# Where `Mul` and the like are defined, and what the plugin takes them for.
+TYPING = "tapetensor.typing"
+COMPUTED = "tapetensor.typing._Computed"
+# How computed dims are spelled.
+OPERATIONS = ("Add", "Sub", "Mul", "Div")
+
+# Packages whose functions return neither tensors nor modules.
+ELSEWHERE = ("builtins.", "typing.", "typing_extensions.", "numpy.", "math.", "collections.")
+
 # Every method of Tensor is defined in a room of this package.
 TENSOR_ROOMS = "tapetensor.tensor."

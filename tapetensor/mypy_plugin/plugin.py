@@ -1,9 +1,10 @@
 """The dispatcher: which rooms answer which of mypy's questions.
 
 mypy asks for a hook by full name, at every call and class. A room is a module that offers some
-of five functions of the full name, each of which returns a hook or None:
+of seven functions of the full name, each of which returns a hook or None:
 
-    function_signature, function_result, method_signature, method_result, base_class
+    function_signature, function_result, method_signature, method_result, attribute, base_class,
+    annotation
 
 The hooks of several rooms for one name run one after another, each on what the one before returned.
 """
@@ -19,6 +20,8 @@ from typing import Any, TypeVar
 
 from mypy.nodes import MypyFile
 from mypy.plugin import (
+    AnalyzeTypeContext,
+    AttributeContext,
     ClassDefContext,
     FunctionContext,
     FunctionSigContext,
@@ -27,10 +30,10 @@ from mypy.plugin import (
     Plugin,
     ReportConfigContext,
 )
-from mypy.types import FunctionLike, Type
+from mypy.types import AnyType, FunctionLike, Type, TypeOfAny
 from typing_extensions import override
 
-from tapetensor.mypy_plugin import literals, modules, moves, shapes
+from tapetensor.mypy_plugin import literals, modules, moves, shapes, symbols
 from tapetensor.mypy_plugin.guard import guarded
 
 # The rooms, in the order in which their hooks run.
@@ -44,11 +47,9 @@ class TapeTensorPlugin(Plugin):
 
     @override
     def set_modules(self, modules: dict[str, MypyFile]) -> None:
-        """Tell the rooms that ask for it what mypy has read, so that they can look up names."""
+        """Take note of what mypy has read, so that the rooms can look up names."""
         super().set_modules(modules)
-        for room in ROOMS:
-            if hasattr(room, "set_modules"):
-                room.set_modules(modules)
+        symbols.set_modules(modules)
 
     @override
     def report_config_data(self, ctx: ReportConfigContext) -> str:
@@ -78,6 +79,18 @@ class TapeTensorPlugin(Plugin):
     def get_method_hook(self, fullname: str) -> Callable[[MethodContext], Type] | None:
         """Answer for the result of a call of a method."""
         return _chained("method_result", fullname, "default_return_type")
+
+    @override
+    def get_attribute_hook(self, fullname: str) -> Callable[[AttributeContext], Type] | None:
+        """Answer for the type of an attribute that is read."""
+        return _chained("attribute", fullname, "default_attr_type")
+
+    @override
+    def get_type_analyze_hook(self, fullname: str) -> Callable[[AnalyzeTypeContext], Type] | None:
+        """Answer for what a name in an annotation stands for."""
+        hooks = _hooks("annotation", fullname)
+        unknown = AnyType(TypeOfAny.from_error)
+        return guarded(hooks[0], lambda _: unknown) if hooks else None
 
     @override
     def get_base_class_hook(self, fullname: str) -> Callable[[ClassDefContext], None] | None:

@@ -8,6 +8,7 @@ from tapetensor.errors import ArgumentValueError
 from tapetensor.nn.module import Module
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import check_tensor
+from tapetensor.tensor.operands import as_finite
 from tapetensor.typing import F, R, S, T
 
 
@@ -56,6 +57,42 @@ class GELU(Module):
         """Return ``x.gelu(approximate)``."""
         check_tensor("GELU", x, "the input")
         return x.gelu(self.approximate)
+
+
+class ELU(Module):
+    """`tapetensor.Tensor.elu` as a module.
+
+    Args:
+        alpha: minus the limit for ever smaller elements, finite.
+    """
+
+    alpha: float
+
+    def __init__(self, alpha: float = 1.0) -> None:
+        self.alpha = as_finite("ELU", "alpha", alpha)
+
+    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
+        """Return ``x.elu(alpha)``."""
+        check_tensor("ELU", x, "the input")
+        return x.elu(self.alpha)
+
+
+class LeakyReLU(Module):
+    """`tapetensor.Tensor.leaky_relu` as a module.
+
+    Args:
+        negative_slope: the factor of what is not positive, finite.
+    """
+
+    negative_slope: float
+
+    def __init__(self, negative_slope: float = 0.01) -> None:
+        self.negative_slope = as_finite("LeakyReLU", "negative_slope", negative_slope)
+
+    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
+        """Return ``x.leaky_relu(negative_slope)``."""
+        check_tensor("LeakyReLU", x, "the input")
+        return x.leaky_relu(self.negative_slope)
 
 
 class Log(Module):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import operator
 import re
 import sys
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
-from typing import Any, Generic, TypeAlias, TypeVarTuple, Unpack, get_args, get_origin
+from typing import Any, Generic, Literal, TypeAlias, TypeVarTuple, Unpack, get_args, get_origin
 
 import typing_extensions
+
+from tapetensor.typing import Add, Div, Mul, Sub
 
 # What each type variable stands for: a type, or a tuple of types for a type variable tuple.
 Substitution: TypeAlias = Mapping[Any, Any]
@@ -20,6 +23,12 @@ _ALIASES = (
     # From Python 3.12 on, `type X = ...` makes another one.
     getattr(typing, "TypeAliasType", typing_extensions.TypeAliasType),
 )
+_ARITHMETIC: Mapping[Any, Callable[[int, int], int]] = {
+    Add: operator.add,
+    Sub: operator.sub,
+    Mul: operator.mul,
+    Div: operator.floordiv,
+}
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
@@ -106,6 +115,19 @@ def hint_of_field(cls: type, name: str) -> tuple[type, Any]:
     return owner, owner.hints_of_class[name]
 
 
+def length_of_field(cls: type, name: str, substitutions: Mapping[type, Substitution]) -> Any:
+    """Return how many modules a list field of `cls` holds: a number, what is written for the type
+    variable that says it, or None for a field that is no such list.
+    """
+    owner, _ = hint_of_field(cls, name)
+    fields: Mapping[str, Any] = getattr(cls, "fields_of_class", {})
+    length = fields[name].length
+    if not isinstance(length, str):
+        return length
+    named = {getattr(one, "__name__", ""): one for one in substitutions[owner]}
+    return substitutions[owner].get(named.get(length), length)
+
+
 def scopes(cls: type, arguments: Sequence[Any]) -> dict[type, Substitution]:
     """Return, for `cls` and each of its bases, what its type variables stand for.
 
@@ -133,10 +155,11 @@ def bound(variables: Sequence[Any], arguments: Sequence[Any]) -> dict[Any, Any]:
                 tuple(rest[: len(rest) - after]) if arguments else (Unpack[tuple[Any, ...]],)
             )
             rest = rest[len(rest) - after :]
-        elif rest:
-            values[variable] = rest.pop(0)
         else:
-            values[variable] = substituted(default_of(variable, Any), values)
+            default = default_of(variable, Any)
+            argument = rest.pop(0) if rest else default
+            # Some versions of Python write a default out that names another of the variables.
+            values[variable] = substituted(default, values) if argument is default else argument
     return values
 
 
@@ -179,8 +202,20 @@ def _expanded(annotation: Any, substitution: Substitution) -> Any:
     if not isinstance(alias, _ALIASES):
         return annotation
     given = [substituted(one, substitution) for one in get_args(annotation)]
+    if alias in _ARITHMETIC:
+        return _computed(alias, given)
     # By name and not by position: an alias may use its parameters in another order.
     return substituted(alias.__value__, bound(alias.__type_params__, given))
+
+
+def _computed(alias: object, given: Sequence[Any]) -> Any:
+    """Return the literal that ``Mul[Literal[4], Literal[16]]`` stands for; `Any` if it has none."""
+    sizes = [get_args(one) for one in given if get_origin(one) is Literal]
+    try:
+        ((lhs,), (rhs,)) = sizes
+        return Literal[_ARITHMETIC[alias](lhs, rhs)]
+    except (ValueError, ZeroDivisionError):
+        return Any
 
 
 def _is_variable(annotation: object) -> bool:

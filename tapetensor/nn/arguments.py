@@ -9,7 +9,14 @@ import numpy as np
 from typing_extensions import TypeVar
 
 from tapetensor.dtypes import FLOATING, as_dtype
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
+from tapetensor.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    BuildError,
+    DTypeError,
+    ShapeError,
+)
+from tapetensor.nn.module import Module
 from tapetensor.shapes import as_size
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import TensorBase, check_tensor
@@ -17,17 +24,17 @@ from tapetensor.tensor.base import TensorBase, check_tensor
 _Size = TypeVar("_Size", bound=int)
 
 
-def check_size(layer: str, name: str, value: _Size) -> _Size:
-    """Return a size that is > 0, as a plain int.
+def check_size(layer: str, name: str, value: _Size, low: int = 1) -> _Size:
+    """Return a size that is > 0, or >= `low`, as a plain int.
 
     Raises:
         ArgumentTypeError: if it is not an int.
-        ArgumentValueError: if it is not > 0.
+        ArgumentValueError: if it is smaller.
     """
     # numpy's integers do as sizes too.
     size: Any = as_size(layer, name, value)
-    if size == 0:
-        raise ArgumentValueError(f"{layer}: {name} must be > 0, got 0")
+    if size < low:
+        raise ArgumentValueError(f"{layer}: {name} must be > {low - 1}, got {size}")
     result: _Size = size
     return result
 
@@ -47,6 +54,26 @@ def check_number(
         bounds = f">= {low} and finite" if math.isinf(high) else f"in [{low}, {high}]"
         raise ArgumentValueError(f"{layer}: {name} must be {bounds}, got {value!r}")
     return float(value)
+
+
+def check_modules(layer: str, modules: tuple[object, ...]) -> None:
+    """Raise an error if there are no modules, or one that cannot be run.
+
+    Raises:
+        ArgumentTypeError: if there are none, or one is no module.
+        BuildError: if one has no ``forward``.
+    """
+    if not modules:
+        raise ArgumentTypeError(f"{layer}: give one module or more")
+    for position, module in enumerate(modules):
+        if not isinstance(module, Module):
+            raise ArgumentTypeError(
+                f"{layer}: layer {position} is a {type(module).__name__}, not a Module"
+            )
+        if not hasattr(module, "forward"):
+            raise BuildError(
+                f"{layer}: layer {position}, a {type(module).__name__}, has no forward()"
+            )
 
 
 def check_weight_dtype(layer: str, dtype: object) -> np.dtype[Any]:
@@ -90,4 +117,28 @@ def check_input(
             cure += f", or make the layer with dtype np.{dtype}"
         raise DTypeError(
             f"{layer}: the input has dtype {dtype}, the weights have {weight.dtype}; {cure}"
+        )
+
+
+def check_sequence(layer: str, x: object, weight: Tensor[Any, Any, Any], features: int) -> None:
+    """Raise an error if the input of a layer is not ``(batch, length, features)``.
+
+    Args:
+        layer: the name for the message.
+        x: the input.
+        weight: a tensor of the layer.
+        features: the size that the last axis must have.
+
+    Raises:
+        ArgumentTypeError: if the input is not a tensor.
+        ShapeError: if it has another rank, or another size of the last axis.
+        DTypeError: if it has another dtype than the weights.
+    """
+    check_input(layer, x, weight, features)
+    assert isinstance(x, TensorBase)
+    shape = x._data.shape
+    if len(shape) != 3:
+        raise ShapeError(
+            f"{layer}: the input must have shape (batch, length, {features}), got {shape}; "
+            "expand_dims(0) makes one sequence a batch"
         )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import inspect
 import re
+import types
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 import numpy as np
 from typing_extensions import TypeVar
@@ -20,6 +21,7 @@ from tapetensor.nn.annotations import (
     hint_of_field,
     is_unpacked,
     is_variadic,
+    length_of_field,
     resolved,
     scopes,
     substituted,
@@ -85,7 +87,10 @@ def _build_module(
             if name not in values and field.default is MISSING:
                 inner = f"{path}.{name}"
                 hint = _hint(cls, name, substitutions, inner)
-                values[name] = _build_field(name, field, hint, rng, inner)
+                length = length_of_field(cls, name, substitutions)
+                if not (length is None or isinstance(length, int)):
+                    length = _size(length, inner)
+                values[name] = _build_field(name, field._replace(length=length), hint, rng, inner)
         return cls(**values)
     except TapeTensorError as error:
         if path not in f"{error} {getattr(error, '__notes__', '')}":
@@ -101,7 +106,7 @@ def _build_field(
     options = dict(field.options)
     if origin is list or (origin is tuple and arguments[-1:] == (...,)):
         _check_kind(field, ("", "repeat"), annotation, path)
-        if field.length is None:
+        if not isinstance(field.length, int):
             raise BuildError(
                 f"build: {path} is a {origin.__name__} of unknown length; "
                 f"write {name}: {origin.__name__}[...] = nn.repeat(3), say"
@@ -202,12 +207,9 @@ def _construct(
         if name == "rng":
             keywords[name] = rng
             continue
-        value = _argument(parameter, owner, substitutions, path)
+        value = _argument(parameter, owner, substitutions, rng, path)
         if parameter.kind is parameter.VAR_POSITIONAL:
-            positional.extend(
-                _build_module(layer, {}, rng, f"{path}.{index}")
-                for index, layer in enumerate(value)
-            )
+            positional.extend(value)
         elif value is not MISSING:
             keywords[name] = value
         elif parameter.default is parameter.empty:
@@ -222,6 +224,7 @@ def _argument(
     parameter: inspect.Parameter,
     owner: type[Module],
     substitutions: Mapping[type, Substitution],
+    rng: np.random.Generator,
     path: str,
 ) -> Any:
     """Return what the type arguments say of one argument, `MISSING` if that is nothing."""
@@ -231,7 +234,13 @@ def _argument(
     except NameError:
         hint = None
     if parameter.kind is parameter.VAR_POSITIONAL:
-        return substitution[get_args(hint)[0]] if is_unpacked(hint) else ()
+        given = substitution[get_args(hint)[0]] if is_unpacked(hint) else ()
+        return [
+            _size(one, path)
+            if get_origin(one) is Literal
+            else _build_module(one, {}, rng, f"{path}.{index}")
+            for index, one in enumerate(given)
+        ]
     if parameter.name == "dtype":
         dtypes = [
             one
@@ -239,7 +248,19 @@ def _argument(
             if isinstance(one, type) and issubclass(one, np.generic)
         ]
         return dtypes[0] if dtypes else MISSING
-    return _size(substitution[hint], path) if hint in substitution else MISSING
+    if get_origin(hint) in (Union, types.UnionType):
+        # An argument that may be left out.
+        (hint, *_) = [one for one in get_args(hint) if one is not types.NoneType]
+    if hint not in substitution:
+        return MISSING
+    argument: Any = substitution[hint]
+    cls: Any = get_origin(argument) or argument
+    is_module = isinstance(cls, type) and issubclass(cls, Module)
+    return (
+        _build_module(argument, {}, rng, f"{path}.{parameter.name}")
+        if is_module
+        else _size(argument, path)
+    )
 
 
 def _check_complete(cls: type[Module], arguments: Sequence[Any], path: str) -> None:

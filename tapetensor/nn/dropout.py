@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Generic
+
 import numpy as np
 
-from tapetensor.kernels import dropout as kernels
-from tapetensor.nn.arguments import check_number
+from tapetensor.nn.arguments import check_number, check_size
 from tapetensor.nn.module import Module
 from tapetensor.tensor import Tensor
-from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import check_floating, check_not_spent, check_tensor
 from tapetensor.tensor.creation import check_rng
-from tapetensor.typing import F, S, T
+from tapetensor.typing import F, N, S, T
 
 
 class Dropout(Module):
@@ -54,10 +54,45 @@ class Dropout(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return `x`, with elements dropped if it owns a tape."""
-        check_tensor("Dropout", x, "the input")
-        check_not_spent("Dropout", x)
-        if not x.owns_tape or self.p == 0.0:
-            return x
-        check_floating("Dropout", x)
-        mask = kernels.scaled_mask(x.shape, self.p, x.dtype, self.rng)
-        return apply(kernels.dropout, (x,), (mask,))
+        return _dropped("Dropout", x, self.p, self.rng)
+
+
+class DropoutOneIn(Module, Generic[N]):
+    """Zero one element in `n` at random in training; the identity in inference.
+
+    `Dropout` with ``p = 1 / n``, which the type says: ``DropoutOneIn[Literal[5]]``.
+
+    Shape: that of the input.
+    Derivative: the same mask, scaled the same.
+
+    Args:
+        n: one in how many, > 0.
+        rng: where the masks come from.
+
+    >>> from typing import Literal as L
+    >>> import numpy as np
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> tt.build(nn.DropoutOneIn[L[5]], rng=np.random.default_rng(0))
+    DropoutOneIn(n=5)
+    """
+
+    n: N
+    rng: np.random.Generator
+
+    def __init__(self, n: N, *, rng: np.random.Generator) -> None:
+        self.n = check_size("DropoutOneIn", "n", n)
+        self.rng = check_rng("DropoutOneIn", rng)
+
+    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
+        """Return `x`, with elements dropped if it owns a tape."""
+        return _dropped("DropoutOneIn", x, 1.0 / self.n, self.rng)
+
+
+def _dropped(layer: str, x: Tensor[S, T, F], p: float, rng: np.random.Generator) -> Tensor[S, T, F]:
+    check_tensor(layer, x, "the input")
+    check_not_spent(layer, x)
+    if not x.owns_tape or p == 0.0:
+        return x
+    check_floating(layer, x)
+    return x.dropout(p, rng=rng)

@@ -7,7 +7,9 @@ from typing import Any, Generic, overload
 import numpy as np
 
 from tapetensor.errors import AxisError, DTypeError
+from tapetensor.gradients import Array
 from tapetensor.kernels import indexing
+from tapetensor.kernels.steps import check
 from tapetensor.nn import init
 from tapetensor.nn.arguments import check_size, check_weight_dtype
 from tapetensor.nn.module import Module
@@ -97,9 +99,13 @@ class Embedding(Module, Generic[N, K, W]):
                 f"Embedding: ids must be integers, got {values.dtype}; "
                 "convert them with ids.astype(np.int64)"
             )
-        if values.size and not 0 <= values.min() <= values.max() < self.num_embeddings:
-            raise AxisError(
-                f"Embedding: ids of a table with {self.num_embeddings} rows range from 0 to "
-                f"{self.num_embeddings - 1}, these from {values.min()} to {values.max()}"
-            )
+        check(_refuse_beyond, values, self.num_embeddings)
         return apply(indexing.take, (self.weight, ids), (0,), keeps_dtype=False)
+
+
+def _refuse_beyond(ids: Array, rows: int) -> None:
+    if ids.size and not 0 <= ids.min() <= ids.max() < rows:
+        raise AxisError(
+            f"Embedding: ids of a table with {rows} rows range from 0 to "
+            f"{rows - 1}, these from {ids.min()} to {ids.max()}"
+        )

@@ -24,14 +24,15 @@ class Field(NamedTuple):
         kind: the name of the function below that declared it; empty for none.
         initializer: makes the first values of a tensor field.
         options: further arguments for the constructor of a module field.
-        length: how many modules a list field holds; None for a field that is not a list.
+        length: how many modules a list field holds, or the name of the type variable that says it;
+            None for a field that is not a list.
         default: the value of a field that is given none; every module gets a copy.
     """
 
     kind: str = ""
     initializer: Initializer | None = None
     options: tuple[tuple[str, Any], ...] = ()
-    length: int | None = None
+    length: int | str | None = None
     default: Any = MISSING
 
 
@@ -65,16 +66,16 @@ def options(**arguments: Any) -> Any:
     return Field("options", options=tuple(arguments.items()))
 
 
-def repeat(count: int, **arguments: Any) -> Any:
+def repeat(count: int | str, **arguments: Any) -> Any:
     """Declare how many modules a list field holds.
 
         blocks: list[Block[L[64]]] = repeat(4)
 
     Args:
-        count: how many, > 0.
+        count: how many, > 0; or the name of a type variable of the class, which then says it.
         **arguments: further arguments for the constructor of each.
     """
-    if as_size("repeat", "count", count) == 0:
+    if not isinstance(count, str) and as_size("repeat", "count", count) == 0:
         raise ArgumentValueError("repeat: count must be > 0, got 0")
     return Field("repeat", options=tuple(arguments.items()), length=count)
 

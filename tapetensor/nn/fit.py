@@ -14,6 +14,7 @@ from tapetensor.nn.annotations import (
     hint_of_field,
     is_unpacked,
     is_variadic,
+    length_of_field,
     scopes,
     substituted,
 )
@@ -73,6 +74,9 @@ def _check_each(
             # Imported for type checkers only, perhaps. They have checked it then.
             continue
         _check(substituted(hint, substitutions[owner]), values[name], found, op, f"{path}{name}")
+        if isinstance(cls.fields_of_class[name].length, str):
+            length = length_of_field(cls, name, substitutions)
+            _check_length(length, values[name], found, op, f"{path}{name}")
 
 
 def _check(annotation: Any, value: Any, found: Found, op: str, path: str) -> None:
@@ -120,6 +124,15 @@ def _check_items(
         )
     for index, (annotation, one) in enumerate(zip(arguments, value, strict=True)):
         _check(annotation, one, found, op, f"{path}.{index}")
+
+
+def _check_length(wanted: Any, value: Any, found: Found, op: str, path: str) -> None:
+    """Check how many modules a list holds whose length is a type variable."""
+    if not _agrees(wanted, len(value), found):
+        raise ShapeError(
+            f"{op}{path} has {len(value)} elements, the annotation of {_field(path)} says "
+            f"{_in_words(wanted, found)}"
+        )
 
 
 def _check_tensor(

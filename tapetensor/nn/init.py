@@ -15,6 +15,9 @@ from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import wrap
 
+# Initializers without randomness still take a generator.
+NO_RANDOMNESS = np.random.default_rng(0)
+
 
 def make(
     initializer: Initializer,
@@ -59,6 +62,26 @@ def zeros(shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generator
 def ones(shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generator) -> Array:
     """Return ones."""
     return np.ones(shape, dtype)
+
+
+def constant(value: float) -> Initializer:
+    """Return an initializer that fills with a number.
+
+    Args:
+        value: finite.
+
+    Raises:
+        ArgumentValueError: if `value` is not such a number.
+    """
+    if not (isinstance(value, int | float) and math.isfinite(value)):
+        raise ArgumentValueError(f"init.constant: value must be finite, got {value!r}")
+
+    def initializer(
+        shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generator
+    ) -> Array:
+        return np.full(shape, value, dtype)
+
+    return initializer
 
 
 def uniform(bound: float) -> Initializer:

@@ -1,4 +1,4 @@
-"""The affine layer."""
+"""Matrix products with a trained matrix."""
 
 from __future__ import annotations
 
@@ -86,3 +86,71 @@ class Linear(Module, Generic[In, Out, W]):
         """
         check_input("Linear", x, self.weight, self.in_features)
         return apply(linear_algebra.linear, (x, self.weight, self.bias))
+
+
+class UnbiasedLinear(Module, Generic[In, Out, W]):
+    """A matrix product along the last axis, without a shift.
+
+        x @ weight.T
+
+    A class of its own, and not an option of `Linear`, so that the type says there is no bias.
+
+    Shape: ``(*Ds, in_features) -> (*Ds, out_features)``.
+    Tape: the output owns the tape of `x`.
+    Initialization: uniform in ``(-1/sqrt(in_features), 1/sqrt(in_features))``, as PyTorch's.
+
+    Args:
+        in_features: the size of the last axis of the input, > 0.
+        out_features: the size of the last axis of the output, > 0.
+        dtype: float32 or float64.
+        rng: where the first values come from.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> layer = nn.UnbiasedLinear(3, 2, rng=np.random.default_rng(0))
+    >>> layer.forward(tt.zeros((1, 3)))
+    Tensor([[0., 0.]], shape=(1, 2), dtype=float32, NoneTape)
+    """
+
+    weight: Tensor2D[Out, In, NoneTape, W]
+    in_features: In
+    out_features: Out
+
+    @overload
+    def __init__(
+        self: UnbiasedLinear[In, Out, np.float32],
+        in_features: In,
+        out_features: Out,
+        *,
+        rng: np.random.Generator,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self, in_features: In, out_features: Out, dtype: type[W], *, rng: np.random.Generator
+    ) -> None: ...
+    def __init__(
+        self,
+        in_features: In,
+        out_features: Out,
+        dtype: type[Any] = np.float32,
+        *,
+        rng: np.random.Generator,
+    ) -> None:
+        fan_in = check_size("UnbiasedLinear", "in_features", in_features)
+        fan_out = check_size("UnbiasedLinear", "out_features", out_features)
+        scalar_type = check_weight_dtype("UnbiasedLinear", dtype)
+        uniform = init.uniform(1.0 / math.sqrt(fan_in))
+        check_rng("UnbiasedLinear", rng)
+        self.in_features = fan_in
+        self.out_features = fan_out
+        self.weight = init.make(uniform, (fan_out, fan_in), scalar_type, rng)
+
+    def forward(self, x: Tensor[tuple[*Ds, In], T, W]) -> Tensor[tuple[*Ds, Out], T, W]:
+        """Return ``x @ weight.T``.
+
+        Raises:
+            ShapeError: if the last axis of `x` does not have the size `in_features`.
+            DTypeError: if `x` has another dtype than the weight.
+        """
+        check_input("UnbiasedLinear", x, self.weight, self.in_features)
+        return apply(linear_algebra.unbiased_linear, (x, self.weight))

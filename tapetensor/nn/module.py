@@ -219,6 +219,10 @@ class Module:
             found.update({f"{path}.{inner}": one for inner, one in module.modules().items()})
         return found
 
+    def parameter_count(self) -> int:
+        """Return how many numbers are trained; a tensor that goes by two names counts once."""
+        return sum({tensor.id: tensor.size for tensor in self.parameters().values()}.values())
+
     def summary(self) -> str:
         """Return a table of the parameters: name, shape, how many numbers.
 
@@ -231,32 +235,34 @@ class Module:
         total                    8
         """
         parameters = self.parameters()
-        # A tensor that goes by two names counts once.
-        total = sum({tensor.id: tensor.size for tensor in parameters.values()}.values())
         cells = [
             ("name", "shape", "parameters"),
             *[(name, str(tensor.shape), f"{tensor.size:,}") for name, tensor in parameters.items()],
-            ("total", "", f"{total:,}"),
+            ("total", "", f"{self.parameter_count():,}"),
         ]
         names, shapes, counts = (max(len(row[column]) for row in cells) for column in range(3))
         return "\n".join(
             f"{name:<{names}}  {shape:<{shapes}}  {count:>{counts}}" for name, shape, count in cells
         )
 
-    def _tensors(self) -> Iterator[tuple[str, Tensor[Any, NoneTape, Any], bool]]:
+    def _contents(self) -> Iterator[tuple[str, object, bool]]:
+        """Yield what the fields hold by name, and whether the field is a buffer."""
         for name, field in self.fields_of_class.items():
             for path, value in _leafs(name, getattr(self, name, None)):
-                if isinstance(value, Tensor):
-                    yield path, value, field.kind == "buffer"
-                elif isinstance(value, Module):
-                    for inner, tensor, is_buffer in value._tensors():
-                        yield f"{path}.{inner}", tensor, is_buffer
+                yield path, value, field.kind == "buffer"
+
+    def _tensors(self) -> Iterator[tuple[str, Tensor[Any, NoneTape, Any], bool]]:
+        for path, value, is_buffer in self._contents():
+            if isinstance(value, Tensor):
+                yield path, value, is_buffer
+            elif isinstance(value, Module):
+                for inner, tensor, is_inner_buffer in value._tensors():
+                    yield f"{path}.{inner}", tensor, is_inner_buffer
 
     def _children(self) -> Iterator[tuple[str, Module]]:
-        for name in self.fields_of_class:
-            for path, value in _leafs(name, getattr(self, name, None)):
-                if isinstance(value, Module):
-                    yield path, value
+        for path, value, _ in self._contents():
+            if isinstance(value, Module):
+                yield path, value
 
     @override
     def __repr__(self) -> str:

@@ -13,10 +13,12 @@ from tapetensor.nn.arguments import check_input, check_number, check_size, check
 from tapetensor.nn.fields import buffer
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import W
+from tapetensor.recorded import plain
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor import Tensor, Tensor1D
 from tapetensor.tensor.apply import apply
-from tapetensor.typing import B, Ds, N, T
+from tapetensor.tensor.base import check_not_spent
+from tapetensor.typing import B, Ds, N, P, Q, T
 
 # Initializers without randomness still take a generator.
 _NO_RANDOMNESS = np.random.default_rng(0)
@@ -173,20 +175,136 @@ class BatchNorm1d(Module, Generic[N, W]):
                 f"BatchNorm1d: the input must have shape (B, {self.num_features}) or "
                 f"(B, {self.num_features}, L), got {shape}"
             )
-        if not x.owns_tape:
-            statistics = (self.running_mean, self.running_var)
-            return apply(
-                kernels.batch_norm_inference, (x, self.weight, self.bias, *statistics), (self.eps,)
-            )
-        if x.size // self.num_features < 2:
+        return _batch_normalized(self, x, batched=True)
+
+
+class BatchNorm2d(Module, Generic[N, W]):
+    """Normalize every channel of images over the batch and all pixels, then scale and shift.
+
+        (x - mean) / sqrt(var + eps) * weight + bias
+
+    Training and inference as in `BatchNorm1d`: the tape of the input says which.
+
+    Shape: ``(B, N, H, W)`` or ``(N, H, W)``, the same out.
+    Initialization: weight 1, bias 0, running mean 0, running variance 1.
+
+    Args:
+        num_features: the number of channels, > 0.
+        dtype: float32 or float64.
+        eps: added to the variance, >= 0.
+        momentum: the weight of the batch in the running statistics, in [0, 1].
+
+    Source: Ioffe & Szegedy (2015), "Batch normalization: accelerating deep network training by
+        reducing internal covariate shift".
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> norm = nn.BatchNorm2d(1)
+    >>> x = tt.from_numpy([[[1.0, 3.0]]], shape=(1, 1, 2))
+    >>> norm.forward(x.trace()).numpy().round(3)
+    array([[[-1.,  1.]]], dtype=float32)
+    """
+
+    weight: Tensor1D[N, NoneTape, W]
+    bias: Tensor1D[N, NoneTape, W]
+    running_mean: Tensor1D[N, NoneTape, W] = buffer(init.zeros)
+    running_var: Tensor1D[N, NoneTape, W] = buffer(init.ones)
+    num_features: N
+    eps: float
+    momentum: float
+
+    @overload
+    def __init__(
+        self: BatchNorm2d[N, np.float32],
+        num_features: N,
+        *,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self, num_features: N, dtype: type[W], *, eps: float = 1e-5, momentum: float = 0.1
+    ) -> None: ...
+    def __init__(
+        self,
+        num_features: N,
+        dtype: type[Any] = np.float32,
+        *,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+    ) -> None:
+        size = check_size("BatchNorm2d", "num_features", num_features)
+        scalar_type = check_weight_dtype("BatchNorm2d", dtype)
+        self.eps = check_number("BatchNorm2d", "eps", eps, low=0.0)
+        self.momentum = check_number("BatchNorm2d", "momentum", momentum, low=0.0, high=1.0)
+        self.num_features = size
+        self.weight = init.make(init.ones, (size,), scalar_type, _NO_RANDOMNESS)
+        self.bias = init.make(init.zeros, (size,), scalar_type, _NO_RANDOMNESS)
+        self.running_mean = init.make(init.zeros, (size,), scalar_type, _NO_RANDOMNESS)
+        self.running_var = init.make(init.ones, (size,), scalar_type, _NO_RANDOMNESS)
+
+    @overload
+    def forward(
+        self, x: Tensor[tuple[B, N, P, Q], OwnedTape, W]
+    ) -> Tensor[tuple[B, N, P, Q], OwnedTape, W]: ...
+    @overload
+    def forward(
+        self, x: Tensor[tuple[B, N, P, Q], NoneTape, W]
+    ) -> Tensor[tuple[B, N, P, Q], NoneTape, W]: ...
+    @overload
+    def forward(self, x: Tensor[tuple[B, N, P, Q], T, W]) -> Tensor[tuple[B, N, P, Q], T, W]: ...
+    @overload
+    def forward(self, x: Tensor[tuple[N, P, Q], T, W]) -> Tensor[tuple[N, P, Q], T, W]: ...
+    def forward(self, x: Tensor[Any, Any, Any]) -> Tensor[Any, Any, Any]:
+        """Return the normalized input, and move the running statistics if it owns a tape.
+
+        Raises:
+            ShapeError: if `x` does not have as many channels as the layer, or a training batch has
+                fewer than two values per channel.
+            DTypeError: if `x` has another dtype than the weights.
+        """
+        check_input("BatchNorm2d", x, self.weight)
+        shape = x._data.shape
+        if len(shape) not in (3, 4) or shape[-3] != self.num_features:
             raise ShapeError(
-                "BatchNorm1d: a variance needs two values per channel or more, "
-                f"a training input of shape {shape} has fewer"
+                f"BatchNorm2d: the input must have shape (B, {self.num_features}, H, W) or "
+                f"({self.num_features}, H, W), got {shape}"
             )
-        mean, var = kernels.running_statistics(
-            x.numpy(), self.running_mean.numpy(), self.running_var.numpy(), self.momentum
+        return _batch_normalized(self, x, batched=len(shape) == 4)
+
+
+def _batch_normalized(
+    layer: BatchNorm1d[Any, Any] | BatchNorm2d[Any, Any], x: Tensor[Any, Any, Any], *, batched: bool
+) -> Tensor[Any, Any, Any]:
+    """Return the normalized input, and move the running statistics if it owns a tape.
+
+    Args:
+        layer: whose parameters and statistics are used.
+        x: an input of the right shape and dtype.
+        batched: whether axis 0 is the batch, and axis 1 the channels.
+    """
+    name = type(layer).__name__
+    if not x.owns_tape:
+        check_not_spent(name, x)
+        batch = x if batched else x.expand_dims(0)
+        statistics = (layer.running_mean, layer.running_var)
+        result = apply(
+            kernels.batch_norm_inference,
+            (batch, layer.weight, layer.bias, *statistics),
+            (layer.eps,),
         )
-        result = apply(kernels.batch_norm, (x, self.weight, self.bias), (self.eps,))
-        self.running_mean = self.running_mean.wrap_gradient(mean)
-        self.running_var = self.running_var.wrap_gradient(var)
-        return result
+        return result if batched else result.squeeze(0)
+    if x.size // layer.num_features < 2:
+        raise ShapeError(
+            f"{name}: a variance needs two values per channel or more, "
+            f"a training input of shape {x.shape} has fewer"
+        )
+    batch = x if batched else x.expand_dims(0)
+    # Statistics are no part of a derivative of higher order.
+    mean, var = kernels.running_statistics(
+        plain(batch._data), layer.running_mean._data, layer.running_var._data, layer.momentum
+    )
+    result = apply(kernels.batch_norm, (batch, layer.weight, layer.bias), (layer.eps,))
+    layer.running_mean = layer.running_mean.wrap_gradient(mean)
+    layer.running_var = layer.running_var.wrap_gradient(var)
+    return result if batched else result.squeeze(0)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Generic
 
-from typing_extensions import TypeVarTuple
+from typing_extensions import TypeVarTuple, override
 
-from tapetensor.errors import ArgumentTypeError, BuildError, TapeTensorError
+from tapetensor.errors import TapeTensorError
+from tapetensor.nn.arguments import check_modules
 from tapetensor.nn.module import Module
 from tapetensor.tensor import Tensor
 from tapetensor.typing import T
@@ -17,6 +19,7 @@ Layers = TypeVarTuple("Layers")
 class Sequential(Module, Generic[*Layers]):
     """Modules one after another: each gets the output of the one before.
 
+    The modules and their tensors go by their position, ``0.weight``, as in PyTorch and dfdx.
     Plain typing keeps the tape of the input and leaves shape and dtype of the output open (`Any`);
     a model that is checked from end to end is a `Module` with a `forward` of its own.
 
@@ -32,27 +35,16 @@ class Sequential(Module, Generic[*Layers]):
     ...     rng=np.random.default_rng(0),
     ... )
     Sequential(
-      layers.0: Linear(in_features=4, out_features=8)
-      layers.1: ReLU()
-      layers.2: Linear(in_features=8, out_features=2)
+      0: Linear(in_features=4, out_features=8)
+      1: ReLU()
+      2: Linear(in_features=8, out_features=2)
     )
     """
 
     layers: tuple[*Layers]
 
     def __init__(self, *layers: *Layers) -> None:
-        if not layers:
-            raise ArgumentTypeError("Sequential: give one module or more")
-        modules: tuple[object, ...] = layers
-        for position, layer in enumerate(modules):
-            if not isinstance(layer, Module):
-                raise ArgumentTypeError(
-                    f"Sequential: layer {position} is a {type(layer).__name__}, not a Module"
-                )
-            if not hasattr(layer, "forward"):
-                raise BuildError(
-                    f"Sequential: layer {position}, a {type(layer).__name__}, has no forward()"
-                )
+        check_modules("Sequential", layers)
         self.layers = layers
 
     def forward(self, x: Tensor[Any, T, Any]) -> Tensor[Any, T, Any]:
@@ -67,3 +59,9 @@ class Sequential(Module, Generic[*Layers]):
                 raise
         result: Tensor[Any, T, Any] = output
         return result
+
+    @override
+    def _contents(self) -> Iterator[tuple[str, object, bool]]:
+        # The names in files of dfdx and PyTorch: "0.weight", without the name of the field.
+        for path, value, is_buffer in super()._contents():
+            yield path.removeprefix("layers."), value, is_buffer

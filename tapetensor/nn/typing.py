@@ -1,15 +1,27 @@
 """The type variables of layers, beside those of `tapetensor.typing`.
 
-========  =====================================================================
-``In``    the features that go in
-``Out``   the features that come out
-``W``     the dtype of the weights, float32 unless given
-========  =====================================================================
+=================  ============================================================
+``In``             the features, or channels, that go in
+``Out``            the features, or channels, that come out
+``W``              the dtype of the weights, float32 unless given
+``Embed``          the features of what attends
+``Heads``          the heads of attention
+``Hidden``         the features between two layers
+``Keys``           the features of queries and keys, `Embed` unless given
+``Values``         the features of values, `Embed` unless given
+``Kernel``         the size of a window along every axis
+``Stride``         how far apart windows stand, 1 unless given
+``PoolStride``     the same in pooling, as far as a window is large unless given
+``Padding``        how much is put around the input, 0 unless given
+``OutputPadding``  how much is added to the output, 0 unless given
+``Dilation``       how far apart the elements of a window are, 1 unless given
+``Groups``         into how many groups channels are parted, 1 unless given
+=================  ============================================================
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from typing_extensions import TypeVar
@@ -17,3 +29,22 @@ from typing_extensions import TypeVar
 In = TypeVar("In", bound=int)
 Out = TypeVar("Out", bound=int)
 W = TypeVar("W", bound=np.floating[Any], default=np.float32)
+# Of its own, for a default names it: in a class that uses `In` otherwise it would mean that.
+Embed = TypeVar("Embed", bound=int)
+Heads = TypeVar("Heads", bound=int)
+Hidden = TypeVar("Hidden", bound=int)
+Keys = TypeVar("Keys", bound=int, default=Embed)
+Values = TypeVar("Values", bound=int, default=Embed)
+Kernel = TypeVar("Kernel", bound=int)
+Stride = TypeVar("Stride", bound=int, default=Literal[1])
+PoolStride = TypeVar("PoolStride", bound=int, default=Kernel)
+Padding = TypeVar("Padding", bound=int, default=Literal[0])
+OutputPadding = TypeVar("OutputPadding", bound=int, default=Literal[0])
+Dilation = TypeVar("Dilation", bound=int, default=Literal[1])
+Groups = TypeVar("Groups", bound=int, default=Literal[1])
+
+# The values of these defaults. A checker takes no literal for a type variable, hence `Any`; a call
+# that leaves the argument out has the default of the type variable, which is the same.
+ONE: Any = 1
+ZERO: Any = 0
+FLOAT32: Any = np.float32

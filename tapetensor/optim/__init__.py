@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from tapetensor.optim import schedules as schedules
+from tapetensor.optim.adagrad import Adagrad as Adagrad
 from tapetensor.optim.adam import Adam as Adam
 from tapetensor.optim.adam import AdamW as AdamW
+from tapetensor.optim.moving_average import (
+    exponential_moving_average as exponential_moving_average,
+)
 from tapetensor.optim.optimizer import Optimizer as Optimizer
+from tapetensor.optim.rmsprop import RMSprop as RMSprop
 from tapetensor.optim.sgd import Sgd as Sgd

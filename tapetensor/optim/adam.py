@@ -7,9 +7,13 @@ from typing import Any, final
 from typing_extensions import override
 
 from tapetensor.kernels import optimizers
-from tapetensor.optim.hyperparameters import as_betas, as_hyperparameter
+from tapetensor.optim.group import State
+from tapetensor.optim.hyperparameters import as_betas, as_hyperparameter, split_decay
 from tapetensor.optim.optimizer import Optimizer
 from tapetensor.tensor.ownership import HasParameters
+
+# Discounted sums of gradients and of their squares: the moments, but for a factor.
+_SUMS = (State("gradients"), State("squares"))
 
 
 class _AdaptiveMoments(Optimizer):
@@ -27,7 +31,7 @@ class _AdaptiveMoments(Optimizer):
         self._betas = as_betas(op, betas)
         self._eps = as_hyperparameter(op, "eps", eps)
         self._weight_decay = as_hyperparameter(op, "weight_decay", weight_decay)
-        super().__init__(op, model, lr, optimizers.adam, optimizers.adam_in_place, states=2)
+        super().__init__(op, model, lr, optimizers.adam, optimizers.adam_in_place, _SUMS)
 
     def _scales(self, count: int) -> tuple[float, ...]:
         beta1, beta2 = self._betas
@@ -85,7 +89,7 @@ class Adam(_AdaptiveMoments):
 
     @override
     def _options(self, count: int) -> tuple[Any, ...]:
-        return *self._scales(count), self._weight_decay, 1.0
+        return *self._scales(count), *split_decay(self._lr, self._weight_decay, False)
 
 
 @final
@@ -134,4 +138,4 @@ class AdamW(_AdaptiveMoments):
 
     @override
     def _options(self, count: int) -> tuple[Any, ...]:
-        return *self._scales(count), 0.0, 1 - self._lr * self._weight_decay
+        return *self._scales(count), *split_decay(self._lr, self._weight_decay, True)

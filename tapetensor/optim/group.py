@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from sys import getrefcount
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from typing_extensions import TypeIs
@@ -22,6 +22,20 @@ Names = tuple[str, ...]
 Options = Callable[[int], tuple[Any, ...]]
 
 
+class State(NamedTuple):
+    """One array of state that belongs to every parameter.
+
+    Attributes:
+        name: what it is called in files.
+        start: the value that all of it has before the first step.
+        is_used: False if the hyperparameters leave it as it is, so that it need not be saved.
+    """
+
+    name: str
+    start: float = 0.0
+    is_used: bool = True
+
+
 class Group:
     """Parameters of one dtype whose values and optimizer state lie end to end in flat arrays.
 
@@ -37,7 +51,7 @@ class Group:
         parameters: the names and the tensor of each.
         kernel: parameter, gradient, state and options in, new parameter and state out.
         kernel_in_place: the same on flat numpy arrays.
-        states: how many arrays of state there are to a parameter.
+        states: the arrays of state that there are to a parameter.
     """
 
     __slots__ = (
@@ -52,6 +66,7 @@ class Group:
         "_slices",
         "_spare",
         "_state",
+        "_states",
         "_steps",
         "_tensors",
         "_values",
@@ -63,7 +78,7 @@ class Group:
         parameters: Sequence[tuple[Names, Tensor[Any, Any, Any]]],
         kernel: Callable[..., tuple[Array, ...]],
         kernel_in_place: Callable[..., None],
-        states: int,
+        states: Sequence[State],
     ) -> None:
         self._names = tuple([names for names, _ in parameters])
         self._tensors = tensors = tuple([tensor for _, tensor in parameters])
@@ -73,7 +88,11 @@ class Group:
         ends = np.cumsum([tensor.size for tensor in tensors]).tolist()
         self._slices = tuple(map(slice, [0, *ends[:-1]], ends))
         size, dtype = ends[-1], tensors[0].dtype
-        self._state: list[Array] = [np.zeros(size, dtype) for _ in range(states)]
+        self._states = tuple(states)
+        self._state: list[Array] = [
+            np.full(size, one.start, dtype) if one.start else np.zeros(size, dtype)
+            for one in states
+        ]
         # State that is not in the flat arrays at the moment, by position.
         self._apart: dict[int, list[Array]] = {}
         self._gradient: Array = np.empty(size if len(tensors) > 1 else 0, dtype)
@@ -100,10 +119,33 @@ class Group:
         else:
             if not self._missed and self._step_whole(gradients, options):
                 return []
+        record = next((one for one in gradients if hasattr(one, "record_update")), None)
+        if record is not None:
+            return self._record(record, gradients, options)
         return self._step_each(gradients, options)
+
+    def _record(
+        self, record: Any, gradients: list[Any], options: Options
+    ) -> list[tuple[Names, str]]:
+        """Let arrays that record a program record the step; return what could not be updated."""
+        reasons = [
+            _misfit(gradient, shape, self._values.dtype)
+            for gradient, shape in zip(gradients, self._shapes, strict=True)
+        ]
+        if not any(reasons):
+            arrays = record.record_update(Update(self, options), gradients)
+            for tensor, array in zip(self._tensors, arrays, strict=True):
+                tensor._data = array
+        return [(name, reason) for name, reason in zip(self._names, reasons, strict=True) if reason]
 
     def _step_whole(self, gradients: list[Any], options: Options) -> bool:
         """Update all parameters as one; False, with nothing done, if not all of it is numpy's."""
+        if len(gradients) > 1:
+            return self.step_flat(np.concatenate(gradients, axis=None, out=self._gradient), options)
+        return self.step_flat(np.reshape(gradients[0], -1), options)
+
+    def step_flat(self, gradient: Array, options: Options) -> bool:
+        """Update all parameters by their gradients end to end; False if that cannot be done."""
         values = self._values
         for tensor, view in zip(self._tensors, self._views, strict=True):
             if tensor._data is not view:
@@ -115,10 +157,6 @@ class Group:
                 break
         if self._apart and not self._gather_state():
             return False
-        if len(gradients) > 1:
-            gradient = np.concatenate(gradients, axis=None, out=self._gradient)
-        else:
-            gradient = np.reshape(gradients[0], -1)
         self._steps += 1
         out = self._unshared_buffer()
         self._run(out, values, gradient, options(self._steps))
@@ -183,7 +221,74 @@ class Group:
             tensor._data, *self._apart[position] = self._kernel(
                 tensor._data, gradients[position], *state, *options(self._steps - behind)
             )
+        self._forget_common_misses()
         return [(name, reason) for name, reason in zip(self._names, reasons, strict=True) if reason]
+
+    def _forget_common_misses(self) -> None:
+        """Count from the parameter that has taken the most steps.
+
+        The counts, and with them the way that the next step takes, then depend on nothing but the
+        steps of each parameter, which is what a file keeps.
+        """
+        common = min([self._missed.get(position, 0) for position in range(len(self._tensors))])
+        if common:
+            self._steps -= common
+            behind = {position: missed - common for position, missed in self._missed.items()}
+            self._missed = {position: missed for position, missed in behind.items() if missed}
+
+    def state_arrays(self) -> dict[str, Array]:
+        """Return the state by the first name of each parameter, ``weight.velocity``, say."""
+        arrays: dict[str, Array] = {}
+        for position, (name, *_) in enumerate(self._names):
+            state = self._apart.get(position) or [
+                flat[self._slices[position]].reshape(self._shapes[position]) for flat in self._state
+            ]
+            for one, array in zip(self._states, state, strict=True):
+                if one.is_used:
+                    arrays[f"{name}.{one.name}"] = array
+            arrays[f"{name}.step"] = np.array(self._steps - self._missed.get(position, 0))
+        return arrays
+
+    def restore_arrays(self, arrays: Mapping[str, Array]) -> None:
+        """Take over what `state_arrays` returned, names, shapes and dtypes having been checked."""
+        self._apart.clear()
+        steps = [int(arrays[f"{name}.step"]) for name, *_ in self._names]
+        self._steps = max(steps)
+        self._missed = {
+            position: self._steps - taken
+            for position, taken in enumerate(steps)
+            if taken < self._steps
+        }
+        for position, (name, *_) in enumerate(self._names):
+            for one, flat in zip(self._states, self._state, strict=True):
+                if one.is_used:
+                    flat[self._slices[position]] = np.reshape(arrays[f"{name}.{one.name}"], -1)
+
+
+class Update:
+    """The step of a group, to be run again with other gradients.
+
+    Args:
+        group: what is updated.
+        options: the further arguments of its kernels, by the number of the step.
+    """
+
+    def __init__(self, group: Group, options: Options) -> None:
+        self._group = group
+        self._options = options
+
+    @property
+    def tensors(self) -> tuple[Tensor[Any, Any, Any], ...]:
+        """The parameters that it updates."""
+        return self._group._tensors
+
+    def __call__(self, gradient: Array) -> None:
+        """Update the parameters by their gradients, end to end in one array."""
+        group = self._group
+        if group._missed or not group.step_flat(gradient, self._options):
+            shapes = zip(group._slices, group._shapes, strict=True)
+            parts = [gradient[part].reshape(shape) for part, shape in shapes]
+            group._step_each(parts, self._options)
 
 
 def _is_numpy(array: object) -> TypeIs[np.ndarray[Any, Any]]:

@@ -49,3 +49,8 @@ def as_betas(op: str, value: object) -> tuple[float, float]:
         as_hyperparameter(op, "betas[0]", value[0], below=1),
         as_hyperparameter(op, "betas[1]", value[1], below=1),
     )
+
+
+def split_decay(lr: float, weight_decay: float, is_decoupled: bool) -> tuple[float, float]:
+    """Return what is added to the gradient per parameter, and what is kept of the parameter."""
+    return (0.0, 1 - lr * weight_decay) if is_decoupled else (weight_decay, 1.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from tapetensor.errors import (
     UnusedParametersError,
 )
 from tapetensor.gradients import Array, Gradients
-from tapetensor.optim.group import BLOCK, Group, Names
+from tapetensor.optim.group import BLOCK, Group, Names, State
 from tapetensor.optim.hyperparameters import as_hyperparameter
 from tapetensor.tensor.base import check_floating, check_not_spent, check_tensor, tape_state
 from tapetensor.tensor.ownership import HasParameters
@@ -37,7 +37,7 @@ class Optimizer(ABC):
         lr: the learning rate.
         kernel: parameter, gradient, state and options in, new parameter and state out.
         kernel_in_place: the same on flat numpy arrays.
-        states: how many arrays of state there are to a parameter.
+        states: the arrays of state that there are to a parameter.
     """
 
     def __init__(
@@ -47,20 +47,27 @@ class Optimizer(ABC):
         lr: float,
         kernel: Callable[..., tuple[Array, ...]],
         kernel_in_place: Callable[..., None],
-        states: int,
+        states: Sequence[State],
     ) -> None:
         self._op = op
         self._lr = as_hyperparameter(op, "lr", lr)
         parameters = _named_parameters(op, model)
+        self._count = len(parameters)
         self._size = sum([tensor.size for tensor in parameters.values()])
+        self._steps = 0
         self._groups = [
             Group([(names, parameters[names]) for names in group], kernel, kernel_in_place, states)
             for group in _grouped(parameters)
         ]
 
     @property
+    def steps(self) -> int:
+        """How many steps have updated a parameter: what a schedule of the learning rate takes."""
+        return self._steps
+
+    @property
     def lr(self) -> float:
-        """The learning rate, >= 0; it may be set between steps, by a schedule, say."""
+        """The learning rate, >= 0; set it between steps: ``optimizer.lr = schedule(step)``."""
         return self._lr
 
     @lr.setter
@@ -86,6 +93,7 @@ class Optimizer(ABC):
         unused: list[tuple[Names, str]] = []
         for group in self._groups:
             unused += group.step(grads, self._options)
+        self._steps += len(unused) < self._count
         if unused:
             listed = "; ".join([f"{' = '.join(names)}: {reason}" for names, reason in unused])
             raise UnusedParametersError(
@@ -105,6 +113,33 @@ class Optimizer(ABC):
             f"{self._op}.zero_grad() was called (which belongs after step(), not between the "
             "forward and the backward pass)"
         )
+
+    def state_arrays(self) -> dict[str, Array]:
+        """Return all that `step` changes, but for the parameters: what `tapetensor.io` saves.
+
+        ``lr``, ``steps``, and by the name of each parameter its own step count and the arrays of
+        the algorithm: ``hidden.weight.velocity``, say. Copy an array before the next step.
+        """
+        arrays = {"lr": np.array(self._lr), "steps": np.array(self._steps)}
+        for group in self._groups:
+            arrays |= group.state_arrays()
+        return arrays
+
+    def check_arrays(self, arrays: Mapping[str, Array]) -> None:
+        """Check values that are to be restored.
+
+        Raises:
+            ArgumentValueError: if the learning rate or a step count is outside its range.
+        """
+        for name, array in arrays.items():
+            if name in ("lr", "steps") or name.endswith(".step"):
+                as_hyperparameter(self._op, name, array.item())
+
+    def restore_arrays(self, arrays: Mapping[str, Array]) -> None:
+        """Take over what `state_arrays` returned, which `tapetensor.io` has checked."""
+        self._lr, self._steps = float(arrays["lr"]), int(arrays["steps"])
+        for group in self._groups:
+            group.restore_arrays(arrays)
 
     @override
     def __repr__(self) -> str:

@@ -8,7 +8,8 @@ from typing_extensions import override
 
 from tapetensor.errors import ArgumentValueError
 from tapetensor.kernels import optimizers
-from tapetensor.optim.hyperparameters import as_flag, as_hyperparameter
+from tapetensor.optim.group import State
+from tapetensor.optim.hyperparameters import as_flag, as_hyperparameter, split_decay
 from tapetensor.optim.optimizer import Optimizer
 from tapetensor.tensor.ownership import HasParameters
 
@@ -22,6 +23,7 @@ class Sgd(Optimizer):
         p = p - lr * v                      classic
         p = p - lr * (g + momentum * v)     Nesterov
 
+    With decoupled decay ``g = gradient``, and a step takes ``lr * weight_decay * p`` as well.
     As PyTorch's: the velocity starts at 0 and carries no learning rate.
 
     Args:
@@ -30,6 +32,7 @@ class Sgd(Optimizer):
         momentum: >= 0.
         nesterov: whether to look ahead along the velocity; needs momentum.
         weight_decay: the factor of the L2 penalty's gradient, >= 0.
+        decoupled_weight_decay: whether the decay acts on the parameter directly.
 
     Raises:
         ArgumentValueError: if a number is outside its range, there is Nesterov without momentum, or
@@ -59,22 +62,25 @@ class Sgd(Optimizer):
         momentum: float = 0.0,
         nesterov: bool = False,
         weight_decay: float = 0.0,
+        decoupled_weight_decay: bool = False,
     ) -> None:
         self._momentum = as_hyperparameter("Sgd", "momentum", momentum)
         self._nesterov = as_flag("Sgd", "nesterov", nesterov)
         self._weight_decay = as_hyperparameter("Sgd", "weight_decay", weight_decay)
+        self._is_decoupled = as_flag("Sgd", "decoupled_weight_decay", decoupled_weight_decay)
         if self._nesterov and self._momentum == 0:
             raise ArgumentValueError(
                 f"Sgd: nesterov=True needs momentum > 0, got momentum={momentum!r}"
             )
         if self._momentum:
             kernel, in_place = optimizers.momentum_sgd, optimizers.momentum_sgd_in_place
-            super().__init__("Sgd", model, lr, kernel, in_place, states=1)
+            super().__init__("Sgd", model, lr, kernel, in_place, (State("velocity"),))
         else:
-            super().__init__("Sgd", model, lr, optimizers.sgd, optimizers.sgd_in_place, states=0)
+            super().__init__("Sgd", model, lr, optimizers.sgd, optimizers.sgd_in_place, ())
 
     @override
     def _options(self, count: int) -> tuple[Any, ...]:
+        decay = split_decay(self._lr, self._weight_decay, self._is_decoupled)
         if self._momentum:
-            return self._lr, self._momentum, self._nesterov, self._weight_decay
-        return self._lr, self._weight_decay
+            return self._lr, self._momentum, self._nesterov, *decay
+        return self._lr, *decay

@@ -6,6 +6,11 @@ The rooms name each other's types under `TYPE_CHECKING` only; at run time each n
 
 from __future__ import annotations
 
+from tapetensor.tensor.attention import (
+    scaled_dot_product_attention as scaled_dot_product_attention,
+)
+from tapetensor.tensor.convolution import conv1d as conv1d
+from tapetensor.tensor.convolution import conv2d as conv2d
 from tapetensor.tensor.creation import arange as arange
 from tapetensor.tensor.creation import eye as eye
 from tapetensor.tensor.creation import from_numpy as from_numpy
@@ -18,6 +23,10 @@ from tapetensor.tensor.custom import custom_op as custom_op
 from tapetensor.tensor.einsum import einsum as einsum
 from tapetensor.tensor.joining import concat as concat
 from tapetensor.tensor.joining import stack as stack
+from tapetensor.tensor.pooling import avg_pool2d as avg_pool2d
+from tapetensor.tensor.pooling import max_pool2d as max_pool2d
+from tapetensor.tensor.pooling import min_pool2d as min_pool2d
+from tapetensor.tensor.pooling import upscale2d as upscale2d
 from tapetensor.tensor.scan import ssm_scan as ssm_scan
 from tapetensor.tensor.selection import maximum as maximum
 from tapetensor.tensor.selection import minimum as minimum
@@ -30,3 +39,4 @@ from tapetensor.tensor.tensor import Tensor3D as Tensor3D
 from tapetensor.tensor.tensor import Tensor4D as Tensor4D
 from tapetensor.tensor.tensor import Tensor5D as Tensor5D
 from tapetensor.tensor.tensor import Tensor6D as Tensor6D
+from tapetensor.tensor.transposed_convolution import conv_transpose2d as conv_transpose2d

@@ -126,13 +126,16 @@ class TensorBase(Generic[S, T, D, _Kind]):
         Raises:
             ShapeError: if there is not exactly one element.
         """
+        self._check_single()
+        value: float = plain(self._data).item()
+        return value
+
+    def _check_single(self) -> None:
         if self._data.size != 1:
             raise ShapeError(
                 f"item: a tensor of shape {self._data.shape} has {self._data.size} elements, "
                 "not one; reduce it first (mean(), sum(), ...), or read numpy()"
             )
-        value: float = plain(self._data).item()
-        return value
 
     def __float__(self) -> float:
         """Return the only element as a float."""
@@ -144,7 +147,8 @@ class TensorBase(Generic[S, T, D, _Kind]):
 
     def __bool__(self) -> bool:
         """Return the truth of the only element; a tensor of several has none."""
-        return bool(self.item())
+        self._check_single()
+        return bool(self._data)
 
     def __len__(self) -> int:
         """Return the size of the first axis."""
@@ -331,3 +335,17 @@ def check_numeric(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
             f"{op}: not defined for dtype bool; convert first with x.astype(np.int64), "
             "or use & | ^ ~ for logic"
         )
+
+
+def check_rng(op: str, rng: object) -> np.random.Generator:
+    """Return `rng` if it is a numpy generator.
+
+    Raises:
+        ArgumentTypeError: if it is not.
+    """
+    if not isinstance(rng, np.random.Generator):
+        raise ArgumentTypeError(
+            f"{op}: rng must be a numpy Generator, got {type(rng).__name__}; "
+            "write rng=np.random.default_rng(0)"
+        )
+    return rng

@@ -1,4 +1,4 @@
-"""Conversion to another dtype."""
+"""Conversion to another dtype, and of a shape that is known at run time to one that is typed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import numpy as np
 from typing_extensions import TypeVar
 
 from tapetensor.dtypes import as_dtype
+from tapetensor.errors import ShapeError
 from tapetensor.kernels import indexing
+from tapetensor.kernels import shape as kernels
+from tapetensor.shapes import as_shape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase
 from tapetensor.typing import D, S, T
@@ -17,10 +20,11 @@ if TYPE_CHECKING:
     from tapetensor.tensor.tensor import Tensor
 
 NewDType = TypeVar("NewDType", bound=np.generic)
+NewShape = TypeVar("NewShape", bound=tuple[Any, ...])
 
 
 class Conversion(TensorBase[S, T, D]):
-    """Conversion of the elements."""
+    """Conversion of the elements, or of what is known of the shape."""
 
     __slots__ = ()
 
@@ -42,3 +46,29 @@ class Conversion(TensorBase[S, T, D]):
         """
         options: tuple[Any, ...] = (as_dtype("astype", dtype),)
         return apply(indexing.astype, (self,), options, keeps_dtype=False)
+
+    def realize(self: Conversion[NewShape, T, D], shape: NewShape) -> Tensor[NewShape, T, D]:
+        """Return the same elements with the shape that they have, now known to type checkers.
+
+            x: Tensor2D[L[32], L[10]] = rows.realize((32, 10))
+
+        Dims that were `Any` become those of `shape`, after a check of the sizes; dims that were
+        known must agree, which type checkers see to. Nothing is rearranged, unlike `reshape`.
+
+        Shape: `shape`, which must be that of `self`.
+        Derivative: 1.
+
+        Args:
+            shape: the shape that is expected.
+
+        Raises:
+            ShapeError: if `self` has another shape.
+
+        >>> import tapetensor as tt
+        >>> tt.ones((2, 3)).flatten().realize((6,)).shape
+        (6,)
+        """
+        expected, found = as_shape("realize", shape), self._data.shape
+        if expected != found:
+            raise ShapeError(f"realize: expected the shape {expected}, the tensor has {found}")
+        return apply(kernels.realize, (self,))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any, overload
 
@@ -14,8 +13,9 @@ from tapetensor.gradients import Array
 from tapetensor.ids import next_id
 from tapetensor.shapes import as_shape, as_size
 from tapetensor.tape import NoneTape
+from tapetensor.tensor.base import check_rng as check_rng
 from tapetensor.tensor.base import wrap
-from tapetensor.tensor.operands import as_number
+from tapetensor.tensor.operands import as_finite, as_number
 from tapetensor.tensor.tensor import Tensor
 from tapetensor.typing import D, F, N, S
 
@@ -154,10 +154,10 @@ def normal(
     >>> tt.normal((2, 3), rng=np.random.default_rng(0)).shape
     (2, 3)
     """
-    deviation = _finite("normal", "std", std)
+    deviation = as_finite("normal", "std", std)
     if deviation < 0:
         raise ArgumentValueError(f"normal: std must be >= 0, got {std!r}")
-    centre = _finite("normal", "mean", mean)
+    centre = as_finite("normal", "mean", mean)
     sizes = as_shape("normal", shape)
     draw = check_rng("normal", rng).standard_normal
     samples: Any = _made("normal", draw, sizes, _floating("normal", dtype))
@@ -198,7 +198,7 @@ def uniform(
     >>> tt.uniform((2, 3), rng=np.random.default_rng(0)).shape
     (2, 3)
     """
-    bottom, top = _finite("uniform", "low", low), _finite("uniform", "high", high)
+    bottom, top = as_finite("uniform", "low", low), as_finite("uniform", "high", high)
     if bottom > top:
         raise ArgumentValueError(f"uniform: low must not exceed high, got {low!r} and {high!r}")
     sizes = as_shape("uniform", shape)
@@ -265,20 +265,6 @@ def from_numpy(array: Any, shape: Any = None, dtype: Any = None) -> Any:
     return wrap(Tensor, data, next_id(), None)
 
 
-def check_rng(op: str, rng: object) -> np.random.Generator:
-    """Return `rng` if it is a numpy generator.
-
-    Raises:
-        ArgumentTypeError: if it is not.
-    """
-    if not isinstance(rng, np.random.Generator):
-        raise ArgumentTypeError(
-            f"{op}: rng must be a numpy Generator, got {type(rng).__name__}; "
-            "write rng=np.random.default_rng(0)"
-        )
-    return rng
-
-
 def _made(op: str, make: Callable[..., Array], *arguments: object) -> Tensor[Any, Any, Any]:
     """Return a tensor of what one of numpy's functions makes, its refusals in our words."""
     try:
@@ -293,14 +279,3 @@ def _floating(op: str, dtype: object) -> Any:
     if resolved.kind != "f":
         raise ArgumentValueError(f"{op}: samples are float32 or float64, not {resolved}")
     return resolved
-
-
-def _finite(op: str, name: str, value: object) -> float:
-    number = as_number(op, value)
-    # Not by isfinite, which an int beyond every float does not reach.
-    if not -_LARGEST <= number <= _LARGEST:
-        raise ArgumentValueError(f"{op}: {name} must be finite, got {value!r}")
-    return number
-
-
-_LARGEST = sys.float_info.max

@@ -20,7 +20,9 @@ from tapetensor.errors import (
     ShapeError,
     UntracedTensorError,
 )
+from tapetensor.gradients import Array
 from tapetensor.kernels import indexing
+from tapetensor.kernels.steps import check
 from tapetensor.shapes import normalize_axis
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
@@ -183,28 +185,108 @@ class Indexing(TensorBase[S, T, D]):
         Tensor([[3., 4.],
                 [3., 4.]], shape=(2, 2), dtype=float32, NoneTape)
         """
-        check_tensor("take", indices, "indices")
-        if indices._data.dtype.kind not in "iu":
-            raise DTypeError(f"take: indices must be integers, got {indices._data.dtype}")
-        position = normalize_axis("take", axis, self._data.shape)
-        size = self._data.shape[position]
-        values = indices._data
-        if values.size and not -size <= values.min() <= values.max() < size:
-            raise AxisError(
-                f"take: axis {axis} of shape {self._data.shape} has size {size}, "
-                f"the indices range from {values.min()} to {values.max()}"
-            )
+        position = _check_positions("take", self._data.shape, indices, axis)
         return apply(indexing.take, (self, indices), (position,), keeps_dtype=False)
 
+    @overload
+    def take_along_axis(
+        self: Indexing[tuple[*Ds, N], T, D],
+        indices: Tensor[tuple[*Ds, M], NoneTape, I],
+        axis: Literal[-1] = -1,
+    ) -> Tensor[tuple[*Ds, M], T, D]: ...
+    @overload
+    def take_along_axis(
+        self: Indexing[tuple[N, *Ds], T, D],
+        indices: Tensor[tuple[M, *Ds], NoneTape, I],
+        axis: Literal[0],
+    ) -> Tensor[tuple[M, *Ds], T, D]: ...
+    @overload
+    def take_along_axis(
+        self: Indexing[tuple[B, N, *Ds], T, D],
+        indices: Tensor[tuple[B, M, *Ds], NoneTape, I],
+        axis: Literal[1],
+    ) -> Tensor[tuple[B, M, *Ds], T, D]: ...
+    @overload
+    def take_along_axis(
+        self: Indexing[tuple[B, N, K], T, D],
+        indices: Tensor[tuple[B, M, Literal[1]], NoneTape, I],
+        axis: Literal[1],
+    ) -> Tensor[tuple[B, M, K], T, D]: ...
+    @overload
+    def take_along_axis(
+        self: Indexing[tuple[*Ds, N, K], T, D],
+        indices: Tensor[tuple[*Ds, M, K], NoneTape, I]
+        | Tensor[tuple[*Ds, M, Literal[1]], NoneTape, I],
+        axis: Literal[-2],
+    ) -> Tensor[tuple[*Ds, M, K], T, D]: ...
+    def take_along_axis(self, indices: Any, axis: int = -1) -> Tensor[Any, Any, Any]:
+        """Return the elements along one axis at integer positions of their own for each place.
 
-def _plain_index(index: object) -> object:
+            result[b, m, k] = x[b, indices[b, m, k], k]   along axis 1
+
+        Shape: that of `indices`, which has the rank of `self`; all axes but `axis` broadcast, so
+            ``(B, N, K)`` with indices ``(B, M, 1)`` along axis 1 gives ``(B, M, K)``: rows chosen
+            batch by batch.
+        Derivative: each cotangent is added to the element that it was read from.
+        Tape: the result owns the tape of `self`; `indices` are plain.
+
+        Args:
+            indices: an integer tensor; negative counts from the back.
+            axis: the axis to read along.
+
+        Raises:
+            AxisError: if there is no such axis, or an index lies outside it.
+            ShapeError: if the ranks differ, or the other axes do not broadcast.
+            DTypeError: if `indices` are not integers.
+
+        >>> import tapetensor as tt
+        >>> scores = tt.from_numpy([[1.0, 2.0], [3.0, 4.0]], shape=(2, 2))
+        >>> scores.take_along_axis(tt.from_numpy([[1], [0]], shape=(2, 1), dtype=np.int64))
+        Tensor([[2.],
+                [3.]], shape=(2, 1), dtype=float32, NoneTape)
+        """
+        shape = self._data.shape
+        position = _check_positions("take_along_axis", shape, indices, axis)
+        if indices._data.ndim != len(shape):
+            raise ShapeError(
+                f"take_along_axis: indices of shape {indices._data.shape} must have as many axes "
+                f"as the shape {shape}; expand_dims() them"
+            )
+        operands = (self, indices)
+        return apply(indexing.take_along_axis, operands, (position,), keeps_dtype=False)
+
+
+def _check_positions(op: str, shape: tuple[int, ...], indices: object, axis: object) -> int:
+    """Return `axis` from the front, after checking that `indices` are positions along it."""
+    check_tensor(op, indices, "indices")
+    assert isinstance(indices, TensorBase)
+    values = indices._data
+    if values.dtype.kind not in "iu":
+        raise DTypeError(f"{op}: indices must be integers, got {values.dtype}")
+    position = normalize_axis(op, axis, shape)
+    check(_refuse_beyond, values, op, axis, position, shape)
+    return position
+
+
+def _refuse_beyond(
+    values: Array, op: str, axis: object, position: int, shape: tuple[int, ...]
+) -> None:
+    size = shape[position]
+    if values.size and not -size <= values.min() <= values.max() < size:
+        raise AxisError(
+            f"{op}: axis {axis} of shape {shape} has size {size}, "
+            f"the indices range from {values.min()} to {values.max()}"
+        )
+
+
+def _plain_index(index: Any) -> object:
     """Return one element of an index with tensors replaced by their arrays."""
     if isinstance(index, TensorBase):
         check_not_spent("getitem", index)
         return _index_array(index._data)
     if isinstance(index, list):
         return _index_array(_listed(index))
-    if isinstance(index, np.ndarray):
+    if hasattr(index, "__array_ufunc__") and not isinstance(index, np.generic):
         return _index_array(index.copy())
     if index is None or index is ... or isinstance(index, slice | int | np.integer):
         return index

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from tapetensor.errors import AxisError, DTypeError
+from tapetensor.gradients import Array
+from tapetensor.kernels.steps import check
 from tapetensor.tensor.base import TensorBase
 
 # That many wrong labels are named in a message.
@@ -28,6 +30,10 @@ def check_labels(
     values = labels._data
     if values.dtype.kind not in "iu":
         raise DTypeError(f"{op}: labels must be integers, got {values.dtype}; {cure}")
+    check(_refuse_beyond, values, op, classes)
+
+
+def _refuse_beyond(values: Array, op: str, classes: int) -> None:
     if values.size and not 0 <= values.min() <= values.max() < classes:
         wrong = np.unique(values[(values < 0) | (values >= classes)]).tolist()
         named = ", ".join(map(str, wrong[:_NAMED])) + (", ..." if len(wrong) > _NAMED else "")

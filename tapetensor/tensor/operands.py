@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from typing_extensions import TypeVar
 
-from tapetensor.errors import ArgumentTypeError
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.tape import Kernel, Tape
 from tapetensor.tensor.apply import apply, apply_pair
 from tapetensor.tensor.base import TensorBase
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 # right one is plain or in the same state. That covers all four combinations, and type variables.
 TapeOfRhs = TypeVar("TapeOfRhs", bound=Tape)
 ShapeOfRhs = TypeVar("ShapeOfRhs", bound=tuple[Any, ...])
+
+_LARGEST = sys.float_info.max
 
 
 def as_number(op: str, value: object) -> float:
@@ -39,6 +42,20 @@ def as_number(op: str, value: object) -> float:
         f"{op}: the other operand must be a tensor or a number, got {type(value).__name__}; "
         "wrap numpy arrays and lists with tt.from_numpy(...)"
     )
+
+
+def as_finite(op: str, name: str, value: object) -> float:
+    """Return `value` as a plain Python number.
+
+    Raises:
+        ArgumentTypeError: if it is not a real number.
+        ArgumentValueError: if it is not finite.
+    """
+    number = as_number(op, value)
+    # Not by isfinite, which an int beyond every float does not reach.
+    if not -_LARGEST <= number <= _LARGEST:
+        raise ArgumentValueError(f"{op}: {name} must be finite, got {value!r}")
+    return number
 
 
 def binary(

@@ -20,6 +20,7 @@ from tapetensor.errors import (
 from tapetensor.kernels import indexing
 from tapetensor.kernels import shape as kernels
 from tapetensor.shapes import (
+    as_int,
     as_shape,
     as_size,
     as_target_shape,
@@ -199,7 +200,7 @@ class Shape(TensorBase[S, T, D]):
     ) -> Tensor[tuple[*Ds, M, N], T, D]: ...
     @overload
     def broadcast_to(
-        self: Shape[tuple[Any, Any, Any, *tuple[Any, ...]], T, D], shape: NewShape
+        self: Shape[tuple[*Ds, B, M, N], T, D], shape: NewShape
     ) -> Tensor[NewShape, T, D]: ...
     def broadcast_to(self, shape: Any) -> Tensor[Any, Any, Any]:
         """Return the elements repeated to a larger shape by numpy's rule.
@@ -303,6 +304,48 @@ class Shape(TensorBase[S, T, D]):
         shape = self._data.shape
         position = normalize_axis("expand_dims", axis, shape, extra=1)
         return apply(kernels.expand_dims, (self,), ((*shape[:position], 1, *shape[position:]),))
+
+    @overload
+    def roll(
+        self: Shape[tuple[*Ds, N], T, D], shift: int, axis: Literal[-1]
+    ) -> Tensor[tuple[*Ds, N], T, D]: ...
+    @overload
+    def roll(
+        self: Shape[tuple[N, *Ds], T, D], shift: int, axis: Zero
+    ) -> Tensor[tuple[N, *Ds], T, D]: ...
+    @overload
+    def roll(
+        self: Shape[tuple[B, N, *Ds], T, D], shift: int, axis: One
+    ) -> Tensor[tuple[B, N, *Ds], T, D]: ...
+    @overload
+    def roll(
+        self: Shape[tuple[B, M, N, *Ds], T, D], shift: int, axis: Literal[2]
+    ) -> Tensor[tuple[B, M, N, *Ds], T, D]: ...
+    @overload
+    def roll(
+        self: Shape[tuple[*Ds, M, N], T, D], shift: int, axis: Literal[-2]
+    ) -> Tensor[tuple[*Ds, M, N], T, D]: ...
+    def roll(self, shift: int, axis: int) -> Tensor[Any, Any, Any]:
+        """Return the elements moved along one axis; what leaves at one end enters at the other.
+
+            result[(i + shift) % n] = x[i]
+
+        Shape: that of `self`.
+        Derivative: the cotangent moved back.
+
+        Args:
+            shift: by how many places; negative moves towards the front.
+            axis: the axis to move along.
+
+        Raises:
+            AxisError: if there is no such axis.
+
+        >>> import tapetensor as tt
+        >>> tt.arange(4).roll(1, axis=0)
+        Tensor([3, 0, 1, 2], shape=(4,), dtype=int64, NoneTape)
+        """
+        options = (as_int("roll", "shift", shift), normalize_axis("roll", axis, self._data.shape))
+        return apply(kernels.roll, (self,), options)
 
     @overload
     def split(

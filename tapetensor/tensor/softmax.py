@@ -1,13 +1,15 @@
-"""Softmax and its logarithm."""
+"""Functions that see one axis as a whole and keep the shape: softmax, normalization."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tapetensor.kernels import reductions
+from tapetensor.errors import ArgumentValueError
+from tapetensor.kernels import normalization, reductions
 from tapetensor.shapes import normalize_axis
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating
+from tapetensor.tensor.operands import as_finite
 from tapetensor.typing import D, F, S, T
 
 if TYPE_CHECKING:
@@ -15,7 +17,10 @@ if TYPE_CHECKING:
 
 
 class Softmax(TensorBase[S, T, D]):
-    """Softmax and its logarithm; the result owns the tape of `self`, which is then spent."""
+    """Softmax, its logarithm and normalization.
+
+    The results own the tape of `self`, which is then spent.
+    """
 
     __slots__ = ()
 
@@ -70,3 +75,34 @@ class Softmax(TensorBase[S, T, D]):
             (self,),
             (normalize_axis("log_softmax", axis, self._data.shape),),
         )
+
+    def normalize(
+        self: FloatingBase[S, T, F], axis: int = -1, eps: float = 1e-5
+    ) -> Tensor[S, T, F]:
+        """Return the elements with mean 0 and variance 1 along one axis.
+
+            (x - mean(x)) / sqrt(var(x) + eps)
+
+        Shape: that of `self`.
+        Derivative: ``(g - mean(g) - y * mean(g * y)) / sqrt(var(x) + eps)`` for the cotangent
+            ``g``.
+
+        Args:
+            axis: the axis whose mean and (population) variance are taken.
+            eps: added to the variance, >= 0.
+
+        Raises:
+            AxisError: if there is no such axis.
+            ArgumentValueError: if `eps` is negative or not finite.
+            DTypeError: if the dtype is not floating.
+
+        >>> import tapetensor as tt
+        >>> tt.from_numpy([1.0, 3.0], shape=(2,)).normalize(eps=0.0)
+        Tensor([-1.,  1.], shape=(2,), dtype=float32, NoneTape)
+        """
+        check_floating("normalize", self)
+        added = as_finite("normalize", "eps", eps)
+        if added < 0:
+            raise ArgumentValueError(f"normalize: eps must be >= 0, got {eps!r}")
+        options = (normalize_axis("normalize", axis, self._data.shape), added)
+        return apply(normalization.normalize, (self,), options)

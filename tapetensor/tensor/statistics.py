@@ -10,7 +10,7 @@ from tapetensor.kernels import reductions
 from tapetensor.shapes import normalize_axes
 from tapetensor.tape import Kernel
 from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating
-from tapetensor.tensor.operands import as_number
+from tapetensor.tensor.operands import as_finite, as_number
 from tapetensor.tensor.reductions import reduce
 from tapetensor.typing import B, D, Ds, F, K, M, N, S, T
 
@@ -169,6 +169,7 @@ class Statistics(TensorBase[S, T, D]):
         axis: None = None,
         keepdims: Literal[False] = False,
         correction: float = 0,
+        eps: float = 0,
     ) -> Tensor[tuple[()], T, F]: ...
     @overload
     def std(
@@ -176,6 +177,7 @@ class Statistics(TensorBase[S, T, D]):
         axis: Literal[-1],
         keepdims: Literal[False] = False,
         correction: float = 0,
+        eps: float = 0,
     ) -> Tensor[tuple[*Ds], T, F]: ...
     @overload
     def std(
@@ -183,6 +185,7 @@ class Statistics(TensorBase[S, T, D]):
         axis: Literal[-1],
         keepdims: Literal[True],
         correction: float = 0,
+        eps: float = 0,
     ) -> Tensor[tuple[*Ds, One], T, F]: ...
     @overload
     def std(
@@ -190,6 +193,7 @@ class Statistics(TensorBase[S, T, D]):
         axis: Literal[0],
         keepdims: Literal[False] = False,
         correction: float = 0,
+        eps: float = 0,
     ) -> Tensor[tuple[*Ds], T, F]: ...
     @overload
     def std(
@@ -197,6 +201,7 @@ class Statistics(TensorBase[S, T, D]):
         axis: Literal[0],
         keepdims: Literal[True],
         correction: float = 0,
+        eps: float = 0,
     ) -> Tensor[tuple[One, *Ds], T, F]: ...
     @overload
     def std(
@@ -204,6 +209,7 @@ class Statistics(TensorBase[S, T, D]):
         axis: Literal[1],
         keepdims: Literal[False] = False,
         correction: float = 0,
+        eps: float = 0,
     ) -> Tensor[tuple[B, *Ds], T, F]: ...
     @overload
     def std(
@@ -211,6 +217,7 @@ class Statistics(TensorBase[S, T, D]):
         axis: Literal[1],
         keepdims: Literal[True],
         correction: float = 0,
+        eps: float = 0,
     ) -> Tensor[tuple[B, One, *Ds], T, F]: ...
     @overload
     def std(
@@ -218,6 +225,7 @@ class Statistics(TensorBase[S, T, D]):
         axis: Literal[-2],
         keepdims: Literal[False] = False,
         correction: float = 0,
+        eps: float = 0,
     ) -> Tensor[tuple[*Ds, N], T, F]: ...
     @overload
     def std(
@@ -225,6 +233,7 @@ class Statistics(TensorBase[S, T, D]):
         axis: Literal[-2],
         keepdims: Literal[True],
         correction: float = 0,
+        eps: float = 0,
     ) -> Tensor[tuple[*Ds, One, N], T, F]: ...
     @overload
     def std(
@@ -232,6 +241,7 @@ class Statistics(TensorBase[S, T, D]):
         axis: Literal[2],
         keepdims: Literal[False] = False,
         correction: float = 0,
+        eps: float = 0,
     ) -> Tensor[tuple[B, M, *Ds], T, F]: ...
     @overload
     def std(
@@ -239,6 +249,7 @@ class Statistics(TensorBase[S, T, D]):
         axis: Literal[2],
         keepdims: Literal[True],
         correction: float = 0,
+        eps: float = 0,
     ) -> Tensor[tuple[B, M, One, *Ds], T, F]: ...
     @overload
     def std(
@@ -246,6 +257,7 @@ class Statistics(TensorBase[S, T, D]):
         axis: Literal[3],
         keepdims: Literal[False] = False,
         correction: float = 0,
+        eps: float = 0,
     ) -> Tensor[tuple[B, M, N, *Ds], T, F]: ...
     @overload
     def std(
@@ -253,6 +265,7 @@ class Statistics(TensorBase[S, T, D]):
         axis: Literal[3],
         keepdims: Literal[True],
         correction: float = 0,
+        eps: float = 0,
     ) -> Tensor[tuple[B, M, N, One, *Ds], T, F]: ...
     @overload
     def std(
@@ -260,6 +273,7 @@ class Statistics(TensorBase[S, T, D]):
         axis: Literal[-3],
         keepdims: Literal[False] = False,
         correction: float = 0,
+        eps: float = 0,
     ) -> Tensor[tuple[*Ds, N, K], T, F]: ...
     @overload
     def std(
@@ -267,6 +281,7 @@ class Statistics(TensorBase[S, T, D]):
         axis: Literal[-3],
         keepdims: Literal[True],
         correction: float = 0,
+        eps: float = 0,
     ) -> Tensor[tuple[*Ds, One, N, K], T, F]: ...
     @overload
     def std(
@@ -274,13 +289,14 @@ class Statistics(TensorBase[S, T, D]):
         axis: tuple[int, ...] | None = None,
         keepdims: bool = False,
         correction: float = 0,
+        eps: float = 0,
     ) -> Tensor[Any, T, F]: ...
     def std(
-        self, axis: Any = None, keepdims: bool = False, correction: float = 0
+        self, axis: Any = None, keepdims: bool = False, correction: float = 0, eps: float = 0
     ) -> Tensor[Any, Any, Any]:
         """Return the standard deviation.
 
-            sqrt(sum((x - mean(x))**2) / (n - correction))
+            sqrt(sum((x - mean(x))**2) / (n - correction) + eps)
 
         Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
         Derivative: ``(x - mean(x)) / ((n - correction) * std(x))``; 0 where all are equal.
@@ -289,16 +305,20 @@ class Statistics(TensorBase[S, T, D]):
             axis: the axes to reduce.
             keepdims: whether reduced axes stay with size 1.
             correction: as for `var`.
+            eps: added under the root, >= 0.
 
         Raises:
             DTypeError: if the dtype is not floating.
-            ArgumentValueError: if `correction` leaves nothing to divide by.
+            ArgumentValueError: if `correction` leaves nothing to divide by, or `eps` is negative.
 
         >>> import tapetensor as tt
         >>> tt.from_numpy([1.0, 3.0], shape=(2,)).std()
         Tensor(1., shape=(), dtype=float32, NoneTape)
         """
-        return _spread_measure(reductions.std, self, axis, keepdims, correction)
+        under_root = as_finite("std", "eps", eps)
+        if under_root < 0:
+            raise ArgumentValueError(f"std: eps must be >= 0, got {eps!r}")
+        return _spread_measure(reductions.std, self, axis, keepdims, correction, under_root)
 
 
 def _spread_measure(
@@ -307,6 +327,7 @@ def _spread_measure(
     axis: object,
     keepdims: object,
     correction: float,
+    *options: float,
 ) -> Tensor[Any, Any, Any]:
     op = kernel.__name__
     check_floating(op, x)
@@ -318,4 +339,4 @@ def _spread_measure(
             f"{op}: correction must be >= 0 and less than the {count} elements that are reduced, "
             f"got {correction!r}"
         )
-    return reduce(kernel, x, axes, keepdims, (number,))
+    return reduce(kernel, x, axes, keepdims, (number, *options))

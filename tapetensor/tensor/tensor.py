@@ -15,8 +15,10 @@ from tapetensor.tensor.conversion import Conversion
 from tapetensor.tensor.elementwise import Elementwise
 from tapetensor.tensor.indexing import Indexing
 from tapetensor.tensor.linear_algebra import LinearAlgebra
+from tapetensor.tensor.masking import Masking
 from tapetensor.tensor.multiplication import Multiplication
 from tapetensor.tensor.ownership import Ownership
+from tapetensor.tensor.rectifiers import Rectifiers
 from tapetensor.tensor.reductions import Reductions
 from tapetensor.tensor.shape import Shape
 from tapetensor.tensor.softmax import Softmax
@@ -36,6 +38,8 @@ class Tensor(
     Multiplication[S, T, D],
     Comparison[S, T, D],
     Elementwise[S, T, D],
+    Rectifiers[S, T, D],
+    Masking[S, T, D],
     Reductions[S, T, D],
     Averages[S, T, D],
     Statistics[S, T, D],

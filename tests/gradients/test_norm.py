@@ -1,4 +1,4 @@
-"""The norm of all gradients together, and clipping by it."""
+"""The norm of all gradients together, and clipping by it or number by number."""
 
 from __future__ import annotations
 
@@ -119,3 +119,25 @@ def test_gradients_that_are_not_finite_are_not_clipped_but_reported(number: floa
         grads.clip_by_global_norm(math.inf)
     assert grads[x].numpy().tolist() == [3.0]
     assert str(grads[y].numpy()[0]) == str(number)
+
+
+@pytest.mark.parametrize("limit", [1, 1.0, np.float32(1), np.float64(1), np.int32(1)])
+def test_clipping_by_value_clips_every_number_and_keeps_the_dtypes(limit: Any) -> None:
+    grads, (x, y) = filled(np.array([3.0, -0.5], np.float32), np.array([[-4.0, math.nan]]))
+    array = grads.array(x.id)
+    grads.clip_by_value(limit)
+
+    assert grads[x].numpy().tolist() == [1.0, -0.5]
+    np.testing.assert_array_equal(grads[y].numpy(), [[-1.0, math.nan]])
+    assert [grads[t].dtype for t in (x, y)] == [np.float32, np.float64]
+    assert array is not None
+    assert array.tolist() == [3.0, -0.5]
+
+
+@pytest.mark.parametrize("limit", [0, -1.0, math.nan, "1", None, True])
+def test_a_limit_that_is_no_positive_number_is_refused(limit: Any) -> None:
+    grads, (x,) = filled(np.array([3.0], np.float32))
+
+    with pytest.raises(tt.TapeTensorError, match=r"^Gradients\.clip_by_value: limit must be"):
+        grads.clip_by_value(limit)
+    assert grads[x].item() == 3.0

@@ -51,6 +51,16 @@ def test_the_second_derivative_is_that_of_central_differences(
     check_grad(gradient_of(f), _ROWS, rng=rng, rtol=1e-4, atol=1e-6)
 
 
+def test_running_statistics_are_values_after_a_gradient_as_before() -> None:
+    norm, other = (nn.BatchNorm1d(3, dtype=np.float64) for _ in range(2))
+
+    tt.grad(lambda x: norm.forward(x).square().sum(), _ROWS.trace())
+    other.forward(_ROWS.trace())
+
+    np.testing.assert_array_equal(norm.running_mean._data, other.running_mean._data)
+    np.testing.assert_array_equal(norm.running_var._data, other.running_var._data)
+
+
 def test_an_embedding_is_differentiated_twice_by_its_table(rng: np.random.Generator) -> None:
     rows = tt.from_numpy(np.array([3, 0, 3]))
 

@@ -30,7 +30,9 @@ def cross_entropy(logits: Any, probabilities: Any) -> Any:
 
 PAIRED: list[tuple[Any, Callable[[Any, Any], Any]]] = [
     (losses.mse, functional.mse_loss),
+    (losses.rmse, lambda x, y: functional.mse_loss(x, y).sqrt()),
     (losses.mae, functional.l1_loss),
+    (losses.smooth_l1, functional.smooth_l1_loss),
     (losses.huber, functional.huber_loss),
     (losses.binary_cross_entropy_with_logits, functional.binary_cross_entropy_with_logits),
     (losses.cross_entropy_with_probabilities, cross_entropy),
@@ -38,7 +40,9 @@ PAIRED: list[tuple[Any, Callable[[Any, Any], Any]]] = [
 ]
 
 
-def same_as_torch(ours: Any, theirs: Any, x: Any, target: Any, torch_target: Any) -> None:
+def same_as_torch(
+    ours: Any, theirs: Any, x: Any, target: Any, torch_target: Any, rtol: float = 1e-12
+) -> None:
     tensor = tt.from_numpy(x)
     torch_tensor = torch.tensor(x, requires_grad=True)
     loss, torch_loss = ours(tensor.trace(), target), theirs(torch_tensor, torch_target)
@@ -46,7 +50,7 @@ def same_as_torch(ours: Any, theirs: Any, x: Any, target: Any, torch_target: Any
 
     assert loss.item() == pytest.approx(torch_loss.item(), rel=1e-12)
     np.testing.assert_allclose(
-        loss.backward()[tensor].numpy(), torch_tensor.grad.numpy(), rtol=1e-12, atol=1e-15
+        loss.backward()[tensor].numpy(), torch_tensor.grad.numpy(), rtol=rtol, atol=1e-15
     )
 
 
@@ -77,8 +81,65 @@ def test_cross_entropy_by_labels_agrees_with_torch(
     same_as_torch(losses.cross_entropy, theirs, x, tt.from_numpy(labels), torch.tensor(labels))
 
 
+@pytest.mark.parametrize("beta", [0.2, 3.0])
+def test_smooth_l1_agrees_with_torch_at_any_beta(beta: float, rng: np.random.Generator) -> None:
+    x, target = rng.standard_normal((2, 4, 3))
+
+    same_as_torch(
+        lambda a, b: losses.smooth_l1(a, b, beta),
+        lambda a, b: functional.smooth_l1_loss(a, b, beta=beta),
+        x,
+        tt.from_numpy(target),
+        torch.tensor(target),
+    )
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (2, 3, 4)])
+def test_nll_agrees_with_torch(shape: tuple[int, ...], rng: np.random.Generator) -> None:
+    x = rng.standard_normal(shape)
+    labels = rng.integers(0, shape[-1], shape[:-1])
+
+    def theirs(scores: Any, classes: Any) -> Any:
+        return functional.nll_loss(scores.reshape(-1, shape[-1]), classes.reshape(-1))
+
+    same_as_torch(losses.nll, theirs, x, tt.from_numpy(labels), torch.tensor(labels))
+
+
+def test_binary_cross_entropy_agrees_with_torch(rng: np.random.Generator) -> None:
+    x, target = rng.random((2, 4, 3))
+    # Certainties, right and wrong: torch bounds value and slope in these places.
+    x[0], target[0] = (0.0, 1.0, 0.0), (0.0, 1.0, 1.0)
+
+    same_as_torch(
+        losses.binary_cross_entropy,
+        functional.binary_cross_entropy,
+        x,
+        tt.from_numpy(target),
+        torch.tensor(target),
+        # The bound of the slope is a float32 number there, also for doubles.
+        rtol=1e-8,
+    )
+
+
 def test_probabilities_of_exactly_zero_agree_with_torch(rng: np.random.Generator) -> None:
     x = rng.standard_normal((3, 3))
     target = np.eye(3)
 
     same_as_torch(losses.kl_div, kl_div, x, tt.from_numpy(target), torch.tensor(target))
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.3])
+def test_cosine_embedding_agrees_with_torch(margin: float, rng: np.random.Generator) -> None:
+    x, y = rng.standard_normal((2, 8, 3))
+    signs = rng.choice([-1, 1], 8)
+    other = tt.from_numpy(y)
+
+    same_as_torch(
+        lambda one, target: losses.cosine_embedding(one, other, target, margin),
+        lambda one, target: functional.cosine_embedding_loss(
+            one, torch.tensor(y), target, margin=margin
+        ),
+        x,
+        tt.from_numpy(signs),
+        torch.tensor(signs),
+    )

@@ -13,11 +13,15 @@ from tapetensor import losses
 PAIRED: list[Any] = [
     losses.mse,
     losses.mae,
+    losses.rmse,
     losses.huber,
+    losses.smooth_l1,
+    losses.binary_cross_entropy,
     losses.binary_cross_entropy_with_logits,
     losses.cross_entropy_with_probabilities,
     losses.kl_div,
 ]
+BY_LABELS: list[Any] = [losses.cross_entropy, losses.nll]
 
 
 @pytest.mark.parametrize("loss", PAIRED)
@@ -47,7 +51,7 @@ def test_dtypes_that_differ_or_are_not_floating_are_refused(loss: Any) -> None:
         loss(whole, whole)
 
 
-@pytest.mark.parametrize("loss", [*PAIRED, losses.cross_entropy])
+@pytest.mark.parametrize("loss", [*PAIRED, *BY_LABELS])
 def test_a_target_with_a_tape_is_refused(loss: Any) -> None:
     x, target = tt.zeros((2, 3)).trace(), tt.zeros((2, 3)).trace()
 
@@ -57,19 +61,19 @@ def test_a_target_with_a_tape_is_refused(loss: Any) -> None:
     assert target.owns_tape
 
 
-@pytest.mark.parametrize("loss", [*PAIRED, losses.cross_entropy])
+@pytest.mark.parametrize("loss", [*PAIRED, *BY_LABELS])
 def test_a_spent_operand_is_refused(loss: Any) -> None:
     spent = tt.zeros((2, 3)).trace()
     spent.exp()
 
     with pytest.raises(tt.MovedTensorError, match="'exp' took its tape"):
         loss(tt.zeros((2, 3)), spent)
-    labels = tt.zeros((2,), np.int64) if loss is losses.cross_entropy else tt.zeros((2, 3))
+    labels = tt.zeros((2,), np.int64) if loss in BY_LABELS else tt.zeros((2, 3))
     with pytest.raises(tt.MovedTensorError, match="'exp' took its tape"):
         loss(spent, labels)
 
 
-@pytest.mark.parametrize("loss", [*PAIRED, losses.cross_entropy])
+@pytest.mark.parametrize("loss", [*PAIRED, *BY_LABELS])
 def test_what_is_not_a_tensor_is_refused(loss: Any) -> None:
     x = tt.zeros((2, 3))
 
@@ -127,16 +131,48 @@ def test_logits_and_labels_that_do_not_fit_are_refused(
         losses.cross_entropy(tt.zeros(logits), tt.zeros(labels, np.int64))
 
 
-@pytest.mark.parametrize("delta", [0.0, -1.0, float("nan"), float("inf"), np.float32(-2.0)])
-def test_a_delta_that_is_not_positive_and_finite_is_refused(delta: float) -> None:
+@pytest.mark.parametrize("wrong", [[-0.1, 0.5], [0.5, 1.1], [0.5, float("nan")]])
+def test_a_prediction_that_is_no_probability_is_refused(wrong: list[float]) -> None:
+    q = tt.from_numpy(wrong, shape=(2,)).trace()
+
+    with pytest.raises(tt.ArgumentValueError, match=r"must be in \[0, 1\], found .*_with_logits"):
+        losses.binary_cross_entropy(q, tt.zeros((2,)))
+    assert q.owns_tape
+
+
+def test_nll_refuses_what_cross_entropy_does() -> None:
+    scores = tt.zeros((2, 3))
+    floats: Any = tt.zeros((2,))
+
+    with pytest.raises(tt.AxisError, match=r"^nll: labels of 3 classes .* 0 to 2, found 3$"):
+        losses.nll(scores, tt.from_numpy([0, 3], shape=(2,), dtype=np.int64))
+    with pytest.raises(tt.DTypeError, match=r"^nll: labels must be integers, .*kl_div"):
+        losses.nll(scores, floats)
+    with pytest.raises(tt.ShapeError, match=r"^nll: log_probabilities of shape \(2, 3\) "):
+        losses.nll(scores, tt.zeros((3,), np.int64))
+
+
+KINKED: list[tuple[Any, str]] = [(losses.huber, "delta"), (losses.smooth_l1, "beta")]
+
+
+@pytest.mark.parametrize(("loss", "name"), KINKED)
+@pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf"), np.float32(-2.0)])
+def test_a_threshold_that_is_not_positive_and_finite_is_refused(
+    loss: Any, name: str, value: float
+) -> None:
     x = tt.zeros((2,)).trace()
 
-    with pytest.raises(tt.ArgumentValueError, match=r"^huber: delta must be > 0 and finite, got"):
-        losses.huber(x, tt.zeros((2,)), delta)
+    with pytest.raises(
+        tt.ArgumentValueError, match=rf"^{loss.__name__}: {name} must be > 0 and finite, got"
+    ):
+        loss(x, tt.zeros((2,)), value)
     assert x.owns_tape
 
 
-@pytest.mark.parametrize("delta", ["1", True, None])
-def test_a_delta_that_is_not_a_number_is_refused(delta: Any) -> None:
-    with pytest.raises(tt.ArgumentTypeError, match=r"^huber: delta must be a number, got"):
-        losses.huber(tt.zeros((2,)), tt.zeros((2,)), delta)
+@pytest.mark.parametrize(("loss", "name"), KINKED)
+@pytest.mark.parametrize("value", ["1", True, None])
+def test_a_threshold_that_is_not_a_number_is_refused(loss: Any, name: str, value: Any) -> None:
+    with pytest.raises(
+        tt.ArgumentTypeError, match=rf"^{loss.__name__}: {name} must be a number, got"
+    ):
+        loss(tt.zeros((2,)), tt.zeros((2,)), value)

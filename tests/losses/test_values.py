@@ -46,10 +46,16 @@ def huber(x: Any, y: Any) -> Any:
     return losses.huber(x, y, delta=0.7)
 
 
+def smooth_l1(x: Any, y: Any) -> Any:
+    return losses.smooth_l1(x, y, beta=0.7)
+
+
 PAIRED: list[tuple[Callable[[Any, Any], Any], Callable[[Array, Array], float]]] = [
     (losses.mse, lambda x, y: float(np.mean((x - y) ** 2))),
+    (losses.rmse, lambda x, y: float(np.sqrt(np.mean((x - y) ** 2)))),
     (losses.mae, lambda x, y: float(np.mean(np.abs(x - y)))),
     (huber, huber_by_cases),
+    (smooth_l1, lambda x, y: huber_by_cases(x, y) / 0.7),
     (losses.binary_cross_entropy_with_logits, binary_by_definition),
     (
         losses.cross_entropy_with_probabilities,
@@ -90,6 +96,69 @@ def test_cross_entropy_is_the_mean_negative_log_softmax_at_the_labels(
     check_grad(lambda traced: losses.cross_entropy(traced, labels), logits, rng=rng)
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+def test_nll_of_log_softmax_is_cross_entropy(
+    shape: tuple[int, ...], rng: np.random.Generator
+) -> None:
+    logits = normal(shape, rng)
+    labels = tt.from_numpy(rng.integers(0, shape[-1], shape[:-1]))
+    by_nll, by_logits = (
+        losses.nll(logits.trace().log_softmax(), labels),
+        losses.cross_entropy(logits.trace(), labels),
+    )
+
+    assert by_nll.item() == pytest.approx(by_logits.item(), rel=1e-13)
+    np.testing.assert_allclose(
+        by_nll.backward()[logits].numpy(), by_logits.backward()[logits].numpy(), atol=1e-14
+    )
+    check_grad(lambda traced: losses.nll(traced, labels), logits, rng=rng)
+
+
+def test_an_impossible_class_that_is_not_the_label_counts_nothing() -> None:
+    certain = tt.from_numpy([[0.0, -np.inf]], shape=(1, 2))
+    labels = tt.from_numpy([0], shape=(1,), dtype=np.int64)
+
+    assert losses.nll(certain, labels).item() == 0.0
+    np.testing.assert_array_equal(
+        losses.nll(certain.trace(), labels).backward()[certain].numpy(), [[-1.0, 0.0]]
+    )
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_binary_cross_entropy_of_a_sigmoid_is_that_of_the_logits(
+    shape: tuple[int, ...], rng: np.random.Generator
+) -> None:
+    logits = normal(shape, rng)
+    target = normal(shape, rng).sigmoid()
+    by_sigmoid = losses.binary_cross_entropy(logits.trace().sigmoid(), target)
+    by_logits = losses.binary_cross_entropy_with_logits(logits.trace(), target)
+
+    assert by_sigmoid.item() == pytest.approx(by_logits.item(), rel=1e-13)
+    np.testing.assert_allclose(
+        by_sigmoid.backward()[logits].numpy(), by_logits.backward()[logits].numpy(), atol=1e-14
+    )
+    check_grad(lambda q: losses.binary_cross_entropy(q, target), logits.sigmoid(), rng=rng)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_certain_probability_costs_a_hundred_at_most(dtype: Any) -> None:
+    q = tt.from_numpy([0.0, 1.0], dtype=dtype)
+    right, wrong = q, tt.from_numpy([1.0, 0.0], dtype=dtype)
+
+    assert losses.binary_cross_entropy(q, right).item() == 0.0
+    assert losses.binary_cross_entropy(q, wrong).item() == 100.0
+    gradient = losses.binary_cross_entropy(q.trace(), wrong).backward()[q]
+    np.testing.assert_allclose(gradient.numpy(), [-0.5e12, 0.5e12], rtol=1e-6)
+
+
+def test_the_gradient_of_rmse_is_zero_where_all_are_right(rng: np.random.Generator) -> None:
+    x = normal((2, 3), rng)
+    loss = losses.rmse(x.trace(), x)
+
+    assert loss.item() == 0.0
+    np.testing.assert_array_equal(loss.backward()[x].numpy(), np.zeros((2, 3)))
+
+
 def test_cross_entropy_by_labels_is_that_by_one_hot_probabilities(
     rng: np.random.Generator,
 ) -> None:
@@ -115,6 +184,10 @@ def test_the_result_is_a_scalar_of_the_tape_and_dtype_of_the_prediction() -> Non
     x: tt.Tensor2D[Literal[2], Literal[3]] = tt.zeros((2, 3))
     labels: tt.Tensor1D[Literal[2], tt.NoneTape, np.int64] = tt.zeros((2,), np.int64)
     plain = assert_type(losses.mse(x, x), tt.Tensor0D[tt.NoneTape, np.float32])
+    assert_type(losses.rmse(x.trace(), x), tt.Tensor0D[tt.OwnedTape, np.float32])
+    assert_type(losses.smooth_l1(x, x), tt.Tensor0D[tt.NoneTape, np.float32])
+    assert_type(losses.binary_cross_entropy(x, x), tt.Tensor0D[tt.NoneTape, np.float32])
+    assert_type(losses.nll(x.trace(), labels), tt.Tensor0D[tt.OwnedTape, np.float32])
     traced = assert_type(
         losses.cross_entropy(x.trace(), labels), tt.Tensor0D[tt.OwnedTape, np.float32]
     )
@@ -145,9 +218,11 @@ def test_at_a_kink_the_stated_convention_holds() -> None:
     x = tt.from_numpy([0.0, 2.0, -2.0], shape=(3,))
     zero = tt.zeros((3,))
     of_mae = losses.mae(x.trace(), zero).backward()[x]
+    of_smooth_l1 = losses.smooth_l1(x.trace(), zero, beta=2.0).backward()[x]
     of_huber = losses.huber(x.trace(), zero, delta=2.0).backward()[x]
 
     np.testing.assert_allclose(of_mae.numpy() * 3, [0.0, 1.0, -1.0], rtol=1e-6)
+    np.testing.assert_allclose(of_smooth_l1.numpy() * 3, [0.0, 1.0, -1.0], rtol=1e-6)
     np.testing.assert_allclose(of_huber.numpy() * 3, [0.0, 2.0, -2.0], rtol=1e-6)
 
 

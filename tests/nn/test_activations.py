@@ -18,10 +18,14 @@ from tests.nn.gradients import check_layer
 ROWS: list[tuple[Any, Callable[[Any], Any]]] = [
     (nn.Abs(), lambda x: x.abs()),
     (nn.Cos(), lambda x: x.cos()),
+    (nn.ELU(), lambda x: x.elu()),
+    (nn.ELU(0.5), lambda x: x.elu(0.5)),
     (nn.Exp(), lambda x: x.exp()),
     (nn.GELU(), lambda x: x.gelu()),
     (nn.GELU("none"), lambda x: x.gelu("none")),
     (nn.GELU("tanh"), lambda x: x.gelu("tanh")),
+    (nn.LeakyReLU(), lambda x: x.leaky_relu()),
+    (nn.LeakyReLU(0.2), lambda x: x.leaky_relu(0.2)),
     (nn.Log(), lambda x: x.log()),
     (nn.LogSoftmax(), lambda x: x.log_softmax()),
     (nn.ReLU(), lambda x: x.relu()),
@@ -82,6 +86,13 @@ def test_an_activation_refuses_what_is_no_tensor_and_what_is_spent(
     x.exp()
     with pytest.raises(MovedTensorError):
         layer.forward(x)
+
+
+def test_the_slopes_of_rectifiers_are_finite_numbers() -> None:
+    with pytest.raises(ArgumentValueError, match="LeakyReLU: negative_slope must be finite, got"):
+        nn.LeakyReLU(float("nan"))
+    with pytest.raises(ArgumentValueError, match="ELU: alpha must be finite, got inf"):
+        nn.ELU(float("inf"))
 
 
 @pytest.mark.parametrize("wrong", ["exact", "", None, 1])

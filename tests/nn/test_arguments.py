@@ -20,6 +20,33 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
+RECURRENT = ("RNN", "GRU", "LSTM", "RNNCell", "GRUCell", "LSTMCell")
+# What holds other modules, or no tensor at all, has tests of its own.
+OTHERS = {
+    *("Module", "Sequential", "Repeated", "EncoderBlock", "DecoderBlock", "Transformer"),
+    *("AddInto", "ParallelAdd", "ParallelMul", "ResidualAdd", "ResidualMul", "SplitInto"),
+    *("Flatten", "Reshape", "GlobalAvgPool2d", "GlobalMaxPool2d", "GlobalMinPool2d"),
+}
+
+
+def _recurrent(
+    name: str, input_size: Any = 2, hidden_size: Any = 2, dtype: Any = np.float32
+) -> Any:
+    return getattr(nn, name)(input_size, hidden_size, dtype, rng=rng())
+
+
+def _numbers_of(
+    layer: str, make: Callable[..., object], further: tuple[str, ...]
+) -> list[tuple[str, str, Callable[[Any], object]]]:
+    """Return a row for each number of a convolution; 3 of a thing is always right."""
+    right = {"in_channels": 3, "out_channels": 3, "kernel_size": 3}
+
+    def row(name: str) -> tuple[str, str, Callable[[Any], object]]:
+        return layer, name, lambda n: make(**right | {name: n}, rng=rng())
+
+    return [row(name) for name in (*right, "stride", *further)]
+
+
 # The constructor, how it is called, by which name each argument goes.
 SIZES: list[tuple[str, str, Callable[[Any], object]]] = [
     ("Linear", "in_features", lambda n: nn.Linear(n, 2, rng=rng())),
@@ -28,11 +55,36 @@ SIZES: list[tuple[str, str, Callable[[Any], object]]] = [
     ("Embedding", "embedding_features", lambda n: nn.Embedding(2, n, rng=rng())),
     ("LayerNorm", "normalized_features", lambda n: nn.LayerNorm(n)),
     ("BatchNorm1d", "num_features", lambda n: nn.BatchNorm1d(n)),
+    ("UnbiasedLinear", "in_features", lambda n: nn.UnbiasedLinear(n, 2, rng=rng())),
+    ("UnbiasedLinear", "out_features", lambda n: nn.UnbiasedLinear(2, n, rng=rng())),
+    ("Bias1d", "features", lambda n: nn.Bias1d(n)),
+    ("PReLU1d", "num_parameters", lambda n: nn.PReLU1d(n)),
+    ("DropoutOneIn", "n", lambda n: nn.DropoutOneIn(n, rng=rng())),
+    ("MultiHeadAttention", "in_features", lambda n: nn.MultiHeadAttention(n, 1, rng=rng())),
+    ("MultiHeadAttention", "heads", lambda n: nn.MultiHeadAttention(6, n, rng=rng())),
+    *(
+        (name, size, lambda n, name=name, size=size: _recurrent(name, **{size: n}))
+        for name in RECURRENT
+        for size in ("input_size", "hidden_size")
+    ),
+    ("BatchNorm2d", "num_features", lambda n: nn.BatchNorm2d(n)),
+    *_numbers_of("Conv1d", nn.Conv1d, ("dilation", "groups")),
+    *_numbers_of("Conv2d", nn.Conv2d, ("dilation", "groups")),
+    *_numbers_of("ConvTranspose2d", nn.ConvTranspose2d, ("dilation", "groups")),
+    ("AvgPool2d", "kernel_size", nn.AvgPool2d),
+    ("MaxPool2d", "kernel_size", nn.MaxPool2d),
+    ("MinPool2d", "kernel_size", nn.MinPool2d),
+    ("Bias2d", "channels", lambda n: nn.Bias2d(n)),
+    ("Upscale2d", "height", lambda n: nn.Upscale2d(n, 2)),
+    ("Upscale2d", "width", lambda n: nn.Upscale2d(2, n)),
+    ("Upscale2dBy", "factor", lambda n: nn.Upscale2dBy(n)),
 ]
 NUMBERS: list[tuple[str, str, float, Callable[[Any], object]]] = [
     ("LayerNorm", "eps", INF, lambda eps: nn.LayerNorm(2, eps=eps)),
     ("BatchNorm1d", "eps", INF, lambda eps: nn.BatchNorm1d(2, eps=eps)),
+    ("BatchNorm2d", "eps", INF, lambda eps: nn.BatchNorm2d(2, eps=eps)),
     ("BatchNorm1d", "momentum", 1.0, lambda m: nn.BatchNorm1d(2, momentum=m)),
+    ("BatchNorm2d", "momentum", 1.0, lambda m: nn.BatchNorm2d(2, momentum=m)),
     ("Dropout", "p", 1.0, lambda p: nn.Dropout(p, rng=rng())),
 ]
 DTYPES: list[tuple[str, Callable[[Any], object]]] = [
@@ -40,11 +92,29 @@ DTYPES: list[tuple[str, Callable[[Any], object]]] = [
     ("Embedding", lambda dtype: nn.Embedding(2, 2, dtype, rng=rng())),
     ("LayerNorm", lambda dtype: nn.LayerNorm(2, dtype)),
     ("BatchNorm1d", lambda dtype: nn.BatchNorm1d(2, dtype)),
+    ("UnbiasedLinear", lambda dtype: nn.UnbiasedLinear(2, 2, dtype, rng=rng())),
+    ("Bias1d", lambda dtype: nn.Bias1d(2, dtype)),
+    ("Bias2d", lambda dtype: nn.Bias2d(2, dtype)),
+    ("PReLU", lambda dtype: nn.PReLU(dtype)),
+    ("PReLU1d", lambda dtype: nn.PReLU1d(2, dtype)),
+    ("MultiHeadAttention", lambda dtype: nn.MultiHeadAttention(2, 1, dtype, rng=rng())),
+    *((name, lambda dtype, name=name: _recurrent(name, dtype=dtype)) for name in RECURRENT),
+    ("BatchNorm2d", lambda dtype: nn.BatchNorm2d(2, dtype)),
+    ("Conv1d", lambda dtype: nn.Conv1d(2, 2, 3, dtype=dtype, rng=rng())),
+    ("Conv2d", lambda dtype: nn.Conv2d(2, 2, 3, dtype=dtype, rng=rng())),
+    ("ConvTranspose2d", lambda dtype: nn.ConvTranspose2d(2, 2, 3, dtype=dtype, rng=rng())),
 ]
 GENERATORS: list[tuple[str, Callable[..., object]]] = [
     ("Linear", lambda **given: nn.Linear(2, 2, **given)),
     ("Embedding", lambda **given: nn.Embedding(2, 2, **given)),
     ("Dropout", lambda **given: nn.Dropout(0.5, **given)),
+    ("UnbiasedLinear", lambda **given: nn.UnbiasedLinear(2, 2, **given)),
+    ("DropoutOneIn", lambda **given: nn.DropoutOneIn(2, **given)),
+    ("MultiHeadAttention", lambda **given: nn.MultiHeadAttention(2, 1, **given)),
+    *((name, lambda name=name, **given: getattr(nn, name)(2, 2, **given)) for name in RECURRENT),
+    ("Conv1d", lambda **given: nn.Conv1d(2, 2, 3, **given)),
+    ("Conv2d", lambda **given: nn.Conv2d(2, 2, 3, **given)),
+    ("ConvTranspose2d", lambda **given: nn.ConvTranspose2d(2, 2, 3, **given)),
 ]
 
 
@@ -58,8 +128,7 @@ def test_every_layer_is_in_the_tables() -> None:
     }
     covered = {row[0] for table in (SIZES, NUMBERS, DTYPES, GENERATORS) for row in table}
 
-    # Module and Sequential have tests of their own.
-    assert covered == layers - {"Module", "Sequential"}
+    assert covered == layers - OTHERS
 
 
 @pytest.mark.parametrize(("layer", "argument", "make"), SIZES)
@@ -133,7 +202,7 @@ def test_weights_are_float32_or_float64(layer: str, make: Any, wrong: Any) -> No
 @pytest.mark.parametrize(("layer", "make"), DTYPES)
 def test_a_dtype_may_be_given_in_other_ways(layer: str, make: Any) -> None:
     for dtype in (np.float64, float, "float64", np.dtype(np.float64)):
-        assert make(dtype).weight.dtype == np.float64
+        assert {one.dtype for one in make(dtype).parameters().values()} == {np.dtype(np.float64)}
 
 
 @pytest.mark.parametrize(("layer", "make"), GENERATORS)

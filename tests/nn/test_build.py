@@ -11,8 +11,9 @@ from typing_extensions import TypeVar, TypeVarTuple
 
 import tapetensor as tt
 from tapetensor import NoneTape, OwnedTape, Tensor, Tensor0D, Tensor1D, Tensor2D, nn
+from tapetensor.errors import BuildError
 from tapetensor.nn.typing import W
-from tapetensor.typing import B, M, N, S, T
+from tapetensor.typing import Add, B, Div, M, Mul, N, S, T
 
 Inner = TypeVar("Inner", bound=nn.Module)
 Ds = TypeVarTuple("Ds")
@@ -69,6 +70,27 @@ def test_a_generic_module_gets_its_arguments(rng: np.random.Generator) -> None:
 
     assert block.narrow.weight.shape == (4, 6)
     assert block.widen.weight.shape == (6, 4)
+
+
+class Wide(nn.Module, Generic[M, N]):
+    projection: nn.Linear[Mul[M, Add[N, L[1]]], Div[N, M]]
+
+    def forward(self, x: Tensor2D[B, Any, T]) -> Tensor2D[B, Any, T]:
+        return self.projection.forward(x)
+
+
+def test_computed_dims_are_worked_out(rng: np.random.Generator) -> None:
+    model = tt.build(Wide[L[2], L[6]], rng=rng)
+
+    assert model.projection.weight.shape == (3, 14)
+
+
+@pytest.mark.parametrize("missing", [Wide[L[0], L[6]], Wide[L[2], Any]])
+def test_a_computed_dim_without_a_size_is_refused(
+    missing: type[nn.Module], rng: np.random.Generator
+) -> None:
+    with pytest.raises(BuildError, match=r"projection: the dim Any has no size"):
+        tt.build(missing, rng=rng)
 
 
 def test_nested_generic_modules_and_lists_of_them_get_theirs(rng: np.random.Generator) -> None:

@@ -48,6 +48,19 @@ class Renamed(Base[M], Generic[M, N]):
     norm: nn.LayerNorm[N]
 
 
+class Swapped(nn.Module, Generic[In, Out]):
+    # The type variables of `Linear` itself, the other way round.
+    back: nn.Linear[Out, In]
+
+
+def test_a_class_may_use_the_type_variables_of_its_layers_for_something_else(
+    rng: np.random.Generator,
+) -> None:
+    model = tt.build(Swapped[L[3], L[4]], rng=rng)
+
+    assert model.back.weight.shape == (3, 4)
+
+
 def test_a_class_can_be_defined_below_its_use(rng: np.random.Generator) -> None:
     model = tt.build(Early, rng=rng)
 

@@ -123,6 +123,7 @@ def test_tied_weights_go_by_both_names_and_count_once(rng: np.random.Generator) 
         "out.bias      (9,)             9\n"
         "total                         45"
     )
+    assert model.parameter_count() == 45
 
 
 def test_the_gradients_of_tied_weights_add_up(rng: np.random.Generator) -> None:

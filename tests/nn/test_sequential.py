@@ -38,12 +38,12 @@ def test_the_gradients_reach_all_parameters(rng: np.random.Generator) -> None:
 
     check_layer(model, tt.from_numpy(rng.standard_normal((5, 4))), rng)
     assert list(model.parameters()) == [
-        "layers.0.weight",
-        "layers.0.bias",
-        "layers.1.layers.1.weight",
-        "layers.1.layers.1.bias",
-        "layers.2.weight",
-        "layers.2.bias",
+        "0.weight",
+        "0.bias",
+        "1.1.weight",
+        "1.1.bias",
+        "2.weight",
+        "2.bias",
     ]
 
 
@@ -56,9 +56,9 @@ def test_it_is_built_from_its_type_arguments(rng: np.random.Generator) -> None:
     assert repr(model) == (
         "Net(\n"
         "  body: Sequential(\n"
-        "    layers.0: Linear(in_features=4, out_features=8)\n"
-        "    layers.1: ReLU()\n"
-        "    layers.2: Linear(in_features=8, out_features=2)\n"
+        "    0: Linear(in_features=4, out_features=8)\n"
+        "    1: ReLU()\n"
+        "    2: Linear(in_features=8, out_features=2)\n"
         "  )\n"
         ")"
     )

@@ -43,6 +43,14 @@ def _clip(x: Array, low: float | None = None, high: float | None = None) -> Arra
     return np.clip(x, low, high)
 
 
+def _leaky(x: Array, slope: Any) -> Array:
+    return np.where(np.real(x) > 0, x, x * slope)
+
+
+def _dropped(x: Array, p: float, seed: int) -> Array:
+    return x * (np.random.default_rng(seed).random(x.shape, np.float32) >= p) / (1.0 - p or 1.0)
+
+
 _X = spaced(3)
 
 ELEMENTWISE = (
@@ -163,6 +171,81 @@ ELEMENTWISE = (
             refused(_X, low="0", error=tt.ArgumentTypeError, message="str"),
         ),
         takes_integers=True,
+    ),
+    Op(
+        name="leaky_relu",
+        covers=("leaky_relu",),
+        call=tt.Tensor.leaky_relu,
+        reference=lambda x, negative_slope=0.01: _leaky(x, negative_slope),
+        samples=(
+            *_over_shapes(),
+            given(spaced(5), negative_slope=-0.5),
+            given(spaced(5), negative_slope=0),
+        ),
+        refusals=(
+            refused(
+                _X,
+                negative_slope=math.nan,
+                error=tt.ArgumentValueError,
+                message="negative_slope .* nan",
+            ),
+            refused(_X, negative_slope="0", error=tt.ArgumentTypeError, message="str"),
+        ),
+    ),
+    Op(
+        name="prelu",
+        covers=("prelu",),
+        call=tt.Tensor.prelu,
+        reference=_leaky,
+        samples=(
+            given(spaced(3, 4), spaced(3, 4, seed=1)),
+            given(spaced(3, 4), spaced(seed=1)),
+            given(spaced(2, 3, 4), spaced(4, seed=1)),
+            given(spaced(2, 3, 4), spaced(3, 1, seed=1)),
+            given(spaced(), spaced(seed=1)),
+            given(spaced(0, 3), spaced(3, seed=1)),
+        ),
+        refusals=(
+            refused(_X, spaced(4), error=tt.ShapeError, message=r"\(4,\) do not broadcast"),
+            refused(_X, spaced(2, 3), error=tt.ShapeError, message=r"\(2, 3\) do not broadcast"),
+            refused(_X, 0.25, error=tt.ArgumentTypeError, message="the slope"),
+        ),
+    ),
+    Op(
+        name="elu",
+        covers=("elu",),
+        call=tt.Tensor.elu,
+        reference=lambda x, alpha=1.0: np.where(np.real(x) > 0, x, alpha * (np.exp(x) - 1.0)),
+        samples=(*_over_shapes(), given(spaced(5), alpha=0.3)),
+        refusals=(
+            refused(_X, alpha=math.inf, error=tt.ArgumentValueError, message="alpha .* inf"),
+            refused(_X, alpha=None, error=tt.ArgumentTypeError, message="NoneType"),
+        ),
+    ),
+    Op(
+        name="nans_to",
+        covers=("nans_to",),
+        call=tt.Tensor.nans_to,
+        reference=lambda x, number: np.where(np.isnan(x), number, x),
+        samples=(*_over_shapes(number=7.0), given(_X, number=7)),
+        refusals=(refused(_X, number="0", error=tt.ArgumentTypeError, message="str"),),
+    ),
+    Op(
+        name="dropout",
+        covers=("dropout",),
+        call=lambda x, p, seed: x.dropout(p, rng=np.random.default_rng(seed)),
+        reference=_dropped,
+        samples=(
+            *_over_shapes(p=0.4, seed=3),
+            given(spaced(5), p=0.0, seed=0),
+            given(spaced(5), p=1, seed=0),
+        ),
+        refusals=(
+            refused(_X, p=1.5, seed=0, error=tt.ArgumentValueError, message=r"in \[0, 1\]"),
+            refused(_X, p=-0.1, seed=0, error=tt.ArgumentValueError, message="got -0.1"),
+            refused(_X, p=math.nan, seed=0, error=tt.ArgumentValueError, message="nan"),
+            refused(_X, p="0.5", seed=0, error=tt.ArgumentTypeError, message="str"),
+        ),
     ),
     Op(
         name="reciprocal",

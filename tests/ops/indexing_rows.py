@@ -98,6 +98,33 @@ INDEXING = (
         takes_integers=True,
     ),
     Op(
+        name="take_along_axis",
+        covers=("take_along_axis",),
+        call=tt.Tensor.take_along_axis,
+        reference=np.take_along_axis,
+        samples=(
+            given(_X, np.array([[2, 0], [-1, -1]]), axis=-1),
+            given(_X, np.array([[1, 0, 1]]), axis=0),
+            given(_CUBE, np.array([[[2], [0]], [[1], [1]]]), axis=1),
+            given(_CUBE, np.array([[[2, 0, 1, -3]]]), axis=1),
+            given(spaced(1, 3), np.array([[0, 2], [1, 1]]), axis=1),
+            given(spaced(5), np.array([4, 4], dtype=np.uint8), axis=0),
+            given(_X, np.zeros((2, 0), dtype=np.int64), axis=1),
+            given(spaced(0, 3), np.zeros((0, 2), dtype=np.int64), axis=1),
+        ),
+        refusals=(
+            refused(_X, np.array([[3]]), axis=1, error=tt.AxisError, message="from 3 to 3"),
+            refused(_X, np.array([[0]]), axis=2, error=tt.AxisError, message="axis 2"),
+            refused(_X, np.array([0]), axis=1, error=tt.ShapeError, message="as many axes"),
+            refused(
+                _X, np.zeros((3, 1), np.int64), axis=1, error=tt.ShapeError, message=r"\(3, 1\)"
+            ),
+            refused(_X, _X, axis=1, error=tt.DTypeError, message="must be integers"),
+            refused(_X, [[0]], axis=1, error=tt.ArgumentTypeError, message="list"),
+        ),
+        takes_integers=True,
+    ),
+    Op(
         name="where",
         covers=("where",),
         call=tt.where,

@@ -99,6 +99,19 @@ JOINING = (
         takes_integers=True,
     ),
     Op(
+        name="unbiased_linear",
+        # Not public by itself: what `nn.UnbiasedLinear` applies.
+        covers=(),
+        call=lambda x, weight: apply(linear_algebra.unbiased_linear, (x, weight)),
+        reference=lambda x, weight: x @ weight.T,
+        samples=tuple(
+            given(spaced(*leading, 3), spaced(4, 3, seed=1))
+            for leading in ((2,), (), (2, 5), (0,), (2, 0))
+        ),
+        refusals=(refused(_X, spaced(4, 2), error=tt.ShapeError, message=r"\(4, 2\)"),),
+        takes_integers=True,
+    ),
+    Op(
         name="linear",
         # Not public by itself: what `nn.Linear` applies.
         covers=(),

@@ -141,13 +141,19 @@ REDUCTIONS = (
         name="std",
         covers=("std",),
         call=lambda x, **options: x.std(**options),
-        reference=lambda x, **options: np.sqrt(_var(x, **options)),
+        reference=lambda x, eps=0.0, **options: np.sqrt(_var(x, **options) + eps),
         # Not over single elements, as for `var`: a spread of 0 is a kink.
         samples=(
             *(given(spaced(2, 3, 4), **axes) for axes in _AXES if axes.get("axis") != ()),
             *_CORRECTED,
+            given(spaced(2, 3), axis=-1, eps=0.1),
+            given(spaced(3, 1), axis=-1, keepdims=True, eps=0.1),
         ),
-        refusals=(*_NO_AXES, *_NO_CORRECTION),
+        refusals=(
+            *_NO_AXES,
+            *_NO_CORRECTION,
+            refused(_X, eps=-1.0, error=tt.ArgumentValueError, message="eps must be >= 0"),
+        ),
     ),
     _reduction("logsumexp", lambda x, **options: x.logsumexp(**options), _logsumexp),
     Op(
@@ -165,6 +171,26 @@ REDUCTIONS = (
         reference=lambda x, axis=-1: np.log(_softmax(x, axis)),
         samples=_SOFTMAX_SAMPLES,
         refusals=_NO_SOFTMAX_AXIS,
+    ),
+    Op(
+        name="normalize",
+        covers=("normalize",),
+        call=tt.Tensor.normalize,
+        reference=lambda x, axis=-1, eps=1e-5: (
+            (x - np.mean(x, axis, keepdims=True)) / np.sqrt(_var(x, axis, keepdims=True) + eps)
+        ),
+        samples=(
+            given(spaced(2, 3, 4)),
+            given(spaced(2, 3, 4), axis=0, eps=0.1),
+            given(spaced(2, 3, 4), axis=-2, eps=0),
+            given(spaced(1)),
+            given(spaced(0, 3)),
+        ),
+        refusals=(
+            *_NO_SOFTMAX_AXIS,
+            refused(_X, eps=-1e-5, error=tt.ArgumentValueError, message="eps must be >= 0"),
+            refused(_X, eps=float("nan"), error=tt.ArgumentValueError, message="eps .* nan"),
+        ),
     ),
     Op(
         name="argmax",

@@ -5,15 +5,18 @@ A new op is tested by adding its row; `test_table` says when one is missing.
 
 from __future__ import annotations
 
+from tests.ops.attention_rows import ATTENTION
 from tests.ops.custom_rows import CUSTOM
 from tests.ops.elementwise_rows import ELEMENTWISE
 from tests.ops.indexing_rows import INDEXING
 from tests.ops.joining_rows import JOINING
 from tests.ops.operator_rows import OPERATORS
+from tests.ops.recurrent_rows import RECURRENT
 from tests.ops.reduction_rows import REDUCTIONS
 from tests.ops.rows import Case, Op
 from tests.ops.scan_rows import SCANS
 from tests.ops.shape_rows import SHAPES
+from tests.ops.window_rows import WINDOWS
 
 OPS: tuple[Op, ...] = (
     *ELEMENTWISE,
@@ -22,8 +25,11 @@ OPS: tuple[Op, ...] = (
     *SHAPES,
     *INDEXING,
     *JOINING,
+    *WINDOWS,
+    *ATTENTION,
     *SCANS,
     *CUSTOM,
+    *RECURRENT,
 )
 
 CASES: tuple[Case, ...] = tuple(

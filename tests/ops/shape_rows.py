@@ -180,6 +180,62 @@ SHAPES = (
         takes_integers=True,
     ),
     Op(
+        name="roll",
+        covers=("roll",),
+        call=tt.Tensor.roll,
+        reference=np.roll,
+        samples=(
+            given(_CUBE, shift=1, axis=0),
+            given(_CUBE, shift=-2, axis=1),
+            given(_CUBE, shift=9, axis=-1),
+            given(spaced(3), shift=0, axis=0),
+            given(spaced(1), shift=np.int64(1), axis=0),
+            given(spaced(2, 0), shift=1, axis=1),
+        ),
+        refusals=(
+            refused(_X, shift=1, axis=2, error=tt.AxisError, message="axis 2"),
+            refused(_X, shift=1.0, axis=0, error=tt.ArgumentTypeError, message="shift .* 1.0"),
+            refused(_X, shift=1, axis=None, error=tt.ArgumentTypeError, message="axis .* None"),
+        ),
+        takes_integers=True,
+    ),
+    Op(
+        name="realize",
+        covers=("realize",),
+        call=tt.Tensor.realize,
+        reference=lambda x, shape: x,
+        samples=tuple(given(spaced(*shape), shape=shape) for shape in ((2, 3), (), (1,), (0, 2))),
+        refusals=(
+            refused(_X, shape=(3, 2), error=tt.ShapeError, message=r"\(3, 2\), .* \(2, 3\)"),
+            refused(_X, shape=(2, 3, 1), error=tt.ShapeError, message=r"\(2, 3, 1\)"),
+            refused(_X, shape=(-1, 3), error=tt.ArgumentValueError, message="-1"),
+            refused(_X, shape=6, error=tt.ArgumentTypeError, message="got 6"),
+        ),
+        takes_integers=True,
+    ),
+    *(
+        Op(
+            name=name,
+            covers=(name,),
+            call=getattr(tt.Tensor, name),
+            reference=getattr(np, name),
+            samples=(
+                given(spaced(3, 3)),
+                given(spaced(2, 3, 4), k=1),
+                given(spaced(4, 2), k=-2),
+                given(spaced(2, 2), k=9),
+                given(spaced(1, 1)),
+                given(spaced(0, 3)),
+            ),
+            refusals=(
+                refused(spaced(3), error=tt.AxisError, message=r"two axes.*\(3,\)"),
+                refused(_X, k=0.5, error=tt.ArgumentTypeError, message="k .* 0.5"),
+            ),
+            takes_integers=True,
+        )
+        for name in ("tril", "triu")
+    ),
+    Op(
         name="astype",
         covers=("astype",),
         call=tt.Tensor.astype,

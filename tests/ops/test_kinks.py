@@ -13,6 +13,10 @@ import tapetensor as tt
 _ONE_OPERAND: dict[str, tuple[Callable[[Any], Any], Any, Any]] = {
     "relu at 0": (lambda x: x.relu(), [-1.0, 0.0, 1.0], [0.0, 0.0, 1.0]),
     "relu at -0": (lambda x: x.relu(), [-0.0], [0.0]),
+    "leaky_relu at 0": (lambda x: x.leaky_relu(0.1), [-1.0, 0.0, 1.0], [0.1, 0.1, 1.0]),
+    "elu at 0": (lambda x: x.elu(0.5), [0.0, 1.0], [0.5, 1.0]),
+    "nans_to at NaN": (lambda x: x.nans_to(7.0), [np.nan, 1.0], [0.0, 1.0]),
+    "std with eps where flat": (lambda x: x.std(eps=0.1), [2.0, 2.0], [0.0, 0.0]),
     "abs at 0": (lambda x: x.abs(), [-2.0, 0.0, 3.0], [-1.0, 0.0, 1.0]),
     "clip at both bounds": (
         lambda x: x.clip(-1.0, 1.0),

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.optim import Adam, AdamW, Optimizer, Sgd
+from tapetensor.optim import Adagrad, Adam, AdamW, Optimizer, RMSprop, Sgd
 from tests.optim.models import Array, Model
-from tests.optim.textbook import TextbookAdam, TextbookSgd
+from tests.optim.textbook import TextbookAdagrad, TextbookAdam, TextbookRmsprop, TextbookSgd
 
 Make = Callable[[Model], Optimizer]
 
@@ -35,6 +35,16 @@ BY_TEXTBOOK: dict[str, tuple[Make, Callable[[], Any]]] = {
         lambda m: Sgd(m, lr=0.1, momentum=0.8, nesterov=True, weight_decay=0.3),
         lambda: TextbookSgd(lr=0.1, momentum=0.8, nesterov=True, weight_decay=0.3),
     ),
+    "sgd, decoupled decay": (
+        lambda m: Sgd(m, lr=0.1, weight_decay=0.3, decoupled_weight_decay=True),
+        lambda: TextbookSgd(lr=0.1, weight_decay=0.3, decoupled=True),
+    ),
+    "sgd, nesterov, decoupled decay": (
+        lambda m: Sgd(
+            m, lr=0.1, momentum=0.8, nesterov=True, weight_decay=0.3, decoupled_weight_decay=True
+        ),
+        lambda: TextbookSgd(lr=0.1, momentum=0.8, nesterov=True, weight_decay=0.3, decoupled=True),
+    ),
     "adam": (Adam, TextbookAdam),
     "adam, other betas": (
         lambda m: Adam(m, lr=0.1, betas=(0.5, 0.7), eps=1e-3),
@@ -52,6 +62,55 @@ BY_TEXTBOOK: dict[str, tuple[Make, Callable[[], Any]]] = {
     "adamw, strong decay": (
         lambda m: AdamW(m, lr=0.1, weight_decay=0.3),
         lambda: TextbookAdam(lr=0.1, weight_decay=0.3, decoupled=True),
+    ),
+    "adagrad": (Adagrad, TextbookAdagrad),
+    "adagrad with both decays": (
+        lambda m: Adagrad(m, lr=0.1, lr_decay=0.2, weight_decay=0.3),
+        lambda: TextbookAdagrad(lr=0.1, lr_decay=0.2, weight_decay=0.3),
+    ),
+    "adagrad, decoupled decay, from ones": (
+        lambda m: Adagrad(
+            m,
+            lr_decay=0.2,
+            weight_decay=0.3,
+            initial_accumulator_value=1.0,
+            decoupled_weight_decay=True,
+        ),
+        lambda: TextbookAdagrad(lr_decay=0.2, weight_decay=0.3, decoupled=True, square=1.0),
+    ),
+    "rmsprop": (RMSprop, TextbookRmsprop),
+    "rmsprop with momentum and decay": (
+        lambda m: RMSprop(m, alpha=0.7, eps=1e-3, momentum=0.8, weight_decay=0.3),
+        lambda: TextbookRmsprop(alpha=0.7, eps=1e-3, momentum=0.8, weight_decay=0.3),
+    ),
+    "rmsprop, centered": (
+        lambda m: RMSprop(m, alpha=0.9, eps=1e-3, centered=True),
+        lambda: TextbookRmsprop(alpha=0.9, eps=1e-3, centered=True),
+    ),
+    "rmsprop, decoupled decay": (
+        lambda m: RMSprop(m, weight_decay=0.3, decoupled_weight_decay=True),
+        lambda: TextbookRmsprop(weight_decay=0.3, decoupled=True),
+    ),
+    "rmsprop as dfdx's, all at once": (
+        lambda m: RMSprop(
+            m,
+            alpha=0.9,
+            momentum=0.8,
+            centered=True,
+            weight_decay=0.3,
+            decoupled_weight_decay=True,
+            initial_square=1.0,
+            eps_inside_root=True,
+        ),
+        lambda: TextbookRmsprop(
+            alpha=0.9,
+            momentum=0.8,
+            centered=True,
+            weight_decay=0.3,
+            decoupled=True,
+            eps_inside=True,
+            square=1.0,
+        ),
     ),
 }
 

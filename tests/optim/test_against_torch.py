@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tapetensor.optim import Adam, AdamW, Sgd
+from tapetensor.optim import Adagrad, Adam, AdamW, RMSprop, Sgd, schedules
 from tests.optim.models import drawn, gradients_of, small_model
 
 torch: Any = pytest.importorskip("torch")
@@ -29,6 +29,19 @@ MODES: list[tuple[Any, Any, dict[str, Any]]] = [
     (Adam, torch.optim.Adam, {"lr": 0.1, "weight_decay": 0.3}),
     (AdamW, torch.optim.AdamW, {}),
     (AdamW, torch.optim.AdamW, {"lr": 0.1, "weight_decay": 0.3}),
+    (Adagrad, torch.optim.Adagrad, {}),
+    (
+        Adagrad,
+        torch.optim.Adagrad,
+        {"lr": 0.1, "lr_decay": 0.2, "weight_decay": 0.3, "initial_accumulator_value": 0.5},
+    ),
+    (RMSprop, torch.optim.RMSprop, {}),
+    (
+        RMSprop,
+        torch.optim.RMSprop,
+        {"lr": 0.1, "alpha": 0.7, "eps": 1e-3, "weight_decay": 0.3, "momentum": 0.8},
+    ),
+    (RMSprop, torch.optim.RMSprop, {"alpha": 0.9, "eps": 1e-3, "centered": True}),
 ]
 
 
@@ -58,13 +71,45 @@ def test_a_trajectory_agrees_with_torch(
 
 @pytest.mark.parametrize(
     ("ours", "theirs"),
-    [(Adam, torch.optim.Adam), (AdamW, torch.optim.AdamW), (Sgd, torch.optim.SGD)],
+    [
+        (Adam, torch.optim.Adam),
+        (AdamW, torch.optim.AdamW),
+        (RMSprop, torch.optim.RMSprop),
+        (Adagrad, torch.optim.Adagrad),
+        (Sgd, torch.optim.SGD),
+    ],
 )
 def test_the_defaults_of_what_both_have_are_torchs(ours: Any, theirs: Any) -> None:
     parameters = inspect.signature(ours).parameters
     torch_parameters = inspect.signature(theirs).parameters
 
-    for name, parameter in list(parameters.items())[1:]:
+    for name in parameters.keys() & torch_parameters.keys():
+        parameter = parameters[name]
         expected = torch_parameters[name].default
         # PyTorch's own default learning rate of SGD is 1e-3; ours is dfdx's.
         assert parameter.default == (1e-2 if (ours, name) == (Sgd, "lr") else expected)
+
+
+def test_one_cycle_is_torchs() -> None:
+    parameter = torch.zeros(1, requires_grad=True)
+    optimizer = torch.optim.SGD([parameter], lr=0.1)
+    theirs = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.5, total_steps=40)
+    ours = schedules.one_cycle(0.5, steps=40)
+
+    for step in range(40):
+        assert ours(step) == pytest.approx(optimizer.param_groups[0]["lr"], rel=1e-12)
+        optimizer.step()
+        if step < 39:
+            theirs.step()
+
+
+def test_a_cosine_is_torchs() -> None:
+    parameter = torch.zeros(1, requires_grad=True)
+    optimizer = torch.optim.SGD([parameter], lr=0.5)
+    theirs = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=40, eta_min=0.1)
+    ours = schedules.cosine(0.5, steps=40, final_lr=0.1)
+
+    for step in range(41):
+        assert ours(step) == pytest.approx(optimizer.param_groups[0]["lr"], rel=1e-12)
+        optimizer.step()
+        theirs.step()

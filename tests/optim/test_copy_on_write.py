@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor.optim import Adam, AdamW, Optimizer, Sgd
+from tapetensor.optim import Adagrad, Adam, AdamW, Optimizer, RMSprop, Sgd
 from tests.optim.models import Array, Model, drawn, gradients_of, small_model
 
 LARGE = (300, 250)
@@ -21,7 +21,7 @@ def momentum(model: Model) -> Optimizer:
     return Sgd(model, momentum=0.9)
 
 
-OPTIMIZERS: list[Any] = [Sgd, momentum, Adam, AdamW]
+OPTIMIZERS: list[Any] = [Sgd, momentum, Adam, AdamW, RMSprop, Adagrad]
 
 
 def stepped(model: Model, optimizer: Optimizer, times: int) -> None:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor.optim import Adam, AdamW, Sgd
+from tapetensor.optim import Adagrad, Adam, AdamW, RMSprop, Sgd
 from tests.optim.models import Model, drawn, gradients_of, small_model
 
-OPTIMIZERS: list[Any] = [Sgd, Adam, AdamW]
+OPTIMIZERS: list[Any] = [Sgd, Adam, AdamW, RMSprop, Adagrad]
 
 
 @pytest.mark.parametrize("make", OPTIMIZERS)

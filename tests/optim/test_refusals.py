@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor.optim import Adam, AdamW, Optimizer, Sgd
+from tapetensor.optim import Adagrad, Adam, AdamW, Optimizer, RMSprop, Sgd
 from tests.optim.models import Model
 
-OPTIMIZERS: list[Any] = [Sgd, Adam, AdamW]
+OPTIMIZERS: list[Any] = [Sgd, Adam, AdamW, RMSprop, Adagrad]
 NUMBERS = [
     *[(make, name) for make in OPTIMIZERS for name in ("lr", "weight_decay")],
     (Sgd, "momentum"),
     (Adam, "eps"),
     (AdamW, "eps"),
+    *[(Adagrad, name) for name in ("eps", "lr_decay", "initial_accumulator_value")],
+    *[(RMSprop, name) for name in ("eps", "momentum", "initial_square")],
 ]
 
 
@@ -66,6 +68,25 @@ def test_betas_outside_their_range_are_refused(
 def test_betas_that_are_no_pair_are_refused(make: Any, betas: Any) -> None:
     with pytest.raises(tt.ArgumentTypeError, match="betas must be two numbers"):
         make(model(), betas=betas)
+
+
+@pytest.mark.parametrize("alpha", [1.0, -0.1, float("nan")])
+def test_an_alpha_outside_its_range_is_refused(alpha: float) -> None:
+    with pytest.raises(tt.ArgumentValueError, match=r"^RMSprop: alpha must be in \[0, 1\), got "):
+        RMSprop(model(), alpha=alpha)
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (Sgd, "decoupled_weight_decay"),
+        (Adagrad, "decoupled_weight_decay"),
+        *[(RMSprop, name) for name in ("centered", "decoupled_weight_decay", "eps_inside_root")],
+    ],
+)
+def test_what_is_no_flag_is_refused(make: Any, name: str) -> None:
+    with pytest.raises(tt.ArgumentTypeError, match=f"{name} must be True or False, got 1"):
+        make(model(), **{name: 1})
 
 
 def test_nesterov_needs_momentum_and_is_a_flag() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor.kernels import optimizers as kernels
-from tapetensor.optim import Adam, AdamW, Optimizer, Sgd
+from tapetensor.optim import Adagrad, Adam, AdamW, Optimizer, RMSprop, Sgd
 from tests.optim.models import Array, Model, drawn, gradients_of, small_model
 from tests.optim.optimizers import BY_TEXTBOOK, Textbook
 
@@ -90,23 +91,31 @@ def test_a_gradient_may_lie_in_memory_as_it_likes(rng: np.random.Generator) -> N
 def test_the_kernels_in_place_do_what_the_plain_ones_do(rng: np.random.Generator) -> None:
     p, g, first = rng.standard_normal((3, 50))
     second = rng.random(50)
-    cases: list[tuple[Any, Any, tuple[Array, ...], tuple[Any, ...]]] = [
-        (kernels.sgd, kernels.sgd_in_place, (), (0.1, decay)) for decay in (0.0, 0.2)
-    ]
-    cases += [
-        (kernels.momentum_sgd, kernels.momentum_sgd_in_place, (first,), (0.1, 0.9, nesterov, decay))
-        for nesterov in (False, True)
-        for decay in (0.0, 0.2)
-    ]
-    cases += [
+    decays = list(itertools.product((0.0, 0.2), (1, 0.8)))
+    flags = list(itertools.product((False, True), repeat=2))
+    scales = kernels.adam_scales(7, 0.1, 0.9, 0.99, 1e-8)
+    modes: list[tuple[Any, Any, tuple[Array, ...], list[tuple[Any, ...]]]] = [
+        (kernels.sgd, kernels.sgd_in_place, (), [(0.1,)]),
         (
-            kernels.adam,
-            kernels.adam_in_place,
-            (first, second),
-            (*kernels.adam_scales(7, 0.1, 0.9, 0.99, 1e-8), 0.9, 0.99, decay, kept),
-        )
-        for decay in (0.0, 0.2)
-        for kept in (1, 0.8)
+            kernels.momentum_sgd,
+            kernels.momentum_sgd_in_place,
+            (first,),
+            [(0.1, 0.9, nesterov) for nesterov in (False, True)],
+        ),
+        (kernels.adam, kernels.adam_in_place, (first, second), [(*scales, 0.9, 0.99)]),
+        (kernels.adagrad, kernels.adagrad_in_place, (second,), [(0.1, 1e-3)]),
+        (
+            kernels.rmsprop,
+            kernels.rmsprop_in_place,
+            (second + 9.0, first, p),
+            [(0.1, 0.9, 1e-3, momentum, *two) for momentum in (0.0, 0.9) for two in flags],
+        ),
+    ]
+    cases = [
+        (plain, in_place, state, (*one, *decay))
+        for plain, in_place, state, options in modes
+        for one in options
+        for decay in decays
     ]
     for plain, in_place, state, options in cases:
         before = [array.copy() for array in (p, g, *state)]
@@ -153,7 +162,7 @@ def test_the_learning_rate_can_be_set_between_steps() -> None:
     assert model["p"].item() == -11.0
 
 
-@pytest.mark.parametrize("make", [Sgd, Adam, AdamW])
+@pytest.mark.parametrize("make", [Sgd, Adam, AdamW, RMSprop, Adagrad])
 def test_values_given_from_outside_are_what_the_next_step_starts_from(
     make: Any, rng: np.random.Generator
 ) -> None:
@@ -189,6 +198,29 @@ def test_an_empty_parameter_does_no_harm() -> None:
 
     assert model["empty"].shape == (0, 3)
     np.testing.assert_array_equal(model["p"].numpy(), [-1.0, -2.0])
+
+
+def test_a_centered_variance_that_rounding_makes_negative_counts_as_zero() -> None:
+    mean = np.array([0.1], np.float32)
+    squares = np.square(mean) - np.float32(1e-9)
+    for gradient in (mean, -mean):
+        p, *_ = kernels.rmsprop(
+            mean, gradient, squares, mean, mean, 0.1, 1 - 1e-7, 1e-3, 0.0, True, False, 0.0, 1.0
+        )
+        assert np.isfinite(p).all()
+
+
+def test_steps_are_counted_unless_nothing_was_updated() -> None:
+    model = Model(p=tt.zeros((1,)), q=tt.zeros((1,)))
+    optimizer = Sgd(model)
+    assert optimizer.steps == 0
+    with pytest.raises(tt.UnusedParametersError):
+        optimizer.step(tt.Gradients())
+    assert optimizer.steps == 0
+    with pytest.raises(tt.UnusedParametersError):
+        optimizer.step(gradients_of(model, p=[1.0]))
+    optimizer.step(gradients_of(model, p=[1.0], q=[1.0]))
+    assert optimizer.steps == 2
 
 
 def test_the_repr_says_how_much_is_optimized() -> None:

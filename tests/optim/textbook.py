@@ -14,12 +14,15 @@ class TextbookSgd:
     momentum: float = 0.0
     nesterov: bool = False
     weight_decay: float = 0.0
+    decoupled: bool = False
     velocity: float = 0.0
 
     def step(self, p: float, gradient: float) -> float:
-        g = gradient + self.weight_decay * p
+        g = gradient if self.decoupled else gradient + self.weight_decay * p
         self.velocity = self.momentum * self.velocity + g
-        return p - self.lr * (g + self.momentum * self.velocity if self.nesterov else self.velocity)
+        decayed = p - self.lr * self.weight_decay * p if self.decoupled else p
+        direction = g + self.momentum * self.velocity if self.nesterov else self.velocity
+        return decayed - self.lr * direction
 
 
 @dataclass
@@ -45,3 +48,53 @@ class TextbookAdam:
         square = self.square / (1 - beta2**self.count)
         decayed = p - self.lr * self.weight_decay * p if self.decoupled else p
         return decayed - self.lr * mean / (math.sqrt(square) + self.eps)
+
+
+@dataclass
+class TextbookRmsprop:
+    """Tieleman & Hinton (2012) and Graves (2013) in PyTorch's form, or dfdx's, for one number."""
+
+    lr: float = 1e-2
+    alpha: float = 0.99
+    eps: float = 1e-8
+    momentum: float = 0.0
+    centered: bool = False
+    weight_decay: float = 0.0
+    decoupled: bool = False
+    eps_inside: bool = False
+    square: float = 0.0
+    mean: float = 0.0
+    velocity: float = 0.0
+
+    def step(self, p: float, gradient: float) -> float:
+        g = gradient if self.decoupled else gradient + self.weight_decay * p
+        self.square = self.alpha * self.square + (1 - self.alpha) * g * g
+        variance = self.square
+        if self.centered:
+            self.mean = self.alpha * self.mean + (1 - self.alpha) * g
+            variance -= self.mean * self.mean
+        root = math.sqrt(variance + self.eps) if self.eps_inside else math.sqrt(variance) + self.eps
+        self.velocity = self.momentum * self.velocity + g / root
+        decayed = p - self.lr * self.weight_decay * p if self.decoupled else p
+        return decayed - self.lr * self.velocity
+
+
+@dataclass
+class TextbookAdagrad:
+    """Duchi, Hazan & Singer (2011) in PyTorch's form, for one number."""
+
+    lr: float = 1e-2
+    lr_decay: float = 0.0
+    weight_decay: float = 0.0
+    decoupled: bool = False
+    square: float = 0.0
+    eps: float = 1e-10
+    count: int = 0
+
+    def step(self, p: float, gradient: float) -> float:
+        g = gradient if self.decoupled else gradient + self.weight_decay * p
+        lr = self.lr / (1 + self.count * self.lr_decay)
+        self.count += 1
+        self.square += g * g
+        decayed = p - lr * self.weight_decay * p if self.decoupled else p
+        return decayed - lr * g / (math.sqrt(self.square) + self.eps)

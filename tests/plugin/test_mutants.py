@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.static.checking import Report, report
-from benchmarks.static.mutants import PROGRAMS, Mutant, defects, run
+from benchmarks.static.mutants import PROGRAMS, Mutant, defects, program, run
 from benchmarks.static.operators import OPERATORS
 from benchmarks.static.source import Source
 
@@ -48,7 +48,7 @@ def checked(mutants: list[Mutant], tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_a_valid_program_runs(path: Path) -> None:
-    run(path.stem, path.read_text())
+    run(path.stem, program(path))
 
 
 def test_there_are_enough_programs() -> None:
@@ -82,7 +82,7 @@ def test_the_same_mistakes_are_made_in_every_run(mutants: list[Mutant]) -> None:
 def test_an_operator_changes_one_place_and_leaves_the_rest(operator: str) -> None:
     edits = 0
     for path in PROGRAMS:
-        source = Source(path.stem, path.read_text())
+        source = Source(path.stem, program(path))
         for edit in OPERATORS[operator](source):
             changed = source.changed(edit)
             compile(changed, path.name, "exec")

@@ -90,7 +90,7 @@ def bare_files() -> dict[Path, Path]:
 
 
 def expected(path: Path) -> dict[int, str]:
-    """Return the fragment of the message that each bad line is marked with."""
+    """Return the fragments of the message, with ... between, that each bad line is marked with."""
     lines = enumerate(path.read_text().splitlines(), 1)
     return {number: line.split("# E: ")[1] for number, line in lines if "# E: " in line}
 
@@ -111,7 +111,12 @@ def test_each_bad_line_has_one_error_that_says_why_and_no_other_line_has_one(pat
 
     assert errors.keys() == marks.keys()
     assert [line for line in errors if len(errors[line]) != 1] == []
-    assert {n: errors[n][0] for n, words in marks.items() if words not in errors[n][0]} == {}
+    assert {n: errors[n][0] for n, words in marks.items() if not says(errors[n][0], words)} == {}
+
+
+def says(message: str, words: str) -> bool:
+    """Tell whether a message has all the fragments in it."""
+    return all(fragment in message for fragment in words.split(" ... "))
 
 
 @pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
@@ -126,7 +131,7 @@ def test_each_bad_line_raises(path: Path) -> None:
 
 @pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
 def test_errors_of_the_plugin_have_codes_of_their_own(path: Path) -> None:
-    ours = [words for words in expected(path).values() if not words.startswith("Argument")]
+    ours = [words for words in expected(path).values() if not words.startswith(("Argument", "got"))]
     messages = [message for line in report()[path].values() for message in line]
 
     assert len([one for one in messages if _CODE.search(one)]) == len(ours)

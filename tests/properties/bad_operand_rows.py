@@ -29,6 +29,14 @@ def _after_astype(name: str) -> Call:
     return lambda x, bad: getattr(x.astype(bad), name)()
 
 
+def _diagonal(name: str) -> Call:
+    return lambda x, bad: getattr(x, name)(bad)
+
+
+def _triangle_of_part(name: str) -> Call:
+    return lambda x, bad: getattr(x[bad], name)()
+
+
 OTHER_OPERANDS = [
     *[None, "1", 1j, [1.0], ARRAY, {}, np.datetime64("2020")],
     *[tt.ones((4,)), tt.ones((4, 2)), tt.ones((2, 3), np.float64), tt.ones((2, 3), np.int64)],
@@ -109,6 +117,7 @@ ON_TENSORS: dict[str, list[tuple[Call, list[Any]]]] = {
     "std": [
         (lambda x, bad: x.std(axis=bad), BAD_AXES),
         (lambda x, bad: x.std(axis=0, correction=bad), [*NOT_NUMBERS, NAN, -1, 2]),
+        (lambda x, bad: x.std(eps=bad), [*NOT_NUMBERS, *NOT_FINITE, -1.0]),
     ],
     "softmax": [
         (lambda x, bad: x.softmax(axis=bad), BAD_AXIS),
@@ -126,6 +135,28 @@ ON_TENSORS: dict[str, list[tuple[Call, list[Any]]]] = {
         (lambda x, bad: x.astype(np.int64).clip(bad), [0.5]),
     ],
     "gelu": [(lambda x, bad: x.gelu(bad), [None, "exact", 1, True])],
+    "leaky_relu": [
+        (lambda x, bad: x.leaky_relu(bad), [*NOT_NUMBERS, *NOT_FINITE, HUGE]),
+        (lambda x, bad: x.astype(bad).leaky_relu(0), [np.int64]),
+    ],
+    "prelu": [(lambda x, bad: x.prelu(bad), [0.1, *OTHER_OPERANDS])],
+    "elu": [(lambda x, bad: x.elu(bad), [*NOT_NUMBERS, *NOT_FINITE, HUGE])],
+    "nans_to": [
+        (lambda x, bad: x.nans_to(bad), [*NOT_NUMBERS, HUGE]),
+        (lambda x, bad: x.astype(bad).nans_to(0.0), [np.int64]),
+    ],
+    "dropout": [
+        (
+            lambda x, bad: x.dropout(bad, rng=np.random.default_rng(0)),
+            [*NOT_NUMBERS, *NOT_FINITE, -0.1, 1.1],
+        ),
+        (lambda x, bad: x.dropout(0.5, rng=bad), [None, 0, np.random]),
+    ],
+    "normalize": [
+        (lambda x, bad: x.normalize(axis=bad), BAD_AXIS),
+        (lambda x, bad: x.normalize(eps=bad), [*NOT_NUMBERS, *NOT_FINITE, -1.0]),
+        (lambda x, bad: x.astype(bad).normalize(), [np.int64]),
+    ],
     **{
         name: [(_after_astype(name), [np.int64, np.bool_])]
         for name in (
@@ -159,6 +190,20 @@ ON_TENSORS: dict[str, list[tuple[Call, list[Any]]]] = {
     ],
     "squeeze": [(lambda x, bad: x.squeeze(bad), [*BAD_AXES, None, 0, (0, 1)])],
     "expand_dims": [(lambda x, bad: x.expand_dims(bad), [3, -4, 1.0, "0", None, (0,)])],
+    "roll": [
+        (lambda x, bad: x.roll(bad, 0), [None, 1.0, "1", (1,)]),
+        (lambda x, bad: x.roll(1, bad), BAD_AXIS),
+    ],
+    "realize": [
+        (lambda x, bad: x.realize(bad), [None, 6, (6,), (3, 2), (2, 3, 1), (-1, 3), (2.0, 3)])
+    ],
+    **{
+        name: [
+            (_diagonal(name), [None, 1.0, "1"]),
+            (_triangle_of_part(name), [0, (0, 0)]),
+        ]
+        for name in ("tril", "triu")
+    },
     "split": [
         (
             lambda x, bad: x.split(bad),
@@ -192,6 +237,17 @@ ON_TENSORS: dict[str, list[tuple[Call, list[Any]]]] = {
             ],
         ),
         (lambda x, bad: x.take(tt.arange(1), bad), BAD_AXIS),
+    ],
+    "take_along_axis": [
+        (
+            lambda x, bad: x.take_along_axis(bad),
+            [
+                *[None, 0, [[0]], ARRAY, tt.ones((2, 1)), tt.ones((2, 1), np.bool_)],
+                *[tt.full((2, 1), 3, np.int64), tt.full((2, 1), -4, np.int64)],
+                *[tt.zeros((2,), np.int64), tt.zeros((3, 1), np.int64)],
+            ],
+        ),
+        (lambda x, bad: x.take_along_axis(tt.zeros((2, 1), np.int64), bad), BAD_AXIS),
     ],
     "astype": [(lambda x, bad: x.astype(bad), BAD_DTYPES)],
     "item": [(lambda x, bad: x[bad].item(), [slice(None), 0, slice(0, 0)])],
@@ -250,6 +306,24 @@ ON_TENSORS: dict[str, list[tuple[Call, list[Any]]]] = {
         (lambda x, bad: api.maximum(bad, x), [None, 1.0, ARRAY]),
     ],
     "minimum": [(lambda x, bad: api.minimum(x, bad), [*OTHER_OPERANDS, HUGE])],
+    "scaled_dot_product_attention": [
+        (
+            lambda x, bad: api.scaled_dot_product_attention(x, bad, bad),
+            [*OTHER_OPERANDS, 1.0, tt.ones((1, 2, 3))],
+        ),
+        (
+            lambda x, bad: api.scaled_dot_product_attention(x, x.detach(), x.detach(), mask=bad),
+            [True, ARRAY > 0, tt.ones((2, 2)), tt.ones((3, 2), np.bool_)],
+        ),
+        (
+            lambda x, bad: api.scaled_dot_product_attention(x, x.detach(), x.detach(), causal=bad),
+            [None, 1],
+        ),
+        (
+            lambda x, bad: api.scaled_dot_product_attention(x, x.detach(), x.detach(), scale=bad),
+            [*["1", 1j, [1.0], ARRAY], *NOT_FINITE, HUGE],
+        ),
+    ],
     "einsum": [
         (
             lambda x, bad: api.einsum(bad, x),

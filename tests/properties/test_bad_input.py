@@ -14,6 +14,7 @@ import pytest
 import tapetensor as tt
 from tests.properties.bad_creation_rows import CREATION
 from tests.properties.bad_operand_rows import ON_TENSORS
+from tests.properties.bad_window_rows import ON_IMAGES
 
 READERS = {
     *["id", "shape", "dtype", "ndim", "size", "owns_tape", "tape_type", "numpy"],
@@ -41,7 +42,7 @@ def test_bad_input_to_a_creation_function_is_refused_by_name(
 
 
 @pytest.mark.parametrize("traced", [False, True])
-@pytest.mark.parametrize(("op", "call", "bad"), _rows(ON_TENSORS))
+@pytest.mark.parametrize(("op", "call", "bad"), _rows(ON_TENSORS | ON_IMAGES))
 def test_bad_input_to_an_op_is_refused_by_name_and_leaves_the_tensor_usable(
     op: str, call: Callable[[Any, Any], object], bad: Any, traced: bool
 ) -> None:
@@ -62,4 +63,4 @@ def test_every_public_function_and_method_has_a_row() -> None:
     functions = {name for name in dir(tt.tensor) if callable(getattr(tt, name, None))}
     functions -= {name for name in functions if name[0].isupper()}
 
-    assert (methods | functions) - READERS <= {*CREATION, *ON_TENSORS}
+    assert (methods | functions) - READERS <= {*CREATION, *ON_TENSORS, *ON_IMAGES}

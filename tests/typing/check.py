@@ -63,4 +63,10 @@ def _compare(value: object, dims: Any, tape: Any = NoneTape, dtype: Any = np.flo
 
 def _is_open(part: object) -> bool:
     """Tell whether a part of a type says nothing that a value could contradict."""
-    return part is Any or part is int or isinstance(part, TypeVar) or hasattr(part, "__supertype__")
+    # A computed dim has no size of its own either: `Mul[N, K]`.
+    return (
+        part in (Any, int)
+        or isinstance(part, TypeVar)
+        or hasattr(part, "__supertype__")
+        or getattr(get_origin(part), "__value__", None) is Any
+    )

@@ -13,17 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mypy.nodes import MypyFile
 from mypy.plugin import ClassDefContext, FunctionContext, MethodContext
 from mypy.types import Type
 
 from tapetensor.mypy_plugin import names
 from tapetensor.mypy_plugin.modules import building, calling, classes, fields, sequential
-
-
-def set_modules(modules: dict[str, MypyFile]) -> None:
-    """Take note of the modules of a run, in which classes are looked up by name."""
-    classes.set_modules(modules)
 
 
 def base_class(fullname: str) -> Callable[[ClassDefContext], None] | None:
@@ -52,3 +46,4 @@ def _module_defined(context: Any) -> None:
     fields.record(context)
     calling.add_call(context)
     calling.check_spelling(context)
+    calling.check_forward(context)

@@ -41,6 +41,7 @@ from tapetensor.mypy_plugin.codes import MODULE_DIMS
 from tapetensor.mypy_plugin.modules.classes import signature_of_constructor, with_constructor
 from tapetensor.mypy_plugin.modules.fields import kinds_of_fields
 from tapetensor.mypy_plugin.modules.wording import part_in_words
+from tapetensor.mypy_plugin.shapes.computed import respelled
 
 # Fields of these types are built from nothing but a default.
 _PLAIN = {f"builtins.{one}" for one in ("int", "float", "bool", "str", "complex", "dict", "set")}
@@ -133,8 +134,8 @@ def _module(files: _Files, module: Type, options: frozenset[str], path: str) -> 
         node = None if symbol is None else symbol.node
         if not isinstance(node, Var) or node.type is None:
             return None
-        annotation = expand_type_by_instance(
-            node.type, map_instance_to_supertype(module, node.info)
+        annotation = respelled(
+            expand_type_by_instance(node.type, map_instance_to_supertype(module, node.info))
         )
         complaint = _field(
             files, name, kind, names_of_options, get_proper_type(annotation), f"{path}.{name}"

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from mypy.nodes import (
     MDEF,
+    ClassDef,
     Decorator,
     FuncDef,
+    IndexExpr,
+    NameExpr,
     OverloadedFuncDef,
     PlaceholderNode,
+    Statement,
     SymbolTableNode,
     TypeInfo,
     Var,
@@ -15,7 +22,7 @@ from mypy.nodes import (
 from mypy.plugin import ClassDefContext
 from mypy.server.trigger import make_trigger
 
-from tapetensor.mypy_plugin.codes import MODULE_FORWARD
+from tapetensor.mypy_plugin.codes import MODULE_FORWARD, MODULE_NO_FORWARD
 
 _CALL = "__call__"
 _FORWARD = "forward"
@@ -66,6 +73,35 @@ def check_spelling(context: ClassDefContext) -> None:
                 symbol.node,
                 code=MODULE_FORWARD,
             )
+
+
+def check_forward(context: ClassDefContext) -> None:
+    """Report a module that has no `forward`, for those who have asked for it.
+
+    Not of one that another class of the file is derived from: that is where its `forward` is.
+    """
+    info = context.cls.info
+    if has_forward(info) or info.get(_CALL) is not None or info.is_protocol:
+        return
+    checker: Any = context.api
+    if info.name in _bases(checker.cur_mod_node.defs):
+        return
+    context.api.fail(
+        f"{info.name}: a module is called by its forward(), and this one has none",
+        context.cls,
+        code=MODULE_NO_FORWARD,
+    )
+
+
+def _bases(body: list[Statement]) -> Iterator[str]:
+    """Yield the names of the bases of all classes, which need not be analysed yet."""
+    for statement in body:
+        if isinstance(statement, ClassDef):
+            for base in statement.base_type_exprs:
+                named = base.base if isinstance(base, IndexExpr) else base
+                if isinstance(named, NameExpr):
+                    yield named.name
+            yield from _bases(statement.defs.body)
 
 
 def has_forward(info: TypeInfo) -> bool:

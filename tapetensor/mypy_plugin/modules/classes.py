@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from mypy.lookup import lookup_fully_qualified
-from mypy.nodes import Decorator, FuncBase, MypyFile, OverloadedFuncDef, TypeInfo
+from mypy.nodes import Decorator, FuncBase, OverloadedFuncDef, TypeInfo
 from mypy.types import CallableType, get_proper_type
 
 from tapetensor.mypy_plugin import names
-
-# What mypy has read so far, by full name; mypy fills it while it runs.
-_modules: dict[str, MypyFile] = {}
-
-
-def set_modules(modules: dict[str, MypyFile]) -> None:
-    """Take note of the modules of a run."""
-    global _modules  # mypy hands them to its plugins once per run
-    _modules = modules
+from tapetensor.mypy_plugin.symbols import class_of
 
 
 def derives(fullname: str, base: str) -> bool:
@@ -27,9 +18,8 @@ def derives(fullname: str, base: str) -> bool:
     """
     if fullname == base:
         return True
-    found = lookup_fully_qualified(fullname, _modules)
-    info = None if found is None else found.node
-    return isinstance(info, TypeInfo) and info.has_base(base)
+    info = class_of(fullname)
+    return info is not None and info.has_base(base)
 
 
 def with_constructor(info: TypeInfo) -> TypeInfo | None:

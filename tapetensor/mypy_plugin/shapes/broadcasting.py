@@ -1,4 +1,4 @@
-"""Ops whose operands broadcast: arithmetic, comparisons, masks, maximum, minimum, where."""
+"""Ops whose operands broadcast: arithmetic, comparisons, masks, maximum, where, ssm_scan."""
 
 from __future__ import annotations
 
@@ -118,6 +118,36 @@ def where(call: Call) -> Answer:
         if not _fits(number, tensors[0].dtype, call.api):
             return UNSURE
     return _merged("where", call, tensors, mask)
+
+
+def ssm_scan(call: Call) -> Answer:
+    """Return the result of `ssm_scan`, whose coefficients broadcast to the sequence."""
+    x, *coefficients = [read_tensor(call.position(index)) for index in range(3)]
+    if x is None or x.shape is None:
+        return UNSURE
+    if len(x.shape) < 2:
+        raise MismatchError(
+            f"ssm_scan: x must have shape (..., length, channels), got {written(x.shape)}"
+        )
+    tensors = [x]
+    for name, one in zip("ab", coefficients, strict=True):
+        if one is None or one.shape is None:
+            return UNSURE
+        if broadcast("ssm_scan", [x.shape, one.shape]) != x.shape:
+            if len(one.shape) > len(x.shape) or _stretches(x.shape, one.shape):
+                raise MismatchError(
+                    f"ssm_scan: {name} of shape {written(one.shape)} does not broadcast to the "
+                    f"shape {written(x.shape)} of x"
+                )
+            return UNSURE
+        tensors.append(one)
+    return _merged("ssm_scan", call, tensors)
+
+
+def _stretches(shape: Dims, other: Dims) -> bool:
+    """Tell whether broadcasting with `other` surely repeats something in `shape`."""
+    aligned = zip(reversed(shape), reversed(other), strict=False)
+    return any(have == ONE and differ(have, want) for have, want in aligned)
 
 
 def _merged(op: str, call: Call, tensors: list[Operand], mask: Operand | None = None) -> Answer:

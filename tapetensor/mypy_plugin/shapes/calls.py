@@ -13,6 +13,7 @@ from typing import TypeAlias
 from mypy.binder import ConditionalTypeBinder
 from mypy.checker import TypeChecker
 from mypy.errorcodes import ErrorCode
+from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import ARG_STAR, ARG_STAR2, CallExpr, Expression, TempNode, TypeInfo
 from mypy.plugin import FunctionSigContext, MethodSigContext
 from mypy.types import (
@@ -31,7 +32,7 @@ from tapetensor.mypy_plugin.codes import AXIS_RANGE, SHAPE_MISMATCH
 from tapetensor.mypy_plugin.displays import is_displayed
 from tapetensor.mypy_plugin.names import TENSOR
 from tapetensor.mypy_plugin.shapes.dims import Dims
-from tapetensor.mypy_plugin.shapes.reading import Operand, read_tensor, write_tensor
+from tapetensor.mypy_plugin.shapes.reading import Operand, is_computed, read_tensor, write_tensor
 
 
 class MismatchError(Exception):
@@ -74,6 +75,17 @@ class Call:
             read_tensor(self._context.type) if isinstance(self._context, MethodSigContext) else None
         )
 
+    @property
+    def layer(self) -> tuple[Type, ...] | None:
+        """The type arguments of the layer whose `forward` is called, as its own class has them."""
+        if not isinstance(self._context, MethodSigContext):
+            return None
+        found = get_proper_type(self._context.type)
+        owner: object = getattr(self._item.definition, "info", None)
+        if not isinstance(found, Instance) or not isinstance(owner, TypeInfo):
+            return None
+        return tuple(map_instance_to_supertype(found, owner).args)
+
     def argument(self, name: str) -> Type | None:
         """Return the type of the argument for a formal; None where the default holds."""
         return self._at(self._item.arg_names.index(name)) if name in self._item.arg_names else None
@@ -87,6 +99,15 @@ class Call:
         found = self._context.args[index] if index < len(self._context.args) else []
         return found[0] if len(found) == 1 else None
 
+    def argument_expression(self, name: str) -> Expression | None:
+        """Return the expression for a formal."""
+        return self.expression(self._item.arg_names.index(name))
+
+    @property
+    def wanted(self) -> Type | None:
+        """What the place of the call wants for a result."""
+        return self.api.expr_checker.type_context[-1]
+
     def types(self, index: int) -> list[Type]:
         """Return the types of all arguments for a formal (``*operands``) by its place."""
         self._read.add(index)
@@ -96,7 +117,7 @@ class Call:
         """Return the type of an expression, evaluated as if on its own."""
         if isinstance(expression, TempNode):
             return expression.type
-        return _type_of(expression, self.api)
+        return type_of(expression, self.api)
 
     def _at(self, index: int) -> Type | None:
         expression = self.expression(index)
@@ -109,7 +130,7 @@ class Call:
 
     def tensor(self, shape: Dims, tape: Type, dtype: Type) -> Type:
         """Return a result."""
-        return self._fitted(write_tensor(self.tensor_info, shape, tape, dtype, self.api))
+        return fitted(write_tensor(self.tensor_info, shape, tape, dtype, self.api), self.api)
 
     def like(self, operand: Operand, shape: Dims) -> Type:
         """Return a result with the tape state and dtype of an operand."""
@@ -132,27 +153,6 @@ class Call:
         info = self.api.modules[module].names[name].node
         assert isinstance(info, TypeInfo)
         return info
-
-    def _fitted(self, exact: Instance) -> Type:
-        """Return the result with an open size wherever what is wanted says `int` for one.
-
-        All parameters are invariant, so a place that wants ``Tensor1D[int]`` refuses a literal.
-        """
-        wanted = self.api.expr_checker.type_context[-1]
-        shape = get_proper_type(exact.args[0])
-        assert isinstance(shape, TupleType)
-        for one in _members(wanted):
-            if not isinstance(one, Instance) or one.type is not exact.type:
-                continue
-            target = get_proper_type(one.args[0])
-            if not isinstance(target, TupleType) or len(target.items) != len(shape.items):
-                continue
-            items = [
-                goal if _is_open_int(goal) else item
-                for item, goal in zip(shape.items, target.items, strict=True)
-            ]
-            return exact.copy_modified(args=[shape.copy_modified(items=items), *exact.args[1:]])
-        return exact
 
     def fail(self, mismatch: MismatchError) -> None:
         """Report an error at the call."""
@@ -191,7 +191,7 @@ def hook(rule: Rule, *, opens_in_displays: bool = True) -> Hook:
 
     def signature(context: MethodSigContext | FunctionSigContext) -> FunctionLike:
         item = context.default_signature
-        if not _is_readable(context):
+        if not is_readable(context):
             return item
         call = Call(context, item)
         try:
@@ -206,7 +206,31 @@ def hook(rule: Rule, *, opens_in_displays: bool = True) -> Hook:
     return signature
 
 
-def _is_readable(context: MethodSigContext | FunctionSigContext) -> bool:
+def fitted(exact: Instance, api: TypeChecker) -> Instance:
+    """Return a tensor type with an open size wherever what is wanted says `int` for one.
+
+    All parameters are invariant, so a place that wants ``Tensor1D[int]`` refuses a literal. And
+    what has a computed dim for plain typing has an open one, which an `int` fits.
+    """
+    wanted = api.expr_checker.type_context[-1]
+    shape = get_proper_type(exact.args[0])
+    if not isinstance(shape, TupleType):
+        return exact
+    for one in _members(wanted):
+        if not isinstance(one, Instance) or one.type is not exact.type:
+            continue
+        target = get_proper_type(one.args[0])
+        if not isinstance(target, TupleType) or len(target.items) != len(shape.items):
+            continue
+        items = [
+            goal if _is_open_int(goal) or (is_computed(goal) and _is_open_int(item)) else item
+            for item, goal in zip(shape.items, target.items, strict=True)
+        ]
+        return exact.copy_modified(args=[shape.copy_modified(items=items), *exact.args[1:]])
+    return exact
+
+
+def is_readable(context: MethodSigContext | FunctionSigContext) -> bool:
     """Tell whether each argument has a parameter of its own in this overload."""
     called = context.context
     if not isinstance(called, CallExpr):
@@ -228,7 +252,8 @@ class _LastRead:
 _last_read = _LastRead()
 
 
-def _type_of(expression: Expression, api: TypeChecker) -> Type:
+def type_of(expression: Expression, api: TypeChecker) -> Type:
+    """Return the type of an expression, evaluated as if on its own."""
     checker = api.expr_checker
     # As mypy's own cache: a type holds until the binder learns of an assignment or a condition,
     # and not at all where the types of names come from outside.

@@ -10,7 +10,8 @@ Nothing in here knows of mypy: an atom carries its type without looking at it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+import operator
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
@@ -37,6 +38,8 @@ class Atom:
 # The powers of the atoms in a product, and the factor of each product in a sum.
 Powers: TypeAlias = frozenset[tuple[Atom, int]]
 Terms: TypeAlias = dict[Powers, Fraction]
+# A factor, the atoms above the line and those below it, one as often as its power.
+Product: TypeAlias = tuple[Fraction, list[Atom], list[Atom]]
 
 _UNIT: Powers = frozenset()
 
@@ -80,9 +83,20 @@ class Size:
         return None
 
     @property
-    def is_simple(self) -> bool:
-        """Whether it is a literal or a name, so that another simple one is equal or differs."""
-        return self.literal is not None or self.atom is not None
+    def atoms(self) -> frozenset[Atom]:
+        """The names that it is computed from."""
+        return frozenset(atom for powers in self._terms for atom, _ in powers)
+
+    @property
+    def products(self) -> list[Product]:
+        """The products that it is the sum of, in an order that is the same for equal dims."""
+        found: list[Product] = []
+        for powers, factor in self._terms.items():
+            ordered = sorted(powers, key=lambda one: (one[0].name, str(one[0].key)))
+            above = [atom for atom, power in ordered for _ in range(power)]
+            below = [atom for atom, power in ordered for _ in range(-power)]
+            found.append((factor, above, below))
+        return _positive_first(sorted(found, key=_order))
 
     @override
     def __eq__(self, other: object) -> bool:
@@ -97,6 +111,9 @@ class Size:
         for powers, factor in other._terms.items():
             terms[powers] = terms.get(powers, Fraction(0)) + factor
         return Size(terms)
+
+    def __sub__(self, other: Size) -> Size:
+        return self + other * Size.of(-1)
 
     def __mul__(self, other: Size) -> Size:
         terms: Terms = {}
@@ -122,6 +139,36 @@ class Size:
         ratios = {factor / other._terms[powers] for powers, factor in self._terms.items()}
         return ratios.pop() if len(ratios) == 1 else None
 
+    def substituted(self, sizes: Mapping[Atom, Size]) -> Size | None:
+        """Return the dim with atoms replaced, all at once; None where it is no polynomial."""
+        total = Size.of(0)
+        for factor, above, below in self.products:
+            term = Size.of(factor)
+            for atom in above:
+                term = term * sizes.get(atom, Size.named(atom))
+            for atom in below:
+                quotient = term / sizes.get(atom, Size.named(atom))
+                if quotient is None:
+                    return None
+                term = quotient
+            total = total + term
+        return total
+
+    def solved(self, atom: Atom, value: Size) -> Size | None:
+        """Return the `atom` for which it is `value`; None if there is no such one, or several."""
+        slope, rest = Size.of(0), Size.of(0)
+        for powers, factor in self._terms.items():
+            power = dict(powers).get(atom, 0)
+            if power == 1:
+                slope = slope + Size({powers - {(atom, 1)}: factor})
+            elif power == 0:
+                rest = rest + Size({powers: factor})
+            else:
+                return None
+        found = (value - rest) / slope
+        number = None if found is None else found.literal
+        return None if number is not None and number < 0 else found
+
     def evaluate(self, sizes: dict[Atom, int]) -> Fraction:
         """Return the value for given sizes of the atoms."""
         total = Fraction(0)
@@ -135,7 +182,10 @@ class Size:
     def __str__(self) -> str:
         if not self._terms:
             return "0"
-        return " + ".join(sorted(_written(*term) for term in self._terms.items()))
+        first, *rest = self.products
+        signs = [" + " if factor > 0 else " - " for factor, _, _ in rest]
+        terms = [_written(abs(factor), above, below) for factor, above, below in rest]
+        return _written(*first) + "".join(map(operator.add, signs, terms))
 
     @override
     def __repr__(self) -> str:
@@ -183,13 +233,12 @@ def total(dims: Iterable[Dim]) -> Dim:
 
 
 def differ(lhs: Dim, rhs: Dim) -> bool:
-    """Tell whether two dims are known not to be equal.
+    """Tell whether two known dims are not the same.
 
-    Two names differ, as they do for plain typing. Of computed dims it must be certain.
+    Two names differ, as they do for plain typing, although they may stand for one size; so does
+    what is computed from them.
     """
-    if isinstance(lhs, Open) or isinstance(rhs, Open) or lhs == rhs:
-        return False
-    return (lhs.is_simple and rhs.is_simple) or cannot_be_equal(lhs, rhs)
+    return isinstance(lhs, Size) and isinstance(rhs, Size) and lhs != rhs
 
 
 def cannot_be_equal(lhs: Size, rhs: Size) -> bool:
@@ -223,11 +272,22 @@ def _product(lhs: Powers, rhs: Powers) -> Powers:
     return frozenset((atom, power) for atom, power in powers.items() if power)
 
 
-def _written(powers: Powers, factor: Fraction) -> str:
-    above = [atom.name for atom, power in powers for _ in range(power)]
-    below = [atom.name for atom, power in powers for _ in range(-power)]
-    if factor.numerator != 1 or not above:
-        above.append(str(factor.numerator))
+def _positive_first(products: list[Product]) -> list[Product]:
+    """Return products that are not to begin with one that is taken away: N - M for -M + N."""
+    first = next((index for index, (factor, *_) in enumerate(products) if factor > 0), 0)
+    return [products[first], *products[:first], *products[first + 1 :]] if products else []
+
+
+def _order(product: Product) -> tuple[object, ...]:
+    _, above, below = product
+    # Those without names come last: H + 1.
+    return (not above, *[[(atom.name, str(atom.key)) for atom in side] for side in (above, below)])
+
+
+def _written(factor: Fraction, above: list[Atom], below: list[Atom]) -> str:
+    over, under = [atom.name for atom in above], [atom.name for atom in below]
+    if factor.numerator != 1 or not over:
+        over.insert(0, str(factor.numerator))
     if factor.denominator != 1:
-        below.append(str(factor.denominator))
-    return " / ".join(["*".join(sorted(above)), *sorted(below)])
+        under.append(str(factor.denominator))
+    return " / ".join(["*".join(over), *under])

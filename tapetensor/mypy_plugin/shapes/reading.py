@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import TypeInfo
@@ -17,11 +20,12 @@ from mypy.types import (
     Type,
     TypeOfAny,
     TypeVarType,
+    UninhabitedType,
     UnpackType,
     get_proper_type,
 )
 
-from tapetensor.mypy_plugin.names import NONE_TAPE, OWNED_TAPE, TENSOR, TENSOR_BASE
+from tapetensor.mypy_plugin.names import COMPUTED, NONE_TAPE, OWNED_TAPE, TENSOR, TENSOR_BASE
 from tapetensor.mypy_plugin.shapes.dims import (
     ANY,
     INT,
@@ -32,6 +36,15 @@ from tapetensor.mypy_plugin.shapes.dims import (
     Size,
     is_negative,
 )
+from tapetensor.mypy_plugin.shapes.spelling import write_known
+
+_OPERATIONS: Final[dict[str, Callable[[Size, Size], Size | None]]] = {
+    "Add": operator.add,
+    "Sub": operator.sub,
+    "Mul": operator.mul,
+    "Div": operator.truediv,
+}
+_MOST_PRODUCTS = 32
 
 
 @dataclass(frozen=True)
@@ -76,7 +89,8 @@ def read_shape(found: Type) -> Dims | None:
 def read_dim(found: Type) -> Dim | None:
     """Return a dim; None for a type that is not one."""
     proper = get_proper_type(found)
-    if isinstance(proper, AnyType):
+    # mypy did not find out: it may be anything too.
+    if isinstance(proper, AnyType | UninhabitedType):
         return ANY
     number = read_int(proper)
     if number is not None:
@@ -86,9 +100,31 @@ def read_dim(found: Type) -> Dim | None:
     if isinstance(proper, Instance):
         if proper.type.fullname == "builtins.int":
             return INT
+        if is_computed(proper):
+            return _computed(proper)
         if proper.type.is_newtype and proper.type.has_base("builtins.int"):
             return Size.named(Atom(proper.type.fullname, proper.type.name, proper))
     return None
+
+
+def is_computed(found: Type) -> bool:
+    """Tell whether a type is a computed dim."""
+    proper = get_proper_type(found)
+    return isinstance(proper, Instance) and proper.type.fullname.startswith(COMPUTED)
+
+
+def _computed(found: Instance) -> Dim | None:
+    """Return the dim that ``Mul[H, K]`` or the like stands for."""
+    if len(found.args) == 1:
+        return read_dim(found.args[0])
+    lhs, rhs = [read_dim(one) for one in found.args]
+    if lhs is None or rhs is None:
+        return None
+    if isinstance(lhs, Open) or isinstance(rhs, Open):
+        return ANY
+    result = _OPERATIONS[found.type.name](lhs, rhs)
+    # Nobody writes a longer one, and its powers would take for ever.
+    return ANY if result is None or len(result.products) > _MOST_PRODUCTS else result
 
 
 def read_int(found: Type | None) -> int | None:
@@ -164,6 +200,16 @@ def common_dtype(lhs: Type, rhs: Type) -> Type | None:
     return None
 
 
+def is_floating(dtype: Type) -> bool:
+    """Tell whether a dtype is a floating one, or taken to be."""
+    proper = get_proper_type(dtype)
+    if isinstance(proper, TypeVarType):
+        proper = get_proper_type(proper.upper_bound)
+    if isinstance(proper, Instance):
+        return proper.type.has_base("numpy.floating")
+    return isinstance(proper, AnyType)
+
+
 def is_plain(tape: Type) -> bool:
     """Tell whether a tape state is NoneTape, or taken to be."""
     return _is_state(tape, NONE_TAPE) or isinstance(tape, AnyType)
@@ -174,15 +220,9 @@ def _is_state(tape: Type, name: str) -> bool:
 
 
 def write_dim(dim: Dim, api: CheckerPluginInterface) -> Type:
-    """Return a dim as a type; Any where no type can say it."""
-    if dim is INT:
-        return api.named_generic_type("builtins.int", [])
-    if not isinstance(dim, Open):
-        if (number := dim.literal) is not None:
-            return LiteralType(number, api.named_generic_type("builtins.int", []))
-        if (atom := dim.atom) is not None and isinstance(atom.origin, Type):
-            return atom.origin
-    return AnyType(TypeOfAny.special_form)
+    """Return a dim as a type."""
+    integer = api.named_generic_type("builtins.int", [])
+    return integer if dim is INT else write_known(dim, integer)
 
 
 def write_shape(shape: Dims, api: CheckerPluginInterface) -> TupleType:

@@ -21,6 +21,7 @@ from tapetensor.mypy_plugin.shapes.dims import (
     written,
 )
 from tapetensor.mypy_plugin.shapes.reading import read_int, read_ints, read_shape
+from tapetensor.mypy_plugin.shapes.sizes import sharpened
 
 _HIDDEN = Size.of(-1)
 # Nobody names more parts than that one by one.
@@ -31,6 +32,8 @@ def reshape(call: Call) -> Answer:
     """Return the result of `reshape`, a ``-1`` worked out."""
     x, asked = call.receiver, call.argument("shape")
     target = None if asked is None else read_shape(asked)
+    if target is not None:
+        target = sharpened(target, call.argument_expression("shape"), call.api)
     if x is None or x.shape is None or target is None:
         return UNSURE
     elements, known = product(x.shape), product(dim for dim in target if dim != _HIDDEN)
@@ -79,6 +82,8 @@ def broadcast_to(call: Call) -> Answer:
     """Return the result of `broadcast_to`, which is the shape that was asked for."""
     x, asked = call.receiver, call.argument("shape")
     target = None if asked is None else read_shape(asked)
+    if target is not None:
+        target = sharpened(target, call.argument_expression("shape"), call.api)
     if x is None or x.shape is None or target is None:
         return UNSURE
     added = len(target) - len(x.shape)
@@ -108,8 +113,6 @@ def squeeze(call: Call) -> Answer:
     for index in sorted(axes):
         dim = x.shape[index]
         if not isinstance(dim, Open) and dim != ONE:
-            if not dim.is_simple:
-                return UNSURE
             raise MismatchError(
                 f"squeeze: axis {index} of shape {written(x.shape)} has size {dim}, not 1"
             )
@@ -139,10 +142,7 @@ def split(call: Call) -> Answer:
         return UNSURE
     if not sizes:
         return UNSURE
-    parts = [
-        call.like(x, (*x.shape[:position], Size.of(size), *x.shape[position + 1 :]))
-        for size in sizes
-    ]
+    parts = [call.like(x, (*x.shape[:position], size, *x.shape[position + 1 :])) for size in sizes]
     return TupleType(parts, call.api.named_generic_type("builtins.tuple", [parts[0]]))
 
 
@@ -157,22 +157,25 @@ def _listed(call: Call) -> tuple[int, ...] | None:
 
 def _sections(
     count: int | None, sizes: tuple[int, ...] | None, whole: Dim, position: int, shape: Dims
-) -> tuple[int, ...] | None:
+) -> list[Size] | None:
     """Return the sizes of the parts; None where they are open."""
     size = None if isinstance(whole, Open) else whole.literal
-    if count is not None and size is not None and count > 0:
-        if size % count:
+    if count is not None and not isinstance(whole, Open) and count > 0:
+        if size is not None and size % count:
             raise MismatchError(
                 f"split: axis {position} of shape {written(shape)} does not divide into {count} "
                 "equal parts"
             )
-        return (size // count,) * count if count <= _PARTS else None
+        part = whole / Size.of(count)
+        return [part] * count if part is not None and count <= _PARTS else None
     if sizes is not None and size is not None and sum(sizes) != size:
         raise MismatchError(
             f"split: sections {sizes} add up to {sum(sizes)}, axis {position} of shape "
             f"{written(shape)} has size {size}"
         )
-    return sizes if sizes is not None and min(sizes, default=0) >= 0 else None
+    if sizes is None or min(sizes, default=0) < 0:
+        return None
+    return [Size.of(one) for one in sizes]
 
 
 def _differ(elements: Dim, known: Dim) -> bool:
@@ -189,7 +192,7 @@ def _quotient(elements: Dim, known: Dim) -> Dim | None:
     if elements.literal is not None and known.literal is not None:
         return None if quotient is None or quotient.literal is None else quotient
     # Of named dims nothing is certain: B * 3 elements fill (2, -1) where B is even.
-    return ANY if quotient is None or not quotient.is_simple else quotient
+    return ANY if quotient is None else quotient
 
 
 def _unfilled(shape: Dims, elements: Dim, target: Dims) -> MismatchError:

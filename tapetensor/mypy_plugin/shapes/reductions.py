@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tapetensor.mypy_plugin.shapes.axes import normal_axes, normal_axis
-from tapetensor.mypy_plugin.shapes.calls import UNSURE, Answer, Call, Rule
-from tapetensor.mypy_plugin.shapes.dims import ONE
+from tapetensor.mypy_plugin.shapes.calls import UNSURE, Answer, Call, MismatchError, Rule
+from tapetensor.mypy_plugin.shapes.dims import ONE, Open, Size, product, written
 from tapetensor.mypy_plugin.shapes.reading import is_none, read_bool, read_int, read_ints
 
 
@@ -42,6 +42,21 @@ def argmax(call: Call) -> Answer:
         return UNSURE
     position = normal_axis("argmax", number, x.shape)
     return call.like(result, (*x.shape[:position], *x.shape[position + 1 :]))
+
+
+def item(call: Call) -> Answer:
+    """Refuse `item` of what cannot have one element, whatever the open dims are."""
+    x = call.receiver
+    if x is not None and x.shape is not None:
+        known = [dim for dim in x.shape if isinstance(dim, Size) and dim.literal not in (None, 1)]
+        if known:
+            elements = product(x.shape)
+            held = "more than one element" if isinstance(elements, Open) else f"{elements} elements"
+            raise MismatchError(
+                f"item: a tensor of shape {written(x.shape)} has {held}, not one; reduce it first "
+                "(mean(), sum(), ...)"
+            )
+    return UNSURE
 
 
 def along_axis(op: str) -> Rule:

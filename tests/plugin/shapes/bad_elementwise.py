@@ -27,6 +27,11 @@ BAD: list[Callable[[], object]] = [
     lambda: tt.minimum(m, m77.trace()),  # E: minimum: shapes (2, 3) and (7, 7) do not broadcast
     lambda: tt.where(mask, m, v7),  # E: where: shapes (2, 3) and (2, 3) and (7,) do not broadcast
     lambda: tt.where(vmask, v7, 0.0),  # E: where: shapes (3,) and (7,) do not broadcast, 3 != 7
+    lambda: tt.ssm_scan(z, m77, z),  # E: ssm_scan: shapes (4, 2, 3) and (7, 7) do not broadcast
+    lambda: tt.ssm_scan(z, z, v7.trace()),  # E: and (7,) do not broadcast, 3 != 7
+    lambda: tt.ssm_scan(m, z, m),  # E: a of shape (4, 2, 3) does not broadcast to the shape (2, 3)
+    lambda: tt.ssm_scan(zr, v, z),  # E: b of shape (4, 2, 3) does not broadcast to the shape (4, 1
+    lambda: tt.ssm_scan(v, v, v),  # E: x must have shape (..., length, channels), got (3,)
     lambda: m + (v + v7),  # E: add: shapes (3,) and (7,) do not broadcast, 3 != 7
     lambda: m + tt.zeros((4,)),  # E: add: shapes (2, 3) and (4,) do not broadcast, 3 != 4
     lambda: (m + v7) * 2.0 + v,  # E: add: shapes (2, 3) and (7,) do not broadcast, 3 != 7

@@ -20,6 +20,8 @@ BAD: list[Callable[[], object]] = [
     lambda: s @ m,  # E: matmul: () @ (2, 3): a 0-d tensor has no axis to contract; multiply with *
     lambda: m @ s,  # E: matmul: (2, 3) @ (): a 0-d tensor has no axis to contract; multiply with *
     lambda: (m @ w) @ w,  # E: matmul: inner dims differ: (2, 6) @ (3, 6), 6 != 3
+    lambda: m.item(),  # E: item: a tensor of shape (2, 3) has 6 elements, not one; reduce it first
+    lambda: m.trace().square().item(),  # E: item: a tensor of shape (2, 3) has 6 elements, not one
     lambda: m.sum(axis=2),  # E: sum: axis 2 is outside the shape (2, 3); allowed: -2 to 1
     lambda: m.mean(axis=(0, 2)),  # E: mean: axis 2 is outside the shape (2, 3); allowed: -2 to 1
     lambda: z.max(axis=(0, -3)),  # E: max: axes (0, -3) name one axis of (4, 2, 3) twice

@@ -56,6 +56,9 @@ check(assert_type(tt.maximum(m, 0.0), Tensor2D[L[2], L[3]]), (2, 3))
 check(assert_type(tt.where(mask, m, s), Tensor2D[L[2], L[3]]), (2, 3))
 check(assert_type(tt.where(vmask, c, 0.0), Tensor2D[L[2], L[3]]), (2, 3))
 check(assert_type(tt.where(mask, 0.0, z.trace()), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(tt.ssm_scan(z, zr, zc), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
+check(assert_type(tt.ssm_scan(z, m, s.trace()), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(tt.ssm_scan(z.trace(), u, z1), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
 check(assert_type(tt.where(vmask, m.trace(), zr), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
 
 

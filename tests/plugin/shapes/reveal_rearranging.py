@@ -9,7 +9,7 @@ import numpy as np
 
 import tapetensor as tt
 from tapetensor import NoneTape, OwnedTape, Tensor, Tensor1D, Tensor2D, Tensor3D, Tensor4D
-from tapetensor.typing import B, K, M, N, S, T
+from tapetensor.typing import B, K, M, Mul, N, S, T
 from tests.typing.check import assert_type, check
 from tests.typing.operands import c, grid, m, positions, q, s, u, uu, v, vd, vi, z, zc, zr
 
@@ -82,8 +82,8 @@ def merge(x: Tensor4D[B, M, L[3], L[4], T]) -> Tensor3D[B, M, L[12], T]:
     return x.reshape((batch, time, -1))
 
 
-def columns(x: Tensor3D[B, M, N]) -> Tensor2D[N, Any]:
-    return assert_type(x.reshape((x.shape[2], -1)), Tensor2D[N, Any])
+def columns(x: Tensor3D[B, M, N]) -> Tensor2D[N, Mul[B, M]]:
+    return assert_type(x.reshape((x.shape[2], -1)), Tensor2D[N, Mul[B, M]])
 
 
 def flat(x: Tensor2D[B, L[1], T]) -> Tensor1D[B, T]:

@@ -7,7 +7,9 @@ from typing import Literal as L
 import numpy as np
 
 from tapetensor import Tensor1D, Tensor2D
-from tests.typing.operands import c, m, m77, mask, uu, v, v7, vmask, z, zw
+from tests.typing.operands import c, m, m77, mask, mi, uu, v, v7, vd, vmask, z, zw
+
+rng: np.random.Generator
 
 # Neither equal nor one of the usual broadcasts.
 m + v7  # type: ignore[operator]  # the last axes differ, 3 and 7
@@ -54,3 +56,20 @@ np.ones((2, 3)) + m  # type: ignore[operator]  # an array on the left
 np.sum(m)  # type: ignore[call-overload]  # the same: m.sum()
 m * [1.0, 2.0, 3.0]  # type: ignore[operator]  # a list: from_numpy() it
 1.0 / "m" + m  # type: ignore[operator]  # no number either
+
+# Functions of one tensor with arguments.
+m.leaky_relu("0.1")  # type: ignore[arg-type]  # no number
+mi.leaky_relu()  # type: ignore[misc]  # integers
+mi.elu()  # type: ignore[misc]  # integers
+m.prelu(0.1)  # type: ignore[call-overload]  # a slope that is trained is a tensor
+m.prelu(v7)  # type: ignore[arg-type]  # the last axis has 3 places
+m.prelu(v7.trace())  # type: ignore[arg-type]  # the same with a tape
+m.prelu(vd)  # type: ignore[arg-type]  # another dtype
+m.nans_to()  # type: ignore[call-arg]  # to what?
+mask.nans_to(0.0)  # type: ignore[misc]  # a mask has no NaN
+m.dropout(0.5)  # type: ignore[call-arg]  # chance needs an rng
+m.dropout("0.5", rng=rng)  # type: ignore[arg-type]  # no number
+m.normalize(axis=None)  # type: ignore[arg-type]  # one axis
+mi.normalize()  # type: ignore[misc]  # integers
+v.tril()  # type: ignore[misc]  # a vector has no triangle
+m.triu(0.5)  # type: ignore[arg-type]  # no diagonal

@@ -4,10 +4,17 @@ from typing import Literal as L
 
 import numpy as np
 
-from tapetensor import Gradients
-from tapetensor.losses import cross_entropy, mse
+from tapetensor import Gradients, io
+from tapetensor.losses import (
+    binary_cross_entropy,
+    cross_entropy,
+    mse,
+    nll,
+    rmse,
+    smooth_l1,
+)
 from tapetensor.nn import Linear, Module
-from tapetensor.optim import Sgd
+from tapetensor.optim import RMSprop, Sgd, exponential_moving_average, schedules
 from tests.typing.operands import m, m77, md, mi, s, v, vi, w
 
 hidden: Linear[L[3], L[8]]
@@ -33,6 +40,10 @@ wants_layer(Linear(8, 3, rng=rng))  # type: ignore[arg-type]  # the wrong way ro
 mse(m.trace(), m.trace())  # type: ignore[arg-type]  # a target owns no tape
 mse(m.trace(), v)  # type: ignore[misc]  # prediction and target differ in shape
 mse(m, md)  # type: ignore[misc]  # prediction and target differ in dtype
+rmse(m.trace(), m.trace())  # type: ignore[arg-type]  # a target owns no tape
+smooth_l1(m.trace(), v)  # type: ignore[misc]  # prediction and target differ in shape
+binary_cross_entropy(m, md)  # type: ignore[misc]  # prediction and target differ in dtype
+nll(m, v)  # type: ignore[misc, type-var]  # labels are integers
 mse(m, m).backward()  # type: ignore[misc]  # nothing was traced
 cross_entropy(m, v)  # type: ignore[misc, type-var]  # labels are integers
 cross_entropy(m, vi)  # type: ignore[misc]  # two rows and three labels
@@ -48,6 +59,11 @@ optimizer: Sgd
 grads: Gradients
 optimizer.step(other, grads)  # type: ignore[arg-type, call-arg]  # it is bound to its model
 optimizer.step(m)  # type: ignore[arg-type]  # a tensor is no gradients
+Sgd(model, lr=schedules.constant(0.1))  # type: ignore[arg-type]  # at which step?
+RMSprop(m)  # type: ignore[arg-type]  # a tensor is no model
+exponential_moving_average(m, m, decay=0.9)  # type: ignore[type-var]  # a tensor is no model
+io.save("model.npz", m)  # type: ignore[arg-type]  # a tensor is no model
+io.load_checkpoint("run.npz", model=grads)  # type: ignore[arg-type]  # gradients have no names
 Sgd(m, lr=0.1)  # type: ignore[arg-type]  # a tensor is no model
 Mlp(hidden=hidden, out=out)  # type: ignore[arg-type]  # the output layer has other sizes
 Mlp(hidden=hidden)  # type: ignore[call-arg]  # a field is missing

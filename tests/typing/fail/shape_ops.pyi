@@ -8,7 +8,7 @@ import numpy as np
 
 import tapetensor as tt
 from tapetensor import Tensor, Tensor1D, Tensor2D
-from tests.typing.operands import c, m, m77, mask, positions, r, s, v, v7, vmask, w, z
+from tests.typing.operands import c, m, m77, mask, mi, positions, r, s, v, v7, vmask, w, z
 
 def wants_32(x: Tensor2D[L[3], L[2], Any]) -> None: ...
 def wants_vector(x: Tensor1D[L[3]]) -> None: ...
@@ -38,6 +38,11 @@ m.expand_dims()  # type: ignore[call-overload]  # the axis has to be named
 s.expand_dims(1)  # type: ignore[call-overload]  # the result has one axis
 v.split(3, axis=1)  # type: ignore[call-overload]  # a vector has one axis
 m.split("2")  # type: ignore[arg-type]  # no number of parts
+v.roll(1, axis=1)  # type: ignore[call-overload]  # a vector has one axis
+v.roll(1)  # type: ignore[call-overload]  # the axis has to be named
+m.roll(0.5, axis=0)  # type: ignore[call-overload]  # no number of places
+m.realize((3, 2))  # type: ignore[arg-type]  # the dims are known, and others
+m.realize((6,))  # type: ignore[arg-type]  # nor does the rank change
 
 # Reading elements.
 m["a"]  # type: ignore[call-overload]  # no index
@@ -47,6 +52,9 @@ wants_vector(z[0])  # type: ignore[arg-type]  # an int takes one axis away, not 
 wants_vector(m.take(positions))  # type: ignore[arg-type]  # the positions are seven
 m.take(0)  # type: ignore[call-overload]  # indices are a tensor
 v.take(positions, axis=1)  # type: ignore[call-overload]  # a vector has one axis
+m.take_along_axis(positions)  # type: ignore[arg-type]  # as many axes as the tensor
+m.take_along_axis(mi.transpose())  # type: ignore[arg-type]  # the other axis differs
+m.take_along_axis(m)  # type: ignore[type-var]  # no integers
 m[0] + m[0:1] + v7  # type: ignore[operator]  # rows of 3 beside 7
 
 # Elements cannot be written.

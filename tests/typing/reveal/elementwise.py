@@ -8,7 +8,9 @@ import numpy as np
 
 from tapetensor import NoneTape, OwnedTape, Tensor2D, Tensor3D
 from tests.typing.check import assert_type, check
-from tests.typing.operands import m, mask, md, mi, z
+from tests.typing.operands import m, mask, md, mi, s, v, vd, z
+
+rng = np.random.default_rng(0)
 
 # Shape, tape and dtype stay.
 check(assert_type(z.exp(), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
@@ -41,6 +43,33 @@ check(assert_type(md.trace().gelu(), Tensor2D[L[2], L[3], OwnedTape, np.float64]
 check(assert_type(z.softplus(), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
 check(assert_type(z.trace().softplus(), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
 check(assert_type(md.trace().softplus(), Tensor2D[L[2], L[3], OwnedTape, np.float64]), (2, 3))
+check(assert_type(z.leaky_relu(), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
+check(assert_type(z.trace().leaky_relu(0.1), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(md.trace().leaky_relu(), Tensor2D[L[2], L[3], OwnedTape, np.float64]), (2, 3))
+check(assert_type(z.elu(), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
+check(assert_type(z.trace().elu(0.5), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(z.nans_to(0.0), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
+check(assert_type(z.trace().nans_to(0), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(z.dropout(0.5, rng=rng), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
+check(
+    assert_type(z.trace().dropout(0.5, rng=rng), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3)
+)
+check(assert_type(z.normalize(), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
+check(assert_type(md.trace().normalize(0), Tensor2D[L[2], L[3], OwnedTape, np.float64]), (2, 3))
+check(assert_type(z.tril(), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
+check(assert_type(z.trace().triu(k=1), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(mask.tril(), Tensor2D[L[2], L[3], NoneTape, np.bool_]), (2, 3))
+
+# `prelu`: one slope, one for each place of the last axis, one for each element.
+check(assert_type(z.prelu(s), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
+check(assert_type(z.prelu(v), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
+check(assert_type(z.prelu(z), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
+check(assert_type(z.prelu(s.trace()), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(z.prelu(v.trace()), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(z.trace().prelu(v), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(z.trace().prelu(z), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(z.trace().prelu(s.trace()), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(md.prelu(vd), Tensor2D[L[2], L[3], NoneTape, np.float64]), (2, 3))
 check(assert_type(z.reciprocal(), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
 check(assert_type(z.trace().reciprocal(), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
 check(assert_type(md.trace().reciprocal(), Tensor2D[L[2], L[3], OwnedTape, np.float64]), (2, 3))

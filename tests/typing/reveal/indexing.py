@@ -7,6 +7,7 @@ from typing import Literal as L
 
 import numpy as np
 
+import tapetensor as tt
 from tapetensor import NoneTape, OwnedTape, Tensor0D, Tensor1D, Tensor2D, Tensor3D, Tensor4D
 from tests.typing.check import assert_type, check
 from tests.typing.operands import box, grid, m, mask, md, mi, positions, si, v, vmask, z
@@ -60,6 +61,20 @@ check(
     assert_type(z.trace().take(positions, axis=1), Tensor3D[L[4], L[7], L[3], OwnedTape]), (4, 7, 3)
 )
 check(assert_type(v.trace().take(grid), Tensor2D[L[7], L[8], OwnedTape]), (7, 8))
+
+# `take_along_axis`: indices of the same rank, or with a 1 behind the axis.
+ids: Tensor2D[L[2], L[5], NoneTape, np.int64] = tt.zeros((2, 5), np.int64)
+row_ids: Tensor3D[L[4], L[5], L[1], NoneTape, np.int64] = tt.zeros((4, 5, 1), np.int64)
+column_ids: Tensor2D[L[5], L[3], NoneTape, np.int64] = tt.zeros((5, 3), np.int64)
+check(assert_type(m.take_along_axis(ids), Tensor2D[L[2], L[5]]), (2, 5))
+check(assert_type(m.trace().take_along_axis(ids, axis=-1), Tensor2D[L[2], L[5], OwnedTape]), (2, 5))
+check(assert_type(m.take_along_axis(ids, axis=1), Tensor2D[L[2], L[5]]), (2, 5))
+check(assert_type(m.take_along_axis(column_ids, axis=0), Tensor2D[L[5], L[3]]), (5, 3))
+check(assert_type(z.take_along_axis(row_ids, axis=1), Tensor3D[L[4], L[5], L[3]]), (4, 5, 3))
+check(
+    assert_type(z.trace().take_along_axis(row_ids, axis=-2), Tensor3D[L[4], L[5], L[3], OwnedTape]),
+    (4, 5, 3),
+)
 
 # The dtype is that of the tensor, not of the indices.
 check(assert_type(md[positions], Tensor2D[L[7], L[3], NoneTape, np.float64]), (7, 3))

@@ -146,6 +146,18 @@ for part_along_last in m.trace().split((1, 2), axis=-1):
 for part_along_one in z.split([1, 1], axis=1):
     check(assert_type(part_along_one, Tensor3D[L[4], Any, L[3]]), (4, 1, 3))
 
+# `roll` keeps the shape, and `realize` makes known what was `Any`.
+check(assert_type(v.roll(1, axis=0), Tensor1D[L[3]]), (3,))
+check(assert_type(z.trace().roll(-1, axis=1), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(z.roll(1, 2), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
+check(assert_type(z.roll(1, -1), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
+check(assert_type(m.roll(1, -2), Tensor2D[L[2], L[3]]), (2, 3))
+realized: Tensor1D[L[6]] = m.flatten().realize((6,))
+check(realized, (6,))
+realized_part: Tensor2D[L[1], L[3], OwnedTape] = m.trace().split(2)[0].realize((1, 3))
+check(realized_part, (1, 3))
+check(assert_type(m.realize((2, 3)), Tensor2D[L[2], L[3]]), (2, 3))
+
 # The dtype stays.
 check(assert_type(mi.transpose(), Tensor2D[L[3], L[2], NoneTape, np.int64]), (3, 2))
 check(assert_type(md.trace().flatten(), Tensor1D[Any, OwnedTape, np.float64]), (6,))

@@ -1,4 +1,4 @@
-"""Feeding data to a training loop: batches of rows, shuffled or in order, and one-hot codes."""
+"""Batches of the rows of tensors."""
 
 from __future__ import annotations
 
@@ -8,19 +8,13 @@ from typing import Any, Generic, final, overload
 import numpy as np
 from typing_extensions import TypeVar, TypeVarTuple, override
 
-from tapetensor.errors import (
-    ArgumentTypeError,
-    ArgumentValueError,
-    ShapeError,
-    UntracedTensorError,
-)
+from tapetensor.data.checks import check_plain
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from tapetensor.ids import next_id
 from tapetensor.shapes import as_size
 from tapetensor.tape import NoneTape
-from tapetensor.tensor.base import check_not_spent, check_tensor, rewrap, tape_state
-from tapetensor.tensor.creation import arange, check_rng
-from tapetensor.tensor.indexing import I
-from tapetensor.tensor.labels import check_labels
+from tapetensor.tensor.base import rewrap
+from tapetensor.tensor.creation import check_rng
 from tapetensor.tensor.tensor import Tensor
 from tapetensor.typing import B, D, Ds, N
 
@@ -203,51 +197,12 @@ def batches_exact(*tensors: Any, size: int, rng: np.random.Generator | None = No
     return Batches(tensors, number, rows // number, rng)
 
 
-@overload
-def one_hot(
-    labels: Tensor[tuple[*Ds], NoneTape, I], classes: N
-) -> Tensor[tuple[*Ds, N], NoneTape, np.float32]: ...
-@overload
-def one_hot(
-    labels: Tensor[tuple[*Ds], NoneTape, I], classes: N, dtype: type[D]
-) -> Tensor[tuple[*Ds, N], NoneTape, D]: ...
-def one_hot(labels: Any, classes: int, dtype: Any = np.float32) -> Any:
-    """Return 1 at the label and 0 at the other classes, along a new last axis.
-
-    Shape: ``(*Ds) -> (*Ds, N)`` for ``classes: N``.
-
-    Args:
-        labels: plain integers from 0 to ``classes - 1``.
-        classes: how many there are, >= 1.
-        dtype: float32 unless given.
-
-    Raises:
-        DTypeError: if `labels` are not integers, or a tensor cannot have that dtype.
-        AxisError: if a label is not a class.
-        ArgumentTypeError: if an argument is of the wrong kind.
-        ArgumentValueError: if there is no class.
-        UntracedTensorError: if `labels` own a tape.
-
-    >>> import tapetensor as tt
-    >>> one_hot(tt.arange(2), 3)
-    Tensor([[1., 0., 0.],
-            [0., 1., 0.]], shape=(2, 3), dtype=float32, NoneTape)
-    """
-    _check_plain("one_hot", labels, "labels")
-    number = as_size("one_hot", "classes", classes)
-    if number == 0:
-        raise ArgumentValueError("one_hot: there must be at least one class, got 0")
-    check_labels("one_hot", labels, number)
-    # int64 holds every class, which a narrow dtype of the labels may not.
-    return (labels.astype(np.int64).expand_dims(-1) == arange(number)).astype(dtype)
-
-
 def _checked(op: str, tensors: tuple[Any, ...], size: object, rng: object) -> tuple[int, int]:
     """Return how many rows there are in all and in a batch."""
     if not tensors:
         raise ArgumentTypeError(f"{op}: give at least one tensor to take rows of")
     for position, tensor in enumerate(tensors):
-        _check_plain(op, tensor, f"argument {position + 1}")
+        check_plain(op, tensor, f"argument {position + 1}")
     lengths = [tensor._data.shape[:1] for tensor in tensors]
     if len(set(lengths)) > 1 or lengths[0] in {(), (0,)}:
         shapes = " and ".join([str(tensor._data.shape) for tensor in tensors])
@@ -260,13 +215,3 @@ def _checked(op: str, tensors: tuple[Any, ...], size: object, rng: object) -> tu
     if rng is not None:
         check_rng(op, rng)
     return lengths[0][0], number
-
-
-def _check_plain(op: str, tensor: Any, name: str) -> None:
-    check_tensor(op, tensor, name)
-    if tensor._tape is not None:
-        check_not_spent(op, tensor)
-        raise UntracedTensorError(
-            f"{op}: {name} must be a plain value and owns {tape_state(tensor)}; "
-            "trace what comes out instead"
-        )

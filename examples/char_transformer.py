@@ -1,0 +1,329 @@
+"""Learn to write like Python's own documentation: a small GPT whose every dim mypy has checked.
+
+The text is the language reference that every Python ships (``pydoc_data.topics``), nothing is
+downloaded. The sizes come from the command line, so they are nominal dims (`Width`, `Hidden`, ...):
+mypy keeps them apart, whatever their values are. The architecture is that of Radford et al. (2019),
+"Language models are unsupervised multitask learners".
+
+Run ``mypy --strict examples/char_transformer.py`` and then ``python examples/char_transformer.py``;
+with ``--checkpoint gpt.npz`` training can be stopped at any time, and with ``--resume`` as well it
+goes on from the last save with the same steps, to the bit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from pathlib import Path
+from pydoc_data.topics import topics
+from typing import Literal as L
+from typing import NamedTuple, NewType, TypeAlias
+
+import numpy as np
+from tqdm import tqdm
+
+import tapetensor as tt
+from tapetensor import NoneTape, Tensor1D, Tensor2D, Tensor3D, io, losses, nn, optim
+from tapetensor.optim import schedules
+from tapetensor.typing import B, M, T
+
+# A line break and the printable characters of ASCII.
+ALPHABET = "\n" + "".join(map(chr, range(32, 127)))
+VOCABULARY: L[96] = 96
+HELD_OUT = 0.1
+
+Width = NewType("Width", int)
+Hidden = NewType("Hidden", int)
+Projected = NewType("Projected", int)
+Context = NewType("Context", int)
+
+Ids: TypeAlias = Tensor2D[B, M, T, np.int64]
+Features: TypeAlias = Tensor3D[B, M, Width, T]
+
+
+class Settings(NamedTuple):
+    """The sizes of the model and of its training."""
+
+    width: int
+    layers: int
+    heads: int
+    context: int
+    batch: int
+    steps: int
+    lr: float
+    seed: int
+
+
+def causal_mask(size: M) -> Tensor2D[M, M, NoneTape, np.bool_]:
+    """Return which positions (columns) each position (row) may see: itself and those before."""
+    return tt.from_numpy(np.tri(size, dtype=np.bool_), (size, size))
+
+
+class Attention(nn.Module):
+    """Every position looks at itself and at those before it, in several heads."""
+
+    query_key_value: nn.Linear[Width, Projected]
+    projection: nn.Linear[Width, Width]
+    heads: int
+
+    def forward(self, x: Features[B, M, T]) -> Features[B, M, T]:
+        """Return what each position has found."""
+        b, m, width = x.shape
+        query, key, value = [
+            part.reshape((b, m, self.heads, width // self.heads)).permute_dims((0, 2, 1, 3))
+            for part in self.query_key_value.forward(x).split(3, axis=-1)
+        ]
+        scores = query @ key.transpose() * (1.0 / math.sqrt(width // self.heads))
+        weights = tt.where(causal_mask(m), scores, -1e9).softmax()
+        found = (weights @ value).permute_dims((0, 2, 1, 3))
+        return self.projection.forward(found.reshape((b, m, width)))
+
+
+class Block(nn.Module):
+    """Attention, then a layer that is wider inside, each normed before and added to its input."""
+
+    attention_norm: nn.LayerNorm[Width]
+    attention: Attention
+    mlp_norm: nn.LayerNorm[Width]
+    hidden: nn.Linear[Width, Hidden]
+    projection: nn.Linear[Hidden, Width]
+
+    def forward(self, x: Features[B, M, T]) -> Features[B, M, T]:
+        """Return `x` with what both parts add."""
+        x = self.attention.forward(self.attention_norm.forward(x.with_empty_tape())) + x
+        h = self.hidden.forward(self.mlp_norm.forward(x.with_empty_tape())).gelu()
+        return self.projection.forward(h) + x
+
+
+class Gpt(nn.Module):
+    """The logits of the next character at every position."""
+
+    tokens: nn.Embedding[L[96], Width]
+    positions: nn.Embedding[Context, Width]
+    blocks: list[Block]
+    norm: nn.LayerNorm[Width]
+    head: nn.Linear[Width, L[96]]
+
+    def forward(self, ids: Ids[B, M, T]) -> Tensor3D[B, M, L[96], T]:
+        """Return one score per character of the alphabet."""
+        _, m = ids.shape
+        positions = self.positions.forward(tt.arange(m).retaped(ids.tape_type))
+        x = self.tokens.forward(ids) + positions
+        for block in self.blocks:
+            x = block.forward(x)
+        return self.head.forward(self.norm.forward(x))
+
+
+def build_gpt(settings: Settings, rng: np.random.Generator) -> Gpt:
+    """Build the model with GPT-2's first values.
+
+    Weights are normal with standard deviation 0.02, those before a residual connection smaller with
+    the number of such connections; biases are 0.
+    """
+    width, hidden = Width(settings.width), Hidden(4 * settings.width)
+
+    def block() -> Block:
+        return Block(
+            attention_norm=nn.LayerNorm(width),
+            attention=Attention(
+                query_key_value=nn.Linear(width, Projected(3 * width), rng=rng),
+                projection=nn.Linear(width, width, rng=rng),
+                heads=settings.heads,
+            ),
+            mlp_norm=nn.LayerNorm(width),
+            hidden=nn.Linear(width, hidden, rng=rng),
+            projection=nn.Linear(hidden, width, rng=rng),
+        )
+
+    model = Gpt(
+        tokens=nn.Embedding(VOCABULARY, width, rng=rng),
+        positions=nn.Embedding(Context(settings.context), width, rng=rng),
+        blocks=[block() for _ in range(settings.layers)],
+        norm=nn.LayerNorm(width),
+        head=nn.Linear(width, VOCABULARY, rng=rng),
+    )
+    for name, module in model.modules().items():
+        if isinstance(module, nn.Embedding | nn.Linear):
+            depth = 2 * settings.layers if name.endswith(".projection") else 1
+            std = 0.02 / math.sqrt(depth)
+            module.weight = tt.normal(module.weight.shape, rng=rng, std=std)
+        if isinstance(module, nn.Linear):
+            module.bias = tt.zeros(module.bias.shape)
+    return model
+
+
+class Text:
+    """Characters by number, and windows of them."""
+
+    def __init__(self, ids: np.ndarray[tuple[int], np.dtype[np.int64]], context: int) -> None:
+        self._ids = ids
+        self._context = Context(context)
+
+    def windows(
+        self, starts: np.ndarray[tuple[int], np.dtype[np.int64]]
+    ) -> tuple[Ids[int, Context, NoneTape], Ids[int, Context, NoneTape]]:
+        """Return the windows that begin there, and the characters that follow each character."""
+        rows = self._ids[starts[:, np.newaxis] + np.arange(self._context + 1)]
+        shape = (len(starts), self._context)
+        return tt.from_numpy(rows[:, :-1], shape), tt.from_numpy(rows[:, 1:], shape)
+
+    def draw(
+        self, count: int, rng: np.random.Generator
+    ) -> tuple[Ids[int, Context, NoneTape], Ids[int, Context, NoneTape]]:
+        """Return windows from anywhere."""
+        return self.windows(rng.integers(len(self._ids) - self._context, size=count))
+
+    def spread(self, count: int) -> tuple[Ids[int, Context, NoneTape], Ids[int, Context, NoneTape]]:
+        """Return windows spread evenly, the same at every call."""
+        last = len(self._ids) - self._context - 1
+        return self.windows(np.linspace(0, last, count).astype(np.int64))
+
+
+def load_text(context: int) -> tuple[Text, Text]:
+    """Return the text to learn from, and its last tenth, held out."""
+    plain = "\n\n".join([topics[name] for name in sorted(topics)])
+    numbers = {character: number for number, character in enumerate(ALPHABET)}
+    # A few typographic quotes and dashes are left out.
+    ids = np.array([numbers[one] for one in plain if one in numbers], np.int64)
+    seen = round(len(ids) * (1 - HELD_OUT))
+    return Text(ids[:seen], context), Text(ids[seen:], context)
+
+
+def held_out_loss(model: Gpt, text: Text, windows: int = 128) -> float:
+    """Return the loss per character of held-out text, in nats."""
+    ids, following = text.spread(windows)
+    return losses.cross_entropy(model.forward(ids), following).item()
+
+
+def schedule_of(settings: Settings) -> schedules.Schedule:
+    """Return the learning rate by step: a short rise, then a long fall to a tenth."""
+    rising = max(1, settings.steps // 20)
+    falling = schedules.cosine(settings.lr, settings.steps, final_lr=0.1 * settings.lr)
+    return schedules.warm_up(falling, steps=rising)
+
+
+class Point(NamedTuple):
+    """A point of the loss curve."""
+
+    step: int
+    training: float
+    held_out: float
+
+
+class Training:
+    """All that a step changes, in one place, so that it can be saved and go on."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.rng = np.random.default_rng(settings.seed)
+        self.model = build_gpt(settings, self.rng)
+        self.optimizer = optim.AdamW(self.model, lr=settings.lr, weight_decay=0.1)
+        self.schedule = schedule_of(settings)
+        self.text, self.held_out = load_text(settings.context)
+
+    def step(self) -> float:
+        """Train on one batch; return the loss before the step."""
+        ids, following = self.text.draw(self.settings.batch, self.rng)
+        loss = losses.cross_entropy(self.model.forward(ids.trace()), following)
+        value = loss.item()
+        grads = loss.backward(wrt=self.model)
+        grads.clip_by_global_norm(1.0)
+        self.optimizer.lr = self.schedule(self.optimizer.steps)
+        self.optimizer.step(grads)
+        return value
+
+    def save(self, path: Path) -> None:
+        """Write everything to one file."""
+        io.save_checkpoint(path, model=self.model, optimizer=self.optimizer, rng=self.rng)
+
+    def resume(self, path: Path) -> None:
+        """Go on from such a file."""
+        io.load_checkpoint(path, model=self.model, optimizer=self.optimizer, rng=self.rng)
+
+    def run(self, evaluations: int, checkpoint: Path | None) -> list[Point]:
+        """Train to the end; return the loss curve of these steps."""
+        curve: list[Point] = []
+        recent: list[float] = []
+        every = max(1, self.settings.steps // evaluations)
+        progress = tqdm(
+            range(self.optimizer.steps, self.settings.steps), desc="training", unit="step"
+        )
+        for step in progress:
+            recent.append(self.step())
+            if (step + 1) % every == 0 or step + 1 == self.settings.steps:
+                mean = sum(recent) / len(recent)
+                curve.append(Point(step + 1, mean, held_out_loss(self.model, self.held_out)))
+                progress.set_postfix_str(f"loss {mean:.3f}, held out {curve[-1].held_out:.3f}")
+                recent.clear()
+                if checkpoint is not None:
+                    self.save(checkpoint)
+        return curve
+
+
+def write(model: Gpt, start: str, length: int, rng: np.random.Generator) -> str:
+    """Return `start` and what the model makes of it, character by character."""
+    context = model.positions.num_embeddings
+    text = start
+    for _ in range(length):
+        seen = [ALPHABET.index(one) for one in text[-context:]]
+        ids: Ids[L[1], int, NoneTape] = tt.from_numpy(np.array([seen]), (1, len(seen)))
+        scores: Tensor1D[L[96]] = model.forward(ids)[0][-1]
+        chances = (scores / 0.8).softmax().numpy().astype(np.float64)
+        text += ALPHABET[rng.choice(VOCABULARY, p=chances / chances.sum())]
+    return text
+
+
+def draw(path: Path, curve: list[Point]) -> None:
+    """Write the loss curve to a file."""
+    from matplotlib.figure import Figure  # not needed without a picture
+
+    axes = (figure := Figure(figsize=(6, 4), layout="constrained")).subplots()
+    steps = [point.step for point in curve]
+    axes.plot(steps, [point.training for point in curve], label="training")
+    axes.plot(steps, [point.held_out for point in curve], label="held out")
+    axes.set(title="Loss per character", xlabel="step", ylabel="nats")
+    axes.legend()
+    axes.grid(alpha=0.3)
+    figure.savefig(path, dpi=120)
+
+
+def main() -> None:
+    """Train, report, draw, write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=1500)
+    parser.add_argument("--width", type=int, default=128)
+    parser.add_argument("--layers", type=int, default=2)
+    parser.add_argument("--heads", type=int, default=4)
+    parser.add_argument("--context", type=int, default=64, help="characters that are seen at once")
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--lr", type=float, default=3e-3)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--checkpoint", type=Path, help="a .npz or .safetensors file to save to")
+    parser.add_argument("--resume", action="store_true", help="go on from the checkpoint")
+    parser.add_argument("--picture", type=Path, help="a .png file for the loss curve of this run")
+    parser.add_argument("--sample", type=int, default=400, help="characters to write at the end")
+    options = parser.parse_args()
+    if options.resume and options.checkpoint is None:
+        parser.error("--resume needs --checkpoint")
+    if options.width % options.heads:
+        parser.error("--width must be a multiple of --heads")
+    start = time.perf_counter()
+    training = Training(Settings(*(getattr(options, name) for name in Settings._fields)))
+    print(f"{training.model.parameter_count():,} parameters")
+    if options.resume:
+        training.resume(options.checkpoint)
+        print(f"resumed after {training.optimizer.steps} steps")
+    curve = training.run(evaluations=20, checkpoint=options.checkpoint)
+    if options.picture is not None:
+        draw(options.picture, curve)
+    loss = held_out_loss(training.model, training.held_out)
+    print(
+        f"held-out loss {loss:.4f} nats per character after {training.optimizer.steps} steps "
+        f"and {time.perf_counter() - start:.1f} s"
+    )
+    print(write(training.model, "The ", options.sample, np.random.default_rng(options.seed)))
+
+
+if __name__ == "__main__":
+    main()

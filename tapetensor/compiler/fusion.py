@@ -1,0 +1,165 @@
+"""Which steps run together, block of rows by block of rows, while a block is in the cache."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from tapetensor.compiler.program import Kind, Node
+
+# Below that many bytes in its largest value a group gains nothing from blocks.
+_SMALLEST = 1 << 18
+# A thread for fewer elements costs more than it gives.
+_SMALLEST_FOR_THREADS = 1 << 19
+# So many elements of a value are worked on at a time: some of them fit a core's own cache.
+BLOCK = 16_384
+
+# A step of at most that many bytes may wait until the sums that it reads are complete.
+_WAITING = 1 << 12
+
+# What may be moved before a group that it does not depend on, without anyone noticing.
+_MOVABLE = frozenset(
+    {Kind.INPUT, Kind.CONSTANT, Kind.VIEW, Kind.MATMUL, Kind.ELEMENTWISE, Kind.REDUCE, Kind.CALL,
+     Kind.PART, Kind.RANDOM, Kind.EFFECT}
+)  # fmt: skip
+
+
+@dataclass
+class Group:
+    """Steps that are independent from row to row, and sums over the rows at their end.
+
+    Args:
+        rows: the size of the first axis of what they work on.
+        nodes: the steps, in order.
+    """
+
+    rows: int
+    nodes: list[Node] = field(default_factory=list)
+    sums: set[Node] = field(default_factory=set)
+
+    @property
+    def elements_in_row(self) -> int:
+        """The number of elements in a row of the largest value."""
+        sizes = [node.size // self.rows for node in self._values()]
+        return max(sizes)
+
+    @property
+    def is_worth_threads(self) -> bool:
+        """Whether there is enough to do for a second thread to pay its way."""
+        return max(node.size for node in self._values()) >= _SMALLEST_FOR_THREADS
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether blocks save trips to memory."""
+        steps = [node for node in self.nodes if node.kind is not Kind.VIEW]
+        return len(steps) > 1 and max(node.nbytes for node in self._values()) >= _SMALLEST
+
+    def _values(self) -> list[Node]:
+        return [
+            node
+            for step in self.nodes
+            for node in (step, *step.parents())
+            if node.shape and node.shape[0] == self.rows
+        ]
+
+
+Unit: TypeAlias = Node | Group
+
+
+def fused(schedule: list[Node]) -> list[Unit]:
+    """Return the schedule with groups of steps in place of single ones, where that pays."""
+    units: list[Unit] = []
+    opened = _Opened()
+    for node in schedule:
+        if opened.takes(node):
+            continue
+        if not opened.is_passed_by(node):
+            units += opened.close()
+        if not opened.group and _rows(node) and node.kind is not Kind.VIEW:
+            opened.open(node)
+        else:
+            units.append(node)
+    return units + opened.close()
+
+
+class _Opened:
+    """The group that still takes steps, and small steps that wait for its sums."""
+
+    def __init__(self) -> None:
+        self.group: Group | None = None
+        self._inside: set[Node] = set()
+        self._after: list[Node] = []
+
+    def open(self, node: Node) -> None:
+        """Start a group."""
+        self.group = Group(_rows(node))
+        self._add(node)
+
+    def takes(self, node: Node) -> bool:
+        """Put a step into the group, or behind it, if it fits there."""
+        if self.group is None:
+            return False
+        is_late = _reads(node, self.group.sums) or _reads(node, set(self._after))
+        if is_late and node.kind in _MOVABLE and node.nbytes <= _WAITING:
+            self._after.append(node)
+            return True
+        rows = _rows(node)
+        if node.kind is Kind.VIEW and node.args[0] not in self._inside:
+            rows = 0
+        if is_late or rows != self.group.rows:
+            return False
+        self._add(node)
+        return True
+
+    def is_passed_by(self, node: Node) -> bool:
+        """Tell whether a step may run before the group although it comes later."""
+        return node.kind in _MOVABLE and not _reads(node, self._inside | set(self._after))
+
+    def close(self) -> list[Unit]:
+        """Return the group, or its steps where grouping does not pay, and what waited for it."""
+        group, waited = self.group, self._after
+        self.group, self._after = None, []
+        self._inside = set()
+        if group is None:
+            return []
+        steps: list[Unit] = [group] if group.is_worth_it else [*group.nodes]
+        return [*steps, *waited]
+
+    def _add(self, node: Node) -> None:
+        assert self.group is not None
+        self.group.nodes.append(node)
+        self._inside.add(node)
+        if _is_sum_of_rows(node):
+            self.group.sums.add(node)
+
+
+def _reads(node: Node, those: set[Node]) -> bool:
+    return any(parent in those for parent in node.parents())
+
+
+def _rows(node: Node) -> int:
+    """Return over how many rows a step is independent; 0 for one that is not."""
+    if node.kind is Kind.ELEMENTWISE:
+        return node.shape[0] if node.shape else 0
+    if node.kind is Kind.REDUCE:
+        (operand,) = node.args
+        axes, options = node.detail
+        if 0 in axes and (node.function is not np.add or options):
+            return 0
+        return operand.shape[0] if operand.shape else 0
+    if node.kind is Kind.VIEW:
+        (operand,) = node.args
+        keeps_rows = node.shape != () and operand.shape != () and node.shape[0] == operand.shape[0]
+        if not keeps_rows or operand.kind not in (Kind.ELEMENTWISE, Kind.REDUCE, Kind.VIEW):
+            return 0
+        if node.function.name == "reshape":
+            return node.shape[0]
+        if node.function.name == "transpose":
+            return node.shape[0] if node.function.parameter[0] == 0 else 0
+    return 0
+
+
+def _is_sum_of_rows(node: Node) -> bool:
+    return node.kind is Kind.REDUCE and 0 in node.detail[0]

@@ -1,0 +1,49 @@
+"""A random generator that records its draws."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from typing_extensions import override
+
+from tapetensor.compiler.lazy import LazyArray
+from tapetensor.compiler.operations import Keywords
+from tapetensor.compiler.program import Kind, Node, Program
+from tapetensor.compiler.refusals import trace_error
+
+
+class LazyGenerator(np.random.Generator):
+    """Stands for a random generator while a function is traced: draws become steps.
+
+    Args:
+        program: where it records.
+        source: the node of the generator.
+    """
+
+    def __init__(self, program: Program, source: Node) -> None:
+        super().__init__(np.random.PCG64(0))
+        self.program = program
+        self.source = source
+
+    @override
+    def __getattribute__(self, name: str) -> Any:
+        """Return what records the draw, in place of what draws."""
+        if name.startswith("_") or name in ("program", "source"):
+            return object.__getattribute__(self, name)
+        method = getattr(np.random.Generator, name, None)
+        if not callable(method) or name in ("spawn", "bit_generator", "shuffle"):
+            raise trace_error(f"rng.{name} cannot be traced")
+
+        def draw(*args: Any, **options: Any) -> LazyArray:
+            result = np.asarray(getattr(np.random.default_rng(0), name)(*args, **options))
+            node = self.program.add(
+                Kind.RANDOM,
+                name,
+                (self.source, args, Keywords(options)),
+                result.shape,
+                result.dtype,
+            )
+            return LazyArray(self.program, node)
+
+        return draw

@@ -1,0 +1,392 @@
+"""Arrays without elements, which record what numpy is asked to do with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Never
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+from typing_extensions import override
+
+from tapetensor.compiler.functions import FUNCTIONS, SHAPE_DEPENDS_ON_VALUES, dummy
+from tapetensor.compiler.operations import (
+    Keywords,
+    arrays_in,
+    cast_to,
+    copied,
+    read_index,
+    write_index,
+)
+from tapetensor.compiler.program import DType, Kind, Node, Program, Shape, View, replaced
+from tapetensor.compiler.refusals import trace_error
+
+
+class LazyArray(NDArrayOperatorsMixin):
+    """Stands for an array while a function is traced.
+
+    Views see what is written into the array that they view, and the other way round, as numpy's do.
+
+    Args:
+        program: where it records.
+        node: the value that it stands for, which writing replaces; of a view, that of its base.
+        base: the array that it is a view of.
+        view: how it views it.
+    """
+
+    __slots__ = ("_base", "_node", "_seen", "_view", "program")
+
+    def __init__(
+        self,
+        program: Program,
+        node: Node,
+        base: LazyArray | None = None,
+        view: Callable[[Node], Node] | None = None,
+    ) -> None:
+        self.program = program
+        self._node = node
+        self._base = base
+        self._view = view
+        self._seen = None if base is None else base.node
+
+    @property
+    def node(self) -> Node:
+        """The value that it stands for at the moment."""
+        if self._base is not None and self._view is not None:
+            current = self._base.node
+            if current is not self._seen:
+                self._seen, self._node = current, self._view(current)
+        return self._node
+
+    @property
+    def shape(self) -> Shape:
+        """The shape."""
+        return self.node.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype."""
+        return self.node.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.node.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self.node.size
+
+    @property
+    def T(self) -> LazyArray:  # noqa: N802  # numpy's name
+        """The axes in reverse order."""
+        return self.transpose(tuple(reversed(range(self.ndim))))
+
+    def transpose(self, axes: Sequence[int]) -> LazyArray:
+        """Return the axes in another order."""
+        order = tuple([axis % self.ndim for axis in axes])
+        shape = tuple([self.shape[axis] for axis in order])
+        return self.viewed(View("transpose", order), shape)
+
+    def reshape(self, *shape: Any) -> LazyArray:
+        """Return the elements in C order under another shape."""
+        wanted = shape[0] if len(shape) == 1 else shape
+        known = np.broadcast_to(np.zeros((), bool), self.shape).reshape(wanted).shape
+        return self.viewed(View("reshape", known), known)
+
+    def astype(self, dtype: Any, copy: bool = True) -> LazyArray:
+        """Return the elements converted."""
+        wanted = np.dtype(dtype)
+        if wanted == self.dtype:
+            return self
+        return self.wrap(
+            self.program.elementwise(cast_to(wanted), (self.node,), self.shape, wanted)
+        )
+
+    def copy(self) -> LazyArray:
+        """Return the array; writing into either replaces only its own value."""
+        return self.wrap(self.node)
+
+    def min(self, **options: Any) -> Any:
+        """Return the smallest element, or the smallest along axes."""
+        return np.minimum.reduce(self, **{"axis": None, **options})
+
+    def max(self, **options: Any) -> Any:
+        """Return the largest element, or the largest along axes."""
+        return np.maximum.reduce(self, **{"axis": None, **options})
+
+    def sum(self, **options: Any) -> Any:
+        """Return the sum, or the sums along axes."""
+        return np.add.reduce(self, **{"axis": None, **options})
+
+    def __getitem__(self, index: Any) -> LazyArray:
+        """Return the elements at an index."""
+        if _is_basic(index):
+            shape = np.broadcast_to(np.zeros((), bool), self.shape)[index].shape
+            parts = index if isinstance(index, tuple) else (index,)
+            # With an ellipsis numpy gives a view also of a single element, in place of a scalar.
+            full = parts if any(one is ... for one in parts) else (*parts, ...)
+            return self.viewed(View("index", full), shape)
+        parts = index if isinstance(index, tuple) else (index,)
+        if any(isinstance(one, LazyArray) and one.dtype.kind == "b" for one in parts):
+            raise trace_error("a mask as an index gives a shape that depends on the values")
+        chosen: LazyArray = self.call(read_index, (self, index), {})
+        return chosen
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Write elements."""
+        if _is_basic(index):
+            target = self[index]
+            if isinstance(value, LazyArray) and value.node is target.node:
+                # The second half of ``array[index] += ...``: what is written is there already.
+                return
+            target.write(np.copyto, value)
+        else:
+            self.write(write_index, index, value)
+
+    def write(self, function: Callable[..., Any], *args: Any) -> None:
+        """Record that `function` writes into this array, its first argument."""
+        owner = self
+        while owner._base is not None:
+            owner = owner._base
+        program = self.program
+        if owner._node.kind is not Kind.WRITE:
+            # Fresh memory, with a detail that no equal value has, for writing changes it.
+            before = owner._node
+            owner._node = program.add(
+                Kind.ELEMENTWISE, cast_to(before.dtype), (before,), before.shape, before.dtype,
+                detail=object(),
+            )  # fmt: skip
+        nodes = replaced(args, self._unwrap)
+        owner._node = program.add(
+            Kind.WRITE, function, (owner._node, self.node, *nodes), owner.shape, owner.dtype
+        )
+
+    def record_step(
+        self, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
+    ) -> Any:
+        """Record a call of `function` as one step, whatever it does inside."""
+        return self.call(function, args, options)
+
+    def record_write(self, function: Callable[..., None], args: tuple[Any, ...]) -> None:
+        """Record a call of `function`, which writes into this array, its first argument."""
+        self.write(function, *args[1:])
+
+    def record_check(self, function: Callable[..., None], args: tuple[Any, ...]) -> None:
+        """Record a call of `function`, which may raise, to be repeated at every replay."""
+        nodes = replaced(args, self._unwrap)
+        self.program.add(Kind.EFFECT, function, nodes, (), np.dtype(np.bool_))
+
+    def record_update(self, update: Any, gradients: Sequence[LazyArray]) -> list[LazyArray]:
+        """Record the step of an optimizer's group; return its parameters after it."""
+        args = tuple([gradient.node for gradient in gradients])
+        node = self.program.add(Kind.UPDATE, update, args, (), np.dtype(np.bool_))
+        return [
+            self.wrap(
+                self.program.add(Kind.PART, None, (node,), one.shape, one.dtype, detail=position)
+            )
+            for position, one in enumerate(gradients)
+        ]
+
+    def call(
+        self, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
+    ) -> Any:
+        """Record a call of which only the results' shapes matter; they are found by trying."""
+        dummies = replaced((args, options), dummy)
+        with np.errstate(all="ignore"):
+            results = function(*dummies[0], **dummies[1])
+        given = list(arrays_in(dummies))
+        if any(np.may_share_memory(one, other) for one in arrays_in(results) for other in given):
+            function = copied(function)
+        nodes = replaced(args, self._unwrap)
+        keywords = replaced(options, self._unwrap)
+        if isinstance(results, tuple | list):
+            whole = self.program.add(
+                Kind.CALL, function, (*nodes, Keywords(keywords)), (), np.dtype(np.bool_)
+            )
+            return tuple(
+                [
+                    self.wrap(
+                        self.program.add(
+                            Kind.PART, None, (whole,), one.shape, one.dtype, detail=position
+                        )
+                    )
+                    for position, one in enumerate(results)
+                ]
+            )
+        array = np.asarray(results)
+        return self.wrap(
+            self.program.add(
+                Kind.CALL, function, (*nodes, Keywords(keywords)), array.shape, array.dtype
+            )
+        )
+
+    @override
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        """Record a ufunc."""
+        (out,) = options.pop("out", (None,))
+        if method == "__call__" and not options:
+            result = self._ufunc(ufunc, inputs)
+        elif method == "reduce":
+            result = self._reduce(ufunc, *inputs, **options)
+        elif method == "at":
+            target = inputs[0]
+            if not isinstance(target, LazyArray):
+                raise trace_error(f"{ufunc.__name__}.at writes into an array of another kind")
+            target.write(ufunc.at, *inputs[1:])
+            return None
+        else:
+            result = self.call(getattr(ufunc, method), inputs, options)
+        if out is None:
+            return result
+        if not isinstance(out, LazyArray):
+            raise trace_error(f"{ufunc.__name__} writes into an array of another kind")
+        converted = result.astype(out.dtype)
+        if out._base is None and out.shape == result.shape:
+            out._node = converted.node
+        else:
+            out.write(np.copyto, converted)
+        return out
+
+    def _ufunc(self, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
+        if ufunc.nout != 1:
+            return self.call(ufunc, inputs, {})
+        *loop, dtype = _resolve(ufunc, inputs)
+        operands = tuple(
+            [self.operand(one, wanted) for one, wanted in zip(inputs, loop, strict=True)]
+        )
+        if ufunc is np.matmul:
+            lhs, rhs = operands
+            node = self.program.add(
+                Kind.MATMUL, np.matmul, operands, _product_shape(lhs.shape, rhs.shape), dtype
+            )
+            return self.wrap(node)
+        if ufunc.signature is not None:
+            return self.call(ufunc, inputs, {})
+        shape = np.broadcast_shapes(*[operand.shape for operand in operands])
+        return self.wrap(self.program.elementwise(ufunc, operands, shape, dtype))
+
+    def _reduce(
+        self,
+        ufunc: np.ufunc,
+        array: Any,
+        axis: Any = 0,
+        dtype: Any = None,
+        keepdims: bool = False,
+        **options: Any,
+    ) -> Any:
+        axes = tuple(range(self.ndim)) if axis is None else axis
+        axes = (axes,) if isinstance(axes, int) else axes
+        axes = tuple(sorted([one % array.ndim for one in axes]))
+        kind = dtype or ufunc.reduce(np.ones((1,), array.dtype)).dtype
+        shape = tuple([1 if one in axes else size for one, size in enumerate(array.shape)])
+        detail = (axes, tuple(options.items()))
+        node = self.program.add(Kind.REDUCE, ufunc, (array.node,), shape, np.dtype(kind), detail)
+        kept = self.wrap(node)
+        if keepdims:
+            return kept
+        return kept.reshape(
+            tuple([size for one, size in enumerate(array.shape) if one not in axes])
+        )
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: Any, args: tuple[Any, ...], options: Any
+    ) -> Any:
+        """Record one of numpy's functions that are no ufuncs."""
+        known = FUNCTIONS.get(function)
+        if known is not None:
+            return known(self, *args, **options)
+        if function in SHAPE_DEPENDS_ON_VALUES:
+            raise trace_error(f"np.{function.__name__} gives a shape that depends on the values")
+        return self.call(function, args, options)
+
+    def operand(self, value: Any, dtype: DType) -> Node:
+        """Return the node of an operand; a plain number becomes one of `dtype`."""
+        if isinstance(value, LazyArray):
+            return value.node
+        return self.program.constant(value, None if hasattr(value, "dtype") else dtype)
+
+    def _unwrap(self, value: Any) -> Any:
+        if isinstance(value, LazyArray):
+            return value.node
+        return value
+
+    def wrap(self, node: Node) -> LazyArray:
+        """Return the array that stands for a node."""
+        return LazyArray(self.program, node)
+
+    def viewed(self, view: View, shape: Shape) -> LazyArray:
+        """Return a view of this array."""
+
+        def of(node: Node) -> Node:
+            return self.program.view(view, node, shape)
+
+        return LazyArray(self.program, of(self.node), self, of)
+
+    def __len__(self) -> int:
+        """Return the size of the first axis."""
+        return self.shape[0]
+
+    def __bool__(self) -> Never:
+        """Refuse: the answer depends on values, which there are none of."""
+        raise trace_error(
+            "a condition depends on the values of a tensor; "
+            "write tt.where(mask, a, b) to choose by value"
+        )
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> Never:
+        """Refuse: there are no values."""
+        raise trace_error(
+            "the values of a tensor are read (by printing it, numpy(), item() or a numpy function "
+            "without dispatch); return the tensor and read it outside"
+        )
+
+    def item(self) -> Never:
+        """Refuse: there are no values."""
+        self.__array__()
+
+    def __float__(self) -> Never:
+        """Refuse: there are no values."""
+        self.__array__()
+
+    def __int__(self) -> Never:
+        """Refuse: there are no values."""
+        self.__array__()
+
+    def __index__(self) -> Never:
+        """Refuse: there are no values."""
+        self.__array__()
+
+    @override
+    def __repr__(self) -> str:
+        """Show shape and dtype, without values."""
+        return f"LazyArray(shape={self.shape}, dtype={self.dtype})"
+
+
+def _is_basic(index: Any) -> bool:
+    parts = index if isinstance(index, tuple) else (index,)
+    return all(
+        one is None or one is ... or isinstance(one, slice | int | np.integer) for one in parts
+    )
+
+
+def _resolve(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[DType, ...]:
+    """Return the dtypes that a ufunc works in, its result's last."""
+    kinds = tuple([getattr(one, "dtype", one.__class__) for one in inputs])
+    known = _RESOLVED.get((ufunc, kinds))
+    if known is None:
+        known = ufunc.resolve_dtypes((*kinds, None))
+        _RESOLVED[ufunc, kinds] = known
+    return known
+
+
+_RESOLVED: dict[Any, tuple[DType, ...]] = {}
+
+
+def _product_shape(lhs: Shape, rhs: Shape) -> Shape:
+    inner = rhs[-2] if len(rhs) > 1 else rhs[0]
+    if lhs[-1] != inner:
+        raise ValueError(f"inner dims {lhs[-1]} and {inner} differ")
+    leading = np.broadcast_shapes(lhs[:-2], rhs[:-2])
+    return (*leading, *lhs[-2:-1], *(rhs[-1:] if len(rhs) > 1 else ()))

@@ -1,0 +1,301 @@
+"""The source of a fused group: a loop over blocks of rows, its temporaries in scratch."""
+
+from __future__ import annotations
+
+import contextvars
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tapetensor.compiler.fusion import BLOCK, Group
+from tapetensor.compiler.operations import select
+from tapetensor.compiler.program import Kind, Node
+from tapetensor.gradients import Array
+
+if TYPE_CHECKING:
+    from tapetensor.compiler.plan import Planner
+
+WORKERS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class GroupLoop:
+    """Writes the functions that run a group, and the steps that call them.
+
+    Args:
+        planner: whose names and memory are used.
+        group: the steps.
+    """
+
+    def __init__(self, planner: Planner, group: Group) -> None:
+        self.planner = planner
+        self.group = group
+        self.inside = set(group.nodes)
+        self.last_read = {
+            parent: position
+            for position, node in enumerate(group.nodes)
+            for parent in node.parents()
+        }
+        for node in reversed(group.nodes):
+            if node.kind is Kind.VIEW:
+                (base,) = node.args
+                last = max(self.last_read.get(base, -1), self.last_read.get(node, -1))
+                self.last_read[base] = last
+        # What is read outside has to be written to memory as a whole.
+        self.kept = {
+            node for node in group.nodes if node.kind is not Kind.VIEW and self._leaves(node)
+        }
+
+    def write(self) -> None:
+        """Emit all steps of the group."""
+        planner, group = self.planner, self.group
+        for node in group.nodes:
+            if node in self.kept or node in group.sums:
+                planner.place_kept(node)
+        rows = min(group.rows, max(1, BLOCK // group.elements_in_row))
+        whole, tail = divmod(group.rows, rows)
+        blocks = [(start, start + rows) for start in range(0, group.rows - tail, rows)]
+        workers = min(WORKERS if planner.may_use_threads(group) else 1, whole)
+        bodies = []
+        for worker in range(workers):
+            share = blocks[worker * whole // workers : (worker + 1) * whole // workers]
+            bodies.append(Body(self, rows, share, is_first=worker == 0))
+        if tail:
+            bodies.append(Body(self, tail, [(group.rows - tail, group.rows)], is_first=False))
+        for body in bodies:
+            body.write()
+        for body in bodies:
+            body.release()
+        self._emit_calls(bodies)
+        for node in group.nodes:
+            if node.kind is Kind.VIEW and self._leaves(node):
+                planner.place_view(node)
+
+    def _emit_calls(self, bodies: list[Body]) -> None:
+        planner = self.planner
+        last = self.group.nodes[-1]
+        names = [node.name for node in self.group.nodes if node.kind is not Kind.VIEW]
+        title = f"group of {len(names)}: {', '.join(names)}"
+        for body in bodies:
+            for node, total in body.totals.items():
+                planner.emit(node, f"{total}.fill(0)", title="set to 0")
+        if len(bodies) == 1:
+            planner.emit(last, f"{bodies[0].name}({bodies[0].arguments})", title=title)
+        else:
+            calls = ", ".join([f"({body.name}, {body.arguments})" for body in bodies])
+            planner.emit(last, f"{planner.bind(run_together)}({calls})", title=title)
+        add = planner.bind(np.add)
+        for body in bodies[1:]:
+            for node, part in body.totals.items():
+                total = bodies[0].totals[node]
+                planner.emit(node, f"{add}({total}, {part}, {total})", title="add up")
+
+    def _leaves(self, node: Node) -> bool:
+        """Tell whether a value, or a view of it, is read outside the group."""
+        if self.planner.is_leaving(node):
+            return True
+        return any(
+            reader not in self.inside or (reader.kind is Kind.VIEW and self._leaves(reader))
+            for reader in self.planner.readers(node)
+        )
+
+
+class Body:
+    """Writes the function that runs a group on some of its blocks, with scratch of its own.
+
+    Args:
+        loop: the group.
+        count: the number of rows of each block.
+        blocks: where they start and stop.
+        is_first: whether sums over the rows go to their final place.
+    """
+
+    def __init__(
+        self, loop: GroupLoop, count: int, blocks: list[tuple[int, int]], *, is_first: bool
+    ) -> None:
+        self._loop = loop
+        self._planner = loop.planner
+        self._count = count
+        self._blocks = blocks
+        planner = loop.planner
+        self.name = f"group{loop.group.nodes[0].index}_{blocks[0][0]}"
+        self.arguments = ""
+        self.totals = {
+            node: planner.expression(node)
+            if is_first
+            else planner.bind(np.empty(node.shape, node.dtype))
+            for node in loop.group.nodes
+            if node in loop.group.sums
+        }
+        self._lines: list[str] = []
+        # Arrays that are cut into blocks: known ones beforehand, others as the function runs.
+        self._known: dict[Node, Array] = {}
+        self._passed: dict[Node, str] = {}
+        self._cut: set[Node] = set()
+        self._is_first = is_first
+        self._values: dict[Node, tuple[str, Array | None]] = {}
+        self._live: dict[Node, Array] = {}
+        self._free: list[Array] = []
+        self._taken: list[Array] = []
+
+    def write(self) -> None:
+        """Write the function, and what it is called with."""
+        planner, group = self._planner, self._loop.group
+        for position, node in enumerate(group.nodes):
+            if node.kind is Kind.VIEW:
+                self._write_view(node)
+            elif node in group.sums:
+                part = planner.bind(np.empty(node.shape, node.dtype))
+                total = self._total(node)
+                self._lines.append(planner.call_with_out(node, part, self._operand))
+                self._lines.append(f"{planner.bind(np.add)}({total}, {part}, {total})")
+            else:
+                out = self._out(node, position)
+                self._lines.append(planner.call_with_out(node, out, self._operand))
+            for base in {self._base(parent) for parent in node.parents()}:
+                if base in self._live and self._loop.last_read[base] == position:
+                    self._free.append(self._live.pop(base))
+        slices = [
+            (start, stop, *[array[start:stop] for array in self._known.values()])
+            for start, stop in self._blocks
+        ]
+        variables = "".join([f", {_name(node)}" for node in self._known])
+        cut = [f"{_name(node)} = {_name(node)}_[start:stop]" for node in self._cut]
+        parameters = "".join([f", {_name(node)}_" for node in self._passed])
+        lines = [
+            f"def {self.name}(blocks{parameters}):",
+            f"    for start, stop{variables} in blocks:",
+            *[f"        {line}" for line in (*cut, *self._lines)],
+        ]
+        planner.layout.functions.append("\n".join(lines))
+        self.arguments = planner.bind(slices) + "".join(
+            [f", {source}" for source in self._passed.values()]
+        )
+
+    def release(self) -> None:
+        """Give the scratch back, when no other body runs at the same time as those to come."""
+        for array in self._taken:
+            self._planner.arena.give_back(array)
+
+    def _base(self, node: Node) -> Node:
+        while node.kind is Kind.VIEW and node in self._loop.inside:
+            (node,) = node.args
+        return node
+
+    def _out(self, node: Node, position: int) -> str:
+        """Return the source of what a step writes to."""
+        if node in self._loop.kept:
+            return self._slice(node)
+        shape = (self._count, *node.shape[1:])
+        scratch = self._in_place(node, position, shape) or self._scratch(shape, node.dtype)
+        self._live[node] = scratch.array
+        expression = self._planner.bind(scratch.array)
+        self._values[node] = expression, scratch.array
+        return expression
+
+    def _in_place(self, node: Node, position: int, shape: tuple[int, ...]) -> _Scratch | None:
+        """Return the scratch of an operand that dies here and may be written over."""
+        bases = [self._base(parent) for parent in node.parents()]
+        for place, operand in enumerate(node.args if node.kind is Kind.ELEMENTWISE else ()):
+            buffer = self._live.get(operand)
+            is_free = (
+                buffer is not None
+                and self._loop.last_read[operand] == position
+                # A view of it among the operands would be overwritten before it is read.
+                and bases.count(operand) == node.args.count(operand)
+                and (node.function is not select or (place == 2 and bases.count(operand) == 1))
+            )
+            fits = buffer is not None and buffer.shape == shape and buffer.dtype == node.dtype
+            if buffer is not None and is_free and fits:
+                del self._live[operand]
+                return _Scratch(buffer)
+        return None
+
+    def _scratch(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> _Scratch:
+        wanted = int(np.prod(shape)) * dtype.itemsize
+        for position, array in enumerate(self._free):
+            if array.nbytes == wanted:
+                return _Scratch(self._free.pop(position).view(dtype).reshape(shape))
+        array = self._planner.arena.take(shape, dtype)
+        self._taken.append(array)
+        return _Scratch(array)
+
+    def _total(self, node: Node) -> str:
+        if not self._is_first or node in self._planner.static:
+            return self.totals[node]
+        return self._whole(node)
+
+    def _write_view(self, node: Node) -> None:
+        (operand,) = node.args
+        known = self._values.get(operand)
+        source, scratch = (self._slice(operand), None) if known is None else known
+        shape = (self._count, *node.shape[1:])
+        is_reshape = node.function.name == "reshape"
+        if scratch is not None:
+            view = scratch.reshape(shape) if is_reshape else node.function(scratch)
+            self._values[node] = self._planner.bind(view), view
+            return
+        call = f"reshape({shape})" if is_reshape else f"transpose({node.function.parameter})"
+        self._lines.append(f"{_name(node)} = {source}.{call}")
+        self._values[node] = _name(node), None
+
+    def _operand(self, operand: Node, reader: Node) -> str:
+        """Return the source of an operand as one block sees it."""
+        known = self._values.get(operand)
+        if known is not None:
+            return known[0]
+        is_by_row = (
+            operand.shape
+            and operand.shape[0] == self._loop.group.rows
+            and (reader.kind is Kind.REDUCE or len(operand.shape) == len(reader.shape))
+        )
+        if is_by_row or operand in self._loop.inside:
+            return self._slice(operand)
+        if operand in self._planner.static:
+            return self._planner.expression(operand)
+        return self._whole(operand)
+
+    def _whole(self, node: Node) -> str:
+        self._passed.setdefault(node, self._planner.expression(node))
+        return f"{_name(node)}_"
+
+    def _slice(self, node: Node) -> str:
+        array = self._planner.static.get(node)
+        if array is None:
+            self._cut.add(node)
+            self._whole(node)
+        else:
+            self._known[node] = array
+        return _name(node)
+
+
+class _Scratch:
+    """An array, wrapped so that it can be asked for its truth."""
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+
+
+def run_together(*calls: tuple[Any, ...]) -> None:
+    """Run functions at the same time, the first in this thread."""
+    submit: Any = _pool().submit
+    # numpy's way with floating point errors is part of the context.
+    waiting = [submit(contextvars.copy_context().run, *call) for call in calls[1:]]
+    function: Callable[..., None] = calls[0][0]
+    try:
+        function(*calls[0][1:])
+    finally:
+        for one in waiting:
+            one.result()
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max(1, WORKERS - 1), thread_name_prefix="tapetensor")
+
+
+def _name(node: Node) -> str:
+    return f"b{node.index}"

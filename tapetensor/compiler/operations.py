@@ -1,0 +1,77 @@
+"""What a plan calls beside numpy's own functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tapetensor.compiler.program import DType
+from tapetensor.gradients import Array
+
+
+class Keywords(dict[str, Any]):
+    """The keyword arguments of a recorded call, the last of its arguments."""
+
+
+def cast_to(dtype: DType) -> Any:
+    """Return the function ``cast(x, out)`` to a dtype, one object to a dtype: equal casts merge."""
+    known = _CASTS.get(dtype)
+    if known is None:
+
+        def cast(x: Any, out: Any = None) -> Any:
+            if out is None:
+                return x.astype(dtype)
+            np.copyto(out, x, casting="unsafe")
+            return out
+
+        known = _CASTS[dtype] = cast
+    return known
+
+
+_CASTS: dict[DType, Any] = {}
+
+
+def select(mask: Any, lhs: Any, rhs: Any, out: Any = None) -> Any:
+    """``np.where`` that can write to `out`."""
+    if out is None:
+        return np.where(mask, lhs, rhs)
+    np.copyto(out, rhs)
+    np.copyto(out, lhs, where=mask)
+    return out
+
+
+def read_index(array: Any, index: Any) -> Any:
+    """``array[index]``."""
+    return array[index]
+
+
+def write_index(array: Any, index: Any, value: Any) -> None:
+    """``array[index] = value``."""
+    array[index] = value
+
+
+def copied(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `function` with copies of its results, which lie in memory that will be used again."""
+
+    def run(*args: Any, **options: Any) -> Any:
+        results = function(*args, **options)
+        if isinstance(results, tuple | list):
+            return [np.array(one) for one in results]
+        return np.array(results)
+
+    run.__name__ = function.__name__
+    return run
+
+
+def arrays_in(value: Any) -> Iterator[Array]:
+    """Yield the arrays in a nest of tuples, lists and dicts."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from arrays_in(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from arrays_in(item)

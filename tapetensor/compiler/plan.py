@@ -1,0 +1,403 @@
+"""From a traced program to a flat list of numpy calls on planned memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tapetensor.compiler.arena import Arena
+from tapetensor.compiler.fusion import Group, Unit, fused
+from tapetensor.compiler.loop import GroupLoop
+from tapetensor.compiler.operations import Keywords, cast_to, select
+from tapetensor.compiler.program import Kind, Node, Program
+from tapetensor.gradients import Array
+
+# What has to run although nobody reads its result.
+_LASTING = frozenset({Kind.RANDOM, Kind.EFFECT, Kind.UPDATE})
+# Whose result numpy writes where it is told.
+_TAKES_OUT = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL})
+# The optimizer's step takes over what all other steps have computed.
+_LAST = Kind.UPDATE
+
+
+@dataclass
+class Step:
+    """One line of the plan.
+
+    Args:
+        node: what it computes.
+        line: its Python source.
+        out: the planned buffer that it writes to, if it does.
+        title: what it does, in words.
+    """
+
+    node: Node
+    line: str
+    out: Array | None
+    title: str
+
+
+@dataclass
+class Layout:
+    """Steps and the names they use."""
+
+    steps: list[Step] = field(default_factory=list)
+    functions: list[str] = field(default_factory=list)
+    names: dict[str, Any] = field(default_factory=dict)
+    expressions: dict[Node, str] = field(default_factory=dict)
+
+
+class Planner:
+    """Gives every value of a program its place and writes the steps.
+
+    Args:
+        program: the trace.
+        inputs: the source expression of each input node.
+        leaving: the nodes whose arrays leave the function.
+    """
+
+    def __init__(self, program: Program, inputs: dict[Node, str], leaving: list[Node]) -> None:
+        self.arena = Arena()
+        self.layout = Layout(expressions=dict(inputs))
+        self._leaving = leaving
+        self._units = fused(_schedule(program, leaving))
+        self._root: dict[Node, Node] = {}
+        self.static: dict[Node, Array] = {}
+        self._escaping: set[Node] = set()
+        self._last_use: dict[Node, int] = {}
+        self._readers: dict[Node, list[tuple[int, Node]]] = {}
+        self._handed_over: set[Node] = set()
+        self._find_roots()
+        # Where a gradient has to be for the optimizer, which is where it is computed if possible.
+        self._destined: dict[Node, Array] = {}
+        self._flat: dict[Node, Array] = {}
+        for unit in self._units:
+            if isinstance(unit, Node) and unit.kind is Kind.UPDATE:
+                self._destine(unit)
+
+    def run(self) -> Layout:
+        """Plan all steps."""
+        for position, unit in enumerate(self._units):
+            if isinstance(unit, Group):
+                GroupLoop(self, unit).write()
+            else:
+                self._place(unit, position)
+            touched = {
+                self._root[one] for node in _nodes_of(unit) for one in (node, *node.parents())
+            }
+            for root in touched:
+                if self._last_use[root] == position and root not in self._escaping:
+                    self._release(root)
+        return self.layout
+
+    def leaving_expressions(self) -> list[str]:
+        """Return the source of every array that leaves."""
+        found = []
+        for node in self._leaving:
+            expression = self.expression(node)
+            if self._root[node].kind is Kind.CONSTANT:
+                expression = f"{expression}.copy()"
+            found.append(expression)
+        return found
+
+    def _find_roots(self) -> None:
+        """Find whose memory each node lies in, and when that is last needed."""
+        for position, unit in enumerate(self._units):
+            for node in _nodes_of(unit):
+                owner = node
+                if node.kind in (Kind.VIEW, Kind.WRITE):
+                    owner = self._root[node.args[0]]
+                self._root[node] = owner
+                self._last_use[owner] = position
+                for parent in node.parents():
+                    self._last_use[self._root[parent]] = position
+                    self._readers.setdefault(parent, []).append((position, node))
+        self._escaping = {self._root[node] for node in self._leaving}
+
+    def _place(self, node: Node, position: int) -> None:
+        if node.kind is Kind.INPUT:
+            return
+        if node.kind is Kind.CONSTANT:
+            self.static[node] = node.detail
+            return
+        if node.kind is Kind.VIEW:
+            self.place_view(node)
+        elif node.kind is Kind.WRITE:
+            self._place_write(node, position)
+        elif node.kind in _TAKES_OUT:
+            self._place_out(node, position)
+        elif node.kind is Kind.PART:
+            self._place_part(node)
+        elif node.kind is Kind.UPDATE:
+            self._place_update(node)
+        else:
+            self._place_call(node)
+
+    def place_view(self, node: Node) -> None:
+        """Place a view of something that is placed already."""
+        base = self.static.get(node.args[0])
+        if base is None:
+            source = self.expression(node.args[0])
+            self._assign(node, _view_source(node.function, source, self.bind))
+            return
+        view = node.function(base)
+        if view.size == 0 or np.may_share_memory(view, base):
+            self.static[node] = view
+            return
+        # A reshape that numpy can only do by copying.
+        self._root[node] = node
+        self._last_use[node] = self._last_read(node)
+        out = self.arena.take(node.shape, node.dtype)
+        self.static[node] = out
+        shaped = self.bind(out.reshape(node.args[0].shape))
+        self.emit(node, f"{self.bind(np.copyto)}({shaped}, {self.expression(node.args[0])})", out)
+
+    def _destine(self, update: Node) -> None:
+        """Lay the gradients of an optimizer's step end to end."""
+        ends = np.cumsum([0, *[gradient.size for gradient in update.args]]).tolist()
+        flat = self._flat[update] = self.arena.take((ends[-1],), update.args[0].dtype)
+        roots = [self._root[gradient] for gradient in update.args]
+        for gradient, root, start in zip(update.args, roots, ends, strict=False):
+            is_whole = root.kind in _TAKES_OUT and root.size == gradient.size
+            keeps_order = gradient is root or gradient.function.name == "reshape"
+            if (
+                is_whole
+                and keeps_order
+                and gradient.kind in (root.kind, Kind.VIEW)
+                and (gradient is root or gradient.args[0] is root)
+                and roots.count(root) == 1
+                and root not in self._escaping
+                and root not in self._destined
+            ):
+                self._destined[root] = flat[start : start + root.size].reshape(root.shape)
+
+    def _place_update(self, node: Node) -> None:
+        flat = self._flat[node]
+        start = 0
+        for gradient in node.args:
+            if self._root[gradient] not in self._destined:
+                part = self.bind(flat[start : start + gradient.size].reshape(gradient.shape))
+                copy = self.bind(np.copyto)
+                self.emit(node, f"{copy}({part}, {self.expression(gradient)})")
+            start += gradient.size
+        self.emit(node, f"{self.bind(node.function)}({self.bind(flat)})")
+
+    def _last_read(self, node: Node) -> int:
+        """Return where a node, or a view of it, is last read."""
+        last = -1
+        for position, reader in self._readers.get(node, []):
+            seen = self._last_read(reader) if reader.kind is Kind.VIEW else position
+            last = max(last, position, seen)
+        return last
+
+    def _place_write(self, node: Node, position: int) -> None:
+        target, *arguments = node.args
+        if target in self._leaving or self._last_read(target) > position:
+            raise AssertionError(f"{node} writes into memory that is read later")
+        self.emit(node, f"{self.bind(node.function)}({self._arguments(tuple(arguments))})")
+        if target in self.static:
+            self.static[node] = self.static[target]
+        else:
+            self.layout.expressions[node] = self.expression(target)
+
+    def _place_out(self, node: Node, position: int) -> None:
+        if node in self._escaping:
+            local = self._local(node)
+            shape, dtype = self.bind(node.shape), self.bind(node.dtype)
+            self.emit(node, f"{local} = {self.bind(np.empty)}({shape}, {dtype})", title="allocate")
+            self.emit(node, self.call_with_out(node, local))
+            return
+        out = self._destined.get(node)
+        reused = self._in_place(node, position) if out is None else None
+        if out is None:
+            out = self.arena.take(node.shape, node.dtype) if reused is None else reused
+        name = self.bind(out)
+        self.static[node] = out
+        self.layout.expressions[node] = name
+        if reused is not None and node.function is cast_to(node.dtype):
+            # A copy of what dies: it is taken over as it is.
+            return
+        self.emit(node, self.call_with_out(node, name), out)
+
+    def _in_place(self, node: Node, position: int) -> Array | None:
+        """Return the buffer of an operand that dies here and may be written over."""
+        if node.kind is not Kind.ELEMENTWISE:
+            return None
+        roots = [self._root[parent] for parent in node.parents()]
+        for place, operand in enumerate(node.args):
+            if node.function is select and place != 2:
+                continue
+            root = self._root[operand]
+            buffer = self.static.get(operand)
+            if (
+                buffer is not None
+                and operand.kind in _TAKES_OUT
+                and root not in self._escaping
+                and self._last_use[root] == position
+                and roots.count(root) == sum(parent is operand for parent in node.parents())
+                and (node.function is not select or roots.count(root) == 1)
+                and operand.shape == node.shape
+                and operand.dtype == node.dtype
+                and root not in self._destined
+            ):
+                self._handed_over.add(root)
+                return buffer
+        return None
+
+    def _release(self, root: Node) -> None:
+        if root.kind is Kind.CONSTANT or root in self._handed_over or root in self._destined:
+            return
+        buffer = self.static.get(root)
+        if buffer is not None:
+            self.arena.give_back(buffer)
+        elif root.kind in (Kind.CALL, Kind.PART, Kind.RANDOM) and root.nbytes > 65_536:
+            expression = self.layout.expressions.get(root)
+            if expression is not None:
+                self.emit(root, f"{expression} = None", title="free")
+
+    def may_use_threads(self, group: Group) -> bool:
+        """Tell whether a group may run on several threads.
+
+        Not in a program with matrix products: the threads of the BLAS spin on for a while after
+        each, and a thread beside them makes a step slower.
+        """
+        has_products = any(
+            node.kind is Kind.MATMUL for unit in self._units for node in _nodes_of(unit)
+        )
+        return not has_products and group.is_worth_threads
+
+    def place_kept(self, node: Node) -> None:
+        """Give a value that a group writes block by block its place as a whole."""
+        if node in self._escaping:
+            shape, dtype = self.bind(node.shape), self.bind(node.dtype)
+            fresh = f"{self.bind(np.empty)}({shape}, {dtype})"
+            self.emit(node, f"{self._local(node)} = {fresh}", title="allocate")
+        elif node in self._destined:
+            self.static[node] = self._destined[node]
+        else:
+            self.static[node] = self.arena.take(node.shape, node.dtype)
+
+    def is_leaving(self, node: Node) -> bool:
+        """Tell whether the array of a node leaves the function."""
+        return node in self._leaving
+
+    def readers(self, node: Node) -> list[Node]:
+        """Return the nodes that read a node."""
+        return [reader for _, reader in self._readers.get(node, [])]
+
+    def _place_part(self, node: Node) -> None:
+        (whole,) = node.args
+        if whole.kind is Kind.UPDATE:
+            tensor = self.bind(whole.function.tensors[node.detail])
+            self._assign(node, f"{tensor}._data")
+            return
+        self._assign(node, f"{self.expression(whole)}[{node.detail}]")
+
+    def _place_call(self, node: Node) -> None:
+        if node.kind is Kind.RANDOM:
+            source, args, options = node.args
+            call = f"{self.expression(source)}.{node.function}"
+            self._assign(node, f"{call}({self._arguments((*args, options))})")
+            return
+        call = f"{self.bind(node.function)}({self._arguments(node.args)})"
+        if node.kind is Kind.CALL:
+            self._assign(node, call)
+        else:
+            self.emit(node, call)
+
+    def call_with_out(
+        self, node: Node, out: str, source_of: Callable[[Node, Node], str] | None = None
+    ) -> str:
+        """Return the source of a call that writes to `out`.
+
+        Args:
+            node: what is computed.
+            out: the source of where it goes.
+            source_of: gives the source of an operand and its reader; by default the whole array.
+        """
+        operand_source = source_of or (lambda operand, _: self.expression(operand))
+        if node.kind is Kind.REDUCE:
+            axes, options = node.detail
+            reduce = self.bind(node.function.reduce)
+            extra = "".join([f", {key}={self._source(value)}" for key, value in options])
+            source = operand_source(node.args[0], node)
+            return f"{reduce}({source}, {axes}, None, {out}, True{extra})"
+        arguments = ", ".join([operand_source(operand, node) for operand in node.args])
+        # numpy deprecates a third positional argument of these two.
+        keyword = "out=" if node.function in (np.maximum, np.minimum) else ""
+        return f"{self.bind(node.function)}({arguments}, {keyword}{out})"
+
+    def _arguments(self, args: tuple[Any, ...]) -> str:
+        sources = []
+        for argument in args:
+            if isinstance(argument, Keywords):
+                sources += [f"{key}={self._source(value)}" for key, value in argument.items()]
+            else:
+                sources.append(self._source(argument))
+        return ", ".join(sources)
+
+    def _source(self, value: Any) -> str:
+        if isinstance(value, Node):
+            return self.expression(value)
+        if value.__class__ is tuple:
+            return "(" + "".join([f"{self._source(item)}, " for item in value]) + ")"
+        if value.__class__ is list:
+            return "[" + ", ".join([self._source(item) for item in value]) + "]"
+        return self.bind(value)
+
+    def expression(self, node: Node) -> str:
+        """Return the source of the array of a node."""
+        known = self.layout.expressions.get(node)
+        if known is None:
+            known = self.layout.expressions[node] = self.bind(self.static[node])
+        return known
+
+    def _assign(self, node: Node, source: str) -> None:
+        self.emit(node, f"{self._local(node)} = {source}")
+
+    def _local(self, node: Node) -> str:
+        local = f"v{node.index}"
+        self.layout.expressions[node] = local
+        return local
+
+    def bind(self, value: Any) -> str:
+        """Return a name by which the generated source can refer to `value`."""
+        name = f"p{len(self.layout.names)}"
+        self.layout.names[name] = value
+        return name
+
+    def emit(self, node: Node, line: str, out: Array | None = None, title: str = "") -> None:
+        """Add a line."""
+        self.layout.steps.append(Step(node, line, out, title or node.name))
+
+
+def _nodes_of(unit: Unit) -> list[Node]:
+    return unit.nodes if isinstance(unit, Group) else [unit]
+
+
+def _schedule(program: Program, leaving: Iterable[Node]) -> list[Node]:
+    """Return the nodes that have to run, in order; what changes state comes as late as it can."""
+    needed: set[Node] = set()
+    waiting = [*leaving, *[node for node in program.nodes if node.kind in _LASTING]]
+    while waiting:
+        node = waiting.pop()
+        if node not in needed:
+            needed.add(node)
+            waiting.extend(node.parents())
+    kept = [node for node in program.nodes if node in needed]
+    read = {parent for node in kept for parent in node.parents()}
+    late = [node for node in kept if node.kind is _LAST and node not in read]
+    return [node for node in kept if node not in set(late)] + late
+
+
+def _view_source(view: Any, source: str, bind: Any) -> str:
+    if view.name == "index":
+        return f"{source}[{bind(view.parameter)}]"
+    if view.name == "broadcast_to":
+        return f"{bind(np.broadcast_to)}({source}, {view.parameter})"
+    if view.name == "transpose" and view.parameter == tuple(reversed(range(len(view.parameter)))):
+        return f"{source}.T"
+    return f"{source}.{view.name}({view.parameter})"

@@ -1,0 +1,344 @@
+"""A traced program: values in static single assignment, simplified while they are recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from enum import Enum, auto
+from typing import Any, TypeAlias
+
+import numpy as np
+from typing_extensions import override
+
+from tapetensor.gradients import Array
+
+Shape: TypeAlias = tuple[int, ...]
+DType: TypeAlias = np.dtype[Any]
+
+
+class Kind(Enum):
+    """What a node is, which decides where its result lies and when it runs."""
+
+    INPUT = auto()
+    """An array that comes in with the call."""
+    CONSTANT = auto()
+    """An array that was known while tracing."""
+    ELEMENTWISE = auto()
+    """`function(*args, out)`, element by element, the arguments broadcast."""
+    REDUCE = auto()
+    """`function.reduce` over `axis`."""
+    MATMUL = auto()
+    """`np.matmul`."""
+    VIEW = auto()
+    """`function(array)`: the same memory under another shape or order."""
+    CALL = auto()
+    """Any other function, which returns fresh arrays."""
+    PART = auto()
+    """One of the arrays that a call returned."""
+    WRITE = auto()
+    """`function(view, ...)` writes into a view of an array and is that array afterwards.
+
+    The arguments are the array, the view, and what else the function takes.
+    """
+    RANDOM = auto()
+    """A draw from a generator."""
+    EFFECT = auto()
+    """A check that may raise and returns nothing."""
+    UPDATE = auto()
+    """The step of a group of an optimizer."""
+
+
+# Those that may be merged with an equal one, or left out when nobody reads them.
+_PURE = frozenset(
+    {Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL, Kind.VIEW, Kind.CALL, Kind.PART, Kind.CONSTANT}
+)
+
+
+class Node:
+    """One value of a program, and how it is made.
+
+    Args:
+        kind: what it is.
+        function: what makes it.
+        args: its arguments: nodes, plain values, and tuples, lists and dicts of them.
+        shape: the shape of the result.
+        dtype: the dtype of the result.
+        detail: what the kind needs besides: the axes of a reduction, the value of a constant.
+        index: the position in the trace.
+    """
+
+    __slots__ = ("args", "detail", "dtype", "function", "index", "kind", "shape")
+
+    def __init__(
+        self,
+        kind: Kind,
+        function: Any,
+        args: tuple[Any, ...],
+        shape: Shape,
+        dtype: DType,
+        detail: Any = None,
+        index: int = 0,
+    ) -> None:
+        self.kind = kind
+        self.function = function
+        self.args = args
+        self.shape = shape
+        self.dtype = dtype
+        self.detail = detail
+        self.index = index
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the result in bytes."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def name(self) -> str:
+        """The name of what makes it."""
+        name: str = getattr(self.function, "__name__", self.kind.name.lower())
+        return f"{name}.reduce" if self.kind is Kind.REDUCE else name
+
+    def parents(self) -> Iterator[Node]:
+        """Yield the nodes among the arguments, as often as they occur."""
+        return nodes_in(self.args)
+
+    @override
+    def __repr__(self) -> str:
+        """Show what makes it, and of which shape and dtype it is."""
+        return f"%{self.index} = {self.name} {self.shape} {self.dtype}"
+
+
+def nodes_in(value: Any) -> Iterator[Node]:
+    """Yield the nodes in a nest of tuples, lists, dicts and slices."""
+    if isinstance(value, Node):
+        yield value
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from nodes_in(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from nodes_in(item)
+
+
+def replaced(value: Any, replace: Callable[[Any], Any]) -> Any:
+    """Return a nest of tuples, lists and dicts with `replace` applied to everything in it."""
+    if value.__class__ is tuple:
+        return tuple([replaced(item, replace) for item in value])
+    if value.__class__ is list:
+        return [replaced(item, replace) for item in value]
+    if value.__class__ is dict:
+        return {key: replaced(item, replace) for key, item in value.items()}
+    return replace(value)
+
+
+class Program:
+    """The nodes of a trace in the order in which they ran."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self._known: dict[Hashable, Node] = {}
+        # Constants are told apart by identity, so they have to stay alive.
+        self._kept: list[Any] = []
+
+    def add(
+        self,
+        kind: Kind,
+        function: Any,
+        args: tuple[Any, ...],
+        shape: Shape,
+        dtype: DType,
+        detail: Any = None,
+    ) -> Node:
+        """Record a node, or return the one that computes the same."""
+        key = None
+        if kind in _PURE:
+            key = _key((kind, function, args, detail), self._kept)
+            known = None if key is None else self._known.get(key)
+            if known is not None:
+                return known
+        node = Node(kind, function, args, shape, dtype, detail, len(self.nodes))
+        self.nodes.append(node)
+        if key is not None:
+            self._known[key] = node
+        return node
+
+    def constant(self, value: Any, dtype: DType | None = None) -> Node:
+        """Record a known array, or a number of a dtype."""
+        array = np.asarray(value, dtype)
+        if array.ndim == 0:
+            # By value: 0.5 and 0.5 are one constant.
+            key = (Kind.CONSTANT, array.dtype, array.tobytes())
+            known = self._known.get(key)
+            if known is not None:
+                return known
+        else:
+            key = None
+        node = self.add(Kind.CONSTANT, None, (), array.shape, array.dtype, array)
+        if key is not None:
+            self._known[key] = node
+        return node
+
+    def elementwise(
+        self, function: Any, operands: tuple[Node, ...], shape: Shape, dtype: DType
+    ) -> Node:
+        """Record a function of elements, on as few elements as there are different ones."""
+        bases = tuple([self._without_broadcast(operand) for operand in operands])
+        same = _identity(function, bases, dtype)
+        if same is not None:
+            return self.broadcast(same, shape)
+        narrow = np.broadcast_shapes(*[base.shape for base in bases])
+        if all(base.kind is Kind.CONSTANT for base in bases) and _is_small(narrow):
+            with np.errstate(all="ignore"):
+                folded = function(*[base.detail for base in bases])
+            return self.broadcast(self.constant(folded, dtype), shape)
+        node = self.add(Kind.ELEMENTWISE, function, bases, narrow, dtype)
+        return self.broadcast(node, shape)
+
+    def view(self, function: View, operand: Node, shape: Shape) -> Node:
+        """Record the same elements under another shape or order."""
+        if function.is_identity(operand):
+            return operand
+        if operand.kind is Kind.CONSTANT:
+            return self.constant(function(operand.detail))
+        if operand.kind is Kind.VIEW:
+            merged = function.after(operand.function)
+            if merged is not None:
+                return self.view(merged, operand.args[0], shape)
+        return self.add(Kind.VIEW, function, (operand,), shape, operand.dtype)
+
+    def _without_broadcast(self, operand: Node) -> Node:
+        """Return what a broadcast value repeats."""
+        while operand.kind is Kind.VIEW and operand.function.name == "broadcast_to":
+            operand = operand.args[0]
+        is_repeated = operand.kind is Kind.CONSTANT and operand.size > 1
+        if is_repeated and not any(operand.detail.strides):
+            return self.constant(operand.detail[(0,) * operand.detail.ndim], operand.dtype)
+        return operand
+
+    def broadcast(self, operand: Node, shape: Shape) -> Node:
+        """Record `operand` repeated to `shape`."""
+        return self.view(View("broadcast_to", shape), operand, shape)
+
+
+class View:
+    """A way to look at the same memory: `reshape`, `transpose`, `broadcast_to` or an index.
+
+    Args:
+        name: which of them.
+        parameter: its shape, order of axes or index.
+    """
+
+    __slots__ = ("name", "parameter")
+
+    def __init__(self, name: str, parameter: Any) -> None:
+        self.name = name
+        self.parameter = parameter
+
+    @property
+    def __name__(self) -> str:
+        """The name, as functions have one."""
+        return self.name
+
+    def __call__(self, array: Array) -> Array:
+        """Return `array` seen this way."""
+        if self.name == "index":
+            part: Array = array[self.parameter]
+            return part
+        if self.name == "broadcast_to":
+            return np.broadcast_to(array, self.parameter)
+        viewed: Array = getattr(array, self.name)(self.parameter)
+        return viewed
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        """Compare by name and parameter."""
+        return (
+            isinstance(other, View)
+            and self.name == other.name
+            and _hashable(self.parameter) == _hashable(other.parameter)
+        )
+
+    @override
+    def __hash__(self) -> int:
+        """Hash by name and parameter."""
+        return hash((self.name, _hashable(self.parameter)))
+
+    @override
+    def __repr__(self) -> str:
+        """Show the call."""
+        return f"{self.name}({self.parameter})"
+
+    def is_identity(self, operand: Node) -> bool:
+        """Tell whether `operand` looks just like that already."""
+        if self.name == "transpose":
+            return bool(self.parameter == tuple(range(len(operand.shape))))
+        return self.name != "index" and self.parameter == operand.shape
+
+    def after(self, first: View) -> View | None:
+        """Return the one view that does `first` and then this; None if there is none."""
+        # Not two reshapes: the first may be there to copy into another order.
+        if self.name != first.name or self.name in ("index", "reshape"):
+            return None
+        if self.name == "transpose":
+            return View("transpose", tuple([first.parameter[axis] for axis in self.parameter]))
+        return self
+
+
+def _identity(function: Any, operands: tuple[Node, ...], dtype: DType) -> Node | None:
+    """Return the operand that the result equals, as in ``x * 1``."""
+    neutral = _NEUTRAL.get(function)
+    if neutral is None or len(operands) != 2:
+        return None
+    value, sides = neutral
+    for side in sides:
+        constant, other = operands[side], operands[1 - side]
+        if (
+            constant.kind is Kind.CONSTANT
+            and constant.shape == ()
+            and other.dtype == dtype
+            and constant.detail == value
+        ):
+            return other
+    return None
+
+
+# What leaves the other operand as it is, and on which sides.
+_NEUTRAL: dict[Any, tuple[float, tuple[int, ...]]] = {
+    np.multiply: (1.0, (0, 1)),
+    np.divide: (1.0, (1,)),
+    np.subtract: (0.0, (1,)),
+}
+
+
+def _is_small(shape: Shape) -> bool:
+    return int(np.prod(shape, dtype=np.int64)) <= 65_536
+
+
+def _key(value: Any, kept: list[Any]) -> Hashable | None:
+    """Return what equal computations have in common; None where that cannot be told."""
+    if isinstance(value, tuple | list):
+        keys = [_key(item, kept) for item in value]
+        return None if None in keys else (value.__class__, *keys)
+    if isinstance(value, dict):
+        return _key(tuple(value.items()), kept)
+    if isinstance(value, slice):
+        return _key((slice, value.start, value.stop, value.step), kept)
+    if isinstance(value, Node | np.ndarray):
+        kept.append(value)
+        return (id(value),)
+    if isinstance(value, float | complex | np.generic):
+        # 0.0 and -0.0 are equal, and a NaN is not; the spelling tells.
+        return (value.__class__, repr(value))
+    try:
+        hash(value)
+    except TypeError:
+        return None
+    return (value.__class__, value)
+
+
+def _hashable(parameter: Any) -> Hashable:
+    return repr(parameter)

@@ -1,0 +1,111 @@
+"""A plan: the generated function that replays a trace, and what there is to know about it."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from typing import Any
+
+from tapetensor.compiler.binding import MISS
+from tapetensor.compiler.plan import Step
+from tapetensor.errors import ArgumentValueError
+
+
+class Plan:
+    """What a compiled function does for one kind of call.
+
+    Attributes:
+        steps: what it does, in order.
+        source: the Python source of it.
+        arena_bytes: the memory that it keeps between calls.
+        seconds: how long tracing and planning took.
+    """
+
+    def __init__(
+        self,
+        *,
+        names: dict[str, Any],
+        functions: list[str],
+        guards: list[str],
+        steps: list[Step],
+        after: list[str],
+        generators: list[str],
+        arena_bytes: int,
+        started: float,
+    ) -> None:
+        self.steps = steps
+        self.arena_bytes = arena_bytes
+        self._names = names
+        self._functions = functions
+        self._guards = guards
+        self._after = after
+        self._generators = generators
+        self.source = self._source([step.line for step in steps])
+        exec(compile(self.source, "<plan>", "exec"), names)
+        # Called with the arguments of a call; the result is MISS if the plan is for another kind.
+        self.run: Any = names["run"]
+        self.seconds = time.perf_counter() - started
+
+    def explain(self) -> str:
+        """Return the steps as text, each with the shape, dtype and bytes of its result.
+
+        What is written to planned memory is marked: the same bytes serve many steps.
+        """
+        lines = [
+            f"{len(self.steps)} steps, {self.arena_bytes:,} bytes of planned memory, "
+            f"planned in {self.seconds * 1e3:.1f} ms",
+            f"{'value':<8}{'shape':<20}{'dtype':<9}{'bytes':>12}  memory   step",
+        ]
+        for step in self.steps:
+            node = step.node
+            memory = "fresh" if step.out is None else "planned"
+            lines.append(
+                f"%{node.index:<7}{node.shape!s:<20}{node.dtype!s:<9}{node.nbytes:>12,}  "
+                f"{memory:<8} {step.title}"
+            )
+        return "\n".join(lines)
+
+    def profile(self, *args: Any, repeats: int = 20, **kwargs: Any) -> str:
+        """Call the function and return the steps with the time that each took, the longest first.
+
+        The calls are real ones: a training step trains.
+
+        Args:
+            args: arguments of the kind that the plan is for.
+            repeats: how many calls, > 0; the shortest time of each step counts.
+            kwargs: arguments by name.
+
+        Raises:
+            ArgumentValueError: if the plan is for calls of another kind.
+        """
+        best = [float("inf")] * len(self.steps)
+        names = {**self._names, "clock": time.perf_counter, "times": (times := [0.0])}
+        lines = ["times[:] = [clock()]"]
+        for step in self.steps:
+            lines += [step.line, "times.append(clock())"]
+        exec(compile(self._source(lines), "<profile>", "exec"), names)
+        for _ in range(repeats):
+            if names["run"](args, kwargs) is MISS:
+                raise ArgumentValueError("profile: the plan is for calls of another kind")
+            spent = [stop - start for start, stop in itertools.pairwise(times)]
+            best = [min(pair) for pair in zip(best, spent, strict=True)]
+        total = sum(best)
+        ranked = sorted(zip(best, self.steps, strict=True), key=lambda pair: -pair[0])
+        lines = [f"{total * 1e6:10.1f} us in {len(self.steps)} steps"]
+        for seconds, step in ranked:
+            node = step.node
+            lines.append(
+                f"{seconds * 1e6:10.1f} us {seconds / total:6.1%}  %{node.index:<6}"
+                f"{node.shape!s:<20} {step.title}"
+            )
+        return "\n".join(lines)
+
+    def _source(self, lines: list[str]) -> str:
+        if self._generators and lines:
+            # Where a step fails the generators are as before, as everything else is.
+            saved = [f"{rng}_state = {rng}.bit_generator.state" for rng in self._generators]
+            put_back = [f"    {rng}.bit_generator.state = {rng}_state" for rng in self._generators]
+            tried = [f"    {line}" for line in lines]
+            lines = [*saved, "try:", *tried, "except BaseException:", *put_back, "    raise"]
+        body = [f"    {line}" for line in (*self._guards, *lines, *self._after)]
+        return "\n".join([*self._functions, "def run(args, kwargs):", *body]) + "\n"

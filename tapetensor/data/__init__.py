@@ -1,0 +1,20 @@
+"""Feeding data to a training loop: batches, shuffled or in order, and one-hot codes.
+
+Of tensors `batches` and `batches_exact` make batches that are tensors. What is no tensor, or is
+loaded item by item, goes through three functions of Python's own kind::
+
+    for rows in batched(shuffled(dataset, rng), size=32):
+        images, labels = collate(rows)
+        x = tt.stack(images)
+"""
+
+from __future__ import annotations
+
+from tapetensor.data.items import Dataset as Dataset
+from tapetensor.data.items import batched as batched
+from tapetensor.data.items import collate as collate
+from tapetensor.data.items import shuffled as shuffled
+from tapetensor.data.labels import one_hot as one_hot
+from tapetensor.data.rows import Batches as Batches
+from tapetensor.data.rows import batches as batches
+from tapetensor.data.rows import batches_exact as batches_exact

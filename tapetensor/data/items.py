@@ -1,0 +1,115 @@
+"""Items of any kind: in random order, in groups, and taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, Protocol, overload
+
+import numpy as np
+from typing_extensions import TypeVar
+
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, ShapeError
+from tapetensor.shapes import as_size
+from tapetensor.tensor.creation import check_rng
+
+Item = TypeVar("Item")
+Item_co = TypeVar("Item_co", covariant=True)
+First = TypeVar("First")
+Second = TypeVar("Second")
+Third = TypeVar("Third")
+
+
+class Dataset(Protocol[Item_co]):
+    """Items by number, from 0: a list, a tuple, or an object that loads them when asked."""
+
+    def __len__(self) -> int:
+        """Return how many items there are."""
+
+    def __getitem__(self, index: int, /) -> Item_co:
+        """Return an item."""
+
+
+def shuffled(dataset: Dataset[Item], rng: np.random.Generator) -> Iterator[Item]:
+    """Return every item of a dataset once, in random order.
+
+    Each is asked for when its turn comes, so that a dataset may load its items one by one.
+
+    Args:
+        dataset: has a length and items by number.
+        rng: draws the order, when the function is called.
+
+    Raises:
+        ArgumentTypeError: if an argument is of the wrong kind.
+
+    >>> import numpy as np
+    >>> sorted(shuffled(["a", "b", "c"], np.random.default_rng(0)))
+    ['a', 'b', 'c']
+    """
+    if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
+        raise ArgumentTypeError(
+            "shuffled: a dataset has a length and items by number, "
+            f"got {type(dataset).__name__}; make a list of it"
+        )
+    check_rng("shuffled", rng)
+    return (dataset[index] for index in rng.permutation(len(dataset)).tolist())
+
+
+def batched(items: Iterable[Item], size: int, *, exact: bool = False) -> Iterator[list[Item]]:
+    """Return items in lists of one size; the last list may be shorter.
+
+    Args:
+        items: of any kind; they may come from `shuffled`.
+        size: how many to a list, >= 1.
+        exact: whether to leave out a last list that is shorter.
+
+    Raises:
+        ArgumentTypeError: if an argument is of the wrong kind.
+        ArgumentValueError: if `size` is not positive.
+
+    >>> list(batched("abcde", 2))
+    [['a', 'b'], ['c', 'd'], ['e']]
+    >>> list(batched("abcde", 2, exact=True))
+    [['a', 'b'], ['c', 'd']]
+    """
+    number = as_size("batched", "size", size)
+    if number == 0:
+        raise ArgumentValueError("batched: size must be at least 1, got 0")
+    if not isinstance(items, Iterable):
+        raise ArgumentTypeError(f"batched: expected several items, got {type(items).__name__}")
+    return _batched(iter(items), number, number if exact else 1)
+
+
+def _batched(items: Iterator[Item], size: int, at_least: int) -> Iterator[list[Item]]:
+    while len(batch := list(islice(items, size))) >= at_least:
+        yield batch
+
+
+@overload
+def collate(rows: Iterable[tuple[First, Second]]) -> tuple[list[First], list[Second]]: ...
+@overload
+def collate(
+    rows: Iterable[tuple[First, Second, Third]],
+) -> tuple[list[First], list[Second], list[Third]]: ...
+def collate(rows: Iterable[tuple[Any, ...]]) -> tuple[list[Any], ...]:
+    """Return the first parts of all rows, then the second ones, and so on.
+
+    Args:
+        rows: pairs or triples, at least one.
+
+    Raises:
+        ShapeError: if there are none, or they have not as many parts each.
+        ArgumentTypeError: if they are not tuples.
+
+    >>> collate([("a", 1), ("b", 2)])
+    (['a', 'b'], [1, 2])
+    """
+    listed = list(rows)
+    for row in listed:
+        if not isinstance(row, tuple):
+            raise ArgumentTypeError(f"collate: a row must be a tuple, got {type(row).__name__}")
+    lengths = sorted({len(row) for row in listed})
+    if len(lengths) != 1:
+        found = " and ".join(map(str, lengths)) or "no rows"
+        raise ShapeError(f"collate: rows must have the same number of parts, got {found}")
+    return tuple([list(parts) for parts in zip(*listed, strict=True)])

@@ -1,0 +1,10 @@
+"""Files: models, optimizers and generators as ``.safetensors`` or ``.npz``, by name."""
+
+from __future__ import annotations
+
+from tapetensor.io.checkpoint import load_checkpoint as load_checkpoint
+from tapetensor.io.checkpoint import save_checkpoint as save_checkpoint
+from tapetensor.io.files import load as load
+from tapetensor.io.files import save as save
+from tapetensor.io.state import load_state_dict as load_state_dict
+from tapetensor.io.state import state_dict as state_dict

@@ -1,0 +1,119 @@
+"""Saving one part in a file, and loading it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+from tapetensor.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    FileFormatError,
+    TapeTensorError,
+)
+from tapetensor.gradients import Array
+from tapetensor.io import npz, safetensors
+from tapetensor.io.atomic import write_atomically
+from tapetensor.io.headers import Source
+from tapetensor.io.parts import Part, state_of
+from tapetensor.io.state import read, restore
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+_FORMATS = {".npz": npz, ".safetensors": safetensors}
+
+
+def save(path: PathLike, part: Part) -> None:
+    """Write the state of a part to a file, as a whole or not at all.
+
+    The names are those of PyTorch's ``state_dict`` and of dfdx, ``0.weight`` or ``hidden.bias``,
+    with all parameters and buffers; a tensor that goes by two names is there under both.
+
+    Args:
+        path: ends in ``.safetensors`` or ``.npz``, which says the format. A file that is there is
+            replaced in one go once the new one is complete.
+        part: a module, an optimizer or a numpy Generator.
+
+    Raises:
+        ArgumentValueError: if `path` ends otherwise.
+        ArgumentTypeError: if an argument is of the wrong kind.
+        MissingDependencyError: if safetensors is wanted and not installed.
+        OSError: if the file cannot be written.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from tapetensor import io, nn
+    >>> model = nn.Linear(3, 2, rng=np.random.default_rng(0))
+    >>> with TemporaryDirectory() as folder:
+    ...     io.save(Path(folder) / "model.npz", model)
+    ...     io.load(Path(folder) / "model.npz", model)
+    """
+    state = state_of("save", part)
+    write_file("save", path, state.arrays())
+
+
+def load(path: PathLike, part: Part) -> None:
+    """Give a part the state that a file holds, all of it or none.
+
+    Names, shapes and dtypes are compared before anything is read. A file that PyTorch wrote of the
+    same architecture will do: its ``num_batches_tracked``, which no layer here depends on, is left
+    out, and of a tensor with two names one is enough. Nothing in a file is ever executed.
+
+    Args:
+        path: ends in ``.safetensors`` or ``.npz``, which says the format.
+        part: a module, an optimizer or a numpy Generator, made as it was when it was saved. Its
+            tensors keep their ids and get new data.
+
+    Raises:
+        StateMismatchError: if names, shapes, dtypes or values do not fit, with every difference.
+        FileFormatError: if the file is damaged, of another format, or holds pickles.
+        ArgumentValueError: if `path` ends otherwise.
+        ArgumentTypeError: if an argument is of the wrong kind.
+        MissingDependencyError: if safetensors is wanted and not installed.
+        OSError: if the file cannot be opened.
+    """
+    states = {"": state_of("load", part)}
+    with open_file("load", path) as source:
+        arrays = read(f"load: {os.fspath(path)} does", states, source)
+    restore(states, arrays)
+
+
+def write_file(op: str, path: PathLike, arrays: Mapping[str, Array]) -> None:
+    """Write arrays by name in the format that the name of the file asks for."""
+    target = _checked(op, path)
+    file_format = _FORMATS[target.suffix]
+    write_atomically(target, lambda temporary: file_format.write(temporary, arrays))
+
+
+@contextmanager
+def open_file(op: str, path: PathLike) -> Iterator[Source]:
+    """Open a file for reading; what its parser stumbles over becomes a FileFormatError."""
+    target = _checked(op, path)
+    try:
+        with _FORMATS[target.suffix].Reader(target) as reader:
+            yield reader
+    except FileFormatError as error:
+        raise FileFormatError(f"{op}: {target}: {error}") from error.__cause__
+    except (TapeTensorError, FileNotFoundError, PermissionError, IsADirectoryError):
+        raise
+    # Parsers of damaged bytes fail in more ways than their documentation says.
+    except Exception as error:
+        raise FileFormatError(
+            f"{op}: {target} is damaged, or no {target.suffix} file: {error}"
+        ) from error
+
+
+def _checked(op: str, path: object) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise ArgumentTypeError(f"{op}: expected a path, got {type(path).__name__}")
+    target = Path(path)
+    if target.suffix not in _FORMATS:
+        raise ArgumentValueError(
+            f"{op}: the path must end in {' or '.join(_FORMATS)}, which says the format, "
+            f"got {os.fspath(path)!r}"
+        )
+    return target

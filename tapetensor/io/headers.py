@@ -1,0 +1,36 @@
+"""What a file says of an array before the array is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+from tapetensor.gradients import Array
+
+
+class Header(NamedTuple):
+    """Shape and dtype of an array.
+
+    Attributes:
+        shape: the sizes of its axes.
+        dtype: as numpy writes it, or as the file does where numpy has no such dtype.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+
+
+class Source(Protocol):
+    """Arrays by name, which can be asked for their headers first."""
+
+    @property
+    def headers(self) -> Mapping[str, Header]:
+        """The headers by name."""
+
+    def array(self, name: str) -> Array:
+        """Return an array of one's own, in C order."""
+
+
+def header_of(array: Array) -> Header:
+    """Return the header of an array."""
+    return Header(array.shape, str(array.dtype))

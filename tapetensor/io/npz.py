@@ -1,0 +1,91 @@
+"""The ``.npz`` format: a zip archive of ``.npy`` files, numpy's own. Pickles are never read."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from typing_extensions import override
+
+from tapetensor.errors import FileFormatError
+from tapetensor.gradients import Array
+from tapetensor.io.headers import Header
+
+_ENDING = ".npy"
+
+
+def write(path: Path, arrays: Mapping[str, Array]) -> None:
+    """Write arrays by name."""
+    with zipfile.ZipFile(path, "x") as archive:
+        for name, array in arrays.items():
+            # A ZipInfo of its own carries no time, so that equal arrays make equal files.
+            entry = zipfile.ZipInfo(name + _ENDING)
+            with archive.open(entry, "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
+
+
+class Reader(AbstractContextManager["Reader"]):
+    """An open archive.
+
+    Args:
+        path: the file.
+
+    Raises:
+        FileFormatError: if an entry is no plain array.
+    """
+
+    def __init__(self, path: Path) -> None:
+        # Opened apart, so that a file that is not there is told from one that is no archive.
+        self._file = path.open("rb")
+        try:
+            self._archive = zipfile.ZipFile(self._file)
+            self.headers = self._read_headers()
+        except BaseException:
+            self._file.close()
+            raise
+
+    @override
+    def __exit__(self, *_: object) -> None:
+        self._archive.close()
+        self._file.close()
+
+    def array(self, name: str) -> Array:
+        """Return an array; the archive's check sum is compared on the way."""
+        with self._archive.open(name + _ENDING) as member:
+            array: Array = np.lib.format.read_array(member, allow_pickle=False)
+            # The check sum is compared at the end of the entry, which has to be reached for it.
+            if member.read(1):
+                raise FileFormatError(f"{name} is longer than its header says")
+        return np.array(array, order="C")
+
+    def _read_headers(self) -> dict[str, Header]:
+        headers: dict[str, Header] = {}
+        for entry in self._archive.namelist():
+            name = entry.removesuffix(_ENDING)
+            if name == entry or name in headers:
+                what = "no array" if name == entry else "there twice"
+                raise FileFormatError(f"the entry {entry!r} is {what}")
+            with self._archive.open(entry) as member:
+                shape, dtype = _read_header(member)
+            if dtype.hasobject:
+                raise FileFormatError(
+                    f"{name} is a pickle, which may run anything when it is loaded, and is not read"
+                )
+            headers[name] = Header(shape, str(dtype))
+        return headers
+
+
+def _read_header(member: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    version = np.lib.format.read_magic(member)
+    read = (
+        np.lib.format.read_array_header_1_0
+        if version == (1, 0)
+        # Versions 2 and 3 differ in the encoding of the names of fields only.
+        else np.lib.format.read_array_header_2_0
+    )
+    shape, _, dtype = read(member)
+    return shape, dtype

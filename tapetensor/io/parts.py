@@ -1,0 +1,205 @@
+"""What has a state that can be saved: modules, optimizers, generators."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+from typing_extensions import override
+
+from tapetensor.errors import ArgumentTypeError, TapeTensorError
+from tapetensor.gradients import Array
+from tapetensor.io.headers import Header, header_of
+from tapetensor.nn import Module
+from tapetensor.optim import Optimizer
+from tapetensor.tape import NoneTape
+from tapetensor.tensor import Tensor
+
+Part: TypeAlias = Module | Optimizer | np.random.Generator
+
+# The state of a generator is a few thousand characters at most.
+_LONGEST_STATE = 100_000
+
+
+class State(ABC):
+    """The state of a part: how it becomes arrays, and arrays it."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, Array]:
+        """Return the state by name. The arrays may change with the part."""
+
+    @abstractmethod
+    def differences(self, headers: Mapping[str, Header]) -> list[str]:
+        """Return in words what in names, shapes and dtypes does not fit."""
+
+    @abstractmethod
+    def needed(self, headers: Mapping[str, Header]) -> list[str]:
+        """Return the names whose arrays are wanted, nothing having differed."""
+
+    @abstractmethod
+    def refusals(self, arrays: Mapping[str, Array]) -> list[str]:
+        """Return in words what in the values cannot be taken over."""
+
+    @abstractmethod
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        """Take over arrays that nothing was said against."""
+
+
+def state_of(op: str, part: object) -> State:
+    """Return the state of a part.
+
+    Raises:
+        ArgumentTypeError: if it is none.
+    """
+    if isinstance(part, Module):
+        return _ModuleState(part)
+    if isinstance(part, Optimizer):
+        return _OptimizerState(part)
+    if isinstance(part, np.random.Generator):
+        return _GeneratorState(part)
+    raise ArgumentTypeError(
+        f"{op}: expected a Module, an Optimizer or a numpy Generator, got {type(part).__name__}"
+    )
+
+
+class _ModuleState(State):
+    """Parameters and buffers. One that goes by several names is saved under each."""
+
+    def __init__(self, module: Module) -> None:
+        self._tensors = {**module.parameters(), **module.buffers()}
+        self._names: dict[int, list[str]] = {}
+        for name, tensor in self._tensors.items():
+            self._names.setdefault(id(tensor), []).append(name)
+
+    @override
+    def arrays(self) -> dict[str, Array]:
+        return {name: np.asarray(tensor._data) for name, tensor in self._tensors.items()}
+
+    @override
+    def differences(self, headers: Mapping[str, Header]) -> list[str]:
+        expected = {name: header_of(array) for name, array in self.arrays().items()}
+        missing = [names for names in self._names.values() if not any(n in headers for n in names)]
+        return [
+            *_unlike(expected, headers),
+            *[f"{' = '.join(names)}: missing" for names in missing],
+            *[
+                f"{name}: not in the model"
+                for name in headers
+                if name not in expected and not self._is_counter(name)
+            ],
+        ]
+
+    def _is_counter(self, name: str) -> bool:
+        """Tell whether it is PyTorch's count of batches, on which none of our layers depends."""
+        owner, _, last = name.rpartition("num_batches_tracked")
+        return not last and f"{owner}running_mean" in self._tensors
+
+    @override
+    def needed(self, headers: Mapping[str, Header]) -> list[str]:
+        return [name for name in self._tensors if name in headers]
+
+    @override
+    def refusals(self, arrays: Mapping[str, Array]) -> list[str]:
+        refused: list[str] = []
+        for names in self._names.values():
+            given = [name for name in names if name in arrays]
+            refused += [
+                f"{given[0]} = {name}: one tensor in the model, two values"
+                for name in given[1:]
+                if not np.array_equal(arrays[given[0]], arrays[name], equal_nan=True)
+            ]
+        return refused
+
+    @override
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        tensors: Mapping[str, Tensor[Any, NoneTape, Any]] = self._tensors
+        for name, array in arrays.items():
+            tensors[name]._data = array
+
+
+class _OptimizerState(State):
+    def __init__(self, optimizer: Optimizer) -> None:
+        self._optimizer = optimizer
+
+    @override
+    def arrays(self) -> dict[str, Array]:
+        return self._optimizer.state_arrays()
+
+    @override
+    def differences(self, headers: Mapping[str, Header]) -> list[str]:
+        expected = {name: header_of(array) for name, array in self.arrays().items()}
+        return [
+            *_unlike(expected, headers),
+            *[f"{name}: missing" for name in expected if name not in headers],
+            *[f"{name}: not in the optimizer" for name in headers if name not in expected],
+        ]
+
+    @override
+    def needed(self, headers: Mapping[str, Header]) -> list[str]:
+        return list(headers)
+
+    @override
+    def refusals(self, arrays: Mapping[str, Array]) -> list[str]:
+        try:
+            self._optimizer.check_arrays(arrays)
+        except TapeTensorError as error:
+            return [str(error)]
+        return []
+
+    @override
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        self._optimizer.restore_arrays(arrays)
+
+
+class _GeneratorState(State):
+    """The bit generator's own dictionary, as the bytes of a JSON text."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self._rng = rng
+
+    @override
+    def arrays(self) -> dict[str, Array]:
+        text = json.dumps(self._rng.bit_generator.state, default=np.ndarray.tolist)
+        return {"state": np.frombuffer(text.encode(), np.uint8)}
+
+    @override
+    def differences(self, headers: Mapping[str, Header]) -> list[str]:
+        found = headers.get("state")
+        if headers.keys() != {"state"} or found is None:
+            return [f"expected is one array, state; found are {', '.join(headers) or 'none'}"]
+        if found.dtype != "uint8" or len(found.shape) != 1 or found.shape[0] > _LONGEST_STATE:
+            return [f"state: {found.dtype} of shape {found.shape}, expected is a text as uint8"]
+        return []
+
+    @override
+    def needed(self, headers: Mapping[str, Header]) -> list[str]:
+        return ["state"]
+
+    @override
+    def refusals(self, arrays: Mapping[str, Array]) -> list[str]:
+        # On a second one of its kind, which shows whether numpy takes it.
+        kind = type(self._rng.bit_generator)
+        try:
+            kind().state = json.loads(arrays["state"].tobytes())
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+            return [f"state: not that of a {kind.__name__} ({error})"]
+        return []
+
+    @override
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        self._rng.bit_generator.state = json.loads(arrays["state"].tobytes())
+
+
+def _unlike(expected: Mapping[str, Header], found: Mapping[str, Header]) -> list[str]:
+    """Return where arrays of one name differ in shape or dtype."""
+    unlike = []
+    for name, header in expected.items():
+        other = found.get(name, header)
+        if other.shape != header.shape:
+            unlike.append(f"{name}: shape {other.shape}, expected is {header.shape}")
+        if other.dtype != header.dtype:
+            unlike.append(f"{name}: dtype {other.dtype}, expected is {header.dtype}")
+    return unlike

@@ -1,0 +1,100 @@
+"""The ``.safetensors`` format, by the library of that name, which is an optional dependency."""
+
+from __future__ import annotations
+
+import importlib
+import zlib
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from typing_extensions import override
+
+from tapetensor.errors import FileFormatError, MissingDependencyError
+from tapetensor.gradients import Array
+from tapetensor.io.headers import Header
+
+# The format itself has no check sum. Ours stands in its metadata, which other readers ignore, and
+# a file of another writer is not expected to have one.
+_CHECK_SUM = "tapetensor.crc32"
+
+_NUMPY_NAMES = {
+    "BOOL": "bool",
+    **{f"I{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
+    **{f"U{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
+    **{f"F{bits}": f"float{bits}" for bits in (16, 32, 64)},
+}
+
+
+def write(path: Path, arrays: Mapping[str, Array]) -> None:
+    """Write arrays by name.
+
+    Raises:
+        MissingDependencyError: if the library is not installed.
+    """
+    in_order = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    metadata = {_CHECK_SUM: _check_sum(in_order)}
+    # Written by us, so that a disk that is full is the error that Python has for it.
+    path.write_bytes(_library("safetensors.numpy").save(in_order, metadata=metadata))
+
+
+class Reader(AbstractContextManager["Reader"]):
+    """An open file.
+
+    Args:
+        path: the file.
+
+    Raises:
+        MissingDependencyError: if the library is not installed.
+        FileFormatError: if the arrays are not those that were written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        # Opened apart, so that a file that is not there is told from one of another format.
+        path.open("rb").close()
+        self._file: Any = _library("safetensors").safe_open(path, framework="np")
+        slices = {name: self._file.get_slice(name) for name in self._file.keys()}  # noqa: SIM118
+        self.headers = {
+            name: Header(tuple(one.get_shape()), _numpy_name(one.get_dtype()))
+            for name, one in slices.items()
+        }
+        self._check()
+
+    @override
+    def __exit__(self, *_: object) -> None:
+        self._file = None
+
+    def array(self, name: str) -> Array:
+        """Return an array."""
+        return np.array(self._file.get_tensor(name), order="C")
+
+    def _check(self) -> None:
+        """Compare the check sum, if there is one."""
+        wanted = (self._file.metadata() or {}).get(_CHECK_SUM)
+        if wanted is None:
+            return
+        if wanted != _check_sum({name: self._file.get_tensor(name) for name in self.headers}):
+            raise FileFormatError("the values are not those that were written")
+
+
+def _library(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise MissingDependencyError(
+            ".safetensors files need the package safetensors: pip install tapetensor[safetensors]; "
+            ".npz files need nothing but numpy"
+        ) from error
+
+
+def _check_sum(arrays: Mapping[str, Array]) -> str:
+    total = 0
+    for name in sorted(arrays):
+        total = zlib.crc32(arrays[name].tobytes(), zlib.crc32(name.encode(), total))
+    return f"{total:08x}"
+
+
+def _numpy_name(dtype: str) -> str:
+    return _NUMPY_NAMES.get(dtype, dtype.lower())

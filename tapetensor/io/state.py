@@ -1,0 +1,120 @@
+"""The state of a part as arrays by name: what is in a file, without the file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from tapetensor.errors import ArgumentTypeError, StateMismatchError
+from tapetensor.gradients import Array
+from tapetensor.io.headers import Header, Source, header_of
+from tapetensor.io.parts import Part, State, state_of
+
+
+def state_dict(part: Part) -> dict[str, Array]:
+    """Return copies of the arrays that are the state of a part, by the names that files have.
+
+    For a module these are PyTorch's names and layouts wherever the layers are the same, so
+    ``torch_model.load_state_dict({name: torch.from_numpy(a) for name, a in ...})`` takes them.
+
+    Args:
+        part: a module, an optimizer or a numpy Generator.
+
+    Raises:
+        ArgumentTypeError: if it is none of these.
+
+    >>> from tapetensor import io, nn
+    >>> model = nn.Sequential(nn.Linear(3, 2, rng=np.random.default_rng(0)), nn.ReLU())
+    >>> {name: array.shape for name, array in io.state_dict(model).items()}
+    {'0.weight': (2, 3), '0.bias': (2,)}
+    """
+    arrays = state_of("state_dict", part).arrays()
+    return {name: np.array(array, order="C") for name, array in arrays.items()}
+
+
+def load_state_dict(part: Part, arrays: Mapping[str, Array]) -> None:
+    """Give a part the state that `state_dict` returned; the arrays are copied.
+
+    Names that differ can be changed on the way, and layouts: ``arrays["w"].T``.
+
+    Args:
+        part: a module, an optimizer or a numpy Generator.
+        arrays: by name; for a tensor with two names, one of them will do.
+
+    Raises:
+        StateMismatchError: if names, shapes, dtypes or values do not fit; the part is as before.
+        ArgumentTypeError: if an argument is of the wrong kind.
+
+    >>> from tapetensor import io, nn
+    >>> layer = nn.Linear(2, 1, rng=np.random.default_rng(0))
+    >>> io.load_state_dict(layer, {"weight": np.ones((1, 2), "f4"), "bias": np.zeros(1, "f4")})
+    >>> layer.weight
+    Tensor([[1., 1.]], shape=(1, 2), dtype=float32, NoneTape)
+    """
+    state = state_of("load_state_dict", part)
+    states = {"": state}
+    restore(states, read("load_state_dict: the arrays do", states, _Arrays(arrays)))
+
+
+def read(subject: str, states: Mapping[str, State], source: Source) -> dict[str, dict[str, Array]]:
+    """Return the arrays for all states from a source, none of which any state refuses.
+
+    Args:
+        subject: the beginning of the message for what does not fit.
+        states: by the prefix that their names have in the source.
+        source: where the arrays come from.
+
+    Raises:
+        StateMismatchError: with all that does not fit.
+    """
+    parted = {prefix: _with_prefix(source.headers, prefix) for prefix in states}
+    _refuse(subject, {p: state.differences(parted[p]) for p, state in states.items()})
+    arrays = {
+        prefix: {name: source.array(prefix + name) for name in state.needed(parted[prefix])}
+        for prefix, state in states.items()
+    }
+    _refuse(subject, {prefix: state.refusals(arrays[prefix]) for prefix, state in states.items()})
+    return arrays
+
+
+def restore(states: Mapping[str, State], arrays: Mapping[str, Mapping[str, Array]]) -> None:
+    """Give all states what `read` returned."""
+    for prefix, state in states.items():
+        state.restore(arrays[prefix])
+
+
+def _with_prefix(headers: Mapping[str, Header], prefix: str) -> dict[str, Header]:
+    return {
+        name.removeprefix(prefix): header
+        for name, header in headers.items()
+        if name.startswith(prefix)
+    }
+
+
+def _refuse(subject: str, differences: Mapping[str, list[str]]) -> None:
+    listed = [prefix + one for prefix, several in differences.items() for one in several]
+    if listed:
+        lines = "".join([f"\n  {one}" for one in listed])
+        raise StateMismatchError(f"{subject} not fit, nothing was loaded:{lines}", listed)
+
+
+class _Arrays:
+    """Arrays in memory, as a source."""
+
+    def __init__(self, arrays: object) -> None:
+        if not isinstance(arrays, Mapping):
+            raise ArgumentTypeError(
+                f"load_state_dict: expected arrays by name, got {type(arrays).__name__}"
+            )
+        for name, array in arrays.items():
+            if not isinstance(name, str) or not isinstance(array, np.ndarray):
+                raise ArgumentTypeError(
+                    f"load_state_dict: {name!r} must be the name of a numpy array, "
+                    f"got {type(array).__name__}; of a PyTorch tensor take numpy()"
+                )
+        self._arrays: Mapping[str, Array] = arrays
+        self.headers = {name: header_of(array) for name, array in arrays.items()}
+
+    def array(self, name: str) -> Array:
+        return np.array(self._arrays[name], order="C")

@@ -1,0 +1,67 @@
+"""Reductions over windows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tapetensor.gradients import Array
+from tapetensor.kernels.windows import Window, batch_first, batch_last, cropped, padded
+from tapetensor.tape import Pullbacks
+
+
+def avg_pool2d(x: Array, window: Window) -> tuple[Array, Pullbacks]:
+    """The sum over a window, the zeros of the padding included, divided by its area."""
+    leading, count = x.shape[:-3], window.counts(x.shape[-2:])
+    full = padded(batch_last(x, 2), window.padding)
+    places = window.places(count)
+    total = full[places[0]]
+    for place in places[1:]:
+        total = total + full[place]
+    shape = full.shape
+
+    def pullback(g: Array) -> Array:
+        share = batch_last(g, 2) / window.area
+        result = np.zeros_like(share, order="C", shape=shape)
+        for place in places:
+            result[place] += share
+        return batch_first(cropped(result, window.padding), leading)
+
+    return batch_first(total / window.area, leading), (pullback,)
+
+
+def max_pool2d(x: Array, window: Window) -> tuple[Array, Pullbacks]:
+    """The largest element of a window; ties share the cotangent equally."""
+    return _extreme(x, window, np.maximum, np.less, -np.inf)
+
+
+def min_pool2d(x: Array, window: Window) -> tuple[Array, Pullbacks]:
+    """The smallest element of a window; ties share the cotangent equally."""
+    return _extreme(x, window, np.minimum, np.greater, np.inf)
+
+
+def _extreme(
+    x: Array, window: Window, extreme: np.ufunc, is_beaten: np.ufunc, fill: float
+) -> tuple[Array, Pullbacks]:
+    """Reduce windows by `extreme`; `fill` is what never wins, and pads."""
+    leading, count = x.shape[:-3], window.counts(x.shape[-2:])
+    full = padded(batch_last(x, 2), window.padding, fill)
+    places = window.places(count)
+    y = full[places[0]]
+    for place in places[1:]:
+        y = extreme(y, full[place])
+    best = y
+
+    def pullback(g: Array) -> Array:
+        # Asked this way round, every element of a window with a NaN wins: none of them is beaten.
+        beaten = [is_beaten(full[place], best) for place in places]
+        losers = beaten[0].astype(x.dtype)
+        for one in beaten[1:]:
+            losers += one
+        share = batch_last(g, 2) / (window.area - losers)
+        result = np.zeros_like(full)
+        for place, one in zip(places, beaten, strict=True):
+            # A product with a mask is many times faster than np.where.
+            result[place] += share * np.logical_not(one)
+        return batch_first(cropped(result, window.padding), leading)
+
+    return batch_first(y, leading), (pullback,)

@@ -1,0 +1,117 @@
+"""Windows that slide over the spatial axes: where they stand, what they read and write.
+
+The arrays in here have their batch *last*: ``(channels, *spatial, batch)``. A shifted slice of such
+an array is made of runs as long as the batch times a row, which copies and adds several times
+faster than with the batch or the channels elsewhere, and channels in front are the rows of the
+matrices that a convolution multiplies.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from tapetensor.gradients import Array
+
+Sizes = tuple[int, ...]
+
+
+class Window(NamedTuple):
+    """A window over a padded array, one number of each kind per spatial axis.
+
+    Attributes:
+        kernel: how many elements it reads.
+        stride: how far apart two neighbouring windows stand.
+        padding: how many elements are added at both ends.
+        dilation: how far apart two neighbouring elements of one window are.
+    """
+
+    kernel: Sizes
+    stride: Sizes
+    padding: Sizes
+    dilation: Sizes
+
+    @property
+    def area(self) -> int:
+        """The number of elements of a window."""
+        return math.prod(self.kernel)
+
+    def counts(self, sizes: Sizes) -> Sizes:
+        """Return how many windows fit along each axis; 0 or less where none does."""
+        return tuple(
+            [
+                (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+                for size, kernel, stride, padding, dilation in zip(sizes, *self, strict=True)
+            ]
+        )
+
+    def places(self, count: Sizes) -> list[tuple[slice, ...]]:
+        """Return, for each element of a window, where all windows read it in a padded array."""
+        along = [
+            [
+                slice(at * dilation, at * dilation + (windows - 1) * stride + 1, stride)
+                for at in range(kernel)
+            ]
+            for windows, kernel, stride, dilation in zip(
+                count, self.kernel, self.stride, self.dilation, strict=True
+            )
+        ]
+        return [(slice(None), *place) for place in itertools.product(*along)]
+
+
+def batch_last(x: Array, spatial: int) -> Array:
+    """Return ``(*leading, channels, *spatial)`` as ``(channels, *spatial, batch)``."""
+    merged = np.reshape(x, (math.prod(x.shape[: -1 - spatial]), *x.shape[-1 - spatial :]))
+    return np.moveaxis(merged, 0, -1)
+
+
+def batch_first(x: Array, leading: Sizes) -> Array:
+    """Undo `batch_last`."""
+    return np.reshape(np.moveaxis(x, -1, 0), (*leading, *x.shape[:-1]))
+
+
+def padded(x: Array, padding: Sizes, fill: float = 0.0) -> Array:
+    """Return an array with `fill` around its spatial axes, its batch innermost in memory."""
+    if not any(padding):
+        # Reshaping there and back copies where the batch is not innermost yet, and only there.
+        return np.reshape(np.reshape(x, (x.size,)), x.shape)
+    sizes = [size + 2 * extra for size, extra in zip(x.shape[1:-1], padding, strict=True)]
+    result = np.full_like(x, fill, order="C", shape=(x.shape[0], *sizes, x.shape[-1]))
+    result[_inside(x.shape[1:-1], padding)] = x
+    return result
+
+
+def cropped(x: Array, padding: Sizes) -> Array:
+    """Undo `padded`."""
+    if not any(padding):
+        return x
+    sizes = [size - 2 * extra for size, extra in zip(x.shape[1:-1], padding, strict=True)]
+    return x[_inside(tuple(sizes), padding)]
+
+
+def gather(x: Array, window: Window, count: Sizes) -> Array:
+    """Return what all windows read, as ``(channels, elements of a window, *count, batch)``."""
+    full = padded(x, window.padding)
+    places = window.places(count)
+    if len(places) == 1:
+        return np.expand_dims(full[places[0]], 1)
+    # A slice per element of a window: copying numpy's sliding view takes ten times longer.
+    return np.stack([full[place] for place in places], axis=1)
+
+
+def scatter(columns: Array, window: Window, sizes: Sizes) -> Array:
+    """Add up what windows hold where they read it: the transpose of `gather`."""
+    extended = [size + 2 * extra for size, extra in zip(sizes, window.padding, strict=True)]
+    shape = (columns.shape[0], *extended, columns.shape[-1])
+    result = np.zeros_like(columns, order="C", shape=shape)
+    for element, place in enumerate(window.places(columns.shape[2:-1])):
+        result[place] += columns[:, element]
+    return cropped(result, window.padding)
+
+
+def _inside(sizes: Sizes, padding: Sizes) -> tuple[slice, ...]:
+    spatial = [slice(at, at + size) for size, at in zip(sizes, padding, strict=True)]
+    return (slice(None), *spatial)

@@ -1,0 +1,94 @@
+"""What every loss asks of a prediction and its target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tapetensor.errors import ShapeError, UntracedTensorError
+from tapetensor.tensor.base import (
+    TensorBase,
+    check_floating,
+    check_not_spent,
+    check_same_dtype,
+    check_tensor,
+    tape_state,
+)
+from tapetensor.tensor.labels import check_labels
+
+
+def check_pair(
+    op: str,
+    prediction: TensorBase[Any, Any, Any],
+    target: TensorBase[Any, Any, Any],
+    prediction_name: str = "prediction",
+    target_name: str = "target",
+    rank: int = 0,
+) -> None:
+    """Refuse a target that is not a plain value of the shape and dtype of the prediction.
+
+    Raises:
+        ShapeError: if the shapes differ, or there is nothing to take the mean of.
+        DTypeError: if the dtypes differ or are not floating.
+        UntracedTensorError: if the target owns a tape.
+    """
+    check_target(op, prediction, target, target_name, prediction_name)
+    shape = prediction._data.shape
+    if target._data.shape != shape:
+        raise ShapeError(
+            f"{op}: {prediction_name} of shape {shape} and {target_name} of shape "
+            f"{target._data.shape} differ; nothing is broadcast, reshape or broadcast_to one"
+        )
+    if prediction._data.size == 0 or len(shape) < rank:
+        raise ShapeError(
+            f"{op}: shape {shape} leaves nothing to take the mean of; "
+            + ("give (*Ds, N), with at least one row and one class" if rank else "give an element")
+        )
+    check_same_dtype(op, (prediction, target))
+
+
+def check_target(
+    op: str, prediction: object, target: object, target_name: str, prediction_name: str = "logits"
+) -> None:
+    """Refuse a target that is not a plain tensor, and a prediction that is not a floating one.
+
+    Raises:
+        ArgumentTypeError: if one is not a tensor.
+        DTypeError: if the prediction is not floating.
+        UntracedTensorError: if the target owns a tape.
+    """
+    check_tensor(op, prediction, prediction_name)
+    check_tensor(op, target, target_name)
+    assert isinstance(prediction, TensorBase)
+    assert isinstance(target, TensorBase)
+    check_floating(op, prediction)
+    if target._tape is not None:
+        check_not_spent(op, target)
+        raise UntracedTensorError(
+            f"{op}: {target_name} must be a plain value and own {tape_state(target)}; "
+            f"no gradient flows to them: write {target_name}.detach()"
+        )
+
+
+def check_labels_of(
+    op: str,
+    scores: TensorBase[Any, Any, Any],
+    labels: TensorBase[Any, Any, Any],
+    scores_name: str,
+    cure: str,
+) -> None:
+    """Refuse labels that are not a class each for the rows of the scores.
+
+    Raises:
+        ShapeError: if they have not the leading shape of the scores, or there are none.
+        DTypeError: if the scores are not floating or the labels not integers.
+        AxisError: if one is not a class.
+        UntracedTensorError: if they own a tape.
+    """
+    check_target(op, scores, labels, "labels", scores_name)
+    shape = scores._data.shape
+    if not shape or labels._data.shape != shape[:-1] or scores._data.size == 0:
+        raise ShapeError(
+            f"{op}: {scores_name} of shape {shape} and labels of shape {labels._data.shape} "
+            f"do not fit; {scores_name} (*Ds, N) go with labels (*Ds), and there is at least one"
+        )
+    check_labels(op, labels, shape[-1], cure)

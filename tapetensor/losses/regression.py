@@ -1,0 +1,175 @@
+"""Losses of numbers that should be other numbers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError
+from tapetensor.kernels import losses
+from tapetensor.losses.checks import check_pair
+from tapetensor.tape import NoneTape
+from tapetensor.tensor.apply import apply
+from tapetensor.tensor.tensor import Tensor, Tensor0D
+from tapetensor.typing import F, S, T
+
+
+def mse(prediction: Tensor[S, T, F], target: Tensor[S, NoneTape, F]) -> Tensor0D[T, F]:
+    """Return the mean squared error.
+
+        mean((prediction - target)**2)
+
+    Shape: ``S, S -> ()``.
+    Derivative: ``2 * (prediction - target) / n`` for `n` elements; none for `target`.
+    Tape: the result owns the tape of `prediction`, which is then spent.
+
+    Args:
+        prediction: what the model says.
+        target: what it should say, a plain value of the same shape and dtype.
+
+    Raises:
+        ShapeError: if the shapes differ, or there are no elements.
+        DTypeError: if the dtypes differ or are not floating.
+        UntracedTensorError: if `target` owns a tape.
+
+    >>> import tapetensor as tt
+    >>> mse(tt.from_numpy([1.0, 4.0], shape=(2,)), tt.from_numpy([1.0, 2.0], shape=(2,)))
+    Tensor(2., shape=(), dtype=float32, NoneTape)
+    """
+    check_pair("mse", prediction, target)
+    return apply(losses.mse, (prediction, target))
+
+
+def rmse(prediction: Tensor[S, T, F], target: Tensor[S, NoneTape, F]) -> Tensor0D[T, F]:
+    """Return the root of the mean squared error, in the unit of the target.
+
+        sqrt(mean((prediction - target)**2))
+
+    Shape: ``S, S -> ()``.
+    Derivative: ``(prediction - target) / (n * rmse)`` for `n` elements, 0 where all are equal; none
+        for `target`.
+    Tape: the result owns the tape of `prediction`, which is then spent.
+
+    Args:
+        prediction: what the model says.
+        target: what it should say, a plain value of the same shape and dtype.
+
+    Raises:
+        ShapeError: if the shapes differ, or there are no elements.
+        DTypeError: if the dtypes differ or are not floating.
+        UntracedTensorError: if `target` owns a tape.
+
+    >>> import tapetensor as tt
+    >>> rmse(tt.from_numpy([3.0, 4.0], shape=(2,)), tt.from_numpy([2.0, 5.0], shape=(2,)))
+    Tensor(1., shape=(), dtype=float32, NoneTape)
+    """
+    check_pair("rmse", prediction, target)
+    return apply(losses.rmse, (prediction, target))
+
+
+def mae(prediction: Tensor[S, T, F], target: Tensor[S, NoneTape, F]) -> Tensor0D[T, F]:
+    """Return the mean absolute error.
+
+        mean(abs(prediction - target))
+
+    Shape: ``S, S -> ()``.
+    Derivative: ``sign(prediction - target) / n`` for `n` elements, 0 where the two are equal;
+        none for `target`.
+    Tape: the result owns the tape of `prediction`, which is then spent.
+
+    Args:
+        prediction: what the model says.
+        target: what it should say, a plain value of the same shape and dtype.
+
+    Raises:
+        ShapeError: if the shapes differ, or there are no elements.
+        DTypeError: if the dtypes differ or are not floating.
+        UntracedTensorError: if `target` owns a tape.
+
+    >>> import tapetensor as tt
+    >>> mae(tt.from_numpy([1.0, 4.0], shape=(2,)), tt.from_numpy([1.0, 2.0], shape=(2,)))
+    Tensor(1., shape=(), dtype=float32, NoneTape)
+    """
+    check_pair("mae", prediction, target)
+    return apply(losses.mae, (prediction, target))
+
+
+def huber(
+    prediction: Tensor[S, T, F], target: Tensor[S, NoneTape, F], delta: float = 1.0
+) -> Tensor0D[T, F]:
+    """Return the Huber loss: squared for small errors, linear for large ones.
+
+        mean(d**2 / 2 where abs(d) <= delta else delta * (abs(d) - delta / 2)),
+        d = prediction - target
+
+    Shape: ``S, S -> ()``.
+    Derivative: ``clip(d, -delta, delta) / n`` for `n` elements, the same from both sides where
+        ``abs(d) == delta``; none for `target`.
+    Tape: the result owns the tape of `prediction`, which is then spent.
+
+    Args:
+        prediction: what the model says.
+        target: what it should say, a plain value of the same shape and dtype.
+        delta: where the loss turns linear, > 0 and finite.
+
+    Raises:
+        ShapeError: if the shapes differ, or there are no elements.
+        DTypeError: if the dtypes differ or are not floating.
+        UntracedTensorError: if `target` owns a tape.
+        ArgumentValueError: if `delta` is not positive and finite.
+        ArgumentTypeError: if `delta` is not a number.
+
+    Source: Huber (1964), "Robust estimation of a location parameter".
+
+    >>> import tapetensor as tt
+    >>> huber(tt.from_numpy([1.0, 5.0], shape=(2,)), tt.from_numpy([0.0, 2.0], shape=(2,)))
+    Tensor(1.5, shape=(), dtype=float32, NoneTape)
+    """
+    threshold = _as_positive("huber", "delta", delta)
+    check_pair("huber", prediction, target)
+    return apply(losses.huber, (prediction, target), (threshold,))
+
+
+def smooth_l1(
+    prediction: Tensor[S, T, F], target: Tensor[S, NoneTape, F], beta: float = 1.0
+) -> Tensor0D[T, F]:
+    """Return the smooth L1 loss: `huber` over `beta`, whose linear part has slope 1.
+
+        mean(d**2 / (2 * beta) where abs(d) <= beta else abs(d) - beta / 2),
+        d = prediction - target
+
+    Shape: ``S, S -> ()``.
+    Derivative: ``clip(d / beta, -1, 1) / n`` for `n` elements, the same from both sides where
+        ``abs(d) == beta``; none for `target`.
+    Tape: the result owns the tape of `prediction`, which is then spent.
+
+    Args:
+        prediction: what the model says.
+        target: what it should say, a plain value of the same shape and dtype.
+        beta: where the loss turns linear, > 0 and finite.
+
+    Raises:
+        ShapeError: if the shapes differ, or there are no elements.
+        DTypeError: if the dtypes differ or are not floating.
+        UntracedTensorError: if `target` owns a tape.
+        ArgumentValueError: if `beta` is not positive and finite.
+        ArgumentTypeError: if `beta` is not a number.
+
+    Source: Girshick (2015), "Fast R-CNN", equation 3.
+
+    >>> import tapetensor as tt
+    >>> smooth_l1(tt.from_numpy([1.0, 5.0], shape=(2,)), tt.from_numpy([0.0, 2.0], shape=(2,)), 2.0)
+    Tensor(1.125, shape=(), dtype=float32, NoneTape)
+    """
+    threshold = _as_positive("smooth_l1", "beta", beta)
+    check_pair("smooth_l1", prediction, target)
+    return apply(losses.smooth_l1, (prediction, target), (threshold,))
+
+
+def _as_positive(op: str, name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise ArgumentTypeError(f"{op}: {name} must be a number, got {value!r}")
+    if not 0 < value < math.inf:
+        raise ArgumentValueError(f"{op}: {name} must be > 0 and finite, got {value!r}")
+    return float(value)

@@ -1,0 +1,85 @@
+"""Losses of pairs of vectors that should be alike, or not."""
+
+from __future__ import annotations
+
+from typing import Any, overload
+
+import numpy as np
+
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
+from tapetensor.kernels import losses
+from tapetensor.losses.checks import check_target
+from tapetensor.tape import NoneTape, OwnedTape
+from tapetensor.tensor.apply import apply
+from tapetensor.tensor.base import check_same_dtype, check_tensor
+from tapetensor.tensor.indexing import I
+from tapetensor.tensor.tensor import Tensor, Tensor0D
+from tapetensor.typing import Ds, F, N, T
+
+
+@overload
+def cosine_embedding(
+    lhs: Tensor[tuple[*Ds, N], T, F],
+    rhs: Tensor[tuple[*Ds, N], NoneTape, F],
+    signs: Tensor[tuple[*Ds], NoneTape, I],
+    margin: float = 0.0,
+) -> Tensor0D[T, F]: ...
+@overload
+def cosine_embedding(
+    lhs: Tensor[tuple[*Ds, N], T, F],
+    rhs: Tensor[tuple[*Ds, N], OwnedTape, F],
+    signs: Tensor[tuple[*Ds], NoneTape, I],
+    margin: float = 0.0,
+) -> Tensor0D[OwnedTape, F]: ...
+def cosine_embedding(lhs: Any, rhs: Any, signs: Any, margin: float = 0.0) -> Any:
+    """Return the cosine embedding loss of pairs of vectors.
+
+        mean(1 - cos(lhs, rhs) where sign == 1 else max(0, cos(lhs, rhs) - margin)),
+        cos(x, y) = sum(x * y) / sqrt((sum(x**2) + 1e-12) * (sum(y**2) + 1e-12))
+
+    Shape: ``(*Ds, N), (*Ds, N), (*Ds) -> ()``.
+    Derivative: that of the cosine, ``y / sqrt(|x|**2 * |y|**2) - cos * x / |x|**2`` for `lhs`,
+        times -1 or 1 over the number of pairs; 0 where a cosine is not above the margin.
+    Tape: the result owns the tapes of `lhs` and `rhs`, which are then spent.
+
+    Args:
+        lhs: one vector of each pair, along the last axis.
+        rhs: the other, of the same shape and dtype.
+        signs: 1 for a pair that should be alike and -1 for one that should not, plain integers.
+        margin: the cosine that the latter may have, in [-1, 1].
+
+    Raises:
+        ShapeError: if the shapes do not fit, or there are no pairs.
+        DTypeError: if the dtypes differ or are not floating, or `signs` are not integers.
+        UntracedTensorError: if `signs` own a tape.
+        ArgumentValueError: if a sign is neither 1 nor -1, or `margin` is outside its range.
+        ArgumentTypeError: if an argument is of the wrong kind.
+
+    >>> import numpy as np
+    >>> import tapetensor as tt
+    >>> x = tt.from_numpy([[1.0, 0.0], [1.0, 0.0]], shape=(2, 2))
+    >>> y = tt.from_numpy([[0.0, 2.0], [3.0, 0.0]], shape=(2, 2))
+    >>> cosine_embedding(x, y, tt.from_numpy([1, -1], shape=(2,), dtype=np.int64))
+    Tensor(1., shape=(), dtype=float32, NoneTape)
+    """
+    op = "cosine_embedding"
+    if isinstance(margin, bool) or not isinstance(margin, int | float | np.integer | np.floating):
+        raise ArgumentTypeError(f"{op}: margin must be a number, got {margin!r}")
+    if not -1 <= margin <= 1:
+        raise ArgumentValueError(f"{op}: margin must be in [-1, 1], got {margin!r}")
+    check_target(op, lhs, signs, "signs", "lhs")
+    check_tensor(op, rhs, "rhs")
+    shapes = lhs._data.shape, rhs._data.shape, signs._data.shape
+    if not shapes[0] or shapes != (shapes[0], shapes[0], shapes[0][:-1]) or lhs.size == 0:
+        raise ShapeError(
+            f"{op}: lhs of shape {shapes[0]}, rhs of shape {shapes[1]} and signs of shape "
+            f"{shapes[2]} do not fit; (*Ds, N) and (*Ds, N) go with (*Ds), one pair at least"
+        )
+    check_same_dtype(op, (lhs, rhs))
+    values = signs._data
+    if values.dtype.kind != "i":
+        raise DTypeError(f"{op}: signs must be signed integers, got {values.dtype}")
+    if ((values != 1) & (values != -1)).any():
+        found = ", ".join(map(str, np.unique(values).tolist()[:5]))
+        raise ArgumentValueError(f"{op}: a sign must be 1 or -1, found are {found}")
+    return apply(losses.cosine_embedding, (lhs, rhs, signs), (float(margin),), keeps_dtype=False)

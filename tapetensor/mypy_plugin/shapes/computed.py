@@ -1,0 +1,180 @@
+"""``Mul[H, K]`` in annotations, and wherever mypy has put types into the place of `H` and `K`.
+
+What plain typing takes for `Any` becomes a dim with a spelling of its own for equal dims. mypy
+replaces type variables without asking, so the types of calls and attributes are spelled anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from mypy.checker import TypeChecker
+from mypy.nodes import TypeAlias
+from mypy.plugin import (
+    AnalyzeTypeContext,
+    AttributeContext,
+    FunctionContext,
+    MethodContext,
+)
+from mypy.types import (
+    AnyType,
+    CallableType,
+    Instance,
+    Overloaded,
+    ProperType,
+    TupleType,
+    Type,
+    TypeAliasType,
+    TypeOfAny,
+    TypeType,
+    UnboundType,
+    UnionType,
+    get_proper_type,
+)
+
+from tapetensor.mypy_plugin.names import COMPUTED, OPERATIONS, TENSOR, TYPING
+from tapetensor.mypy_plugin.shapes.calls import fitted
+from tapetensor.mypy_plugin.shapes.reading import is_computed, read_dim
+from tapetensor.mypy_plugin.shapes.spelling import write_known
+from tapetensor.mypy_plugin.symbols import class_of, node_of
+
+
+class _Aliases:
+    """Whether an alias is being expanded, which asks for the hook of the same name again."""
+
+    def __init__(self) -> None:
+        self.expanding = False
+
+
+_aliases = _Aliases()
+
+
+def annotation(fullname: str) -> Callable[[AnalyzeTypeContext], Type] | None:
+    """Return the hook for ``Mul`` and its like, and for aliases that speak of them."""
+    if fullname in _SPELLED:
+        return _SPELLED[fullname]
+    # Of its own aliases the library writes none with them.
+    if _aliases.expanding or fullname.startswith("tapetensor."):
+        return None
+    node = node_of(fullname)
+    if isinstance(node, TypeAlias) and COMPUTED in str(node.target):
+        return _expanded
+    return None
+
+
+def _spelling(name: str) -> Callable[[AnalyzeTypeContext], Type]:
+    def spelled(context: AnalyzeTypeContext) -> Type:
+        found = context.type
+        assert isinstance(found, UnboundType)
+        if len(found.args) != 2:
+            context.api.fail(f"{name} takes two dims: {name}[M, N]", context.context)
+            return AnyType(TypeOfAny.from_error)
+        info = class_of(f"{COMPUTED}.{name}")
+        if info is None:
+            return AnyType(TypeOfAny.special_form)
+        dims = [context.api.analyze_type(one) for one in found.args]
+        return respelled(Instance(info, dims, found.line, found.column))
+
+    return spelled
+
+
+_SPELLED = {f"{TYPING}.{name}": _spelling(name) for name in OPERATIONS}
+
+
+def _expanded(context: AnalyzeTypeContext) -> Type:
+    _aliases.expanding = True
+    try:
+        found = context.api.analyze_type(context.type)
+    finally:
+        _aliases.expanding = False
+    if isinstance(found, TypeAliasType) and (found.alias is None or found.is_recursive):
+        return found
+    return respelled(found)
+
+
+def respell_result(context: FunctionContext | MethodContext) -> Type:
+    """Return the result of a call with its dims spelled anew."""
+    found = context.default_return_type
+    if not mentions(found):
+        return found
+    result = get_proper_type(respelled(found))
+    if isinstance(result, Instance) and result.type.fullname == TENSOR:
+        assert isinstance(context.api, TypeChecker)
+        return fitted(result, context.api)
+    return result
+
+
+def respell_attribute(context: AttributeContext) -> Type:
+    """Return the type of an attribute with its dims spelled anew."""
+    return respelled(context.default_attr_type)
+
+
+def respelled(found: Type) -> Type:
+    """Return a type with every computed dim in the one spelling for its value."""
+    return replaced(found, _respelled) if mentions(found) else found
+
+
+def _respelled(found: Instance) -> Type:
+    dim = read_dim(found)
+    return found if dim is None else write_known(dim, integer_of(found))
+
+
+def integer_of(computed: Instance) -> Instance:
+    """Return the type `int`, which every computed dim has for a base."""
+    return Instance(next(one for one in computed.type.mro if one.fullname == "builtins.int"), [])
+
+
+def mentions(found: Type) -> bool:
+    """Tell whether a type has a computed dim in it."""
+    if isinstance(found, TypeAliasType):
+        # Nothing in the library's own, if it is in none of the arguments.
+        if found.alias is None or found.is_recursive:
+            return False
+        if found.alias.fullname.startswith("tapetensor."):
+            return any(mentions(one) for one in found.args)
+    proper = get_proper_type(found)
+    return is_computed(proper) or any(mentions(one) for one in _parts(proper))
+
+
+def replaced(found: Type, replace: Callable[[Instance], Type]) -> Type:
+    """Return a type with its computed dims replaced."""
+    if not mentions(found):
+        return found
+    proper = get_proper_type(found)
+    if isinstance(proper, Instance):
+        if is_computed(proper):
+            return replace(proper)
+        return proper.copy_modified(args=_each(proper.args, replace))
+    if isinstance(proper, TupleType):
+        return proper.copy_modified(items=_each(proper.items, replace))
+    if isinstance(proper, UnionType):
+        return UnionType(_each(proper.items, replace), proper.line, proper.column)
+    if isinstance(proper, TypeType):
+        return TypeType.make_normalized(replaced(proper.item, replace))
+    if isinstance(proper, CallableType):
+        return _callable(proper, replace)
+    if isinstance(proper, Overloaded):
+        return Overloaded([_callable(one, replace) for one in proper.items])
+    return found
+
+
+def _callable(item: CallableType, replace: Callable[[Instance], Type]) -> CallableType:
+    return item.copy_modified(
+        arg_types=_each(item.arg_types, replace), ret_type=replaced(item.ret_type, replace)
+    )
+
+
+def _each(found: Sequence[Type], replace: Callable[[Instance], Type]) -> list[Type]:
+    return [replaced(one, replace) for one in found]
+
+
+def _parts(proper: ProperType) -> Sequence[Type]:
+    if isinstance(proper, Instance):
+        return proper.args
+    if isinstance(proper, TupleType | UnionType):
+        return proper.items
+    if isinstance(proper, TypeType):
+        return [proper.item]
+    if isinstance(proper, CallableType):
+        return [*proper.arg_types, proper.ret_type]
+    return proper.items if isinstance(proper, Overloaded) else ()

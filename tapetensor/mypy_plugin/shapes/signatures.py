@@ -1,0 +1,221 @@
+"""Calls of functions that say ``Mul[H, K]`` in their signature.
+
+mypy's solver knows nothing of products. So the dims of the arguments are matched here with those
+of the parameters: what a name stands for is read where it stands alone, a computed dim with one
+unknown is solved for it, and mypy is left with a signature whose computed dims are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mypy.checker import TypeChecker
+from mypy.expandtype import expand_type, freshen_function_type_vars
+from mypy.nodes import RefExpr
+from mypy.plugin import FunctionSigContext, MethodSigContext
+from mypy.types import (
+    AnyType,
+    CallableType,
+    FunctionLike,
+    Instance,
+    TupleType,
+    Type,
+    TypeOfAny,
+    TypeVarId,
+    TypeVarLikeType,
+    TypeVarType,
+    UnionType,
+    get_proper_type,
+)
+
+from tapetensor.mypy_plugin.names import COMPUTED
+from tapetensor.mypy_plugin.shapes.calls import Call, is_readable, type_of
+from tapetensor.mypy_plugin.shapes.computed import integer_of, mentions, replaced
+from tapetensor.mypy_plugin.shapes.dims import Atom, Dim, Open, Size
+from tapetensor.mypy_plugin.shapes.reading import is_computed, read_dim
+from tapetensor.mypy_plugin.shapes.spelling import write_known
+from tapetensor.mypy_plugin.symbols import class_of
+
+_OPEN = AnyType(TypeOfAny.special_form)
+
+
+def compute_dims(context: FunctionSigContext | MethodSigContext) -> FunctionLike:
+    """Return the signature with the computed dims of its parameters worked out."""
+    item = _taking_functions(context)
+    if item.variables and mentions(item.ret_type):
+        item = item.copy_modified(ret_type=replaced(item.ret_type, _result))
+    if not any(mentions(one) for one in item.arg_types):
+        return item
+    if not is_readable(context):
+        formals = [replaced(one, lambda _: _OPEN) for one in item.arg_types]
+        return item.copy_modified(arg_types=formals)
+    # The caller may be the same function, whose names mean something else there.
+    item = freshen_function_type_vars(item)
+    call = Call(context, item)
+    matched = _Matched(item)
+    for index, formal in enumerate(item.arg_types):
+        for argument in call.types(index):
+            matched.match(formal, argument)
+    matched.solve()
+    formals = [replaced(one, matched.worked_out) for one in item.arg_types]
+    given = matched.only_computed()
+    expanded = expand_type(item, given)
+    assert isinstance(expanded, CallableType)
+    rest = [one for one in item.variables if one.id not in given]
+    return expanded.copy_modified(arg_types=formals, variables=rest)
+
+
+def _result(computed: Instance) -> Type:
+    """Hide a dim from mypy, which takes the place of a call for a hint at its type variables.
+
+    It would be `M` and `N` in this order where ``Mul[M, N]`` is wanted. Written out again when the
+    call has been checked.
+    """
+    info = class_of(f"{COMPUTED}.Result")
+    return computed if info is None else Instance(info, [computed])
+
+
+def _taking_functions(context: FunctionSigContext | MethodSigContext) -> CallableType:
+    """Return the signature that takes a function with computed dims where it wants a function.
+
+    mypy would compare the two part by part, without working out what is computed.
+    """
+    item = context.default_signature
+    formals = [
+        _OPEN
+        if isinstance(get_proper_type(formal), CallableType)
+        and any(isinstance(one, RefExpr) and _is_computing(one, context) for one in given)
+        else formal
+        for formal, given in zip(item.arg_types, context.args, strict=True)
+    ]
+    return (
+        item if all(one is not _OPEN for one in formals) else item.copy_modified(arg_types=formals)
+    )
+
+
+def _is_computing(function: RefExpr, context: FunctionSigContext | MethodSigContext) -> bool:
+    assert isinstance(context.api, TypeChecker)
+    return mentions(type_of(function, context.api))
+
+
+class _Matched:
+    """What the names of a signature stand for at a call.
+
+    Args:
+        item: the signature.
+    """
+
+    def __init__(self, item: CallableType) -> None:
+        self._item = item
+        self._variables: dict[Atom, TypeVarType] = {}
+        for variable in item.variables:
+            size = read_dim(variable)
+            if isinstance(variable, TypeVarType) and isinstance(size, Size) and size.atom:
+                self._variables[size.atom] = variable
+        self._values: dict[Atom, Dim] = {}
+        self._equations: list[tuple[Size, Dim]] = []
+
+    def match(self, formal: Type, actual: Type) -> None:
+        """Take note of what the dims of a parameter are at an argument."""
+        for declared, found in _pairs(formal, actual):
+            size, dim = read_dim(declared), read_dim(found)
+            if not isinstance(size, Size) or dim is None:
+                continue
+            if size.atom is not None and size.atom in self._variables:
+                self._values.setdefault(size.atom, dim)
+            elif is_computed(declared):
+                self._equations.append((size, dim))
+
+    def solve(self) -> None:
+        """Work out the names that stand in computed dims only."""
+        for _ in self._equations:
+            for size, dim in self._equations:
+                unknown = [atom for atom in size.atoms if self._is_unknown(atom)]
+                if len(unknown) != 1 or isinstance(dim, Open):
+                    continue
+                known = self._evaluated(size)
+                value = known.solved(unknown[0], dim) if isinstance(known, Size) else None
+                if value is not None and (value.atoms or value.literal is not None):
+                    self._values[unknown[0]] = value
+
+    def worked_out(self, computed: Instance) -> Type:
+        """Return what a computed dim of a parameter is at this call; Any if it is not known."""
+        size = read_dim(computed)
+        dim = self._evaluated(size) if isinstance(size, Size) else None
+        matching = [found for declared, found in self._equations if declared == size]
+        if not isinstance(dim, Size) or any(isinstance(one, Open) for one in matching):
+            return _OPEN
+        if any(self._is_unknown(atom) for atom in dim.atoms):
+            # One that no size of its name makes fit: mypy shows both.
+            unsolvable = [one for one in matching if isinstance(one, Size) and not one.atoms]
+            return computed if unsolvable and len(dim.atoms) == 1 else _OPEN
+        return write_known(dim, integer_of(computed))
+
+    def only_computed(self) -> dict[TypeVarId, Type]:
+        """Return what stands for the names that mypy finds in no other place of the parameters."""
+        alone = {name for one in self._item.arg_types for name in _named(one)}
+        computed = [read for one in self._item.arg_types for read in self._sizes(one)]
+        found: dict[TypeVarId, Type] = {}
+        for atom in {atom for size in computed for atom in size.atoms if atom in self._variables}:
+            variable = self._variables[atom]
+            if variable.id in alone:
+                continue
+            value = self._values.get(atom)
+            integer = get_proper_type(variable.upper_bound)
+            assert isinstance(integer, Instance)
+            found[variable.id] = _OPEN if value is None else write_known(value, integer)
+        return found
+
+    def _sizes(self, formal: Type) -> list[Size]:
+        sizes: list[Size] = []
+
+        def note(computed: Instance) -> Type:
+            size = read_dim(computed)
+            if isinstance(size, Size):
+                sizes.append(size)
+            return computed
+
+        replaced(formal, note)
+        return sizes
+
+    def _evaluated(self, size: Size) -> Dim | None:
+        values = {atom: self._values[atom] for atom in size.atoms if atom in self._values}
+        known = {atom: one for atom, one in values.items() if isinstance(one, Size)}
+        return None if len(known) < len(values) else size.substituted(known)
+
+    def _is_unknown(self, atom: Atom) -> bool:
+        return atom in self._variables and atom not in self._values
+
+
+def _pairs(formal: Type, actual: Type) -> Iterator[tuple[Type, Type]]:
+    """Yield the places of a parameter where a dim may stand, and what an argument has there."""
+    declared, found = get_proper_type(formal), get_proper_type(actual)
+    if isinstance(declared, TypeVarType) or is_computed(declared):
+        yield declared, found
+    elif isinstance(declared, Instance) and isinstance(found, Instance):
+        if declared.type == found.type:
+            for one, two in zip(declared.args, found.args, strict=False):
+                yield from _pairs(one, two)
+    elif isinstance(declared, TupleType) and isinstance(found, TupleType):
+        if len(declared.items) == len(found.items):
+            for one, two in zip(declared.items, found.items, strict=True):
+                yield from _pairs(one, two)
+    elif isinstance(declared, UnionType):
+        for one in declared.items:
+            yield from _pairs(one, actual)
+
+
+def _named(formal: Type) -> Iterator[TypeVarId]:
+    """Yield the type variables that stand outside of computed dims."""
+    plain = get_proper_type(replaced(formal, lambda _: _OPEN))
+    if isinstance(plain, TypeVarLikeType):
+        yield plain.id
+    elif isinstance(plain, Instance):
+        for one in plain.args:
+            yield from _named(one)
+    elif isinstance(plain, TupleType | UnionType):
+        for one in plain.items:
+            yield from _named(one)
+    elif isinstance(plain, CallableType):
+        for one in [*plain.arg_types, plain.ret_type]:
+            yield from _named(one)

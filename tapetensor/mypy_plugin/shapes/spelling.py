@@ -1,0 +1,68 @@
+"""Known dims as types: literals, names, and ``Mul[H, K]`` for what is computed from them.
+
+Equal dims are written alike, so mypy, which compares types by their parts, compares them by
+algebra.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import reduce
+
+from mypy.types import AnyType, Instance, LiteralType, Type, TypeOfAny
+
+from tapetensor.mypy_plugin.names import COMPUTED
+from tapetensor.mypy_plugin.shapes.dims import Atom, Dim, Open, Size
+from tapetensor.mypy_plugin.symbols import class_of
+
+
+def write_known(dim: Dim, integer: Instance) -> Type:
+    """Return a dim as a type; Any for an open one, and where no type can say it.
+
+    Args:
+        dim: the dim.
+        integer: the type `int`.
+    """
+    if isinstance(dim, Open):
+        return AnyType(TypeOfAny.special_form)
+    if (number := dim.literal) is not None:
+        return LiteralType(number, integer)
+    if not dim.atoms:
+        # Half of 3, of which nothing is known but that it raises.
+        return AnyType(TypeOfAny.special_form)
+    return _sum(dim, integer) or AnyType(TypeOfAny.special_form)
+
+
+def _sum(dim: Size, integer: Instance) -> Type | None:
+    first, *rest = dim.products
+    total = _product(*first, integer)
+    for factor, above, below in rest:
+        name = "Add" if factor > 0 else "Sub"
+        total = _computed(name, total, _product(abs(factor), above, below, integer))
+    return total
+
+
+def _product(
+    factor: Fraction, above: list[Atom], below: list[Atom], integer: Instance
+) -> Type | None:
+    over: list[Type | None] = [_name(atom) for atom in above]
+    if factor.numerator != 1 or not over:
+        over.append(LiteralType(factor.numerator, integer))
+    under: list[Type | None] = [_name(atom) for atom in below]
+    if factor.denominator != 1:
+        under.append(LiteralType(factor.denominator, integer))
+    found = reduce(lambda lhs, rhs: _computed("Mul", lhs, rhs), over)
+    for divisor in under:
+        found = _computed("Div", found, divisor)
+    return found
+
+
+def _name(atom: Atom) -> Type | None:
+    return atom.origin if isinstance(atom.origin, Type) else None
+
+
+def _computed(name: str, lhs: Type | None, rhs: Type | None) -> Type | None:
+    info = class_of(f"{COMPUTED}.{name}")
+    if info is None or lhs is None or rhs is None:
+        return None
+    return Instance(info, [lhs, rhs])

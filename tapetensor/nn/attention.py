@@ -1,0 +1,237 @@
+"""Multi-head attention."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, overload
+
+import numpy as np
+
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError
+from tapetensor.nn.arguments import check_input, check_size, check_weight_dtype
+from tapetensor.nn.linear import Linear
+from tapetensor.nn.module import Module
+from tapetensor.nn.tapes import trained_together
+from tapetensor.nn.typing import Embed, Heads, Keys, Values, W
+from tapetensor.tape import NoneTape, OwnedTape
+from tapetensor.tensor import Tensor, scaled_dot_product_attention
+from tapetensor.tensor.base import check_not_spent
+from tapetensor.tensor.creation import check_rng
+from tapetensor.typing import Ds, M, N, T
+
+
+class MultiHeadAttention(Module, Generic[Embed, Heads, W, Keys, Values]):
+    """Attention of several heads, each of which looks at a part of the features.
+
+        w_o(concat over heads of softmax(q @ k.T / sqrt(keys per head)) @ v)
+
+    where ``q``, ``k`` and ``v`` are what ``w_q``, ``w_k`` and ``w_v`` make of query, key and value.
+
+    Shape: ``(*Ds, M, in_features)`` for the query and ``(*Ds, N, in_features)`` for key and value
+        give ``(*Ds, M, in_features)``.
+    Tape: the output owns the tapes of all inputs, merged. If one owns a tape all weights are
+        trained, also those that meet an input without one.
+    Initialization: that of `Linear`.
+
+    Args:
+        in_features: the size of the last axis of all inputs, > 0.
+        heads: how many heads; it divides `key_features` and `value_features`.
+        key_features: the features of queries and keys, all heads together; `in_features` unless
+            given.
+        value_features: the features of values, all heads together; `in_features` unless given.
+        dtype: float32 or float64.
+        rng: where the first values come from.
+
+    Raises:
+        ArgumentValueError: if `heads` does not divide the features.
+
+    Source: Vaswani et al. (2017), "Attention is all you need", section 3.2.2.
+
+    >>> from typing import Literal as L
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> attention = tt.build(nn.MultiHeadAttention[L[8], L[2]], rng=np.random.default_rng(0))
+    >>> attention.forward(tt.ones((5, 3, 8)), causal=True).shape
+    (5, 3, 8)
+    """
+
+    w_q: Linear[Embed, Keys, W]
+    w_k: Linear[Embed, Keys, W]
+    w_v: Linear[Embed, Values, W]
+    w_o: Linear[Values, Embed, W]
+    in_features: Embed
+    heads: Heads
+    key_features: Keys
+    value_features: Values
+
+    @overload
+    def __init__(
+        self: MultiHeadAttention[Embed, Heads, np.float32, Embed, Embed],
+        in_features: Embed,
+        heads: Heads,
+        *,
+        rng: np.random.Generator,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: MultiHeadAttention[Embed, Heads, W, Embed, Embed],
+        in_features: Embed,
+        heads: Heads,
+        dtype: type[W],
+        *,
+        rng: np.random.Generator,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: MultiHeadAttention[Embed, Heads, np.float32, Keys, Values],
+        in_features: Embed,
+        heads: Heads,
+        *,
+        key_features: Keys,
+        value_features: Values,
+        rng: np.random.Generator,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        in_features: Embed,
+        heads: Heads,
+        dtype: type[W],
+        *,
+        key_features: Keys,
+        value_features: Values,
+        rng: np.random.Generator,
+    ) -> None: ...
+    def __init__(
+        self,
+        in_features: Embed,
+        heads: Heads,
+        dtype: type[Any] = np.float32,
+        *,
+        key_features: Keys | None = None,
+        value_features: Values | None = None,
+        rng: np.random.Generator,
+    ) -> None:
+        features: Any = check_size("MultiHeadAttention", "in_features", in_features)
+        count = check_size("MultiHeadAttention", "heads", heads)
+        keys = _width("key_features", features if key_features is None else key_features, count)
+        values = _width(
+            "value_features", features if value_features is None else value_features, count
+        )
+        scalar_type = check_weight_dtype("MultiHeadAttention", dtype).type
+        check_rng("MultiHeadAttention", rng)
+        self.in_features = features
+        self.heads = count
+        self.key_features = keys
+        self.value_features = values
+        self.w_q = Linear(features, keys, scalar_type, rng=rng)
+        self.w_k = Linear(features, keys, scalar_type, rng=rng)
+        self.w_v = Linear(features, values, scalar_type, rng=rng)
+        self.w_o = Linear(values, features, scalar_type, rng=rng)
+
+    @overload
+    def forward(
+        self,
+        query: Tensor[tuple[*Ds, M, Embed], T, W],
+        *,
+        mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+        causal: bool = False,
+    ) -> Tensor[tuple[*Ds, M, Embed], T, W]: ...
+    @overload
+    def forward(
+        self,
+        query: Tensor[tuple[*Ds, M, Embed], T, W],
+        key: Tensor[tuple[*Ds, N, Embed], T, W],
+        value: Tensor[tuple[*Ds, N, Embed], T, W],
+        *,
+        mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+        causal: bool = False,
+    ) -> Tensor[tuple[*Ds, M, Embed], T, W]: ...
+    @overload
+    def forward(
+        self,
+        query: Tensor[tuple[*Ds, M, Embed], T, W],
+        key: Tensor[tuple[*Ds, N, Embed], NoneTape, W],
+        value: Tensor[tuple[*Ds, N, Embed], NoneTape, W],
+        *,
+        mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+        causal: bool = False,
+    ) -> Tensor[tuple[*Ds, M, Embed], T, W]: ...
+    @overload
+    def forward(
+        self,
+        query: Tensor[tuple[*Ds, M, Embed], Any, W],
+        key: Tensor[tuple[*Ds, N, Embed], Any, W],
+        value: Tensor[tuple[*Ds, N, Embed], Any, W],
+        *,
+        mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+        causal: bool = False,
+    ) -> Tensor[tuple[*Ds, M, Embed], OwnedTape, W]: ...
+    def forward(
+        self,
+        query: Any,
+        key: Any = None,
+        value: Any = None,
+        *,
+        mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+        causal: bool = False,
+    ) -> Tensor[Any, Any, Any]:
+        """Return what the heads found, joined.
+
+        Args:
+            query: what is looked for; alone, it is where it is looked for as well.
+            key: what is found.
+            value: what is read there.
+            mask: bool, broadcasting to ``(*Ds, heads, M, N)``: True where a query sees a key.
+            causal: whether query ``i`` sees no key after the ``i``-th.
+
+        Raises:
+            ShapeError: if an input has another size than the layer, or the shapes do not fit.
+            DTypeError: if an input has another dtype than the weights, or the mask is not bool.
+            ArgumentTypeError: if only one of `key` and `value` is given.
+        """
+        check_input("MultiHeadAttention", query, self.w_q.weight, self.in_features)
+        if key is None and value is None:
+            check_not_spent("MultiHeadAttention", query)
+            key, value = query.with_empty_tape(), query.with_empty_tape()
+        elif key is None or value is None:
+            raise ArgumentTypeError("MultiHeadAttention: give key and value, or neither of them")
+        check_input("MultiHeadAttention", key, self.w_q.weight, self.in_features)
+        check_input("MultiHeadAttention", value, self.w_q.weight, self.in_features)
+        query, key, value = trained_together(query, key, value)
+        attended: Any = scaled_dot_product_attention(
+            _parted(self.w_q.forward(query), self.heads),
+            _parted(self.w_k.forward(key), self.heads),
+            _parted(self.w_v.forward(value), self.heads),
+            mask=mask,
+            causal=causal,
+        )
+        return self.w_o.forward(_joined(attended))
+
+
+def _width(name: str, features: Any, heads: int) -> Any:
+    """Return the features of all heads, after checking that each gets as many."""
+    size = check_size("MultiHeadAttention", name, features)
+    if size % heads:
+        raise ArgumentValueError(
+            f"MultiHeadAttention: {heads} heads do not divide {name}={size} evenly"
+        )
+    return size
+
+
+def _parted(x: Tensor[Any, Any, Any], heads: int) -> Any:
+    """Return ``(*Ds, M, heads * n)`` as ``(*Ds, heads, M, n)``."""
+    *leading, rows, features = x.shape
+    parts = x.reshape((*leading, rows, heads, features // heads))
+    return _swapped(parts)
+
+
+def _joined(x: Any) -> Any:
+    """Return ``(*Ds, heads, M, n)`` as ``(*Ds, M, heads * n)``."""
+    *leading, heads, rows, features = x.shape
+    return _swapped(x).reshape((*leading, rows, heads * features))
+
+
+def _swapped(x: Any) -> Any:
+    """Return `x` with the third and the second axis from the end swapped."""
+    rank = x.ndim
+    return x.permute_dims((*range(rank - 3), rank - 2, rank - 3, rank - 1))

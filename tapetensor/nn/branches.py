@@ -1,0 +1,274 @@
+"""Modules side by side: one input for several, several inputs for one sum, residual branches."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import add, mul
+from typing import Any, Generic, overload
+
+from typing_extensions import TypeVar
+
+from tapetensor.errors import ArgumentTypeError, ShapeError
+from tapetensor.nn.arguments import check_modules
+from tapetensor.nn.module import Module
+from tapetensor.nn.sequential import Layers
+from tapetensor.nn.tapes import trained_together
+from tapetensor.tape import OwnedTape
+from tapetensor.tensor import Tensor
+from tapetensor.tensor.base import check_not_spent, check_tensor
+from tapetensor.tensor.ownership import forks
+from tapetensor.typing import F, S, T
+
+Layer = TypeVar("Layer", bound=Module)
+
+
+class ResidualAdd(Module, Generic[Layer]):
+    """The input plus what a module makes of it.
+
+        x + layer(x)
+
+    Shape: that of the input, which the module must keep.
+    Tape: the output owns the tape of `x`.
+
+    Args:
+        layer: a module.
+
+    Source: He et al. (2016), "Deep residual learning for image recognition".
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> nn.ResidualAdd(nn.Square()).forward(tt.full((2,), 3.0))
+    Tensor([12., 12.], shape=(2,), dtype=float32, NoneTape)
+    """
+
+    layer: Layer
+
+    def __init__(self, layer: Layer) -> None:
+        check_modules("ResidualAdd", (layer,))
+        self.layer = layer
+
+    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
+        """Return ``x + layer(x)``.
+
+        Raises:
+            ShapeError: if the module changes the shape.
+        """
+        result: Tensor[S, T, F] = x + _kept_shape("ResidualAdd", self.layer, x)
+        return result
+
+
+class ResidualMul(Module, Generic[Layer]):
+    """The input times what a module makes of it: a gate.
+
+        x * layer(x)
+
+    Shape: that of the input, which the module must keep.
+    Tape: the output owns the tape of `x`.
+
+    Args:
+        layer: a module.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> nn.ResidualMul(nn.Square()).forward(tt.full((2,), 3.0))
+    Tensor([27., 27.], shape=(2,), dtype=float32, NoneTape)
+    """
+
+    layer: Layer
+
+    def __init__(self, layer: Layer) -> None:
+        check_modules("ResidualMul", (layer,))
+        self.layer = layer
+
+    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
+        """Return ``x * layer(x)``.
+
+        Raises:
+            ShapeError: if the module changes the shape.
+        """
+        result: Tensor[S, T, F] = x * _kept_shape("ResidualMul", self.layer, x)
+        return result
+
+
+class ParallelAdd(Module, Generic[*Layers]):
+    """The sum of what several modules make of one input.
+
+        first(x) + second(x) + ...
+
+    Tape: the output owns the tape of `x`. Plain typing leaves its shape open (`Any`).
+
+    Args:
+        *layers: one module or more, whose outputs have one shape.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> nn.ParallelAdd(nn.Square(), nn.Abs()).forward(tt.full((2,), -3.0))
+    Tensor([12., 12.], shape=(2,), dtype=float32, NoneTape)
+    """
+
+    layers: tuple[*Layers]
+
+    def __init__(self, *layers: *Layers) -> None:
+        check_modules("ParallelAdd", layers)
+        self.layers = layers
+
+    def forward(self, x: Tensor[Any, T, Any]) -> Tensor[Any, T, Any]:
+        """Return the sum of the outputs.
+
+        Raises:
+            ShapeError: if their shapes differ.
+        """
+        outputs = _outputs(self, x)
+        result: Tensor[Any, T, Any] = reduce(add, _of_one_shape("ParallelAdd", outputs))
+        return result
+
+
+class ParallelMul(Module, Generic[*Layers]):
+    """The product, element by element, of what several modules make of one input.
+
+        first(x) * second(x) * ...
+
+    Tape: the output owns the tape of `x`. Plain typing leaves its shape open (`Any`).
+
+    Args:
+        *layers: one module or more, whose outputs have one shape.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> nn.ParallelMul(nn.Square(), nn.Abs()).forward(tt.full((2,), -3.0))
+    Tensor([27., 27.], shape=(2,), dtype=float32, NoneTape)
+    """
+
+    layers: tuple[*Layers]
+
+    def __init__(self, *layers: *Layers) -> None:
+        check_modules("ParallelMul", layers)
+        self.layers = layers
+
+    def forward(self, x: Tensor[Any, T, Any]) -> Tensor[Any, T, Any]:
+        """Return the product of the outputs.
+
+        Raises:
+            ShapeError: if their shapes differ.
+        """
+        outputs = _outputs(self, x)
+        result: Tensor[Any, T, Any] = reduce(mul, _of_one_shape("ParallelMul", outputs))
+        return result
+
+
+class SplitInto(Module, Generic[*Layers]):
+    """One input for several modules, a tuple of outputs.
+
+        (first(x), second(x), ...)
+
+    Tape: every output owns the whole record up to here, so `backward` on any one of them is
+        complete, and where they meet again in an op it is kept once.
+
+    Args:
+        *layers: one module or more.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> squares, sizes = nn.SplitInto(nn.Square(), nn.Abs()).forward(tt.full((1,), -3.0))
+    >>> squares.item(), sizes.item()
+    (9.0, 3.0)
+    """
+
+    layers: tuple[*Layers]
+
+    def __init__(self, *layers: *Layers) -> None:
+        check_modules("SplitInto", layers)
+        self.layers = layers
+
+    def forward(self, x: Tensor[Any, T, Any]) -> tuple[Tensor[Any, T, Any], ...]:
+        """Return the outputs, in the order of the modules."""
+        check_tensor("SplitInto", x, "the input")
+        check_not_spent("SplitInto", x)
+        modules: tuple[Any, ...] = self.layers
+        taker: Any = self
+        handles = forks(x, len(modules), taker)
+        return tuple([module.forward(one) for module, one in zip(modules, handles, strict=True)])
+
+
+class AddInto(Module, Generic[*Layers]):
+    """The sum of what several modules make of an input each.
+
+        first(x) + second(y) + ...
+
+    Tape: the output owns the tapes of all inputs, merged. If one owns a tape all modules are
+        trained, also those whose input owns none.
+
+    Args:
+        *layers: one module or more, whose outputs have one shape.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> join = nn.AddInto(nn.Square(), nn.Abs())
+    >>> join.forward((tt.full((2,), 3.0), tt.full((2,), -4.0)))
+    Tensor([13., 13.], shape=(2,), dtype=float32, NoneTape)
+    """
+
+    layers: tuple[*Layers]
+
+    def __init__(self, *layers: *Layers) -> None:
+        check_modules("AddInto", layers)
+        self.layers = layers
+
+    @overload
+    def forward(self, inputs: tuple[Tensor[Any, T, Any], ...]) -> Tensor[Any, T, Any]: ...
+    @overload
+    def forward(self, inputs: tuple[Tensor[Any, Any, Any], ...]) -> Tensor[Any, OwnedTape, Any]: ...
+    def forward(self, inputs: tuple[Tensor[Any, Any, Any], ...]) -> Tensor[Any, Any, Any]:
+        """Return the sum of the outputs.
+
+        Args:
+            inputs: one tensor for each module.
+
+        Raises:
+            ArgumentTypeError: if there are more or fewer inputs than modules.
+            ShapeError: if the shapes of the outputs differ.
+        """
+        modules: tuple[Any, ...] = self.layers
+        if not isinstance(inputs, tuple | list) or len(inputs) != len(modules):
+            got = len(inputs) if isinstance(inputs, tuple | list) else type(inputs).__name__
+            raise ArgumentTypeError(
+                f"AddInto: give a tuple of {len(modules)} inputs, one for each module, got {got}"
+            )
+        for x in inputs:
+            check_tensor("AddInto", x, "an input")
+        together = trained_together(*inputs)
+        outputs = [module.forward(x) for module, x in zip(modules, together, strict=True)]
+        result: Tensor[Any, Any, Any] = reduce(add, _of_one_shape("AddInto", outputs))
+        return result
+
+
+def _kept_shape(name: str, layer: Any, x: Tensor[Any, Any, Any]) -> Any:
+    """Return ``layer(x)`` from a second handle of `x`, after checking that the shape stayed."""
+    check_tensor(name, x, "the input")
+    check_not_spent(name, x)
+    output = layer.forward(x.with_empty_tape())
+    if output.shape != x.shape:
+        raise ShapeError(
+            f"{name}: the module made shape {output.shape} of {x.shape}; it must keep the shape"
+        )
+    return output
+
+
+def _outputs(parallel: Any, x: Tensor[Any, Any, Any]) -> list[Any]:
+    name = type(parallel).__name__
+    check_tensor(name, x, "the input")
+    check_not_spent(name, x)
+    *others, last = parallel.layers
+    # What the handles lead to meets in one sum or product, so the record is needed once.
+    outputs = [module.forward(x.with_empty_tape()) for module in others]
+    return [*outputs, last.forward(x)]
+
+
+def _of_one_shape(name: str, outputs: list[Any]) -> list[Any]:
+    shapes = [output.shape for output in outputs]
+    if len(set(shapes)) > 1:
+        raise ShapeError(
+            f"{name}: the modules made shapes {' and '.join(map(str, shapes))}; "
+            "they must be equal, nothing is broadcast"
+        )
+    return outputs

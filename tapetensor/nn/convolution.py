@@ -1,0 +1,393 @@
+"""Convolution layers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Generic, overload
+from typing import Literal as L
+
+import numpy as np
+
+from tapetensor.errors import ArgumentValueError
+from tapetensor.nn import init
+from tapetensor.nn.arguments import check_input, check_size, check_weight_dtype
+from tapetensor.nn.module import Module
+from tapetensor.nn.typing import (
+    FLOAT32,
+    ONE,
+    ZERO,
+    Dilation,
+    Groups,
+    In,
+    Kernel,
+    Out,
+    OutputPadding,
+    Padding,
+    Stride,
+    W,
+)
+from tapetensor.tape import NoneTape
+from tapetensor.tensor import Tensor, Tensor1D, conv1d, conv2d, conv_transpose2d
+from tapetensor.tensor.creation import check_rng
+from tapetensor.typing import Ds, M, N, T
+
+
+class Conv1d(Module, Generic[In, Out, Kernel, Stride, Padding, Dilation, Groups, W]):
+    """A kernel per output channel, slid over sequences.
+
+        conv1d(x, weight) + bias
+
+    The numbers are the layer's type arguments too, so `tapetensor.build` makes a layer from
+    ``nn.Conv1d[L[3], L[16], L[3]]``, and ``nn.Conv1d[L[3], L[16], L[3], L[2], L[1]]`` has stride 2
+    and padding 1.
+
+    Shape: ``(*Ds, in_channels, L) -> (*Ds, out_channels, L')`` with
+        ``L' = floor((L + 2 padding - dilation (kernel - 1) - 1) / stride) + 1``. Plain typing knows
+        the size where it stays as it is: a kernel of 1, 3 or 5, stride 1 and padding 0, 1 or 2.
+    Tape: the output owns the tape of `x`.
+    Initialization: weight and bias uniform in ``(-b, b)`` with
+        ``b = 1 / sqrt(in_channels / groups * kernel)``, as PyTorch's.
+
+    Args:
+        in_channels: how many channels go in, > 0.
+        out_channels: how many come out, > 0.
+        kernel_size: the size of the kernel, > 0.
+        stride: how far apart windows stand, > 0.
+        padding: how many zeros are put at both ends, >= 0.
+        dilation: how far apart the elements of a window are, > 0.
+        groups: into how many groups the channels are parted, each convolved by itself; > 0.
+        dtype: float32 or float64.
+        bias: whether a number per output channel is added; without, the field is None.
+        rng: where the first values come from.
+
+    Raises:
+        ArgumentValueError: if a number is outside its range, or `groups` does not divide both
+            numbers of channels.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> layer = nn.Conv1d(3, 4, 3, padding=1, rng=np.random.default_rng(0))
+    >>> layer.forward(tt.zeros((5, 3, 8))).shape
+    (5, 4, 8)
+    """
+
+    weight: Tensor[tuple[Out, Any, Kernel], NoneTape, W]
+    bias: Tensor1D[Out, NoneTape, W] | None
+    in_channels: In
+    out_channels: Out
+    kernel_size: Kernel
+    stride: Stride
+    padding: Padding
+    dilation: Dilation
+    groups: Groups
+
+    def __init__(
+        self,
+        in_channels: In,
+        out_channels: Out,
+        kernel_size: Kernel,
+        stride: Stride = ONE,
+        padding: Padding = ZERO,
+        dilation: Dilation = ONE,
+        groups: Groups = ONE,
+        dtype: type[W] = FLOAT32,
+        *,
+        bias: bool = True,
+        rng: np.random.Generator,
+    ) -> None:
+        self.in_channels = check_size("Conv1d", "in_channels", in_channels)
+        self.out_channels = check_size("Conv1d", "out_channels", out_channels)
+        self.kernel_size = check_size("Conv1d", "kernel_size", kernel_size)
+        self.stride = check_size("Conv1d", "stride", stride)
+        self.padding = check_size("Conv1d", "padding", padding, low=0)
+        self.dilation = check_size("Conv1d", "dilation", dilation)
+        self.groups = check_size("Conv1d", "groups", groups)
+        scalar_type = check_weight_dtype("Conv1d", dtype)
+        check_rng("Conv1d", rng)
+        per_group = _check_groups("Conv1d", in_channels, out_channels, groups)
+        kernel = (self.kernel_size,)
+        uniform = init.uniform(1.0 / math.sqrt(per_group * math.prod(kernel)))
+        shape = (self.out_channels, per_group, *kernel)
+        self.weight = init.make(uniform, shape, scalar_type, rng)
+        self.bias = init.make(uniform, (self.out_channels,), scalar_type, rng) if bias else None
+
+    @overload
+    def forward(
+        self: Conv1d[In, Out, L[1], L[1], L[0], Dilation, Groups, W],
+        x: Tensor[tuple[*Ds, In, M], T, W],
+    ) -> Tensor[tuple[*Ds, Out, M], T, W]: ...
+    @overload
+    def forward(
+        self: Conv1d[In, Out, L[3], L[1], L[1], L[1], Groups, W],
+        x: Tensor[tuple[*Ds, In, M], T, W],
+    ) -> Tensor[tuple[*Ds, Out, M], T, W]: ...
+    @overload
+    def forward(
+        self: Conv1d[In, Out, L[5], L[1], L[2], L[1], Groups, W],
+        x: Tensor[tuple[*Ds, In, M], T, W],
+    ) -> Tensor[tuple[*Ds, Out, M], T, W]: ...
+    @overload
+    def forward(self, x: Tensor[tuple[*Ds, In, M], T, W]) -> Tensor[tuple[*Ds, Out, Any], T, W]: ...
+    def forward(self, x: Tensor[Any, Any, Any]) -> Tensor[Any, Any, Any]:
+        """Return ``conv1d(x, weight) + bias``.
+
+        Raises:
+            ShapeError: if the channels are not `in_channels`, or the kernel is larger than the
+                padded input.
+            DTypeError: if `x` has another dtype than the weights.
+        """
+        check_input("Conv1d", x, self.weight)
+        return conv1d(
+            x,
+            self.weight,
+            self.bias,
+            stride=self.stride,
+            padding=self.padding,
+            dilation=self.dilation,
+            groups=self.groups,
+        )
+
+
+class Conv2d(Module, Generic[In, Out, Kernel, Stride, Padding, Dilation, Groups, W]):
+    """A kernel per output channel, slid over images.
+
+        conv2d(x, weight) + bias
+
+    The numbers are the layer's type arguments too, so `tapetensor.build` makes a layer from
+    ``nn.Conv2d[L[3], L[16], L[3]]``, and ``nn.Conv2d[L[3], L[16], L[3], L[2], L[1]]`` has stride 2
+    and padding 1.
+
+    Shape: ``(*Ds, in_channels, H, W) -> (*Ds, out_channels, H', W')`` with
+        ``H' = floor((H + 2 padding - dilation (kernel - 1) - 1) / stride) + 1``, and so for
+        the width. Plain typing knows the sizes where they stay as they are: a kernel of 1, 3 or 5,
+        stride 1 and padding 0, 1 or 2.
+    Tape: the output owns the tape of `x`.
+    Initialization: weight and bias uniform in ``(-b, b)`` with
+        ``b = 1 / sqrt(in_channels / groups * kernel ** 2)``, as PyTorch's.
+
+    Args:
+        in_channels: how many channels go in, > 0.
+        out_channels: how many come out, > 0.
+        kernel_size: the size of the kernel along both axes, > 0.
+        stride: how far apart windows stand, > 0.
+        padding: how many zeros are put around, >= 0.
+        dilation: how far apart the elements of a window are, > 0.
+        groups: into how many groups the channels are parted, each convolved by itself; > 0.
+        dtype: float32 or float64.
+        bias: whether a number per output channel is added; without, the field is None.
+        rng: where the first values come from.
+
+    Raises:
+        ArgumentValueError: if a number is outside its range, or `groups` does not divide both
+            numbers of channels.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> layer = nn.Conv2d(3, 4, 3, padding=1, rng=np.random.default_rng(0))
+    >>> layer.forward(tt.zeros((5, 3, 8, 8))).shape
+    (5, 4, 8, 8)
+    """
+
+    weight: Tensor[tuple[Out, Any, Kernel, Kernel], NoneTape, W]
+    bias: Tensor1D[Out, NoneTape, W] | None
+    in_channels: In
+    out_channels: Out
+    kernel_size: Kernel
+    stride: Stride
+    padding: Padding
+    dilation: Dilation
+    groups: Groups
+
+    def __init__(
+        self,
+        in_channels: In,
+        out_channels: Out,
+        kernel_size: Kernel,
+        stride: Stride = ONE,
+        padding: Padding = ZERO,
+        dilation: Dilation = ONE,
+        groups: Groups = ONE,
+        dtype: type[W] = FLOAT32,
+        *,
+        bias: bool = True,
+        rng: np.random.Generator,
+    ) -> None:
+        self.in_channels = check_size("Conv2d", "in_channels", in_channels)
+        self.out_channels = check_size("Conv2d", "out_channels", out_channels)
+        self.kernel_size = check_size("Conv2d", "kernel_size", kernel_size)
+        self.stride = check_size("Conv2d", "stride", stride)
+        self.padding = check_size("Conv2d", "padding", padding, low=0)
+        self.dilation = check_size("Conv2d", "dilation", dilation)
+        self.groups = check_size("Conv2d", "groups", groups)
+        scalar_type = check_weight_dtype("Conv2d", dtype)
+        check_rng("Conv2d", rng)
+        per_group = _check_groups("Conv2d", in_channels, out_channels, groups)
+        kernel = (self.kernel_size, self.kernel_size)
+        uniform = init.uniform(1.0 / math.sqrt(per_group * math.prod(kernel)))
+        shape = (self.out_channels, per_group, *kernel)
+        self.weight = init.make(uniform, shape, scalar_type, rng)
+        self.bias = init.make(uniform, (self.out_channels,), scalar_type, rng) if bias else None
+
+    @overload
+    def forward(
+        self: Conv2d[In, Out, L[1], L[1], L[0], Dilation, Groups, W],
+        x: Tensor[tuple[*Ds, In, M, N], T, W],
+    ) -> Tensor[tuple[*Ds, Out, M, N], T, W]: ...
+    @overload
+    def forward(
+        self: Conv2d[In, Out, L[3], L[1], L[1], L[1], Groups, W],
+        x: Tensor[tuple[*Ds, In, M, N], T, W],
+    ) -> Tensor[tuple[*Ds, Out, M, N], T, W]: ...
+    @overload
+    def forward(
+        self: Conv2d[In, Out, L[5], L[1], L[2], L[1], Groups, W],
+        x: Tensor[tuple[*Ds, In, M, N], T, W],
+    ) -> Tensor[tuple[*Ds, Out, M, N], T, W]: ...
+    @overload
+    def forward(
+        self, x: Tensor[tuple[*Ds, In, M, N], T, W]
+    ) -> Tensor[tuple[*Ds, Out, Any, Any], T, W]: ...
+    def forward(self, x: Tensor[Any, Any, Any]) -> Tensor[Any, Any, Any]:
+        """Return ``conv2d(x, weight) + bias``.
+
+        Raises:
+            ShapeError: if the channels are not `in_channels`, or the kernel is larger than the
+                padded input.
+            DTypeError: if `x` has another dtype than the weights.
+        """
+        check_input("Conv2d", x, self.weight)
+        return conv2d(
+            x,
+            self.weight,
+            self.bias,
+            stride=self.stride,
+            padding=self.padding,
+            dilation=self.dilation,
+            groups=self.groups,
+        )
+
+
+class ConvTranspose2d(
+    Module, Generic[In, Out, Kernel, Stride, Padding, OutputPadding, Dilation, Groups, W]
+):
+    """A kernel per input channel that every pixel writes: `Conv2d` transposed, to enlarge images.
+
+        conv_transpose2d(x, weight) + bias
+
+    The numbers are the layer's type arguments too: `tapetensor.build` makes a layer that doubles
+    both sizes from ``nn.ConvTranspose2d[L[16], L[8], L[2], L[2]]``.
+
+    Shape: ``(*Ds, in_channels, H, W) -> (*Ds, out_channels, H', W')`` with
+        ``H' = (H - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1``, and so for
+        the width.
+    Tape: the output owns the tape of `x`.
+    Initialization: weight and bias uniform in ``(-b, b)`` with
+        ``b = 1 / sqrt(in_channels / groups * kernel ** 2)``.
+
+    Args:
+        in_channels: how many channels go in, > 0.
+        out_channels: how many come out, > 0.
+        kernel_size: the size of the kernel along both axes, > 0.
+        stride: how far apart the windows that are written stand, > 0.
+        padding: how many pixels are cut off all around, >= 0.
+        output_padding: how many pixels are left below and to the right, >= 0 and less than the
+            stride or the dilation.
+        dilation: how far apart the elements of a window are, > 0.
+        groups: into how many groups the channels are parted, each convolved by itself; > 0.
+        dtype: float32 or float64.
+        bias: whether a number per output channel is added; without, the field is None.
+        rng: where the first values come from.
+
+    Raises:
+        ArgumentValueError: if a number is outside its range, or `groups` does not divide both
+            numbers of channels.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> layer = nn.ConvTranspose2d(3, 4, 2, stride=2, rng=np.random.default_rng(0))
+    >>> layer.forward(tt.zeros((5, 3, 8, 8))).shape
+    (5, 4, 16, 16)
+    """
+
+    weight: Tensor[tuple[In, Any, Kernel, Kernel], NoneTape, W]
+    bias: Tensor1D[Out, NoneTape, W] | None
+    in_channels: In
+    out_channels: Out
+    kernel_size: Kernel
+    stride: Stride
+    padding: Padding
+    output_padding: OutputPadding
+    dilation: Dilation
+    groups: Groups
+
+    def __init__(
+        self,
+        in_channels: In,
+        out_channels: Out,
+        kernel_size: Kernel,
+        stride: Stride = ONE,
+        padding: Padding = ZERO,
+        output_padding: OutputPadding = ZERO,
+        dilation: Dilation = ONE,
+        groups: Groups = ONE,
+        dtype: type[W] = FLOAT32,
+        *,
+        bias: bool = True,
+        rng: np.random.Generator,
+    ) -> None:
+        self.in_channels = check_size("ConvTranspose2d", "in_channels", in_channels)
+        self.out_channels = check_size("ConvTranspose2d", "out_channels", out_channels)
+        self.kernel_size = check_size("ConvTranspose2d", "kernel_size", kernel_size)
+        self.stride = check_size("ConvTranspose2d", "stride", stride)
+        self.padding = check_size("ConvTranspose2d", "padding", padding, low=0)
+        self.output_padding = check_size("ConvTranspose2d", "output_padding", output_padding, low=0)
+        self.dilation = check_size("ConvTranspose2d", "dilation", dilation)
+        self.groups = check_size("ConvTranspose2d", "groups", groups)
+        scalar_type = check_weight_dtype("ConvTranspose2d", dtype)
+        check_rng("ConvTranspose2d", rng)
+        per_group = _check_groups("ConvTranspose2d", in_channels, out_channels, groups)
+        if self.output_padding >= max(self.stride, self.dilation):
+            raise ArgumentValueError(
+                f"ConvTranspose2d: output_padding must be less than the stride {stride} or the "
+                f"dilation {dilation}, got {output_padding}"
+            )
+        kernel = (self.kernel_size, self.kernel_size)
+        shape = (self.in_channels, self.out_channels // self.groups, *kernel)
+        uniform = init.uniform(1.0 / math.sqrt(per_group * math.prod(kernel)))
+        self.weight = init.make(uniform, shape, scalar_type, rng)
+        self.bias = init.make(uniform, (self.out_channels,), scalar_type, rng) if bias else None
+
+    def forward(
+        self, x: Tensor[tuple[*Ds, In, M, N], T, W]
+    ) -> Tensor[tuple[*Ds, Out, Any, Any], T, W]:
+        """Return ``conv_transpose2d(x, weight) + bias``.
+
+        Raises:
+            ShapeError: if the channels are not `in_channels`, or nothing is left of the output.
+            DTypeError: if `x` has another dtype than the weights.
+        """
+        check_input("ConvTranspose2d", x, self.weight)
+        return conv_transpose2d(
+            x,
+            self.weight,
+            self.bias,
+            stride=self.stride,
+            padding=self.padding,
+            output_padding=self.output_padding,
+            dilation=self.dilation,
+            groups=self.groups,
+        )
+
+
+def _check_groups(layer: str, in_channels: int, out_channels: int, groups: int) -> int:
+    """Return how many input channels there are in each group.
+
+    Raises:
+        ArgumentValueError: if they cannot be parted equally.
+    """
+    if in_channels % groups or out_channels % groups:
+        raise ArgumentValueError(
+            f"{layer}: {groups} groups do not divide in_channels {in_channels} and out_channels "
+            f"{out_channels}"
+        )
+    return in_channels // groups

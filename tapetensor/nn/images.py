@@ -1,0 +1,182 @@
+"""Layers that stretch images, shift their channels or lay them out as rows."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Generic, Literal
+
+import numpy as np
+
+from tapetensor.errors import ArgumentValueError, ShapeError
+from tapetensor.nn import init
+from tapetensor.nn.arguments import check_input, check_size, check_weight_dtype
+from tapetensor.nn.module import Module
+from tapetensor.nn.typing import FLOAT32, Kernel, W
+from tapetensor.tape import NoneTape
+from tapetensor.tensor import Tensor, Tensor1D, upscale2d
+from tapetensor.tensor.base import check_not_spent, check_tensor
+from tapetensor.tensor.windows import check_rank
+from tapetensor.typing import B, D, Ds, F, K, M, N, P, Q, T
+
+
+class Upscale2d(Module, Generic[M, N]):
+    """Images stretched to a size: `tapetensor.upscale2d` as a module.
+
+    The size is the layer's type arguments too: ``nn.Upscale2d[L[32], L[32]]``.
+
+    Shape: ``(*Ds, C, H, W) -> (*Ds, C, height, width)``.
+
+    Args:
+        height: of the output, > 0 and not less than that of the input.
+        width: the same.
+        mode: "nearest" or "bilinear".
+
+    Raises:
+        ArgumentValueError: if a size is not > 0, or the mode is another.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> nn.Upscale2d(8, 9).forward(tt.ones((5, 3, 4, 4))).shape
+    (5, 3, 8, 9)
+    """
+
+    height: M
+    width: N
+    mode: Literal["nearest", "bilinear"]
+
+    def __init__(
+        self, height: M, width: N, mode: Literal["nearest", "bilinear"] = "nearest"
+    ) -> None:
+        self.height = check_size("Upscale2d", "height", height)
+        self.width = check_size("Upscale2d", "width", width)
+        self.mode = _check_mode("Upscale2d", mode)
+
+    def forward(self, x: Tensor[tuple[*Ds, K, P, Q], T, F]) -> Tensor[tuple[*Ds, K, M, N], T, F]:
+        """Return `x` stretched.
+
+        Raises:
+            ShapeError: if the output is to be smaller than `x`.
+        """
+        return upscale2d(x, (self.height, self.width), self.mode)
+
+
+class Upscale2dBy(Module, Generic[Kernel]):
+    """Images stretched so many times in both directions.
+
+    The factor is the layer's type argument too: ``nn.Upscale2dBy[L[2]]``.
+
+    Shape: ``(*Ds, C, H, W) -> (*Ds, C, factor * H, factor * W)``.
+
+    Args:
+        factor: how many times, > 0.
+        mode: "nearest" or "bilinear".
+
+    Raises:
+        ArgumentValueError: if the factor is not > 0, or the mode is another.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> nn.Upscale2dBy(2).forward(tt.ones((5, 3, 4, 6))).shape
+    (5, 3, 8, 12)
+    """
+
+    factor: Kernel
+    mode: Literal["nearest", "bilinear"]
+
+    def __init__(self, factor: Kernel, mode: Literal["nearest", "bilinear"] = "nearest") -> None:
+        self.factor = check_size("Upscale2dBy", "factor", factor)
+        self.mode = _check_mode("Upscale2dBy", mode)
+
+    def forward(
+        self, x: Tensor[tuple[*Ds, K, M, N], T, F]
+    ) -> Tensor[tuple[*Ds, K, Any, Any], T, F]:
+        """Return `x` stretched.
+
+        Raises:
+            ShapeError: if `x` has fewer than three axes, or no pixels.
+        """
+        check_tensor("Upscale2dBy", x, "the input")
+        check_rank("Upscale2dBy", x._data.shape, "C, H, W")
+        *_, height, width = x._data.shape
+        return upscale2d(x, (self.factor * height, self.factor * width), self.mode)
+
+
+class Bias2d(Module, Generic[N, W]):
+    """A number per channel, added to every pixel.
+
+        x[..., c, h, w] + bias[c]
+
+    For a convolution that is made without one, where something stands between the two.
+
+    Shape: ``(*Ds, channels, H, W)``, the same out.
+    Tape: the output owns the tape of `x`.
+    Initialization: 0.
+
+    Args:
+        channels: how many there are, > 0.
+        dtype: float32 or float64.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> nn.Bias2d(3).forward(tt.ones((5, 3, 4, 4))).shape
+    (5, 3, 4, 4)
+    """
+
+    bias: Tensor1D[N, NoneTape, W]
+    channels: N
+
+    def __init__(self, channels: N, dtype: type[W] = FLOAT32) -> None:
+        self.channels = check_size("Bias2d", "channels", channels)
+        scalar_type = check_weight_dtype("Bias2d", dtype)
+        self.bias = init.make(init.zeros, (self.channels,), scalar_type, np.random.default_rng(0))
+
+    def forward(self, x: Tensor[tuple[*Ds, N, P, Q], T, W]) -> Tensor[tuple[*Ds, N, P, Q], T, W]:
+        """Return `x` with its channels shifted.
+
+        Raises:
+            ShapeError: if `x` does not have as many channels as the layer.
+            DTypeError: if `x` has another dtype than the bias.
+        """
+        check_input("Bias2d", x, self.bias)
+        shape: tuple[int, ...] = x._data.shape
+        check_rank("Bias2d", shape, "C, H, W")
+        if shape[-3] != self.channels:
+            raise ShapeError(
+                f"Bias2d: the input must have shape (..., {self.channels}, H, W), got {shape}"
+            )
+        check_not_spent("Bias2d", x)
+        # On a handle with a tape: reshape() of the plain bias would record nothing.
+        column: Any = self.bias.retaped(x.tape_type).reshape((self.channels, 1, 1))
+        result: Tensor[tuple[*Ds, N, P, Q], T, W] = x + column
+        return result
+
+
+class Flatten(Module):
+    """Every element of a batch as one row of features.
+
+    Shape: ``(B, *Ds) -> (B, product of Ds)``.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> nn.Flatten().forward(tt.ones((5, 3, 4, 6))).shape
+    (5, 72)
+    """
+
+    def forward(self, x: Tensor[tuple[B, *Ds], T, D]) -> Tensor[tuple[B, Any], T, D]:
+        """Return `x` with all axes but the first made one.
+
+        Raises:
+            ShapeError: if `x` has no axes.
+        """
+        check_tensor("Flatten", x, "the input")
+        if not x._data.shape:
+            raise ShapeError("Flatten: the input must have shape (B, ...), got ()")
+        batch, *rest = x._data.shape
+        size: Any = math.prod(rest)
+        return x.reshape((batch, size))
+
+
+def _check_mode(layer: str, mode: Any) -> Any:
+    if mode not in ("nearest", "bilinear"):
+        raise ArgumentValueError(f'{layer}: mode is "nearest" or "bilinear", got {mode!r}')
+    return mode

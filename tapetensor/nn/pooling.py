@@ -1,0 +1,253 @@
+"""Layers that make images smaller."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, overload
+from typing import Literal as L
+
+from tapetensor.errors import ArgumentValueError
+from tapetensor.nn.arguments import check_size
+from tapetensor.nn.module import Module
+from tapetensor.nn.typing import ZERO, Kernel, Padding, PoolStride
+from tapetensor.tensor import Tensor, avg_pool2d, max_pool2d, min_pool2d
+from tapetensor.tensor.base import check_tensor
+from tapetensor.tensor.windows import check_rank
+from tapetensor.typing import Ds, F, K, M, N, T
+
+# What a call that leaves the stride out has for one: as much as the window is large, which is the
+# default of the type variable too.
+_KERNEL: Any = None
+
+
+class AvgPool2d(Module, Generic[Kernel, PoolStride, Padding]):
+    """The mean of every window: `tapetensor.avg_pool2d` as a module.
+
+    The numbers are the layer's type arguments too, so `tapetensor.build` makes a layer from
+    ``nn.AvgPool2d[L[2]]``, and ``nn.AvgPool2d[L[3], L[2], L[1]]`` has stride 2 and padding 1.
+
+    Shape: ``(*Ds, C, H, W) -> (*Ds, C, H', W')`` with
+        ``H' = floor((H + 2 padding - kernel) / stride) + 1``, and so for the width.
+
+    Args:
+        kernel_size: the size of the window along both axes, > 0.
+        stride: how far apart windows stand, > 0; by default as far as they are large.
+        padding: how many pixels are put around, from 0 to half of the window; its zeros count.
+
+    Raises:
+        ArgumentValueError: if a number is outside its range.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> nn.AvgPool2d(2).forward(tt.ones((1, 3, 8, 6))).shape
+    (1, 3, 4, 3)
+    """
+
+    kernel_size: Kernel
+    stride: PoolStride
+    padding: Padding
+
+    def __init__(
+        self, kernel_size: Kernel, stride: PoolStride = _KERNEL, padding: Padding = ZERO
+    ) -> None:
+        self.kernel_size = check_size("AvgPool2d", "kernel_size", kernel_size)
+        self.stride = check_size("AvgPool2d", "stride", kernel_size if stride is None else stride)
+        self.padding = _check_padding("AvgPool2d", padding, self.kernel_size)
+
+    @overload
+    def forward(
+        self: AvgPool2d[L[3], L[1], L[1]], x: Tensor[tuple[*Ds, K, M, N], T, F]
+    ) -> Tensor[tuple[*Ds, K, M, N], T, F]: ...
+    @overload
+    def forward(
+        self, x: Tensor[tuple[*Ds, K, M, N], T, F]
+    ) -> Tensor[tuple[*Ds, K, Any, Any], T, F]: ...
+    def forward(self, x: Tensor[Any, Any, Any]) -> Tensor[Any, Any, Any]:
+        """Return the mean of every window.
+
+        Raises:
+            ShapeError: if the window is larger than the padded input.
+        """
+        return avg_pool2d(x, self.kernel_size, stride=self.stride, padding=self.padding)
+
+
+class MaxPool2d(Module, Generic[Kernel, PoolStride, Padding]):
+    """The largest element of every window: `tapetensor.max_pool2d` as a module.
+
+    The numbers are the layer's type arguments too, so `tapetensor.build` makes a layer from
+    ``nn.MaxPool2d[L[2]]``, and ``nn.MaxPool2d[L[3], L[2], L[1]]`` has stride 2 and padding 1.
+
+    Shape: ``(*Ds, C, H, W) -> (*Ds, C, H', W')`` with
+        ``H' = floor((H + 2 padding - kernel) / stride) + 1``, and so for the width.
+
+    Args:
+        kernel_size: the size of the window along both axes, > 0.
+        stride: how far apart windows stand, > 0; by default as far as they are large.
+        padding: how many pixels are put around, from 0 to half of the window; it never
+            wins.
+
+    Raises:
+        ArgumentValueError: if a number is outside its range.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> nn.MaxPool2d(2).forward(tt.ones((1, 3, 8, 6))).shape
+    (1, 3, 4, 3)
+    """
+
+    kernel_size: Kernel
+    stride: PoolStride
+    padding: Padding
+
+    def __init__(
+        self, kernel_size: Kernel, stride: PoolStride = _KERNEL, padding: Padding = ZERO
+    ) -> None:
+        self.kernel_size = check_size("MaxPool2d", "kernel_size", kernel_size)
+        self.stride = check_size("MaxPool2d", "stride", kernel_size if stride is None else stride)
+        self.padding = _check_padding("MaxPool2d", padding, self.kernel_size)
+
+    @overload
+    def forward(
+        self: MaxPool2d[L[3], L[1], L[1]], x: Tensor[tuple[*Ds, K, M, N], T, F]
+    ) -> Tensor[tuple[*Ds, K, M, N], T, F]: ...
+    @overload
+    def forward(
+        self, x: Tensor[tuple[*Ds, K, M, N], T, F]
+    ) -> Tensor[tuple[*Ds, K, Any, Any], T, F]: ...
+    def forward(self, x: Tensor[Any, Any, Any]) -> Tensor[Any, Any, Any]:
+        """Return the largest element of every window.
+
+        Raises:
+            ShapeError: if the window is larger than the padded input.
+        """
+        return max_pool2d(x, self.kernel_size, stride=self.stride, padding=self.padding)
+
+
+class MinPool2d(Module, Generic[Kernel, PoolStride, Padding]):
+    """The smallest element of every window: `tapetensor.min_pool2d` as a module.
+
+    The numbers are the layer's type arguments too, so `tapetensor.build` makes a layer from
+    ``nn.MinPool2d[L[2]]``, and ``nn.MinPool2d[L[3], L[2], L[1]]`` has stride 2 and padding 1.
+
+    Shape: ``(*Ds, C, H, W) -> (*Ds, C, H', W')`` with
+        ``H' = floor((H + 2 padding - kernel) / stride) + 1``, and so for the width.
+
+    Args:
+        kernel_size: the size of the window along both axes, > 0.
+        stride: how far apart windows stand, > 0; by default as far as they are large.
+        padding: how many pixels are put around, from 0 to half of the window; it never
+            wins.
+
+    Raises:
+        ArgumentValueError: if a number is outside its range.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> nn.MinPool2d(2).forward(tt.ones((1, 3, 8, 6))).shape
+    (1, 3, 4, 3)
+    """
+
+    kernel_size: Kernel
+    stride: PoolStride
+    padding: Padding
+
+    def __init__(
+        self, kernel_size: Kernel, stride: PoolStride = _KERNEL, padding: Padding = ZERO
+    ) -> None:
+        self.kernel_size = check_size("MinPool2d", "kernel_size", kernel_size)
+        self.stride = check_size("MinPool2d", "stride", kernel_size if stride is None else stride)
+        self.padding = _check_padding("MinPool2d", padding, self.kernel_size)
+
+    @overload
+    def forward(
+        self: MinPool2d[L[3], L[1], L[1]], x: Tensor[tuple[*Ds, K, M, N], T, F]
+    ) -> Tensor[tuple[*Ds, K, M, N], T, F]: ...
+    @overload
+    def forward(
+        self, x: Tensor[tuple[*Ds, K, M, N], T, F]
+    ) -> Tensor[tuple[*Ds, K, Any, Any], T, F]: ...
+    def forward(self, x: Tensor[Any, Any, Any]) -> Tensor[Any, Any, Any]:
+        """Return the smallest element of every window.
+
+        Raises:
+            ShapeError: if the window is larger than the padded input.
+        """
+        return min_pool2d(x, self.kernel_size, stride=self.stride, padding=self.padding)
+
+
+class GlobalAvgPool2d(Module):
+    """The mean of every channel.
+
+    Shape: ``(*Ds, C, H, W) -> (*Ds, C)``.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> nn.GlobalAvgPool2d().forward(tt.ones((5, 3, 8, 6))).shape
+    (5, 3)
+    """
+
+    def forward(self, x: Tensor[tuple[*Ds, K, M, N], T, F]) -> Tensor[tuple[*Ds, K], T, F]:
+        """Return the mean over the last two axes.
+
+        Raises:
+            ShapeError: if `x` has fewer than three axes.
+        """
+        _check_image("GlobalAvgPool2d", x)
+        return x.mean(axis=(-2, -1))
+
+
+class GlobalMaxPool2d(Module):
+    """The largest element of every channel.
+
+    Shape: ``(*Ds, C, H, W) -> (*Ds, C)``.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> nn.GlobalMaxPool2d().forward(tt.ones((5, 3, 8, 6))).shape
+    (5, 3)
+    """
+
+    def forward(self, x: Tensor[tuple[*Ds, K, M, N], T, F]) -> Tensor[tuple[*Ds, K], T, F]:
+        """Return the largest element over the last two axes.
+
+        Raises:
+            ShapeError: if `x` has fewer than three axes, or no pixels.
+        """
+        _check_image("GlobalMaxPool2d", x)
+        return x.max(axis=(-2, -1))
+
+
+class GlobalMinPool2d(Module):
+    """The smallest element of every channel.
+
+    Shape: ``(*Ds, C, H, W) -> (*Ds, C)``.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> nn.GlobalMinPool2d().forward(tt.ones((5, 3, 8, 6))).shape
+    (5, 3)
+    """
+
+    def forward(self, x: Tensor[tuple[*Ds, K, M, N], T, F]) -> Tensor[tuple[*Ds, K], T, F]:
+        """Return the smallest element over the last two axes.
+
+        Raises:
+            ShapeError: if `x` has fewer than three axes, or no pixels.
+        """
+        _check_image("GlobalMinPool2d", x)
+        return x.min(axis=(-2, -1))
+
+
+def _check_padding(layer: str, padding: Padding, kernel_size: int) -> Padding:
+    """Return a padding of at most half of a window."""
+    size = check_size(layer, "padding", padding, low=0)
+    if 2 * size > kernel_size:
+        raise ArgumentValueError(
+            f"{layer}: padding must be at most half of the kernel_size {kernel_size}, got {padding}"
+        )
+    return size
+
+
+def _check_image(layer: str, x: object) -> None:
+    check_tensor(layer, x, "the input")
+    assert isinstance(x, Tensor)
+    check_rank(layer, x._data.shape, "C, H, W")

@@ -1,0 +1,314 @@
+"""Recurrent layers over sequences, with the names and the order of gates of PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, overload
+
+import numpy as np
+
+from tapetensor.kernels import recurrent as kernels
+from tapetensor.kernels.linear_algebra import linear
+from tapetensor.nn.arguments import check_input, check_size
+from tapetensor.nn.module import Module
+from tapetensor.nn.recurrence import Memory, check_sequence, parts_of, states_of, weights_of
+from tapetensor.nn.typing import In, Out, W
+from tapetensor.tape import NoneTape
+from tapetensor.tensor import Tensor, Tensor2D, Tensor3D
+from tapetensor.tensor.apply import apply
+from tapetensor.typing import B, N, T
+
+
+class RNN(Module, Generic[In, Out, W]):
+    """An Elman network over sequences: one op for all steps.
+
+        h[t] = tanh(weight_ih @ x[t] + bias_ih + weight_hh @ h[t - 1] + bias_hh)
+
+    Shape: ``(B, N, input_size)`` and a state ``(B, hidden_size)`` give the states after every step,
+        ``(B, N, hidden_size)``, and the one after the last.
+    Tape: both outputs own the whole record, so `backward` on either is complete. If one input owns
+        a tape all weights are trained.
+    Initialization: uniform in ``(-1/sqrt(hidden_size), 1/sqrt(hidden_size))``, as PyTorch's, whose
+        names the weights have.
+
+    Args:
+        input_size: the size of the last axis of the input, > 0.
+        hidden_size: the size of the last axis of the state, > 0.
+        dtype: float32 or float64.
+        rng: where the first values come from.
+
+    Source: Elman (1990), "Finding structure in time".
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> layer = nn.RNN(3, 4, rng=np.random.default_rng(0))
+    >>> outputs, last = layer.forward(tt.ones((2, 5, 3)))
+    >>> outputs.shape
+    (2, 5, 4)
+    """
+
+    weight_ih_l0: Tensor[tuple[Any, In], NoneTape, W]
+    weight_hh_l0: Tensor[tuple[Any, Out], NoneTape, W]
+    bias_ih_l0: Tensor[tuple[Any], NoneTape, W]
+    bias_hh_l0: Tensor[tuple[Any], NoneTape, W]
+    input_size: In
+    hidden_size: Out
+
+    @overload
+    def __init__(
+        self: RNN[In, Out, np.float32],
+        input_size: In,
+        hidden_size: Out,
+        *,
+        rng: np.random.Generator,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self, input_size: In, hidden_size: Out, dtype: type[W], *, rng: np.random.Generator
+    ) -> None: ...
+    def __init__(
+        self,
+        input_size: In,
+        hidden_size: Out,
+        dtype: type[Any] = np.float32,
+        *,
+        rng: np.random.Generator,
+    ) -> None:
+        self.input_size = check_size("RNN", "input_size", input_size)
+        self.hidden_size = check_size("RNN", "hidden_size", hidden_size)
+        sizes = (self.input_size, self.hidden_size)
+        weights = weights_of("RNN", 1, sizes, dtype, rng)
+        self.weight_ih_l0, self.weight_hh_l0, self.bias_ih_l0, self.bias_hh_l0 = weights
+
+    @overload
+    def forward(
+        self, x: Tensor3D[B, N, In, T, W], state: Tensor2D[B, Out, NoneTape, W] | None = None
+    ) -> tuple[Tensor3D[B, N, Out, T, W], Tensor2D[B, Out, T, W]]: ...
+    @overload
+    def forward(
+        self, x: Tensor3D[B, N, In, T, W], state: Tensor2D[B, Out, T, W]
+    ) -> tuple[Tensor3D[B, N, Out, T, W], Tensor2D[B, Out, T, W]]: ...
+    @overload
+    def forward(
+        self, x: Tensor3D[B, N, In, NoneTape, W], state: Tensor2D[B, Out, T, W]
+    ) -> tuple[Tensor3D[B, N, Out, T, W], Tensor2D[B, Out, T, W]]: ...
+    def forward(self, x: Any, state: Any = None) -> Any:
+        """Return the states after every step, and the state after the last.
+
+        Args:
+            x: the sequences.
+            state: the state before the first step; zeros unless given.
+
+        Raises:
+            ShapeError: if an input has another size than the layer, or there is no step.
+            DTypeError: if an input has another dtype than the weights.
+        """
+        check_input("RNN", x, self.weight_ih_l0, self.input_size)
+        check_sequence("RNN", x)
+        x, before = states_of("RNN", state, x, self.hidden_size, 1)
+        gates = apply(linear, (x, self.weight_ih_l0, self.bias_ih_l0))
+        states = apply(kernels.rnn, (gates, self.weight_hh_l0, self.bias_hh_l0, before))
+        outputs, last = parts_of(self, states, ..., (slice(None), -1))
+        return outputs, last
+
+
+class GRU(Module, Generic[In, Out, W]):
+    """A gated recurrent unit over sequences: one op for all steps.
+
+        r, z = sigmoid of  weight_ih @ x[t] + bias_ih + weight_hh @ h[t - 1] + bias_hh
+        n = tanh(weight_in @ x[t] + bias_in + r * (weight_hn @ h[t - 1] + bias_hn))
+        h[t] = (1 - z) * n + z * h[t - 1]
+
+    Shape: ``(B, N, input_size)`` and a state ``(B, hidden_size)`` give the states after every step,
+        ``(B, N, hidden_size)``, and the one after the last.
+    Tape: both outputs own the whole record, so `backward` on either is complete. If one input owns
+        a tape all weights are trained.
+    Initialization: uniform in ``(-1/sqrt(hidden_size), 1/sqrt(hidden_size))``, as PyTorch's, whose
+        names the weights have; the rows are those of ``r``, ``z`` and ``n``, in this order.
+
+    Args:
+        input_size: the size of the last axis of the input, > 0.
+        hidden_size: the size of the last axis of the state, > 0.
+        dtype: float32 or float64.
+        rng: where the first values come from.
+
+    Source: Cho et al. (2014), "Learning phrase representations using RNN encoder-decoder for
+        statistical machine translation".
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> layer = nn.GRU(3, 4, rng=np.random.default_rng(0))
+    >>> outputs, last = layer.forward(tt.ones((2, 5, 3)))
+    >>> outputs.shape
+    (2, 5, 4)
+    """
+
+    weight_ih_l0: Tensor[tuple[Any, In], NoneTape, W]
+    weight_hh_l0: Tensor[tuple[Any, Out], NoneTape, W]
+    bias_ih_l0: Tensor[tuple[Any], NoneTape, W]
+    bias_hh_l0: Tensor[tuple[Any], NoneTape, W]
+    input_size: In
+    hidden_size: Out
+
+    @overload
+    def __init__(
+        self: GRU[In, Out, np.float32],
+        input_size: In,
+        hidden_size: Out,
+        *,
+        rng: np.random.Generator,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self, input_size: In, hidden_size: Out, dtype: type[W], *, rng: np.random.Generator
+    ) -> None: ...
+    def __init__(
+        self,
+        input_size: In,
+        hidden_size: Out,
+        dtype: type[Any] = np.float32,
+        *,
+        rng: np.random.Generator,
+    ) -> None:
+        self.input_size = check_size("GRU", "input_size", input_size)
+        self.hidden_size = check_size("GRU", "hidden_size", hidden_size)
+        sizes = (self.input_size, self.hidden_size)
+        weights = weights_of("GRU", 3, sizes, dtype, rng)
+        self.weight_ih_l0, self.weight_hh_l0, self.bias_ih_l0, self.bias_hh_l0 = weights
+
+    @overload
+    def forward(
+        self, x: Tensor3D[B, N, In, T, W], state: Tensor2D[B, Out, NoneTape, W] | None = None
+    ) -> tuple[Tensor3D[B, N, Out, T, W], Tensor2D[B, Out, T, W]]: ...
+    @overload
+    def forward(
+        self, x: Tensor3D[B, N, In, T, W], state: Tensor2D[B, Out, T, W]
+    ) -> tuple[Tensor3D[B, N, Out, T, W], Tensor2D[B, Out, T, W]]: ...
+    @overload
+    def forward(
+        self, x: Tensor3D[B, N, In, NoneTape, W], state: Tensor2D[B, Out, T, W]
+    ) -> tuple[Tensor3D[B, N, Out, T, W], Tensor2D[B, Out, T, W]]: ...
+    def forward(self, x: Any, state: Any = None) -> Any:
+        """Return the states after every step, and the state after the last.
+
+        Args:
+            x: the sequences.
+            state: the state before the first step; zeros unless given.
+
+        Raises:
+            ShapeError: if an input has another size than the layer, or there is no step.
+            DTypeError: if an input has another dtype than the weights.
+        """
+        check_input("GRU", x, self.weight_ih_l0, self.input_size)
+        check_sequence("GRU", x)
+        x, before = states_of("GRU", state, x, self.hidden_size, 1)
+        gates = apply(linear, (x, self.weight_ih_l0, self.bias_ih_l0))
+        states = apply(kernels.gru, (gates, self.weight_hh_l0, self.bias_hh_l0, before))
+        outputs, last = parts_of(self, states, ..., (slice(None), -1))
+        return outputs, last
+
+
+class LSTM(Module, Generic[In, Out, W]):
+    """Long short-term memory over sequences: one op for all steps.
+
+        i, f, g, o = the parts of  weight_ih @ x[t] + bias_ih + weight_hh @ h[t - 1] + bias_hh
+        c[t] = sigmoid(f) * c[t - 1] + sigmoid(i) * tanh(g)
+        h[t] = sigmoid(o) * tanh(c[t])
+
+    Shape: ``(B, N, input_size)`` and a state, a pair ``(h, c)`` of ``(B, hidden_size)``, give the
+        ``h`` after every step, ``(B, N, hidden_size)``, and the pair after the last.
+    Tape: both outputs own the whole record, so `backward` on either is complete. If one input owns
+        a tape all weights are trained.
+    Initialization: uniform in ``(-1/sqrt(hidden_size), 1/sqrt(hidden_size))``, as PyTorch's, whose
+        names the weights have; the rows are those of ``i``, ``f``, ``g`` and ``o``, in this order.
+
+    Args:
+        input_size: the size of the last axis of the input, > 0.
+        hidden_size: the size of the last axis of the state, > 0.
+        dtype: float32 or float64.
+        rng: where the first values come from.
+
+    Source: Hochreiter & Schmidhuber (1997), "Long short-term memory".
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> layer = nn.LSTM(3, 4, rng=np.random.default_rng(0))
+    >>> outputs, last = layer.forward(tt.ones((2, 5, 3)))
+    >>> outputs.shape
+    (2, 5, 4)
+    """
+
+    weight_ih_l0: Tensor[tuple[Any, In], NoneTape, W]
+    weight_hh_l0: Tensor[tuple[Any, Out], NoneTape, W]
+    bias_ih_l0: Tensor[tuple[Any], NoneTape, W]
+    bias_hh_l0: Tensor[tuple[Any], NoneTape, W]
+    input_size: In
+    hidden_size: Out
+
+    @overload
+    def __init__(
+        self: LSTM[In, Out, np.float32],
+        input_size: In,
+        hidden_size: Out,
+        *,
+        rng: np.random.Generator,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self, input_size: In, hidden_size: Out, dtype: type[W], *, rng: np.random.Generator
+    ) -> None: ...
+    def __init__(
+        self,
+        input_size: In,
+        hidden_size: Out,
+        dtype: type[Any] = np.float32,
+        *,
+        rng: np.random.Generator,
+    ) -> None:
+        self.input_size = check_size("LSTM", "input_size", input_size)
+        self.hidden_size = check_size("LSTM", "hidden_size", hidden_size)
+        sizes = (self.input_size, self.hidden_size)
+        weights = weights_of("LSTM", 4, sizes, dtype, rng)
+        self.weight_ih_l0, self.weight_hh_l0, self.bias_ih_l0, self.bias_hh_l0 = weights
+
+    @overload
+    def forward(
+        self,
+        x: Tensor3D[B, N, In, T, W],
+        state: Memory[B, Out, NoneTape, W] | None = None,
+    ) -> tuple[Tensor3D[B, N, Out, T, W], Memory[B, Out, T, W]]: ...
+    @overload
+    def forward(
+        self,
+        x: Tensor3D[B, N, In, T, W],
+        state: Memory[B, Out, T, W],
+    ) -> tuple[Tensor3D[B, N, Out, T, W], Memory[B, Out, T, W]]: ...
+    @overload
+    def forward(
+        self,
+        x: Tensor3D[B, N, In, NoneTape, W],
+        state: Memory[B, Out, T, W],
+    ) -> tuple[Tensor3D[B, N, Out, T, W], Memory[B, Out, T, W]]: ...
+    def forward(self, x: Any, state: Any = None) -> Any:
+        """Return the states after every step, and the state after the last.
+
+        Args:
+            x: the sequences.
+            state: the state before the first step; zeros unless given.
+
+        Raises:
+            ShapeError: if an input has another size than the layer, or there is no step.
+            DTypeError: if an input has another dtype than the weights.
+        """
+        check_input("LSTM", x, self.weight_ih_l0, self.input_size)
+        check_sequence("LSTM", x)
+        x, state, cell = states_of("LSTM", state, x, self.hidden_size, 2)
+        gates = apply(linear, (x, self.weight_ih_l0, self.bias_ih_l0))
+        operands = (gates, self.weight_hh_l0, self.bias_hh_l0, state, cell)
+        outputs, last, last_cell = parts_of(
+            self,
+            apply(kernels.lstm, operands),
+            (..., slice(self.hidden_size)),
+            (slice(None), -1, slice(self.hidden_size)),
+            (slice(None), -1, slice(self.hidden_size, None)),
+        )
+        return outputs, (last, last_cell)

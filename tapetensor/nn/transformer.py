@@ -1,0 +1,225 @@
+"""The encoder, the decoder and both: the transformer, normalized after each residual sum."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, overload
+
+import numpy as np
+from typing_extensions import TypeVar
+
+from tapetensor.nn.arguments import check_input
+from tapetensor.nn.attention import MultiHeadAttention
+from tapetensor.nn.fields import repeat
+from tapetensor.nn.linear import Linear
+from tapetensor.nn.module import Module
+from tapetensor.nn.normalization import LayerNorm
+from tapetensor.nn.repeated import Repeated
+from tapetensor.nn.tapes import trained_together
+from tapetensor.nn.typing import Heads, Hidden, In, W
+from tapetensor.tape import NoneTape
+from tapetensor.tensor import Tensor
+from tapetensor.tensor.base import check_tensor
+from tapetensor.typing import Ds, M, N, T
+
+Encoders = TypeVar("Encoders", bound=int)
+Decoders = TypeVar("Decoders", bound=int)
+
+
+class EncoderBlock(Module, Generic[In, Heads, Hidden, W]):
+    """Attention of a sequence to itself and a feed-forward layer, each added to its input.
+
+        y = norm1(x + self_attn(x))
+        norm2(y + linear2(relu(linear1(y))))
+
+    Built from its sizes: ``EncoderBlock[features, heads, hidden features]``.
+
+    Shape: ``(*Ds, N, In) -> (*Ds, N, In)``.
+    Tape: the output owns the tape of `x`.
+
+    Source: Vaswani et al. (2017), "Attention is all you need", section 3.1.
+
+    >>> from typing import Literal as L
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> block = tt.build(nn.EncoderBlock[L[8], L[2], L[16]], rng=np.random.default_rng(0))
+    >>> block.forward(tt.ones((5, 3, 8))).shape
+    (5, 3, 8)
+    """
+
+    self_attn: MultiHeadAttention[In, Heads, W]
+    norm1: LayerNorm[In, W]
+    linear1: Linear[In, Hidden, W]
+    linear2: Linear[Hidden, In, W]
+    norm2: LayerNorm[In, W]
+
+    def forward(
+        self,
+        x: Tensor[tuple[*Ds, N, In], T, W],
+        *,
+        mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+        causal: bool = False,
+    ) -> Tensor[tuple[*Ds, N, In], T, W]:
+        """Return the sequence encoded.
+
+        Args:
+            x: the sequence.
+            mask: bool, broadcasting to ``(*Ds, Heads, N, N)``: True where a place sees another.
+            causal: whether a place sees none after it.
+
+        Raises:
+            ShapeError: if the last axis does not have the size of the block.
+            DTypeError: if `x` has another dtype than the weights.
+        """
+        attended = self.self_attn.forward(x.with_empty_tape(), mask=mask, causal=causal)
+        y = self.norm1.forward(x + attended)
+        fed = self.linear2.forward(self.linear1.forward(y.with_empty_tape()).relu())
+        return self.norm2.forward(y + fed)
+
+
+class DecoderBlock(Module, Generic[In, Heads, Hidden, W]):
+    """Attention of a sequence to its past, attention to a memory, and a feed-forward layer.
+
+        y = norm1(x + self_attn(x))
+        z = norm2(y + cross_attn(y, memory, memory))
+        norm3(z + linear2(relu(linear1(z))))
+
+    Built from its sizes: ``DecoderBlock[features, heads, hidden features]``.
+
+    Shape: ``(*Ds, N, In)`` and a memory ``(*Ds, M, In)`` give ``(*Ds, N, In)``.
+    Tape: the output owns the tapes of both inputs, merged. If one owns a tape all weights are
+        trained.
+
+    Source: Vaswani et al. (2017), "Attention is all you need", section 3.1.
+
+    >>> from typing import Literal as L
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> block = tt.build(nn.DecoderBlock[L[8], L[2], L[16]], rng=np.random.default_rng(0))
+    >>> block.forward(tt.ones((5, 3, 8)), tt.ones((5, 7, 8))).shape
+    (5, 3, 8)
+    """
+
+    self_attn: MultiHeadAttention[In, Heads, W]
+    norm1: LayerNorm[In, W]
+    cross_attn: MultiHeadAttention[In, Heads, W]
+    norm2: LayerNorm[In, W]
+    linear1: Linear[In, Hidden, W]
+    linear2: Linear[Hidden, In, W]
+    norm3: LayerNorm[In, W]
+
+    @overload
+    def forward(
+        self,
+        x: Tensor[tuple[*Ds, N, In], T, W],
+        memory: Tensor[tuple[*Ds, M, In], T, W],
+        *,
+        causal: bool = True,
+    ) -> Tensor[tuple[*Ds, N, In], T, W]: ...
+    @overload
+    def forward(
+        self,
+        x: Tensor[tuple[*Ds, N, In], T, W],
+        memory: Tensor[tuple[*Ds, M, In], NoneTape, W],
+        *,
+        causal: bool = True,
+    ) -> Tensor[tuple[*Ds, N, In], T, W]: ...
+    @overload
+    def forward(
+        self,
+        x: Tensor[tuple[*Ds, N, In], NoneTape, W],
+        memory: Tensor[tuple[*Ds, M, In], T, W],
+        *,
+        causal: bool = True,
+    ) -> Tensor[tuple[*Ds, N, In], T, W]: ...
+    def forward(self, x: Any, memory: Any, *, causal: bool = True) -> Tensor[Any, Any, Any]:
+        """Return the sequence decoded.
+
+        Args:
+            x: the sequence.
+            memory: what the encoder made.
+            causal: whether a place of `x` sees no place of `x` after it.
+
+        Raises:
+            ShapeError: if the last axes do not have the size of the block.
+            DTypeError: if an input has another dtype than the weights.
+        """
+        check_input("DecoderBlock", x, self.norm1.weight, self.norm1.normalized_features)
+        check_input("DecoderBlock", memory, self.norm1.weight, self.norm1.normalized_features)
+        x, memory = trained_together(x, memory)
+        attended = self.self_attn.forward(x.with_empty_tape(), causal=causal)
+        y: Any = self.norm1.forward(x + attended)
+        key = memory.with_empty_tape()
+        z: Any = self.norm2.forward(y + self.cross_attn.forward(y.with_empty_tape(), key, memory))
+        fed = self.linear2.forward(self.linear1.forward(z.with_empty_tape()).relu())
+        result: Tensor[Any, Any, Any] = self.norm3.forward(z + fed)
+        return result
+
+
+class Transformer(Module, Generic[In, Heads, Hidden, Encoders, Decoders, W]):
+    """A stack of encoder blocks, and a stack of decoder blocks that see what it made.
+
+    Built from its sizes: ``Transformer[features, heads, hidden features, encoders, decoders]``.
+
+    Shape: a source ``(*Ds, M, In)`` and a target ``(*Ds, N, In)`` give ``(*Ds, N, In)``.
+    Tape: the output owns the tapes of both inputs, merged. If one owns a tape all weights are
+        trained.
+
+    Source: Vaswani et al. (2017), "Attention is all you need".
+
+    >>> from typing import Literal as L
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> sizes = nn.Transformer[L[8], L[2], L[16], L[1], L[2]]
+    >>> model = tt.build(sizes, rng=np.random.default_rng(0))
+    >>> model.forward(tt.ones((5, 7, 8)), tt.ones((5, 3, 8))).shape
+    (5, 3, 8)
+    """
+
+    encoder: Repeated[EncoderBlock[In, Heads, Hidden, W], Encoders]
+    decoder: list[DecoderBlock[In, Heads, Hidden, W]] = repeat("Decoders")
+
+    @overload
+    def forward(
+        self,
+        source: Tensor[tuple[*Ds, M, In], T, W],
+        target: Tensor[tuple[*Ds, N, In], T, W],
+        *,
+        causal: bool = True,
+    ) -> Tensor[tuple[*Ds, N, In], T, W]: ...
+    @overload
+    def forward(
+        self,
+        source: Tensor[tuple[*Ds, M, In], T, W],
+        target: Tensor[tuple[*Ds, N, In], NoneTape, W],
+        *,
+        causal: bool = True,
+    ) -> Tensor[tuple[*Ds, N, In], T, W]: ...
+    @overload
+    def forward(
+        self,
+        source: Tensor[tuple[*Ds, M, In], NoneTape, W],
+        target: Tensor[tuple[*Ds, N, In], T, W],
+        *,
+        causal: bool = True,
+    ) -> Tensor[tuple[*Ds, N, In], T, W]: ...
+    def forward(self, source: Any, target: Any, *, causal: bool = True) -> Tensor[Any, Any, Any]:
+        """Return the target decoded beside the encoded source.
+
+        Args:
+            source: the sequence that is encoded.
+            target: the sequence that is decoded.
+            causal: whether a place of the target sees no place of the target after it.
+
+        Raises:
+            ShapeError: if the last axes do not have the size of the model.
+            DTypeError: if an input has another dtype than the weights.
+        """
+        check_tensor("Transformer", source, "the source")
+        check_tensor("Transformer", target, "the target")
+        source, x = trained_together(source, target)
+        memory: Any = self.encoder.forward(source)
+        *others, last = self.decoder
+        for block in others:
+            x = block.forward(x, memory.with_empty_tape(), causal=causal)
+        result: Tensor[Any, Any, Any] = last.forward(x, memory, causal=causal)
+        return result

@@ -1,0 +1,79 @@
+"""Adagrad."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+from typing_extensions import override
+
+from tapetensor.kernels import optimizers
+from tapetensor.optim.group import State
+from tapetensor.optim.hyperparameters import as_flag, as_hyperparameter, split_decay
+from tapetensor.optim.optimizer import Optimizer
+from tapetensor.tensor.ownership import HasParameters
+
+
+@final
+class Adagrad(Optimizer):
+    """Steps scaled by the root of the sum of all squared gradients so far.
+
+        g = gradient + weight_decay * p
+        s = s + g**2
+        p = p - lr / (1 + (t - 1) * lr_decay) * g / (sqrt(s) + eps)
+
+    With decoupled decay ``g = gradient``, and a step takes ``lr * weight_decay * p`` as well, with
+    the learning rate of that step. As PyTorch's, `t` counts the steps in which the parameter had a
+    gradient.
+
+    Args:
+        model: what has ``parameters()``.
+        lr: the learning rate, >= 0.
+        lr_decay: how fast it falls, >= 0, per step.
+        weight_decay: the factor of the L2 penalty's gradient, >= 0.
+        initial_accumulator_value: where `s` starts, >= 0.
+        eps: the floor under the root, >= 0, in units of the gradient.
+        decoupled_weight_decay: whether the decay acts on the parameter directly.
+
+    Raises:
+        ArgumentValueError: if a number is outside its range, or the model has no parameters.
+        ArgumentTypeError: if an argument is of the wrong kind.
+
+    Source: Duchi, Hazan & Singer (2011), "Adaptive subgradient methods for online learning and
+        stochastic optimization", figure 1.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor.optim import Adagrad
+    >>> class Line:
+    ...     slope = tt.ones((1,))
+    ...     def parameters(self):
+    ...         return {"slope": self.slope}
+    >>> line = Line()
+    >>> optimizer = Adagrad(line, lr=0.25)
+    >>> optimizer.step((tt.full((1,), 9.0).trace() * line.slope).sum().backward())
+    >>> line.slope
+    Tensor([0.75], shape=(1,), dtype=float32, NoneTape)
+    """
+
+    def __init__(
+        self,
+        model: HasParameters,
+        lr: float = 1e-2,
+        lr_decay: float = 0.0,
+        weight_decay: float = 0.0,
+        initial_accumulator_value: float = 0.0,
+        eps: float = 1e-10,
+        *,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
+        self._lr_decay = as_hyperparameter("Adagrad", "lr_decay", lr_decay)
+        self._weight_decay = as_hyperparameter("Adagrad", "weight_decay", weight_decay)
+        start = as_hyperparameter("Adagrad", "initial_accumulator_value", initial_accumulator_value)
+        self._eps = as_hyperparameter("Adagrad", "eps", eps)
+        self._is_decoupled = as_flag("Adagrad", "decoupled_weight_decay", decoupled_weight_decay)
+        kernel, in_place = optimizers.adagrad, optimizers.adagrad_in_place
+        super().__init__("Adagrad", model, lr, kernel, in_place, (State("squares", start),))
+
+    @override
+    def _options(self, count: int) -> tuple[Any, ...]:
+        lr = self._lr / (1 + (count - 1) * self._lr_decay)
+        return lr, self._eps, *split_decay(lr, self._weight_decay, self._is_decoupled)

@@ -1,0 +1,104 @@
+"""A second model whose parameters are the moving average of those of a model in training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from typing_extensions import TypeVar
+
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
+from tapetensor.kernels import optimizers
+from tapetensor.optim.hyperparameters import as_hyperparameter
+from tapetensor.tape import NoneTape
+from tapetensor.tensor.tensor import Tensor
+
+Tensors = Mapping[str, Tensor[Any, NoneTape, Any]]
+
+
+class HasTensors(Protocol):
+    """A module, as far as its tensors go."""
+
+    def parameters(self) -> Tensors:
+        """Return the parameters by dotted name."""
+
+    def buffers(self) -> Tensors:
+        """Return the buffers by dotted name."""
+
+
+ModelT = TypeVar("ModelT", bound=HasTensors)
+
+
+def exponential_moving_average(average: ModelT, model: ModelT, decay: float) -> None:
+    """Move the parameters of `average` towards those of `model`.
+
+        average = decay * average + (1 - decay) * parameter
+
+    Buffers are not averaged: those of `average` become those of `model`. Begin with a copy:
+
+        average = copy.deepcopy(model)
+        ...
+        optimizer.step(grads)
+        exponential_moving_average(average, model, decay=0.999)
+
+    The tensors of `average` keep their ids and get new data, as from an optimizer.
+
+    Args:
+        average: a model of the same tensors, which changes.
+        model: the model in training, which does not.
+        decay: what `average` keeps of itself, in [0, 1).
+
+    Raises:
+        ArgumentValueError: if `decay` is outside its range, if the two share a tensor, or if one
+            has a tensor that the other has not.
+        ArgumentTypeError: if an argument is of the wrong kind.
+        ShapeError: if a tensor has another shape in the other.
+        DTypeError: if it has another dtype.
+
+    Source: Polyak & Juditsky (1992), "Acceleration of stochastic approximation by averaging".
+
+    >>> import copy
+    >>> import numpy as np
+    >>> from tapetensor import nn
+    >>> model = nn.Linear(2, 1, rng=np.random.default_rng(0))
+    >>> average = copy.deepcopy(model)
+    >>> exponential_moving_average(average, model, decay=0.9)
+    """
+    kept = as_hyperparameter("exponential_moving_average", "decay", decay, below=1)
+    parameters = _paired("parameters", average, model)
+    buffers = _paired("buffers", average, model)
+    # One that goes by two names moves once.
+    for mine, theirs in {id(mine): (mine, theirs) for mine, theirs in parameters}.values():
+        mine._data = optimizers.moving_average(mine._data, theirs._data, kept)
+    for mine, theirs in buffers:
+        mine._data = theirs._data.copy()
+
+
+def _paired(
+    kind: str, average: HasTensors, model: HasTensors
+) -> list[tuple[Tensor[Any, NoneTape, Any], Tensor[Any, NoneTape, Any]]]:
+    """Return the tensors of both models that go by one name, checked."""
+    op = "exponential_moving_average"
+    for one in (average, model):
+        if not callable(getattr(one, kind, None)):
+            raise ArgumentTypeError(f"{op}: expected two models, got {type(one).__name__}")
+    mine: Tensors = getattr(average, kind)()
+    theirs: Tensors = getattr(model, kind)()
+    if mine.keys() != theirs.keys():
+        names = ", ".join(sorted(mine.keys() ^ theirs.keys()))
+        raise ArgumentValueError(f"{op}: only one of the two models has {names}")
+    for name, tensor in mine.items():
+        other = theirs[name]
+        if tensor is other:
+            raise ArgumentValueError(
+                f"{op}: {name} is one tensor in both models; begin with copy.deepcopy(model)"
+            )
+        if tensor.shape != other.shape:
+            raise ShapeError(
+                f"{op}: {name} has shape {tensor.shape} in the average, {other.shape} in the model"
+            )
+        if tensor.dtype != other.dtype:
+            raise DTypeError(
+                f"{op}: {name} has dtype {tensor.dtype} in the average, {other.dtype} in the model"
+            )
+    return [(mine[name], theirs[name]) for name in mine]

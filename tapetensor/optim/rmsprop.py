@@ -1,0 +1,104 @@
+"""RMSprop."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+from typing_extensions import override
+
+from tapetensor.kernels import optimizers
+from tapetensor.optim.group import State
+from tapetensor.optim.hyperparameters import as_flag, as_hyperparameter, split_decay
+from tapetensor.optim.optimizer import Optimizer
+from tapetensor.tensor.ownership import HasParameters
+
+
+@final
+class RMSprop(Optimizer):
+    """Steps scaled by a running mean of the square of the gradient.
+
+        g = gradient + weight_decay * p
+        s = alpha * s + (1 - alpha) * g**2
+        a = alpha * a + (1 - alpha) * g                 centered, else a = 0
+        v = momentum * v + g / (sqrt(s - a**2) + eps)
+        p = p - lr * v
+
+    With decoupled decay ``g = gradient``, and a step takes ``lr * weight_decay * p`` as well.
+    As PyTorch's by default: `s` starts at 0 and `eps` stands outside the root. TensorFlow's and
+    dfdx's start at 1 and have it inside, which makes the first steps smaller:
+    ``RMSprop(model, alpha=0.9, initial_square=1.0, eps_inside_root=True)``.
+
+    Args:
+        model: what has ``parameters()``.
+        lr: the learning rate, >= 0.
+        alpha: what the running means keep per step, in [0, 1).
+        eps: the floor under the root, >= 0, in units of the gradient (inside the root, of its
+            square).
+        momentum: >= 0.
+        centered: whether to scale by the estimated variance.
+        weight_decay: the factor of the L2 penalty's gradient, >= 0.
+        decoupled_weight_decay: whether the decay acts on the parameter directly.
+        initial_square: where `s` starts, >= 0.
+        eps_inside_root: whether `eps` is added before the root is taken.
+
+    Raises:
+        ArgumentValueError: if a number is outside its range, or the model has no parameters.
+        ArgumentTypeError: if an argument is of the wrong kind.
+
+    Source: Tieleman & Hinton (2012), "Neural networks for machine learning", lecture 6.5; centered:
+        Graves (2013), "Generating sequences with recurrent neural networks", equations 38 to 45.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor.optim import RMSprop
+    >>> class Line:
+    ...     slope = tt.ones((1,))
+    ...     def parameters(self):
+    ...         return {"slope": self.slope}
+    >>> line = Line()
+    >>> optimizer = RMSprop(line, lr=0.25, alpha=0.0)
+    >>> optimizer.step((tt.full((1,), 9.0).trace() * line.slope).sum().backward())
+    >>> line.slope
+    Tensor([0.75], shape=(1,), dtype=float32, NoneTape)
+    """
+
+    def __init__(
+        self,
+        model: HasParameters,
+        lr: float = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        momentum: float = 0.0,
+        centered: bool = False,
+        weight_decay: float = 0.0,
+        *,
+        decoupled_weight_decay: bool = False,
+        initial_square: float = 0.0,
+        eps_inside_root: bool = False,
+    ) -> None:
+        self._alpha = as_hyperparameter("RMSprop", "alpha", alpha, below=1)
+        self._eps = as_hyperparameter("RMSprop", "eps", eps)
+        self._momentum = as_hyperparameter("RMSprop", "momentum", momentum)
+        self._is_centered = as_flag("RMSprop", "centered", centered)
+        self._weight_decay = as_hyperparameter("RMSprop", "weight_decay", weight_decay)
+        self._is_decoupled = as_flag("RMSprop", "decoupled_weight_decay", decoupled_weight_decay)
+        self._is_eps_inside = as_flag("RMSprop", "eps_inside_root", eps_inside_root)
+        states = (
+            State("squares", as_hyperparameter("RMSprop", "initial_square", initial_square)),
+            # What is not used stays at zero, memory that the system never has to provide.
+            State("mean", is_used=self._is_centered),
+            State("velocity", is_used=self._momentum > 0),
+        )
+        kernel, in_place = optimizers.rmsprop, optimizers.rmsprop_in_place
+        super().__init__("RMSprop", model, lr, kernel, in_place, states)
+
+    @override
+    def _options(self, count: int) -> tuple[Any, ...]:
+        return (
+            self._lr,
+            self._alpha,
+            self._eps,
+            self._momentum,
+            self._is_centered,
+            self._is_eps_inside,
+            *split_decay(self._lr, self._weight_decay, self._is_decoupled),
+        )

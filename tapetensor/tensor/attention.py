@@ -1,0 +1,182 @@
+"""Scaled dot-product attention."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, overload
+
+import numpy as np
+
+from tapetensor.errors import ArgumentTypeError, DTypeError, ShapeError
+from tapetensor.gradients import Array
+from tapetensor.kernels import attention as kernels
+from tapetensor.shapes import broadcasts_to
+from tapetensor.tape import NoneTape, OwnedTape
+from tapetensor.tensor.apply import apply
+from tapetensor.tensor.base import (
+    TensorBase,
+    check_floating,
+    check_not_spent,
+    check_same_dtype,
+    check_tensor,
+)
+from tapetensor.tensor.operands import as_finite
+from tapetensor.tensor.tensor import Tensor
+from tapetensor.typing import Ds, F, K, M, N, P, T
+
+
+@overload
+def scaled_dot_product_attention(
+    query: Tensor[tuple[*Ds, M, K], T, F],
+    key: Tensor[tuple[*Ds, N, K], T, F],
+    value: Tensor[tuple[*Ds, N, P], T, F],
+    *,
+    mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+    causal: bool = False,
+    scale: float | None = None,
+) -> Tensor[tuple[*Ds, M, P], T, F]: ...
+@overload
+def scaled_dot_product_attention(
+    query: Tensor[tuple[*Ds, M, K], T, F],
+    key: Tensor[tuple[*Ds, N, K], NoneTape, F],
+    value: Tensor[tuple[*Ds, N, P], NoneTape, F],
+    *,
+    mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+    causal: bool = False,
+    scale: float | None = None,
+) -> Tensor[tuple[*Ds, M, P], T, F]: ...
+@overload
+def scaled_dot_product_attention(
+    query: Tensor[tuple[*Ds, M, K], NoneTape, F],
+    key: Tensor[tuple[*Ds, N, K], T, F],
+    value: Tensor[tuple[*Ds, N, P], T, F],
+    *,
+    mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+    causal: bool = False,
+    scale: float | None = None,
+) -> Tensor[tuple[*Ds, M, P], T, F]: ...
+@overload
+def scaled_dot_product_attention(
+    query: Tensor[tuple[*Ds, M, K], OwnedTape, F],
+    key: Tensor[tuple[*Ds, N, K], Any, F],
+    value: Tensor[tuple[*Ds, N, P], Any, F],
+    *,
+    mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+    causal: bool = False,
+    scale: float | None = None,
+) -> Tensor[tuple[*Ds, M, P], OwnedTape, F]: ...
+@overload
+def scaled_dot_product_attention(
+    query: Tensor[tuple[*Ds, M, K], Any, F],
+    key: Tensor[tuple[*Ds, N, K], OwnedTape, F],
+    value: Tensor[tuple[*Ds, N, P], Any, F],
+    *,
+    mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+    causal: bool = False,
+    scale: float | None = None,
+) -> Tensor[tuple[*Ds, M, P], OwnedTape, F]: ...
+@overload
+def scaled_dot_product_attention(
+    query: Tensor[tuple[*Ds, M, K], Any, F],
+    key: Tensor[tuple[*Ds, N, K], Any, F],
+    value: Tensor[tuple[*Ds, N, P], OwnedTape, F],
+    *,
+    mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+    causal: bool = False,
+    scale: float | None = None,
+) -> Tensor[tuple[*Ds, M, P], OwnedTape, F]: ...
+def scaled_dot_product_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    *,
+    mask: Any = None,
+    causal: bool = False,
+    scale: float | None = None,
+) -> Any:
+    """Return the values averaged with weights that say how well their keys go with each query.
+
+        softmax(query @ key.T * scale) @ value
+
+    A query that may see no key at all gives zeros.
+
+    Shape: ``(*Ds, M, K), (*Ds, N, K), (*Ds, N, P) -> (*Ds, M, P)``: ``M`` queries, ``N`` keys with
+        a value each; the leading axes (batch, heads) are equal, and may be none.
+    Derivative: with the weights ``p`` and the cotangent ``g``: ``p.T @ g`` for the values,
+        ``scale * s @ key`` for the queries and ``scale * s.T @ query`` for the keys, where
+        ``s = p * (g @ value.T - sum(g * output))``.
+    Tape: the tapes of all three merge; an operand that owned one is spent. The mask is plain.
+
+    Args:
+        query: what is looked for.
+        key: what is found.
+        value: what is read there.
+        mask: bool, broadcasting to the scores ``(*Ds, M, N)``: True where a query sees a key.
+        causal: whether query ``i`` sees no key after the ``i``-th.
+        scale: the factor of the scores; ``1 / sqrt(K)`` unless given.
+
+    Raises:
+        ShapeError: if the shapes do not fit.
+        DTypeError: if the dtypes differ or are not floating, or the mask is not bool.
+
+    Source: Vaswani et al. (2017), "Attention is all you need", section 3.2.1.
+
+    >>> import tapetensor as tt
+    >>> x = tt.from_numpy([[0.0, 1.0], [2.0, 3.0]], shape=(2, 2))
+    >>> tt.scaled_dot_product_attention(tt.zeros((2, 2)), x, x, causal=True)
+    Tensor([[0., 1.],
+            [1., 2.]], shape=(2, 2), dtype=float32, NoneTape)
+    """
+    for name, operand in (("the query", query), ("the key", key), ("the value", value)):
+        check_tensor(_OP, operand, name)
+    check_floating(_OP, query)
+    check_same_dtype(_OP, (query, key, value))
+    scores = _scores_shape(query._data.shape, key._data.shape, value._data.shape)
+    if not isinstance(causal, bool):
+        raise ArgumentTypeError(f"{_OP}: causal is a bool, got {causal!r}")
+    factor = (
+        1.0 / math.sqrt(query._data.shape[-1] or 1)
+        if scale is None
+        else as_finite(_OP, "scale", scale)
+    )
+    options: tuple[Any, ...] = (_mask_array(mask, scores), causal, factor)
+    return apply(kernels.scaled_dot_product_attention, (query, key, value), options)
+
+
+_OP = "scaled_dot_product_attention"
+
+
+def _scores_shape(
+    query: tuple[int, ...], key: tuple[int, ...], value: tuple[int, ...]
+) -> tuple[int, ...]:
+    """Return the shape of the scores."""
+    fit = (
+        min(len(query), len(key), len(value)) >= 2
+        and query[:-2] == key[:-2] == value[:-2]
+        and query[-1] == key[-1]
+        and key[-2] == value[-2]
+    )
+    if not fit:
+        raise ShapeError(
+            f"{_OP}: query {query}, key {key} and value {value} do not fit; they are "
+            "(*Ds, M, K), (*Ds, N, K) and (*Ds, N, P) with equal leading axes"
+        )
+    return (*query[:-1], key[-2])
+
+
+def _mask_array(mask: object, scores: tuple[int, ...]) -> Array | None:
+    if mask is None:
+        return None
+    check_tensor(_OP, mask, "the mask")
+    assert isinstance(mask, TensorBase)
+    check_not_spent(_OP, mask)
+    array = mask._data
+    if array.dtype != np.bool_:
+        raise DTypeError(
+            f"{_OP}: the mask must be bool, True where a query sees a key, got {array.dtype}"
+        )
+    if not broadcasts_to(array.shape, scores):
+        raise ShapeError(
+            f"{_OP}: a mask of shape {array.shape} does not broadcast to the scores {scores}"
+        )
+    return array

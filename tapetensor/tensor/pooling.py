@@ -1,0 +1,246 @@
+"""Images made smaller by reducing windows, and made larger by interpolation."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, overload
+from typing import Literal as L
+
+from tapetensor.errors import ArgumentValueError, ShapeError
+from tapetensor.kernels import pooling, upscale
+from tapetensor.tape import Kernel
+from tapetensor.tensor.apply import apply
+from tapetensor.tensor.base import TensorBase, check_floating, check_tensor
+from tapetensor.tensor.tensor import Tensor
+from tapetensor.tensor.windows import Ints, as_window, check_fits, check_rank, per_axis
+from tapetensor.typing import Ds, F, K, M, N, P, Q, T
+
+
+@overload
+def avg_pool2d(
+    x: Tensor[tuple[*Ds, K, M, N], T, F],
+    kernel_size: L[3],
+    *,
+    stride: L[1],
+    padding: L[1],
+    dilation: L[1] = 1,
+) -> Tensor[tuple[*Ds, K, M, N], T, F]: ...
+@overload
+def avg_pool2d(
+    x: Tensor[tuple[*Ds, K, M, N], T, F],
+    kernel_size: Ints,
+    *,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+) -> Tensor[tuple[*Ds, K, Any, Any], T, F]: ...
+def avg_pool2d(
+    x: Any, kernel_size: Any, *, stride: Any = None, padding: Any = 0, dilation: Any = 1
+) -> Any:
+    """Return the mean of every window.
+
+        result[b, c, h, w] = sum over i, j of x[b, c, h * stride + i, w * stride + j] / (k * k)
+
+    The zeros of the padding count: the divisor is the area of the window everywhere.
+
+    Shape: ``(*Ds, C, H, W) -> (*Ds, C, H', W')`` with
+        ``H' = floor((H + 2 padding - dilation (k - 1) - 1) / stride) + 1``, and so for the width.
+    Derivative: the cotangent divided by the area, added to all elements of the window.
+    Tape: the result owns the tape of `x`, which is spent.
+
+    Args:
+        x: images.
+        kernel_size: the size of the window, > 0; one number, or one per axis.
+        stride: how far apart windows stand, > 0; by default as far as they are large.
+        padding: how many pixels are put around, from 0 to half of the window.
+        dilation: how far apart the elements of a window are, > 0.
+
+    Raises:
+        ShapeError: if the window is larger than the padded input.
+        ArgumentValueError: if a number is outside its range.
+        DTypeError: if the dtype is not floating.
+
+    >>> import tapetensor as tt
+    >>> x = tt.from_numpy([[[1.0, 2.0], [3.0, 6.0]]], shape=(1, 2, 2))
+    >>> tt.avg_pool2d(x, 2)
+    Tensor([[[3.]]], shape=(1, 1, 1), dtype=float32, NoneTape)
+    """
+    return _pooled(pooling.avg_pool2d, x, kernel_size, stride, padding, dilation)
+
+
+@overload
+def max_pool2d(
+    x: Tensor[tuple[*Ds, K, M, N], T, F],
+    kernel_size: L[3],
+    *,
+    stride: L[1],
+    padding: L[1],
+    dilation: L[1] = 1,
+) -> Tensor[tuple[*Ds, K, M, N], T, F]: ...
+@overload
+def max_pool2d(
+    x: Tensor[tuple[*Ds, K, M, N], T, F],
+    kernel_size: Ints,
+    *,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+) -> Tensor[tuple[*Ds, K, Any, Any], T, F]: ...
+def max_pool2d(
+    x: Any, kernel_size: Any, *, stride: Any = None, padding: Any = 0, dilation: Any = 1
+) -> Any:
+    """Return the largest element of every window.
+
+        result[b, c, h, w] = max over i, j of x[b, c, h * stride + i, w * stride + j]
+
+    The padding never wins.
+
+    Shape: ``(*Ds, C, H, W) -> (*Ds, C, H', W')`` with
+        ``H' = floor((H + 2 padding - dilation (k - 1) - 1) / stride) + 1``, and so for the width.
+    Derivative: 1 for the largest element; ties share it equally, as in `Tensor.max`. A window
+        with a NaN shares it among all of its elements.
+    Tape: the result owns the tape of `x`, which is spent.
+
+    Args:
+        x: images.
+        kernel_size: the size of the window, > 0; one number, or one per axis.
+        stride: how far apart windows stand, > 0; by default as far as they are large.
+        padding: how many pixels are put around, from 0 to half of the window.
+        dilation: how far apart the elements of a window are, > 0.
+
+    Raises:
+        ShapeError: if the window is larger than the padded input.
+        ArgumentValueError: if a number is outside its range.
+        DTypeError: if the dtype is not floating.
+
+    >>> import tapetensor as tt
+    >>> x = tt.from_numpy([[[1.0, 2.0], [3.0, 6.0]]], shape=(1, 2, 2))
+    >>> tt.max_pool2d(x, 2)
+    Tensor([[[6.]]], shape=(1, 1, 1), dtype=float32, NoneTape)
+    """
+    return _pooled(pooling.max_pool2d, x, kernel_size, stride, padding, dilation)
+
+
+@overload
+def min_pool2d(
+    x: Tensor[tuple[*Ds, K, M, N], T, F],
+    kernel_size: L[3],
+    *,
+    stride: L[1],
+    padding: L[1],
+    dilation: L[1] = 1,
+) -> Tensor[tuple[*Ds, K, M, N], T, F]: ...
+@overload
+def min_pool2d(
+    x: Tensor[tuple[*Ds, K, M, N], T, F],
+    kernel_size: Ints,
+    *,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+) -> Tensor[tuple[*Ds, K, Any, Any], T, F]: ...
+def min_pool2d(
+    x: Any, kernel_size: Any, *, stride: Any = None, padding: Any = 0, dilation: Any = 1
+) -> Any:
+    """Return the smallest element of every window.
+
+        result[b, c, h, w] = min over i, j of x[b, c, h * stride + i, w * stride + j]
+
+    The padding never wins.
+
+    Shape: ``(*Ds, C, H, W) -> (*Ds, C, H', W')`` with
+        ``H' = floor((H + 2 padding - dilation (k - 1) - 1) / stride) + 1``, and so for the width.
+    Derivative: 1 for the smallest element; ties share it equally, as in `Tensor.min`. A window
+        with a NaN shares it among all of its elements.
+    Tape: the result owns the tape of `x`, which is spent.
+
+    Args:
+        x: images.
+        kernel_size: the size of the window, > 0; one number, or one per axis.
+        stride: how far apart windows stand, > 0; by default as far as they are large.
+        padding: how many pixels are put around, from 0 to half of the window.
+        dilation: how far apart the elements of a window are, > 0.
+
+    Raises:
+        ShapeError: if the window is larger than the padded input.
+        ArgumentValueError: if a number is outside its range.
+        DTypeError: if the dtype is not floating.
+
+    >>> import tapetensor as tt
+    >>> x = tt.from_numpy([[[1.0, 2.0], [3.0, 6.0]]], shape=(1, 2, 2))
+    >>> tt.min_pool2d(x, 2)
+    Tensor([[[1.]]], shape=(1, 1, 1), dtype=float32, NoneTape)
+    """
+    return _pooled(pooling.min_pool2d, x, kernel_size, stride, padding, dilation)
+
+
+def upscale2d(
+    x: Tensor[tuple[*Ds, K, M, N], T, F],
+    size: tuple[P, Q],
+    mode: Literal["nearest", "bilinear"] = "nearest",
+) -> Tensor[tuple[*Ds, K, P, Q], T, F]:
+    """Return images stretched to a size.
+
+        "nearest": result[h, w] = x[floor(h * H / H'), floor(w * W / W')]
+        "bilinear": between the four pixels around (h * (H - 1) / (H' - 1), w * (W - 1) / (W' - 1))
+
+    The corners of a bilinear result are those of the input (PyTorch's ``align_corners=True``).
+
+    Shape: ``(*Ds, C, H, W) -> (*Ds, C, H', W')``.
+    Derivative: every pixel receives the cotangents of what it was read for, by the same weights.
+    Tape: the result owns the tape of `x`, which is spent.
+
+    Args:
+        x: images.
+        size: the height and the width of the result, not less than those of `x`.
+        mode: "nearest" or "bilinear".
+
+    Raises:
+        ShapeError: if the result is to be smaller than `x`, or `x` has no pixels.
+        ArgumentValueError: if the mode is another, or a size is not > 0.
+        DTypeError: if the dtype is not floating.
+
+    >>> import tapetensor as tt
+    >>> x = tt.from_numpy([[[1.0, 3.0]]], shape=(1, 1, 2))
+    >>> tt.upscale2d(x, (1, 4))
+    Tensor([[[1., 1., 3., 3.]]], shape=(1, 1, 4), dtype=float32, NoneTape)
+    >>> tt.upscale2d(x, (1, 3), mode="bilinear")
+    Tensor([[[1., 2., 3.]]], shape=(1, 1, 3), dtype=float32, NoneTape)
+    """
+    check_tensor("upscale2d", x, "the input")
+    check_floating("upscale2d", x)
+    shape: tuple[int, ...] = x._data.shape
+    check_rank("upscale2d", shape, "C, H, W")
+    height, width = per_axis("upscale2d", "size", size, 2)
+    if mode not in ("nearest", "bilinear"):
+        raise ArgumentValueError(f'upscale2d: mode is "nearest" or "bilinear", got {mode!r}')
+    if height < shape[-2] or width < shape[-1] or min(shape[-2:]) < 1:
+        raise ShapeError(
+            f"upscale2d: an input of shape {shape} cannot be stretched to {(height, width)}; "
+            "avg_pool2d makes images smaller"
+        )
+    return apply(upscale.upscale2d, (x,), (height, width, mode))
+
+
+def _pooled(
+    kernel: Kernel,
+    x: object,
+    kernel_size: object,
+    stride: object,
+    padding: object,
+    dilation: object,
+) -> Tensor[Any, Any, Any]:
+    op = kernel.__name__
+    check_tensor(op, x, "the input")
+    assert isinstance(x, TensorBase)
+    check_floating(op, x)
+    check_rank(op, x._data.shape, "C, H, W")
+    sizes = per_axis(op, "kernel_size", kernel_size, 2)
+    window = as_window(op, sizes, sizes if stride is None else stride, padding, dilation)
+    for size, extra, spread in zip(sizes, window.padding, window.dilation, strict=True):
+        if 2 * extra > spread * (size - 1) + 1:
+            raise ArgumentValueError(
+                f"{op}: padding {window.padding} is more than half of the window {sizes}; "
+                "a window would hold nothing but padding"
+            )
+    check_fits(op, x._data.shape, window)
+    return apply(kernel, (x,), (window,))

@@ -1,0 +1,185 @@
+"""The convolution that makes images larger."""
+
+# Where an operand fits in more than one way (a dim may be Any) the overloads overlap; the more
+# exact one comes first.
+# mypy: disable-error-code="overload-overlap"
+
+from __future__ import annotations
+
+from typing import Any, overload
+from typing import Literal as L
+
+from tapetensor.errors import ArgumentValueError, ShapeError
+from tapetensor.kernels import convolution
+from tapetensor.tape import NoneTape
+from tapetensor.tensor.apply import apply
+from tapetensor.tensor.operands import TapeOfRhs
+from tapetensor.tensor.tensor import Joins, Tensor
+from tapetensor.tensor.windows import (
+    Ints,
+    at_least,
+    check_bias,
+    check_operands,
+    check_rank,
+    kernel_window,
+    per_axis,
+)
+from tapetensor.typing import Ds, F, K, M, N, P, T
+
+
+@overload
+def conv_transpose2d(
+    x: Tensor[tuple[*Ds, K, M, N], T, F],
+    weight: Tensor[tuple[K, P, Any, Any], NoneTape, F],
+    bias: Joins[tuple[P], T, F] | None = None,
+    *,
+    stride: Ints = 1,
+    padding: Ints = 0,
+    output_padding: Ints = 0,
+    dilation: Ints = 1,
+    groups: L[1] = 1,
+) -> Tensor[tuple[*Ds, P, Any, Any], T, F]: ...
+@overload
+def conv_transpose2d(
+    x: Tensor[tuple[*Ds, K, M, N], T, F],
+    weight: Tensor[tuple[K, P, Any, Any], T, F],
+    bias: Joins[tuple[P], T, F] | None = None,
+    *,
+    stride: Ints = 1,
+    padding: Ints = 0,
+    output_padding: Ints = 0,
+    dilation: Ints = 1,
+    groups: L[1] = 1,
+) -> Tensor[tuple[*Ds, P, Any, Any], T, F]: ...
+@overload
+def conv_transpose2d(
+    x: Tensor[tuple[*Ds, K, M, N], NoneTape, F],
+    weight: Tensor[tuple[K, P, Any, Any], TapeOfRhs, F],
+    bias: Joins[tuple[P], TapeOfRhs, F] | None = None,
+    *,
+    stride: Ints = 1,
+    padding: Ints = 0,
+    output_padding: Ints = 0,
+    dilation: Ints = 1,
+    groups: L[1] = 1,
+) -> Tensor[tuple[*Ds, P, Any, Any], TapeOfRhs, F]: ...
+@overload
+def conv_transpose2d(
+    x: Tensor[tuple[*Ds, K, M, N], T, F],
+    weight: Tensor[tuple[K, Any, Any, Any], NoneTape, F],
+    bias: Joins[tuple[Any], T, F] | None = None,
+    *,
+    stride: Ints = 1,
+    padding: Ints = 0,
+    output_padding: Ints = 0,
+    dilation: Ints = 1,
+    groups: int,
+) -> Tensor[tuple[*Ds, Any, Any, Any], T, F]: ...
+@overload
+def conv_transpose2d(
+    x: Tensor[tuple[*Ds, K, M, N], T, F],
+    weight: Tensor[tuple[K, Any, Any, Any], T, F],
+    bias: Joins[tuple[Any], T, F] | None = None,
+    *,
+    stride: Ints = 1,
+    padding: Ints = 0,
+    output_padding: Ints = 0,
+    dilation: Ints = 1,
+    groups: int,
+) -> Tensor[tuple[*Ds, Any, Any, Any], T, F]: ...
+@overload
+def conv_transpose2d(
+    x: Tensor[tuple[*Ds, K, M, N], NoneTape, F],
+    weight: Tensor[tuple[K, Any, Any, Any], TapeOfRhs, F],
+    bias: Joins[tuple[Any], TapeOfRhs, F] | None = None,
+    *,
+    stride: Ints = 1,
+    padding: Ints = 0,
+    output_padding: Ints = 0,
+    dilation: Ints = 1,
+    groups: int,
+) -> Tensor[tuple[*Ds, Any, Any, Any], TapeOfRhs, F]: ...
+def conv_transpose2d(
+    x: Any,
+    weight: Any,
+    bias: Any = None,
+    *,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    dilation: Any = 1,
+    groups: Any = 1,
+) -> Any:
+    """Let every pixel write a kernel: `conv2d` transposed, which makes images larger.
+
+        result[b, o, h * stride + i * dilation, w * stride + j * dilation] +=
+            weight[c, o, i, j] * x[b, c, h, w]
+
+    Shape: ``(*Ds, C, H, W)`` and a weight ``(C, O / groups, kh, kw)`` give ``(*Ds, O, H', W')``
+        with ``H' = (H - 1) stride - 2 padding + dilation (kh - 1) + output_padding + 1``, and so
+        for the width.
+    Derivative: the convolution of the cotangent for `x`; for `weight` the sum of the cotangent
+        times what each of its elements met.
+    Tape: the tapes of all operands merge; one that owned a tape is spent.
+
+    Args:
+        x: images.
+        weight: one kernel per input channel.
+        bias: (O,), added to every place.
+        stride: how far apart the windows that are written stand, > 0; one number, or one per axis.
+        padding: how many pixels are cut off all around, >= 0; the same.
+        output_padding: how many pixels are left below and to the right where a stride leaves
+            several sizes to choose from; less than the stride or the dilation.
+        dilation: how far apart the elements of a window are, > 0; the same.
+        groups: into how many groups the channels are parted, each convolved by itself; > 0.
+
+    Raises:
+        ShapeError: if the channels do not fit the weight, or nothing is left of the output.
+        ArgumentValueError: if a number is outside its range, or `groups` does not divide the
+            channels.
+        DTypeError: if the dtypes differ or are not floating.
+
+    Source: Dumoulin & Visin (2016), "A guide to convolution arithmetic for deep learning".
+
+    >>> import tapetensor as tt
+    >>> x = tt.from_numpy([[[1.0, 2.0]]], shape=(1, 1, 2))
+    >>> w = tt.ones((1, 1, 1, 2))
+    >>> tt.conv_transpose2d(x, w, stride=2)
+    Tensor([[[1., 1., 2., 2.]]], shape=(1, 1, 4), dtype=float32, NoneTape)
+    """
+    op = "conv_transpose2d"
+    operands = check_operands(op, x, weight, bias)
+    shape, weight_shape = x._data.shape, weight._data.shape
+    check_rank(op, shape, "C, H, W")
+    window = kernel_window(op, weight_shape, "(C, O / groups, kh, kw)", stride, padding, dilation)
+    extra = per_axis(op, "output_padding", output_padding, 2, low=0)
+    if any(more >= max(s, d) for more, s, d in zip(extra, window.stride, window.dilation)):  # noqa: B905
+        raise ArgumentValueError(
+            f"{op}: output_padding {extra} must be less than the stride {window.stride} "
+            f"or the dilation {window.dilation}"
+        )
+    count = at_least(op, "groups", groups, 1)
+    channels = shape[-3]
+    if channels % count:
+        raise ArgumentValueError(
+            f"{op}: {count} groups do not divide the {channels} channels of shape {shape}"
+        )
+    if weight_shape[0] != channels:
+        raise ShapeError(
+            f"{op}: channels differ: the input of shape {shape} has {channels}, "
+            f"the weight of shape {weight_shape} takes {weight_shape[0]}"
+        )
+    check_bias(op, operands, weight_shape[1] * count)
+    sizes = tuple(
+        [
+            (size - 1) * s - 2 * p + d * (k - 1) + more + 1
+            for size, k, s, p, d, more in zip(shape[-2:], *window, extra, strict=True)
+        ]
+    )
+    if min(sizes) < 1 or min(shape[-2:]) < 1:
+        raise ShapeError(
+            f"{op}: padding {window.padding} leaves nothing of the output for an input of shape "
+            f"{shape} and a kernel of {window.kernel}"
+        )
+    absent = () if bias is not None else (None,)
+    return apply(convolution.conv_transpose2d, operands, (*absent, window, count, sizes))

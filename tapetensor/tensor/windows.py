@@ -1,0 +1,148 @@
+"""The arguments of ops that slide windows over images, checked."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, ShapeError
+from tapetensor.kernels.windows import Sizes, Window
+from tapetensor.shapes import as_size
+from tapetensor.tensor.base import TensorBase, check_floating, check_same_dtype, check_tensor
+
+# One number for both axes, or one for each.
+Ints: TypeAlias = int | tuple[int, int]
+
+
+def as_window(op: str, kernel: Sizes, stride: object, padding: object, dilation: object) -> Window:
+    """Return a window whose every number is within its range.
+
+    Args:
+        op: the name for the message.
+        kernel: its sizes.
+        stride: one number for all axes, or one for each; > 0.
+        padding: the same, >= 0.
+        dilation: the same, > 0.
+
+    Raises:
+        ArgumentTypeError: if one is not an int, or there are not as many as axes.
+        ArgumentValueError: if one is outside its range.
+    """
+    axes = len(kernel)
+    return Window(
+        kernel,
+        per_axis(op, "stride", stride, axes),
+        per_axis(op, "padding", padding, axes, low=0),
+        per_axis(op, "dilation", dilation, axes),
+    )
+
+
+def per_axis(op: str, name: str, value: object, axes: int, low: int = 1) -> Sizes:
+    """Return one int >= `low` for each axis; a single one stands for all.
+
+    Raises:
+        ArgumentTypeError: if it is neither an int nor as many ints as there are axes.
+        ArgumentValueError: if an int is too small.
+    """
+    numbers = tuple(value) if isinstance(value, tuple | list) else (value,) * axes
+    if len(numbers) != axes:
+        raise ArgumentTypeError(
+            f"{op}: {name} is an int or {axes} of them in a tuple, got {value!r}"
+        )
+    return tuple([at_least(op, name, number, low) for number in numbers])
+
+
+def at_least(op: str, name: str, value: object, low: int) -> int:
+    """Return `value` as an int >= `low`.
+
+    Raises:
+        ArgumentTypeError: if it is not an int.
+        ArgumentValueError: if it is smaller.
+    """
+    number = as_size(op, name, value)
+    if number < low:
+        raise ArgumentValueError(f"{op}: {name} must be > {low - 1}, got {number}")
+    return number
+
+
+def check_rank(op: str, shape: Sizes, axes: str) -> None:
+    """Raise ShapeError if a shape has fewer axes than are named."""
+    if len(shape) < axes.count(",") + 1:
+        raise ShapeError(f"{op}: the input must have shape (..., {axes}), got {shape}")
+
+
+def check_fits(op: str, shape: Sizes, window: Window) -> None:
+    """Raise ShapeError if no window fits the padded image."""
+    sizes = shape[-len(window.kernel) :]
+    if min(window.counts(sizes)) < 1:
+        padded = tuple(
+            [size + 2 * extra for size, extra in zip(sizes, window.padding, strict=True)]
+        )
+        spread = f" with dilation {window.dilation}" if max(window.dilation) > 1 else ""
+        raise ShapeError(
+            f"{op}: a kernel of {window.kernel}{spread} is larger than the padded input "
+            f"{padded} of shape {shape}"
+        )
+
+
+def check_operands(op: str, x: object, weight: object, bias: object) -> tuple[Any, ...]:
+    """Return the operands that are there, after a look at their kinds."""
+    check_tensor(op, x, "the input")
+    check_tensor(op, weight, "the weight")
+    if bias is not None:
+        check_tensor(op, bias, "the bias")
+    operands: tuple[Any, ...] = (x, weight) if bias is None else (x, weight, bias)
+    check_same_dtype(op, operands)
+    check_floating(op, operands[0])
+    return operands
+
+
+def convolution_window(
+    op: str,
+    operands: tuple[Any, ...],
+    axes: str,
+    stride: object,
+    padding: object,
+    dilation: object,
+    groups: object,
+) -> tuple[Window, int]:
+    """Return the window of a convolution and the number of groups, after all checks."""
+    shape, weight_shape = operands[0]._data.shape, operands[1]._data.shape
+    check_rank(op, shape, axes)
+    kernel = {"C, L": "k", "C, H, W": "kh, kw"}[axes]
+    window = kernel_window(
+        op, weight_shape, f"(O, C / groups, {kernel})", stride, padding, dilation
+    )
+    count = at_least(op, "groups", groups, 1)
+    channels, out_channels = shape[-1 - len(window.kernel)], weight_shape[0]
+    if channels % count or out_channels % count:
+        raise ArgumentValueError(
+            f"{op}: {count} groups do not divide the {channels} channels that go in and the "
+            f"{out_channels} that come out"
+        )
+    if weight_shape[1] * count != channels:
+        grouped = f" in each of {count} groups" if count > 1 else ""
+        raise ShapeError(
+            f"{op}: channels differ: the input of shape {shape} has {channels}, "
+            f"the weight of shape {weight_shape} takes {weight_shape[1]}{grouped}"
+        )
+    check_bias(op, operands, out_channels)
+    check_fits(op, shape, window)
+    return window, count
+
+
+def kernel_window(
+    op: str, shape: tuple[int, ...], wanted: str, stride: object, padding: object, dilation: object
+) -> Window:
+    """Return the window that the shape of a weight says."""
+    if len(shape) != wanted.count(",") + 1 or min(shape[2:]) < 1:
+        raise ShapeError(f"{op}: the weight must have shape {wanted}, got {shape}")
+    return as_window(op, shape[2:], stride, padding, dilation)
+
+
+def check_bias(op: str, operands: tuple[TensorBase[Any, Any, Any], ...], channels: int) -> None:
+    """Raise ShapeError if there is a bias without one number per output channel."""
+    if len(operands) == 3 and operands[2]._data.shape != (channels,):
+        raise ShapeError(
+            f"{op}: the bias must have shape ({channels},), one number per output channel, "
+            f"got {operands[2]._data.shape}"
+        )

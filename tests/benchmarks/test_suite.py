@@ -1,0 +1,111 @@
+"""The benchmarks measure what they say: contenders that compute the same, in the agreed form."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks import contenders, profiling, report
+from benchmarks.__main__ import main
+from benchmarks.measuring import DisagreementError, Measurement, check_agreement, measure
+from benchmarks.problems import WORKLOADS
+from benchmarks.worker import steps_of, witnesses
+
+ON_NUMPY_ALONE = ["tapetensor", "numpy", "numpy-planned"]
+
+
+def test_every_file_is_a_contender_and_the_subject_comes_first() -> None:
+    names = contenders.names()
+
+    assert names[0] == "tapetensor"
+    assert set(names) >= {*ON_NUMPY_ALONE, "torch", "jax", "autograd", "gemm-floor"}
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_contenders_on_numpy_alone_compute_the_same_over_five_steps(workload: str) -> None:
+    found = {
+        name: witnesses(steps_of(name)[workload](WORKLOADS[workload].problem(True)))
+        for name in ON_NUMPY_ALONE
+        if workload in steps_of(name)
+    }
+
+    assert {"tapetensor", "numpy"} <= set(found)
+    check_agreement(workload, found)
+
+
+@pytest.mark.parametrize("workload", ["W1", "W2", "W3", "W4", "W5"])
+def test_a_training_step_trains(workload: str) -> None:
+    first, *_, last = witnesses(steps_of("tapetensor")[workload](WORKLOADS[workload].problem(True)))
+
+    assert last[0] < first[0]
+
+
+def test_a_contender_that_computes_something_else_is_not_timed() -> None:
+    found = {"tapetensor": [[1.0], [0.5]], "torch": [[1.0], [0.5002]]}
+
+    with pytest.raises(DisagreementError, match="W1: torch and tapetensor do not compute the same"):
+        check_agreement("W1", found)
+
+
+def test_bare_matrix_products_have_nothing_to_agree_on() -> None:
+    check_agreement("W1", {"tapetensor": [[1.0]], "gemm-floor": [[]]})
+
+
+@pytest.mark.parametrize("workload", steps_of("gemm-floor"))
+def test_the_floor_runs(workload: str) -> None:
+    assert steps_of("gemm-floor")[workload](WORKLOADS[workload].problem(True))() == ()
+
+
+def test_the_command_writes_the_agreed_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "results.json"
+    arguments = ["W7", "--contenders", "tapetensor,numpy", "--json", str(file)]
+    main([*arguments, "--tiny", "--rounds", "1", "--seconds", "0"])
+    results = json.loads(file.read_text())
+
+    assert list(results) == ["W7"]
+    assert list(results["W7"]) == ["tapetensor", "numpy"]
+    for figures in results["W7"].values():
+        assert list(figures) == ["median_ms", "min_ms", "peak_mb"]
+        assert 0 < figures["min_ms"] <= figures["median_ms"]
+        assert figures["peak_mb"] > 10
+    assert "us per op" in capsys.readouterr().out
+
+
+def test_a_contender_without_the_workload_is_left_out() -> None:
+    measured = measure("W7", ["gemm-floor"], rounds=1, seconds=0, tiny=True)
+
+    assert measured == {}
+
+
+@pytest.mark.parametrize("asked", [["W0"], ["W1", "--contenders", "abacus"]])
+def test_a_name_that_does_not_exist_is_refused(asked: list[str]) -> None:
+    with pytest.raises(SystemExit, match="no such"):
+        main(asked)
+
+
+def test_the_profile_accounts_for_kernels_tape_and_optimizer() -> None:
+    text = profiling.profile("W1", 0.0, tiny=True)
+
+    for part in ("kernel linear,", "kernel relu", "tape: apply", "tape: replay", "optimizer"):
+        assert part in text
+
+
+def test_the_profile_leaves_the_library_as_it_was() -> None:
+    before = witnesses(steps_of("tapetensor")["W1"](WORKLOADS["W1"].problem(True)))
+    profiling.profile("W1", 0.0, tiny=True)
+    after = witnesses(steps_of("tapetensor")["W1"](WORKLOADS["W1"].problem(True)))
+
+    assert before == after
+
+
+def test_the_ratios_are_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    one, two = Measurement([1.0, 2.0, 3.0], 0.9, 50.0), Measurement([4.0], 3.0, 60.0)
+    file = tmp_path / "ratios.png"
+    report.draw({"W1": {"tapetensor": one, "torch": two}, "W2": {"tapetensor": one}}, file)
+
+    assert file.read_bytes().startswith(b"\x89PNG")

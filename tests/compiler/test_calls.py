@@ -1,0 +1,347 @@
+"""Calls of compiled functions: what makes a new plan, what is refused, what stays untouched."""
+
+# Lambdas have no annotations.
+# mypy: disable-error-code="no-untyped-call"
+
+from __future__ import annotations
+
+import gc
+import re
+import threading
+import weakref
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import NoneTape, Tensor1D, nn, optim
+from tapetensor.compiler import MAX_PLANS, plans
+from tapetensor.errors import AxisError, MovedTensorError, ShapeError, TraceError
+from tests.compiler.test_training import _batch, _model, _state, train_step
+
+
+def _vector(*values: float) -> Tensor1D[Any]:
+    return tt.from_numpy(list(values), shape=(len(values),))
+
+
+def test_calls_of_one_kind_share_a_plan_and_other_shapes_make_another() -> None:
+    double = tt.compile(lambda x: x * 2.0)
+
+    assert double(_vector(1.0)).numpy().tolist() == [2.0]
+    assert double(_vector(3.0)).numpy().tolist() == [6.0]
+    assert len(plans(double)) == 1
+    assert double(_vector(1.0, 2.0)).numpy().tolist() == [2.0, 4.0]
+    assert len(plans(double)) == 2
+
+
+def test_a_changed_number_makes_another_plan() -> None:
+    scale = tt.compile(lambda x, factor: x * factor)
+
+    assert scale(_vector(1.0), 2.0).item() == 2.0
+    assert scale(_vector(1.0), 3.0).item() == 3.0
+    assert scale(_vector(1.0), 2.0).item() == 2.0
+    assert len(plans(scale)) == 2
+
+
+def test_an_equal_number_of_another_type_makes_another_plan() -> None:
+    describe = tt.compile(lambda x, flag: (x, type(flag).__name__))
+
+    assert describe(_vector(1.0), 1)[1] == "int"
+    assert describe(_vector(1.0), True)[1] == "bool"
+    assert describe(_vector(1.0), 1.0)[1] == "float"
+
+
+def test_a_changed_attribute_of_a_model_makes_another_plan() -> None:
+    drop = nn.Dropout(1.0, rng=np.random.default_rng(0))
+    run = tt.compile(lambda x: drop.forward(x.trace()).detach())
+    assert run(_vector(1.0)).item() == 0.0
+
+    drop.p = 0.0
+
+    assert run(_vector(1.0)).item() == 1.0
+
+
+def test_a_changed_global_function_or_closure_variable_makes_another_plan() -> None:
+    offset = 1.0
+
+    def shifted(x: Tensor1D[Any]) -> Tensor1D[Any]:
+        return x + offset
+
+    compiled = tt.compile(shifted)
+    assert compiled(_vector(1.0)).item() == 2.0
+
+    offset = 5.0
+
+    assert compiled(_vector(1.0)).item() == 6.0
+
+
+def test_arguments_by_position_and_by_name_nest_in_containers() -> None:
+    @dataclass
+    class Pair:
+        lhs: Any
+        rhs: Any
+
+    class Named(NamedTuple):
+        total: Any
+        parts: list[Any]
+
+    @tt.compile
+    def combine(pair: Pair, *, weights: dict[str, Any], data: np.ndarray[Any, Any]) -> Any:
+        total = pair.lhs * weights["lhs"] + pair.rhs * weights["rhs"]
+        return Named(total, [pair.lhs, {"data": data * 2}, Pair(total, "text")])
+
+    for factor in (1.0, 2.0):
+        pair = Pair(_vector(factor), _vector(10.0))
+        weights = {"lhs": _vector(3.0), "rhs": _vector(0.5)}
+
+        result = combine(pair, weights=weights, data=np.array([factor]))
+
+        assert result.total.item() == 3 * factor + 5
+        assert result.parts[0] is pair.lhs
+        assert result.parts[1]["data"].tolist() == [2 * factor]
+        assert result.parts[2].lhs is result.total
+        assert result.parts[2].rhs == "text"
+    assert len(plans(combine)) == 1
+
+
+def test_one_tensor_given_twice_is_not_taken_for_two() -> None:
+    @tt.compile
+    def gradients(x: Tensor1D[Any], y: Tensor1D[Any]) -> Any:
+        grads = (x.trace() * y).sum().backward()
+        return grads[x], grads[y]
+
+    x, y = _vector(3.0), _vector(5.0)
+
+    assert [one.item() for one in gradients(x, y)] == [5.0, 3.0]
+    assert [one.item() for one in gradients(x, x)] == [6.0, 6.0]
+    assert [one.item() for one in gradients(x, y)] == [5.0, 3.0]
+
+
+def test_gradients_come_out_keyed_by_the_tensors_of_the_call() -> None:
+    @tt.compile
+    def gradients(x: Tensor1D[Any]) -> tt.Gradients:
+        return x.trace().square().sum().backward()
+
+    for value in (1.0, 4.0):
+        x = _vector(value)
+        assert gradients(x)[x].item() == 2 * value
+
+
+def test_gradients_go_in_and_accumulate() -> None:
+    @tt.compile
+    def accumulate(x: Tensor1D[Any], grads: tt.Gradients) -> tt.Gradients:
+        return x.trace(grads).square().sum().backward()
+
+    x = _vector(3.0)
+    grads = tt.Gradients()
+    for _ in range(4):
+        grads = accumulate(x, grads)
+
+    assert grads[x].item() == 24.0
+
+
+def test_results_are_never_written_again() -> None:
+    run = tt.compile(lambda x: (x * 2.0 + 1.0, (x * 2.0 + 1.0).exp()))
+
+    results = [run(_vector(value)) for value in (0.0, 1.0, 2.0)]
+
+    assert [one.item() for one, _ in results] == [1.0, 3.0, 5.0]
+
+
+def test_a_constant_result_is_a_fresh_array_each_time() -> None:
+    run = tt.compile(lambda x: np.ones_like(x))
+    x = np.zeros(3)
+
+    first = run(x)
+    first[:] = 7.0
+
+    assert run(x).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_traced_argument_is_refused_with_the_cure() -> None:
+    run = tt.compile(lambda x: x * 2.0)
+
+    with pytest.raises(TraceError, match=r"pass the plain tensor and write x\.trace\(\) inside"):
+        run(_vector(1.0).trace())
+
+
+def test_a_traced_result_is_refused_with_the_cure() -> None:
+    run = tt.compile(lambda x: x.trace() * 2.0)
+
+    with pytest.raises(TraceError, match="call backward\\(\\) inside"):
+        run(_vector(1.0))
+
+
+def test_a_condition_on_values_names_the_line_and_the_cure() -> None:
+    def clipped(x: Tensor1D[Any]) -> Tensor1D[Any]:
+        return x if x.sum() > 0 else -x
+
+    line = clipped.__code__.co_firstlineno + 1
+    with pytest.raises(TraceError, match=re.escape(f"{__file__}:{line}:") + ".*tt.where"):
+        tt.compile(clipped)(_vector(1.0))
+
+
+@pytest.mark.parametrize("read", [repr, lambda x: x.item(), lambda x: x.numpy(), float])
+def test_reading_values_is_refused(read: Any) -> None:
+    def reading(x: Tensor1D[Any]) -> Any:
+        read(x * 2.0)
+        return x
+
+    with pytest.raises(TraceError, match="return the tensor and read it outside"):
+        tt.compile(reading)(_vector(1.0))
+
+
+def test_a_side_effect_on_an_object_is_refused_and_undone() -> None:
+    class Counter:
+        calls = 0
+
+    counter = Counter()
+    counter.calls = 0
+
+    def count(x: Tensor1D[Any], counter: Counter) -> Tensor1D[Any]:
+        counter.calls += 1
+        return x * 2.0
+
+    with pytest.raises(TraceError, match="calls is changed"):
+        tt.compile(count)(_vector(1.0), counter)
+    assert counter.calls == 0
+
+
+def test_a_tensor_that_leaked_out_of_a_trace_cannot_be_read() -> None:
+    leaked: list[Any] = []
+
+    def leak(x: Tensor1D[Any]) -> Tensor1D[Any]:
+        leaked.append(x * 2.0)
+        return x * 3.0
+
+    assert tt.compile(leak)(_vector(1.0)).item() == 3.0
+    with pytest.raises(TraceError):
+        leaked[0].numpy()
+
+
+def test_ownership_errors_are_those_of_eager_mode() -> None:
+    def twice(x: Tensor1D[Any]) -> Any:
+        traced: Any = x.trace()
+        (traced * 2.0).detach()
+        return traced * 3.0
+
+    with pytest.raises(MovedTensorError, match="is spent"):
+        tt.compile(twice)(_vector(1.0))
+
+
+def test_shape_errors_are_those_of_eager_mode_and_leave_no_plan() -> None:
+    add = tt.compile(lambda x, y: x + y)
+
+    with pytest.raises(ShapeError, match=re.escape("add: shapes (2,) and (3,)")):
+        add(_vector(1.0, 2.0), _vector(1.0, 2.0, 3.0))
+    assert not plans(add)
+
+
+def test_wrong_labels_are_found_at_every_replay_and_change_nothing() -> None:
+    model = _model()
+    compiled = tt.compile(train_step)
+    optimizer = optim.Adam(model)
+    x, labels = _batch()
+    compiled(model, optimizer, x, labels)
+    before = _state(model)
+    draws = model.drop.rng.bit_generator.state
+
+    wrong: Any = tt.from_numpy(np.full(8, 4))
+    with pytest.raises(AxisError, match="labels of 4 classes go from 0 to 3, found 4"):
+        compiled(model, optimizer, x, wrong)
+
+    assert len(plans(compiled)) == 1
+    assert model.drop.rng.bit_generator.state == draws
+    for name, array in _state(model).items():
+        np.testing.assert_array_equal(array, before[name])
+
+
+def test_an_error_while_tracing_leaves_the_model_as_it_was() -> None:
+    model = _model()
+    optimizer = optim.Adam(model)
+    before = _state(model)
+
+    def failing(x: Any, labels: Any) -> None:
+        train_step(model, optimizer, x, labels)
+        raise KeyError("late")
+
+    with pytest.raises(KeyError, match="late"):
+        tt.compile(failing)(*_batch())
+
+    for name, array in _state(model).items():
+        np.testing.assert_array_equal(array, before[name])
+    train_step(model, optimizer, *_batch())
+
+
+def test_too_many_kinds_of_calls_are_warned_of_and_forgotten() -> None:
+    scale = tt.compile(lambda x, factor: x * factor)
+
+    for factor in range(MAX_PLANS):
+        assert scale(_vector(1.0), float(factor)).item() == factor
+
+    with pytest.warns(UserWarning, match="should be tensors"):
+        scale(_vector(1.0), -1.0)
+
+    assert len(plans(scale)) == MAX_PLANS
+
+
+def test_two_threads_may_call_one_function() -> None:
+    run = tt.compile(lambda x: ((x * 2.0).exp() + x).sum())
+    inputs = [tt.full((2000,), value) for value in (0.1, 0.2)]
+    expected = [run(x).item() for x in inputs]
+    wrong: list[float] = []
+
+    def call(position: int) -> None:
+        for _ in range(300):
+            value = run(inputs[position]).item()
+            if value != expected[position]:
+                wrong.append(value)
+
+    threads = [threading.Thread(target=call, args=(position % 2,)) for position in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert not wrong
+
+
+def test_a_dropped_function_frees_its_memory() -> None:
+    run = tt.compile(lambda x: (x.exp() + 1.0).log().sum())
+    run(tt.ones((1000,)))
+    plan = weakref.ref(plans(run)[0])
+
+    del run
+    gc.collect()
+
+    assert plan() is None
+
+
+def test_a_compiled_method_belongs_to_its_object() -> None:
+    class Scaler:
+        def __init__(self, factor: float) -> None:
+            self.factor = tt.full((1,), factor)
+
+        @tt.compile
+        def scale(self, x: Tensor1D[Any, NoneTape]) -> Tensor1D[Any, NoneTape]:
+            return x * self.factor
+
+    assert Scaler(2.0).scale(_vector(1.0)).item() == 2.0
+    assert Scaler(3.0).scale(_vector(1.0)).item() == 3.0
+
+
+def test_a_compiled_function_keeps_its_name_and_documentation() -> None:
+    @tt.compile
+    def documented(x: Tensor1D[Any]) -> Tensor1D[Any]:
+        """Say something."""
+        return x
+
+    assert documented.__name__ == "documented"
+    assert documented.__doc__ == "Say something."
+
+
+def test_only_functions_are_compiled() -> None:
+    with pytest.raises(tt.ArgumentTypeError, match="expected a function, got int"):
+        tt.compile(3)  # type: ignore[type-var]  # what is refused

@@ -1,0 +1,157 @@
+"""Plans: what is computed once, together, in place or not at all, and how one explains itself."""
+
+# Lambdas have no annotations.
+# mypy: disable-error-code="no-untyped-call"
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor.compiler import plans
+from tapetensor.errors import ArgumentValueError
+
+
+def _titles(function: Any) -> list[str]:
+    return [step.title for step in plans(function)[0].steps]
+
+
+def _calls(function: Any, name: str) -> int:
+    return sum(title == name for title in _titles(function))
+
+
+def test_what_is_computed_twice_is_computed_once() -> None:
+    run = tt.compile(lambda x: x.exp() * x.exp() + x.exp())
+    run(tt.ones((3,)))
+
+    assert _calls(run, "exp") == 1
+
+
+def test_what_nobody_reads_is_not_computed() -> None:
+    def run(x: Any) -> Any:
+        x.exp()
+        return x + 1.0
+
+    compiled = tt.compile(run)
+    compiled(tt.ones((3,)))
+
+    assert _calls(compiled, "exp") == 0
+
+
+def test_gradients_that_nobody_reads_are_not_computed() -> None:
+    weight = tt.ones((3, 3))
+
+    def run(x: Any) -> Any:
+        return (x.trace() @ weight).sum().backward()[weight]
+
+    compiled = tt.compile(run)
+    compiled(tt.ones((2, 3)))
+
+    assert _calls(compiled, "matmul") == 1
+
+
+def test_constants_are_folded_and_ones_are_not_multiplied_by() -> None:
+    run = tt.compile(lambda x: np.ones_like(x) * x / 1.0 - 0.0)
+    x = np.arange(3.0)
+
+    assert run(x).tolist() == x.tolist()
+    assert not any(title in ("multiply", "divide", "subtract") for title in _titles(run))
+
+
+def test_transposes_are_no_steps_of_their_own_where_the_memory_is_planned() -> None:
+    run = tt.compile(lambda x: (x.exp().transpose() @ x).sum())
+    x: Any = tt.ones((3, 2))
+
+    assert run(x).item() == pytest.approx(4 * 3 * np.e)
+    assert _calls(run, "transpose") == 0
+
+
+def test_a_chain_of_small_steps_works_in_one_buffer() -> None:
+    run = tt.compile(lambda x: ((x + 1.0).exp() * 2.0).log().sin().sum())
+    run(tt.ones((1000,)))
+
+    assert plans(run)[0].arena_bytes <= 4000 + 8
+
+
+def test_a_sum_over_large_arrays_keeps_no_array_of_that_size() -> None:
+    x = tt.arange(1 << 20).astype(np.float32) / (1 << 20)
+
+    def run(x: Any) -> Any:
+        loss = (x.trace().square().exp() * 2.0 + 1.0).mean()
+        value, tape = loss.split_tape()
+        return value, value.put_tape(tape).backward(wrt=x)[x]
+
+    compiled = tt.compile(run)
+    value, gradient = compiled(x)
+    expected, expected_gradient = run(x)
+
+    np.testing.assert_allclose(value.numpy(), expected.numpy(), rtol=1e-6)
+    np.testing.assert_allclose(gradient.numpy(), expected_gradient.numpy(), rtol=1e-6)
+    assert plans(compiled)[0].arena_bytes < x.numpy().nbytes / 4
+    assert any(title.startswith("group of") for title in _titles(compiled))
+
+
+@pytest.mark.parametrize("shape", [(700, 401), (65537, 3), (3, 70000), (5, 300, 211)])
+def test_blocks_of_rows_give_what_the_whole_gives(shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(0)
+    x, weight, bias = rng.standard_normal(shape), rng.standard_normal(shape[-1]), np.array(0.5)
+
+    def run(x: Any, weight: Any, bias: Any) -> Any:
+        centred = x - np.add.reduce(x, axis=-1, keepdims=True) / x.shape[-1]
+        weighted = np.exp(centred * weight + bias) / 3.0
+        softmax = weighted / np.add.reduce(weighted, axis=-1, keepdims=True)
+        per_column = np.add.reduce(softmax * centred, axis=0)
+        total = np.add.reduce(softmax, axis=None)
+        return softmax.T, per_column * 2.0, total + 1.0, np.where(centred > 0, softmax, weighted)
+
+    expected = run(x, weight, bias)
+    compiled = tt.compile(run)
+
+    for _ in range(2):
+        for found, wanted in zip(compiled(x, weight, bias), expected, strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-11)
+
+
+def test_rows_of_a_broken_layout_are_read_right() -> None:
+    x = np.random.default_rng(0).standard_normal((300, 600))
+    run = tt.compile(lambda x: np.exp(x * 2.0 + 1.0))
+
+    np.testing.assert_allclose(run(x.T), np.exp(x.T * 2.0 + 1.0))
+    np.testing.assert_allclose(run(x[::2]), np.exp(x[::2] * 2.0 + 1.0))
+
+
+def test_a_plan_explains_its_steps() -> None:
+    run = tt.compile(lambda x: (x @ x).exp().sum())
+    run(tt.ones((4, 4)))
+
+    text = plans(run)[0].explain()
+
+    assert re.match(r"\d+ steps, [\d,]+ bytes of planned memory, planned in [\d.]+ ms", text)
+    assert re.search(r"%\d+ +\(4, 4\) +float32 +64 +planned +exp", text)
+
+
+def test_a_plan_tells_the_time_of_its_steps() -> None:
+    run = tt.compile(lambda x: (x @ x).exp().sum())
+    x = tt.ones((4, 4))
+    run(x)
+
+    text = plans(run)[0].profile(x, repeats=2)
+
+    assert re.search(r"us +[\d.]+% +%\d+ +\(4, 4\) +exp", text)
+    with pytest.raises(ArgumentValueError, match="calls of another kind"):
+        plans(run)[0].profile(tt.ones((5, 5)))
+
+
+def test_a_function_that_returns_a_view_does_not_see_later_steps() -> None:
+    def run(x: Any) -> Any:
+        diagonal = np.diagonal(x * 2.0)
+        lower, upper = np.split(x * 3.0, 2)
+        return np.exp(x + 1.0).sum() * 0.0 + diagonal, np.exp(x * 5.0) * 0.0 + lower[0] + upper[0]
+
+    x = np.arange(4.0).reshape(2, 2)
+    for found, wanted in zip(tt.compile(run)(x), run(x), strict=True):
+        np.testing.assert_allclose(found, wanted)

@@ -1,0 +1,192 @@
+"""Whole training steps, compiled: the same models, state and randomness as in eager mode."""
+
+# Lambdas have no annotations.
+# mypy: disable-error-code="no-untyped-call"
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from typing import Literal as L
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import NoneTape, Tensor0D, Tensor1D, Tensor2D, losses, nn, optim
+from tapetensor.typing import B, T
+
+STEPS = 100
+
+
+class Mlp(nn.Module):
+    hidden: nn.Linear[L[6], L[16]]
+    norm: nn.BatchNorm1d[L[16]]
+    drop: nn.Dropout
+    out: nn.Linear[L[16], L[4]]
+
+    def forward(self, x: Tensor2D[B, L[6], T]) -> Tensor2D[B, L[4], T]:
+        return self.out.forward(self.drop.forward(self.norm.forward(self.hidden.forward(x)).relu()))
+
+
+def _model() -> Mlp:
+    rng = np.random.default_rng(3)
+    return Mlp(
+        hidden=nn.Linear(6, 16, rng=rng),
+        norm=nn.BatchNorm1d(16),
+        drop=nn.Dropout(0.25, rng=rng),
+        out=nn.Linear(16, 4, rng=rng),
+    )
+
+
+def _batch(seed: int = 0) -> tuple[Tensor2D[L[8], L[6]], Tensor1D[L[8], NoneTape, np.int64]]:
+    rng = np.random.default_rng(seed)
+    x: Any = tt.from_numpy(rng.standard_normal((8, 6)).astype(np.float32))
+    labels: Any = tt.from_numpy(rng.integers(0, 4, 8))
+    return x, labels
+
+
+def train_step(
+    model: Mlp,
+    optimizer: optim.Optimizer,
+    x: Tensor2D[B, L[6]],
+    labels: Tensor1D[B, NoneTape, np.int64],
+) -> Tensor0D[NoneTape]:
+    loss = losses.cross_entropy(model.forward(x.trace()), labels)
+    value, tape = loss.split_tape()
+    optimizer.step(value.put_tape(tape).backward(wrt=model))
+    return value
+
+
+def _state(model: nn.Module) -> dict[str, Any]:
+    return {
+        name: tensor.numpy().copy()
+        for name, tensor in {**model.parameters(), **model.buffers()}.items()
+    }
+
+
+OPTIMIZERS: list[Callable[[nn.Module], optim.Optimizer]] = [
+    optim.Sgd,
+    lambda model: optim.Sgd(model, lr=0.05, momentum=0.9, nesterov=True, weight_decay=1e-3),
+    lambda model: optim.Adam(model, lr=0.01),
+    lambda model: optim.AdamW(model, lr=0.01, weight_decay=0.1),
+]
+
+
+@pytest.mark.parametrize("make_optimizer", OPTIMIZERS)
+def test_a_hundred_compiled_steps_train_as_a_hundred_eager_ones(
+    make_optimizer: Callable[[nn.Module], optim.Optimizer],
+) -> None:
+    eager, planned = _model(), _model()
+    eager_optimizer, planned_optimizer = make_optimizer(eager), make_optimizer(planned)
+    compiled = tt.compile(train_step)
+
+    for step in range(STEPS):
+        x, labels = _batch(step)
+        expected = train_step(eager, eager_optimizer, x, labels)
+        found = compiled(planned, planned_optimizer, x, labels)
+
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-5)
+
+    for name, array in _state(eager).items():
+        np.testing.assert_allclose(_state(planned)[name], array, rtol=1e-5, atol=1e-6)
+
+
+def test_compiled_and_eager_steps_can_take_turns() -> None:
+    eager, mixed = _model(), _model()
+    eager_optimizer, mixed_optimizer = optim.Adam(eager), optim.Adam(mixed)
+    compiled = tt.compile(train_step)
+
+    for step in range(10):
+        x, labels = _batch(step)
+        train_step(eager, eager_optimizer, x, labels)
+        (compiled if step % 2 else train_step)(mixed, mixed_optimizer, x, labels)
+
+    for name, array in _state(eager).items():
+        np.testing.assert_allclose(_state(mixed)[name], array, rtol=1e-5, atol=1e-6)
+
+
+def test_the_learning_rate_of_a_compiled_step_can_be_changed() -> None:
+    model = _model()
+    optimizer = optim.Sgd(model, lr=0.1)
+    compiled = tt.compile(train_step)
+    compiled(model, optimizer, *_batch())
+    before = _state(model)
+
+    optimizer.lr = 0.0
+    compiled(model, optimizer, *_batch())
+
+    np.testing.assert_array_equal(_state(model)["hidden.weight"], before["hidden.weight"])
+
+
+def test_dropout_draws_a_new_mask_at_every_replay() -> None:
+    drop = nn.Dropout(0.5, rng=np.random.default_rng(0))
+    x: Tensor1D[L[50]] = tt.ones((50,))
+
+    @tt.compile
+    def dropped(x: Tensor1D[L[50]]) -> Tensor1D[L[50]]:
+        return drop.forward(x.trace()).detach()
+
+    masks = [dropped(x).numpy() for _ in range(3)]
+
+    again = nn.Dropout(0.5, rng=np.random.default_rng(0))
+    for mask in masks:
+        np.testing.assert_array_equal(mask, again.forward(x.trace()).numpy())
+    assert not np.array_equal(masks[0], masks[1])
+
+
+def test_an_optimizer_finds_a_model_that_the_function_closes_over() -> None:
+    model = _model()
+    optimizer = optim.Sgd(model, lr=0.5)
+
+    @tt.compile
+    def step(x: Tensor2D[B, L[6]], labels: Tensor1D[B, NoneTape, np.int64]) -> Tensor0D:
+        return train_step(model, optimizer, x, labels)
+
+    values = [step(*_batch()).item() for _ in range(20)]
+
+    assert values[-1] < values[0] / 2
+
+
+def test_a_tape_from_before_a_compiled_step_sees_the_values_from_before() -> None:
+    model = _model()
+    optimizer = optim.Sgd(model, lr=0.5)
+    compiled = tt.compile(train_step)
+    compiled(model, optimizer, *_batch())
+    weight = model.out.weight.numpy().copy()
+    hidden: Tensor2D[L[1], L[16]] = tt.ones((1, 16))
+    y = model.out.forward(hidden.trace()).sum()
+
+    compiled(model, optimizer, *_batch(2))
+
+    gradient = y.backward()[hidden]
+    np.testing.assert_allclose(gradient.numpy()[0], weight.sum(axis=0), rtol=1e-6)
+
+
+def test_a_view_of_a_parameter_is_never_written_to() -> None:
+    model = _model()
+    optimizer = optim.Sgd(model, lr=0.5)
+    compiled = tt.compile(train_step)
+
+    views = []
+    for step in range(4):
+        compiled(model, optimizer, *_batch(step))
+        views.append((model.out.weight.numpy(), model.out.weight.numpy().copy()))
+
+    for view, copy in views:
+        np.testing.assert_array_equal(view, copy)
+
+
+def test_inference_sees_what_training_changed() -> None:
+    model = _model()
+    optimizer = optim.Sgd(model, lr=0.5)
+    predict = tt.compile(lambda x: model.forward(x))
+    x, labels = _batch()
+    before: Any = predict(x).numpy()
+
+    train_step(model, optimizer, x, labels)
+
+    assert not np.array_equal(predict(x).numpy(), before)
+    expected: Any = model.forward(x).numpy()
+    found: Any = predict(x).numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-6)

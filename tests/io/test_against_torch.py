@@ -1,0 +1,106 @@
+"""Files that PyTorch wrote are read here, and ours there, where it is installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from typing import Literal as L
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import Tensor2D, io, nn
+from tests.io.models import FORMATS, Array, write
+
+torch: Any = pytest.importorskip("torch")
+
+Ours = nn.Sequential[
+    nn.Linear[L[3], L[4]],
+    nn.BatchNorm1d[L[4]],
+    nn.Tanh,
+    nn.Sequential[nn.LayerNorm[L[4]], nn.Linear[L[4], L[2]]],
+]
+
+
+def ours(seed: int) -> Ours:
+    return tt.build(Ours, rng=np.random.default_rng(seed))
+
+
+def theirs(seed: int) -> Any:
+    """Return the same architecture, in PyTorch, with running statistics of its own."""
+    torch.manual_seed(seed)
+    model = torch.nn.Sequential(
+        torch.nn.Linear(3, 4),
+        torch.nn.BatchNorm1d(4),
+        torch.nn.Tanh(),
+        torch.nn.Sequential(torch.nn.LayerNorm(4), torch.nn.Linear(4, 2)),
+    )
+    model(torch.randn(8, 3))
+    return model.eval()
+
+
+def outputs(model: Ours, torch_model: Any) -> tuple[Array, Array]:
+    x: Tensor2D[L[5], L[3]] = tt.normal((5, 3), rng=np.random.default_rng(5))
+    with torch.no_grad():
+        torch_output: Array = torch_model(torch.from_numpy(x.numpy().copy())).numpy()
+    return model.forward(x).numpy(), torch_output
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_state_dict_of_torch_loads_here(tmp_path: Path, suffix: str) -> None:
+    path, torch_model = tmp_path / f"model{suffix}", theirs(1)
+    if suffix == ".safetensors":
+        torch_files: Any = pytest.importorskip("safetensors.torch")
+        torch_files.save_file(torch_model.state_dict(), path)
+    else:
+        write(path, {name: one.numpy() for name, one in torch_model.state_dict().items()})
+    model = ours(2)
+    io.load(path, model)
+
+    np.testing.assert_allclose(*outputs(model, torch_model), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_file_of_ours_loads_in_torch(tmp_path: Path, suffix: str) -> None:
+    path, model, torch_model = tmp_path / f"model{suffix}", ours(1), theirs(2)
+    model.forward(tt.normal((8, 3), rng=np.random.default_rng(3)).trace())
+    io.save(path, model)
+    if suffix == ".safetensors":
+        torch_files: Any = pytest.importorskip("safetensors.torch")
+        state = torch_files.load_file(path)
+    else:
+        with np.load(path) as archive:
+            state = {name: torch.from_numpy(array) for name, array in archive.items()}
+    torch_model.load_state_dict(state)
+
+    np.testing.assert_allclose(*outputs(model, torch_model), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_an_embedding_that_torch_ties_to_its_head_loads_here(tmp_path: Path, suffix: str) -> None:
+    class Ties(nn.Module):
+        embed: nn.Embedding[L[5], L[4]]
+        head: nn.Linear[L[4], L[5]]
+
+    class TorchTies(torch.nn.Module):  # type: ignore[misc]  # PyTorch is not there for mypy
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed, self.head = torch.nn.Embedding(5, 4), torch.nn.Linear(4, 5)
+            self.head.weight = self.embed.weight
+
+    torch_model, path = TorchTies(), tmp_path / f"ties{suffix}"
+    if suffix == ".safetensors":
+        torch_files: Any = pytest.importorskip("safetensors.torch")
+        # Keeps one name of the two.
+        torch_files.save_model(torch_model, path)
+    else:
+        write(path, {name: one.numpy() for name, one in torch_model.state_dict().items()})
+    model = tt.build(Ties, rng=np.random.default_rng(0))
+    model.head.weight = model.embed.weight
+    io.load(path, model)
+
+    assert model.head.weight is model.embed.weight
+    np.testing.assert_array_equal(
+        model.head.weight.numpy(), torch_model.head.weight.detach().numpy()
+    )

@@ -1,0 +1,183 @@
+"""Files of any bytes: an error of ours and the model as before, or what was saved."""
+
+from __future__ import annotations
+
+import pickle
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from typing import Literal as L
+
+import numpy as np
+import pytest
+from typing_extensions import override
+
+import tapetensor as tt
+from tapetensor import io, nn
+from tests.io.models import FORMATS, Array, needs_safetensors, net
+
+
+def layer(seed: int) -> nn.Linear[L[2], L[1]]:
+    return nn.Linear(2, 1, rng=np.random.default_rng(seed))
+
+
+def loaded(path: Path) -> bool:
+    """Load a file into a layer; tell whether it was, having checked that all or nothing was."""
+    model = layer(2)
+    try:
+        io.load(path, model)
+    except (tt.FileFormatError, tt.StateMismatchError):
+        expected, was_loaded = io.state_dict(layer(2)), False
+    else:
+        expected, was_loaded = io.state_dict(layer(1)), True
+    for name, array in io.state_dict(model).items():
+        np.testing.assert_array_equal(array, expected[name])
+    return was_loaded
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_file_that_was_cut_short_is_refused(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"layer{suffix}"
+    io.save(path, layer(1))
+    whole = path.read_bytes()
+    assert loaded(path)
+    for length in (*range(0, len(whole), 3), len(whole) - 1):
+        path.write_bytes(whole[:length])
+        assert not loaded(path), length
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_byte_that_changed_is_noticed_or_does_no_harm(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"layer{suffix}"
+    io.save(path, layer(1))
+    whole = path.read_bytes()
+    noticed = 0
+    for position in range(len(whole)):
+        changed = bytearray(whole)
+        changed[position] ^= (0x01, 0x20, 0xFF)[position % 3]
+        path.write_bytes(changed)
+        noticed += not loaded(path)
+
+    assert noticed > len(whole) / 2
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_bytes_of_something_else_are_refused(
+    tmp_path: Path, suffix: str, rng: np.random.Generator
+) -> None:
+    path = tmp_path / f"layer{suffix}"
+    others = [b"", b"\0" * 100, b"PK\x03\x04", b"\x93NUMPY", rng.bytes(1000), pickle.dumps([1.0])]
+    for content in others:
+        path.write_bytes(content)
+        with pytest.raises(tt.FileFormatError, match=rf"^load: {path} is damaged, or no {suffix}"):
+            io.load(path, layer(1))
+
+
+@needs_safetensors
+def test_a_file_under_the_name_of_the_other_format_is_refused(tmp_path: Path) -> None:
+    for one, other in ((".npz", ".safetensors"), (".safetensors", ".npz")):
+        io.save(tmp_path / f"layer{one}", layer(1))
+        (tmp_path / f"layer{one}").rename(tmp_path / f"other{other}")
+        assert not loaded(tmp_path / f"other{other}")
+
+
+class Malicious:
+    """Leaves a trace when it is unpickled."""
+
+    ran: bool = False
+
+    @override
+    def __reduce__(self) -> tuple[Any, ...]:
+        return setattr, (Malicious, "ran", True)
+
+
+def test_a_pickle_in_an_npz_file_is_refused_and_does_not_run(tmp_path: Path) -> None:
+    path = tmp_path / "layer.npz"
+    weight = np.array([[Malicious(), None]], dtype=object)
+    np.savez(path, weight=weight, bias=np.zeros(1, np.float32), allow_pickle=True)
+    model = layer(1)
+    with pytest.raises(tt.FileFormatError, match=r"weight is a pickle, which .*is not read"):
+        io.load(path, model)
+
+    assert not Malicious.ran
+    assert not loaded(path)
+
+
+def members(**contents: bytes) -> Iterator[tuple[str, bytes]]:
+    yield from ((f"{name}.npy", content) for name, content in contents.items())
+
+
+def npy(array: Array, shape: str | None = None) -> bytes:
+    """Return an array as a file of its own; with another shape in its header."""
+    header = repr({"descr": array.dtype.str, "fortran_order": False, "shape": array.shape})
+    if shape is not None:
+        header = header.replace(repr(array.shape), shape)
+    text = header.encode()
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + array.tobytes()
+
+
+WEIGHT, BIAS = np.ones((1, 2), np.float32), np.ones((1,), np.float32)
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        [("readme.txt", b"hello"), *members(weight=npy(WEIGHT), bias=npy(BIAS))],
+        [*members(weight=npy(WEIGHT) + b"more", bias=npy(BIAS))],
+        [*members(weight=npy(WEIGHT, "(1, 200)"), bias=npy(BIAS))],
+        [*members(weight=npy(WEIGHT, "(1, 1000000000000)"), bias=npy(BIAS))],
+        [*members(weight=npy(WEIGHT, "(-1, -2)"), bias=npy(BIAS))],
+        [*members(weight=npy(WEIGHT, "__import__('os')"), bias=npy(BIAS))],
+        [*members(weight=npy(WEIGHT, "(" * 4000), bias=npy(BIAS))],
+        [*members(weight=npy(WEIGHT)[:-1], bias=npy(BIAS))],
+        [*members(weight=b"", bias=npy(BIAS))],
+        [*members(weight=b"\x93NUMPY\x09\x00" + npy(WEIGHT)[8:], bias=npy(BIAS))],
+    ],
+)
+def test_an_archive_of_crooked_entries_is_refused(
+    tmp_path: Path, entries: list[tuple[str, bytes]]
+) -> None:
+    with zipfile.ZipFile(tmp_path / "layer.npz", "w") as archive:
+        for name, content in entries:
+            archive.writestr(name, content)
+
+    assert not loaded(tmp_path / "layer.npz")
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_an_archive_with_one_name_twice_is_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "layer.npz", "w") as archive:
+        for name, content in members(weight=npy(WEIGHT), bias=npy(BIAS)):
+            archive.writestr(name, content)
+        archive.writestr("bias.npy", npy(BIAS))
+    with pytest.raises(tt.FileFormatError, match=r"the entry 'bias.npy' is there twice"):
+        io.load(tmp_path / "layer.npz", layer(1))
+
+
+def test_a_header_that_claims_a_terabyte_costs_nothing(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "layer.npz", "w") as archive:
+        for name, content in members(weight=npy(WEIGHT, "(1000000, 1000000)"), bias=npy(BIAS)):
+            archive.writestr(name, content)
+    with pytest.raises(tt.StateMismatchError, match=r"weight: shape \(1000000, 1000000\), exp"):
+        io.load(tmp_path / "layer.npz", layer(1))
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_damage_to_one_part_of_a_checkpoint_keeps_all_from_being_loaded(
+    tmp_path: Path, suffix: str
+) -> None:
+    path = tmp_path / f"run{suffix}"
+    io.save_checkpoint(path, model=layer(1), other=net(1))
+    content = bytearray(path.read_bytes())
+    weight = io.state_dict(net(1))["layers.1.weight"].tobytes()
+    content[content.index(weight)] ^= 0xFF
+    path.write_bytes(content)
+    model, other = layer(2), net(2)
+    with pytest.raises(tt.FileFormatError, match=r"is damaged, or no|that were written"):
+        io.load_checkpoint(path, model=model, other=other)
+
+    for one, seed in ((model, 2), (other, 2)):
+        fresh: nn.Module = layer(seed) if one is model else net(seed)
+        for name, array in io.state_dict(one).items():
+            np.testing.assert_array_equal(array, io.state_dict(fresh)[name])

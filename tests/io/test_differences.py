@@ -1,0 +1,233 @@
+"""What does not fit is refused with every difference, and the model is as before."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import io, nn, optim
+from tests.io.models import FORMATS, assert_same, needs_safetensors, net, saved, tied, write
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_all_differences_are_reported_at_once(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"net{suffix}"
+    arrays: dict[str, Any] = io.state_dict(net(1))
+    arrays["hidden.weight"] = np.zeros((3, 4), np.float32)
+    arrays["hidden.bias"] = np.zeros((5,), np.float64)
+    arrays["norm.weight"] = np.zeros((4,), np.float16)
+    arrays["more.weight"] = np.zeros((4,), np.float32)
+    del arrays["scale"], arrays["norm.running_var"]
+    write(path, arrays)
+    model = net(2)
+    before = io.state_dict(model)
+    with pytest.raises(tt.StateMismatchError) as raised:
+        io.load(path, model)
+
+    assert set(raised.value.differences) == {
+        "hidden.weight: shape (3, 4), expected is (4, 3)",
+        "hidden.bias: shape (5,), expected is (4,)",
+        "hidden.bias: dtype float64, expected is float32",
+        "norm.weight: dtype float16, expected is float32",
+        "scale: missing",
+        "norm.running_var: missing",
+        "more.weight: not in the model",
+    }
+    message = str(raised.value)
+    assert message.startswith(f"load: {path} does not fit, nothing was loaded:\n  ")
+    assert all(one in message for one in raised.value.differences)
+    assert_same(io.state_dict(model), before)
+
+
+def test_a_state_dict_of_other_arrays_is_refused_in_the_same_words() -> None:
+    model = nn.Linear(2, 1, rng=np.random.default_rng(0))
+    before = io.state_dict(model)
+    with pytest.raises(tt.StateMismatchError, match=r"^load_state_dict: the arrays do not fit"):
+        io.load_state_dict(model, {"weight": np.ones((1, 2), np.float32)})
+    assert_same(io.state_dict(model), before)
+
+
+def test_a_tied_weight_without_a_value_or_with_two_is_refused() -> None:
+    model = tied(1)
+    before = io.state_dict(model)
+    state = io.state_dict(model)
+    state["out.weight"] = state["out.weight"] + 1
+    with pytest.raises(tt.StateMismatchError) as raised:
+        io.load_state_dict(model, state)
+    assert raised.value.differences == (
+        "embed.weight = out.weight: one tensor in the model, two values",
+    )
+    with pytest.raises(tt.StateMismatchError) as raised:
+        io.load_state_dict(model, {"out.bias": state["out.bias"]})
+    assert raised.value.differences == ("embed.weight = out.weight: missing",)
+    assert_same(io.state_dict(model), before)
+
+
+def test_a_count_of_batches_is_left_out_beside_running_statistics_only() -> None:
+    model = net(1)
+    count = np.array(3)
+    io.load_state_dict(model, {**io.state_dict(model), "norm.num_batches_tracked": count})
+    with pytest.raises(tt.StateMismatchError) as raised:
+        io.load_state_dict(model, {**io.state_dict(model), "hidden.num_batches_tracked": count})
+
+    assert raised.value.differences == ("hidden.num_batches_tracked: not in the model",)
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_one_part_that_does_not_fit_keeps_all_from_being_loaded(
+    tmp_path: Path, suffix: str
+) -> None:
+    path = tmp_path / f"run{suffix}"
+    model = net(1)
+    rng = np.random.default_rng(1)
+    io.save_checkpoint(path, model=model, optimizer=optim.Sgd(model, momentum=0.9), rng=rng)
+    other, other_rng = net(2), np.random.default_rng(2)
+    before, draw = io.state_dict(other), np.random.default_rng(2).random()
+    with pytest.raises(tt.StateMismatchError) as raised:
+        io.load_checkpoint(path, model=other, optimizer=optim.Adam(other), rng=other_rng)
+
+    assert "optimizer.hidden.weight.velocity: not in the optimizer" in raised.value.differences
+    assert "optimizer.hidden.weight.squares: missing" in raised.value.differences
+    assert not any(one.startswith(("model.", "rng.")) for one in raised.value.differences)
+    assert_same(io.state_dict(other), before)
+    assert other_rng.random() == draw
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("lr", -1.0), ("lr", np.nan), ("steps", -1), ("hidden.bias.step", -3)]
+)
+def test_values_that_no_optimizer_can_have_are_refused(name: str, value: float) -> None:
+    optimizer = optim.Adam(net(1))
+    state = io.state_dict(optimizer)
+    before = io.state_dict(optimizer)
+    state[name] = np.array(value, state[name].dtype)
+    with pytest.raises(tt.StateMismatchError, match=rf"Adam: {name} must be >= 0"):
+        io.load_state_dict(optimizer, state)
+    assert_same(io.state_dict(optimizer), before)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"3",
+        b"{}",
+        b'{"bit_generator": "MT19937"}',
+        b'{"bit_generator": "PCG64"}',
+        b'{"bit_generator": "PCG64", "state": {"state": -1, "inc": "x"}}',
+        b"[" * 50_000,
+        b"\xff\xfe",
+    ],
+)
+def test_a_state_that_is_not_the_generators_is_refused(text: bytes) -> None:
+    rng = np.random.default_rng(1)
+    with pytest.raises(tt.StateMismatchError, match=r"state: not that of a PCG64"):
+        io.load_state_dict(rng, {"state": np.frombuffer(text, np.uint8)})
+    assert rng.random() == np.random.default_rng(1).random()
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {},
+        {"other": np.zeros(3, np.uint8)},
+        {"state": np.zeros(3, np.float32)},
+        {"state": np.zeros((3, 1), np.uint8)},
+        {"state": np.zeros(10**6, np.uint8)},
+    ],
+)
+def test_what_is_no_state_of_a_generator_is_refused(arrays: Any) -> None:
+    with pytest.raises(tt.StateMismatchError):
+        io.load_state_dict(np.random.default_rng(1), arrays)
+
+
+def test_what_has_no_state_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.npz"
+    tensor: Any = tt.ones((2,))
+    model = net(1)
+    for call in (
+        lambda: io.save(path, tensor),
+        lambda: io.load(path, tensor),
+        lambda: io.state_dict(tensor),
+        lambda: io.load_state_dict(tensor, {}),
+        lambda: io.save_checkpoint(path, model=model, x=tensor),
+    ):
+        with pytest.raises(tt.ArgumentTypeError, match=r"expected a Module, an Optimizer or"):
+            call()
+    with pytest.raises(tt.ArgumentValueError, match=r"^save_checkpoint: name the parts"):
+        io.save_checkpoint(path)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("arrays", [None, 3, {"weight": [1.0]}, {3: np.ones(2)}])
+def test_arrays_that_are_none_are_refused(arrays: Any) -> None:
+    with pytest.raises(tt.ArgumentTypeError, match=r"^load_state_dict: "):
+        io.load_state_dict(net(1), arrays)
+
+
+@pytest.mark.parametrize("name", ["net", "net.pt", "net.npy", "net.npz.bak"])
+def test_a_path_must_say_the_format(tmp_path: Path, name: str) -> None:
+    for call in (io.save, io.load):
+        with pytest.raises(tt.ArgumentValueError, match=r"must end in \.npz or \.safetensors"):
+            call(tmp_path / name, net(1))
+    no_path: Any = 3
+    with pytest.raises(tt.ArgumentTypeError, match="expected a path, got int"):
+        io.save(no_path, net(1))
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_file_that_is_not_there_is_pythons_own_error(tmp_path: Path, suffix: str) -> None:
+    with pytest.raises(FileNotFoundError):
+        io.load(tmp_path / f"net{suffix}", net(1))
+    with pytest.raises(FileNotFoundError):
+        io.save(tmp_path / "nowhere" / f"net{suffix}", net(1))
+    (tmp_path / f"folder{suffix}").mkdir()
+    with pytest.raises(IsADirectoryError):
+        io.load(tmp_path / f"folder{suffix}", net(1))
+
+
+def test_without_the_library_the_error_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("safetensors", "safetensors.numpy"):
+        monkeypatch.setitem(sys.modules, module, None)
+    path = tmp_path / "net.safetensors"
+    with pytest.raises(tt.MissingDependencyError, match=r"pip install tapetensor\[safetensors\]"):
+        io.save(path, net(1))
+    assert list(tmp_path.iterdir()) == []
+    path.write_bytes(b"")
+    with pytest.raises(tt.MissingDependencyError, match=r"\.npz files need nothing but numpy"):
+        io.load(path, net(1))
+
+
+@needs_safetensors
+def test_a_dtype_that_numpy_has_not_is_a_difference(tmp_path: Path) -> None:
+    header = b'{"weight":{"dtype":"BF16","shape":[1,2],"data_offsets":[0,4]}}'
+    path = tmp_path / "bf16.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(4))
+    with pytest.raises(tt.StateMismatchError) as raised:
+        io.load(path, nn.Linear(2, 1, rng=np.random.default_rng(0)))
+
+    assert raised.value.differences == (
+        "weight: dtype bf16, expected is float32",
+        "bias: missing",
+    )
+
+
+def test_saved_state_of_other_parts_is_left_alone(tmp_path: Path) -> None:
+    model = net(1)
+    io.save_checkpoint(tmp_path / "run.npz", model=model, optimizer=optim.Adam(model))
+    other = net(2)
+    io.load_checkpoint(tmp_path / "run.npz", model=other)
+
+    assert_same(io.state_dict(other), io.state_dict(model))
+    saved(tmp_path / "plain.npz")
+    with pytest.raises(tt.StateMismatchError, match=r"model\.hidden\.weight: missing"):
+        io.load_checkpoint(tmp_path / "plain.npz", model=other)

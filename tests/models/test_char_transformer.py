@@ -1,0 +1,49 @@
+"""The character transformer: it looks back only, and goes on from a checkpoint to the bit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import io
+
+pytest.importorskip("tqdm")
+# Imported after the question whether its packages are there.
+import char_transformer as example
+
+SMALL = example.Settings(width=8, layers=2, heads=2, context=6, batch=4, steps=10, lr=1e-2, seed=3)
+
+
+def test_a_position_does_not_see_those_after_it(rng: np.random.Generator) -> None:
+    model = example.build_gpt(SMALL, rng)
+    ids = rng.integers(96, size=(2, 6))
+    changed = ids.copy()
+    changed[:, 4:] = (ids[:, 4:] + 1) % 96
+    before, after = (model.forward(tt.from_numpy(one, (2, 6))).numpy() for one in (ids, changed))
+
+    np.testing.assert_array_equal(before[:, :4], after[:, :4])
+    assert not np.isclose(before[:, 4:], after[:, 4:]).all(axis=-1).any()
+
+
+def test_what_follows_a_window_is_the_window_moved_by_one() -> None:
+    text, held_out = example.load_text(context=6)
+    for batch in (text.draw(4, np.random.default_rng(0)), held_out.spread(5)):
+        ids, following = batch
+        np.testing.assert_array_equal(ids.numpy()[:, 1:], following.numpy()[:, :-1])
+
+
+def test_training_that_is_interrupted_ends_where_it_would_have_ended(tmp_path: Path) -> None:
+    whole, first, second = (example.Training(SMALL._replace(seed=seed)) for seed in (3, 3, 4))
+    losses = [whole.step() for _ in range(10)]
+    for _ in range(6):
+        first.step()
+    first.save(tmp_path / "gpt.npz")
+    second.resume(tmp_path / "gpt.npz")
+
+    assert [second.step() for _ in range(4)] == losses[6:]
+    expected, state = io.state_dict(whole.model), io.state_dict(second.model)
+    for name, array in expected.items():
+        np.testing.assert_array_equal(state[name], array, err_msg=name)

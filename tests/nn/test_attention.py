@@ -1,0 +1,154 @@
+"""`MultiHeadAttention` against a loop over heads, its gradients, masks and refusals."""
+
+from __future__ import annotations
+
+from typing import Any, Generic
+from typing import Literal as L
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import nn
+from tapetensor.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    DTypeError,
+    MovedTensorError,
+    ShapeError,
+)
+from tapetensor.gradients import Array
+from tapetensor.nn.typing import In, Out
+from tests.nn.gradients import check_layer
+
+
+def attention(rng: np.random.Generator, heads: int = 2, **sizes: int) -> Any:
+    make: Any = nn.MultiHeadAttention
+    if sizes:
+        return make(6, heads, np.float64, rng=rng, **sizes)
+    return make(6, heads, np.float64, rng=rng)
+
+
+def values(rng: np.random.Generator, *shape: int) -> Any:
+    return tt.from_numpy(rng.standard_normal(shape))
+
+
+def by_hand(layer: Any, query: Array, key: Array, value: Array, sees: Array | None) -> Array:
+    """Return the output for one example, head by head."""
+
+    def linear(name: str, x: Array) -> Array:
+        part = getattr(layer, name)
+        product: Array = x @ part.weight.numpy().T + part.bias.numpy()
+        return product
+
+    q, k, v = linear("w_q", query), linear("w_k", key), linear("w_v", value)
+    found = []
+    for head in range(layer.heads):
+        of_keys = slice(head * q.shape[1] // layer.heads, (head + 1) * q.shape[1] // layer.heads)
+        of_values = slice(head * v.shape[1] // layer.heads, (head + 1) * v.shape[1] // layer.heads)
+        scores = q[:, of_keys] @ k[:, of_keys].T / np.sqrt(q.shape[1] / layer.heads)
+        if sees is not None:
+            scores = np.where(sees, scores, -np.inf)
+        weights = np.exp(scores)
+        found.append(weights / weights.sum(axis=1, keepdims=True) @ v[:, of_values])
+    return linear("w_o", np.concatenate(found, axis=1))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("heads", [1, 2, 3, 6])
+def test_the_value_for_one_sequence(heads: int, causal: bool, rng: np.random.Generator) -> None:
+    layer, x = attention(rng, heads), values(rng, 5, 6)
+
+    sees = np.tri(5, dtype=np.bool_) if causal else None
+    wanted = by_hand(layer, x.numpy(), x.numpy(), x.numpy(), sees)
+    np.testing.assert_allclose(layer.forward(x, causal=causal).numpy(), wanted, rtol=1e-12)
+
+
+def test_the_value_for_query_key_and_value_of_a_batch(rng: np.random.Generator) -> None:
+    layer = attention(rng, 2, key_features=4, value_features=8)
+    query, key, value = values(rng, 3, 4, 6), values(rng, 3, 5, 6), values(rng, 3, 5, 6)
+    mask = rng.random((3, 1, 4, 5)) < 0.7
+    mask[..., 0] = True
+
+    y = layer.forward(query, key, value, mask=tt.from_numpy(mask))
+
+    for one in range(3):
+        q, k, v = (x.numpy()[one] for x in (query, key, value))
+        wanted = by_hand(layer, q, k, v, mask[one, 0])
+        np.testing.assert_allclose(y.numpy()[one], wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(5, 6), (2, 3, 6), (2, 1, 3, 6), (1, 6), (0, 3, 6), (2, 0, 6)])
+def test_the_gradients_of_attention_to_itself(shape: Any, rng: np.random.Generator) -> None:
+    layer, x = attention(rng), values(rng, *shape)
+
+    check_layer(layer, x, rng, lambda x: layer.forward(x, causal=True))
+
+
+@pytest.mark.parametrize("traced", [0, 1, 2])
+def test_the_gradients_by_each_input_train_all_weights(
+    traced: int, rng: np.random.Generator
+) -> None:
+    layer = attention(rng, 2, key_features=4, value_features=2)
+    inputs = [values(rng, 2, 3, 6), values(rng, 2, 4, 6), values(rng, 2, 4, 6)]
+
+    def forward(x: Any) -> Any:
+        return layer.forward(*[x if i == traced else one for i, one in enumerate(inputs)])
+
+    check_layer(layer, inputs[traced], rng, forward)
+
+
+def test_it_is_built_from_its_sizes(rng: np.random.Generator) -> None:
+    layer = tt.build(nn.MultiHeadAttention[L[8], L[2]], rng=rng)
+    assert {name: one.shape for name, one in layer.parameters().items()} == {
+        **{f"w_{one}.weight": (8, 8) for one in "qkvo"},
+        **{f"w_{one}.bias": (8,) for one in "qkvo"},
+    }
+    wide = tt.build(nn.MultiHeadAttention[L[8], L[2], np.float64, L[4], L[6]], rng=rng)
+    assert wide.w_k.weight.shape == (4, 8)
+    assert wide.w_o.weight.shape == (8, 6)
+    assert wide.w_o.weight.dtype == np.float64
+    assert repr(layer).startswith("MultiHeadAttention(\n  in_features=8\n  heads=2")
+
+
+def test_its_sizes_may_be_type_variables_of_any_name(rng: np.random.Generator) -> None:
+    class Net(nn.Module, Generic[In, Out]):
+        attention: nn.MultiHeadAttention[Out, L[2]]
+        other: nn.MultiHeadAttention[In, L[1], np.float32, Out]
+
+    net = tt.build(Net[L[3], L[4]], rng=rng)
+
+    assert net.attention.w_k.weight.shape == (4, 4)
+    assert net.other.w_k.weight.shape == (4, 3)
+    assert net.other.w_v.weight.shape == (3, 3)
+
+
+def test_heads_that_do_not_divide_the_features_are_refused(rng: np.random.Generator) -> None:
+    with pytest.raises(ArgumentValueError, match="3 heads do not divide key_features=8 evenly"):
+        tt.build(nn.MultiHeadAttention[L[8], L[3]], rng=rng)
+    with pytest.raises(ArgumentValueError, match="2 heads do not divide value_features=3"):
+        attention(rng, 2, key_features=4, value_features=3)
+
+
+def test_inputs_that_do_not_fit_are_refused(rng: np.random.Generator) -> None:
+    layer = attention(rng)
+    x = values(rng, 2, 3, 6)
+
+    with pytest.raises(ShapeError, match=r"MultiHeadAttention: the last axis .* must have size 6"):
+        layer.forward(values(rng, 3, 5))
+    with pytest.raises(ShapeError, match="MultiHeadAttention: the last axis"):
+        layer.forward(x, values(rng, 2, 3, 5), x)
+    with pytest.raises(ShapeError, match="equal leading axes"):
+        layer.forward(x, x, values(rng, 2, 4, 6))
+    with pytest.raises(ShapeError, match="a mask of shape"):
+        layer.forward(x, mask=tt.ones((3, 4), np.bool_))
+    with pytest.raises(DTypeError, match="float32"):
+        layer.forward(tt.ones((3, 6)))
+    with pytest.raises(ArgumentTypeError, match="give key and value, or neither"):
+        layer.forward(x, x)
+    with pytest.raises(ArgumentTypeError, match="must be a tensor, got ndarray"):
+        layer.forward(x.numpy())
+    spent = x.trace()
+    layer.forward(spent)
+    with pytest.raises(MovedTensorError, match="MultiHeadAttention"):
+        layer.forward(spent)

@@ -1,0 +1,323 @@
+"""`DiagonalSSM`, `SelectiveSSM` and `MambaBlock`, against loops over every number of the state."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+from typing import Literal as L
+
+import numpy as np
+import pytest
+from typing_extensions import TypeVar
+
+import tapetensor as tt
+from tapetensor import nn
+from tapetensor.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    DTypeError,
+    MovedTensorError,
+    ShapeError,
+)
+from tapetensor.gradients import Array
+from tests.nn.gradients import check_layer
+
+LayerT = TypeVar("LayerT", bound=nn.Module)
+
+# The leading axes of the input: batch and length.
+SIZES: list[tuple[int, int]] = [(2, 7), (1, 1), (3, 2), (2, 0), (0, 3)]
+
+
+def diagonal(rng: np.random.Generator) -> nn.DiagonalSSM[Any, Any, np.float64]:
+    """Return a layer with 3 features and a state of 4, no two numbers of it alike."""
+    return randomized(nn.DiagonalSSM(3, 4, np.float64, rng=rng), rng)
+
+
+def selective(rng: np.random.Generator) -> nn.SelectiveSSM[Any, Any, np.float64]:
+    """Return such a layer whose steps come from 2 features."""
+    return randomized(nn.SelectiveSSM(3, 4, np.float64, step_rank=2, rng=rng), rng)
+
+
+def mamba(rng: np.random.Generator) -> nn.MambaBlock[Any, Any, Any, np.float64]:
+    """Return such a block with 5 inner features, a state of 2 and a convolution over 3 steps."""
+    block = nn.MambaBlock(3, 5, 2, np.float64, conv_width=3, step_rank=2, rng=rng)
+    return randomized(block, rng)
+
+
+def randomized(layer: LayerT, rng: np.random.Generator) -> LayerT:
+    """Return the layer with parameters far from where they start."""
+    for name, parameter in layer.parameters().items():
+        path, _, attribute = name.rpartition(".")
+        owner: Any = layer.modules()[path] if path else layer
+        setattr(owner, attribute, tt.from_numpy(rng.uniform(-1.0, 1.0, parameter.shape)))
+    return layer
+
+
+LAYERS = pytest.mark.parametrize("make", [diagonal, selective, mamba])
+
+
+def softplus(value: float) -> float:
+    return math.log1p(math.exp(value))
+
+
+def silu(x: Array) -> Array:
+    return np.asarray(x / (1.0 + np.exp(-x)))
+
+
+def affine(p: dict[str, Array], name: str, x: Array) -> Array:
+    return np.asarray(x @ p[f"{name}.weight"].T + p[f"{name}.bias"])
+
+
+def arrays(layer: nn.Module, prefix: str = "") -> dict[str, Array]:
+    """Return the parameters below a prefix as arrays."""
+    return {
+        name.removeprefix(prefix): parameter.numpy()
+        for name, parameter in layer.parameters().items()
+        if name.startswith(prefix)
+    }
+
+
+def diagonal_by_hand(p: dict[str, Array], x: Array) -> Array:
+    y = np.zeros_like(x)
+    for i in range(x.shape[0]):
+        for n in range(x.shape[2]):
+            dt = softplus(p["step"][n])
+            state = [0.0] * len(p["log_a"])
+            for t in range(x.shape[1]):
+                for k, before in enumerate(state):
+                    kept = math.exp(-math.exp(p["log_a"][k, n]) * dt) * before
+                    state[k] = kept + dt * p["b"][k, n] * x[i, t, n]
+                y[i, t, n] = sum(p["c"][k, n] * h for k, h in enumerate(state))
+                y[i, t, n] += p["d"][n] * x[i, t, n]
+    return y
+
+
+def selective_by_hand(p: dict[str, Array], x: Array) -> Array:
+    y = np.zeros_like(x)
+    steps = affine(p, "step_out", affine(p, "step_in", x))
+    into, out = affine(p, "b_proj", x), affine(p, "c_proj", x)
+    for i in range(x.shape[0]):
+        for n in range(x.shape[2]):
+            state = [0.0] * len(p["log_a"])
+            for t in range(x.shape[1]):
+                dt = softplus(steps[i, t, n])
+                for k, before in enumerate(state):
+                    kept = math.exp(-math.exp(p["log_a"][k, n]) * dt) * before
+                    state[k] = kept + dt * into[i, t, k] * x[i, t, n]
+                y[i, t, n] = sum(out[i, t, k] * h for k, h in enumerate(state))
+                y[i, t, n] += p["d"][n] * x[i, t, n]
+    return y
+
+
+def mamba_by_hand(p: dict[str, Array], x: Array) -> Array:
+    inner = affine(p, "in_proj", x)
+    mixed = np.zeros_like(inner) + p["conv_bias"]
+    width = len(p["conv_weight"])
+    for t in range(x.shape[1]):
+        for back in range(min(width, t + 1)):
+            mixed[:, t] += p["conv_weight"][width - 1 - back] * inner[:, t - back]
+    scanned = selective_by_hand(
+        {name.removeprefix("ssm."): value for name, value in p.items()}, silu(mixed)
+    )
+    return affine(p, "out_proj", scanned * silu(affine(p, "gate_proj", x)))
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("make", "by_hand"),
+    [(diagonal, diagonal_by_hand), (selective, selective_by_hand), (mamba, mamba_by_hand)],
+)
+def test_the_value_is_that_of_the_loops(
+    make: Any, by_hand: Any, size: tuple[int, int], rng: np.random.Generator
+) -> None:
+    layer = make(rng)
+    x = rng.standard_normal((*size, 3))
+
+    y = layer.forward(tt.from_numpy(x))
+
+    np.testing.assert_allclose(y.numpy(), by_hand(arrays(layer), x), rtol=1e-11, atol=1e-13)
+
+
+@LAYERS
+@pytest.mark.parametrize("size", SIZES)
+def test_the_gradients_by_the_input_and_every_parameter(
+    make: Any, size: tuple[int, int], rng: np.random.Generator
+) -> None:
+    check_layer(make(rng), tt.from_numpy(rng.standard_normal((*size, 3))), rng)
+
+
+@LAYERS
+def test_an_input_that_is_not_contiguous(make: Any, rng: np.random.Generator) -> None:
+    layer = make(rng)
+    x = tt.from_numpy(rng.standard_normal((3, 4, 2))).permute_dims((2, 1, 0))
+
+    check_layer(layer, x, rng)
+    np.testing.assert_allclose(
+        layer.forward(x).numpy(), layer.forward(tt.from_numpy(x.numpy().copy())).numpy(), rtol=1e-13
+    )
+
+
+@LAYERS
+def test_both_tapes_give_the_same(make: Any, rng: np.random.Generator) -> None:
+    layer = make(rng)
+    x = tt.from_numpy(rng.standard_normal((2, 5, 3)))
+
+    y = layer.forward(x.trace())
+
+    assert y.owns_tape
+    assert not layer.forward(x).owns_tape
+    assert np.array_equal(layer.forward(x).numpy(), y.numpy())
+
+
+@LAYERS
+def test_no_step_sees_a_later_one(make: Any, rng: np.random.Generator) -> None:
+    layer = make(rng)
+    x = rng.standard_normal((1, 6, 3))
+    changed = x.copy()
+    changed[:, 4:] += 1.0
+
+    before = layer.forward(tt.from_numpy(x)).numpy()
+    after = layer.forward(tt.from_numpy(changed)).numpy()
+
+    assert np.array_equal(before[:, :4], after[:, :4])
+    assert np.all(before[:, 4] != after[:, 4])
+
+
+@LAYERS
+def test_all_parameters_get_a_gradient_in_training(make: Any, rng: np.random.Generator) -> None:
+    layer = make(rng)
+
+    grads = layer.forward(tt.ones((2, 3, 3), np.float64).trace()).sum().backward(wrt=layer)
+
+    for name, parameter in layer.parameters().items():
+        assert np.any(grads[parameter].numpy() != 0.0), name
+
+
+def test_the_first_values_follow_the_papers(rng: np.random.Generator) -> None:
+    layer = nn.DiagonalSSM(200, 4, rng=rng)
+    steps = np.logaddexp(0.0, layer.step.numpy().astype(np.float64))
+
+    np.testing.assert_allclose(np.exp(layer.log_a.numpy())[:, 0], [1.0, 2.0, 3.0, 4.0], rtol=1e-6)
+    assert layer.b.numpy().tolist() == np.ones((4, 200)).tolist()
+    assert layer.d.numpy().tolist() == [1.0] * 200
+    assert 1e-3 * 0.999 <= steps.min() < 2e-3
+    assert 5e-2 < steps.max() <= 0.1 * 1.001
+    # As many below the geometric mean of the bounds as above.
+    assert 70 < np.sum(steps < 1e-2) < 130
+
+
+def test_the_steps_of_a_selective_layer_start_in_the_same_range(rng: np.random.Generator) -> None:
+    layer = nn.SelectiveSSM(200, 4, rng=rng)
+    steps = np.logaddexp(0.0, layer.step_out.bias.numpy().astype(np.float64))
+
+    assert 1e-3 * 0.999 <= steps.min() < 2e-3
+    assert 5e-2 < steps.max() <= 0.1 * 1.001
+
+
+def test_the_state_does_not_grow_whatever_the_parameters_are(rng: np.random.Generator) -> None:
+    layer: Any = nn.DiagonalSSM(2, 3, np.float64, rng=rng)
+    for extreme in (-30.0, 0.0, 6.0):
+        layer.log_a = tt.full((3, 2), extreme, np.float64)
+        layer.step = tt.full((2,), extreme, np.float64)
+
+        y = layer.forward(tt.ones((1, 2000, 2), np.float64))
+
+        assert np.all(np.isfinite(y.numpy()))
+
+
+def test_a_selective_layer_can_pass_over_steps(rng: np.random.Generator) -> None:
+    """The step is 0 where the second feature is 0: what comes in there changes nothing."""
+    layer: Any = nn.SelectiveSSM(2, 1, np.float64, rng=rng)
+    layer.step_in.weight = tt.from_numpy(np.array([[0.0, 1.0]]))
+    layer.step_in.bias = tt.zeros((1,), np.float64)
+    layer.step_out.weight = tt.from_numpy(np.array([[100.0], [100.0]]))
+    layer.step_out.bias = tt.full((2,), -50.0, np.float64)
+    x = rng.standard_normal((1, 8, 2))
+    x[:, :, 1] = 0.0
+    x[:, 3, 1] = 1.0
+    readout = tt.zeros((1, 2), np.float64), tt.ones((1,), np.float64)
+    layer.c_proj.weight, layer.c_proj.bias = readout
+    layer.d = tt.zeros((2,), np.float64)
+
+    y = layer.forward(tt.from_numpy(x)).numpy()[0, :, 0]
+
+    np.testing.assert_allclose(y[:3], 0.0, atol=1e-18)
+    assert abs(y[3]) > 1e-3
+    np.testing.assert_allclose(y[4:], y[3], rtol=1e-12)
+
+
+def test_build_reads_all_sizes_from_the_annotation(rng: np.random.Generator) -> None:
+    block = tt.build(nn.MambaBlock[L[3], L[6], L[4]], rng=rng)
+    layer = tt.build(nn.DiagonalSSM[L[3], L[4], np.float64], rng=rng)
+
+    assert block.forward(tt.zeros((2, 5, 3))).shape == (2, 5, 3)
+    assert block.ssm.log_a.shape == (4, 6)
+    assert block.conv_weight.shape == (4, 6)
+    assert layer.forward(tt.zeros((2, 5, 3), np.float64)).dtype == np.float64
+
+
+def test_options_reach_the_layers_that_build_makes(rng: np.random.Generator) -> None:
+    class Model(nn.Module):
+        block: nn.MambaBlock[L[3], L[6], L[4]] = nn.options(conv_width=2, step_rank=3)
+        slow: nn.DiagonalSSM[L[3], L[4]] = nn.options(step_min=1e-4, step_max=1e-4)
+
+    model = tt.build(Model, rng=rng)
+
+    assert model.block.conv_weight.shape == (2, 6)
+    assert model.block.ssm.step_in.weight.shape == (3, 6)
+    np.testing.assert_allclose(np.logaddexp(0.0, model.slow.step.numpy()), 1e-4, rtol=1e-3)
+
+
+@LAYERS
+@pytest.mark.parametrize("shape", [(2, 3), (3,), (), (2, 4, 5), (1, 2, 4, 3)])
+def test_another_shape_is_refused(make: Any, shape: Any, rng: np.random.Generator) -> None:
+    layer = make(rng)
+    x = tt.ones(shape, np.float64).trace()
+
+    with pytest.raises(ShapeError, match=rf"{type(layer).__name__}: the .*\b3\b.*{len(shape)}?"):
+        layer.forward(x)
+    assert x.owns_tape
+
+
+@LAYERS
+def test_another_dtype_an_array_and_a_spent_input_are_refused(
+    make: Any, rng: np.random.Generator
+) -> None:
+    layer = make(rng)
+    name = type(layer).__name__
+
+    with pytest.raises(DTypeError, match=rf"{name}: the input has dtype float32, .* float64"):
+        layer.forward(tt.ones((2, 5, 3)))
+    with pytest.raises(ArgumentTypeError, match=rf"{name}: the input must be a tensor"):
+        layer.forward(np.ones((2, 5, 3)))
+    spent = tt.ones((2, 5, 3), np.float64).trace()
+    layer.forward(spent)
+    with pytest.raises(MovedTensorError):
+        layer.forward(spent)
+
+
+@pytest.mark.parametrize(
+    ("layer", "arguments", "error", "message"),
+    [
+        (nn.DiagonalSSM, {"features": 0}, ArgumentValueError, "features must be > 0"),
+        (nn.DiagonalSSM, {"state_features": 0}, ArgumentValueError, "state_features must be > 0"),
+        (nn.DiagonalSSM, {"state_features": 1.5}, ArgumentTypeError, "state_features"),
+        (nn.DiagonalSSM, {"step_min": 0.0}, ArgumentValueError, "step_min must be > 0"),
+        (nn.DiagonalSSM, {"step_min": 0.2}, ArgumentValueError, "step_max must be >= 0.2"),
+        (nn.DiagonalSSM, {"dtype": np.int64}, DTypeError, "float32 or float64"),
+        (nn.SelectiveSSM, {"step_rank": 0}, ArgumentValueError, "step_rank must be > 0"),
+        (nn.SelectiveSSM, {"state_features": -1}, ArgumentValueError, "state_features"),
+        (nn.MambaBlock, {"inner_features": 0}, ArgumentValueError, "inner_features must be > 0"),
+        (nn.MambaBlock, {"conv_width": 0}, ArgumentValueError, "conv_width must be > 0"),
+        (nn.MambaBlock, {"rng": 0}, ArgumentTypeError, "MambaBlock"),
+    ],
+)
+def test_bad_arguments_are_refused(
+    layer: Any, arguments: Any, error: Any, message: str, rng: np.random.Generator
+) -> None:
+    good: dict[str, Any] = {"features": 3, "state_features": 2, "rng": rng}
+    if layer is nn.MambaBlock:
+        good["inner_features"] = 6
+
+    with pytest.raises(error, match=rf"{layer.__name__}: .*{message}|{message}"):
+        layer(**(good | arguments))

@@ -1,0 +1,133 @@
+"""Encoder, decoder and transformer: composed by hand, gradients, what sees what."""
+
+from __future__ import annotations
+
+from typing import Any
+from typing import Literal as L
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import nn
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
+from tests.nn.gradients import check_layer
+
+
+def build(module: Any, rng: np.random.Generator) -> Any:
+    return tt.build(module, rng=rng)
+
+
+def encoder(rng: np.random.Generator) -> Any:
+    return build(nn.EncoderBlock[L[4], L[2], L[6], np.float64], rng)
+
+
+def decoder(rng: np.random.Generator) -> Any:
+    return build(nn.DecoderBlock[L[4], L[2], L[6], np.float64], rng)
+
+
+def values(rng: np.random.Generator, *shape: int) -> Any:
+    return tt.from_numpy(rng.standard_normal(shape))
+
+
+def normalized(x: Any) -> Any:
+    deviation = x - x.mean(axis=-1, keepdims=True)
+    return deviation / np.sqrt(deviation.var(axis=-1, keepdims=True) + 1e-5)
+
+
+def fed_forward(block: Any, x: Any) -> Any:
+    first, second = block.linear1, block.linear2
+    hidden = np.maximum(x @ first.weight.numpy().T + first.bias.numpy(), 0.0)
+    return hidden @ second.weight.numpy().T + second.bias.numpy()
+
+
+def test_an_encoder_normalizes_after_each_sum(rng: np.random.Generator) -> None:
+    block, x = encoder(rng), values(rng, 2, 3, 4)
+
+    y = normalized(x.numpy() + block.self_attn.forward(x).numpy())
+    wanted = normalized(y + fed_forward(block, y))
+    np.testing.assert_allclose(block.forward(x).numpy(), wanted, rtol=1e-10, atol=1e-12)
+
+
+def test_a_decoder_attends_to_its_past_and_to_the_memory(rng: np.random.Generator) -> None:
+    block, x, memory = decoder(rng), values(rng, 2, 3, 4), values(rng, 2, 5, 4)
+
+    y = normalized(x.numpy() + block.self_attn.forward(x, causal=True).numpy())
+    crossed = block.cross_attn.forward(tt.from_numpy(y), memory, memory)
+    z = normalized(y + crossed.numpy())
+    wanted = normalized(z + fed_forward(block, z))
+    np.testing.assert_allclose(block.forward(x, memory).numpy(), wanted, rtol=1e-10, atol=1e-12)
+
+
+def test_the_gradients_of_an_encoder(rng: np.random.Generator) -> None:
+    block = encoder(rng)
+
+    check_layer(block, values(rng, 2, 3, 4), rng)
+    check_layer(block, values(rng, 3, 4), rng, lambda x: block.forward(x, causal=True))
+
+
+def test_the_gradients_of_a_decoder_by_either_input(rng: np.random.Generator) -> None:
+    block, x, memory = decoder(rng), values(rng, 2, 3, 4), values(rng, 2, 5, 4)
+
+    check_layer(block, x, rng, lambda x: block.forward(x, memory))
+    check_layer(block, memory, rng, lambda memory: block.forward(x, memory))
+
+
+def test_the_gradients_of_a_transformer_by_either_input(rng: np.random.Generator) -> None:
+    model = build(nn.Transformer[L[4], L[2], L[6], L[1], L[2], np.float64], rng)
+    source, target = values(rng, 2, 4, 4), values(rng, 2, 3, 4)
+
+    check_layer(model, source, rng, lambda source: model.forward(source, target))
+    check_layer(model, target, rng, lambda target: model.forward(source, target))
+
+
+def test_a_transformer_is_its_blocks_one_after_another(rng: np.random.Generator) -> None:
+    model = build(nn.Transformer[L[4], L[2], L[6], L[2], L[2], np.float64], rng)
+    source, target = values(rng, 2, 4, 4), values(rng, 2, 3, 4)
+
+    memory = model.encoder.layers[1].forward(model.encoder.layers[0].forward(source))
+    wanted = model.decoder[1].forward(model.decoder[0].forward(target, memory), memory)
+    np.testing.assert_array_equal(model.forward(source, target).numpy(), wanted.numpy())
+    assert model.forward(source, target.trace()).owns_tape
+
+
+def test_a_decoder_does_not_see_the_future(rng: np.random.Generator) -> None:
+    block, memory = decoder(rng), values(rng, 5, 4)
+    x = rng.standard_normal((3, 4))
+    changed = x.copy()
+    changed[2] += 1.0
+
+    before, after = (block.forward(tt.from_numpy(one), memory).numpy() for one in (x, changed))
+
+    np.testing.assert_array_equal(before[:2], after[:2])
+    assert not np.allclose(before[2], after[2])
+    seeing = [
+        block.forward(tt.from_numpy(one), memory, causal=False).numpy() for one in (x, changed)
+    ]
+    assert not np.allclose(seeing[0][0], seeing[1][0])
+
+
+def test_places_that_a_mask_hides_do_not_matter(rng: np.random.Generator) -> None:
+    block = encoder(rng)
+    x = rng.standard_normal((3, 4))
+    changed = x.copy()
+    changed[2] += 1.0
+    mask = tt.from_numpy(np.array([True, True, False]))
+
+    before, after = (block.forward(tt.from_numpy(one), mask=mask).numpy() for one in (x, changed))
+
+    np.testing.assert_array_equal(before[:2], after[:2])
+
+
+def test_what_does_not_fit_is_refused(rng: np.random.Generator) -> None:
+    with pytest.raises(ArgumentValueError, match="3 heads do not divide key_features=4"):
+        build(nn.EncoderBlock[L[4], L[3], L[6]], rng)
+    with pytest.raises(ShapeError, match="must have size 4"):
+        encoder(rng).forward(values(rng, 3, 5))
+    with pytest.raises(ShapeError, match=r"DecoderBlock: .* must have size 4"):
+        decoder(rng).forward(values(rng, 3, 4), values(rng, 3, 5))
+    with pytest.raises(DTypeError, match=r"DecoderBlock: .* float32"):
+        decoder(rng).forward(values(rng, 3, 4), tt.ones((3, 4)))
+    model = build(nn.Transformer[L[4], L[2], L[6], L[1], L[1]], rng)
+    with pytest.raises(ArgumentTypeError, match="Transformer: the target must be a tensor"):
+        model.forward(tt.ones((3, 4)), None)

@@ -1,0 +1,86 @@
+"""The row of attention."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import tapetensor as tt
+from tapetensor.gradients import Array
+from tests.ops.rows import Op, given, refused, spaced
+
+
+def _attention(query: Any, key: Any, value: Any, mask: Any = None, **options: Any) -> Any:
+    return tt.scaled_dot_product_attention(query, key, value, mask=mask, **options)
+
+
+def _reference(
+    query: Array,
+    key: Array,
+    value: Array,
+    mask: Array | None = None,
+    causal: bool = False,
+    scale: float | None = None,
+) -> Array:
+    factor = 1.0 / math.sqrt(query.shape[-1] or 1) if scale is None else scale
+    scores: Array = query @ np.swapaxes(key, -1, -2) * factor
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    if causal:
+        scores = np.where(np.tri(*scores.shape[-2:], dtype=np.bool_), scores, -np.inf)
+    lowest = np.finfo(np.float64).min
+    exponentials = np.exp(scores - np.max(np.real(scores), -1, keepdims=True, initial=lowest))
+    total = np.sum(exponentials, -1, keepdims=True)
+    weighted: Array = exponentials / np.where(total == 0, 1, total) @ value
+    return weighted
+
+
+_Q, _K, _V = spaced(2, 3, 4), spaced(2, 5, 4, seed=1), spaced(2, 5, 2, seed=2)
+_MASK = np.array([[True, False, True, True, False], [False] * 5, [True] * 5])
+_PADDING = np.array([[[True, True, True, False, False]], [[True, False, False, False, False]]])
+_HEADS = spaced(2, 3, 4, 2), spaced(2, 3, 4, 2, seed=1), spaced(2, 3, 4, 5, seed=2)
+
+ATTENTION = (
+    Op(
+        name="scaled_dot_product_attention",
+        covers=("scaled_dot_product_attention",),
+        call=_attention,
+        reference=_reference,
+        samples=(
+            given(_Q, _K, _V),
+            given(_Q, _K, _V, causal=True),
+            given(_Q, _K, _V, scale=2),
+            given(_Q, _K, _V, _MASK),
+            given(_Q, _K, _V, _PADDING),
+            given(_Q, _K, _V, _MASK, causal=True),
+            given(*_HEADS, causal=True),
+            given(*_HEADS, np.array([True, True, False, True])),
+            given(_Q[0], _K[0], _V[0]),
+            given(spaced(1, 1), spaced(1, 1, seed=1), spaced(1, 1, seed=2), causal=True),
+            # More queries than keys, no batch, no queries, no keys, no features, no values.
+            given(_K, _Q, _Q, causal=True),
+            given(_Q[:0], _K[:0], _V[:0], causal=True),
+            given(_Q[:, :0], _K, _V),
+            given(_Q, _K[:, :0], _V[:, :0]),
+            given(_Q[..., :0], _K[..., :0], _V),
+            given(_Q, _K, _V[..., :0]),
+        ),
+        refusals=(
+            refused(_Q, _K[..., :3], _V, error=tt.ShapeError, message=r"key \(2, 5, 3\)"),
+            refused(_Q, _K, _V[:, :4], error=tt.ShapeError, message=r"value \(2, 4, 2\)"),
+            refused(_Q, _K[:1], _V, error=tt.ShapeError, message="equal leading axes"),
+            refused(_Q[0], _K, _V, error=tt.ShapeError, message=r"query \(3, 4\)"),
+            refused(_Q[0, 0], _K[0, 0], _V[0, 0], error=tt.ShapeError, message=r"\(4,\)"),
+            refused(_Q, _K, _V, _MASK.T, error=tt.ShapeError, message=r"mask of shape \(5, 3\)"),
+            refused(_Q, _K, _V, _MASK[None, None], error=tt.ShapeError, message=r"\(1, 1, 3, 5\)"),
+            refused(_Q, _K, _V, _MASK.astype(int), error=tt.DTypeError, message="must be bool"),
+            refused(_Q, _K, _V, True, error=tt.ArgumentTypeError, message="the mask"),
+            refused(_Q, _K, 1.0, error=tt.ArgumentTypeError, message="the value"),
+            refused(_Q, _K, _V, causal=1, error=tt.ArgumentTypeError, message="causal is a bool"),
+            refused(_Q, _K, _V, scale=math.inf, error=tt.ArgumentValueError, message="inf"),
+            refused(_Q, _K, _V, scale="1", error=tt.ArgumentTypeError, message="str"),
+        ),
+    ),
+)

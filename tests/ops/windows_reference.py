@@ -1,0 +1,153 @@
+"""Convolutions, pooling and stretching written down window by window, for complex arrays too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tapetensor.gradients import Array
+
+Numbers: TypeAlias = int | tuple[int, ...]
+
+
+def pair(value: Any, axes: int = 2) -> tuple[int, ...]:
+    return value if isinstance(value, tuple) else (value,) * axes
+
+
+def windows(
+    x: Array, kernel: Numbers, stride: Numbers, padding: Numbers, dilation: Numbers, fill: float
+) -> Iterator[tuple[tuple[int, int], Array]]:
+    """Yield every place of the output, and what its window reads of ``(B, C, H, W)``."""
+    kernel, stride, padding, dilation = map(pair, (kernel, stride, padding, dilation))
+    edges = [(0, 0), (0, 0), *[(extra, extra) for extra in padding]]
+    padded = np.pad(x, edges, constant_values=fill)
+    spans = [d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)]
+    height, width = padded.shape[2:]
+    for h, top in enumerate(range(0, height - spans[0] + 1, stride[0])):
+        for w, left in enumerate(range(0, width - spans[1] + 1, stride[1])):
+            rows = slice(top, top + spans[0], dilation[0])
+            columns = slice(left, left + spans[1], dilation[1])
+            yield (h, w), padded[:, :, rows, columns]
+
+
+def assembled(places: dict[tuple[int, int], Array]) -> Array:
+    """Return ``(B, C, H, W)`` from ``(B, C)`` at every place."""
+    height, width = (1 + max(place[axis] for place in places) for axis in range(2))
+    columns = [np.stack([places[h, w] for w in range(width)], axis=-1) for h in range(height)]
+    return np.stack(columns, axis=-2)
+
+
+def over_images(f: Callable[[Array], Array], x: Array) -> Array:
+    """Apply a function of ``(B, C, H, W)`` to ``(*leading, C, H, W)``."""
+    leading = x.shape[:-3]
+    y = f(x.reshape(-1, *x.shape[-3:]) if x.size else x.reshape(0, *x.shape[-3:]))
+    return y.reshape(*leading, *y.shape[1:])
+
+
+def conv2d(
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    *,
+    stride: Numbers = 1,
+    padding: Numbers = 0,
+    dilation: Numbers = 1,
+    groups: int = 1,
+) -> Array:
+    def images(x: Array) -> Array:
+        parts = []
+        of_group = zip(np.split(x, groups, axis=1), np.split(weight, groups), strict=True)
+        for part, kernels in of_group:
+            read = windows(part, kernels.shape[2:], stride, padding, dilation, 0.0)
+            places = {at: np.einsum("bchw,ochw->bo", seen, kernels) for at, seen in read}
+            parts.append(assembled(places))
+        return np.concatenate(parts, axis=1)
+
+    y = over_images(images, x)
+    return y if bias is None else y + bias[:, None, None]
+
+
+def conv1d(x: Array, weight: Array, bias: Array | None = None, **options: Any) -> Array:
+    for name, neutral in (("stride", 1), ("padding", 0), ("dilation", 1)):
+        options[name] = (neutral, *pair(options.get(name, neutral), 1))
+    return conv2d(x[..., None, :], weight[:, :, None], bias, **options)[..., 0, :]
+
+
+def conv_transpose2d(
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    *,
+    stride: Numbers = 1,
+    padding: Numbers = 0,
+    output_padding: Numbers = 0,
+    dilation: Numbers = 1,
+    groups: int = 1,
+) -> Array:
+    kernel = weight.shape[2:]
+    step, cut, more, spread = map(pair, (stride, padding, output_padding, dilation))
+
+    def images(x: Array) -> Array:
+        extent = [
+            (size - 1) * s + d * (k - 1) + 1 + extra
+            for size, s, d, k, extra in zip(x.shape[2:], step, spread, kernel, more, strict=True)
+        ]
+        parts = []
+        of_group = zip(np.split(x, groups, axis=1), np.split(weight, groups), strict=True)
+        for part, kernels in of_group:
+            shape = (x.shape[0], kernels.shape[1], *extent)
+            y = np.zeros(shape, np.result_type(x, weight))
+            for h, w in np.ndindex(*x.shape[2:]):
+                top, left = h * step[0], w * step[1]
+                rows = slice(top, top + spread[0] * (kernel[0] - 1) + 1, spread[0])
+                columns = slice(left, left + spread[1] * (kernel[1] - 1) + 1, spread[1])
+                y[:, :, rows, columns] += np.einsum("bc,cohw->bohw", part[:, :, h, w], kernels)
+            parts.append(y)
+        whole = np.concatenate(parts, axis=1)
+        height, width = whole.shape[2:]
+        return whole[:, :, cut[0] : height - cut[0], cut[1] : width - cut[1]]
+
+    y = over_images(images, x)
+    return y if bias is None else y + bias[:, None, None]
+
+
+def pool2d(reduce: Callable[[Array], Array], fill: float) -> Callable[..., Array]:
+    """Return a pooling that reduces the last two axes of a window by `reduce`."""
+
+    def reference(
+        x: Array,
+        kernel_size: Numbers,
+        *,
+        stride: Numbers | None = None,
+        padding: Numbers = 0,
+        dilation: Numbers = 1,
+    ) -> Array:
+        step = kernel_size if stride is None else stride
+
+        def images(x: Array) -> Array:
+            read = windows(x, kernel_size, step, padding, dilation, fill)
+            return assembled({at: reduce(seen) for at, seen in read})
+
+        return over_images(images, x)
+
+    return reference
+
+
+def upscale2d(x: Array, size: tuple[int, int], mode: str = "nearest") -> Array:
+    height, width = x.shape[-2:]
+    y = np.zeros((*x.shape[:-2], *size), x.dtype)
+    for h, w in np.ndindex(*size):
+        if mode == "nearest":
+            y[..., h, w] = x[..., h * height // size[0], w * width // size[1]]
+            continue
+        down = h * (height - 1) / max(size[0] - 1, 1)
+        right = w * (width - 1) / max(size[1] - 1, 1)
+        top, left = int(down + 1e-9), int(right + 1e-9)
+        bottom, far = min(top + 1, height - 1), min(left + 1, width - 1)
+        down, right = down - top, right - left
+        upper = x[..., top, left] * (1 - right) + x[..., top, far] * right
+        lower = x[..., bottom, left] * (1 - right) + x[..., bottom, far] * right
+        y[..., h, w] = upper * (1 - down) + lower * down
+    return y

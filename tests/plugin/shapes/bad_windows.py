@@ -1,0 +1,61 @@
+"""Windows that do not fit an image. Every thunk raises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal as L
+
+import numpy as np
+
+import tapetensor as tt
+from tapetensor import Tensor4D, nn
+from tapetensor.typing import B, M, N
+
+rng = np.random.default_rng(0)
+x = tt.ones((2, 4, 9, 8))
+m = tt.ones((9, 8))
+s = tt.ones((2, 4, 9))
+k = tt.ones((6, 4, 3, 3))
+kt = tt.ones((4, 6, 3, 3))
+k1 = tt.ones((6, 4, 3))
+k533 = tt.ones((6, 5, 3, 3))
+high = tt.ones((6, 4, 10, 3))
+
+BAD: list[Callable[[], object]] = [
+    lambda: tt.conv2d(x, k533),  # E: channels differ: the input of shape (2, 4, 9, 8) has 4, the we
+    lambda: tt.conv2d(x, k, groups=2),  # E: the weight of shape (6, 4, 3, 3) takes 4 in each of 2 g
+    lambda: tt.conv2d(x, k, groups=4),  # E: conv2d: 4 groups do not divide the 4 channels that go i
+    lambda: tt.conv2d(x, k, groups=0),  # E: conv2d: groups must be > 0, got 0
+    lambda: tt.conv2d(x, k, stride=0),  # E: conv2d: stride must be > 0, got 0
+    lambda: tt.conv2d(x, k, padding=-1),  # E: conv2d: padding must not be negative, got -1
+    lambda: tt.conv2d(x, k, dilation=(1, 0)),  # E: conv2d: dilation must be > 0, got 0
+    lambda: tt.conv2d(x, high),  # E: a kernel of (10, 3) is larger than the padded input (9, 8) of
+    lambda: tt.conv2d(x, k, dilation=5, padding=1),  # E: (3, 3) with dilation (5, 5) is larger than
+    lambda: tt.conv2d(x, k1),  # E: the weight must have shape (O, C / groups, kh, kw), got (6, 4, 3
+    lambda: tt.conv2d(m, k),  # E: conv2d: the input must have shape (..., C, H, W), got (9, 8)
+    lambda: tt.conv2d(x, k, tt.ones((4,))),  # E: conv2d: the bias must have shape (6,), one number
+    lambda: tt.conv1d(s, tt.ones((6, 5, 3))),  # E: conv1d: channels differ: the input of shape (2,
+    lambda: tt.conv1d(s, tt.ones((6, 4, 11))),  # E: conv1d: a kernel of (11,) is larger than the pa
+    lambda: tt.conv_transpose2d(x, k),  # E: conv_transpose2d: channels differ: the input of shape
+    lambda: tt.conv_transpose2d(x, kt, padding=6),  # E: conv_transpose2d: the padding leaves nothin
+    lambda: tt.max_pool2d(x, 9),  # E: max_pool2d: a kernel of (9, 9) is larger than the padded inpu
+    lambda: tt.avg_pool2d(x, 2, padding=2),  # E: padding (2, 2) is more than half of the window (2,
+    lambda: tt.min_pool2d(x, 0),  # E: min_pool2d: kernel_size must be > 0, got 0
+    lambda: tt.max_pool2d(m, 2),  # E: max_pool2d: the input must have shape (..., C, H, W), got (9,
+    lambda: tt.upscale2d(x, (8, 16)),  # E: an input of shape (2, 4, 9, 8) cannot be stretched to (8
+    lambda: nn.Conv2d(3, 6, 3, rng=rng)(x),  # E: the input of shape (2, 4, 9, 8) has 4, the layer t
+    lambda: nn.Conv2d(4, 6, 9, rng=rng).forward(x),  # E: conv2d: a kernel of (9, 9) is larger than
+    lambda: nn.Conv1d(4, 6, 3, rng=rng)(s[..., :2]),  # E: conv1d: a kernel of (3,) is larger than t
+    lambda: nn.ConvTranspose2d(5, 6, 3, rng=rng)(x),  # E: has 4, the layer takes 5
+    lambda: nn.MaxPool2d(9)(x),  # E: max_pool2d: a kernel of (9, 9) is larger than the padded input
+    lambda: nn.AvgPool2d(2)(m),  # E: avg_pool2d: the input must have shape (..., C, H, W), got (9,
+    lambda: nn.Upscale2d(4, 4)(x),  # E: an input of shape (2, 4, 9, 8) cannot be stretched to (4, 4
+    lambda: nn.MaxPool2d(2)(nn.MaxPool2d(5)(x)),  # E: a kernel of (2, 2) is larger than the padded
+]
+
+
+def named(x: Tensor4D[B, M, N, N], weight: Tensor4D[L[6], N, L[3], L[3]]) -> object:
+    return tt.conv2d(x, weight)  # E: has M, the weight of shape (6, N, 3, 3) takes N
+
+
+BAD += [lambda: named(tt.ones((2, 4, 5, 5)), tt.ones((6, 5, 3, 3)))]

@@ -1,0 +1,135 @@
+"""Convolutions, pooling and stretching: the sizes of images, by functions and by layers."""
+
+from __future__ import annotations
+
+from typing import Any
+from typing import Literal as L
+
+import numpy as np
+
+import tapetensor as tt
+from tapetensor import NoneTape, OwnedTape, Tensor2D, Tensor3D, Tensor4D, nn
+from tapetensor.typing import B, M, N, T
+from tests.typing.check import assert_type, check
+
+rng = np.random.default_rng(0)
+images = tt.ones((2, 4, 9, 8))
+image = tt.ones((4, 9, 8))
+doubles = tt.ones((2, 4, 9, 8), np.float64)
+sounds = tt.ones((2, 4, 9))
+
+# conv2d: stride, padding and dilation by one number or two, groups, a bias.
+check(
+    assert_type(tt.conv2d(images, tt.ones((6, 4, 3, 3))), Tensor4D[L[2], L[6], L[7], L[6]]),
+    (2, 6, 7, 6),
+)
+check(assert_type(tt.conv2d(image, tt.ones((6, 4, 3, 2))), Tensor3D[L[6], L[7], L[7]]), (6, 7, 7))
+strided = tt.conv2d(images.trace(), tt.ones((6, 4, 3, 3)), stride=2, padding=1)
+check(assert_type(strided, Tensor4D[L[2], L[6], L[5], L[4], OwnedTape]), (2, 6, 5, 4))
+pairs = tt.conv2d(images, tt.ones((6, 4, 2, 3)), stride=(3, 1), padding=(0, 2), dilation=(2, 1))
+check(assert_type(pairs, Tensor4D[L[2], L[6], L[3], L[10]]), (2, 6, 3, 10))
+grouped = tt.conv2d(images, tt.ones((6, 2, 5, 5)), tt.ones((6,)), padding=2, groups=2)
+check(assert_type(grouped, Tensor4D[L[2], L[6], L[9], L[8]]), (2, 6, 9, 8))
+by_weight = tt.conv2d(doubles, tt.ones((6, 4, 9, 8), np.float64).trace())
+check(assert_type(by_weight, Tensor4D[L[2], L[6], L[1], L[1], OwnedTape, np.float64]), (2, 6, 1, 1))
+check(
+    assert_type(tt.conv1d(sounds, tt.ones((6, 4, 3)), stride=2), Tensor3D[L[2], L[6], L[4]]),
+    (2, 6, 4),
+)
+
+# conv_transpose2d.
+doubled = tt.conv_transpose2d(images, tt.ones((4, 6, 2, 2)), stride=2)
+check(assert_type(doubled, Tensor4D[L[2], L[6], L[18], L[16]]), (2, 6, 18, 16))
+odd = tt.conv_transpose2d(
+    image, tt.ones((4, 3, 3, 3)), stride=2, padding=1, output_padding=(1, 0), groups=2
+)
+check(assert_type(odd, Tensor3D[L[6], L[18], L[15]]), (6, 18, 15))
+
+# Pooling and stretching.
+check(assert_type(tt.max_pool2d(images, 2), Tensor4D[L[2], L[4], L[4], L[4]]), (2, 4, 4, 4))
+check(
+    assert_type(
+        tt.avg_pool2d(image.trace(), 3, stride=2, padding=1), Tensor3D[L[4], L[5], L[4], OwnedTape]
+    ),
+    (4, 5, 4),
+)
+check(
+    assert_type(tt.min_pool2d(images, (9, 2), stride=None), Tensor4D[L[2], L[4], L[1], L[4]]),
+    (2, 4, 1, 4),
+)
+check(
+    assert_type(
+        tt.max_pool2d(doubles, 2, stride=1, dilation=3),
+        Tensor4D[L[2], L[4], L[6], L[5], NoneTape, np.float64],
+    ),
+    (2, 4, 6, 5),
+)
+check(
+    assert_type(tt.upscale2d(images, (18, 24)), Tensor4D[L[2], L[4], L[18], L[24]]), (2, 4, 18, 24)
+)
+
+# Layers, made by a call or by `build`, called as functions too.
+conv = nn.Conv2d(4, 6, 3, stride=2, padding=1, rng=rng)
+check(
+    assert_type(conv.forward(images.trace()), Tensor4D[L[2], L[6], L[5], L[4], OwnedTape]),
+    (2, 6, 5, 4),
+)
+check(assert_type(conv(image), Tensor3D[L[6], L[5], L[4]]), (6, 5, 4))
+depthwise = tt.build(nn.Conv2d[L[4], L[4], L[3], L[1], L[0], L[2], L[4], np.float64], rng=rng)
+check(
+    assert_type(depthwise(doubles), Tensor4D[L[2], L[4], L[5], L[4], NoneTape, np.float64]),
+    (2, 4, 5, 4),
+)
+check(
+    assert_type(nn.Conv1d(4, 6, 3, padding=2, rng=rng)(sounds), Tensor3D[L[2], L[6], L[11]]),
+    (2, 6, 11),
+)
+up = nn.ConvTranspose2d(4, 6, 2, stride=2, rng=rng)
+check(assert_type(up(images), Tensor4D[L[2], L[6], L[18], L[16]]), (2, 6, 18, 16))
+pool = nn.MaxPool2d(2)
+assert_type(pool, nn.MaxPool2d[L[2], L[2], L[0]])
+check(assert_type(pool(images), Tensor4D[L[2], L[4], L[4], L[4]]), (2, 4, 4, 4))
+overlap = nn.AvgPool2d(3, 2, 1)
+check(assert_type(overlap(images), Tensor4D[L[2], L[4], L[5], L[4]]), (2, 4, 5, 4))
+check(
+    assert_type(nn.MinPool2d(3, stride=1)(images), Tensor4D[L[2], L[4], L[7], L[6]]), (2, 4, 7, 6)
+)
+check(assert_type(nn.Upscale2d(9, 16)(images), Tensor4D[L[2], L[4], L[9], L[16]]), (2, 4, 9, 16))
+check(assert_type(nn.Upscale2dBy(3)(images), Tensor4D[L[2], L[4], L[27], L[24]]), (2, 4, 27, 24))
+check(assert_type(nn.Flatten()(images), Tensor2D[L[2], L[288]]), (2, 288))
+network = nn.Sequential(
+    nn.Conv2d(4, 6, 3, padding=1, rng=rng),
+    nn.ReLU(),
+    nn.MaxPool2d(2),
+    nn.Flatten(),
+    nn.Linear(96, 10, rng=rng),
+)
+check(assert_type(network(images.trace()), Tensor2D[L[2], L[10], OwnedTape]), (2, 10))
+
+
+# Names stay names where a window moves one by one, and are open where it leaps.
+def same(x: Tensor4D[B, L[4], M, N, T], layer: nn.Conv2d[L[4], L[6], L[7], L[1], L[3]]) -> object:
+    return assert_type(layer.forward(x), Tensor4D[B, L[6], M, N, T])
+
+
+def halved(x: Tensor4D[B, L[4], M, N, T]) -> Tensor4D[B, L[4], Any, Any, T]:
+    return assert_type(tt.max_pool2d(x, 2), Tensor4D[B, L[4], Any, Any, T])
+
+
+def stretched(
+    x: Tensor4D[B, L[4], L[5], L[5], T], y: Tensor4D[B, L[4], M, N]
+) -> Tensor4D[B, L[4], M, N, T]:
+    _, _, height, width = y.shape
+    return tt.upscale2d(x, (height, width), "bilinear")
+
+
+same(images, nn.Conv2d(4, 6, 7, padding=3, rng=rng))
+check(halved(images), (2, 4, 4, 4))
+check(stretched(tt.ones((2, 4, 5, 5)), images), (2, 4, 9, 8))
+
+# What is open stays open.
+step = int(rng.integers(2, 3))
+leaping = tt.conv2d(images, tt.ones((6, 4, 3, 3)), stride=step)
+check(assert_type(leaping, Tensor4D[L[2], L[6], Any, Any]), (2, 6, 4, 3))
+dynamic: Tensor4D[L[2], L[4], Any, L[8]] = images
+check(assert_type(tt.avg_pool2d(dynamic, 2), Tensor4D[L[2], L[4], Any, L[4]]), (2, 4, 4, 4))

@@ -1,0 +1,149 @@
+"""The doctor tells what BLAS reaches, and the setting that it advises is applied when allowed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+from tapetensor import blas, doctor
+from tapetensor.blas import KERNEL_VARIABLE, SETTING, Processor
+
+AVX512 = frozenset({"avx2", "fma", "avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"})
+ZEN4 = Processor("AMD EPYC", "AuthenticAMD", AVX512)
+XEON = Processor("Intel Xeon", "GenuineIntel", AVX512 | {"avx512_bf16"})
+ZEN3 = Processor("AMD EPYC", "AuthenticAMD", frozenset({"avx2", "fma"}))
+UNKNOWN = Processor("arm64", "", frozenset())
+OPENBLAS = doctor.Blas("scipy-openblas 0.3", "Haswell", 2)
+
+
+@pytest.fixture(autouse=True)
+def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(KERNEL_VARIABLE, raising=False)
+    monkeypatch.delenv(SETTING, raising=False)
+
+
+def run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a program in a fresh interpreter, in which numpy is not loaded yet."""
+    command = [sys.executable, "-c", program]
+    everything = {**os.environ, **environment}
+    return subprocess.run(command, env=everything, capture_output=True, text=True, check=True)
+
+
+SHOW = f"import os, tapetensor; print(os.environ.get('{KERNEL_VARIABLE}'))"
+
+
+def test_a_processor_runs_the_kernels_whose_instructions_it_has() -> None:
+    assert blas.runnable_kernels(ZEN4) == ["Haswell", "SkylakeX"]
+    assert blas.runnable_kernels(XEON) == ["Haswell", "SkylakeX", "Cooperlake"]
+    assert blas.runnable_kernels(ZEN3) == ["Haswell"]
+    assert blas.runnable_kernels(UNKNOWN) == []
+
+
+def test_only_an_amd_processor_with_avx_512_is_asked_for_another_kernel() -> None:
+    assert blas.better_kernel(ZEN4) == "SkylakeX"
+    assert [blas.better_kernel(other) for other in (XEON, ZEN3, UNKNOWN)] == [None, None, None]
+
+
+def test_the_processor_is_read_from_the_first_of_its_cores(tmp_path: Path) -> None:
+    cpuinfo = tmp_path / "cpuinfo"
+    core = "vendor_id\t: {}\nmodel name\t: {}\nflags\t\t: fma avx2\n\n"
+    cpuinfo.write_text(core.format("AuthenticAMD", "EPYC") + core.format("Other", "second"))
+
+    assert blas.processor(cpuinfo) == ZEN3._replace(name="EPYC")
+
+
+def test_without_cpuinfo_nothing_is_assumed(tmp_path: Path) -> None:
+    found = blas.processor(tmp_path / "missing")
+
+    assert found.name
+    assert blas.runnable_kernels(found) == []
+
+
+def test_importing_changes_nothing_without_the_setting() -> None:
+    assert run(SHOW).stdout.strip() == "None"
+
+
+def test_the_setting_asks_for_the_better_kernel_before_numpy_is_imported() -> None:
+    assert run(SHOW, **{SETTING: "auto"}).stdout.strip() == str(
+        blas.better_kernel(blas.processor())
+    )
+
+
+def test_the_setting_takes_effect_in_the_loaded_library() -> None:
+    kernel = blas.better_kernel(blas.processor())
+    if kernel is None or doctor.loaded_blas().kernel is None:
+        pytest.skip("OpenBLAS's own choice is right here")
+    program = "import tapetensor.doctor as d; print(d.loaded_blas().kernel)"
+
+    assert run(program, **{SETTING: "auto"}).stdout.strip() == kernel
+
+
+def test_a_kernel_that_the_user_asks_for_stays() -> None:
+    chosen = run(SHOW, **{SETTING: "auto", KERNEL_VARIABLE: "Haswell"}).stdout.strip()
+
+    assert chosen == "Haswell"
+
+
+def test_the_setting_warns_if_numpy_was_imported_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SETTING, "auto")
+    monkeypatch.setattr(blas, "processor", lambda: ZEN4)
+
+    with pytest.warns(RuntimeWarning, match="export OPENBLAS_CORETYPE=SkylakeX"):
+        blas.apply_setting()
+    assert KERNEL_VARIABLE not in os.environ
+
+
+def test_a_setting_of_another_value_warns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SETTING, "fast")
+
+    with pytest.warns(RuntimeWarning, match='the one value is "auto"'):
+        blas.apply_setting()
+
+
+def test_the_setting_is_silent_where_there_is_nothing_better(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(SETTING, "auto")
+    monkeypatch.setattr(blas, "processor", lambda: XEON)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        blas.apply_setting()
+    assert KERNEL_VARIABLE not in os.environ
+
+
+def test_the_report_says_in_one_line_how_to_get_the_rest() -> None:
+    text = doctor.report(ZEN4, OPENBLAS, 200.0, {"Haswell": 200.0, "SkylakeX": 400.0})
+
+    assert "reached    200 GFLOP/s" in text
+    assert "reachable  400 GFLOP/s (Haswell 200, SkylakeX 400)" in text
+    assert text.splitlines()[-1] == (
+        "advice     export OPENBLAS_CORETYPE=SkylakeX  # 2.0 times the speed; "
+        "or TAPETENSOR_BLAS=auto, where tapetensor is imported before numpy"
+    )
+
+
+def test_the_report_advises_nothing_for_a_gain_within_the_noise() -> None:
+    text = doctor.report(XEON, OPENBLAS, 200.0, {"Haswell": 200.0, "SkylakeX": 210.0})
+
+    assert text.splitlines()[-1] == "advice     nothing to gain from another kernel"
+
+
+def test_the_doctor_examines_this_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    doctor.main(["--seconds", "0", "--rounds", "1"])
+    lines = capsys.readouterr().out.splitlines()
+
+    assert [line.split()[0] for line in lines] == [
+        "processor",
+        "numpy",
+        "BLAS",
+        "kernel",
+        "reached",
+        "reachable",
+        "advice",
+    ]

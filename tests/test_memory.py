@@ -1,0 +1,62 @@
+"""Freed memory stays in the process, unless the user has other wishes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tapetensor import memory
+
+PASSES = """
+import resource
+import numpy as np
+import tapetensor
+def run():
+    tape = [np.ones((512, 512), np.float32) for _ in range(40)]
+run()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(5):
+    run()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+def faults(**environment: str) -> int:
+    """Return the page faults of five passes that hold 40 MB each."""
+    everything = {k: v for k, v in os.environ.items() if not k.startswith("MALLOC_")}
+    everything = {**everything, memory.SETTING: "", **environment}
+    command = [sys.executable, "-c", PASSES]
+    output = subprocess.run(command, env=everything, capture_output=True, text=True, check=True)
+    return int(output.stdout)
+
+
+@pytest.mark.skipif(not memory._is_glibc(), reason="the allocator is not glibc's")
+def test_the_next_pass_finds_the_memory_of_the_one_before() -> None:
+    kept, given_back = faults(), faults(**{memory.SETTING: "system"})
+
+    assert kept < 1000 < given_back
+
+
+@pytest.mark.parametrize("variable", ["MALLOC_TRIM_THRESHOLD_", "MALLOC_ARENA_MAX"])
+def test_settings_of_the_allocator_are_left_alone(
+    variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "1000000")
+
+    assert not memory.keep_freed_memory()
+
+
+def test_the_user_may_leave_it_to_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(memory.SETTING, "system")
+
+    assert not memory.keep_freed_memory()
+
+
+def test_another_allocator_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(memory.SETTING, raising=False)
+    monkeypatch.setattr(memory, "_is_glibc", lambda: False)
+
+    assert not memory.keep_freed_memory()

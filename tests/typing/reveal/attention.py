@@ -1,0 +1,103 @@
+"""Attention: queries give the rows of the result, values its columns."""
+
+from __future__ import annotations
+
+from typing import Any
+from typing import Literal as L
+
+import numpy as np
+
+import tapetensor as tt
+from tapetensor import (
+    NoneTape,
+    OwnedTape,
+    Tensor2D,
+    Tensor3D,
+    Tensor4D,
+    scaled_dot_product_attention,
+)
+from tapetensor.typing import B, K, M, N, P, T
+from tests.typing.check import assert_type, check
+from tests.typing.operands import m, md, q, z
+
+keys: Tensor2D[L[5], L[3]] = tt.ones((5, 3))
+values: Tensor2D[L[5], L[6]] = tt.ones((5, 6))
+seen: Tensor2D[L[2], L[5], NoneTape, np.bool_] = tt.ones((2, 5), np.bool_)
+
+# All combinations of tapes.
+check(assert_type(scaled_dot_product_attention(m, keys, values), Tensor2D[L[2], L[6]]), (2, 6))
+check(
+    assert_type(
+        scaled_dot_product_attention(m.trace(), keys, values), Tensor2D[L[2], L[6], OwnedTape]
+    ),
+    (2, 6),
+)
+check(
+    assert_type(
+        scaled_dot_product_attention(m, keys.trace(), values), Tensor2D[L[2], L[6], OwnedTape]
+    ),
+    (2, 6),
+)
+check(
+    assert_type(
+        scaled_dot_product_attention(m, keys, values.trace()), Tensor2D[L[2], L[6], OwnedTape]
+    ),
+    (2, 6),
+)
+check(
+    assert_type(
+        scaled_dot_product_attention(m, keys.trace(), values.trace()),
+        Tensor2D[L[2], L[6], OwnedTape],
+    ),
+    (2, 6),
+)
+check(
+    assert_type(
+        scaled_dot_product_attention(m.trace(), keys, values.trace()),
+        Tensor2D[L[2], L[6], OwnedTape],
+    ),
+    (2, 6),
+)
+check(
+    assert_type(
+        scaled_dot_product_attention(m.trace(), keys.trace(), values.trace()),
+        Tensor2D[L[2], L[6], OwnedTape],
+    ),
+    (2, 6),
+)
+
+# Leading axes, a mask, doubles.
+check(
+    assert_type(
+        scaled_dot_product_attention(q.trace(), q, q, causal=True),
+        Tensor4D[L[5], L[4], L[2], L[3], OwnedTape],
+    ),
+    (5, 4, 2, 3),
+)
+check(
+    assert_type(scaled_dot_product_attention(z, z, z, scale=0.5), Tensor3D[L[4], L[2], L[3]]),
+    (4, 2, 3),
+)
+check(
+    assert_type(scaled_dot_product_attention(m, keys, values, mask=seen), Tensor2D[L[2], L[6]]),
+    (2, 6),
+)
+check(
+    assert_type(
+        scaled_dot_product_attention(md.trace(), md, md),
+        Tensor2D[L[2], L[3], OwnedTape, np.float64],
+    ),
+    (2, 3),
+)
+
+
+def attend(
+    query: Tensor3D[B, M, K, T], key: Tensor3D[B, N, K, T], value: Tensor3D[B, N, P, T]
+) -> Tensor3D[B, M, P, T]:
+    return scaled_dot_product_attention(query, key, value)
+
+
+# A mask that is made from a run-time batch.
+lengths: Tensor4D[Any, Any, Any, Any, NoneTape, np.bool_] = tt.ones((5, 1, 1, 2), np.bool_)
+check(scaled_dot_product_attention(q, q, q, mask=lengths), (5, 4, 2, 3))
+check(assert_type(attend(z, z, z), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
