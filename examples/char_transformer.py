@@ -55,11 +55,6 @@ class Settings(NamedTuple):
     seed: int
 
 
-def causal_mask(size: M) -> Tensor2D[M, M, NoneTape, np.bool_]:
-    """Return which positions (columns) each position (row) may see: itself and those before."""
-    return tt.from_numpy(np.tri(size, dtype=np.bool_), (size, size))
-
-
 class Attention(nn.Module):
     """Every position looks at itself and at those before it, in several heads."""
 
@@ -74,10 +69,8 @@ class Attention(nn.Module):
             part.reshape((b, m, self.heads, width // self.heads)).permute_dims((0, 2, 1, 3))
             for part in self.query_key_value.forward(x).split(3, axis=-1)
         ]
-        scores = query @ key.transpose() * (1.0 / math.sqrt(width // self.heads))
-        weights = tt.where(causal_mask(m), scores, -1e9).softmax()
-        found = (weights @ value).permute_dims((0, 2, 1, 3))
-        return self.projection.forward(found.reshape((b, m, width)))
+        found = tt.scaled_dot_product_attention(query, key, value, causal=True)
+        return self.projection.forward(found.permute_dims((0, 2, 1, 3)).reshape((b, m, width)))
 
 
 class Block(nn.Module):

@@ -34,6 +34,19 @@ def test_the_digits_example_reaches_97_percent_and_draws_its_learning_curve(
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_convolutional_digits_example_learns_within_three_epochs(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn")
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "curve.png"
+
+    output = run("examples/cnn_digits.py", "--epochs", "3", "--picture", str(picture))
+
+    # All 20 epochs reach 98.5 % and more, which takes too long for a test.
+    reached = float(output.rsplit("held-out accuracy ", 1)[1].split("%")[0])
+    assert reached >= 96.5
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
 def test_the_ownership_example_shows_every_error() -> None:
     output = run("examples/tape_ownership.py")
 
@@ -84,6 +97,7 @@ def test_the_contexts_example_reaches_what_mathematics_demands_and_does_not_grow
 
 def test_the_character_transformer_learns_draws_writes_and_resumes(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
+    pytest.importorskip("tqdm")
     checkpoint, picture = tmp_path / "gpt.npz", tmp_path / "curve.png"
     sizes = ["--width=16", "--layers=1", "--heads=2", "--context=16", "--batch=8"]
     small = ["--steps=40", "--sample=60", *sizes]

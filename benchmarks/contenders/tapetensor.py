@@ -28,6 +28,7 @@ from tapetensor.typing import B, M, T
 
 Rows: TypeAlias = Tensor2D[B, int, T]
 Sequences: TypeAlias = Tensor3D[B, M, int, T]
+Convolution: TypeAlias = nn.Conv2d[int, int, L[3], L[1], L[1]]
 
 
 class ReluMlp(nn.Module):
@@ -56,21 +57,8 @@ class GeluMlp(nn.Module):
         return self.out.forward(x)
 
 
-class Convolution(nn.Module):
-    """A convolution 3x3 that keeps the size, relu, and max pooling."""
-
-    weight: Tensor4D[int, int, L[3], L[3]]
-    bias: Tensor1D[int]
-
-    def forward(self, x: Tensor4D[B, int, Any, Any, T]) -> Tensor4D[B, int, Any, Any, T]:
-        """Return images of half the size."""
-        images: Any = x
-        y: Tensor4D[B, int, Any, Any, T] = tt.conv2d(images, self.weight, self.bias, padding=1)
-        return tt.max_pool2d(y.relu(), 2)
-
-
 class Cnn(nn.Module):
-    """Two convolutions and an affine layer."""
+    """Two convolutions with relu and pooling, and an affine layer."""
 
     first: Convolution
     second: Convolution
@@ -78,8 +66,9 @@ class Cnn(nn.Module):
 
     def forward(self, x: Tensor4D[B, int, Any, Any, T]) -> Rows[B, T]:
         """Return the logits."""
-        y = self.second.forward(self.first.forward(x))
-        flat: Rows[B, T] = y.reshape((y.shape[0], -1))
+        for layer in (self.first, self.second):
+            x = tt.max_pool2d(layer.forward(x).relu(), 2)
+        flat: Rows[B, T] = x.reshape((x.shape[0], -1))
         return self.out.forward(flat)
 
 
@@ -246,7 +235,12 @@ def _linear(layer: Affine) -> nn.Linear[int, int]:
 
 
 def _convolution(layer: Affine) -> Convolution:
-    return Convolution(weight=tt.from_numpy(layer.weight), bias=tt.from_numpy(layer.bias))
+    channels_out, channels_in, *_ = layer.weight.shape
+    rng = np.random.default_rng(0)
+    module: Convolution = nn.Conv2d(channels_in, channels_out, 3, padding=1, rng=rng)
+    module.weight = tt.from_numpy(layer.weight)
+    module.bias = tt.from_numpy(layer.bias)
+    return module
 
 
 def _layer_norm(layer: Affine) -> nn.LayerNorm[int]:

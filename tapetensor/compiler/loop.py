@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import contextvars
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,11 +10,10 @@ from tapetensor.compiler.fusion import BLOCK, Group
 from tapetensor.compiler.operations import select
 from tapetensor.compiler.program import Kind, Node
 from tapetensor.gradients import Array
+from tapetensor.kernels import threads
 
 if TYPE_CHECKING:
     from tapetensor.compiler.plan import Planner
-
-WORKERS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class GroupLoop:
@@ -58,7 +52,7 @@ class GroupLoop:
         rows = min(group.rows, max(1, BLOCK // group.elements_in_row))
         whole, tail = divmod(group.rows, rows)
         blocks = [(start, start + rows) for start in range(0, group.rows - tail, rows)]
-        workers = min(WORKERS if planner.may_use_threads(group) else 1, whole)
+        workers = min(threads.count() if planner.may_use_threads(group) else 1, whole)
         bodies = []
         for worker in range(workers):
             share = blocks[worker * whole // workers : (worker + 1) * whole // workers]
@@ -86,7 +80,7 @@ class GroupLoop:
             planner.emit(last, f"{bodies[0].name}({bodies[0].arguments})", title=title)
         else:
             calls = ", ".join([f"({body.name}, {body.arguments})" for body in bodies])
-            planner.emit(last, f"{planner.bind(run_together)}({calls})", title=title)
+            planner.emit(last, f"{planner.bind(threads.run_together)}({calls})", title=title)
         add = planner.bind(np.add)
         for body in bodies[1:]:
             for node, part in body.totals.items():
@@ -277,24 +271,6 @@ class _Scratch:
 
     def __init__(self, array: Array) -> None:
         self.array = array
-
-
-def run_together(*calls: tuple[Any, ...]) -> None:
-    """Run functions at the same time, the first in this thread."""
-    submit: Any = _pool().submit
-    # numpy's way with floating point errors is part of the context.
-    waiting = [submit(contextvars.copy_context().run, *call) for call in calls[1:]]
-    function: Callable[..., None] = calls[0][0]
-    try:
-        function(*calls[0][1:])
-    finally:
-        for one in waiting:
-            one.result()
-
-
-@cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max(1, WORKERS - 1), thread_name_prefix="tapetensor")
 
 
 def _name(node: Node) -> str:

@@ -6,14 +6,12 @@ a trip to memory and back; over a block they stay in the cache, and every core w
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 
 import numpy as np
 
 from tapetensor.gradients import Array
+from tapetensor.kernels import threads
 
 # Elements of a block: a few arrays of so many fit in a second-level cache.
 BLOCK = 1 << 16
@@ -21,11 +19,6 @@ BLOCK = 1 << 16
 # blocks give; and a model of such arrays lives by its matrix products, whose threads leave no core
 # to others.
 LARGE = 1 << 20
-
-_pools: list[ThreadPoolExecutor] = []
-# A child process inherits the pool without its threads, which would be waited for forever.
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pools.clear)
 
 
 def in_blocks(formula: Callable[..., Array], *arrays: Array) -> Array:
@@ -48,20 +41,11 @@ def in_blocks(formula: Callable[..., Array], *arrays: Array) -> Array:
             block = slice(begin, min(begin + BLOCK, stop))
             formula(*[one[block] for one in flat], out=flat_out[block])
 
-    size, threads = first.size, _threads()
-    if threads > 1 and not _pools:
-        _pools.append(ThreadPoolExecutor(threads - 1, "tapetensor"))
-    share = -(-size // threads)
-    # In the context of the caller, whose np.errstate holds here too.
-    others = [
-        _pools[0].submit(copy_context().run, fill, start, min(start + share, size))
-        for start in range(share, size, share)
-    ]
-    try:
-        fill(0, share)
-    finally:
-        for other in others:
-            other.result()
+    size = first.size
+    share = -(-size // threads.count())
+    threads.run_together(
+        *[(fill, start, min(start + share, size)) for start in range(0, size, share)]
+    )
     return out
 
 
@@ -75,10 +59,3 @@ def _are_alike(arrays: tuple[Array, ...]) -> bool:
         and one.dtype == first.dtype
         for one in arrays
     )
-
-
-def _threads() -> int:
-    """Return how many cores the process may use, four at most: memory is the limit by then."""
-    if hasattr(os, "sched_getaffinity"):
-        return min(len(os.sched_getaffinity(0)), 4)
-    return min(os.cpu_count() or 1, 4)

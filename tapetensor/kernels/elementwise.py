@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -20,9 +21,10 @@ _LONG = 1 << 12
 
 def exp(x: Array) -> tuple[Array, Pullbacks]:
     """``e ** x``."""
-    y = in_blocks(np.exp, x)
-    if y.size >= LARGE:
-        return y, (lambda g: in_blocks(np.multiply, g, y),)
+    if x.size >= LARGE:
+        y = in_blocks(np.exp, x)
+        return y, (partial(in_blocks, np.multiply, y),)
+    y = np.exp(x)
     return y, (y.__mul__,)
 
 
@@ -128,33 +130,42 @@ def reciprocal(x: Array) -> tuple[Array, Pullbacks]:
 
 
 def _square_cotangent(g: Array, x: Array, out: Array | None = None) -> Array:
-    return np.multiply(g, x + x, out=out)
+    result: Array = np.multiply(g, x + x, out=out)
+    return result
 
 
 def _tanh_cotangent(g: Array, y: Array, out: Array | None = None) -> Array:
-    return np.subtract(g, g * y * y, out=out)
+    result: Array = np.subtract(g, g * y * y, out=out)
+    return result
 
 
 def _sigmoid_cotangent(g: Array, y: Array, out: Array | None = None) -> Array:
-    return np.multiply(g, y - y * y, out=out)
+    result: Array = np.multiply(g, y - y * y, out=out)
+    return result
 
 
 def _silu_cotangent(g: Array, s: Array, y: Array, out: Array | None = None) -> Array:
-    return np.multiply(g, s + y * (1 - s), out=out)
+    result: Array = np.multiply(g, s + y * (1 - s), out=out)
+    return result
 
 
 def _gelu_tanh_inner(x: Array, out: Array | None = None) -> Array:
-    return np.tanh(x * (_SQRT_2_OVER_PI + (_SQRT_2_OVER_PI * _GELU_CUBIC) * (x * x)), out=out)
+    result: Array = np.tanh(
+        x * (_SQRT_2_OVER_PI + (_SQRT_2_OVER_PI * _GELU_CUBIC) * (x * x)), out=out
+    )
+    return result
 
 
 def _gelu_tanh_outer(x: Array, t: Array, out: Array | None = None) -> Array:
     half = 0.5 * x
-    return np.add(half, half * t, out=out)
+    result: Array = np.add(half, half * t, out=out)
+    return result
 
 
 def _gelu_tanh_cotangent(g: Array, x: Array, t: Array, out: Array | None = None) -> Array:
     half_slope = 0.5 * _SQRT_2_OVER_PI + (1.5 * _SQRT_2_OVER_PI * _GELU_CUBIC) * (x * x)
-    return np.multiply(g, 0.5 + 0.5 * t + x * half_slope * (1.0 - t * t), out=out)
+    result: Array = np.multiply(g, 0.5 + 0.5 * t + x * half_slope * (1.0 - t * t), out=out)
+    return result
 
 
 def _logistic(x: Array) -> Array:
@@ -170,4 +181,5 @@ def _logistic_that_overflows(x: Array, out: Array | None = None) -> Array:
     # To infinity, the reciprocal of which is the 0 that is meant. Half of the time of the other
     # form, but on a short array the setting costs more than it saves.
     with np.errstate(over="ignore"):
-        return np.divide(1, 1 + np.exp(-x), out=out)
+        result: Array = np.divide(1, 1 + np.exp(-x), out=out)
+        return result

@@ -37,15 +37,17 @@ def linear(x: Array, weight: Array, bias: Array) -> tuple[Array, Pullbacks]:
         )
     out_features, in_features = weight.shape
     rows = math.prod(x.shape[:-1])
-    folded, (of_x, of_weight, of_bias) = linear(np.reshape(x, (rows, in_features)), weight, bias)
+    folded = np.reshape(x, (rows, in_features))
+    y = np.matmul(folded, weight.T)
+    y += bias
 
     def fold(g: Array) -> Array:
         return np.reshape(g, (rows, out_features))
 
-    return np.reshape(folded, (*x.shape[:-1], out_features)), (
-        lambda g: np.reshape(of_x(fold(g)), x.shape),
-        lambda g: of_weight(fold(g)),
-        lambda g: of_bias(fold(g)),
+    return np.reshape(y, (*x.shape[:-1], out_features)), (
+        lambda g: np.reshape(np.matmul(fold(g), weight), x.shape),
+        lambda g: np.matmul(fold(g).T, folded),
+        lambda g: sum_to(fold(g), bias.shape),
     )
 
 

@@ -181,7 +181,9 @@ def is_unpacked(annotation: object) -> bool:
 
 def substituted(annotation: Any, substitution: Substitution) -> Any:
     """Return `annotation` with aliases written out and type variables replaced."""
-    annotation = _expanded(annotation, substitution)
+    if isinstance(get_origin(annotation) or annotation, _ALIASES):
+        # What it stands for is in terms of `substitution` already, which is not applied twice.
+        return _expanded(annotation, substitution)
     if isinstance(annotation, type):
         return annotation
     if _is_variable(annotation):
@@ -198,9 +200,7 @@ def substituted(annotation: Any, substitution: Substitution) -> Any:
 
 def _expanded(annotation: Any, substitution: Substitution) -> Any:
     """Return what an alias such as ``Tensor2D[M, N]`` stands for."""
-    alias = get_origin(annotation) or annotation
-    if not isinstance(alias, _ALIASES):
-        return annotation
+    alias: Any = get_origin(annotation) or annotation
     given = [substituted(one, substitution) for one in get_args(annotation)]
     if alias in _ARITHMETIC:
         return _computed(alias, given)

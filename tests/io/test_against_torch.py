@@ -104,3 +104,38 @@ def test_an_embedding_that_torch_ties_to_its_head_loads_here(tmp_path: Path, suf
     np.testing.assert_array_equal(
         model.head.weight.numpy(), torch_model.head.weight.detach().numpy()
     )
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_convolutions_go_both_ways(tmp_path: Path, suffix: str) -> None:
+    def model(seed: int) -> Any:
+        rng = np.random.default_rng(seed)
+        return nn.Sequential(
+            nn.Conv2d(2, 4, 3, groups=2, rng=rng),
+            nn.BatchNorm2d(4),
+            nn.ConvTranspose2d(4, 3, 2, stride=2, bias=False, rng=rng),
+        )
+
+    torch.manual_seed(1)
+    torch_model = torch.nn.Sequential(
+        torch.nn.Conv2d(2, 4, 3, groups=2),
+        torch.nn.BatchNorm2d(4),
+        torch.nn.ConvTranspose2d(4, 3, 2, stride=2, bias=False),
+    )
+    torch_model(torch.randn(8, 2, 5, 5))
+    torch_model.eval()
+    there, back = tmp_path / f"there{suffix}", tmp_path / f"back{suffix}"
+    write(there, {name: one.numpy() for name, one in torch_model.state_dict().items()})
+    first, second = model(2), model(3)
+    io.load(there, first)
+    io.save(back, first)
+    io.load(back, second)
+    x = np.random.default_rng(5).standard_normal((2, 2, 5, 5)).astype(np.float32)
+    with torch.no_grad():
+        expected = torch_model(torch.from_numpy(x)).numpy()
+
+    names = {name for name in torch_model.state_dict() if "num_batches" not in name}
+    assert io.state_dict(second).keys() == names
+    np.testing.assert_allclose(
+        second.forward(tt.from_numpy(x)).numpy(), expected, rtol=1e-4, atol=1e-5
+    )

@@ -82,6 +82,7 @@ def test_the_logistic_function_of_a_large_array_has_its_limits() -> None:
     x = np.zeros(SIZE, np.float32)
     x[:4] = [-np.inf, -1e5, 1e5, np.inf]
     y, (pullback,) = elementwise.sigmoid(x)
+    assert pullback is not None
 
     assert y[:5].tolist() == [0, 0, 1, 1, 0.5]
     assert pullback(np.ones_like(x))[:5].tolist() == [0, 0, 0, 0, 0.25]
@@ -91,6 +92,7 @@ def test_relu_of_a_long_array_lets_nan_through_and_nothing_at_zero() -> None:
     x = np.zeros(LARGE, np.float32)
     x[:4] = [-1, 0, 2, np.nan]
     y, (pullback,) = elementwise.relu(x)
+    assert pullback is not None
 
     np.testing.assert_array_equal(y[:4], np.array([0, 0, 2, np.nan], np.float32))
     assert pullback(np.ones_like(x))[:3].tolist() == [0, 0, 1]

@@ -33,6 +33,26 @@ _ONE_OPERAND: dict[str, tuple[Callable[[Any], Any], Any, Any]] = {
         [[2.0, 2.0], [0.0, 1.0]],
         [[0.5, 0.5], [0.0, 1.0]],
     ),
+    "max_pool2d of ties": (
+        lambda x: tt.max_pool2d(x.reshape((1, 2, 4)), 2),
+        [2.0, 2.0, 5.0, 5.0, 0.0, 1.0, 5.0, 5.0],
+        [0.5, 0.5, 0.25, 0.25, 0.0, 0.0, 0.25, 0.25],
+    ),
+    "max_pool2d of ties in windows that overlap": (
+        lambda x: tt.max_pool2d(x.reshape((1, 1, 3)), (1, 2), stride=1),
+        [3.0, 3.0, 1.0],
+        [0.5, 1.5, 0.0],
+    ),
+    "min_pool2d of ties": (
+        lambda x: tt.min_pool2d(x.reshape((1, 2, 2)), 2),
+        [1.0, 1.0, 3.0, 1.0],
+        [1 / 3, 1 / 3, 0.0, 1 / 3],
+    ),
+    "max_pool2d of ties beside padding": (
+        lambda x: tt.max_pool2d(x.reshape((1, 1, 2)), (1, 2), padding=(0, 1)),
+        [-3.0, -3.0],
+        [1.0, 1.0],
+    ),
     "max of infinities": (lambda x: x.max(), [np.inf, 0.0, np.inf], [0.5, 0.0, 0.5]),
     "std where flat": (lambda x: x.std(), [2.0, 2.0, 2.0], [0.0, 0.0, 0.0]),
     "std where one row is flat": (

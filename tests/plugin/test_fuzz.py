@@ -42,5 +42,4 @@ def test_a_false_claim_and_a_false_alarm_are_found(tmp_path: Path) -> None:
 
 def _revealed(shape: tuple[int, ...]) -> str:
     dims = ", ".join(f"Literal[{dim}]" for dim in shape) or "()"
-    tensor = f"tapetensor.tensor.tensor.Tensor[tuple[{dims}], tapetensor.tape.NoneTape"
-    return f'Revealed type is "{tensor}"'
+    return f'Revealed type is "tapetensor.tensor.tensor.Tensor[tuple[{dims}], NoneTape"'

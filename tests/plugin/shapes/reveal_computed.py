@@ -182,6 +182,9 @@ def other_products(x: Tensor2D[M, N], rows: P) -> Tensor2D[P, Div[Mul[M, N], P]]
     return x.reshape((rows, -1))
 
 
+# Not even the rank is known, so mypy cannot tell what N is.
+unknown = tt.from_numpy(np.zeros(6, np.float32))
+check(assert_type(doubled(unknown), Tensor1D[Any]), (12,))
 untyped: Any = tt.zeros((6,))
 check(assert_type(rows_of_two(untyped), Tensor2D[Any, L[2], Any]), (3, 2))
 check(other_products(tt.zeros((2, 6)), 4), (4, 3))

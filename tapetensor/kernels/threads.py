@@ -1,0 +1,38 @@
+"""Work on several cores at once, in functions that spend their time in numpy's ufuncs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Any
+
+_pools: list[ThreadPoolExecutor] = []
+# A child process inherits the pool without its threads, which would be waited for forever.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pools.clear)
+
+
+def count() -> int:
+    """Return how many cores the process may use, four at most: memory is the limit by then."""
+    if hasattr(os, "sched_getaffinity"):
+        return min(len(os.sched_getaffinity(0)), 4)
+    return min(os.cpu_count() or 1, 4)
+
+
+def run_together(*calls: tuple[Any, ...]) -> None:
+    """Run functions at the same time, the first in this thread; each is given with its arguments.
+
+    All have ended when it returns, also where one raises.
+    """
+    if len(calls) > 1 and not _pools:
+        _pools.append(ThreadPoolExecutor(max(1, count() - 1), "tapetensor"))
+    # In the context of the caller, whose np.errstate holds here too.
+    others = [_pools[0].submit(copy_context().run, *call) for call in calls[1:]]
+    first: Callable[..., None] = calls[0][0]
+    try:
+        first(*calls[0][1:])
+    finally:
+        for other in others:
+            other.result()
