@@ -27,6 +27,7 @@ _REFUSED = {
     "upscale2d",
 }
 _ALLOWED_CASES = [case for case in _CASES if case.op.name not in _REFUSED]
+_FIRST_CASES = [case for case in _ALLOWED_CASES if case.sample is case.op.samples[0]]
 _REFUSED_CASES = [case for case in _CASES if case.op.name in _REFUSED]
 
 
@@ -81,7 +82,7 @@ def test_an_op_that_has_no_second_derivative_says_so_by_name(
         f(*inputs)
 
 
-@pytest.mark.parametrize("case", _ALLOWED_CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", _FIRST_CASES, ids=lambda case: case.name)
 def test_the_gradient_is_the_same_whether_it_is_recorded_or_not(
     case: Case, rng: np.random.Generator
 ) -> None:
