@@ -26,6 +26,9 @@ from tapetensor import (
 )
 from tapetensor.typing import B, M, T
 
+# Computes the results of a workload as tensors.
+Results: TypeAlias = tuple[tt.Tensor[Any, NoneTape, Any], ...]
+Compute: TypeAlias = Callable[[], Results]
 Rows: TypeAlias = Tensor2D[B, int, T]
 Sequences: TypeAlias = Tensor3D[B, M, int, T]
 Convolution: TypeAlias = nn.Conv2d[int, int, L[3], L[1], L[1]]
@@ -116,7 +119,7 @@ class Transformer(nn.Module):
         return logits
 
 
-def relu_mlp(problem: problems.Mlp) -> Step:
+def relu_mlp(problem: problems.Mlp) -> Compute:
     """Return a training step on labels."""
     x, labels = _matrix(problem.x), _labels(problem.target)
     *hidden, out = [_linear(layer) for layer in problem.layers]
@@ -124,7 +127,7 @@ def relu_mlp(problem: problems.Mlp) -> Step:
     return _training_step(model, lambda: losses.cross_entropy(model.forward(x.trace()), labels))
 
 
-def gelu_mlp(problem: problems.Mlp) -> Step:
+def gelu_mlp(problem: problems.Mlp) -> Compute:
     """Return a training step on values."""
     x, target = _matrix(problem.x), _matrix(problem.target)
     *hidden, out = [_linear(layer) for layer in problem.layers]
@@ -132,7 +135,7 @@ def gelu_mlp(problem: problems.Mlp) -> Step:
     return _training_step(model, lambda: losses.mse(model.forward(x.trace()), target))
 
 
-def cnn(problem: problems.Cnn) -> Step:
+def cnn(problem: problems.Cnn) -> Compute:
     """Return a training step of the convolutional network."""
     x: Tensor4D[int, int, Any, Any] = tt.from_numpy(problem.x)
     labels = _labels(problem.labels)
@@ -144,7 +147,7 @@ def cnn(problem: problems.Cnn) -> Step:
     return _training_step(model, lambda: losses.cross_entropy(model.forward(x.trace()), labels))
 
 
-def transformer(problem: problems.Transformer) -> Step:
+def transformer(problem: problems.Transformer) -> Compute:
     """Return a training step of the transformer."""
     ids: Tensor2D[int, int, NoneTape, np.int64] = tt.from_numpy(problem.ids)
     following: Tensor2D[int, int, NoneTape, np.int64] = tt.from_numpy(problem.following)
@@ -160,70 +163,66 @@ def transformer(problem: problems.Transformer) -> Step:
     )
 
 
-def elementwise(problem: problems.Elementwise) -> Step:
+def elementwise(problem: problems.Elementwise) -> Compute:
     """Return the loss and its gradient."""
     x: Tensor1D[int] = tt.from_numpy(problem.x, problem.x.shape)
 
-    def step() -> tuple[Any, ...]:
+    def compute() -> Results:
         bump = (-x.trace().square()).exp()
         loss = (x.trace().tanh() * x.trace().sigmoid() + bump).mean()
-        value = loss.item()
-        return value, loss.backward(wrt=x)[x].numpy()
+        return loss.detach(), loss.backward(wrt=x)[x]
 
-    return step
+    return compute
 
 
-def chain(problem: problems.Chain) -> Step:
+def chain(problem: problems.Chain) -> Compute:
     """Return the end of the chain and the gradient of its start."""
     x, factor, term = [
         tt.from_numpy(one, one.shape) for one in (problem.x, problem.factor, problem.term)
     ]
     cotangent = tt.ones((problem.x.size,))
 
-    def step() -> tuple[Any, ...]:
+    def compute() -> Results:
         y: Any = x.trace()
         for _ in range(problem.pairs):
             y = y * factor + term
-        return y.numpy(), y.backward(cotangent, wrt=x)[x].numpy()
+        return y.detach(), y.backward(cotangent, wrt=x)[x]
 
-    return step
+    return compute
 
 
-def scan(problem: problems.Scan) -> Step:
+def scan(problem: problems.Scan) -> Compute:
     """Return the states and the three gradients."""
     a, b, x, cotangent = [tt.from_numpy(one) for one in problem]
 
-    def step() -> tuple[Any, ...]:
+    def compute() -> Results:
         h = tt.ssm_scan(x.trace(), a, b)
-        states = h.numpy()
+        states = h.detach()
         gradients = h.backward(cotangent)
-        return states, *[gradients[one].numpy() for one in (a, b, x)]
+        return states, *[gradients[one] for one in (a, b, x)]
 
-    return step
+    return compute
 
 
-def inference(problem: problems.Mlp) -> Step:
+def inference(problem: problems.Mlp) -> Compute:
     """Return the logits."""
     x = _matrix(problem.x)
     *hidden, out = [_linear(layer) for layer in problem.layers]
     model = ReluMlp(hidden=hidden, out=out)
 
-    def step() -> tuple[Any, ...]:
-        return (model.forward(x).numpy(),)
-
-    return step
+    return lambda: (model.forward(x),)
 
 
-def _training_step(model: nn.Module, loss_of: Callable[[], Tensor0D[OwnedTape]]) -> Step:
+def _training_step(model: nn.Module, loss_of: Callable[[], Tensor0D[OwnedTape]]) -> Compute:
     optimizer = optim.Adam(model, lr=LEARNING_RATE, betas=BETAS, eps=EPS)
 
-    def step() -> tuple[Any, ...]:
+    def compute() -> Results:
         loss = loss_of()
-        value = loss.item()
+        value = loss.detach()
         optimizer.step(loss.backward(wrt=model))
         return (value,)
 
-    return step
+    return compute
 
 
 def _linear(layer: Affine) -> nn.Linear[int, int]:
@@ -274,7 +273,21 @@ def _labels(array: Array) -> Tensor1D[int, NoneTape, np.int64]:
     return tt.from_numpy(array, array.shape)
 
 
-STEPS: Steps = {
+def reading(build: Callable[[Any], Compute]) -> Callable[[Any], Step]:
+    """Return what builds a step whose results are numbers and arrays."""
+
+    def built(problem: Any) -> Step:
+        compute = build(problem)
+
+        def step() -> tuple[Any, ...]:
+            return tuple([one.numpy() if one.ndim else one.item() for one in compute()])
+
+        return step
+
+    return built
+
+
+COMPUTES: dict[str, Callable[[Any], Compute]] = {
     "W1": relu_mlp,
     "W2": relu_mlp,
     "W3": gelu_mlp,
@@ -286,3 +299,5 @@ STEPS: Steps = {
     "W9a": inference,
     "W9b": inference,
 }
+
+STEPS: Steps = {workload: reading(build) for workload, build in COMPUTES.items()}

@@ -24,38 +24,33 @@ def matmul(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
 def linear(x: Array, weight: Array, bias: Array) -> tuple[Array, Pullbacks]:
     """``x @ weight.T + bias`` for a weight of shape (out, in).
 
-    A kernel of its own because the bias is added into the fresh product, and because leading axes
-    fold into one product instead of a batch of them.
+    A kernel of its own because the bias is added into the fresh product.
+    """
+    y, (pullback_x, pullback_weight) = unbiased_linear(x, weight)
+    y += bias
+    return y, (pullback_x, pullback_weight, lambda g: sum_to(g, bias.shape))
+
+
+def unbiased_linear(x: Array, weight: Array) -> tuple[Array, Pullbacks]:
+    """``x @ weight.T`` for a weight of shape (out, in).
+
+    A kernel of its own because leading axes fold into one product instead of a batch of them.
     """
     if x.ndim == 2:
-        y = np.matmul(x, weight.T)
-        y += bias
-        return y, (
+        return np.matmul(x, weight.T), (
             lambda g: np.matmul(g, weight),
             lambda g: np.matmul(g.T, x),
-            lambda g: sum_to(g, bias.shape),
         )
     out_features, in_features = weight.shape
     rows = math.prod(x.shape[:-1])
     folded = np.reshape(x, (rows, in_features))
-    y = np.matmul(folded, weight.T)
-    y += bias
 
     def fold(g: Array) -> Array:
         return np.reshape(g, (rows, out_features))
 
-    return np.reshape(y, (*x.shape[:-1], out_features)), (
+    return np.reshape(np.matmul(folded, weight.T), (*x.shape[:-1], out_features)), (
         lambda g: np.reshape(np.matmul(fold(g), weight), x.shape),
         lambda g: np.matmul(fold(g).T, folded),
-        lambda g: sum_to(fold(g), bias.shape),
-    )
-
-
-def unbiased_linear(x: Array, weight: Array) -> tuple[Array, Pullbacks]:
-    """``x @ weight.T`` for a weight of shape (out, in); see `linear`."""
-    return np.matmul(x, weight.T), (
-        lambda g: np.matmul(g, weight),
-        lambda g: _linear_pullback_weight(g, x, weight.shape),
     )
 
 
@@ -78,14 +73,6 @@ def einsum(
             for position, x in enumerate(operands)
         ]
     )
-
-
-def _linear_pullback_weight(g: Array, x: Array, shape: tuple[int, ...]) -> Array:
-    out_features, in_features = shape
-    rows = math.prod(x.shape[:-1])
-    left = np.reshape(g, (rows, out_features))
-    cotangent: Array = np.matmul(left.T, np.reshape(x, (rows, in_features)))
-    return cotangent
 
 
 def _matmul_pullback_lhs(g: Array, lhs: Array, rhs: Array) -> Array:

@@ -13,7 +13,7 @@ from benchmarks.measuring import DisagreementError, Measurement, check_agreement
 from benchmarks.problems import WORKLOADS
 from benchmarks.worker import steps_of, witnesses
 
-ON_NUMPY_ALONE = ["tapetensor", "numpy", "numpy-planned"]
+ON_NUMPY_ALONE = ["tapetensor", "tapetensor-compiled", "numpy", "numpy-planned"]
 
 
 def test_every_file_is_a_contender_and_the_subject_comes_first() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import Any
 from typing import Literal as L
@@ -138,4 +139,41 @@ def test_convolutions_go_both_ways(tmp_path: Path, suffix: str) -> None:
     assert io.state_dict(second).keys() == names
     np.testing.assert_allclose(
         second.forward(tt.from_numpy(x)).numpy(), expected, rtol=1e-4, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+def test_recurrent_layers_load_here(tmp_path: Path, suffix: str, kind: str) -> None:
+    torch.manual_seed(1)
+    torch_layer = getattr(torch.nn, kind)(3, 4, batch_first=True)
+    path, layer = tmp_path / f"layer{suffix}", getattr(nn, kind)(3, 4, rng=np.random.default_rng(0))
+    write(path, {name: one.numpy() for name, one in torch_layer.state_dict().items()})
+    io.load(path, layer)
+    x = np.random.default_rng(5).standard_normal((2, 6, 3)).astype(np.float32)
+    with torch.no_grad():
+        expected, _ = torch_layer(torch.from_numpy(x))
+    result = layer.forward(tt.from_numpy(x))
+
+    output = result[0] if isinstance(result, tuple) else result
+    np.testing.assert_allclose(output.numpy(), expected.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_an_attention_loads_here_as_the_page_says() -> None:
+    torch.manual_seed(1)
+    torch_attention = torch.nn.MultiheadAttention(8, 2, batch_first=True).eval()
+    with torch.no_grad():
+        torch_attention.in_proj_bias.normal_()
+        torch_attention.out_proj.bias.normal_()
+    attention: Any = nn.MultiHeadAttention(8, 2, rng=np.random.default_rng(0))
+    page = (Path(__file__).parents[2] / "docs" / "files.md").read_text()
+    program = page.split("matrices on top of one another:\n\n")[1].split("\n\n##")[0]
+    names = {"np": np, "io": io, "torch_attention": torch_attention, "attention": attention}
+    exec(compile(textwrap.dedent(program), "docs/files.md", "exec"), names)
+    x = np.random.default_rng(5).standard_normal((2, 6, 8)).astype(np.float32)
+    with torch.no_grad():
+        expected, _ = torch_attention(*[torch.from_numpy(x)] * 3)
+
+    np.testing.assert_allclose(
+        attention.forward(tt.from_numpy(x)).numpy(), expected.numpy(), rtol=1e-4, atol=1e-5
     )

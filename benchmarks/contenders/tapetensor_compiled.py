@@ -1,0 +1,17 @@
+"""tapetensor, compiled: the steps of the eager contender, each in `tapetensor.compile`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tapetensor as tt
+from benchmarks.contenders import Steps
+from benchmarks.contenders.tapetensor import COMPUTES, Compute, reading
+
+
+def _compiled(build: Callable[[Any], Compute]) -> Callable[[Any], Compute]:
+    return lambda problem: tt.compile(build(problem))
+
+
+STEPS: Steps = {workload: reading(_compiled(build)) for workload, build in COMPUTES.items()}
