@@ -169,8 +169,9 @@ def _einsum(level: Level, subscripts: Any, *operands: Any, **options: Any) -> An
     shapes = [operand.shape for operand in operands]
     kernel = partial(linear_algebra.einsum, inputs=inputs.split(","), output=output, shapes=shapes)
     result = level.run(kernel, operands)
-    # Of one operand it may be a view.
-    result.is_shared = len(operands) == 1
+    if len(operands) == 1:
+        # It may be a view.
+        operands[0].share_with(result)
     return result
 
 
