@@ -1,4 +1,4 @@
-"""The pages of docs that show what programs print: every snippet, run in order, prints just that."""
+"""The pages of docs that show what programs print: each snippet, run in order, prints just that."""
 
 from __future__ import annotations
 

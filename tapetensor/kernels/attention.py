@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import string
+
 import numpy as np
 
 from tapetensor.gradients import Array
@@ -24,10 +26,10 @@ def scaled_dot_product_attention(
     if causal:
         weights += _hidden(_earlier(query.shape[-2], key.shape[-2]), query)
     # With a finite largest score a row that sees no key becomes zeros instead of NaN.
-    lowest = np.finfo(query.dtype).min
-    weights -= np.maximum.reduce(weights, axis=-1, keepdims=True, initial=lowest)
+    largest = np.maximum.reduce(weights, axis=-1, keepdims=True, initial=-np.inf)
+    weights -= np.maximum(largest, np.finfo(query.dtype).min)
     weights = np.exp(weights, out=weights)
-    total = _row_sums("...i->...", weights)
+    total = _row_sums(weights)
     total = np.where(total == 0, np.ones_like(total), total)
     output = np.matmul(weights, value)
     output /= total
@@ -36,7 +38,7 @@ def scaled_dot_product_attention(
         """Return the cotangent of the scores."""
         scaled = g / total
         cotangent: Array = np.matmul(scaled, np.swapaxes(value, -1, -2))
-        cotangent -= _row_sums("...i,...i->...", scaled, output)
+        cotangent -= _row_sums(scaled, output)
         cotangent *= weights
         return cotangent
 
@@ -65,6 +67,9 @@ def _earlier(queries: int, keys: int) -> Array:
     return mask
 
 
-def _row_sums(subscripts: str, *operands: Array) -> Array:
+def _row_sums(*operands: Array) -> Array:
+    """Return the sums of products along the last axis, which stays with size 1."""
+    letters = string.ascii_lowercase[: operands[0].ndim]
     # On short rows twice as fast as a reduction over the last axis.
-    return np.expand_dims(np.einsum(subscripts, *operands), -1)
+    sums = np.einsum(",".join([letters] * len(operands)) + "->" + letters[:-1], *operands)
+    return np.expand_dims(sums, -1)

@@ -17,15 +17,15 @@ def copy(x: Array) -> tuple[Array, Pullbacks]:
     return np.copy(x), (unchanged,)
 
 
+def expm1(x: Array) -> tuple[Array, Pullbacks]:
+    """``exp(x) - 1``."""
+    y = np.expm1(x)
+    return y, (lambda g: g * (y + 1),)
+
+
 def log1p(x: Array) -> tuple[Array, Pullbacks]:
     """``log(1 + x)``."""
     return np.log1p(x), (lambda g: g / (1 + x),)
-
-
-def fabs(x: Array) -> tuple[Array, Pullbacks]:
-    """``|x|`` as the pieces of a smooth function use it: the derivative at 0 is 1."""
-    slope = np.where(x < 0, -1.0, 1.0).astype(x.dtype)
-    return np.fabs(x), (lambda g: g * slope,)
 
 
 def logaddexp(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:

@@ -21,6 +21,7 @@ def rng() -> np.random.Generator:
 
 
 RECURRENT = ("RNN", "GRU", "LSTM", "RNNCell", "GRUCell", "LSTMCell")
+STATE_SPACE = ("DiagonalSSM", "SelectiveSSM", "MambaBlock")
 # What holds other modules, or no tensor at all, has tests of its own.
 OTHERS = {
     *("Module", "Sequential", "Repeated", "EncoderBlock", "DecoderBlock", "Transformer"),
@@ -33,6 +34,12 @@ def _recurrent(
     name: str, input_size: Any = 2, hidden_size: Any = 2, dtype: Any = np.float32
 ) -> Any:
     return getattr(nn, name)(input_size, hidden_size, dtype, rng=rng())
+
+
+def _state_space(name: str, dtype: Any = np.float32, **sizes: Any) -> Any:
+    inner = {"inner_features": 2} if name == "MambaBlock" else {}
+    right = {"features": 2, **inner, "state_features": 2} | sizes
+    return getattr(nn, name)(*right.values(), dtype, rng=rng())
 
 
 def _numbers_of(
@@ -62,6 +69,11 @@ SIZES: list[tuple[str, str, Callable[[Any], object]]] = [
     ("DropoutOneIn", "n", lambda n: nn.DropoutOneIn(n, rng=rng())),
     ("MultiHeadAttention", "in_features", lambda n: nn.MultiHeadAttention(n, 1, rng=rng())),
     ("MultiHeadAttention", "heads", lambda n: nn.MultiHeadAttention(6, n, rng=rng())),
+    *(
+        (name, size, lambda n, name=name, size=size: _state_space(name, **{size: n}))
+        for name in ("DiagonalSSM", "SelectiveSSM")
+        for size in ("features", "state_features")
+    ),
     *(
         (name, size, lambda n, name=name, size=size: _recurrent(name, **{size: n}))
         for name in RECURRENT
@@ -99,6 +111,7 @@ DTYPES: list[tuple[str, Callable[[Any], object]]] = [
     ("PReLU1d", lambda dtype: nn.PReLU1d(2, dtype)),
     ("MultiHeadAttention", lambda dtype: nn.MultiHeadAttention(2, 1, dtype, rng=rng())),
     *((name, lambda dtype, name=name: _recurrent(name, dtype=dtype)) for name in RECURRENT),
+    *((name, lambda dtype, name=name: _state_space(name, dtype=dtype)) for name in STATE_SPACE),
     ("BatchNorm2d", lambda dtype: nn.BatchNorm2d(2, dtype)),
     ("Conv1d", lambda dtype: nn.Conv1d(2, 2, 3, dtype=dtype, rng=rng())),
     ("Conv2d", lambda dtype: nn.Conv2d(2, 2, 3, dtype=dtype, rng=rng())),

@@ -306,6 +306,12 @@ ON_TENSORS: dict[str, list[tuple[Call, list[Any]]]] = {
         (lambda x, bad: api.maximum(bad, x), [None, 1.0, ARRAY]),
     ],
     "minimum": [(lambda x, bad: api.minimum(x, bad), [*OTHER_OPERANDS, HUGE])],
+    "custom_op": [(lambda x, bad: api.custom_op(bad, x, shape=(2, 3)), [None, 1, "exp"])],
+    "ssm_scan": [
+        (lambda x, bad: api.ssm_scan(x, bad, x.detach()), OTHER_OPERANDS),
+        (lambda x, bad: api.ssm_scan(x, x.detach(), bad), OTHER_OPERANDS),
+        (lambda x, bad: api.ssm_scan(bad, x, x.detach()), [None, 1.0, ARRAY]),
+    ],
     "scaled_dot_product_attention": [
         (
             lambda x, bad: api.scaled_dot_product_attention(x, bad, bad),
