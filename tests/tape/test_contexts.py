@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import functools
 import gc
-import threading
 import weakref
-from collections.abc import AsyncIterator, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,33 +13,7 @@ import pytest
 import tapetensor as tt
 from tapetensor.context import active_context
 from tapetensor.optim import Sgd
-
-X = tt.from_numpy([1.0, 2.0], shape=(2,))
-
-
-def traced() -> Any:
-    return X.trace().square()
-
-
-def is_open(y: Any) -> bool:
-    """Tell whether the tape of `y` is open, and make sure that it is closed or whole."""
-    if repr(y).endswith("OwnedTape(closed))"):
-        with pytest.raises(tt.TapeClosedError):
-            y.sum()
-        return False
-    assert y.sum().backward()[X].numpy().tolist() == [2.0, 4.0]
-    return True
-
-
-def alone(test: Callable[[], None]) -> Callable[[], None]:
-    """Run a test in a thread of its own, whose context 0 holds no tape of another test."""
-
-    @functools.wraps(test)
-    def run() -> None:
-        with ThreadPoolExecutor(1) as pool:
-            pool.submit(test).result()
-
-    return run
+from tests.tape.scopes import X, alone, is_open, traced
 
 
 def test_leaving_a_context_closes_its_tapes_and_no_others() -> None:
@@ -296,193 +266,6 @@ def test_a_context_keeps_no_tape_alive_and_leaving_it_frees_the_records() -> Non
         assert not z._tape.records
     finally:
         gc.enable()
-
-
-@alone
-def test_threads_have_contexts_of_their_own() -> None:
-    inside, leave = threading.Event(), threading.Event()
-    found: dict[str, Any] = {}
-
-    def run() -> None:
-        found["default"] = traced()
-        with tt.GradientContext():
-            found["inner"] = traced()
-            inside.set()
-            assert leave.wait(10)
-        found["again"] = traced()
-
-    with tt.GradientContext():
-        thread = threading.Thread(target=run)
-        thread.start()
-        assert inside.wait(10)
-        mine = traced()
-        tt.clear_default_context_tape()
-        leave.set()
-        thread.join()
-
-        assert is_open(mine)
-        assert not is_open(found["inner"])
-        assert is_open(found["default"])
-        other = traced()
-    assert not is_open(other)
-    assert is_open(found["again"])
-
-
-def test_many_threads_open_and_leave_contexts_at_once() -> None:
-    def run(_: int) -> int:
-        right = 0
-        for _ in range(50):
-            outer = traced()
-            with tt.GradientContext():
-                inner = traced()
-                right += is_open(traced())
-            right += is_open(outer) and not is_open(inner)
-        return right
-
-    with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(run, range(8))) == [100] * 8
-
-
-def test_tasks_have_contexts_of_their_own() -> None:
-    async def run(name: str, found: dict[str, list[bool]]) -> None:
-        outer = traced()
-        with tt.GradientContext():
-            inner = traced()
-            await asyncio.sleep(0)
-            states = [is_open(traced())]
-            await asyncio.sleep(0)
-        found[name] = [*states, is_open(outer), is_open(inner)]
-
-    async def main() -> dict[str, list[bool]]:
-        found: dict[str, list[bool]] = {}
-        await asyncio.gather(*[run(name, found) for name in "abc"])
-        return found
-
-    assert asyncio.run(main()) == {name: [True, True, False] for name in "abc"}
-
-
-def test_a_task_that_outlives_the_context_it_was_started_in_goes_on_outside_of_it() -> None:
-    async def run(left: asyncio.Event) -> tuple[Any, Any]:
-        early = traced()
-        await left.wait()
-        return early, traced()
-
-    async def main() -> tuple[Any, Any]:
-        left = asyncio.Event()
-        with tt.GradientContext():
-            task = asyncio.create_task(run(left))
-            await asyncio.sleep(0)
-        left.set()
-        return await task
-
-    early, late = asyncio.run(main())
-
-    assert not is_open(early)
-    assert is_open(late)
-
-
-def steps() -> Iterator[Any]:
-    """Yield a traced value of a context that is open while the generator is suspended."""
-    with tt.GradientContext():
-        while True:
-            yield traced()
-
-
-def test_a_generator_that_is_suspended_in_a_context_does_not_make_it_that_of_its_caller() -> None:
-    generator = steps()
-    theirs = next(generator)
-    mine = traced()
-    assert is_open(next(generator))
-    generator.close()  # type: ignore[attr-defined]  # it is a generator
-
-    assert is_open(mine)
-    assert not is_open(theirs)
-
-
-def test_interleaved_generators_close_their_own_tapes() -> None:
-    first, second = steps(), steps()
-    of_first, of_second = next(first), next(second)
-    again = next(first)
-    first.close()  # type: ignore[attr-defined]  # it is a generator
-    still = next(second)
-
-    assert not is_open(of_first)
-    assert not is_open(again)
-    assert is_open(of_second)
-    assert is_open(still)
-    del second
-
-
-def test_a_generator_resumed_within_another_context_goes_on_in_its_own() -> None:
-    generator = steps()
-    next(generator)
-    with tt.GradientContext():
-        mine = traced()
-        theirs = next(generator)
-
-    assert not is_open(mine)
-    assert is_open(theirs)
-
-
-def test_a_context_entered_by_what_a_generator_calls_is_the_innermost() -> None:
-    def called() -> Any:
-        with tt.GradientContext():
-            return traced()
-
-    def run() -> Iterator[Any]:
-        with tt.GradientContext(), tt.GradientContext():
-            yield called(), traced()
-
-    generator = run()
-    of_called, of_generator = next(generator)
-
-    assert not is_open(of_called)
-    assert is_open(of_generator)
-
-
-def test_a_generator_that_is_dropped_leaves_its_context() -> None:
-    generator = steps()
-    y = next(generator)
-    del generator
-
-    assert not is_open(y)
-
-
-def test_a_context_manager_made_of_a_generator_is_active_in_its_block() -> None:
-    @contextlib.contextmanager
-    def scope() -> Iterator[None]:
-        with tt.GradientContext():
-            yield
-
-    with scope():
-        y = traced()
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(tt.GradientContext())
-        z = traced()
-
-    assert not is_open(y)
-    assert not is_open(z)
-    assert is_open(traced())
-
-
-def test_an_asynchronous_generator_keeps_its_context_to_itself() -> None:
-    async def run() -> AsyncIterator[Any]:
-        with tt.GradientContext():
-            yield traced()
-            await asyncio.sleep(0)
-            yield traced()
-
-    async def main() -> tuple[list[Any], list[Any]]:
-        theirs, mine = [], []
-        async for y in run():
-            theirs.append(y)
-            mine.append(traced())
-        return theirs, mine
-
-    theirs, mine = asyncio.run(main())
-
-    assert [is_open(y) for y in theirs] == [False, False]
-    assert [is_open(y) for y in mine] == [True, True]
 
 
 def test_compute_gradients_takes_a_loss_of_any_shape_and_spends_it() -> None:
