@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tapetensor.kernels import arithmetic, blocks, elementwise
+from tapetensor.kernels import arithmetic, elementwise
+from tapetensor.kernels import threads as workers
 from tapetensor.kernels.blocks import BLOCK, LARGE, in_blocks
 
 # Neither a multiple of a block nor of a number of threads.
@@ -51,7 +52,7 @@ def test_a_large_array_gives_what_its_pieces_give(
     rng: np.random.Generator,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(blocks, "_threads", lambda: threads)
+    monkeypatch.setattr(workers, "count", lambda: threads)
     count = 2 if kernel in BINARY else 1
     operands = [rng.normal(0, 2, SIZE).astype(dtype) for _ in range(count)]
     g = rng.normal(0, 1, SIZE).astype(dtype)
@@ -102,7 +103,7 @@ def test_relu_of_a_long_array_lets_nan_through_and_nothing_at_zero() -> None:
 def test_the_error_state_of_the_caller_holds_in_every_thread(
     place: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "_threads", lambda: 2)
+    monkeypatch.setattr(workers, "count", lambda: 2)
     x = np.zeros(SIZE, np.float32)
     x[place] = 1000
 
@@ -123,7 +124,7 @@ def test_a_child_process_has_threads_of_its_own() -> None:
 import os
 import numpy as np
 from tapetensor.kernels import blocks
-blocks._threads = lambda: 2
+blocks.threads.count = lambda: 2
 x = np.zeros({SIZE})
 blocks.in_blocks(np.exp, x)
 child = os.fork()
