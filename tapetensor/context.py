@@ -172,9 +172,10 @@ def clear_tape() -> None:
     is used in a later one.
 
     >>> import tapetensor as tt
-    >>> stale = tt.ones((2,)).trace()
-    >>> tt.clear_tape()
-    >>> stale.exp()  # doctest: +ELLIPSIS
+    >>> with tt.GradientContext():
+    ...     stale = tt.ones((2,)).trace()
+    ...     tt.clear_tape()
+    ...     stale.exp()  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     tapetensor.errors.TapeClosedError: exp: the tape was closed when clear_tape() was called; ...
     """

@@ -1,4 +1,4 @@
-"""The pages of docs that show what programs print: every snippet, run in order, prints just that."""
+"""The pages of docs that show what programs print: each snippet, run in order, prints just that."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
 # A snippet, and what it says if that is on the page.
-SNIPPET = re.compile(
-    r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL
-)
+SNIPPET = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize(("page", "count"), [("files", 6), ("compile", 3)])

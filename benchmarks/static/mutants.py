@@ -22,7 +22,7 @@ PROGRAMS = [
     *MODELS,
 ]
 # The training loops of the models, each pass of which does the same.
-_STEPS = re.compile(r"\brange\((30|50|100)\)")
+_STEPS = re.compile(r"\bfor _ in range\(\d+\)")
 # Of one program and operator; more would only count the same mistake more often.
 MOST_OF_A_KIND = 4
 
@@ -71,7 +71,7 @@ def defects(paths: Sequence[Path] = PROGRAMS, most: int = MOST_OF_A_KIND) -> Ite
 def program(path: Path) -> str:
     """Return the text of a program, which trains for two steps where it is a model."""
     text = path.read_text()
-    return _STEPS.sub("range(2)", text) if path in MODELS else text
+    return _STEPS.sub("for _ in range(2)", text) if path in MODELS else text
 
 
 def spread(mutants: Sequence[Mutant], most: int) -> list[Mutant]:

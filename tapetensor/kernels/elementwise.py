@@ -171,10 +171,9 @@ def _gelu_tanh_cotangent(g: Array, x: Array, t: Array, out: Array | None = None)
 def _logistic(x: Array) -> Array:
     if x.size >= _LONG and x.__class__ is np.ndarray:
         return in_blocks(_logistic_that_overflows, x)
-    # With the exponent never positive nothing overflows, and small values keep all their digits.
-    # fabs, whose slope at 0 is that of `x >= 0`, which is the side that is chosen there.
-    e = np.exp(-np.fabs(x))
-    y: Array = np.where(x < 0, e, 1) / (1 + e)
+    # With the exponents never positive nothing overflows, and small values keep all their digits.
+    # At 0 the pieces have the slope between their two sides each, and y has its own: no seam.
+    y: Array = np.exp(np.minimum(x, 0)) / (1 + np.exp(-np.absolute(x)))
     return y
 
 

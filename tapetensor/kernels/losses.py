@@ -124,13 +124,13 @@ def binary_cross_entropy_with_logits(
 ) -> tuple[Array, Pullbacks]:
     """The mean of ``-p * log(sigmoid(l)) - (1 - p) * log(1 - sigmoid(l))``."""
     count = logits.size
-    # All of them with the slope of the right side at 0: what they make together has no kink.
-    decay = np.exp(-np.fabs(logits))
-    y = np.sum(np.clip(logits, 0, None) - logits * probabilities + np.log1p(decay)) / count
+    decay = np.exp(-np.absolute(logits))
+    y = np.sum(np.maximum(logits, 0) - logits * probabilities + np.log1p(decay)) / count
 
     def pullback(g: Array) -> Array:
-        # Not by tanh: a confident and right prediction would lose its small gradient.
-        sigmoid = np.where(logits >= 0, 1, decay) / (1 + decay)
+        # Not by tanh: a confident and right prediction would lose its small gradient. Nor by a
+        # choice between two forms, which at 0 would lose the derivative of this one.
+        sigmoid = np.exp(np.minimum(logits, 0)) / (1 + decay)
         cotangent: Array = (sigmoid - probabilities) * (g / count)
         return cotangent
 

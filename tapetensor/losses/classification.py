@@ -5,6 +5,7 @@ from __future__ import annotations
 from tapetensor.errors import ArgumentValueError
 from tapetensor.kernels import losses
 from tapetensor.losses.checks import check_labels_of, check_pair
+from tapetensor.recorded import plain
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.indexing import I
@@ -156,7 +157,8 @@ def binary_cross_entropy(
     Tensor(0.6931472, shape=(), dtype=float32, NoneTape)
     """
     check_pair("binary_cross_entropy", predictions, probabilities, "predictions", "probabilities")
-    lowest, highest = predictions._data.min(), predictions._data.max()
+    values = plain(predictions._data)
+    lowest, highest = values.min(), values.max()
     if not 0 <= lowest <= highest <= 1:
         raise ArgumentValueError(
             "binary_cross_entropy: predictions must be in [0, 1], "

@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from mypy.nodes import MypyFile
+from mypy.options import Options
 from mypy.plugin import (
     AnalyzeTypeContext,
     AttributeContext,
@@ -30,6 +31,7 @@ from mypy.plugin import (
     Plugin,
     ReportConfigContext,
 )
+from mypy.plugins.default import DefaultPlugin
 from mypy.types import AnyType, FunctionLike, Type, TypeOfAny
 from typing_extensions import override
 
@@ -43,7 +45,15 @@ ContextT = TypeVar("ContextT", bound=Any)
 
 
 class TapeTensorPlugin(Plugin):
-    """The plugin: asks the rooms, in their order."""
+    """The plugin: asks the rooms, in their order.
+
+    mypy takes the first answer to a question, and asks its own plugin last. What that one knows
+    (the values of enums, `functools.partial`) is left to it.
+    """
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self._of_mypy = DefaultPlugin(options)
 
     @override
     def set_modules(self, modules: dict[str, MypyFile]) -> None:
@@ -61,6 +71,8 @@ class TapeTensorPlugin(Plugin):
         self, fullname: str
     ) -> Callable[[FunctionSigContext], FunctionLike] | None:
         """Answer for the signature of a function at a call."""
+        if self._of_mypy.get_function_signature_hook(fullname) is not None:
+            return None
         return _chained("function_signature", fullname, "default_signature")
 
     @override
@@ -68,21 +80,29 @@ class TapeTensorPlugin(Plugin):
         self, fullname: str
     ) -> Callable[[MethodSigContext], FunctionLike] | None:
         """Answer for the signature of a method at a call; overloads are asked for one by one."""
+        if self._of_mypy.get_method_signature_hook(fullname) is not None:
+            return None
         return _chained("method_signature", fullname, "default_signature")
 
     @override
     def get_function_hook(self, fullname: str) -> Callable[[FunctionContext], Type] | None:
         """Answer for the result of a call of a function."""
+        if self._of_mypy.get_function_hook(fullname) is not None:
+            return None
         return _chained("function_result", fullname, "default_return_type")
 
     @override
     def get_method_hook(self, fullname: str) -> Callable[[MethodContext], Type] | None:
         """Answer for the result of a call of a method."""
+        if self._of_mypy.get_method_hook(fullname) is not None:
+            return None
         return _chained("method_result", fullname, "default_return_type")
 
     @override
     def get_attribute_hook(self, fullname: str) -> Callable[[AttributeContext], Type] | None:
         """Answer for the type of an attribute that is read."""
+        if self._of_mypy.get_attribute_hook(fullname) is not None:
+            return None
         return _chained("attribute", fullname, "default_attr_type")
 
     @override

@@ -13,6 +13,7 @@ from tapetensor.nn.arguments import check_input, check_number, check_size, check
 from tapetensor.nn.fields import buffer
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import W
+from tapetensor.recorded import plain
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor import Tensor, Tensor1D
 from tapetensor.tensor.apply import apply
@@ -296,8 +297,9 @@ def _batch_normalized(
             f"a training input of shape {x.shape} has fewer"
         )
     batch = x if batched else x.expand_dims(0)
+    # Statistics are no part of a derivative of higher order.
     mean, var = kernels.running_statistics(
-        batch._data, layer.running_mean._data, layer.running_var._data, layer.momentum
+        plain(batch._data), layer.running_mean._data, layer.running_var._data, layer.momentum
     )
     result = apply(kernels.batch_norm, (batch, layer.weight, layer.bias), (layer.eps,))
     layer.running_mean = layer.running_mean.wrap_gradient(mean)

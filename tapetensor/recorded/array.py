@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any, Never
+from weakref import ref
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -45,7 +46,7 @@ class Level:
         """Return the value of a tensor that took no part so far as an array of this level."""
         self.leafs[unique_id] = value
         leaf = self.array(value, unique_id)
-        leaf.is_shared = True
+        leaf.is_operand = True
         return leaf
 
     def lift(self, array: Any) -> RecordedArray:
@@ -76,7 +77,7 @@ class RecordedArray(NDArrayOperatorsMixin):
     share memory with another array cannot be written to, for the other would not change with it.
     """
 
-    __slots__ = ("id", "is_shared", "level", "value")
+    __slots__ = ("__weakref__", "_sharers", "id", "is_operand", "level", "value")
 
     # Before ndarray's, so that a mix of both comes here.
     __array_priority__ = 1000
@@ -85,7 +86,9 @@ class RecordedArray(NDArrayOperatorsMixin):
         self.level = level
         self.value = value
         self.id = unique_id
-        self.is_shared = False
+        self.is_operand = False
+        # Those that may share its memory, itself among them, as long as they live.
+        self._sharers: list[ref[RecordedArray]] = []
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -118,8 +121,14 @@ class RecordedArray(NDArrayOperatorsMixin):
     def view(self, kernel: Kernel, *options: Any) -> RecordedArray:
         """Run a kernel whose output may share the memory of its operand."""
         result = self.level.run(kernel, (self,), *options)
-        self.is_shared = result.is_shared = True
+        self.share_with(result)
         return result
+
+    def share_with(self, view: RecordedArray) -> None:
+        """Note that a new array may share the memory of this one."""
+        self._sharers = self._sharers or [ref(self)]
+        self._sharers.append(ref(view))
+        view._sharers = self._sharers
 
     def copy(self) -> RecordedArray:
         """As numpy's."""
@@ -206,13 +215,17 @@ class RecordedArray(NDArrayOperatorsMixin):
             raise UnrecordedError(f"uses numpy.{function.__name__} with {error}") from None
 
     def _check_writable(self, what: str) -> None:
-        if self.is_shared:
+        if self.is_operand or any(_is_other(one(), self) for one in self._sharers):
             raise UnrecordedError(f"writes ({what}) to memory that another array may share")
 
     def _become(self, result: Any) -> None:
         if not isinstance(result, RecordedArray):
             result = self.level.array(result)
         self.level, self.value, self.id = result.level, result.value, result.id
+
+
+def _is_other(one: RecordedArray | None, array: RecordedArray) -> bool:
+    return one is not None and one is not array
 
 
 def plain(array: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -123,6 +124,12 @@ def _clip(level: Level, x: Any, low: Any = None, high: Any = None, **options: An
     return level.run(elementwise.clip, (x,), low, high)
 
 
+def _split(level: Level, x: Any, sections: int, axis: int = 0) -> Any:
+    before = (slice(None),) * (axis % x.ndim)
+    size = x.shape[axis] // sections
+    return [x[(*before, slice(start, start + size))] for start in range(0, size * sections, size)]
+
+
 def _take(level: Level, x: Any, indices: Any, axis: int) -> Any:
     return level.run(indexing.take, (x, indices), axis % x.ndim)
 
@@ -132,32 +139,39 @@ def _take_along_axis(level: Level, x: Any, indices: Any, axis: int) -> Any:
 
 
 def _roll(level: Level, x: Any, shift: int, axis: int) -> Any:
-    return level.run(shape.roll, (x,), shift, axis % x.ndim)
+    return level.run(shape.roll, (x,), shift, axis)
 
 
-def _triangle_by(kernel: Kernel) -> Callable[..., Any]:
+def _masked_by(kernel: Kernel) -> Callable[..., Any]:
     def answer(level: Level, x: Any, k: int = 0) -> Any:
         return level.run(kernel, (x,), k)
 
     return answer
 
 
-def _split(level: Level, x: Any, sections: int, axis: int = 0) -> list[Any]:
-    size = x.shape[axis] // sections
-    before = (slice(None),) * (axis % x.ndim)
-    return [x[(*before, slice(i * size, (i + 1) * size))] for i in range(sections)]
+def _spelled_out(subscripts: str, ranks: list[int]) -> str:
+    """Return the subscripts with letters for the dots, which mean the same axes everywhere."""
+    if "..." not in subscripts:
+        return subscripts
+    named = [len(one.replace("...", "")) for one in subscripts.split("->")[0].split(",")]
+    extra = {rank - count for rank, count in zip(ranks, named, strict=True)}
+    if len(extra) > 1:
+        raise UnsupportedError("dots that stand for different numbers of axes")
+    spare = [letter for letter in string.ascii_letters if letter not in subscripts]
+    return subscripts.replace("...", "".join(spare[: extra.pop()]))
 
 
 def _einsum(level: Level, subscripts: Any, *operands: Any, **options: Any) -> Any:
     _only(options, "optimize")
-    if not isinstance(subscripts, str) or "->" not in subscripts or "..." in subscripts:
+    if not isinstance(subscripts, str) or "->" not in subscripts:
         raise UnsupportedError("subscripts that are not letters -> letters")
-    inputs, output = subscripts.split("->")
+    inputs, output = _spelled_out(subscripts, [operand.ndim for operand in operands]).split("->")
     shapes = [operand.shape for operand in operands]
     kernel = partial(linear_algebra.einsum, inputs=inputs.split(","), output=output, shapes=shapes)
     result = level.run(kernel, operands)
-    # Of one operand it may be a view.
-    result.is_shared = len(operands) == 1
+    if len(operands) == 1:
+        # It may be a view.
+        operands[0].share_with(result)
     return result
 
 
@@ -184,8 +198,8 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.take: _take,
     np.take_along_axis: _take_along_axis,
     np.transpose: _transpose,
-    np.tril: _triangle_by(masking.tril),
-    np.triu: _triangle_by(masking.triu),
+    np.tril: _masked_by(masking.tril),
+    np.triu: _masked_by(masking.triu),
     np.where: _where,
     np.zeros_like: _constant(np.zeros_like),
 }

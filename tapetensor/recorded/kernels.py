@@ -28,12 +28,6 @@ def log1p(x: Array) -> tuple[Array, Pullbacks]:
     return np.log1p(x), (lambda g: g / (1 + x),)
 
 
-def fabs(x: Array) -> tuple[Array, Pullbacks]:
-    """``|x|`` as the pieces of a smooth function use it: the derivative at 0 is 1."""
-    slope = np.where(x < 0, -1.0, 1.0).astype(x.dtype)
-    return np.fabs(x), (lambda g: g * slope,)
-
-
 def logaddexp(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
     """``log(exp(lhs) + exp(rhs))``."""
     y = np.logaddexp(lhs, rhs)

@@ -24,7 +24,6 @@ UFUNCS: dict[Callable[..., Any], Kernel] = {
     np.divide: arithmetic.divide,
     np.exp: elementwise.exp,
     np.expm1: kernels.expm1,
-    np.fabs: kernels.fabs,
     np.log: elementwise.log,
     np.log1p: kernels.log1p,
     np.logaddexp: kernels.logaddexp,
@@ -71,17 +70,15 @@ def _reduced_by(kernel: Kernel) -> Callable[..., Any]:
         initial = options.pop("initial", None)
         if options or (dtype is not None and dtype != x.dtype):
             raise UnsupportedError(", ".join(options) or "dtype")
-        if initial is not None:
-            # Beside the identity of a maximum there is nothing to differentiate; of no elements
-            # there is nothing either.
-            if initial != -np.inf or kernel is not reductions.max:
-                raise UnsupportedError("initial")
-            if x.size == 0:
-                ones = tuple(
-                    [1 if i in as_axes(axis, x.ndim) else n for i, n in enumerate(x.shape)]
-                )
-                return level.array(np.full(ones, initial, x.dtype))
-        return level.run(kernel, (x,), as_axes(axis, x.ndim), keepdims)
+        if initial is not None and kernel is not reductions.max:
+            raise UnsupportedError("initial")
+        if x.size == 0 and initial is not None:
+            nothing = np.empty(x.shape, x.dtype)
+            return level.array(
+                np.maximum.reduce(nothing, axis=axis, keepdims=keepdims, initial=initial)
+            )
+        result = level.run(kernel, (x,), as_axes(axis, x.ndim), keepdims)
+        return result if initial is None or initial == -np.inf else np.maximum(result, initial)
 
     return answer
 

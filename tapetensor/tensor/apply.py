@@ -1,7 +1,8 @@
 """The one place where an op meets a tape.
 
-Every op of the library goes through `apply`: it takes the tapes out of the operands, runs the
-kernel, records it, and puts the tape on the result. Nothing else does.
+Every op of the library goes through `apply`, or through one of the two functions beside it: they
+take the tapes out of the operands, run the kernel, record it, and put the tape on the result.
+Nothing else does.
 """
 
 from __future__ import annotations

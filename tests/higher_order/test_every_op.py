@@ -15,9 +15,19 @@ from tests.ops.samples import CASES
 
 _CASES = [case for case in CASES if case.op.is_differentiable]
 
-# Ops whose kernels write to memory that they share, step by step.
-_REFUSED = {"ssm_scan"}
+# Ops whose kernels write to memory that they share, step by step or window by window.
+_REFUSED = {
+    "avg_pool2d",
+    "conv1d",
+    "conv2d",
+    "conv_transpose2d",
+    "max_pool2d",
+    "min_pool2d",
+    "ssm_scan",
+    "upscale2d",
+}
 _ALLOWED_CASES = [case for case in _CASES if case.op.name not in _REFUSED]
+_FIRST_CASES = [case for case in _ALLOWED_CASES if case.sample is case.op.samples[0]]
 _REFUSED_CASES = [case for case in _CASES if case.op.name in _REFUSED]
 
 
@@ -72,7 +82,7 @@ def test_an_op_that_has_no_second_derivative_says_so_by_name(
         f(*inputs)
 
 
-@pytest.mark.parametrize("case", _ALLOWED_CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", _FIRST_CASES, ids=lambda case: case.name)
 def test_the_gradient_is_the_same_whether_it_is_recorded_or_not(
     case: Case, rng: np.random.Generator
 ) -> None:

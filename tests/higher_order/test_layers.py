@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 from typing import Literal as L
@@ -16,6 +17,7 @@ from tapetensor.testing import check_grad
 _ROWS = tt.from_numpy(np.linspace(-1.3, 1.7, 12).reshape(4, 3) ** 3)
 _TARGETS = tt.from_numpy(np.linspace(1.1, -0.7, 12).reshape(4, 3))
 _PROBABILITIES = tt.from_numpy(np.linspace(0.1, 0.9, 12).reshape(4, 3))
+_SIGNS = tt.from_numpy(np.array([1, -1, 1, -1]))
 _LABELS = tt.from_numpy(np.array([0, 2, 1, 1]))
 
 
@@ -29,26 +31,53 @@ def _layer(make: Callable[..., Any]) -> Callable[[Any], Any]:
     return lambda x: forward(x)
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        _layer(lambda dtype: nn.Linear(3, 2, dtype=dtype, rng=np.random.default_rng(0))),
-        _layer(lambda dtype: nn.LayerNorm(3, dtype=dtype)),
-        _layer(lambda dtype: nn.BatchNorm1d(3, dtype=dtype)),
-        lambda x: nn.Dropout(0.5, rng=np.random.default_rng(0)).forward(x).tanh(),
-        lambda x: losses.mse(x, _TARGETS),
-        lambda x: losses.mae(x, _TARGETS),
-        lambda x: losses.huber(x, _TARGETS, delta=0.6),
-        lambda x: losses.cross_entropy(x, _LABELS),
-        lambda x: losses.cross_entropy_with_probabilities(x, _PROBABILITIES),
-        lambda x: losses.kl_div(x, _PROBABILITIES),
-        lambda x: losses.binary_cross_entropy_with_logits(x, _PROBABILITIES),
-    ],
-)
+LAYERS: dict[str, Callable[[Any], Any]] = {
+    "Linear": _layer(lambda dtype: nn.Linear(3, 2, dtype=dtype, rng=np.random.default_rng(0))),
+    "LayerNorm": _layer(lambda dtype: nn.LayerNorm(3, dtype=dtype)),
+    "BatchNorm1d": _layer(lambda dtype: nn.BatchNorm1d(3, dtype=dtype)),
+    "Dropout": lambda x: nn.Dropout(0.5, rng=np.random.default_rng(0)).forward(x).tanh(),
+}
+LOSSES: dict[str, Callable[[Any], Any]] = {
+    "mse": lambda x: losses.mse(x, _TARGETS),
+    "rmse": lambda x: losses.rmse(x, _TARGETS),
+    "mae": lambda x: losses.mae(x, _TARGETS),
+    "huber": lambda x: losses.huber(x, _TARGETS, delta=0.6),
+    "smooth_l1": lambda x: losses.smooth_l1(x, _TARGETS, beta=0.6),
+    "nll": lambda x: losses.nll(x.log_softmax(), _LABELS),
+    "cross_entropy": lambda x: losses.cross_entropy(x, _LABELS),
+    "cross_entropy_with_probabilities": lambda x: losses.cross_entropy_with_probabilities(
+        x, _PROBABILITIES
+    ),
+    "kl_div": lambda x: losses.kl_div(x, _PROBABILITIES),
+    "binary_cross_entropy": lambda x: losses.binary_cross_entropy(x.sigmoid(), _PROBABILITIES),
+    "binary_cross_entropy_with_logits": lambda x: losses.binary_cross_entropy_with_logits(
+        x, _PROBABILITIES
+    ),
+    "cosine_embedding": lambda x: losses.cosine_embedding(x, _TARGETS, _SIGNS),
+}
+
+
+def test_every_loss_is_in_the_table() -> None:
+    public = {name for name, one in vars(losses).items() if inspect.isfunction(one)}
+
+    assert set(LOSSES) == public
+
+
+@pytest.mark.parametrize("name", [*LAYERS, *LOSSES])
 def test_the_second_derivative_is_that_of_central_differences(
-    f: Callable[[Any], Any], rng: np.random.Generator
+    name: str, rng: np.random.Generator
 ) -> None:
-    check_grad(gradient_of(f), _ROWS, rng=rng, rtol=1e-4, atol=1e-6)
+    check_grad(gradient_of((LAYERS | LOSSES)[name]), _ROWS, rng=rng, rtol=1e-4, atol=1e-6)
+
+
+def test_running_statistics_are_values_after_a_gradient_as_before() -> None:
+    norm, other = (nn.BatchNorm1d(3, dtype=np.float64) for _ in range(2))
+
+    tt.grad(lambda x: norm.forward(x).square().sum(), _ROWS.trace())
+    other.forward(_ROWS.trace())
+
+    np.testing.assert_array_equal(norm.running_mean._data, other.running_mean._data)
+    np.testing.assert_array_equal(norm.running_var._data, other.running_var._data)
 
 
 def test_an_embedding_is_differentiated_twice_by_its_table(rng: np.random.Generator) -> None:

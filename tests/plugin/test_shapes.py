@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import operator
 import os
+import pkgutil
 import re
 import runpy
 import shutil
@@ -17,6 +18,7 @@ import pytest
 from mypy import api
 
 import tapetensor as tt
+from tapetensor.mypy_plugin import shapes
 from tapetensor.mypy_plugin.guard import RAISE
 from tests.typing.operands import mask, q, vmask, zw
 
@@ -176,6 +178,12 @@ def test_what_plain_typing_rejects_is_still_rejected(path: Path) -> None:
 
     assert {number: line for number, line in bad.items() if number not in errors} == {}
     assert errors.keys() <= bad.keys()
+
+
+@pytest.mark.parametrize("name", [*shapes._METHODS, *shapes._FUNCTIONS])
+def test_every_op_that_the_plugin_knows_exists(name: str) -> None:
+    # A function that moved to another module would go unchecked without a word.
+    assert callable(pkgutil.resolve_name(name))
 
 
 def test_what_only_plain_typing_rejects_runs() -> None:

@@ -51,6 +51,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import Enum
+from functools import partial
 from typing import Any, Generic, TypeAlias, cast
 from typing import Literal as L
 
@@ -68,6 +70,10 @@ Huge: TypeAlias = Tensor2D[L[0], L[9223372036854775807]]
 Twice: TypeAlias = Tensor1D[Mul[N, L[2]], T]
 Loop: TypeAlias = "list[Loop] | Tensor1D[Any]"
 rng = np.random.default_rng(0)
+
+
+class Kind(Enum):
+    FEW = 2.0
 
 
 class Own(Tensor[S, T, D]):
@@ -184,6 +190,11 @@ _WRAPPED = (
     "any_at_all({x})",
     "cast(Any, {x})",
     "next(iter([{x}]))",
+    "next(map(doubled, [{v}]))",
+    "[*map(flat, [{m}])][0]",
+    "partial(kept)({x})",
+    "partial(doubled, {v})()",
+    "Kind.FEW.value * {x}",
     "exported.join(({x}, {y}))",
     "again.glue(({x}, {x}))",
     "again.nothing({x}.shape)",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import gc
 import threading
 import weakref
@@ -32,6 +33,17 @@ def is_open(y: Any) -> bool:
         return False
     assert y.sum().backward()[X].numpy().tolist() == [2.0, 4.0]
     return True
+
+
+def alone(test: Callable[[], None]) -> Callable[[], None]:
+    """Run a test in a thread of its own, whose context 0 holds no tape of another test."""
+
+    @functools.wraps(test)
+    def run() -> None:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(test).result()
+
+    return run
 
 
 def test_leaving_a_context_closes_its_tapes_and_no_others() -> None:
@@ -209,6 +221,7 @@ def test_tapes_of_two_contexts_that_merge_belong_to_both(swap: bool) -> None:
         merged.sum()
 
 
+@alone
 def test_clear_tape_closes_the_tapes_of_the_active_context_only() -> None:
     default = traced()
     with tt.GradientContext():
@@ -224,6 +237,7 @@ def test_clear_tape_closes_the_tapes_of_the_active_context_only() -> None:
     assert not is_open(default)
 
 
+@alone
 def test_clear_default_context_tape_leaves_the_active_context_alone() -> None:
     default = traced()
     with tt.GradientContext():
@@ -252,6 +266,7 @@ def test_zero_grad_closes_the_tapes_of_the_active_context_and_says_when_to_call_
     assert is_open(default)
 
 
+@alone
 def test_a_spent_tape_that_is_cleared_stays_spent() -> None:
     value, tape = traced().split_tape()
     owner = value.put_tape(tape)
@@ -283,6 +298,7 @@ def test_a_context_keeps_no_tape_alive_and_leaving_it_frees_the_records() -> Non
         gc.enable()
 
 
+@alone
 def test_threads_have_contexts_of_their_own() -> None:
     inside, leave = threading.Event(), threading.Event()
     found: dict[str, Any] = {}

@@ -28,6 +28,8 @@ from tapetensor.mypy_plugin.moves.statements import graph_of
 _CURES = {
     "backward": "a tape is replayed once: keep the Gradients that it returned, "
     "or run the forward pass again",
+    "compute_gradients": "a tape is replayed once: keep the Gradients that it returned, "
+    "or run the forward pass again",
     "traced": "go on with what it returned, or write {name}.trace(), which leaves {name} as it is",
     "split_tape": "go on with the two parts that it returned",
     "put_tape": "go on with what it returned; a tape has exactly one owner",

@@ -116,7 +116,7 @@ _NAMED: Final[dict[str, Hook]] = {
     "tapetensor.tensor.pooling.max_pool2d": hook(images.pooling("max_pool2d")),
     "tapetensor.tensor.pooling.min_pool2d": hook(images.pooling("min_pool2d")),
     "tapetensor.tensor.pooling.upscale2d": hook(images.upscale2d),
-    "tapetensor.losses.cross_entropy": hook(losses.cross_entropy),
+    "tapetensor.losses.classification.cross_entropy": hook(losses.cross_entropy),
 }
 
 _FUNCTIONS: Final[dict[str, Hook]] = (

@@ -12,19 +12,21 @@ from tapetensor.mypy_plugin.shapes.calls import UNSURE, Answer, Call, MismatchEr
 from tapetensor.mypy_plugin.shapes.dims import Dims, differ, written
 from tapetensor.mypy_plugin.shapes.reading import read_tensor
 
-# What the target of each is called.
+# Where each is defined, and what its operands are called.
 PAIRS: Final = {
-    "mse": "target",
-    "mae": "target",
-    "huber": "target",
-    "cross_entropy_with_probabilities": "probabilities",
-    "binary_cross_entropy_with_logits": "probabilities",
-    "kl_div": "probabilities",
+    **dict.fromkeys(
+        [f"regression.{name}" for name in ("mse", "rmse", "mae", "huber", "smooth_l1")],
+        ("prediction", "target"),
+    ),
+    "classification.cross_entropy_with_probabilities": ("logits", "probabilities"),
+    "classification.binary_cross_entropy_with_logits": ("logits", "probabilities"),
+    "classification.kl_div": ("logits", "probabilities"),
 }
 
 
-def pair(op: str) -> Rule:
+def pair(place: str) -> Rule:
     """Return the rule of a loss of two tensors of one shape."""
+    op, names = place.rpartition(".")[2], PAIRS[place]
 
     def rule(call: Call) -> Answer:
         prediction, target = read_tensor(call.position(0)), read_tensor(call.position(1))
@@ -32,9 +34,8 @@ def pair(op: str) -> Rule:
             return UNSURE
         shapes = (prediction.shape, target.shape)
         if shapes[0] is not None and shapes[1] is not None and _differ(shapes[0], shapes[1]):
-            first = "prediction" if PAIRS[op] == "target" else "logits"
             raise MismatchError(
-                f"{op}: {first} of shape {written(shapes[0])} and {PAIRS[op]} of shape "
+                f"{op}: {names[0]} of shape {written(shapes[0])} and {names[1]} of shape "
                 f"{written(shapes[1])} differ; nothing is broadcast"
             )
         return UNSURE

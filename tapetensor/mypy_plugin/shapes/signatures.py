@@ -81,16 +81,28 @@ def _taking_functions(context: FunctionSigContext | MethodSigContext) -> Callabl
     mypy would compare the two part by part, without working out what is computed.
     """
     item = context.default_signature
-    formals = [
-        _OPEN
-        if isinstance(get_proper_type(formal), CallableType)
+    opened = [
+        isinstance(get_proper_type(formal), CallableType)
         and any(isinstance(one, RefExpr) and _is_computing(one, context) for one in given)
-        else formal
         for formal, given in zip(item.arg_types, context.args, strict=True)
     ]
-    return (
-        item if all(one is not _OPEN for one in formals) else item.copy_modified(arg_types=formals)
+    if not any(opened):
+        return item
+    both = [*zip(item.arg_types, opened, strict=True)]
+    found = {name for formal, is_open in both if not is_open for name in _named(formal)}
+    # What nothing else says what it is may be anything.
+    lost: dict[TypeVarId, Type] = {
+        one.id: _OPEN
+        for one in item.variables
+        if isinstance(one, TypeVarType) and one.id not in found
+    }
+    item = item.copy_modified(
+        arg_types=[_OPEN if is_open else formal for formal, is_open in both],
+        variables=[one for one in item.variables if one.id not in lost],
     )
+    expanded = expand_type(item, lost)
+    assert isinstance(expanded, CallableType)
+    return expanded
 
 
 def _is_computing(function: RefExpr, context: FunctionSigContext | MethodSigContext) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeAlias
+from functools import partial
+from typing import Any, Generic, TypeAlias, TypeVar
 from typing import Literal as L
 
 import numpy as np
@@ -43,6 +44,8 @@ def joined_heads(x: Tensor4D[B, M, N, K, T]) -> Tensor3D[B, M, Mul[K, N], T]:
     return x.reshape((batch, time, same)) + once
 
 
+X = TypeVar("X")
+R = TypeVar("R")
 eight = tt.zeros((2, 5, 8))
 four: L[4] = 4
 check(assert_type(heads(eight, four), Tensor4D[L[2], L[5], L[4], L[2]]), (2, 5, 4, 2))
@@ -161,11 +164,23 @@ assert_type(model.projection, nn.Linear[L[8], L[3]])
 check(assert_type(model(tt.zeros((5, 2, 4))), Tensor2D[L[5], L[3]]), (5, 3))
 
 
+def given(function: Callable[[X], R], x: X) -> R:
+    return function(x)
+
+
+def kept(x: X) -> X:
+    return x
+
+
 def applied(function: Callable[[Tensor1D[L[3]]], Tensor1D[L[6]]]) -> Tensor1D[L[6]]:
     return function(tt.zeros((3,)))
 
 
 check(applied(doubled), (6,))
+bound = partial(doubled)
+check(assert_type(bound(tt.zeros((3,))), Tensor1D[L[6]]), (6,))
+check(next(map(doubled, [tt.zeros((3,))])) + tt.zeros((6,)), (6,))
+check(kept(given(doubled, tt.zeros((3,)))), (6,))
 several = [doubled, doubled]
 check(assert_type(several[0](tt.zeros((3,))), Tensor1D[L[6]]), (6,))
 

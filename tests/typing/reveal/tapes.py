@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal as L
 
 import numpy as np
@@ -30,8 +31,9 @@ with GradientContext() as context:
     check(assert_type(traced.detach(), Tensor2D[L[2], L[3]]), (2, 3))
 assert_type(context.id, int)
 assert_type(context.is_open, bool)
-tt.clear_tape()
-tt.clear_default_context_tape()
+with GradientContext():
+    tt.clear_tape()
+clear_context_zero: Callable[[], None] = tt.clear_default_context_tape
 
 
 class OneParameter:
@@ -39,7 +41,8 @@ class OneParameter:
         return {"m": tt.ones((2, 3))}
 
 
-Sgd(OneParameter(), lr=0.1).zero_grad()
+with GradientContext():
+    Sgd(OneParameter(), lr=0.1).zero_grad()
 
 # Slots are numbers, gradients one entry per slot.
 tape = tt.GradientTape()
