@@ -100,7 +100,8 @@ def test_pruning_leaves_an_op_of_three_operands_its_wanted_pullbacks() -> None:
     table = tt.ones((2, 2), np.float64)
     mask = tt.from_numpy([True, False], shape=(2,), dtype=np.bool_)
     y = tt.where(mask, X.trace(), Y.trace()) * X.trace()
-    z = tt.concat((y, Y, Y, X)).sum() * table.sum()
+    parts: list[Any] = [y, Y, Y, X]
+    z = tt.concat(parts).sum() * table.sum()
     grads = z.backward(wrt=[Y])
 
     assert list(grads) == [Y.id]
