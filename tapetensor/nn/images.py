@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any, Generic, Literal
 
-import numpy as np
-
 from tapetensor.errors import ArgumentValueError, ShapeError
 from tapetensor.nn import init
 from tapetensor.nn.arguments import check_input, check_size, check_weight_dtype
@@ -128,7 +126,7 @@ class Bias2d(Module, Generic[N, W]):
     def __init__(self, channels: N, dtype: type[W] = FLOAT32) -> None:
         self.channels = check_size("Bias2d", "channels", channels)
         scalar_type = check_weight_dtype("Bias2d", dtype)
-        self.bias = init.make(init.zeros, (self.channels,), scalar_type, np.random.default_rng(0))
+        self.bias = init.make(init.zeros, (self.channels,), scalar_type, init.NO_RANDOMNESS)
 
     def forward(self, x: Tensor[tuple[*Ds, N, P, Q], T, W]) -> Tensor[tuple[*Ds, N, P, Q], T, W]:
         """Return `x` with its channels shifted.

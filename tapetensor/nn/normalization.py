@@ -20,9 +20,6 @@ from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import check_not_spent
 from tapetensor.typing import B, Ds, N, P, Q, T
 
-# Initializers without randomness still take a generator.
-_NO_RANDOMNESS = np.random.default_rng(0)
-
 
 class LayerNorm(Module, Generic[N, W]):
     """Normalize the last axis, then scale and shift.
@@ -65,8 +62,8 @@ class LayerNorm(Module, Generic[N, W]):
         scalar_type = check_weight_dtype("LayerNorm", dtype)
         self.eps = check_number("LayerNorm", "eps", eps, low=0.0)
         self.normalized_features = size
-        self.weight = init.make(init.ones, (size,), scalar_type, _NO_RANDOMNESS)
-        self.bias = init.make(init.zeros, (size,), scalar_type, _NO_RANDOMNESS)
+        self.weight = init.make(init.ones, (size,), scalar_type, init.NO_RANDOMNESS)
+        self.bias = init.make(init.zeros, (size,), scalar_type, init.NO_RANDOMNESS)
 
     def forward(self, x: Tensor[tuple[*Ds, N], T, W]) -> Tensor[tuple[*Ds, N], T, W]:
         """Return the normalized input.
@@ -145,10 +142,10 @@ class BatchNorm1d(Module, Generic[N, W]):
         self.eps = check_number("BatchNorm1d", "eps", eps, low=0.0)
         self.momentum = check_number("BatchNorm1d", "momentum", momentum, low=0.0, high=1.0)
         self.num_features = size
-        self.weight = init.make(init.ones, (size,), scalar_type, _NO_RANDOMNESS)
-        self.bias = init.make(init.zeros, (size,), scalar_type, _NO_RANDOMNESS)
-        self.running_mean = init.make(init.zeros, (size,), scalar_type, _NO_RANDOMNESS)
-        self.running_var = init.make(init.ones, (size,), scalar_type, _NO_RANDOMNESS)
+        self.weight = init.make(init.ones, (size,), scalar_type, init.NO_RANDOMNESS)
+        self.bias = init.make(init.zeros, (size,), scalar_type, init.NO_RANDOMNESS)
+        self.running_mean = init.make(init.zeros, (size,), scalar_type, init.NO_RANDOMNESS)
+        self.running_var = init.make(init.ones, (size,), scalar_type, init.NO_RANDOMNESS)
 
     @overload
     def forward(
@@ -238,10 +235,10 @@ class BatchNorm2d(Module, Generic[N, W]):
         self.eps = check_number("BatchNorm2d", "eps", eps, low=0.0)
         self.momentum = check_number("BatchNorm2d", "momentum", momentum, low=0.0, high=1.0)
         self.num_features = size
-        self.weight = init.make(init.ones, (size,), scalar_type, _NO_RANDOMNESS)
-        self.bias = init.make(init.zeros, (size,), scalar_type, _NO_RANDOMNESS)
-        self.running_mean = init.make(init.zeros, (size,), scalar_type, _NO_RANDOMNESS)
-        self.running_var = init.make(init.ones, (size,), scalar_type, _NO_RANDOMNESS)
+        self.weight = init.make(init.ones, (size,), scalar_type, init.NO_RANDOMNESS)
+        self.bias = init.make(init.zeros, (size,), scalar_type, init.NO_RANDOMNESS)
+        self.running_mean = init.make(init.zeros, (size,), scalar_type, init.NO_RANDOMNESS)
+        self.running_var = init.make(init.ones, (size,), scalar_type, init.NO_RANDOMNESS)
 
     @overload
     def forward(
