@@ -8,7 +8,7 @@ from typing import Any
 import griffe
 
 _DOCTEST = re.compile(r"^(?P<indent> *)>>> .*(?:\n(?! *$).*)*", re.MULTILINE)
-_LABEL = re.compile(r"\n+(?P<label>Shape|Derivative|Source): ")
+_LABEL = re.compile(r"\n+(?P<label>Shape|Derivative|Tape|Source): ")
 
 
 class Markup(griffe.Extension):

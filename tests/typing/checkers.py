@@ -20,6 +20,7 @@ from mypy import api
 
 from tests.typing.error_page import SECTIONS
 from tests.typing.pages import PAGES, program
+from tests.typing.tutorial import TUTORIAL
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -34,14 +35,41 @@ CACHE = ROOT / ".mypy_cache" / f"typing_tests_{os.environ.get('PYTEST_XDIST_WORK
 
 Report = dict[Path, dict[int, list[str]]]
 _LINE = re.compile(r"(?P<path>.+?):(?P<line>\d+): error: (?P<message>.*)")
+# How mypy writes one type depends on the version of numpy, and on whether its cache was warm.
+_SPELLINGS = {
+    "floating[_32Bit]": "float32",
+    "floating[_64Bit]": "float64",
+    "signedinteger[_64Bit]": "int64",
+    "(self, self: ": "(self: ",
+}
+
+
+def normalized(message: str) -> str:
+    """Return a message of mypy in one spelling."""
+    for spelling, name in _SPELLINGS.items():
+        message = message.replace(spelling, name)
+    return message
 
 
 @cache
 def mypy_report() -> Report:
     """Return the errors of the project's own mypy by file and line, those of docs included."""
-    options = [f"--config-file={ROOT / 'mypy.ini'}", f"--cache-dir={CACHE}", "--no-pretty"]
-    files = map(str, [*CASES, *snippet_files().values(), *page_files().values()])
-    output, complaint, _ = api.run([*options, *files])
+    pages = [*snippet_files().values(), *page_files().values(), *tutorial_files()]
+    return report(ROOT / "mypy.ini", CACHE, [*CASES, *pages])
+
+
+@cache
+def tutorial_report() -> Report:
+    """Return the errors in the tutorial's programs under the plugin."""
+    return report(
+        HERE / "tutorial_mypy.ini", CACHE.with_name(f"{CACHE.name}_tutorial"), tutorial_files()
+    )
+
+
+def report(configuration: Path, cache_dir: Path, files: list[Path]) -> Report:
+    """Return the errors of mypy by file and line."""
+    options = [f"--config-file={configuration}", f"--cache-dir={cache_dir}", "--no-pretty"]
+    output, complaint, _ = api.run([*options, *map(str, files)])
     assert not complaint, complaint
     report: Report = defaultdict(lambda: defaultdict(list))
     for line in output.splitlines():
@@ -71,6 +99,18 @@ def page_files() -> dict[str, Path]:
     files = {page: folder / f"page_{page}.py" for page in PAGES}
     for page, file in files.items():
         file.write_text(program(page))
+    return files
+
+
+@cache
+def tutorial_files() -> list[Path]:
+    """Write the programs of the tutorial to files: the right one, then one for each mistake."""
+    folder = CACHE / "tutorial"
+    folder.mkdir(parents=True, exist_ok=True)
+    programs = [TUTORIAL.program, *(mistake.program for mistake in TUTORIAL.mistakes)]
+    files = [folder / f"tutorial_{number}.py" for number in range(len(programs))]
+    for file, code in zip(files, programs, strict=True):
+        file.write_text(code)
     return files
 
 
