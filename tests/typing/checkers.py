@@ -19,7 +19,7 @@ import pytest
 from mypy import api
 
 from tests.typing.error_page import SECTIONS
-from tests.typing.pages import PAGES, program
+from tests.typing.pages import PAGES, blocks, changed, program
 from tests.typing.tutorial import TUTORIAL
 
 HERE = Path(__file__).parent
@@ -55,6 +55,7 @@ def normalized(message: str) -> str:
 def mypy_report() -> Report:
     """Return the errors of the project's own mypy by file and line, those of docs included."""
     pages = [*snippet_files().values(), *page_files().values(), *tutorial_files()]
+    pages.append(mistaken_start())
     return report(ROOT / "mypy.ini", CACHE, [*CASES, *pages])
 
 
@@ -100,6 +101,15 @@ def page_files() -> dict[str, Path]:
     for page, file in files.items():
         file.write_text(program(page))
     return files
+
+
+@cache
+def mistaken_start() -> Path:
+    """Write the program of the first page, with the mistake that it makes, to a file."""
+    file = page_files()["start"].with_name("page_start_mistaken.py")
+    (diff,) = blocks("start", "diff")
+    file.write_text(changed(program("start"), diff))
+    return file
 
 
 @cache

@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.typing.pages import changed
+
 PAGE = (Path(__file__).parents[2] / "docs" / "tutorial.md").read_text()
 _FENCE = re.compile(r'^```(python|diff|text title="(.+?)")\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 
@@ -26,16 +28,6 @@ class Tutorial(NamedTuple):
     mistakes: list[Mistake]
 
 
-def _changed(program: str, diff: str) -> str:
-    lines = diff.splitlines()
-    old = "".join(f"{line[1:]}\n" for line in lines if line[0] != "+")
-    new = "".join(f"{line[1:]}\n" for line in lines if line[0] != "-")
-    if not old:
-        return program + new
-    assert program.count(old) == 1, diff
-    return program.replace(old, new)
-
-
 def _read(page: str) -> Tutorial:
     program, prints, diff = "", "", ""
     mistakes = []
@@ -48,7 +40,7 @@ def _read(page: str) -> Tutorial:
             prints = content
         else:
             assert title in ("plain", "with the plugin"), title
-            mistaken = _changed(program, diff)
+            mistaken = changed(program, diff)
             mistakes.append(Mistake(mistaken, title != "plain", content.splitlines()))
     return Tutorial(program, prints, mistakes)
 
