@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.typing.checkers import mypy_report, normalized, tutorial_files, tutorial_report
+from tests.typing.checkers import mypy_report, normalized, plugin_report, tutorial_files
 from tests.typing.tutorial import TUTORIAL
 
 # The codes of the plugin that are on without asking.
@@ -27,13 +27,13 @@ def test_mypy_agrees_with_the_program_with_the_plugin_and_without_it() -> None:
     whole = tutorial_files()[0]
 
     assert mypy_report()[whole] == {}
-    assert tutorial_report()[whole] == {}
+    assert plugin_report()[whole] == {}
 
 
 @pytest.mark.parametrize("number", range(len(TUTORIAL.mistakes)))
 def test_mypy_says_of_each_mistake_what_the_page_says(number: int) -> None:
     mistake = TUTORIAL.mistakes[number]
-    report = tutorial_report() if mistake.plugin else mypy_report()
+    report = plugin_report() if mistake.plugin else mypy_report()
     found = report[tutorial_files()[1 + number]]
     said = [f"error: {message}" for line in sorted(found) for message in found[line]]
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from mypy import api
 
+from tests.typing.catalogue import CODES
 from tests.typing.error_page import SECTIONS
 from tests.typing.pages import PAGES, blocks, changed, program
 from tests.typing.tutorial import TUTORIAL
@@ -60,11 +61,10 @@ def mypy_report() -> Report:
 
 
 @cache
-def tutorial_report() -> Report:
-    """Return the errors in the tutorial's programs under the plugin."""
-    return report(
-        HERE / "tutorial_mypy.ini", CACHE.with_name(f"{CACHE.name}_tutorial"), tutorial_files()
-    )
+def plugin_report() -> Report:
+    """Return the errors under the plugin in the programs of the tutorial and the catalogue."""
+    files = [*tutorial_files(), *catalogue_files().values()]
+    return report(HERE / "pages_mypy.ini", CACHE.with_name(f"{CACHE.name}_plugin"), files)
 
 
 def report(configuration: Path, cache_dir: Path, files: list[Path]) -> Report:
@@ -100,6 +100,17 @@ def page_files() -> dict[str, Path]:
     files = {page: folder / f"page_{page}.py" for page in PAGES}
     for page, file in files.items():
         file.write_text(program(page))
+    return files
+
+
+@cache
+def catalogue_files() -> dict[str, Path]:
+    """Write the programs of the plugin's codes to files and return those by code."""
+    folder = CACHE / "catalogue"
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {name: folder / f"catalogue_{name.replace('-', '_')}.py" for name in CODES}
+    for name, file in files.items():
+        file.write_text(CODES[name].program)
     return files
 
 
