@@ -6,7 +6,16 @@ import re
 from pathlib import Path
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ["coming_from", "custom_ops", "gradients", "modules", "ownership", "shapes", "start"]
+PAGES = [
+    "checkers",
+    "coming_from",
+    "custom_ops",
+    "gradients",
+    "modules",
+    "ownership",
+    "shapes",
+    "start",
+]
 
 
 def program(page: str) -> str:
@@ -25,6 +34,12 @@ def blocks(page: str, language: str) -> list[str]:
     """Return the fenced blocks of one language."""
     text = (DOCS / f"{page}.md").read_text()
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def titled(page: str, title: str) -> str:
+    """Return the block of text with a title."""
+    (found,) = blocks(page, f'text title="{title}"')
+    return found
 
 
 def changed(program: str, diff: str) -> str:
