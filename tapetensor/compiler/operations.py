@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,17 @@ def read_index(array: Any, index: Any) -> Any:
 def write_index(array: Any, index: Any, value: Any) -> None:
     """``array[index] = value``."""
     array[index] = value
+
+
+@cache
+def into(ufunc: np.ufunc) -> Callable[..., None]:
+    """Return the function ``write(target, *operands)`` that has a ufunc write into its target."""
+
+    def write(target: Array, *operands: Any) -> None:
+        ufunc(*operands, out=target)
+
+    write.__name__ = ufunc.__name__
+    return write
 
 
 def copied(function: Callable[..., Any]) -> Callable[..., Any]:
