@@ -181,6 +181,12 @@ class LazyArray(NDArrayOperatorsMixin):
         """Record a call of `function` as one step, whatever it does inside."""
         return self.call(function, args, options)
 
+    def record_elementwise(self, function: Callable[..., Any], args: tuple[Any, ...]) -> LazyArray:
+        """Record a call of ``function(*arrays, out)``, which works element by element."""
+        operands = tuple([self.operand(one, self.dtype) for one in args])
+        shape = np.broadcast_shapes(*[operand.shape for operand in operands])
+        return self.wrap(self.program.elementwise(function, operands, shape, self.dtype))
+
     def record_write(self, function: Callable[..., None], args: tuple[Any, ...]) -> None:
         """Record a call of `function`, which writes into this array, its first argument."""
         self.write(function, *args[1:])

@@ -43,6 +43,10 @@ def select(mask: Any, lhs: Any, rhs: Any, out: Any = None) -> Any:
     return out
 
 
+def unwritten(out: Array) -> None:
+    """Leave an array as it is: nothing has been written to it yet."""
+
+
 def read_index(array: Any, index: Any) -> Any:
     """``array[index]``."""
     return array[index]
