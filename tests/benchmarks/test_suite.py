@@ -109,3 +109,14 @@ def test_the_ratios_are_drawn(tmp_path: Path) -> None:
     report.draw({"W1": {"tapetensor": one, "torch": two}, "W2": {"tapetensor": one}}, file)
 
     assert file.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("workload", ["W1", "W2", "W3", "W4", "W5"])
+def test_compiled_training_is_eager_training_over_a_hundred_steps(workload: str) -> None:
+    eager, compiled = [
+        steps_of(name)[workload](WORKLOADS[workload].problem(True))
+        for name in ("tapetensor", "tapetensor-compiled")
+    ]
+
+    for _ in range(100):
+        assert compiled()[0] == pytest.approx(eager()[0], rel=1e-5)
