@@ -104,7 +104,7 @@ def test_the_profile_leaves_the_library_as_it_was() -> None:
 
 def test_the_ratios_are_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    one, two = Measurement([1.0, 2.0, 3.0], 0.9, 50.0), Measurement([4.0], 3.0, 60.0)
+    one, two = Measurement([1.0, 2.0, 3.0], 0.9, 50.0, 5.0), Measurement([4.0], 3.0, 60.0, 5.0)
     file = tmp_path / "ratios.png"
     report.draw({"W1": {"tapetensor": one, "torch": two}, "W2": {"tapetensor": one}}, file)
 
