@@ -39,8 +39,8 @@ def table(workload: str, measured: Mapping[str, Measurement]) -> str:
     per_op = f"{'us per op':>11}" if operations > 1 else ""
     lines = [
         f"{workload}  {title}",
-        f"  {'':<20}{'median ms':>11}{'spread':>8}{'min ms':>11}{per_op}{'peak MB':>10}{'first ms':>10}"
-        f"{SUBJECT + ' / it':>18}",
+        f"  {'':<20}{'median ms':>11}{'spread':>8}{'min ms':>11}{per_op}"
+        f"{'peak MB':>10}{'first ms':>10}{SUBJECT + ' / it':>18}",
     ]
     subject = measured.get(SUBJECT)
     for contender, one in measured.items():
