@@ -15,6 +15,7 @@ from tapetensor.compiler.loop import GroupLoop
 from tapetensor.compiler.operations import Keywords, cast_to, select, unwritten
 from tapetensor.compiler.program import Kind, Node, Program
 from tapetensor.gradients import Array
+from tapetensor.kernels import threads
 
 # What has to run although nobody reads its result.
 _LASTING = frozenset({Kind.RANDOM, Kind.EFFECT, Kind.UPDATE})
@@ -61,10 +62,11 @@ class Planner:
     """
 
     def __init__(self, program: Program, inputs: dict[Node, str], leaving: list[Node]) -> None:
-        self.arena = Arena()
+        schedule = _schedule(program, leaving)
+        self.arena = Arena(_bound(schedule))
         self.layout = Layout(expressions=dict(inputs))
         self._leaving = leaving
-        self._units = fused(_schedule(program, leaving))
+        self._units = fused(schedule)
         self._root: dict[Node, Node] = {}
         self.static: dict[Node, Array] = {}
         self._escaping: set[Node] = set()
@@ -392,6 +394,12 @@ def _schedule(program: Program, leaving: Iterable[Node]) -> list[Node]:
     read = {parent for node in kept for parent in node.parents()}
     late = [node for node in kept if node.kind is _LAST and node not in read]
     return [node for node in kept if node not in set(late)] + late
+
+
+def _bound(schedule: list[Node]) -> int:
+    """Return bytes that are enough for all values and gradients at once, and scratch per thread."""
+    rooms = 2 + threads.count()
+    return rooms * sum(node.nbytes + 4096 for node in schedule if node.kind is not Kind.CONSTANT)
 
 
 def _without_needless_copies(nodes: list[Node], leaving: Iterable[Node]) -> list[Node]:
