@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
+import re
+
 import pytest
 
 from tests.typing.checkers import mistaken_start, mypy_report, normalized, page_files
-from tests.typing.pages import PAGES, blocks, program
+from tests.typing.pages import DOCS, PAGES, blocks, program
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -26,6 +29,15 @@ def test_mypy_says_of_the_first_mistake_what_the_first_page_says() -> None:
     (message,) = blocks("start", "text")
 
     assert [normalized(one) for one in found] == [normalized(message.strip())]
+
+
+def test_every_room_of_the_floor_plan_exists() -> None:
+    text = (DOCS / "internals.md").read_text()
+    rows = re.findall(r"^\| (?:[\d½]+|aside) \| (.+?) \|", text, re.MULTILINE)
+    rooms = [room for row in rows for room in re.findall(r"`(\w+)`", row)]
+
+    assert len(rooms) >= 25
+    assert [room for room in rooms if importlib.util.find_spec(f"tapetensor.{room}") is None] == []
 
 
 def test_a_line_of_a_program_is_where_it_is_in_its_page() -> None:
