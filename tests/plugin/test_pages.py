@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.plugin import page_names
-from tests.typing.checkers import CACHE, HERE, Report, report
+from tests.typing.checkers import CACHE, HERE, PLUGIN_CACHE, Report, report
 from tests.typing.pages import DOCS
 
 # A snippet, and the errors if they stand below it.
@@ -68,7 +68,7 @@ SNIPPETS = {
 
 @cache
 def _files() -> dict[str, Path]:
-    folder = CACHE.with_name(f"{CACHE.name}_plugin_pages")
+    folder = CACHE / "plugin_pages"
     folder.mkdir(parents=True, exist_ok=True)
     files = {name: folder / f"{name}.py" for name in SNIPPETS}
     for name, file in files.items():
@@ -78,8 +78,7 @@ def _files() -> dict[str, Path]:
 
 @cache
 def _report() -> Report:
-    cache_dir = CACHE.with_name(f"{CACHE.name}_plugin_pages")
-    return report(HERE / "pages_mypy.ini", cache_dir, list(_files().values()))
+    return report(HERE / "pages_mypy.ini", PLUGIN_CACHE, list(_files().values()))
 
 
 def test_the_pages_have_snippets() -> None:

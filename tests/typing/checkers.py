@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import zlib
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
@@ -33,6 +34,11 @@ CASES = [*REVEAL, *PASS, *FAIL]
 
 # A cache of this process alone, since mypy's takes one writer at a time.
 CACHE = ROOT / ".mypy_cache" / f"typing_tests_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
+# And of the plugin as it is, since mypy does not notice a change of one that is a package.
+_PLUGIN = b"".join(
+    [path.read_bytes() for path in sorted((ROOT / "tapetensor" / "mypy_plugin").rglob("*.py"))]
+)
+PLUGIN_CACHE = CACHE.with_name(f"{CACHE.name}_plugin_{zlib.crc32(_PLUGIN):08x}")
 
 Report = dict[Path, dict[int, list[str]]]
 _LINE = re.compile(r"(?P<path>.+?):(?P<line>\d+): error: (?P<message>.*)")
@@ -64,7 +70,7 @@ def mypy_report() -> Report:
 def plugin_report() -> Report:
     """Return the errors under the plugin in the programs of the tutorial and the catalogue."""
     files = [*tutorial_files(), *catalogue_files().values()]
-    return report(HERE / "pages_mypy.ini", CACHE.with_name(f"{CACHE.name}_plugin"), files)
+    return report(HERE / "pages_mypy.ini", PLUGIN_CACHE, files)
 
 
 def report(configuration: Path, cache_dir: Path, files: list[Path]) -> Report:

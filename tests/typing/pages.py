@@ -11,6 +11,7 @@ PAGES = [
     "coming_from",
     "custom_ops",
     "gradients",
+    "internals",
     "modules",
     "ownership",
     "shapes",
