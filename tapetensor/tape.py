@@ -238,6 +238,7 @@ def _check_finite(origin: str, unique_id: int, gradient: Array) -> None:
 
 Tape: TypeAlias = NoneTape | OwnedTape
 
+
 @final
 class _Spent(Recorder):
     """The records of a tape whose contents have been handed to a new owner: there are none."""

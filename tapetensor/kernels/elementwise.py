@@ -131,19 +131,37 @@ def reciprocal(x: Array) -> tuple[Array, Pullbacks]:
     return y, (lambda g: -g * y * y,)
 
 
+# A block of a large array is written in place: fresh memory for every part would take longer than
+# the arithmetic.
+
+
 def _square_cotangent(g: Array, x: Array, out: Array | None = None) -> Array:
-    result: Array = np.multiply(g, x + x, out=out)
-    return result
+    if out is None:
+        plain: Array = g * (x + x)
+        return plain
+    np.add(x, x, out=out)
+    np.multiply(g, out, out=out)
+    return out
 
 
 def _tanh_cotangent(g: Array, y: Array, out: Array | None = None) -> Array:
-    result: Array = np.subtract(g, g * y * y, out=out)
-    return result
+    if out is None:
+        plain: Array = g - g * y * y
+        return plain
+    np.multiply(g, y, out=out)
+    np.multiply(out, y, out=out)
+    np.subtract(g, out, out=out)
+    return out
 
 
 def _sigmoid_cotangent(g: Array, y: Array, out: Array | None = None) -> Array:
-    result: Array = np.multiply(g, y - y * y, out=out)
-    return result
+    if out is None:
+        plain: Array = g * (y - y * y)
+        return plain
+    np.multiply(y, y, out=out)
+    np.subtract(y, out, out=out)
+    np.multiply(g, out, out=out)
+    return out
 
 
 def _silu_cotangent(g: Array, s: Array, y: Array, out: Array | None = None) -> Array:
@@ -183,5 +201,8 @@ def _logistic_that_overflows(x: Array, out: Array | None = None) -> Array:
     # To infinity, the reciprocal of which is the 0 that is meant. Half of the time of the other
     # form, but on a short array the setting costs more than it saves.
     with np.errstate(over="ignore"):
-        result: Array = np.divide(1, 1 + np.exp(-x), out=out)
-        return result
+        y: Array = np.negative(x, out=out)
+        np.exp(y, out=y)
+        y += 1
+        np.divide(1, y, out=y)
+        return y
