@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapetensor.gradients import Array
+from tapetensor.kernels.steps import single_step
 from tapetensor.tape import Pullback
 
 # So many ones are kept for the next sum over as many rows.
@@ -19,8 +20,8 @@ def sum_to(cotangent: Array, shape: tuple[int, ...]) -> Array:
     """Sum a cotangent over the axes that broadcasting added to, or stretched in, `shape`."""
     if cotangent.shape == shape:
         return cotangent
-    if len(shape) == 1 and cotangent.__class__ is np.ndarray and cotangent.shape[-1] == shape[0]:
-        return _sum_of_rows(cotangent, shape[0])
+    if len(shape) == 1 and cotangent.shape[-1] == shape[0]:
+        return _sum_of_rows(cotangent)
     added = cotangent.ndim - len(shape)
     stretched = tuple(
         added + axis
@@ -31,21 +32,19 @@ def sum_to(cotangent: Array, shape: tuple[int, ...]) -> Array:
     return np.reshape(summed, shape)
 
 
-def _sum_of_rows(x: Array, size: int) -> Array:
-    """Sum over all axes but the last, which has that size: two to five times as fast as numpy."""
+@single_step
+def _sum_of_rows(x: Array) -> Array:
+    """Sum over all axes but the last.
+
+    For numpy's own arrays as a product with ones: two to five times as fast as its reduction. A
+    compiled step does the same, so that it rounds as an eager one does.
+    """
+    if x.__class__ is not np.ndarray:
+        plain: Array = np.add.reduce(x, axis=tuple(range(x.ndim - 1)))
+        return plain
     rows = math.prod(x.shape[:-1])
-    matrix = x if x.ndim == 2 else np.reshape(x, (rows, size))
+    matrix = x if x.ndim == 2 else np.reshape(x, (rows, x.shape[-1]))
     summed: Array = _ones(rows, x.dtype).dot(matrix)
-    return summed
-
-
-def sum_last(x: Array) -> Array:
-    """Sum a matrix over its last axis."""
-    if x.__class__ is np.ndarray:
-        # A seventh of the time of a reduction of a thousand rows of a hundred.
-        fast: Array = x.dot(_ones(x.shape[1], x.dtype))
-        return fast
-    summed: Array = np.add.reduce(x, axis=1)
     return summed
 
 

@@ -20,8 +20,7 @@ STEPS = 100
 
 
 class Mlp(nn.Module):
-    # Without a bias: before a norm its gradient is nothing but rounding, which Adam blows up.
-    hidden: nn.UnbiasedLinear[L[6], L[16]]
+    hidden: nn.Linear[L[6], L[16]]
     norm: nn.BatchNorm1d[L[16]]
     drop: nn.Dropout
     out: nn.Linear[L[16], L[4]]
@@ -33,7 +32,7 @@ class Mlp(nn.Module):
 def _model() -> Mlp:
     rng = np.random.default_rng(3)
     return Mlp(
-        hidden=nn.UnbiasedLinear(6, 16, rng=rng),
+        hidden=nn.Linear(6, 16, rng=rng),
         norm=nn.BatchNorm1d(16),
         drop=nn.Dropout(0.25, rng=rng),
         out=nn.Linear(16, 4, rng=rng),
