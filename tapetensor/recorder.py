@@ -78,7 +78,7 @@ class Recorder(dict[int, Record]):
         finished: dict[int, Array] = {}
         # The ids whose gradient is a sum by now.
         summed: set[int] = set()
-        take_record, take, look_up = self.pop, arrays.pop, arrays.get
+        take_record, take = self.pop, arrays.pop
         for produced_id in reversed(order):
             _, pullbacks, parents = take_record(produced_id)
             g = take(produced_id, None)
@@ -88,20 +88,18 @@ class Recorder(dict[int, Record]):
                 finished[produced_id] = g
             if parents.__class__ is int:
                 if pullbacks is not None:
-                    earlier = look_up(parents)
                     added = pullbacks(g)
-                    arrays[parents] = (
-                        added if earlier is None else _summed(summed, parents, earlier, added)
-                    )
+                    if parents in arrays:
+                        added = _summed(summed, parents, arrays[parents], added)
+                    arrays[parents] = added
                 continue
             # As many parents as pullbacks; saying so to zip() would cost a fifth of this loop.
             for parent, pullback in zip(parents, pullbacks):  # noqa: B905
                 if pullback is not None:
-                    earlier = look_up(parent)
                     added = pullback(g)
-                    arrays[parent] = (
-                        added if earlier is None else _summed(summed, parent, earlier, added)
-                    )
+                    if parent in arrays:
+                        added = _summed(summed, parent, arrays[parent], added)
+                    arrays[parent] = added
         # What is left belongs to ids that no record produced: leafs.
         leafs = arrays if wanted is None else {key: arrays[key] for key in wanted & arrays.keys()}
         finished.update(leafs)

@@ -238,7 +238,15 @@ def _check_finite(origin: str, unique_id: int, gradient: Array) -> None:
 
 Tape: TypeAlias = NoneTape | OwnedTape
 
-_SPENT = Recorder()
+
+@final
+class _Spent(Recorder):
+    """The records of a tape whose contents have been handed to a new owner: there are none."""
+
+    __slots__ = ()
+
+
+_SPENT = _Spent()
 
 _NO_COPY = (
     "copy: a tape has exactly one owner and cannot be copied or pickled; "

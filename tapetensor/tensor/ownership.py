@@ -296,8 +296,9 @@ def _ids(wrt: object) -> list[int]:
         )
     ids: list[int] = []
     for tensor in tensors:
-        check_tensor("backward", tensor, "wrt")
-        ids.append(tensor.id)
+        if not isinstance(tensor, TensorBase):
+            check_tensor("backward", tensor, "wrt")
+        ids.append(tensor._id)
     return ids
 
 

@@ -157,7 +157,8 @@ def test_kernels_run_on_any_array_that_dispatches_as_numpys(
     expected = gradients_of(case, plain, tt.from_numpy(cotangent))
     for gradient, value in zip(gradients, expected, strict=True):
         assert isinstance(gradient, DispatchedArray)
-        np.testing.assert_array_equal(gradient.wrapped, value)
+        # Sums over rows add up in another order on numpy's own arrays.
+        np.testing.assert_allclose(gradient.wrapped, value, rtol=1e-13, atol=1e-15)
 
 
 def test_a_dispatched_array_notices_a_kernel_that_is_not_pure() -> None:
