@@ -7,6 +7,7 @@ from typing import Any, final
 import numpy as np
 from typing_extensions import override
 
+from tapetensor.arrays import check_one_library
 from tapetensor.errors import ArgumentTypeError, DTypeError, NumericalInstabilityError, ShapeError
 from tapetensor.gradients import Array, Tensorlike, array_of
 from tapetensor.norms import clipping
@@ -81,6 +82,7 @@ class GradientAccumulator:
                 f"{op}: {name!r} has a gradient of dtype {existing.dtype} already, "
                 f"one of dtype {array.dtype} cannot be added"
             )
+        check_one_library(op, (array, array if existing is None else existing))
         total = array.copy() if existing is None else existing + array
         finite = np.isfinite(total)
         if not np.all(finite):

@@ -9,6 +9,7 @@ from typing import final
 import numpy as np
 from typing_extensions import override
 
+from tapetensor.arrays import is_array
 from tapetensor.dtypes import FLOATING
 from tapetensor.errors import (
     ArgumentTypeError,
@@ -341,8 +342,11 @@ def _of_column(pullback: Pullback) -> Pullback:
 
 
 def _as_array(op: str, what: str, value: object) -> Array:
-    if not isinstance(value, np.ndarray | np.generic):
+    if isinstance(value, np.ndarray | np.generic):
+        return np.asarray(value)
+    if not is_array(value):
         raise ArgumentTypeError(
             f"GradientTape.{op}: {what} must be a numpy array, got {type(value).__name__}"
         )
-    return np.asarray(value)
+    array: Any = value
+    return array

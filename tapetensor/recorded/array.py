@@ -11,6 +11,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from typing_extensions import override
 
+from tapetensor.arrays import like
 from tapetensor.gradients import Array
 from tapetensor.ids import next_id
 from tapetensor.kernels import arithmetic, indexing, shape
@@ -204,6 +205,8 @@ class RecordedArray(NDArrayOperatorsMixin):
         options: dict[str, Any],
     ) -> Any:
         """Answer a function of numpy by a kernel of ours."""
+        if function is np.asarray:
+            return like(*arguments, plain(self))
         if function in FLAT:
             return function(*_plain(arguments), **_plain(options))
         answer = FUNCTIONS.get(function)

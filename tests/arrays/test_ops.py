@@ -1,0 +1,71 @@
+"""Every op of the table over arrays that are not numpy's, and cannot become so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tests.arrays.foreign import ForeignArray
+from tests.arrays.placing import abroad, home
+from tests.ops.calling import gradients_of, reference_of, result_of, tensors_of
+from tests.ops.rows import Case
+from tests.ops.samples import CASES
+
+# How a moved tensor is moved: whatever it is over, it is asked to go to numpy.
+_MOVES = {"to"}
+_CASES = [case for case in CASES if case.op.name not in _MOVES]
+_DIFFERENTIABLE = [case for case in _CASES if case.op.is_differentiable]
+
+
+def _arrays(result: Any) -> list[np.ndarray[Any, Any]]:
+    parts = result if isinstance(result, tuple | list) else [result]
+    return [home(part) for part in parts]
+
+
+@pytest.mark.parametrize("case", _CASES, ids=lambda case: case.name)
+def test_an_op_gives_what_it_gives_over_numpy(case: Case) -> None:
+    expected = result_of(case, tensors_of(case.sample))
+
+    result = result_of(case, tensors_of(case.sample, make=abroad))
+
+    if not isinstance(expected, tt.Tensor | tuple | list):
+        assert result == expected
+        return
+    ours = expected if isinstance(expected, tuple | list) else [expected]
+    for array, one in zip(_arrays(result), ours, strict=True):
+        assert array.dtype == one.dtype
+        np.testing.assert_allclose(array, one.numpy(), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("case", _DIFFERENTIABLE, ids=lambda case: case.name)
+def test_the_gradients_are_those_over_numpy(case: Case, rng: np.random.Generator) -> None:
+    cotangent = np.asarray(rng.standard_normal(np.shape(reference_of(case))))
+    expected = gradients_of(case, tensors_of(case.sample), tt.from_numpy(cotangent))
+
+    gradients = gradients_of(case, tensors_of(case.sample, make=abroad), abroad(cotangent))
+
+    for gradient, value in zip(gradients, expected, strict=True):
+        assert isinstance(gradient, ForeignArray) == (value is not None)
+        if value is not None:
+            assert gradient.dtype == value.dtype
+            np.testing.assert_allclose(gradient.get(), value, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("case", _DIFFERENTIABLE, ids=lambda case: case.name)
+def test_indices_labels_and_masks_of_layers_may_lie_on_the_host(case: Case) -> None:
+    if not any(
+        isinstance(one, np.ndarray) and one.dtype.kind in "iu" for one in case.sample.operands
+    ):
+        pytest.skip("takes no integers")
+    host = tensors_of(case.sample)
+    operands = [
+        one if isinstance(one, tt.Tensor) and one.dtype.kind in "iu" else there
+        for one, there in zip(host, tensors_of(case.sample, make=abroad), strict=True)
+    ]
+
+    result = result_of(case, operands)
+
+    np.testing.assert_allclose(home(result), result_of(case, host).numpy(), rtol=1e-12)
