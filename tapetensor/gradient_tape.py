@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from typing_extensions import override

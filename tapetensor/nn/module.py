@@ -6,9 +6,9 @@ import copy
 import inspect
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, ParamSpec, Protocol
+from typing import Any, ClassVar, ParamSpec, Protocol, Self
 
-from typing_extensions import Self, TypeVar, dataclass_transform, override
+from typing_extensions import TypeVar, dataclass_transform, override
 
 from tapetensor.arrays import Library, moved
 from tapetensor.errors import ArgumentTypeError, BuildError

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any, Never
+from typing import Any, ClassVar, Never
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -21,6 +21,8 @@ SIGNATURES: dict[str, Callable[..., Any]] = {
     "all": lambda a, axis=None, out=None, keepdims=False: None,
     "any": lambda a, axis=None, out=None, keepdims=False: None,
     "arange": lambda start, stop=None, step=1, dtype=None: None,
+    "argmax": lambda a, axis=None, dtype=None, out=None, keepdims=False: None,
+    "argmin": lambda a, axis=None, dtype=None, out=None, keepdims=False: None,
     "argsort": lambda a, axis=-1, kind=None: None,
     "array_equal": lambda a1, a2, equal_nan=False: None,
     "asarray": lambda a, dtype=None, order=None, *, blocking=False: None,
@@ -75,6 +77,8 @@ class ForeignArray(NDArrayOperatorsMixin):
     # What its library is called.
     __module__ = "foreign"
     __slots__ = ("_host",)
+    # How often an element was read as a Python number, for which a device must be waited for.
+    reads: ClassVar[int] = 0
 
     def __init__(self, host: Any) -> None:
         self._host: Array = np.asarray(host)
@@ -91,10 +95,12 @@ class ForeignArray(NDArrayOperatorsMixin):
 
     def item(self) -> Any:
         """Return the only element as a Python number."""
+        ForeignArray.reads += 1
         return self._host.item()
 
     def tolist(self) -> Any:
         """Return the elements as nested lists."""
+        ForeignArray.reads += 1
         return self._host.tolist()
 
     def copy(self) -> ForeignArray:
@@ -131,15 +137,15 @@ class ForeignArray(NDArrayOperatorsMixin):
 
     def __float__(self) -> float:
         """Return the only element."""
-        return float(self._host)
+        return float(self.item())
 
     def __int__(self) -> int:
         """Return the only element."""
-        return int(self._host)
+        return int(self.item())
 
     def __bool__(self) -> bool:
         """Return the truth of the only element."""
-        return bool(self._host)
+        return bool(self.item())
 
     def __getitem__(self, index: Any) -> ForeignArray:
         """Return elements, by slices as a view."""

@@ -20,6 +20,21 @@ _CASES = [case for case in CASES if case.op.name not in _MOVES]
 _DIFFERENTIABLE = [case for case in _CASES if case.op.is_differentiable]
 
 
+def _is_of_integers(operand: Any) -> bool:
+    return isinstance(operand, tt.Tensor | np.ndarray) and operand.dtype.kind in "iu"
+
+
+_WITH_INTEGERS = [
+    case for case in _DIFFERENTIABLE if any(map(_is_of_integers, case.sample.operands))
+]
+# The values of indices are looked at.
+_OF_FLOATS = [
+    case
+    for case in _DIFFERENTIABLE
+    if case.op.name != "getitem" and not any(map(_is_of_integers, case.sample.operands))
+]
+
+
 def _arrays(result: Any) -> list[np.ndarray[Any, Any]]:
     parts = result if isinstance(result, tuple | list) else [result]
     return [home(part) for part in parts]
@@ -54,18 +69,39 @@ def test_the_gradients_are_those_over_numpy(case: Case, rng: np.random.Generator
             np.testing.assert_allclose(gradient.get(), value, rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("case", _DIFFERENTIABLE, ids=lambda case: case.name)
-def test_indices_labels_and_masks_of_layers_may_lie_on_the_host(case: Case) -> None:
-    if not any(
-        isinstance(one, np.ndarray) and one.dtype.kind in "iu" for one in case.sample.operands
-    ):
-        pytest.skip("takes no integers")
+@pytest.mark.parametrize("case", _WITH_INTEGERS, ids=lambda case: case.name)
+def test_indices_and_labels_may_lie_on_the_host(case: Case) -> None:
     host = tensors_of(case.sample)
     operands = [
-        one if isinstance(one, tt.Tensor) and one.dtype.kind in "iu" else there
+        one if _is_of_integers(one) else there
         for one, there in zip(host, tensors_of(case.sample, make=abroad), strict=True)
     ]
 
     result = result_of(case, operands)
 
     np.testing.assert_allclose(home(result), result_of(case, host).numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("case", _OF_FLOATS, ids=lambda case: case.name)
+def test_no_op_on_floats_waits_for_the_value_of_an_element(case: Case) -> None:
+    operands = tensors_of(case.sample, make=abroad)
+    y = result_of(case, operands)
+    before = ForeignArray.reads
+
+    gradients_of(case, operands, y)
+
+    assert ForeignArray.reads == before
+
+
+@pytest.mark.parametrize("size", [1 << 13, (1 << 20) + 3])
+@pytest.mark.parametrize(
+    "op", ["relu", "sigmoid", "tanh", "exp", "square", "silu", "gelu", "softplus", "__neg__"]
+)
+def test_long_arrays_take_no_path_that_is_for_numpy_alone(op: str, size: int) -> None:
+    array = np.linspace(-4.0, 4.0, size, dtype=np.float32)
+    x, twin = abroad(array), tt.from_numpy(array)
+
+    gradients = getattr(x.trace(), op)().sum().backward()
+    expected: Any = getattr(twin.trace(), op)().sum().backward()
+
+    np.testing.assert_allclose(home(gradients[x]), expected[twin].numpy(), rtol=1e-5, atol=1e-6)
