@@ -87,7 +87,7 @@ class GradientAccumulator:
         finite = np.isfinite(total)
         if not np.all(finite):
             raise NumericalInstabilityError(
-                f"{op}: with this gradient {name!r} is not finite: {np.sum(~finite)} of "
+                f"{op}: with this gradient {name!r} is not finite: {int(np.sum(~finite))} of "
                 f"{total.size} elements are NaN or infinite; it stays as it was"
             )
         self._arrays[name] = total

@@ -15,7 +15,7 @@ from typing_extensions import TypeVar
 from tapetensor.errors import ArgumentTypeError, DTypeError, ShapeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from tapetensor.gradients import Array
 
@@ -35,6 +35,10 @@ class Dispatched(Protocol[_D_co]):
     def shape(self) -> Any:
         """The sizes of the axes."""
 
+    @property
+    def __array_function__(self) -> Callable[..., Any]:
+        """Run a function of numpy's."""
+
 
 class Library(Protocol):
     """A module of arrays: numpy, cupy."""
@@ -45,10 +49,12 @@ class Library(Protocol):
 
 def is_array(value: object) -> bool:
     """Tell whether numpy's functions take `value` for an array, of whatever library."""
+    if isinstance(value, np.ndarray | np.generic):
+        return True
     cls = type(value)
     return (
         getattr(cls, "__array_ufunc__", None) is not None
-        and (hasattr(cls, "__array_function__") or isinstance(value, np.generic))
+        and hasattr(cls, "__array_function__")
         and hasattr(value, "dtype")
         and hasattr(value, "shape")
     )
@@ -112,13 +118,12 @@ def beside(array: Any, other: Any) -> Any:
 
 def check_one_library(op: str, arrays: Iterable[object]) -> None:
     """Raise ArgumentTypeError if the arrays are of several libraries."""
-    names = list(dict.fromkeys([library_of(array) for array in arrays if is_array(array)]))
-    several = [name for name in names if name != _OURS]
-    if len(several) > 1:
-        listed = " and ".join(several)
+    names = {library_of(array) for array in arrays if is_array(array)} - {_OURS}
+    if len(names) > 1:
+        other = min(names - {"numpy"})
         raise ArgumentTypeError(
-            f"{op}: arrays of {listed} do not mix; move one side: x.to({several[0]}), "
-            f"model.to({several[0]})"
+            f"{op}: arrays of {' and '.join(sorted(names))} do not mix; "
+            f"move all to one side: x.to({other}), model.to({other})"
         )
 
 

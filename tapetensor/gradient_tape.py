@@ -342,11 +342,11 @@ def _of_column(pullback: Pullback) -> Pullback:
 
 
 def _as_array(op: str, what: str, value: object) -> Array:
-    if isinstance(value, np.ndarray | np.generic):
-        return np.asarray(value)
     if not is_array(value):
         raise ArgumentTypeError(
             f"GradientTape.{op}: {what} must be a numpy array, got {type(value).__name__}"
         )
-    array: Any = value
-    return array
+    # A scalar of numpy's becomes a 0-d array.
+    array: Any = np.asarray(value) if isinstance(value, np.ndarray | np.generic) else value
+    found: Array = array
+    return found

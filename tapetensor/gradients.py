@@ -292,14 +292,14 @@ def array_of(op: str, gradient: object) -> Array:
                 f"{op}: the gradient owns a tape, which would be lost; write gradient.detach()"
             )
         gradient = gradient.detach()._data
-    if isinstance(gradient, np.ndarray | np.generic):
-        return np.asarray(gradient)
     if not is_array(gradient):
         raise ArgumentTypeError(
             f"{op}: expected a tensor or a numpy array, got {type(gradient).__name__}"
         )
-    array: Any = gradient
-    return array
+    # A scalar of numpy's becomes a 0-d array.
+    array: Any = np.asarray(gradient) if isinstance(gradient, np.ndarray | np.generic) else gradient
+    found: Array = array
+    return found
 
 
 def _check_fits(op: str, tensor: Tensorlike[Any], array: Array) -> None:

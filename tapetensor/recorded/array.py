@@ -206,7 +206,8 @@ class RecordedArray(NDArrayOperatorsMixin):
     ) -> Any:
         """Answer a function of numpy by a kernel of ours."""
         if function is np.asarray:
-            return like(*arguments, plain(self))
+            (constant,) = arguments
+            return like(constant, plain(self))
         if function in FLAT:
             return function(*_plain(arguments), **_plain(options))
         answer = FUNCTIONS.get(function)

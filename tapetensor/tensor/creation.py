@@ -7,7 +7,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from tapetensor.arrays import Dispatched, check_dispatched, check_shape, is_array
+from tapetensor.arrays import Dispatched, check_dispatched, check_shape, is_array, like
 from tapetensor.dtypes import as_dtype
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.gradients import Array
@@ -299,6 +299,11 @@ def from_array(array: Any, shape: Any = None) -> Any:
     # numpy's scalars become 0-d arrays.
     copy = np.array(array) if isinstance(array, np.ndarray | np.generic) else array.copy()
     return wrap(Tensor, copy, next_id(), None)
+
+
+def zeros_beside(x: Tensor[Any, Any, Any], shape: tuple[Any, ...]) -> Tensor[Any, NoneTape, Any]:
+    """Return zeros of the dtype of `x`, where `x` lies."""
+    return wrap(Tensor, like(np.zeros(shape, x.dtype), x._data), next_id(), None)
 
 
 def _made(op: str, make: Callable[..., Array], *arguments: object) -> Tensor[Any, Any, Any]:

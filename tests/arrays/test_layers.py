@@ -85,9 +85,9 @@ LAYERS: dict[str, tuple[Make, tuple[tuple[int, ...], ...]]] = {
     **{
         name: (_sized(getattr(nn, name), 6, 3), (_TOKENS,)) for name in ("RNN", "GRU", "LSTM")
     },
-    "RNNCell": (_sized(nn.RNNCell, 6, 3), (_ROWS,)),
-    "GRUCell": (_sized(nn.GRUCell, 6, 3), (_ROWS,)),
-    "LSTMCell": (_sized(nn.LSTMCell, 6, 3), (_ROWS,)),
+    "RNNCell": (_sized(nn.RNNCell, 6, 3), (_ROWS, (4, 3))),
+    "GRUCell": (_sized(nn.GRUCell, 6, 3), (_ROWS, (4, 3))),
+    "LSTMCell": (_sized(nn.LSTMCell, 6, 3), (_ROWS, (4, 3), (4, 3))),
     "MultiHeadAttention": (_sized(nn.MultiHeadAttention, 6, 2), (_TOKENS,)),
     "EncoderBlock": (_built(nn.EncoderBlock[L[6], L[2], L[8], _DTYPE]), (_TOKENS,)),
     "DecoderBlock": (_built(nn.DecoderBlock[L[6], L[2], L[8], _DTYPE]), (_TOKENS, (2, 3, 6))),
@@ -104,7 +104,11 @@ _OTHERS = {"Module", "Selection", "Embedding", "SplitInto"}
 
 def _trained(layer: Any, inputs: list[Any]) -> tuple[Any, tt.Gradients]:
     given = [inputs[0].trace(), *inputs[1:]]
-    y = layer.forward(tuple(given)) if isinstance(layer, nn.AddInto) else layer.forward(*given)
+    if isinstance(layer, nn.AddInto):
+        given = [tuple(given)]
+    elif isinstance(layer, nn.LSTMCell):
+        given[1:] = [tuple(given[1:])]
+    y = layer.forward(*given)
     y = y[0] if isinstance(y, tuple) else y
     value, tape = y.split_tape()
     return value, value.put_tape(tape).sin().sum().backward()
@@ -194,10 +198,8 @@ def test_a_module_that_cannot_be_moved_stays() -> None:
 
 
 def test_tied_weights_stay_tied() -> None:
-    embedding, out = (
-        nn.Embedding(5, 4, rng=np.random.default_rng(0)),
-        nn.UnbiasedLinear(4, 5, rng=np.random.default_rng(0)),
-    )
+    embedding: nn.Embedding[L[5], L[4]] = nn.Embedding(5, 4, rng=np.random.default_rng(0))
+    out: nn.UnbiasedLinear[L[4], L[5]] = nn.UnbiasedLinear(4, 5, rng=np.random.default_rng(0))
     out.weight = embedding.weight
 
     class Tied(nn.Module):
