@@ -47,6 +47,24 @@ class Library(Protocol):
         """Return an array of this library with the elements of another."""
 
 
+class Home:
+    """The library of an array, as far as `moved` needs to know it.
+
+    Args:
+        array: which one; it is kept.
+    """
+
+    __slots__ = ("__name__", "_array")
+
+    def __init__(self, array: Any) -> None:
+        self.__name__ = library_of(array)
+        self._array = array
+
+    def asarray(self, a: Any, /) -> Any:
+        """Return a numpy array as one of that library, or one of that library itself."""
+        return like(a, self._array)
+
+
 def is_array(value: object) -> bool:
     """Tell whether numpy's functions take `value` for an array, of whatever library."""
     if isinstance(value, np.ndarray | np.generic):
@@ -80,6 +98,8 @@ def moved(op: str, array: Any, library: Library) -> Any:
         ArgumentTypeError: if `library` has no `asarray`, or one whose arrays do not dispatch.
         DTypeError: if the library changes the dtype.
     """
+    if library_of(array) == _OURS:
+        return array.to(library)
     if library is np:
         return to_numpy(array)
     name = getattr(library, "__name__", type(library).__name__)

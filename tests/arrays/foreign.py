@@ -48,7 +48,6 @@ SIGNATURES: dict[str, Callable[..., Any]] = {
     "reshape": lambda a, newshape, order="C": None,
     "roll": lambda a, shift, axis=None: None,
     "shape": lambda a: None,
-    "size": lambda a, axis=None: None,
     "split": lambda ary, indices_or_sections, axis=0: None,
     "squeeze": lambda a, axis=None: None,
     "stack": lambda tup, axis=0, out=None, *, dtype=None, casting="same_kind": None,

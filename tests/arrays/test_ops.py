@@ -10,6 +10,7 @@ import pytest
 import tapetensor as tt
 from tests.arrays.foreign import ForeignArray
 from tests.arrays.placing import abroad, home
+from tests.higher_order.test_every_op import FIRST_CASES, gradient_sum
 from tests.ops.calling import gradients_of, reference_of, result_of, tensors_of
 from tests.ops.rows import Case
 from tests.ops.samples import CASES
@@ -91,6 +92,21 @@ def test_no_op_on_floats_waits_for_the_value_of_an_element(case: Case) -> None:
     gradients_of(case, operands, y)
 
     assert ForeignArray.reads == before
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in FIRST_CASES if case.op.name != "to"], ids=lambda case: case.name
+)
+def test_the_second_derivatives_are_those_over_numpy(case: Case) -> None:
+    f, inputs = gradient_sum(case, np.random.default_rng(0))
+    g, there = gradient_sum(case, np.random.default_rng(0), make=abroad)
+
+    expected: Any = tt.grad(f, *inputs)
+    found: Any = tt.grad(g, *there)
+
+    pairs = [(found, expected)] if len(inputs) == 1 else list(zip(found, expected, strict=True))
+    for one, other in pairs:
+        np.testing.assert_allclose(home(one), other.numpy(), rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.parametrize("size", [1 << 13, (1 << 20) + 3])
