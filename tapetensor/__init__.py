@@ -66,6 +66,7 @@ from tapetensor.tensor import conv_transpose2d as conv_transpose2d
 from tapetensor.tensor import custom_op as custom_op
 from tapetensor.tensor import einsum as einsum
 from tapetensor.tensor import eye as eye
+from tapetensor.tensor import from_array as from_array
 from tapetensor.tensor import from_numpy as from_numpy
 from tapetensor.tensor import full as full
 from tapetensor.tensor import max_pool2d as max_pool2d

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from typing_extensions import override
 
+from tapetensor.arrays import is_array
 from tapetensor.dtypes import FLOATING
 from tapetensor.errors import (
     ArgumentTypeError,
@@ -341,8 +342,11 @@ def _of_column(pullback: Pullback) -> Pullback:
 
 
 def _as_array(op: str, what: str, value: object) -> Array:
-    if not isinstance(value, np.ndarray | np.generic):
+    if not is_array(value):
         raise ArgumentTypeError(
             f"GradientTape.{op}: {what} must be a numpy array, got {type(value).__name__}"
         )
-    return np.asarray(value)
+    # A scalar of numpy's becomes a 0-d array.
+    array: Any = np.asarray(value) if isinstance(value, np.ndarray | np.generic) else value
+    found: Array = array
+    return found

@@ -220,7 +220,7 @@ def check_finite(origin: str, place: str, gradient: Array) -> None:
     values = np.ravel(gradient)[~np.ravel(finite)]
     raise NumericalInstabilityError(
         f"backward: the gradient of {place}, from {origin!r}, is not finite: {values.size} of "
-        f"{np.size(gradient)} elements are NaN or infinite, the first is {values[0]}"
+        f"{gradient.size} elements are NaN or infinite, the first is {values[0]}"
     )
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tapetensor.arrays import library_of
 from tapetensor.compiler.generator import LazyGenerator
 from tapetensor.compiler.lazy import LazyArray
 from tapetensor.compiler.program import Kind, Node, Program
@@ -27,7 +28,7 @@ from tapetensor.compiler.structure import (
     is_users_object,
     names_in,
 )
-from tapetensor.errors import TraceError
+from tapetensor.errors import ArgumentTypeError, TraceError
 from tapetensor.gradients import Gradients
 from tapetensor.ids import next_id
 from tapetensor.nn.module import Module
@@ -176,6 +177,12 @@ class Binding:
             self._guard(f"{local}.__class__ is not {cls} or {local}._tape is not None")
             self._direct.append(local)
         data = tensor._data
+        library = library_of(data)
+        if library not in ("numpy", "tapetensor"):
+            raise ArgumentTypeError(
+                f"compile: {where} is over an array of {library}, and a plan runs on numpy's; "
+                "call the function without compile, or move everything with to(numpy)"
+            )
         lazy = self._input(data, self._local(f"{local}._data"))
         self._tensors[id(tensor)] = tensor, local, lazy.node
         tensor._data = lazy
@@ -257,6 +264,9 @@ class Binding:
     def _input(self, array: Any, local: str) -> LazyArray:
         dtype = self.bind(array.dtype)
         compare = "is not" if array.dtype.isbuiltin == 1 else "!="
+        if array.shape and array.__class__ is np.ndarray:
+            # Another library's array looks the same. In place of a 0-d one there may be a scalar.
+            self._guard(f"{local}.__class__ is not {self.bind(np.ndarray)}")
         self._guard(
             f"{local}.shape != {array.shape} or {local}.dtype {compare} {dtype} "
             f"or {local}.strides != {array.strides}"

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tapetensor.arrays import like
 from tapetensor.gradients import Array
 from tapetensor.kernels.broadcasting import sum_to
 from tapetensor.tape import Pullback, Pullbacks
@@ -155,7 +156,7 @@ def _on_diagonals(x: Array, letters: str, subscripts: str) -> Array:
         if letter in target:
             other = next(spare)
             factors.append(letter + other)
-            identities.append(np.eye(x.shape[letters.index(letter)], dtype=x.dtype))
+            identities.append(like(np.eye(x.shape[letters.index(letter)], dtype=x.dtype), x))
             letter = other
         target += letter
     placed: Array = np.einsum(",".join(factors) + "->" + target, x, *identities)

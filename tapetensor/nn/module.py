@@ -6,10 +6,11 @@ import copy
 import inspect
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, ParamSpec, Protocol
+from typing import Any, ClassVar, ParamSpec, Protocol, Self
 
 from typing_extensions import TypeVar, dataclass_transform, override
 
+from tapetensor.arrays import Library, moved
 from tapetensor.errors import ArgumentTypeError, BuildError
 from tapetensor.nn.annotations import is_class_variable, names_around
 from tapetensor.nn.fields import MISSING, Field, buffer, options, parameter, repeat
@@ -221,6 +222,29 @@ class Module:
             found[path] = module
             found.update({f"{path}.{inner}": one for inner, one in module.modules().items()})
         return found
+
+    def to(self, library: Library) -> Self:
+        """Move parameters and buffers, in place, to the arrays of a library, and return the module.
+
+        ``model.to(cupy)`` for a GPU, ``model.to(numpy)`` for back. The tensors keep their ids, so
+        optimizers go on: their state follows at the next step.
+
+        Args:
+            library: the module, numpy or cupy, say.
+
+        Raises:
+            ArgumentTypeError: if it is no such module; then nothing has been moved.
+
+        >>> import numpy
+        >>> from tapetensor import nn
+        >>> nn.Linear(3, 2, rng=numpy.random.default_rng(0)).to(numpy)
+        Linear(in_features=3, out_features=2)
+        """
+        tensors = {id(tensor): tensor for _, tensor, _ in self._tensors()}
+        arrays = [moved("Module.to", tensor._data, library) for tensor in tensors.values()]
+        for tensor, array in zip(tensors.values(), arrays, strict=True):
+            tensor._data = array
+        return self
 
     def parameter_count(self) -> int:
         """Return how many numbers are trained; a tensor that goes by two names counts once."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from tapetensor.arrays import check_one_library
 from tapetensor.errors import (
     DTypeError,
     HigherOrderError,
@@ -84,7 +85,7 @@ def apply(
     except TapeTensorError:
         raise
     except (ValueError, TypeError, IndexError, OverflowError) as error:
-        raise _explained(kernel, operands, error) from error
+        raise _explained(kernel, operands, error, options) from error
     if keeps_dtype and output.dtype is not data.dtype:
         _check_result_dtype(kernel, x, output)
 
@@ -273,12 +274,16 @@ def _check_result_dtype(kernel: Kernel, x: TensorBase[Any, Any, Any], output: Ar
 
 
 def _explained(
-    kernel: Kernel, operands: tuple[TensorBase[Any, Any, Any], ...], error: Exception
+    kernel: Kernel,
+    operands: tuple[TensorBase[Any, Any, Any], ...],
+    error: Exception,
+    options: tuple[Any, ...] = (),
 ) -> TapeTensorError:
     """Return numpy's complaint as an error of ours that names the op and its operands."""
     op = op_name(kernel)
     if isinstance(error, UnrecordedError):
         return HigherOrderError(no_higher_order(op, error))
+    check_one_library(op, [*[operand._data for operand in operands], *options])
     dtypes = " and ".join([str(operand._data.dtype) for operand in operands])
     if isinstance(error, OverflowError):
         return DTypeError(f"{op}: a number does not fit dtype {dtypes} ({error})")

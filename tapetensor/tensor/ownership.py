@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 import numpy as np
 from typing_extensions import TypeVar
 
+from tapetensor.arrays import check_one_library
 from tapetensor.errors import (
     ArgumentTypeError,
     DTypeError,
@@ -280,6 +281,7 @@ def _seed(tensor: TensorBase[Any, Any, Any], cotangent: object) -> Array:
             f"the tensor {tensor._data.shape}; they must be equal"
         )
     check_same_dtype("backward", (tensor, cotangent))
+    check_one_library("backward", (tensor._data, cotangent._data))
     return cotangent._data
 
 
