@@ -107,7 +107,7 @@ def _box(op: Op, center: Point, weight: float) -> str:
     return (
         f'<g class="{kind}" data-op="{op.key}" tabindex="0" role="button" aria-label="{label}" '
         f'transform="translate({x:g} {y:g})"><rect class="body" width="{WIDTH}" height="{HEIGHT}" '
-        f'rx="6"/>{bar if weight > 0 else ""}<text x="{WIDTH / 2:g}" y="18">{escape(name)}</text>'
+        f'rx="6"/>{bar if weight > 0 else ""}<text x="{WIDTH / 2:g}" y="{18 if form else 27}">{escape(name)}</text>'
         f'<text class="form" x="{WIDTH / 2:g}" y="33">{escape(form)}</text></g>'
     )
 

@@ -79,4 +79,4 @@ def _tape_of(op: str, tensor: TensorBase[Any, Any, Any]) -> OwnedTape:
 
 def _output(tensor: TensorBase[Any, Any, Any]) -> TensorBase[Any, Any, Any] | None:
     """Return where to start measuring; None inside `grad` and `compile`, which would record it."""
-    return tensor if isinstance(tensor._data, np.ndarray) else None
+    return tensor if isinstance(tensor._data, np.ndarray | np.generic) else None
