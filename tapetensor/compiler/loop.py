@@ -81,7 +81,9 @@ class GroupLoop:
             planner.emit(last, f"{bodies[0].name}({bodies[0].arguments})", title=title, group=nodes)
         else:
             calls = ", ".join([f"({body.name}, {body.arguments})" for body in bodies])
-            planner.emit(last, f"{planner.bind(threads.run_together)}({calls})", title=title, group=nodes)
+            planner.emit(
+                last, f"{planner.bind(threads.run_together)}({calls})", title=title, group=nodes
+            )
         add = planner.bind(np.add)
         for body in bodies[1:]:
             for node, part in body.totals.items():

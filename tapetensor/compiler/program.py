@@ -10,7 +10,7 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.gradients import Array
-from tapetensor.pictures import Place, users_place
+from tapetensor.pictures import users_place
 
 Shape: TypeAlias = tuple[int, ...]
 DType: TypeAlias = np.dtype[Any]

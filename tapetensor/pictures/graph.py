@@ -73,7 +73,7 @@ class Graph:
     def summary(self) -> str:
         """The sums, in a line."""
         ran = [op for op in self.ops if not op.is_input]
-        parts = [f"{len(ran)} ops, {len(self.ops) - len(ran)} inputs"]
+        parts = [_count(len(ran), "op"), _count(len(self.ops) - len(ran), "input")]
         sizes = [op.nbytes for op in ran if op.nbytes is not None]
         if sizes:
             parts.append(f"{in_bytes(sum(sizes))} of results")
@@ -81,6 +81,10 @@ class Graph:
         if times:
             parts.append(f"{self.time_is} {in_seconds(sum(times))}")
         return ", ".join(parts)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def in_bytes(count: int) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tapetensor.pictures.graph import Op
 
@@ -64,12 +65,10 @@ class _Item:
 def layout(ops: Sequence[Op]) -> Layout:
     """Return where everything goes; `ops` come after their operands."""
     layer_of = _layers(ops)
-    items = {
-        op.key: _Item(
-            layer_of[op.key], WIDTH + _BESIDE, _PULL_OF_INPUT if op.is_input else 1.0
-        )
-        for op in ops
-    }  # fmt: skip
+    items = {}
+    for op in ops:
+        pull = _PULL_OF_INPUT if op.is_input else 1.0
+        items[op.key] = _Item(layer_of[op.key], WIDTH + _BESIDE, pull)
     all_items = list(items.values())
     routes: list[tuple[int, int, list[_Item]]] = []
     for op in ops:
@@ -80,7 +79,7 @@ def layout(ops: Sequence[Op]) -> Layout:
                 lanes = [_Item(layer, _LANE) for layer in range(first.layer + 1, last.layer)]
                 all_items += lanes
                 way = [first, *lanes, last]
-                for upper, lower in zip(way, way[1:], strict=False):
+                for upper, lower in pairwise(way):
                     upper.below.append(lower)
                     lower.above.append(upper)
             routes.append((operand, op.key, way))
@@ -95,13 +94,10 @@ def layout(ops: Sequence[Op]) -> Layout:
     def center(item: _Item) -> Point:
         return round(item.x - left, 1), item.layer * (HEIGHT + _BELOW) + HEIGHT / 2
 
-    edges = [
-        Edge(
-            source, target, tuple([center(one) for one in way]), way[1].layer - way[0].layer > 1
-            and len(way) == 2,
-        )
-        for source, target, way in routes
-    ]  # fmt: skip
+    edges = []
+    for source, target, way in routes:
+        is_arc = way[1].layer - way[0].layer > _ROUTED
+        edges.append(Edge(source, target, tuple([center(one) for one in way]), is_arc))
     height = len(layers) * (HEIGHT + _BELOW) - _BELOW
     centers = {key: center(item) for key, item in items.items()}
     return Layout(centers, edges, right - left, max(0, height))

@@ -6,6 +6,7 @@ import json
 from functools import cache
 from html import escape
 from importlib.resources import files
+from itertools import pairwise
 from typing import Any
 
 from tapetensor.pictures.graph import Graph, Op, in_bytes, in_seconds
@@ -79,10 +80,8 @@ def _edge(edge: Edge) -> str:
         aside = max(x, bottom[0]) + WIDTH / 2 + min(400, 0.15 * (end[1] - start[1]))
         path = f"M{_at(start)}C{_at((aside, start[1] + 40))} {_at((aside, end[1] - 40))} {_at(end)}"
     else:
-        way = [start, *points[1:-1], end]
-        path = f"M{_at(start)}" + "".join(
-            [_bend(one, other) for one, other in zip(way, way[1:], strict=False)]
-        )
+        way = pairwise([start, *points[1:-1], end])
+        path = f"M{_at(start)}" + "".join([_bend(one, other) for one, other in way])
     style = ' class="arc"' if edge.is_arc else ""
     return f'<path{style} data-from="{edge.source}" data-to="{edge.target}" d="{path}"/>'
 
@@ -104,11 +103,13 @@ def _box(op: Op, center: Point, weight: float) -> str:
     name = _cut(op.name[::-1])[::-1] if op.is_input else _cut(op.name)
     form = _cut(op.form, _FITS + 4)
     bar = f'<rect class="bar" y="{HEIGHT - 4}" width="{weight * WIDTH:.1f}" height="4"/>'
+    middle, first_line = f"{WIDTH / 2:g}", 18 if form else 27
     return (
         f'<g class="{kind}" data-op="{op.key}" tabindex="0" role="button" aria-label="{label}" '
         f'transform="translate({x:g} {y:g})"><rect class="body" width="{WIDTH}" height="{HEIGHT}" '
-        f'rx="6"/>{bar if weight > 0 else ""}<text x="{WIDTH / 2:g}" y="{18 if form else 27}">{escape(name)}</text>'
-        f'<text class="form" x="{WIDTH / 2:g}" y="33">{escape(form)}</text></g>'
+        f'rx="6"/>{bar if weight > 0 else ""}'
+        f'<text x="{middle}" y="{first_line}">{escape(name)}</text>'
+        f'<text class="form" x="{middle}" y="33">{escape(form)}</text></g>'
     )
 
 
