@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import Any, Protocol
@@ -78,10 +79,10 @@ def graph_of_tape(
     named = {tensor.id: name for name, tensor in (names or {}).items()}
     forms = {tensor.id: _form(tensor) for tensor in (names or {}).values()}
     if output is None:
-        ops = _ops(records, forms, {}, named)
+        ops = _numbered(_ops(records, forms, {}, named))
         return Graph("tape", ops, note=_UNMEASURED)
     seen = Passage(records, output)
-    ops = _ops(records, {**forms, **seen.forms}, seen.seconds, named)
+    ops = _numbered(_ops(records, {**forms, **seen.forms}, seen.seconds, named))
     title = f"tape of Tensor {output.shape}, {output.dtype}"
     return Graph(title, ops, time_is="backward time")
 
@@ -123,6 +124,15 @@ def _ops(
             seconds=seconds.get(produced_id), place=place_of(kernel),
         )  # fmt: skip
     return list(ops.values())
+
+
+def _numbered(ops: list[Op]) -> list[Op]:
+    """Return the ops with keys from 1 on, so that one program gives one picture at every run."""
+    keys = {op.key: number for number, op in enumerate(ops, 1)}
+    return [
+        replace(op, key=keys[op.key], operands=tuple([keys[one] for one in op.operands]))
+        for op in ops
+    ]
 
 
 def _op(key: int, name: str, forms: Mapping[int, Form], **known: Any) -> Op:

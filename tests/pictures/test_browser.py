@@ -25,7 +25,9 @@ from tapetensor.pictures import Graph, Op, to_html
 from tests.pictures.test_page import HOSTILE, graph
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-CHROMIUM = os.environ.get("TAPETENSOR_CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), "")
+CHROMIUM = os.environ.get("TAPETENSOR_CHROMIUM") or next(
+    filter(None, map(shutil.which, _NAMES)), ""
+)
 
 pytestmark = pytest.mark.skipif(
     not CHROMIUM, reason="no Chromium on this machine (apt-get install chromium)"
@@ -46,8 +48,8 @@ const send = (type, point, more = {}, kind = PointerEvent) => at(point).dispatch
 const text = (id) => document.getElementById(id).innerText;
 const drawn = () => new Promise((done) => setTimeout(done, 50));
 """
-# Without a screen no frame is ever due: what waits for one is called soon. Where things are is found
-# by laying the page out, which does not wait.
+# Without a screen no frame is ever due: what waits for one is called soon. Where things are is
+# found by laying the page out, which does not wait.
 _NO_SCREEN = "<script>window.requestAnimationFrame = (call) => setTimeout(call, 1);</script>"
 
 
@@ -139,9 +141,7 @@ def test_it_draws_zooms_moves_and_a_click_shows_the_op(tmp_path: Path) -> None:
 
 
 def test_it_searches_a_transformer_and_is_used_by_keyboard(tmp_path: Path) -> None:
-    model = tt.build(
-        nn.Transformer[L[8], L[2], L[16], L[2], L[2]], rng=np.random.default_rng(0)
-    )  # type: ignore[var-annotated]  # the dtype is the default
+    model = tt.build(nn.Transformer[L[8], L[2], L[16], L[2], L[2]], rng=np.random.default_rng(0))
     x: tt.Tensor3D[Any, Any, L[8]] = tt.ones((2, 3, 8))
     loss = model.forward(x.trace(), x).square().mean()
 

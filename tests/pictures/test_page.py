@@ -15,7 +15,7 @@ from typing_extensions import override
 import tapetensor.pictures
 from tapetensor.pictures import Graph, Op, Place, notebook_cell, to_html
 
-HOSTILE = "</script><img src=x onerror=\"hacked=1\"><!-- ' & \u2028 größe"
+HOSTILE = '</script><img src=x onerror="hacked=1"><!-- \' & \u2028 größe'
 
 
 class Elements(HTMLParser):

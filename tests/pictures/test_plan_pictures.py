@@ -104,7 +104,9 @@ def test_a_training_step_is_drawn_whole() -> None:
     assert "shape" not in dict(update["facts"])
     assert len(update["operands"]) == 2
     codes = [dict(op["facts"]).get("code", "") for op in ops.values()]
-    assert {step.line for step in plan.steps} <= {line for code in codes for line in code.split("\n")}
+    assert {step.line for step in plan.steps} <= {
+        line for code in codes for line in code.split("\n")
+    }
     assert "#" in plan.tree(ascii=True)
 
 

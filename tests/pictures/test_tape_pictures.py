@@ -212,9 +212,7 @@ def test_inside_a_derivative_of_higher_order_nothing_is_measured() -> None:
 
 
 def test_a_trace_of_a_two_layer_transformer_is_a_small_page() -> None:
-    model = tt.build(
-        nn.Transformer[L[8], L[2], L[16], L[2], L[2]], rng=np.random.default_rng(0)
-    )  # type: ignore[var-annotated]  # the dtype is the default
+    model = tt.build(nn.Transformer[L[8], L[2], L[16], L[2], L[2]], rng=np.random.default_rng(0))
     x: tt.Tensor3D[Any, Any, L[8]] = tt.ones((2, 3, 8))
     with tt.source_lines():
         loss = model.forward(x.trace(), x).square().mean()

@@ -70,7 +70,7 @@ def test_a_terminal_without_unicode_gets_plain_characters(
     print(tree(graph))
 
     terminal.flush()
-    shown = terminal.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined]  # BytesIO
+    shown = terminal.buffer.getvalue().decode(encoding)
     assert shown.splitlines()[-1].startswith(stroke)
     assert ("gr\\xf6\\xdfe" in shown) == (encoding == "ascii")
 
