@@ -7,8 +7,23 @@ from __future__ import annotations
 
 from tapetensor.pictures.graph import Graph as Graph
 from tapetensor.pictures.graph import Op as Op
-from tapetensor.pictures.page import notebook_cell as notebook_cell
-from tapetensor.pictures.page import to_html as to_html
 from tapetensor.pictures.places import Place as Place
 from tapetensor.pictures.places import users_place as users_place
 from tapetensor.pictures.tree import tree as tree
+
+# The page is imported when one is drawn: with what it needs of the standard library it would be a
+# tenth of the import time.
+
+
+def to_html(graph: Graph) -> str:
+    """Return a page that draws a graph; nothing in it is loaded from elsewhere."""
+    from tapetensor.pictures import page
+
+    return page.to_html(graph)
+
+
+def notebook_cell(graph: Graph) -> str:
+    """Return the page in a frame, for the output of a notebook's cell."""
+    from tapetensor.pictures import page
+
+    return page.notebook_cell(graph)
