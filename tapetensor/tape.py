@@ -194,7 +194,9 @@ class OwnedTape:
         """Return the picture for a notebook; None, for the plain repr, if nothing is recorded."""
         if not self.records:
             return None
-        return notebook_cell(graph_of_tape(self.records, output))
+        return notebook_cell(
+            graph_of_tape(self.records, output), repr(self if output is None else output)
+        )
 
     def _taken(self, op: str) -> tuple[Recorder, dict[int, Gradients]]:
         """Give up and return the contents."""

@@ -22,8 +22,8 @@ def to_html(graph: Graph) -> str:
     return page.to_html(graph)
 
 
-def notebook_cell(graph: Graph) -> str:
-    """Return the page in a frame, for the output of a notebook's cell."""
+def notebook_cell(graph: Graph, text: str = "") -> str:
+    """Return the page in a frame, below a text, for the output of a notebook's cell."""
     from tapetensor.pictures import page
 
-    return page.notebook_cell(graph)
+    return page.notebook_cell(graph, text)

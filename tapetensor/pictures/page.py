@@ -42,9 +42,11 @@ def to_html(graph: Graph) -> str:
     return page.encode("ascii", "xmlcharrefreplace").decode()
 
 
-def notebook_cell(graph: Graph) -> str:
-    """Return the page in a frame, for the output of a notebook's cell."""
+def notebook_cell(graph: Graph, text: str = "") -> str:
+    """Return the page in a frame, below a text, for the output of a notebook's cell."""
+    above = f"<pre>{escape(text)}</pre>" if text else ""
     return (
+        f"{above}"
         '<iframe style="width: 100%; height: 520px; border: 1px solid #8886; border-radius: 6px" '
         f'title="{escape(graph.title)}" srcdoc="{escape(to_html(graph))}"></iframe>'
     )

@@ -48,6 +48,16 @@ const send = (type, point, more = {}, kind = PointerEvent) => at(point).dispatch
 const text = (id) => document.getElementById(id).innerText;
 const drawn = () => new Promise((done) => setTimeout(done, 50));
 """
+_ARRANGEMENT = """
+{
+  const graph = frame(document.getElementById("graph"));
+  const details = frame(document.getElementById("details"));
+  seen.isUnder = details.top >= graph.top + graph.height;
+  seen.isBeside = details.left >= graph.left + graph.width;
+  seen.overflow = document.documentElement.scrollWidth > innerWidth;
+  seen.paper = getComputedStyle(document.body).backgroundColor;
+}
+"""
 # Without a screen no frame is ever due: what waits for one is called soon. Where things are is
 # found by laying the page out, which does not wait.
 _NO_SCREEN = "<script>window.requestAnimationFrame = (call) => setTimeout(call, 1);</script>"
@@ -84,7 +94,8 @@ def seen_by(page: str, script: str, folder: Path, *options: str) -> Any:
 def test_it_draws_zooms_moves_and_a_click_shows_the_op(tmp_path: Path) -> None:
     seen = seen_by(
         to_html(graph()),
-        """
+        _ARRANGEMENT
+        + """
         await drawn();
         const before = frame(box(7));
         seen.drawn = [opAt(frame(box(3))), opAt(before)];
@@ -124,6 +135,8 @@ def test_it_draws_zooms_moves_and_a_click_shows_the_op(tmp_path: Path) -> None:
         tmp_path,
     )
 
+    assert (seen["isBeside"], seen["isUnder"], seen["overflow"]) == (True, False, False)
+    assert seen["paper"] == "rgb(255, 255, 255)"
     assert seen["drawn"] == ["3", "7"]
     assert seen["isBelow"]
     assert seen["grown"] == pytest.approx(np.exp(0.45), rel=1e-3)
@@ -197,25 +210,16 @@ def test_it_searches_a_transformer_and_is_used_by_keyboard(tmp_path: Path) -> No
 
 
 def test_a_narrow_window_has_the_details_below_and_a_dark_one_is_dark(tmp_path: Path) -> None:
-    script = """
-        await drawn();
-        const graph = frame(document.getElementById("graph"));
-        const details = frame(document.getElementById("details"));
-        seen.isBelow = details.top >= graph.top + graph.height;
-        seen.isBeside = details.left >= graph.left + graph.width;
-        seen.overflow = document.documentElement.scrollWidth > innerWidth;
-        seen.paper = getComputedStyle(document.body).backgroundColor;
-        """
-
-    wide = seen_by(to_html(graph()), script, tmp_path)
-    narrow = seen_by(
-        to_html(graph()), script, tmp_path, "--window-size=500,900",
+    seen = seen_by(
+        to_html(graph()),
+        _ARRANGEMENT,
+        tmp_path,
+        "--window-size=500,900",
         "--blink-settings=preferredColorScheme=0",
-    )  # fmt: skip
+    )
 
-    assert (wide["isBeside"], wide["isBelow"], wide["overflow"]) == (True, False, False)
-    assert (narrow["isBeside"], narrow["isBelow"], narrow["overflow"]) == (False, True, False)
-    assert (wide["paper"], narrow["paper"]) == ("rgb(255, 255, 255)", "rgb(20, 24, 31)")
+    assert (seen["isBeside"], seen["isUnder"], seen["overflow"]) == (False, True, False)
+    assert seen["paper"] == "rgb(20, 24, 31)"
 
 
 def test_a_hostile_name_is_shown_and_does_nothing(tmp_path: Path) -> None:

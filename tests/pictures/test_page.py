@@ -117,7 +117,9 @@ def test_the_page_is_ascii_so_that_it_can_be_written_in_any_encoding() -> None:
 
 
 def test_a_notebook_gets_the_page_in_a_frame() -> None:
-    ((tag, attributes),) = elements(notebook_cell(graph()))
+    (above, _), (tag, attributes) = elements(notebook_cell(graph(), HOSTILE))
+
+    assert above == "pre"
 
     assert tag == "iframe"
     assert attributes["srcdoc"] == to_html(graph())
