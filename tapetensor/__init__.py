@@ -46,6 +46,7 @@ from tapetensor.shapes import Rank3 as Rank3
 from tapetensor.shapes import Rank4 as Rank4
 from tapetensor.shapes import Rank5 as Rank5
 from tapetensor.shapes import Rank6 as Rank6
+from tapetensor.source_lines import source_lines as source_lines
 from tapetensor.tape import NoneTape as NoneTape
 from tapetensor.tape import OwnedTape as OwnedTape
 from tapetensor.tape import Tape as Tape

@@ -148,7 +148,7 @@ class Recorder(dict[int, Record]):
         reached = {output_id}
         names = []
         for produced_id in sorted(self, reverse=True):
-            kernel, pullbacks, parents = _with_tuples(self[produced_id])
+            kernel, pullbacks, parents = with_tuples(self[produced_id])
             if produced_id in reached:
                 reached.update(
                     [p for p, pullback in zip(parents, pullbacks, strict=True) if pullback]
@@ -161,7 +161,7 @@ class Recorder(dict[int, Record]):
         """Return the same records with `check` called on what every pullback takes and gives."""
         checked = Recorder()
         for produced_id, record in self.items():
-            kernel, pullbacks, parents = _with_tuples(record)
+            kernel, pullbacks, parents = with_tuples(record)
             name = op_name(kernel)
             checked[produced_id] = (
                 kernel,
@@ -176,7 +176,8 @@ class Recorder(dict[int, Record]):
         return checked
 
 
-def _with_tuples(record: Record) -> tuple[Kernel, Pullbacks, tuple[int, ...]]:
+def with_tuples(record: Record) -> tuple[Kernel, Pullbacks, tuple[int, ...]]:
+    """Return a record with its pullbacks and ids in tuples, also if there is one of each."""
     kernel, pullbacks, parents = record
     return (kernel, (pullbacks,), (parents,)) if isinstance(parents, int) else record
 
