@@ -65,8 +65,8 @@ def load(path: PathLike, part: Part) -> None:
 
     Args:
         path: ends in ``.safetensors`` or ``.npz``, which says the format.
-        part: a module, an optimizer, a numpy Generator or Notes, made as it was when it was saved. Its
-            tensors keep their ids and get new data.
+        part: a module, an optimizer, a numpy Generator or Notes, made as it was when it was saved.
+            Its tensors keep their ids and get new data.
 
     Raises:
         StateMismatchError: if names, shapes, dtypes or values do not fit, with every difference.
