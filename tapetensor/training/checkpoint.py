@@ -92,18 +92,17 @@ class Checkpoint:
             found = dict(notes.value)
             parts, position = found.pop("parts"), Position(**found)
         except (TypeError, ValueError, KeyError) as error:
-            message = f"training: not written by fit ({error})"
-            raise StateMismatchError(
-                f"fit: {os.fspath(self._path)}: {message}", [message]
-            ) from None
+            raise self._mismatch(f"training: not written by fit ({error})") from None
         if parts != list(self._parts):
-            message = f"training: it holds {', '.join(parts)}, expected is {', '.join(self._parts)}"
-            raise StateMismatchError(
-                f"fit: {os.fspath(self._path)}: {message}; draw from as many generators as before",
-                [message],
+            raise self._mismatch(
+                f"training: it holds {', '.join(parts)}, expected is {', '.join(self._parts)}; "
+                "a training goes on with as many generators as before"
             )
         io.load_checkpoint(self._path, **self._parts)
         return position
+
+    def _mismatch(self, message: str) -> StateMismatchError:
+        return StateMismatchError(f"fit: {os.fspath(self._path)}: {message}", [message])
 
 
 def found_generators(

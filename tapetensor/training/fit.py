@@ -22,7 +22,7 @@ from tapetensor.training.checkpoint import Checkpoint, Position, found_generator
 from tapetensor.training.disk import explained
 from tapetensor.training.epoch import EpochRunner, step_of
 from tapetensor.training.evaluation import Batch, M, Metric, Source, check_metrics, evaluate
-from tapetensor.training.history import COLUMNS, History
+from tapetensor.training.history import COLUMNS, Ended, History
 from tapetensor.training.interruption import Interruption
 from tapetensor.training.logs import Log
 from tapetensor.training.progress import ProgressBar
@@ -46,7 +46,7 @@ def fit(
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
     rng: np.random.Generator | Iterable[np.random.Generator] | None = None,
-    log: Log | Sequence[Log] = (),
+    log: Sequence[Log] = (),
     progress: bool | None = None,
     compile: bool = False,
 ) -> History:
@@ -77,7 +77,7 @@ def fit(
         resume: go on from the checkpoint, to the bit, if there is one.
         rng: the generators that training draws from, but for those of `batches` and of the layers
             of the model, which are found by themselves.
-        log: `CsvLog`, `TensorBoardLog`, or what has their three methods; also several.
+        log: `CsvLog`, `TensorBoardLog`, or what has their three methods.
         progress: whether to show a bar, by tqdm; by default, if that is installed and the error
             stream is a terminal.
         compile: whether the step is compiled, as `tapetensor.compile` does it.
@@ -99,7 +99,8 @@ def fit(
     >>> import tapetensor as tt
     >>> from tapetensor import losses, nn, optim, training
     >>> from tapetensor.data import batches
-    >>> def loss_of(model: nn.Linear[int, int], x: tt.Tensor2D[int, int]) -> tt.Tensor0D[tt.OwnedTape]:
+    >>> Layer, Rows = nn.Linear[int, int], tt.Tensor2D[int, int]
+    >>> def loss_of(model: Layer, x: Rows) -> tt.Tensor0D[tt.OwnedTape]:
     ...     return losses.mse(model.forward(x.trace()), x)
     >>> rng = np.random.default_rng(0)
     >>> model = nn.Linear(2, 2, rng=rng)
@@ -121,9 +122,8 @@ def fit(
     file = None if checkpoint is None else Checkpoint(checkpoint, model, optimizer, generators)
     position = _start(file, checkpoint, resume)
     history = History(position.rows)
-    logs = [log] if hasattr(log, "write") else list(log)
     with ExitStack() as stack:
-        for one in logs:
+        for one in log:
             stack.callback(one.close)
             one.start([*COLUMNS, *measures], history.rows)
         per_epoch = len(batches) if isinstance(batches, Sized) else None
@@ -131,10 +131,10 @@ def fit(
         bar = ProgressBar(progress, epochs, per_epoch, done)
         stack.callback(bar.close)
         interruption = stack.enter_context(Interruption())
-        while not _has_ended(history, epochs, stop):
+        while (ended := _end_of(history, epochs, stop)) is None:
             bar.epoch(len(history) + 1)
             if interruption.asked or not runner.run(position, interruption, bar):
-                history.ended = "interrupted"
+                ended = "interrupted"
                 if file is not None:
                     file.save(position)
                 break
@@ -153,9 +153,10 @@ def fit(
                 file.save(position)
             if stop is not None and stop.best is not None:
                 _save_best(model, history, stop, stop.best)
-            for one in logs:
+            for one in log:
                 one.write(history.rows[-1])
             bar.row(history.rows[-1])
+        history.ended = ended
     return history
 
 
@@ -175,12 +176,14 @@ def _start(file: Checkpoint | None, path: str | os.PathLike[str] | None, resume:
     return position
 
 
-def _has_ended(history: History, epochs: int, stop: EarlyStopping | None) -> bool:
-    values = [row[stop.watch] for row in history.rows if stop.watch in row] if stop else []
-    if stop is not None and stop.is_reached(values):
-        history.ended = "early stopping"
-        return True
-    return len(history) >= epochs
+def _end_of(history: History, epochs: int, stop: EarlyStopping | None) -> Ended | None:
+    """Return why there are no more epochs, if so."""
+    if stop is not None:
+        # An earlier part of the training may have had other metrics.
+        values = [row[stop.watch] for row in history.rows if stop.watch in row]
+        if stop.is_reached(values):
+            return "early stopping"
+    return "epochs" if len(history) >= epochs else None
 
 
 def _save_best(

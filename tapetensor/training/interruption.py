@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Self
 
 from typing_extensions import override
 
@@ -30,7 +30,7 @@ class Interruption(AbstractContextManager["Interruption"]):
         self._is_ours = False
 
     @override
-    def __enter__(self) -> Interruption:
+    def __enter__(self) -> Self:
         in_main_thread = threading.current_thread() is threading.main_thread()
         if in_main_thread and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, self._note)
