@@ -14,6 +14,7 @@ from tapetensor import io
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
+from tapetensor.optim.hyperparameters import as_hyperparameter
 from tapetensor.optim.schedules import Schedule
 from tapetensor.shapes import as_size
 from tapetensor.tape import OwnedTape
@@ -70,7 +71,7 @@ def fit(
         metrics: functions of model and held-out batch, by name; see `evaluate`.
         validation: the held-out batches.
         schedule: of the learning rate, by the optimizer's steps.
-        clip_norm: gradients of a larger global norm are scaled down to it; > 0.
+        clip_norm: gradients of a larger global norm are scaled down to it; > 0; not with `compile`.
         stop: when to stop early.
         checkpoint: a file, ``.npz`` or ``.safetensors``, that is written before the first step (so
             that a disk that refuses is found then), after each epoch and at Ctrl-C.
@@ -111,6 +112,7 @@ def fit(
     True
     """
     _check(model, optimizer, epochs, metrics, validation, stop)
+    _check_clipping(clip_norm, compile)
     measures = {} if metrics is None else metrics
     generators = found_generators(model, (batches, validation), rng)
     step = step_of(model, optimizer, loss_of, clip_norm)
@@ -226,4 +228,16 @@ def _check(
         raise ArgumentValueError(
             f"fit: stop watches {stop.watch!r}, which is no metric; there are "
             f"{', '.join(['loss', *names])}"
+        )
+
+
+def _check_clipping(clip_norm: object, compile: bool) -> None:
+    if clip_norm is None:
+        return
+    if as_hyperparameter("fit", "clip_norm", clip_norm) == 0:
+        raise ArgumentValueError("fit: clip_norm must be > 0, got 0")
+    if compile:
+        raise ArgumentValueError(
+            "fit: clip_norm and compile exclude each other: whether a gradient is scaled depends "
+            "on its values, which a compiled step does not look at"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import os
 from collections.abc import Sequence
@@ -56,6 +57,7 @@ class CsvLog:
             self._file = open(self._path, "w", newline="", encoding="utf-8")  # noqa: SIM115
             self._writer = csv.DictWriter(self._file, names)
             self._writer.writeheader()
+            self._file.flush()
         for row in rows:
             self.write(row)
 
@@ -69,7 +71,9 @@ class CsvLog:
     def close(self) -> None:
         """Close the file."""
         if self._file is not None:
-            self._file.close()
+            # Every row was flushed; what a full disk did not take, it does not take now.
+            with contextlib.suppress(OSError):
+                self._file.close()
             self._file = None
 
 
