@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 from typing import Literal as L
 
 import numpy as np
 
 from tapetensor import OwnedTape, Tensor0D, Tensor1D, Tensor2D, losses, nn, ones
-from tapetensor.data import batched, batches, batches_exact
+from tapetensor.data import Batches, batched, batches, batches_exact
 from tapetensor.optim import Sgd, schedules
 from tapetensor.training import EarlyStopping, History, evaluate, fit
 from tapetensor.typing import B, T
@@ -29,6 +29,7 @@ optimizer = Sgd(model, lr=0.1)
 x: Tensor2D[L[4], L[3]] = ones((4, 3))
 target: Tensor2D[L[4], L[2]] = ones((4, 2))
 BATCH: L[2] = 2
+Exact: TypeAlias = tuple[Tensor2D[L[2], L[3]], Tensor2D[L[2], L[2]]]
 
 
 # Of the size of a batch nothing is known, ...
@@ -40,9 +41,7 @@ def loss_of(
 
 
 # ... or known.
-def exact_loss_of(
-    model: Net, batch: tuple[Tensor2D[L[2], L[3]], Tensor2D[L[2], L[2]]]
-) -> Tensor0D[OwnedTape]:
+def exact_loss_of(model: Net, batch: Exact) -> Tensor0D[OwnedTape]:
     x, target = batch
     return losses.mse(model.forward(x.trace()), target)
 
@@ -60,7 +59,7 @@ assert_type(fit(model, optimizer, loss_of, batches(x, target, size=2), epochs=1)
 assert_type(fit(model, optimizer, loss_of, batches_exact(x, target, size=2), epochs=1), History)
 assert_type(fit(model, optimizer, loss_of, [(x, target)], epochs=1), History)
 assert_type(fit(model, optimizer, loss_of, lambda: [(x, target)], epochs=1), History)
-exact = batches_exact(x, target, size=BATCH)
+exact: Batches[Exact] = batches_exact(x, target, size=BATCH)
 assert_type(fit(model, optimizer, exact_loss_of, exact, epochs=1), History)
 
 # Held-out batches may be of another kind.
