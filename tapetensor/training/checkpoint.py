@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -128,8 +129,10 @@ def found_generators(
 
 
 def states_of(generators: Generators) -> list[Any]:
-    """Return the states of generators."""
-    return [rng.bit_generator.state for rng in generators]
+    """Return the states of generators, as JSON has them: with lists for arrays."""
+    states = [rng.bit_generator.state for rng in generators]
+    plain: list[Any] = json.loads(json.dumps(states, default=np.ndarray.tolist))
+    return plain
 
 
 def set_states(generators: Generators, states: Sequence[Any]) -> None:

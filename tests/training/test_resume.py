@@ -61,6 +61,22 @@ def test_ctrl_c_ends_with_a_checkpoint_from_which_training_goes_on_to_the_bit(
     assert_same(second.state(), whole.state())
 
 
+@pytest.mark.parametrize("bits", [np.random.MT19937, np.random.Philox, np.random.SFC64])
+def test_generators_of_every_kind_go_on_in_the_middle_of_an_epoch(
+    tmp_path: Path, bits: Any
+) -> None:
+    def trained(seed: int, schedule: Any = SCHEDULE, **options: Any) -> Run:
+        run = Run(seed)
+        run.batches._rng = np.random.Generator(bits(seed))
+        run.fit(schedule=schedule, **options)
+        return run
+
+    path = tmp_path / "run.npz"
+    trained(1, pressing_ctrl_c(8), checkpoint=path)
+
+    assert_same(trained(2, checkpoint=path, resume=True).state(), trained(1).state())
+
+
 def test_a_training_that_is_stopped_after_epochs_goes_on_to_the_bit(tmp_path: Path) -> None:
     path = tmp_path / "run.npz"
     whole, first, second = Run(seed=1), Run(seed=1), Run(seed=2)
