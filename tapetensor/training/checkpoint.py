@@ -81,6 +81,16 @@ class Checkpoint:
         with explained("the checkpoint", self._path, rest):
             io.save_checkpoint(self._path, training=notes, **self._parts)
 
+    def try_out(self, position: Position) -> None:
+        """Find out whether the file can be written, and leave none where none was.
+
+        So a training that fails in its first epoch can be begun again.
+        """
+        is_new = not self.exists()
+        self.save(position)
+        if is_new:
+            Path(self._path).unlink()
+
     def load(self) -> Position:
         """Give all parts what the file holds, and return where it was written.
 

@@ -73,8 +73,8 @@ def fit(
         schedule: of the learning rate, by the optimizer's steps.
         clip_norm: gradients of a larger global norm are scaled down to it; > 0; not with `compile`.
         stop: when to stop early.
-        checkpoint: a file, ``.npz`` or ``.safetensors``, that is written before the first step (so
-            that a disk that refuses is found then), after each epoch and at Ctrl-C.
+        checkpoint: a file, ``.npz`` or ``.safetensors``, that is written after each epoch and at
+            Ctrl-C; whether that can be done is tried before the first step.
         resume: go on from the checkpoint, to the bit, if there is one.
         rng: the generators that training draws from, but for those of `batches` and of the layers
             of the model, which are found by themselves.
@@ -174,7 +174,7 @@ def _start(file: Checkpoint | None, path: str | os.PathLike[str] | None, resume:
             "from it, and a new training needs another path"
         )
     position = file.load() if file.exists() else Position()
-    file.save(position)
+    file.try_out(position)
     return position
 
 

@@ -39,7 +39,7 @@ def test_a_disk_that_is_full_in_the_middle_of_a_checkpoint_loses_nothing(
     run.fit(epochs=2, schedule=SCHEDULE, checkpoint=path)
     content = path.read_bytes()
     arrays = len(run.state())
-    # The first checkpoint is that before the first step; the second one is cut short.
+    # The first checkpoint is the one that is tried out; the second one is cut short.
     full_after(arrays + 10, monkeypatch)
     with pytest.raises(OSError, match=r"checkpoint could not be written .No space left") as raised:
         run.fit(epochs=4, schedule=SCHEDULE, checkpoint=path, resume=True)
@@ -115,7 +115,10 @@ def test_a_best_model_that_cannot_be_written_is_said_to_be_one(tmp_path: Path) -
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 def test_a_disk_that_is_full_for_the_log_leaves_the_checkpoint(tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    Run().fit(epochs=1, checkpoint=path)
+    content = path.read_bytes()
     with pytest.raises(OSError, match=r"fit: the log could not be written .No space left"):
-        Run().fit(checkpoint=tmp_path / "run.npz", log=[CsvLog("/dev/full")])
+        Run().fit(checkpoint=path, resume=True, log=[CsvLog("/dev/full")])
 
-    assert (tmp_path / "run.npz").exists()
+    assert path.read_bytes() == content

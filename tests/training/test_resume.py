@@ -130,6 +130,15 @@ def test_a_checkpoint_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
     assert path.read_bytes() == content
 
 
+def test_a_training_that_fails_in_its_first_epoch_can_be_begun_again(tmp_path: Path) -> None:
+    path, run = tmp_path / "run.npz", Run()
+    with pytest.raises(ZeroDivisionError):
+        run.fit(checkpoint=path, schedule=lambda step: 1 / (3 - step))
+
+    assert not path.exists()
+    run.fit(checkpoint=path)
+
+
 def test_resuming_without_a_checkpoint_begins_anew(tmp_path: Path) -> None:
     history = Run().fit(checkpoint=tmp_path / "run.npz", resume=True)
 
