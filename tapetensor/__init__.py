@@ -85,6 +85,7 @@ from tapetensor.tensor import where as where
 from tapetensor.tensor import zeros as zeros
 
 if TYPE_CHECKING:
+    __version__: str
     from tapetensor.compiler import compile as compile
     from tapetensor.nn import build as build
 else:
@@ -95,6 +96,10 @@ else:
             from tapetensor.nn import build as found
         elif name == "compile":
             from tapetensor.compiler import compile as found
+        elif name == "__version__":
+            from importlib.metadata import version
+
+            found = version("tapetensor")
         else:
             raise AttributeError(f"module 'tapetensor' has no attribute {name!r}")
         globals()[name] = found

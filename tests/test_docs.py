@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.typing.checkers import mypy_report, page_files
@@ -9,8 +11,12 @@ from tests.typing.pages import PAGES, program
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_code_of_a_page_runs(page: str) -> None:
+def test_the_code_of_a_page_runs(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     code = program(page)
+    # Where what it writes may lie.
+    monkeypatch.chdir(tmp_path)
 
     assert code.count("assert ") + code.count("check_grad(") >= 4
     exec(compile(code, f"docs/{page}.md", "exec", dont_inherit=True), {"__name__": page})

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ["custom_ops", "gradients"]
+PAGES = ["custom_ops", "gradients", "training"]
 
 
 def program(page: str) -> str:
