@@ -163,10 +163,10 @@ class Communicator:
             raise ShapeError(f"shard: tensors need a first axis of one size, got shape {shapes}")
         (rows,) = lengths[0]
         if rows % self.size:
+            fewer = max(rows - rows % self.size, self.size)
             raise ShapeError(
                 f"shard: {rows} rows do not divide among {self.size} ranks; take a batch of "
-                f"{rows - rows % self.size} or {rows + self.size - rows % self.size}"
-                " (data.batches_exact leaves out a short last one)"
+                f"{fewer} or {fewer + self.size} (data.batches_exact leaves out a short last one)"
             )
         share = rows // self.size
         own = slice(self.rank * share, (self.rank + 1) * share)

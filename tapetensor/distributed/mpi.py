@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 import sys
 import traceback
 from types import TracebackType
@@ -74,7 +75,7 @@ class Mpi(Protocol):
 
 @functools.cache
 def load() -> Mpi:
-    """Load MPI, which starts it, and let an uncaught error of one rank end all of them.
+    """Load MPI, which starts it.
 
     Raises:
         MissingDependencyError: if mpi4py, or the MPI library that it needs, is not installed.
@@ -91,18 +92,37 @@ def load() -> Mpi:
             "distributed: mpi4py is installed and finds no MPI library; mpich is one: "
             f"pip install 'tapetensor[mpi]' (mpi4py says: {error})"
         ) from error
-    if mpi.COMM_WORLD.size > 1:
-        sys.excepthook = functools.partial(_end_all_ranks, mpi.COMM_WORLD)
     return mpi
 
 
-def _end_all_ranks(
-    comm: Comm, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+def end_all_ranks(
+    name: str, kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """Show an error that nobody caught, and end the job: other ranks may wait for this one."""
+    """Show an error that nobody caught, and end the job: other ranks may wait for this one.
+
+    Args:
+        name: which rank this is.
+        kind: the class of the error.
+        error: the error.
+        trace: where it was raised.
+    """
     text = "".join(traceback.format_exception(kind, error, trace))
     sys.stdout.flush()
     # In one piece, for other ranks write as well.
-    sys.stderr.write(f"rank {comm.rank} of {comm.size} ends the job:\n{text}")
+    sys.stderr.write(f"{name} ends the job:\n{text}")
     sys.stderr.flush()
-    comm.Abort(1)
+    load().COMM_WORLD.Abort(1)
+
+
+def guard_the_start() -> None:
+    """Let an uncaught error end the job from now on, where a launcher of MPI has started this.
+
+    Ranks that are ready wait in the start of MPI for those that are not. So one that fails before
+    it starts MPI has to start it, in order to end it.
+    """
+    # As MPICH, Open MPI and PMIx say it.
+    for variable in ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK"):
+        rank = os.environ.get(variable)
+        if rank is not None:
+            sys.excepthook = functools.partial(end_all_ranks, f"rank {rank}")
+            return

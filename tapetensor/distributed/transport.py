@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import atexit
+import sys
 import time
+from types import TracebackType
 from typing import NoReturn, final
 
 import numpy as np
 
-from tapetensor.distributed.mpi import Comm, Mpi, Request
+from tapetensor.distributed.mpi import Comm, Mpi, Request, end_all_ranks
 from tapetensor.errors import DistributedError
 from tapetensor.gradients import Array
 
@@ -53,7 +55,8 @@ class Transport:
     """Collective communications, which every rank starts in the same order.
 
     They are counted. A rank that ends, by ``sys.exit`` or at the end of its program, tells the
-    others how many it took part in, so that one that waits for more knows that it waits in vain.
+    others how many it took part in, so that one that waits for more knows that it waits in vain. An
+    error that nobody catches ends all ranks.
 
     Args:
         mpi: the module.
@@ -70,6 +73,7 @@ class Transport:
         self.size = self._comm.size
         # Before MPI itself ends, which mpi4py sees to at the very end.
         atexit.register(self._say_farewell)
+        sys.excepthook = self._end_all_ranks
 
     def barrier(self) -> None:
         """Wait for all ranks."""
@@ -140,3 +144,10 @@ class Transport:
         for request in requests:
             while not request.Test():
                 time.sleep(0)
+
+    def _end_all_ranks(
+        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        # MPI may leave by way of exit(), and a farewell would look like an orderly end.
+        atexit.unregister(self._say_farewell)
+        end_all_ranks(f"rank {self.rank} of {self.size}", kind, error, trace)
