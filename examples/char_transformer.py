@@ -24,7 +24,18 @@ import numpy as np
 from tqdm import tqdm
 
 import tapetensor as tt
-from tapetensor import NoneTape, Tensor1D, Tensor2D, Tensor3D, io, losses, nn, optim
+from tapetensor import (
+    Gradients,
+    NoneTape,
+    Tensor0D,
+    Tensor1D,
+    Tensor2D,
+    Tensor3D,
+    io,
+    losses,
+    nn,
+    optim,
+)
 from tapetensor.optim import schedules
 from tapetensor.typing import B, M, T
 
@@ -146,6 +157,18 @@ def build_gpt(settings: Settings, rng: np.random.Generator) -> Gpt:
     return model
 
 
+def loss_and_gradients(
+    model: Gpt, ids: Ids[int, Context, NoneTape], following: Ids[int, Context, NoneTape]
+) -> tuple[Tensor0D, Gradients]:
+    """Return the loss of a batch, and its gradients.
+
+    With the line ``@tt.distributed.data_parallel`` before it, ``mpiexec -n 2 python`` trains on two
+    ranks, with half of the batch on each.
+    """
+    loss = losses.cross_entropy(model.forward(ids.trace()), following)
+    return loss.detach(), loss.backward(wrt=model)
+
+
 class Text:
     """Characters by number, and windows of them."""
 
@@ -218,13 +241,11 @@ class Training:
     def step(self) -> float:
         """Train on one batch; return the loss before the step."""
         ids, following = self.text.draw(self.settings.batch, self.rng)
-        loss = losses.cross_entropy(self.model.forward(ids.trace()), following)
-        value = loss.item()
-        grads = loss.backward(wrt=self.model)
+        loss, grads = loss_and_gradients(self.model, ids, following)
         grads.clip_by_global_norm(1.0)
         self.optimizer.lr = self.schedule(self.optimizer.steps)
         self.optimizer.step(grads)
-        return value
+        return loss.item()
 
     def save(self, path: Path) -> None:
         """Write everything to one file."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
 import subprocess
 import sys
@@ -30,6 +31,8 @@ def mpiexec(ranks: int, *arguments: str | Path) -> subprocess.CompletedProcess[s
         text=True,
         check=False,
         timeout=60,
+        # Ranks share the cores already.
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
     )
 
 
