@@ -119,7 +119,7 @@ def work(repeats: int) -> dict[str, list[float]]:
     """Measure on this rank; return the shortest times by size."""
     ranks = distributed.world()
     return {
-        "messages": [shortest(ranks, all_reduce_of(ranks, size), repeats) for size in BYTES],
+        "messages": [shortest(ranks, all_reduce_of(ranks, size), 5 * repeats) for size in BYTES],
         "steps": [shortest(ranks, step_of(ranks, rows), repeats) for rows in ROWS],
     }
 

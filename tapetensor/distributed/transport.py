@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import sys
 import time
 from types import TracebackType
@@ -46,8 +47,7 @@ class Pending:
         """
         while not self._request.Test():
             self._transport.check_left(self._number, self._name)
-            # Where there are more ranks than cores, the one to wait for may need this core.
-            time.sleep(0)
+            _let_others_run()
 
 
 @final
@@ -143,7 +143,7 @@ class Transport:
                 self._receive_farewell(rank)
         for request in requests:
             while not request.Test():
-                time.sleep(0)
+                _let_others_run()
 
     def _end_all_ranks(
         self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
@@ -151,3 +151,12 @@ class Transport:
         # MPI may leave by way of exit(), and a farewell would look like an orderly end.
         atexit.unregister(self._say_farewell)
         end_all_ranks(f"rank {self.rank} of {self.size}", kind, error, trace)
+
+
+def _let_others_run() -> None:
+    """Give the core away: where there are more ranks than cores, who is waited for may need it."""
+    if sys.platform != "win32":
+        # With time.sleep(0) 4 KiB between two ranks took 100 us on Linux, with this 14.
+        os.sched_yield()
+    else:
+        time.sleep(0)
