@@ -12,7 +12,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 SNIPPET = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize(("page", "count"), [("files", 6), ("compile", 3)])
+@pytest.mark.parametrize(("page", "count"), [("files", 6), ("compile", 3), ("distributed", 3)])
 def test_every_snippet_says_what_the_page_says(
     page: str,
     count: int,

@@ -41,12 +41,11 @@ class Bucket:
 
     def packed(self, arrays: Mapping[int, Array]) -> Array:
         """Return the gradients, by the ids of the parameters, as one array that is new."""
-        flat = np.zeros(self._length, self._dtype)
+        flat = np.empty(self._length, self._dtype)
         for position, (unique_id, place, _) in enumerate(self._places):
             array = arrays.get(unique_id)
-            if array is not None:
-                flat[place] = np.reshape(array, -1)
-                flat[self._size + position] = 1
+            flat[place] = 0 if array is None else np.reshape(array, -1)
+            flat[self._size + position] = array is not None
         return flat
 
     def unpacked(self, flat: Array, divisor: int) -> dict[int, Array]:
