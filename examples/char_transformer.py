@@ -8,6 +8,11 @@ mypy keeps them apart, whatever their values are. The architecture is that of Ra
 Run ``mypy --strict examples/char_transformer.py`` and then ``python examples/char_transformer.py``;
 with ``--checkpoint gpt.npz`` training can be stopped at any time, and with ``--resume`` as well it
 goes on from the last save with the same steps, to the bit.
+
+One line more in the constructor of `Training`, after ``self.gradients_of = ...``, and it trains
+under ``mpiexec -n 2``, with half of each batch on either rank::
+
+    self.gradients_of = tt.distributed.data_parallel(self.gradients_of)
 """
 
 from __future__ import annotations
@@ -24,18 +29,7 @@ import numpy as np
 from tqdm import tqdm
 
 import tapetensor as tt
-from tapetensor import (
-    Gradients,
-    NoneTape,
-    Tensor0D,
-    Tensor1D,
-    Tensor2D,
-    Tensor3D,
-    io,
-    losses,
-    nn,
-    optim,
-)
+from tapetensor import NoneTape, Tensor0D, Tensor1D, Tensor2D, Tensor3D, io, losses, nn, optim
 from tapetensor.optim import schedules
 from tapetensor.typing import B, M, T
 
@@ -157,18 +151,6 @@ def build_gpt(settings: Settings, rng: np.random.Generator) -> Gpt:
     return model
 
 
-def loss_and_gradients(
-    model: Gpt, ids: Ids[int, Context, NoneTape], following: Ids[int, Context, NoneTape]
-) -> tuple[Tensor0D, Gradients]:
-    """Return the loss of a batch, and its gradients.
-
-    With the line ``@tt.distributed.data_parallel`` before it, ``mpiexec -n 2 python`` trains on two
-    ranks, with half of the batch on each.
-    """
-    loss = losses.cross_entropy(model.forward(ids.trace()), following)
-    return loss.detach(), loss.backward(wrt=model)
-
-
 class Text:
     """Characters by number, and windows of them."""
 
@@ -227,10 +209,20 @@ class Point(NamedTuple):
     held_out: float
 
 
+def gradients_of(
+    model: Gpt, ids: Ids[B, M, NoneTape], following: Ids[B, M, NoneTape]
+) -> tuple[Tensor0D, tt.Gradients]:
+    """Return the loss on a batch and its gradients."""
+    loss = losses.cross_entropy(model.forward(ids.trace()), following)
+    value = loss.detach()
+    return value, loss.backward(wrt=model)
+
+
 class Training:
     """All that a step changes, in one place, so that it can be saved and go on."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, compiled: bool = False) -> None:
+        self.gradients_of = tt.compile(gradients_of) if compiled else gradients_of
         self.settings = settings
         self.rng = np.random.default_rng(settings.seed)
         self.model = build_gpt(settings, self.rng)
@@ -241,7 +233,7 @@ class Training:
     def step(self) -> float:
         """Train on one batch; return the loss before the step."""
         ids, following = self.text.draw(self.settings.batch, self.rng)
-        loss, grads = loss_and_gradients(self.model, ids, following)
+        loss, grads = self.gradients_of(self.model, ids, following)
         grads.clip_by_global_norm(1.0)
         self.optimizer.lr = self.schedule(self.optimizer.steps)
         self.optimizer.step(grads)
@@ -317,13 +309,15 @@ def main() -> None:
     parser.add_argument("--resume", action="store_true", help="go on from the checkpoint")
     parser.add_argument("--picture", type=Path, help="a .png file for the loss curve of this run")
     parser.add_argument("--sample", type=int, default=400, help="characters to write at the end")
+    parser.add_argument("--compile", action="store_true", help="plan the gradients once")
     options = parser.parse_args()
     if options.resume and options.checkpoint is None:
         parser.error("--resume needs --checkpoint")
     if options.width % options.heads:
         parser.error("--width must be a multiple of --heads")
     start = time.perf_counter()
-    training = Training(Settings(*(getattr(options, name) for name in Settings._fields)))
+    settings = Settings(*(getattr(options, name) for name in Settings._fields))
+    training = Training(settings, compiled=options.compile)
     print(f"{training.model.parameter_count():,} parameters")
     if options.resume:
         training.resume(options.checkpoint)

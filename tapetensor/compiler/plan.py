@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,9 +12,10 @@ import numpy as np
 from tapetensor.compiler.arena import Arena
 from tapetensor.compiler.fusion import Group, Unit, fused
 from tapetensor.compiler.loop import GroupLoop
-from tapetensor.compiler.operations import Keywords, cast_to, select
+from tapetensor.compiler.operations import Keywords, cast_to, select, unwritten
 from tapetensor.compiler.program import Kind, Node, Program
 from tapetensor.gradients import Array
+from tapetensor.kernels import threads
 
 # What has to run although nobody reads its result.
 _LASTING = frozenset({Kind.RANDOM, Kind.EFFECT, Kind.UPDATE})
@@ -60,17 +62,19 @@ class Planner:
     """
 
     def __init__(self, program: Program, inputs: dict[Node, str], leaving: list[Node]) -> None:
-        self.arena = Arena()
+        schedule = _schedule(program, leaving)
+        self.arena = Arena(_bound(schedule))
         self.layout = Layout(expressions=dict(inputs))
         self._leaving = leaving
-        self._units = fused(_schedule(program, leaving))
-        self._root: dict[Node, Node] = {}
+        self._units = fused(schedule)
+        # Views that are copies: numpy can reshape some memory only by copying it.
+        self._copies: set[Node] = set()
         self.static: dict[Node, Array] = {}
         self._escaping: set[Node] = set()
         self._last_use: dict[Node, int] = {}
         self._readers: dict[Node, list[tuple[int, Node]]] = {}
         self._handed_over: set[Node] = set()
-        self._find_roots()
+        self._find_last_uses()
         # Where a gradient has to be for the optimizer, which is where it is computed if possible.
         self._destined: dict[Node, Array] = {}
         self._flat: dict[Node, Array] = {}
@@ -86,7 +90,7 @@ class Planner:
             else:
                 self._place(unit, position)
             touched = {
-                self._root[one] for node in _nodes_of(unit) for one in (node, *node.parents())
+                self._root(one) for node in _nodes_of(unit) for one in (node, *node.parents())
             }
             for root in touched:
                 if self._last_use[root] == position and root not in self._escaping:
@@ -98,24 +102,26 @@ class Planner:
         found = []
         for node in self._leaving:
             expression = self.expression(node)
-            if self._root[node].kind is Kind.CONSTANT:
+            if self._root(node).kind is Kind.CONSTANT:
                 expression = f"{expression}.copy()"
             found.append(expression)
         return found
 
-    def _find_roots(self) -> None:
-        """Find whose memory each node lies in, and when that is last needed."""
+    def _root(self, node: Node) -> Node:
+        """Return the node in whose memory a node lies."""
+        while node.kind in (Kind.VIEW, Kind.WRITE) and node not in self._copies:
+            node = node.args[0]
+        return node
+
+    def _find_last_uses(self) -> None:
+        """Find when the memory of each node is last needed."""
         for position, unit in enumerate(self._units):
             for node in _nodes_of(unit):
-                owner = node
-                if node.kind in (Kind.VIEW, Kind.WRITE):
-                    owner = self._root[node.args[0]]
-                self._root[node] = owner
-                self._last_use[owner] = position
+                self._last_use[self._root(node)] = position
                 for parent in node.parents():
-                    self._last_use[self._root[parent]] = position
+                    self._last_use[self._root(parent)] = position
                     self._readers.setdefault(parent, []).append((position, node))
-        self._escaping = {self._root[node] for node in self._leaving}
+        self._escaping = {self._root(node) for node in self._leaving}
 
     def _place(self, node: Node, position: int) -> None:
         if node.kind is Kind.INPUT:
@@ -147,8 +153,7 @@ class Planner:
         if view.size == 0 or np.may_share_memory(view, base):
             self.static[node] = view
             return
-        # A reshape that numpy can only do by copying.
-        self._root[node] = node
+        self._copies.add(node)
         self._last_use[node] = self._last_read(node)
         out = self.arena.take(node.shape, node.dtype)
         self.static[node] = out
@@ -159,7 +164,7 @@ class Planner:
         """Lay the gradients of an optimizer's step end to end."""
         ends = np.cumsum([0, *[gradient.size for gradient in update.args]]).tolist()
         flat = self._flat[update] = self.arena.take((ends[-1],), update.args[0].dtype)
-        roots = [self._root[gradient] for gradient in update.args]
+        roots = [self._root(gradient) for gradient in update.args]
         for gradient, root, start in zip(update.args, roots, ends, strict=False):
             is_whole = root.kind in _TAKES_OUT and root.size == gradient.size
             keeps_order = gradient is root or gradient.function.name == "reshape"
@@ -178,7 +183,7 @@ class Planner:
         flat = self._flat[node]
         start = 0
         for gradient in node.args:
-            if self._root[gradient] not in self._destined:
+            if self._root(gradient) not in self._destined:
                 part = self.bind(flat[start : start + gradient.size].reshape(gradient.shape))
                 copy = self.bind(np.copyto)
                 self.emit(node, f"{copy}({part}, {self.expression(gradient)})")
@@ -208,7 +213,8 @@ class Planner:
             local = self._local(node)
             shape, dtype = self.bind(node.shape), self.bind(node.dtype)
             self.emit(node, f"{local} = {self.bind(np.empty)}({shape}, {dtype})", title="allocate")
-            self.emit(node, self.call_with_out(node, local))
+            if node.function is not unwritten:
+                self.emit(node, self.call_with_out(node, local))
             return
         out = self._destined.get(node)
         reused = self._in_place(node, position) if out is None else None
@@ -217,20 +223,19 @@ class Planner:
         name = self.bind(out)
         self.static[node] = out
         self.layout.expressions[node] = name
-        if reused is not None and node.function is cast_to(node.dtype):
-            # A copy of what dies: it is taken over as it is.
-            return
-        self.emit(node, self.call_with_out(node, name), out)
+        is_taken_over = reused is not None and node.function is cast_to(node.dtype)
+        if not is_taken_over and node.function is not unwritten:
+            self.emit(node, self.call_with_out(node, name), out)
 
     def _in_place(self, node: Node, position: int) -> Array | None:
         """Return the buffer of an operand that dies here and may be written over."""
         if node.kind is not Kind.ELEMENTWISE:
             return None
-        roots = [self._root[parent] for parent in node.parents()]
+        roots = [self._root(parent) for parent in node.parents()]
         for place, operand in enumerate(node.args):
             if node.function is select and place != 2:
                 continue
-            root = self._root[operand]
+            root = self._root(operand)
             buffer = self.static.get(operand)
             if (
                 buffer is not None
@@ -387,10 +392,34 @@ def _schedule(program: Program, leaving: Iterable[Node]) -> list[Node]:
         if node not in needed:
             needed.add(node)
             waiting.extend(node.parents())
-    kept = [node for node in program.nodes if node in needed]
+    kept = _without_needless_copies([node for node in program.nodes if node in needed], leaving)
     read = {parent for node in kept for parent in node.parents()}
     late = [node for node in kept if node.kind is _LAST and node not in read]
     return [node for node in kept if node not in set(late)] + late
+
+
+def _bound(schedule: list[Node]) -> int:
+    """Return bytes that are enough for all values and gradients at once, and scratch per thread."""
+    rooms = 2 + threads.count()
+    return rooms * sum(node.nbytes + 4096 for node in schedule if node.kind is not Kind.CONSTANT)
+
+
+def _without_needless_copies(nodes: list[Node], leaving: Iterable[Node]) -> list[Node]:
+    """Return the nodes without those that are only computed to be copied before a write."""
+    readers = Counter(parent for node in nodes for parent in node.parents())
+    readers.update(leaving)
+    dropped: set[Node] = set()
+    for node in nodes:
+        if node.kind is not Kind.ELEMENTWISE or node.function is not cast_to(node.dtype):
+            continue
+        (source,) = node.args
+        is_fresh = source.kind in _TAKES_OUT or source.kind is Kind.CALL
+        if is_fresh and readers[source] == 1 and source.dtype == node.dtype:
+            # The copy takes the place of what it would have copied.
+            node.kind, node.function = source.kind, source.function
+            node.args, node.detail = source.args, source.detail
+            dropped.add(source)
+    return [node for node in nodes if node not in dropped]
 
 
 def _view_source(view: Any, source: str, bind: Any) -> str:

@@ -8,9 +8,10 @@ from typing import Any
 
 from typing_extensions import TypeVar
 
+from tapetensor.compiler.lazy import LazyArray
 from tapetensor.distributed.communicator import Communicator, world
 from tapetensor.distributed.reducer import Reducer
-from tapetensor.errors import ArgumentTypeError
+from tapetensor.errors import ArgumentTypeError, TraceError
 from tapetensor.gradients import Gradients
 from tapetensor.ids import next_id
 from tapetensor.nn import Module
@@ -41,6 +42,7 @@ def data_parallel(function: F_) -> F_:
             else; returns gradients, a loss, or a tuple of these.
 
     Raises:
+        TraceError: when it is called, if it is compiled; compile the function within.
         ArgumentTypeError: if it is not a function; when it is called, if there is not one module
             among its arguments, or it returns something else.
     """
@@ -70,6 +72,11 @@ class _DataParallel:
         return _reduced(ranks, reducer, result)
 
     def _connected(self, values: list[Any]) -> tuple[Communicator, Reducer]:
+        if any(isinstance(one, Tensor) and isinstance(one._data, LazyArray) for one in values):
+            raise TraceError(
+                "data_parallel: a compiled function cannot send; compile first: "
+                "data_parallel(tt.compile(function))"
+            )
         modules = [value for value in values if isinstance(value, Module)]
         if len(modules) != 1:
             raise ArgumentTypeError(

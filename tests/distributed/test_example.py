@@ -9,19 +9,23 @@ import pytest
 
 from tests.distributed.jobs import ROOT, finished, needs_mpi
 
-LINE = "@tt.distributed.data_parallel\n"
+LINE = "        self.gradients_of = tt.distributed.data_parallel(self.gradients_of)\n"
 
 
 @needs_mpi
-def test_the_character_transformer_trains_on_two_ranks_by_one_line_more(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [[], ["--compile"]])
+def test_the_character_transformer_trains_on_two_ranks_by_one_line_more(
+    options: list[str], tmp_path: Path
+) -> None:
     pytest.importorskip("tqdm")
     program = ROOT / "examples" / "char_transformer.py"
-    of_one_process, step, rest = program.read_text().partition("def loss_and_gradients(")
+    before, line, after = program.read_text().partition("        self.settings = settings\n")
+    assert LINE.strip() in before
     of_ranks = tmp_path / "of_ranks.py"
-    of_ranks.write_text(of_one_process + LINE + step + rest)
+    of_ranks.write_text(before + LINE + line + after)
     checkpoint = tmp_path / "gpt.npz"
     sizes = ["--width=16", "--layers=1", "--heads=2", "--context=16", "--batch=8"]
-    arguments = ["--steps=20", "--sample=10", *sizes]
+    arguments = ["--steps=20", "--sample=10", *sizes, *options]
 
     said = finished(2, of_ranks, *arguments, "--checkpoint", checkpoint)
 

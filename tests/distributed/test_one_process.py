@@ -268,7 +268,8 @@ def test_a_compiled_function_is_told_to_reduce_outside(rng: np.random.Generator)
     def sends_afterwards(model: Any, x: Any) -> Any:
         return reducer.all_reduce(model.forward(x.trace()).sum().backward(wrt=model))
 
-    for function in (sends_meanwhile, sends_afterwards):
+    decorated = tt.compile(distributed.data_parallel(lambda model, x: model.forward(x).sum()))
+    for function in (sends_meanwhile, sends_afterwards, decorated):
         with pytest.raises(tt.TraceError, match="a compiled function cannot send"):
             function(model, tt.ones((4, 3)))
 
