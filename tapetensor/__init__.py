@@ -21,6 +21,7 @@ from tapetensor.errors import ArgumentTypeError as ArgumentTypeError
 from tapetensor.errors import ArgumentValueError as ArgumentValueError
 from tapetensor.errors import AxisError as AxisError
 from tapetensor.errors import BuildError as BuildError
+from tapetensor.errors import DistributedError as DistributedError
 from tapetensor.errors import DTypeError as DTypeError
 from tapetensor.errors import FileFormatError as FileFormatError
 from tapetensor.errors import HigherOrderError as HigherOrderError
@@ -86,6 +87,7 @@ from tapetensor.tensor import zeros as zeros
 
 if TYPE_CHECKING:
     __version__: str
+    from tapetensor import distributed as distributed
     from tapetensor.compiler import compile as compile
     from tapetensor.nn import build as build
 else:
@@ -100,6 +102,8 @@ else:
             from importlib.metadata import version
 
             found = version("tapetensor")
+        elif name == "distributed":
+            import tapetensor.distributed as found
         else:
             raise AttributeError(f"module 'tapetensor' has no attribute {name!r}")
         globals()[name] = found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Literal, Self, TypeAlias
 
@@ -104,6 +104,42 @@ class Recorder(dict[int, Record]):
         leafs = arrays if wanted is None else {key: arrays[key] for key in wanted & arrays.keys()}
         finished.update(leafs)
         return finished
+
+    def replay_by_group(
+        self, arrays: dict[int, Array], groups: Sequence[frozenset[int]]
+    ) -> Iterator[dict[int, Array]]:
+        """Run the records backwards in parts; yield the gradients of a group once they are final.
+
+        The groups come in the order given. Between two of them no record runs, so that the caller
+        can start something with one before the rest is computed. The records are used up.
+
+        Args:
+            arrays: the cotangents to start from; used up as well.
+            groups: the ids to yield gradients for. One to which none flows is left out.
+        """
+        wanted = frozenset[int]().union(*groups)
+        if not wanted.isdisjoint(self):
+            # What a record produced is final before that record runs, which a leaf need not wait
+            # for. So rare that it is not worth parts.
+            finished = self.replay(arrays, wanted)
+            yield from [{key: finished[key] for key in group & finished.keys()} for group in groups]
+            return
+        order = self._pruned(wanted, sorted(self))
+        # The first record to use an id is the last one to run.
+        first_use: dict[int, int] = {}
+        for produced_id in order:
+            _, pullbacks, parents = _with_tuples(self[produced_id])
+            for parent, pullback in zip(parents, pullbacks, strict=True):
+                if pullback is not None:
+                    first_use.setdefault(parent, produced_id)
+        for group in groups:
+            stop = min([first_use[key] for key in group if key in first_use], default=None)
+            part = Recorder()
+            while stop is not None and order and order[-1] >= stop:
+                produced_id = order.pop()
+                part[produced_id] = self.pop(produced_id)
+            arrays = part.replay(arrays)
+            yield {key: arrays[key] for key in group & arrays.keys()}
 
     def _pruned(self, wanted: frozenset[int], order: list[int]) -> list[int]:
         """Drop every pullback from which no gradient flows on to `wanted`; return what is left."""

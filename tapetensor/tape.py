@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Never, TypeAlias, final
 
 from typing_extensions import override
@@ -237,9 +237,7 @@ class OwnedTape:
         Raises:
             NumericalInstabilityError: if `finite` and a gradient is not; the records stay.
         """
-        result = Gradients()
-        for gradients in self._carried.values():
-            result.merge(gradients)
+        result = self.carried()
         if wanted is None:
             result.drop_non_leafs()
             wanted = result.leafs
@@ -257,6 +255,27 @@ class OwnedTape:
             assert total is not None
             _check_finite("the sum of gradients", unique_id, total)
         self.records.clear()
+        return result
+
+    def replay_by_group(
+        self, output_id: int, cotangent: Array, groups: Sequence[frozenset[int]]
+    ) -> Iterator[dict[int, Array]]:
+        """Run the records backwards and yield the gradients of each group once they are final.
+
+        What the tape carries is not in them. The records are used up.
+
+        Args:
+            output_id: the id of the tensor to differentiate.
+            cotangent: its cotangent.
+            groups: the ids of leafs; the gradients of one group after the other are yielded.
+        """
+        return self.records.replay_by_group({output_id: cotangent}, groups)
+
+    def carried(self) -> Gradients:
+        """Return the sum of the gradients that the tape carries."""
+        result = Gradients()
+        for gradients in self._carried.values():
+            result.merge(gradients)
         return result
 
 

@@ -13,7 +13,8 @@ SNIPPET = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.MUL
 
 
 @pytest.mark.parametrize(
-    ("page", "count"), [("files", 6), ("compile", 3), ("arrays", 1), ("pictures", 3)]
+    ("page", "count"),
+    [("files", 6), ("compile", 3), ("arrays", 1), ("pictures", 3), ("distributed", 3)],
 )
 def test_every_snippet_says_what_the_page_says(
     page: str,
