@@ -128,7 +128,7 @@ class Recorder(dict[int, Record]):
         # The first record to use an id is the last one to run.
         first_use: dict[int, int] = {}
         for produced_id in order:
-            _, pullbacks, parents = _with_tuples(self[produced_id])
+            _, pullbacks, parents = with_tuples(self[produced_id])
             for parent, pullback in zip(parents, pullbacks, strict=True):
                 if pullback is not None:
                     first_use.setdefault(parent, produced_id)
