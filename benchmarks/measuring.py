@@ -28,11 +28,13 @@ class Measurement(NamedTuple):
         round_medians: of the steps of each round, milliseconds.
         min_ms: the fastest step.
         peak_mb: the most memory that its process held.
+        first_ms: from the data to the first result: building the model, tracing, compiling.
     """
 
     round_medians: Sequence[float]
     min_ms: float
     peak_mb: float
+    first_ms: float
 
     @property
     def median_ms(self) -> float:
@@ -116,12 +118,14 @@ def measure(
     workers: list[Worker] = []
     try:
         found: dict[str, list[list[float]]] = {}
+        first_ms: dict[str, float] = {}
         for contender in contenders:
             worker = Worker(contender, workload, tiny=tiny)
             workers.append(worker)
             first = worker.answer()
             if "witnesses" in first:
                 found[contender] = first["witnesses"]
+                first_ms[contender] = first["first_ms"]
                 continue
             if "missing" in first:
                 note(f"{contender}: skipped, {first['missing']} is not installed")
@@ -139,6 +143,7 @@ def measure(
                 [statistics.median(one) * 1e3 for one in samples[worker.contender]],
                 min(min(one) for one in samples[worker.contender]) * 1e3,
                 worker.ask("")["peak_mb"],
+                first_ms[worker.contender],
             )
             for worker in workers
         }

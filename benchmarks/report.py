@@ -39,8 +39,8 @@ def table(workload: str, measured: Mapping[str, Measurement]) -> str:
     per_op = f"{'us per op':>11}" if operations > 1 else ""
     lines = [
         f"{workload}  {title}",
-        f"  {'':<20}{'median ms':>11}{'spread':>8}{'min ms':>11}{per_op}{'peak MB':>10}"
-        f"{SUBJECT + ' / it':>18}",
+        f"  {'':<20}{'median ms':>11}{'spread':>8}{'min ms':>11}{per_op}"
+        f"{'peak MB':>10}{'first ms':>10}{SUBJECT + ' / it':>18}",
     ]
     subject = measured.get(SUBJECT)
     for contender, one in measured.items():
@@ -48,7 +48,7 @@ def table(workload: str, measured: Mapping[str, Measurement]) -> str:
         ratio = f"{subject.median_ms / one.median_ms:>18.2f}" if subject is not None else ""
         lines.append(
             f"  {contender:<20}{one.median_ms:>11.4f}{one.spread:>8.0%}{one.min_ms:>11.4f}{per_op}"
-            f"{one.peak_mb:>10.0f}{ratio}"
+            f"{one.peak_mb:>10.0f}{one.first_ms:>10.0f}{ratio}"
         )
     return "\n".join(lines)
 

@@ -1,9 +1,9 @@
 """The process of one contender: it prepares one workload, and runs a round when it is told to.
 
 Lines of JSON on standard input and output. ``python -m benchmarks.worker CONTENDER WORKLOAD``
-answers first with the witnesses of five steps (or with the module that is missing, or, where the
-contender does not have the workload, nothing), then each line ``{"seconds": s}`` with the times of
-its steps, and an empty line with its peak memory.
+answers first with the witnesses of five steps and the time to the first result (or with the module
+that is missing, or, where the contender does not have the workload, nothing), then each line
+``{"seconds": s}`` with the times of its steps, and an empty line with its peak memory.
 """
 
 from __future__ import annotations
@@ -105,8 +105,12 @@ def main() -> None:
     if arguments.workload not in steps:
         answer({})
         return
-    step = steps[arguments.workload](WORKLOADS[arguments.workload].problem(arguments.tiny))
-    answer({"witnesses": witnesses(step)})
+    problem = WORKLOADS[arguments.workload].problem(arguments.tiny)
+    start = time.perf_counter()
+    step = steps[arguments.workload](problem)
+    first = witnesses(step, 1)
+    first_ms = (time.perf_counter() - start) * 1e3
+    answer({"witnesses": first + witnesses(step, CHECKED_STEPS - 1), "first_ms": first_ms})
     for line in sys.stdin:
         if line.strip():
             answer({"samples": time_steps(step, json.loads(line)["seconds"])})

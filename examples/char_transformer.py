@@ -24,7 +24,7 @@ import numpy as np
 from tqdm import tqdm
 
 import tapetensor as tt
-from tapetensor import NoneTape, Tensor1D, Tensor2D, Tensor3D, io, losses, nn, optim
+from tapetensor import NoneTape, Tensor0D, Tensor1D, Tensor2D, Tensor3D, io, losses, nn, optim
 from tapetensor.optim import schedules
 from tapetensor.typing import B, M, T
 
@@ -204,10 +204,20 @@ class Point(NamedTuple):
     held_out: float
 
 
+def gradients_of(
+    model: Gpt, ids: Ids[B, M, NoneTape], following: Ids[B, M, NoneTape]
+) -> tuple[Tensor0D, tt.Gradients]:
+    """Return the loss on a batch and its gradients."""
+    loss = losses.cross_entropy(model.forward(ids.trace()), following)
+    value = loss.detach()
+    return value, loss.backward(wrt=model)
+
+
 class Training:
     """All that a step changes, in one place, so that it can be saved and go on."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, compiled: bool = False) -> None:
+        self.gradients_of = tt.compile(gradients_of) if compiled else gradients_of
         self.settings = settings
         self.rng = np.random.default_rng(settings.seed)
         self.model = build_gpt(settings, self.rng)
@@ -218,13 +228,11 @@ class Training:
     def step(self) -> float:
         """Train on one batch; return the loss before the step."""
         ids, following = self.text.draw(self.settings.batch, self.rng)
-        loss = losses.cross_entropy(self.model.forward(ids.trace()), following)
-        value = loss.item()
-        grads = loss.backward(wrt=self.model)
+        loss, grads = self.gradients_of(self.model, ids, following)
         grads.clip_by_global_norm(1.0)
         self.optimizer.lr = self.schedule(self.optimizer.steps)
         self.optimizer.step(grads)
-        return value
+        return loss.item()
 
     def save(self, path: Path) -> None:
         """Write everything to one file."""
@@ -296,13 +304,15 @@ def main() -> None:
     parser.add_argument("--resume", action="store_true", help="go on from the checkpoint")
     parser.add_argument("--picture", type=Path, help="a .png file for the loss curve of this run")
     parser.add_argument("--sample", type=int, default=400, help="characters to write at the end")
+    parser.add_argument("--compile", action="store_true", help="plan the gradients once")
     options = parser.parse_args()
     if options.resume and options.checkpoint is None:
         parser.error("--resume needs --checkpoint")
     if options.width % options.heads:
         parser.error("--width must be a multiple of --heads")
     start = time.perf_counter()
-    training = Training(Settings(*(getattr(options, name) for name in Settings._fields)))
+    settings = Settings(*(getattr(options, name) for name in Settings._fields))
+    training = Training(settings, compiled=options.compile)
     print(f"{training.model.parameter_count():,} parameters")
     if options.resume:
         training.resume(options.checkpoint)

@@ -22,7 +22,7 @@ from sklearn.datasets import load_digits
 from tqdm import tqdm
 
 import tapetensor as tt
-from tapetensor import NoneTape, Tensor1D, Tensor2D, Tensor4D, losses, nn, optim
+from tapetensor import NoneTape, Tensor0D, Tensor1D, Tensor2D, Tensor4D, losses, nn, optim
 from tapetensor.data import batches_exact
 from tapetensor.typing import B, M, N, T
 
@@ -95,8 +95,21 @@ def accuracy(model: ConvNet, x: Images[M], labels: Labels[M]) -> float:
     return right.astype(np.float32).mean().item()
 
 
-def train(epochs: int, seed: int) -> tuple[ConvNet, list[float], list[float]]:
+def training_step(
+    model: ConvNet, optimizer: optim.Optimizer, x: Images[M], labels: Labels[M]
+) -> Tensor0D:
+    """Update the model by one batch; return the loss before that."""
+    loss = losses.cross_entropy(model.forward(x.trace()), labels)
+    value = loss.detach()
+    optimizer.step(loss.backward(wrt=model))
+    return value
+
+
+def train(
+    epochs: int, seed: int, *, compiled: bool = False
+) -> tuple[ConvNet, list[float], list[float]]:
     """Train a model; return it with the loss and the held-out accuracy after every epoch."""
+    step = tt.compile(training_step) if compiled else training_step
     rng = np.random.default_rng(seed)
     x, labels, held_out_x, held_out_labels = load(rng)
     model = tt.build(ConvNet, rng=rng)
@@ -110,10 +123,7 @@ def train(epochs: int, seed: int) -> tuple[ConvNet, list[float], list[float]]:
         optimizer.lr = 1.5e-3 * (1.0 + math.cos(math.pi * epoch / epochs))
         total = 0.0
         for batch_x, batch_labels in epoch_batches:
-            logits = model.forward(shifted(batch_x, rng).trace())
-            loss = losses.cross_entropy(logits, batch_labels)
-            total += loss.item()
-            optimizer.step(loss.backward(wrt=model))
+            total += step(model, optimizer, shifted(batch_x, rng), batch_labels).item()
         curve_loss.append(total / len(epoch_batches))
         curve_accuracy.append(accuracy(model, held_out_x, held_out_labels))
         progress.set_postfix_str(f"loss {curve_loss[-1]:.4f}, held out {curve_accuracy[-1]:.2%}")
@@ -139,10 +149,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--compile", action="store_true", help="plan the training step once")
     parser.add_argument("--picture", type=Path, default=Path("cnn_digits.png"))
     arguments = parser.parse_args()
     start = time.perf_counter()
-    _, curve_loss, curve_accuracy = train(arguments.epochs, arguments.seed)
+    _, curve_loss, curve_accuracy = train(
+        arguments.epochs, arguments.seed, compiled=arguments.compile
+    )
     draw(arguments.picture, curve_loss, curve_accuracy)
     print(
         f"held-out accuracy {curve_accuracy[-1]:.2%} on {HELD_OUT} digits "

@@ -24,7 +24,7 @@ import numpy as np
 from tqdm import tqdm
 
 import tapetensor as tt
-from tapetensor import NoneTape, Tensor1D, Tensor2D, Tensor3D, losses, nn, optim
+from tapetensor import NoneTape, Tensor0D, Tensor1D, Tensor2D, Tensor3D, losses, nn, optim
 from tapetensor.typing import B, M, T
 
 TOKENS: L[8] = 8
@@ -102,10 +102,30 @@ def accuracy(model: StateSpace | Perceptron, length: int, seed: int) -> float:
     return (model.forward(x).argmax() == answers).astype(np.float32).mean().item()
 
 
+def training_step(
+    model: StateSpace | Perceptron,
+    optimizer: optim.Optimizer,
+    x: Sequences[B, M, NoneTape],
+    answers: Tensor1D[B, NoneTape, np.int64],
+) -> Tensor0D:
+    """Update a model by one batch; return the loss before that."""
+    loss = losses.cross_entropy(model.forward(x.trace()), answers)
+    value = loss.detach()
+    optimizer.step(loss.backward(wrt=model))
+    return value
+
+
 def train(
-    name: str, model: StateSpace | Perceptron, length: int, steps: int, seed: int
+    name: str,
+    model: StateSpace | Perceptron,
+    length: int,
+    steps: int,
+    seed: int,
+    *,
+    compiled: bool = False,
 ) -> list[float]:
     """Train a model; return the loss of every step."""
+    step_once = tt.compile(training_step) if compiled else training_step
     # Every model sees the same batches.
     rng = np.random.default_rng((seed, 0))
     reaches = [FIRST_REACH]
@@ -119,9 +139,7 @@ def train(
         reach = min(reaches[step * len(reaches) // steps], length - 1)
         optimizer.lr = 1e-2 * min(1.0, 2.0 * (1.0 - step / steps))
         x, answers = sequences(BATCH, length, reach, rng)
-        loss = losses.cross_entropy(model.forward(x.trace()), answers)
-        curve.append(loss.item())
-        optimizer.step(loss.backward(wrt=model))
+        curve.append(step_once(model, optimizer, x, answers).item())
         progress.set_postfix_str(f"reach {reach}, loss {np.mean(curve[-50:]):.3f}")
     return curve
 
@@ -138,6 +156,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--hidden", type=int, default=64, help="hidden units of the larger MLP")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--compile", action="store_true", help="plan the training steps once")
     arguments = parser.parse_args()
     length: int = arguments.length
     if length <= FIRST_REACH + 1:
@@ -154,7 +173,9 @@ def main() -> None:
         "larger MLP": perceptron(length, arguments.hidden, rng),
     }
     for name, model in models.items():
-        curve = train(name, model, length, arguments.steps, arguments.seed)
+        curve = train(
+            name, model, length, arguments.steps, arguments.seed, compiled=arguments.compile
+        )
         reached = accuracy(model, length, arguments.seed)
         print(
             f"{name}: {size(model)} parameters, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -120,3 +121,26 @@ def test_the_character_transformer_learns_draws_writes_and_resumes(tmp_path: Pat
     assert text.startswith("The ")
     assert len(text.rstrip("\n")) <= 64
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("examples/digits.py", "--epochs=2"),
+        ("examples/cnn_digits.py", "--epochs=1"),
+        ("examples/ssm.py", "--length=18", "--steps=40", "--hidden=8"),
+        ("examples/char_transformer.py", "--steps=20", "--width=16", "--layers=1", "--sample=9"),
+    ],
+)
+def test_a_compiled_example_learns_the_same(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    pytest.importorskip("sklearn")
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("tqdm")
+    if "digits" in arguments[0]:
+        arguments = (*arguments, "--picture", str(tmp_path / "curve.png"))
+    numbers = re.compile(r"(?:loss|accuracy) [\d.>\- ]+")
+
+    eager, compiled = run(*arguments), run(*arguments, "--compile")
+
+    assert numbers.findall(eager)
+    assert numbers.findall(compiled) == numbers.findall(eager)

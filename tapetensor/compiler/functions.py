@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tapetensor.compiler.operations import select
-from tapetensor.compiler.program import Shape, View
+from tapetensor.compiler.operations import select, unwritten
+from tapetensor.compiler.program import Kind, Shape, View
 from tapetensor.compiler.refusals import trace_error
 
 if TYPE_CHECKING:
@@ -92,6 +92,15 @@ def _like(value: float) -> Callable[..., Any]:
     return record
 
 
+def _empty_like(self: LazyArray, a: LazyArray, **options: Any) -> LazyArray:
+    like: LazyArray = _like(0)(self, a, **options)
+    program = self.program
+    # With a detail of its own: two such arrays are not one.
+    return self.wrap(
+        program.add(Kind.ELEMENTWISE, unwritten, (), like.shape, like.dtype, detail=object())
+    )
+
+
 def _full_like(self: LazyArray, a: LazyArray, fill_value: Any, **options: Any) -> LazyArray:
     result: LazyArray = _like(fill_value)(self, a, **options)
     return result
@@ -140,7 +149,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.split: _split,
     np.ones_like: _like(1),
     np.zeros_like: _like(0),
-    np.empty_like: _like(0),
+    np.empty_like: _empty_like,
     np.full_like: _full_like,
     np.where: _where,
     np.clip: _clip,

@@ -142,7 +142,8 @@ def _reads(node: Node, those: set[Node]) -> bool:
 def _rows(node: Node) -> int:
     """Return over how many rows a step is independent; 0 for one that is not."""
     if node.kind is Kind.ELEMENTWISE:
-        return node.shape[0] if node.shape else 0
+        # What has no operands has no rows to share.
+        return node.shape[0] if node.shape and node.args else 0
     if node.kind is Kind.REDUCE:
         (operand,) = node.args
         axes, options = node.detail

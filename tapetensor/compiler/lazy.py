@@ -15,6 +15,7 @@ from tapetensor.compiler.operations import (
     arrays_in,
     cast_to,
     copied,
+    into,
     read_index,
     write_index,
 )
@@ -41,7 +42,7 @@ class LazyArray(NDArrayOperatorsMixin):
         program: Program,
         node: Node,
         base: LazyArray | None = None,
-        view: Callable[[Node], Node] | None = None,
+        view: View | None = None,
     ) -> None:
         self.program = program
         self._node = node
@@ -55,7 +56,8 @@ class LazyArray(NDArrayOperatorsMixin):
         if self._base is not None and self._view is not None:
             current = self._base.node
             if current is not self._seen:
-                self._seen, self._node = current, self._view(current)
+                seen = self.program.view(self._view, current, self._node.shape)
+                self._seen, self._node = current, seen
         return self._node
 
     @property
@@ -163,11 +165,27 @@ class LazyArray(NDArrayOperatorsMixin):
             Kind.WRITE, function, (owner._node, self.node, *nodes), owner.shape, owner.dtype
         )
 
+    def becomes(self, node: Node) -> bool:
+        """Replace all elements, of what this is a view of too; False for a part of it."""
+        if self._base is None:
+            self._node = node
+            return True
+        whole = None if self._view is None else self._view.undone(self._base.node)
+        if whole is None:
+            return False
+        return self._base.becomes(self.program.view(whole, node, self._base.shape))
+
     def record_step(
         self, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
     ) -> Any:
         """Record a call of `function` as one step, whatever it does inside."""
         return self.call(function, args, options)
+
+    def record_elementwise(self, function: Callable[..., Any], args: tuple[Any, ...]) -> LazyArray:
+        """Record a call of ``function(*arrays, out)``, which works element by element."""
+        operands = tuple([self.operand(one, self.dtype) for one in args])
+        shape = np.broadcast_shapes(*[operand.shape for operand in operands])
+        return self.wrap(self.program.elementwise(function, operands, shape, self.dtype))
 
     def record_write(self, function: Callable[..., None], args: tuple[Any, ...]) -> None:
         """Record a call of `function`, which writes into this array, its first argument."""
@@ -242,11 +260,12 @@ class LazyArray(NDArrayOperatorsMixin):
             return result
         if not isinstance(out, LazyArray):
             raise trace_error(f"{ufunc.__name__} writes into an array of another kind")
-        converted = result.astype(out.dtype)
-        if out._base is None and out.shape == result.shape:
-            out._node = converted.node
+        if out.shape == result.shape and out.becomes(result.astype(out.dtype).node):
+            return out
+        if method == "__call__" and out.dtype == result.dtype:
+            out.write(into(ufunc), *inputs)
         else:
-            out.write(np.copyto, converted)
+            out.write(np.copyto, result.astype(out.dtype))
         return out
 
     def _ufunc(self, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
@@ -280,9 +299,7 @@ class LazyArray(NDArrayOperatorsMixin):
         axes = (axes,) if isinstance(axes, int) else axes
         axes = tuple(sorted([one % array.ndim for one in axes]))
         kind = dtype or ufunc.reduce(np.ones((1,), array.dtype)).dtype
-        shape = tuple([1 if one in axes else size for one, size in enumerate(array.shape)])
-        detail = (axes, tuple(options.items()))
-        node = self.program.add(Kind.REDUCE, ufunc, (array.node,), shape, np.dtype(kind), detail)
+        node = self.program.reduce(ufunc, array.node, axes, np.dtype(kind), tuple(options.items()))
         kept = self.wrap(node)
         if keepdims:
             return kept
@@ -318,11 +335,8 @@ class LazyArray(NDArrayOperatorsMixin):
 
     def viewed(self, view: View, shape: Shape) -> LazyArray:
         """Return a view of this array."""
-
-        def of(node: Node) -> Node:
-            return self.program.view(view, node, shape)
-
-        return LazyArray(self.program, of(self.node), self, of)
+        node = self.program.view(view, self.node, shape)
+        return LazyArray(self.program, node, self, view)
 
     def __len__(self) -> int:
         """Return the size of the first axis."""

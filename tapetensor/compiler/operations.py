@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,10 @@ def select(mask: Any, lhs: Any, rhs: Any, out: Any = None) -> Any:
     return out
 
 
+def unwritten(out: Array) -> None:
+    """Leave an array as it is: nothing has been written to it yet."""
+
+
 def read_index(array: Any, index: Any) -> Any:
     """``array[index]``."""
     return array[index]
@@ -50,6 +55,17 @@ def read_index(array: Any, index: Any) -> Any:
 def write_index(array: Any, index: Any, value: Any) -> None:
     """``array[index] = value``."""
     array[index] = value
+
+
+@cache
+def into(ufunc: np.ufunc) -> Callable[..., None]:
+    """Return the function ``write(target, *operands)`` that has a ufunc write into its target."""
+
+    def write(target: Array, *operands: Any) -> None:
+        ufunc(*operands, out=target)
+
+    write.__name__ = ufunc.__name__
+    return write
 
 
 def copied(function: Callable[..., Any]) -> Callable[..., Any]:

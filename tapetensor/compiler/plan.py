@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,9 +12,10 @@ import numpy as np
 from tapetensor.compiler.arena import Arena
 from tapetensor.compiler.fusion import Group, Unit, fused
 from tapetensor.compiler.loop import GroupLoop
-from tapetensor.compiler.operations import Keywords, cast_to, select
+from tapetensor.compiler.operations import Keywords, cast_to, select, unwritten
 from tapetensor.compiler.program import Kind, Node, Program
 from tapetensor.gradients import Array
+from tapetensor.kernels import threads
 
 # What has to run although nobody reads its result.
 _LASTING = frozenset({Kind.RANDOM, Kind.EFFECT, Kind.UPDATE})
@@ -60,10 +62,11 @@ class Planner:
     """
 
     def __init__(self, program: Program, inputs: dict[Node, str], leaving: list[Node]) -> None:
-        self.arena = Arena()
+        schedule = _schedule(program, leaving)
+        self.arena = Arena(_bound(schedule))
         self.layout = Layout(expressions=dict(inputs))
         self._leaving = leaving
-        self._units = fused(_schedule(program, leaving))
+        self._units = fused(schedule)
         self._root: dict[Node, Node] = {}
         self.static: dict[Node, Array] = {}
         self._escaping: set[Node] = set()
@@ -208,7 +211,8 @@ class Planner:
             local = self._local(node)
             shape, dtype = self.bind(node.shape), self.bind(node.dtype)
             self.emit(node, f"{local} = {self.bind(np.empty)}({shape}, {dtype})", title="allocate")
-            self.emit(node, self.call_with_out(node, local))
+            if node.function is not unwritten:
+                self.emit(node, self.call_with_out(node, local))
             return
         out = self._destined.get(node)
         reused = self._in_place(node, position) if out is None else None
@@ -217,10 +221,9 @@ class Planner:
         name = self.bind(out)
         self.static[node] = out
         self.layout.expressions[node] = name
-        if reused is not None and node.function is cast_to(node.dtype):
-            # A copy of what dies: it is taken over as it is.
-            return
-        self.emit(node, self.call_with_out(node, name), out)
+        is_taken_over = reused is not None and node.function is cast_to(node.dtype)
+        if not is_taken_over and node.function is not unwritten:
+            self.emit(node, self.call_with_out(node, name), out)
 
     def _in_place(self, node: Node, position: int) -> Array | None:
         """Return the buffer of an operand that dies here and may be written over."""
@@ -387,10 +390,34 @@ def _schedule(program: Program, leaving: Iterable[Node]) -> list[Node]:
         if node not in needed:
             needed.add(node)
             waiting.extend(node.parents())
-    kept = [node for node in program.nodes if node in needed]
+    kept = _without_needless_copies([node for node in program.nodes if node in needed], leaving)
     read = {parent for node in kept for parent in node.parents()}
     late = [node for node in kept if node.kind is _LAST and node not in read]
     return [node for node in kept if node not in set(late)] + late
+
+
+def _bound(schedule: list[Node]) -> int:
+    """Return bytes that are enough for all values and gradients at once, and scratch per thread."""
+    rooms = 2 + threads.count()
+    return rooms * sum(node.nbytes + 4096 for node in schedule if node.kind is not Kind.CONSTANT)
+
+
+def _without_needless_copies(nodes: list[Node], leaving: Iterable[Node]) -> list[Node]:
+    """Return the nodes without those that are only computed to be copied before a write."""
+    readers = Counter(parent for node in nodes for parent in node.parents())
+    readers.update(leaving)
+    dropped: set[Node] = set()
+    for node in nodes:
+        if node.kind is not Kind.ELEMENTWISE or node.function is not cast_to(node.dtype):
+            continue
+        (source,) = node.args
+        is_fresh = source.kind in _TAKES_OUT or source.kind is Kind.CALL
+        if is_fresh and readers[source] == 1 and source.dtype == node.dtype:
+            # The copy takes the place of what it would have copied.
+            node.kind, node.function = source.kind, source.function
+            node.args, node.detail = source.args, source.detail
+            dropped.add(source)
+    return [node for node in nodes if node not in dropped]
 
 
 def _view_source(view: Any, source: str, bind: Any) -> str:

@@ -195,8 +195,44 @@ class Program:
             with np.errstate(all="ignore"):
                 folded = function(*[base.detail for base in bases])
             return self.broadcast(self.constant(folded, dtype), shape)
+        order = _common_order(bases, narrow)
+        if order is not None:
+            return self.broadcast(self._reordered(function, bases, order, narrow, dtype), shape)
         node = self.add(Kind.ELEMENTWISE, function, bases, narrow, dtype)
         return self.broadcast(node, shape)
+
+    def reduce(
+        self, ufunc: np.ufunc, operand: Node, axes: Shape, dtype: DType, options: tuple[Any, ...]
+    ) -> Node:
+        """Record a reduction over `axes`, which stay with size 1, in the order of the memory."""
+        shape = tuple([1 if axis in axes else size for axis, size in enumerate(operand.shape)])
+        if operand.kind is Kind.VIEW and operand.function.name == "transpose":
+            order = operand.function.parameter
+            inner = tuple(sorted([order[axis] for axis in axes]))
+            reduced = self.reduce(ufunc, operand.args[0], inner, dtype, options)
+            return self.view(View("transpose", order), reduced, shape)
+        return self.add(Kind.REDUCE, ufunc, (operand,), shape, dtype, (axes, options))
+
+    def _reordered(
+        self, function: Any, operands: tuple[Node, ...], order: Shape, shape: Shape, dtype: DType
+    ) -> Node:
+        """Record a function of elements on operands with their axes in the order of their memory.
+
+        `order` is how the axes of that memory are seen; the result is seen the same way.
+        """
+        back = _inverse(order)
+        turned: list[Node] = []
+        for operand in operands:
+            if operand.shape == ():
+                turned.append(operand)
+                continue
+            full = (*[1] * (len(shape) - len(operand.shape)), *operand.shape)
+            spread = self.view(View("reshape", full), operand, full)
+            inner = tuple([full[axis] for axis in back])
+            turned.append(self.view(View("transpose", back), spread, inner))
+        inner = tuple([shape[axis] for axis in back])
+        node = self.elementwise(function, tuple(turned), inner, dtype)
+        return self.view(View("transpose", order), node, shape)
 
     def view(self, function: View, operand: Node, shape: Shape) -> Node:
         """Record the same elements under another shape or order."""
@@ -278,6 +314,14 @@ class View:
             return bool(self.parameter == tuple(range(len(operand.shape))))
         return self.name != "index" and self.parameter == operand.shape
 
+    def undone(self, base: Node) -> View | None:
+        """Return the view that leads back to `base`; None where this one leaves elements out."""
+        if self.name == "reshape":
+            return View("reshape", base.shape)
+        if self.name == "transpose":
+            return View("transpose", _inverse(self.parameter))
+        return None
+
     def after(self, first: View) -> View | None:
         """Return the one view that does `first` and then this; None if there is none."""
         # Not two reshapes: the first may be there to copy into another order.
@@ -286,6 +330,26 @@ class View:
         if self.name == "transpose":
             return View("transpose", tuple([first.parameter[axis] for axis in self.parameter]))
         return self
+
+
+def _common_order(operands: tuple[Node, ...], shape: Shape) -> Shape | None:
+    """Return the order of axes in which most operands of the full shape are seen; None for C's."""
+    orders = [
+        operand.function.parameter
+        if operand.kind is Kind.VIEW and operand.function.name == "transpose"
+        else None
+        for operand in operands
+        if operand.shape == shape and operand.kind is not Kind.CONSTANT
+    ]
+    candidates = [order for order in orders if order is not None]
+    if not candidates or 2 * orders.count(candidates[0]) <= len(orders):
+        return None
+    found: Shape = candidates[0]
+    return found
+
+
+def _inverse(order: Shape) -> Shape:
+    return tuple(sorted(range(len(order)), key=order.__getitem__))
 
 
 def _identity(function: Any, operands: tuple[Node, ...], dtype: DType) -> Node | None:

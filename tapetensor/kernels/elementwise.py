@@ -10,6 +10,7 @@ import numpy as np
 from tapetensor.gradients import Array
 from tapetensor.kernels.blocks import LARGE, in_blocks
 from tapetensor.kernels.special import erf
+from tapetensor.kernels.steps import elementwise_step
 from tapetensor.tape import Pullbacks
 
 _SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
@@ -169,7 +170,7 @@ def _gelu_tanh_cotangent(g: Array, x: Array, t: Array, out: Array | None = None)
 
 
 def _logistic(x: Array) -> Array:
-    if x.size >= _LONG and x.__class__ is np.ndarray:
+    if x.size >= _LONG and (x.__class__ is np.ndarray or hasattr(x, "record_elementwise")):
         return in_blocks(_logistic_that_overflows, x)
     # With the exponents never positive nothing overflows, and small values keep all their digits.
     # At 0 the pieces have the slope between their two sides each, and y has its own: no seam.
@@ -177,9 +178,12 @@ def _logistic(x: Array) -> Array:
     return y
 
 
+@elementwise_step
 def _logistic_that_overflows(x: Array, out: Array | None = None) -> Array:
     # To infinity, the reciprocal of which is the 0 that is meant. Half of the time of the other
     # form, but on a short array the setting costs more than it saves.
     with np.errstate(over="ignore"):
-        result: Array = np.divide(1, 1 + np.exp(-x), out=out)
-        return result
+        result: Array = np.negative(x, out=out)
+        np.exp(result, out=result)
+    np.add(result, 1, out=result)
+    return np.divide(1, result, out=result)

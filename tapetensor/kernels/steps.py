@@ -47,6 +47,20 @@ def writing_step(function: Callable[Arguments, None]) -> Callable[Arguments, Non
     return run
 
 
+def elementwise_step(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Let recording arrays record ``function(*arrays, out)`` as one function of elements."""
+
+    @wraps(function)
+    def run(*args: Arguments.args, **options: Arguments.kwargs) -> Result:
+        first: Any = args[0]
+        if hasattr(first, "record_elementwise"):
+            result: Result = first.record_elementwise(function, args)
+            return result
+        return function(*args, **options)
+
+    return run
+
+
 def check(function: Callable[..., None], *args: Any) -> None:
     """Run a function that raises where values are wrong; recording arrays run it at each replay."""
     record = _recorder(args)

@@ -104,8 +104,19 @@ def test_the_profile_leaves_the_library_as_it_was() -> None:
 
 def test_the_ratios_are_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    one, two = Measurement([1.0, 2.0, 3.0], 0.9, 50.0), Measurement([4.0], 3.0, 60.0)
+    one, two = Measurement([1.0, 2.0, 3.0], 0.9, 50.0, 5.0), Measurement([4.0], 3.0, 60.0, 5.0)
     file = tmp_path / "ratios.png"
     report.draw({"W1": {"tapetensor": one, "torch": two}, "W2": {"tapetensor": one}}, file)
 
     assert file.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("workload", ["W1", "W2", "W3", "W4", "W5"])
+def test_compiled_training_is_eager_training_over_a_hundred_steps(workload: str) -> None:
+    eager, compiled = [
+        steps_of(name)[workload](WORKLOADS[workload].problem(True))
+        for name in ("tapetensor", "tapetensor-compiled")
+    ]
+
+    for _ in range(100):
+        assert compiled()[0] == pytest.approx(eager()[0], rel=1e-5)

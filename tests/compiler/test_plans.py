@@ -74,7 +74,7 @@ def test_a_chain_of_small_steps_works_in_one_buffer() -> None:
     run = tt.compile(lambda x: ((x + 1.0).exp() * 2.0).log().sin().sum())
     run(tt.ones((1000,)))
 
-    assert plans(run)[0].arena_bytes <= 4000 + 8
+    assert plans(run)[0].arena_bytes <= 4032 + 64
 
 
 def test_a_sum_over_large_arrays_keeps_no_array_of_that_size() -> None:
