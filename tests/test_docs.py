@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from pathlib import Path
 
 import pytest
 
@@ -12,8 +13,12 @@ from tests.typing.pages import DOCS, PAGES, blocks, program
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_code_of_a_page_runs(page: str) -> None:
+def test_the_code_of_a_page_runs(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     code = program(page)
+    # Where what it writes may lie.
+    monkeypatch.chdir(tmp_path)
 
     assert sum(code.count(one) for one in ("assert ", "assert_type(", "check_grad(")) >= 4
     exec(compile(code, f"docs/{page}.md", "exec", dont_inherit=True), {"__name__": page})

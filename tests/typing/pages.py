@@ -16,6 +16,7 @@ PAGES = [
     "ownership",
     "shapes",
     "start",
+    "training",
 ]
 
 
