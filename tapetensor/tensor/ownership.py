@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 import numpy as np
 from typing_extensions import TypeVar
 
+from tapetensor.arrays import check_one_library
 from tapetensor.errors import (
     ArgumentTypeError,
     DTypeError,
@@ -293,6 +294,7 @@ def _seed(tensor: TensorBase[Any, Any, Any], cotangent: object) -> Array:
             f"the tensor {tensor._data.shape}; they must be equal"
         )
     check_same_dtype("backward", (tensor, cotangent))
+    check_one_library("backward", (tensor._data, cotangent._data))
     return cotangent._data
 
 
@@ -309,8 +311,9 @@ def _ids(wrt: object) -> list[int]:
         )
     ids: list[int] = []
     for tensor in tensors:
-        check_tensor("backward", tensor, "wrt")
-        ids.append(tensor.id)
+        if not isinstance(tensor, TensorBase):
+            check_tensor("backward", tensor, "wrt")
+        ids.append(tensor._id)
     return ids
 
 

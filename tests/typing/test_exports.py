@@ -20,6 +20,7 @@ PACKAGES = [
     "tapetensor.io",
     "tapetensor.nn",
     "tapetensor.optim",
+    "tapetensor.training",
 ]
 
 
