@@ -19,6 +19,7 @@ from tapetensor.errors import (
 )
 from tapetensor.gradients import Array
 from tapetensor.kernels import arithmetic, elementwise, linear_algebra, normalization, scan
+from tapetensor.pictures import notebook_cell, to_html, tree
 from tapetensor.recorder import (
     Kernel,
     Pullback,
@@ -29,6 +30,7 @@ from tapetensor.recorder import (
     check_unused,
     op_name,
 )
+from tapetensor.tape_graph import graph_of_slots
 
 
 @final
@@ -66,6 +68,22 @@ class GradientTape:
     def __repr__(self) -> str:
         """Show how much was recorded."""
         return f"GradientTape({len(self._values)} slots, {len(self._records)} ops)"
+
+    def to_html(self) -> str:
+        """Return an HTML page that draws the graph of what is recorded; it needs no network."""
+        return to_html(graph_of_slots(self._records, self._values))
+
+    def tree(self, *, ascii: bool | None = None) -> str:
+        """Return the graph of what is recorded as text, the latest op first.
+
+        Args:
+            ascii: whether to draw with plain characters; None means if the terminal needs it.
+        """
+        return tree(graph_of_slots(self._records, self._values), ascii)
+
+    def _repr_html_(self) -> str:
+        """Return the picture for a notebook."""
+        return notebook_cell(graph_of_slots(self._records, self._values))
 
     def alloc(self, value: Array) -> int:
         """Put a copy of an input into the next slot and return the number of the slot.

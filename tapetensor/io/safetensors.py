@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import zlib
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -13,7 +12,8 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.arrays import to_numpy
-from tapetensor.errors import FileFormatError, MissingDependencyError
+from tapetensor.errors import FileFormatError
+from tapetensor.extras import import_extra
 from tapetensor.gradients import Array
 from tapetensor.io.headers import Header
 
@@ -81,13 +81,9 @@ class Reader(AbstractContextManager["Reader"]):
 
 
 def _library(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise MissingDependencyError(
-            ".safetensors files need the package safetensors: pip install tapetensor[safetensors]; "
-            ".npz files need nothing but numpy"
-        ) from error
+    return import_extra(
+        name, ".safetensors files", "safetensors", ".npz files need nothing but numpy"
+    )
 
 
 def _check_sum(arrays: Mapping[str, Array]) -> str:

@@ -20,7 +20,7 @@ def state_dict(part: Part) -> dict[str, Array]:
     ``torch_model.load_state_dict({name: torch.from_numpy(a) for name, a in ...})`` takes them.
 
     Args:
-        part: a module, an optimizer or a numpy Generator.
+        part: a module, an optimizer, a numpy Generator or Notes.
 
     Raises:
         ArgumentTypeError: if it is none of these.
@@ -40,7 +40,7 @@ def load_state_dict(part: Part, arrays: Mapping[str, Array]) -> None:
     Names that differ can be changed on the way, and layouts: ``arrays["w"].T``.
 
     Args:
-        part: a module, an optimizer or a numpy Generator.
+        part: a module, an optimizer, a numpy Generator or Notes.
         arrays: by name; for a tensor with two names, one of them will do.
 
     Raises:

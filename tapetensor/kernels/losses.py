@@ -72,18 +72,19 @@ def nll(log_probabilities: Array, labels: Array) -> tuple[Array, Pullbacks]:
 
 def cross_entropy(logits: Array, labels: Array) -> tuple[Array, Pullbacks]:
     """The mean negative log-softmax at the labels, which the caller has checked."""
-    rows = np.reshape(logits, (-1, logits.shape[-1]))
+    is_matrix = logits.ndim == 2
+    rows = logits if is_matrix else np.reshape(logits, (-1, logits.shape[-1]))
     count = rows.shape[0]
-    at_labels = (np.arange(count), np.reshape(labels, (-1,)))
+    at_labels = (np.arange(count), labels if is_matrix else np.reshape(labels, (-1,)))
     shifted = rows - largest(rows, 1)
     exponentials = np.exp(shifted)
     totals = np.add.reduce(exponentials, axis=1)
 
     def pullback(g: Array) -> Array:
         share = g / count
-        cotangent = exponentials * np.expand_dims(share / totals, 1)
+        cotangent = exponentials * (share / totals)[:, None]
         cotangent[at_labels] -= share
-        return np.reshape(cotangent, logits.shape)
+        return cotangent if is_matrix else np.reshape(cotangent, logits.shape)
 
     return np.add.reduce(np.log(totals) - shifted[at_labels]) / count, (pullback, None)
 

@@ -53,6 +53,9 @@ class Group:
         kernel: parameter, gradient, state and options in, new parameter and state out.
         kernel_in_place: the same on flat numpy arrays.
         states: the arrays of state that there are to a parameter.
+
+    Attributes:
+        on_replay: called when a step that was recorded is run, if set.
     """
 
     __slots__ = (
@@ -72,6 +75,7 @@ class Group:
         "_tensors",
         "_values",
         "_views",
+        "on_replay",
     )
 
     def __init__(
@@ -105,6 +109,12 @@ class Group:
         self._steps = 0
         # How many steps a parameter is behind, by position.
         self._missed: dict[int, int] = {}
+        self.on_replay: Callable[[], None] | None = None
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether the last step was recorded, which changes nothing yet."""
+        return hasattr(self._tensors[0]._data, "record_update")
 
     def step(self, grads: Gradients, options: Options) -> list[tuple[Names, str]]:
         """Update the parameters that have a gradient; return the others' names and the reasons."""
@@ -288,6 +298,8 @@ class Update:
     def __call__(self, gradient: Array) -> None:
         """Update the parameters by their gradients, end to end in one array."""
         group = self._group
+        if group.on_replay is not None:
+            group.on_replay()
         if group._missed or not group.step_flat(gradient, self._options):
             shapes = zip(group._slices, group._shapes, strict=True)
             parts = [gradient[part].reshape(shape) for part, shape in shapes]

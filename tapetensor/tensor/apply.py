@@ -23,7 +23,7 @@ from tapetensor.errors import (
 from tapetensor.gradients import Array
 from tapetensor.ids import next_id
 from tapetensor.recorded import RecordedArray, UnrecordedError
-from tapetensor.recorder import op_name
+from tapetensor.recorder import Recorder, op_name
 from tapetensor.tape import Kernel, OwnedTape, Pullbacks
 from tapetensor.tensor.base import (
     TensorBase,
@@ -196,9 +196,9 @@ def _arrays(
     by the ids of their tensors: leafs, to which gradients of the outer order flow.
     """
     arrays: list[Any] = [operand._data for operand in operands]
-    levels = [array.level for array in arrays if isinstance(array, RecordedArray)]
-    if not levels:
+    if RecordedArray not in map(type, arrays):
         return arrays
+    levels = [array.level for array in arrays if isinstance(array, RecordedArray)]
     level = max(levels, key=lambda one: one.depth)
     for position, operand in enumerate(operands):
         array = arrays[position]
@@ -239,7 +239,9 @@ def _check_operands(
         if held is not None:
             if not isinstance(held, OwnedTape):
                 raise moved_error(op_name(kernel), operand, op_name(held))
-            held.check_usable(op_name(kernel))
+            if held.records.__class__ is not Recorder:
+                # Closed or spent, perhaps.
+                held.check_usable(op_name(kernel))
             if tape is not None:
                 _check_given_once(kernel, operands)
             tape = held
