@@ -100,7 +100,7 @@ class TensorBoardLog:
         """Open a file of events; of a run that goes on, what came after its checkpoint is void."""
         later = int(rows[-1]["steps"]) + 1 if rows else None
         with explained("the log", self._folder, _STAYS):
-            # Two files of one second would have one name, and the second one would replace the first.
+            # Two files of one second would have one name, and only the second one would be left.
             suffix = f".{time.time_ns()}"
             self._writer = self._library.SummaryWriter(
                 os.fspath(self._folder), purge_step=later, filename_suffix=suffix
