@@ -34,12 +34,14 @@ class Step:
         line: its Python source.
         out: the planned buffer that it writes to, if it does.
         title: what it does, in words.
+        group: the nodes of the group that it runs, if it runs one.
     """
 
     node: Node
     line: str
     out: Array | None
     title: str
+    group: tuple[Node, ...] = ()
 
 
 @dataclass
@@ -374,9 +376,16 @@ class Planner:
         self.layout.names[name] = value
         return name
 
-    def emit(self, node: Node, line: str, out: Array | None = None, title: str = "") -> None:
+    def emit(
+        self,
+        node: Node,
+        line: str,
+        out: Array | None = None,
+        title: str = "",
+        group: tuple[Node, ...] = (),
+    ) -> None:
         """Add a line."""
-        self.layout.steps.append(Step(node, line, out, title or node.name))
+        self.layout.steps.append(Step(node, line, out, title or node.name, group))
 
 
 def _nodes_of(unit: Unit) -> list[Node]:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, final
 import numpy as np
 from typing_extensions import override
 
+from tapetensor.arrays import beside
 from tapetensor.errors import ArgumentTypeError, TapeTensorError
 from tapetensor.gradients import Array
 from tapetensor.io.headers import Header, header_of
@@ -100,7 +101,7 @@ class _ModuleState(State):
 
     @override
     def arrays(self) -> dict[str, Array]:
-        return {name: np.asarray(tensor._data) for name, tensor in self._tensors.items()}
+        return {name: tensor._data for name, tensor in self._tensors.items()}
 
     @override
     def differences(self, headers: Mapping[str, Header]) -> list[str]:
@@ -141,7 +142,8 @@ class _ModuleState(State):
     def restore(self, arrays: Mapping[str, Array]) -> None:
         tensors: Mapping[str, Tensor[Any, NoneTape, Any]] = self._tensors
         for name, array in arrays.items():
-            tensors[name]._data = array
+            # A model that was moved stays where it is.
+            tensors[name]._data = beside(array, tensors[name]._data)
 
 
 class _OptimizerState(State):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from typing_extensions import override
 
+from tapetensor.arrays import to_numpy
 from tapetensor.errors import FileFormatError
 from tapetensor.extras import import_extra
 from tapetensor.gradients import Array
@@ -34,7 +35,7 @@ def write(path: Path, arrays: Mapping[str, Array]) -> None:
     Raises:
         MissingDependencyError: if the library is not installed.
     """
-    in_order = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    in_order = {name: np.asarray(to_numpy(array), order="C") for name, array in arrays.items()}
     metadata = {_CHECK_SUM: _check_sum(in_order)}
     # Written by us, so that a disk that is full is the error that Python has for it.
     path.write_bytes(_library("safetensors.numpy").save(in_order, metadata=metadata))

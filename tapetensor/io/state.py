@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from tapetensor.arrays import to_numpy
 from tapetensor.errors import ArgumentTypeError, StateMismatchError
 from tapetensor.gradients import Array
 from tapetensor.io.headers import Header, Source, header_of
@@ -30,7 +31,7 @@ def state_dict(part: Part) -> dict[str, Array]:
     {'0.weight': (2, 3), '0.bias': (2,)}
     """
     arrays = state_of("state_dict", part).arrays()
-    return {name: np.array(array, order="C") for name, array in arrays.items()}
+    return {name: np.array(to_numpy(array), order="C") for name, array in arrays.items()}
 
 
 def load_state_dict(part: Part, arrays: Mapping[str, Array]) -> None:

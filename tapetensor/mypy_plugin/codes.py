@@ -1,4 +1,7 @@
-"""The plugin's error codes, each of which can be silenced on its own."""
+"""The plugin's error codes, each of which can be silenced on its own.
+
+The cause and the cure of each: docs/error_catalogue.md, under its name.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,7 @@ AXIS_RANGE: Final = ErrorCode(
     "axis-range", "An axis or an index is outside the shape", "Shape", sub_code_of=CALL_OVERLOAD
 )
 MODULE_FORWARD: Final = ErrorCode("module-forward", "A module cannot be called", "Module")
-# A holder of parts needs none, so this is for those who want it.
 MODULE_NO_FORWARD: Final = ErrorCode(
-    "module-no-forward", "A module has no forward()", "Module", default_enabled=False
+    "module-no-forward", "A module has neither forward() nor any other method", "Module"
 )
 MODULE_DIMS: Final = ErrorCode("module-dims", "The dims of a module cannot be built", "Module")

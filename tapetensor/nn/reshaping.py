@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any, Generic
 
+from typing_extensions import TypeVarTuple
+
 from tapetensor.errors import ShapeError
 from tapetensor.nn.module import Module
 from tapetensor.shapes import as_size
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import check_tensor
 from tapetensor.typing import B, D, Ds, T
+
+# The dims of an example. For ``tuple[Any, ...]`` in its place mypy 2.0 refuses every input.
+Gs = TypeVarTuple("Gs")
 
 
 class Reshape(Module, Generic[*Ds]):
@@ -37,7 +42,7 @@ class Reshape(Module, Generic[*Ds]):
             as_size("Reshape", "a size", size)
         self.sizes = sizes
 
-    def forward(self, x: Tensor[tuple[B, *tuple[Any, ...]], T, D]) -> Tensor[tuple[B, *Ds], T, D]:
+    def forward(self, x: Tensor[tuple[B, *Gs], T, D]) -> Tensor[tuple[B, *Ds], T, D]:
         """Return every example in the shape of the layer.
 
         Raises:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from typing_extensions import TypeIs
 
+from tapetensor.arrays import beside, library_of
 from tapetensor.gradients import Array, Gradients
 from tapetensor.tensor.tensor import Tensor
 
@@ -214,8 +215,8 @@ class Group:
     def _step_each(self, gradients: list[Any], options: Options) -> list[tuple[Names, str]]:
         """Update one by one the parameters whose gradient fits."""
         reasons = [
-            _misfit(gradient, shape, self._values.dtype)
-            for gradient, shape in zip(gradients, self._shapes, strict=True)
+            _misfit(gradient, shape, self._values.dtype) or _misplaced(gradient, tensor._data)
+            for gradient, shape, tensor in zip(gradients, self._shapes, self._tensors, strict=True)
         ]
         if all(reasons):
             return list(zip(self._names, reasons, strict=True))
@@ -225,9 +226,8 @@ class Group:
             if reasons[position]:
                 self._missed[position] = behind + 1
                 continue
-            state = self._apart.get(position) or [
-                flat[self._slices[position]].reshape(self._shapes[position]) for flat in self._state
-            ]
+            # To where the parameter is: it may have been moved since the last step.
+            state = [beside(array, tensor._data) for array in self._state_of(position)]
             tensor._data, *self._apart[position] = self._kernel(
                 tensor._data, gradients[position], *state, *options(self._steps - behind)
             )
@@ -246,14 +246,17 @@ class Group:
             behind = {position: missed - common for position, missed in self._missed.items()}
             self._missed = {position: missed for position, missed in behind.items() if missed}
 
+    def _state_of(self, position: int) -> list[Array]:
+        """Return the arrays of state of one parameter."""
+        return self._apart.get(position) or [
+            flat[self._slices[position]].reshape(self._shapes[position]) for flat in self._state
+        ]
+
     def state_arrays(self) -> dict[str, Array]:
         """Return the state by the first name of each parameter, ``weight.velocity``, say."""
         arrays: dict[str, Array] = {}
         for position, (name, *_) in enumerate(self._names):
-            state = self._apart.get(position) or [
-                flat[self._slices[position]].reshape(self._shapes[position]) for flat in self._state
-            ]
-            for one, array in zip(self._states, state, strict=True):
+            for one, array in zip(self._states, self._state_of(position), strict=True):
                 if one.is_used:
                     arrays[f"{name}.{one.name}"] = array
             arrays[f"{name}.step"] = np.array(self._steps - self._missed.get(position, 0))
@@ -317,6 +320,12 @@ def _misfit(gradient: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
     if gradient.dtype != dtype:
         return f"a gradient of dtype {gradient.dtype} for a parameter of dtype {dtype}"
     return ""
+
+
+def _misplaced(gradient: Array, parameter: Array) -> str:
+    """Return why a gradient does not lie where a parameter does; empty if it does."""
+    theirs, ours = library_of(gradient), library_of(parameter)
+    return "" if theirs == ours else f"a gradient of {theirs} for a parameter of {ours}"
 
 
 def _references_of_unshared() -> int:

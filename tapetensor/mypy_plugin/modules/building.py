@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from mypy.expandtype import expand_type_by_instance
+from mypy.expandtype import expand_type, expand_type_by_instance
 from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import (
     Expression,
     IndexExpr,
     RefExpr,
+    TupleExpr,
     TypeInfo,
     Var,
 )
@@ -55,7 +56,7 @@ _Files: TypeAlias = frozenset[str]
 
 
 def check_build(context: FunctionContext) -> Type:
-    """Report the first field of the class that `build` cannot make."""
+    """Report the first field of the class that `build` cannot make; return what it makes."""
     expression = context.args[0][0] if context.args and context.args[0] else None
     if expression is None or not context.arg_types[0]:
         return context.default_return_type
@@ -63,17 +64,38 @@ def check_build(context: FunctionContext) -> Type:
     if info is None or not info.has_base(names.MODULE):
         # A variable: it may hold a derived class that can be built.
         return context.default_return_type
+    made = _with_defaults(expression, context.default_return_type)
     complaint = _incomplete(expression, info)
     if complaint is None:
-        instance = _instance(context.arg_types[0][0])
-        if instance is None:
-            return context.default_return_type
+        given = _instance(context.arg_types[0][0])
+        if given is None:
+            return made
+        instance = _with_defaults(expression, given)
         checker: Any = context.api
         files = frozenset([checker.tree.fullname, *[one.module_name for one in info.mro]])
-        complaint = _module(files, instance, frozenset(), instance.type.name)
+        complaint = _module(files, instance, frozenset(), given.type.name)
     if complaint is not None:
         context.api.fail(f"build: {complaint}", expression, code=MODULE_DIMS)
-    return context.default_return_type
+    return made
+
+
+def _with_defaults(expression: Expression, made: Type) -> Type:
+    """Return what is made with the defaults of the type variables that are given nothing.
+
+    mypy 2.0 leaves the variables themselves there, which then fit no argument of `forward`.
+    """
+    result = get_proper_type(made)
+    if not isinstance(expression, IndexExpr) or not isinstance(result, Instance):
+        return made
+    given = len(expression.index.items) if isinstance(expression.index, TupleExpr) else 1
+    variables = result.type.defn.type_vars
+    if len(result.args) != len(variables):
+        return made
+    values = dict(zip([one.id for one in variables], result.args, strict=True))
+    for one in variables[given:]:
+        if isinstance(one, TypeVarType) and one.has_default() and values[one.id] == one:
+            values[one.id] = expand_type(one.default, values)
+    return result.copy_modified(args=list(values.values()))
 
 
 def _class_named(expression: Expression) -> TypeInfo | None:

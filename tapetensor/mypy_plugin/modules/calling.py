@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+from pathlib import Path
 from typing import Any
 
 from mypy.nodes import (
     MDEF,
-    ClassDef,
     Decorator,
     FuncDef,
-    IndexExpr,
-    NameExpr,
     OverloadedFuncDef,
     PlaceholderNode,
-    Statement,
     SymbolTableNode,
     TypeInfo,
     Var,
@@ -23,6 +20,7 @@ from mypy.plugin import ClassDefContext
 from mypy.server.trigger import make_trigger
 
 from tapetensor.mypy_plugin.codes import MODULE_FORWARD, MODULE_NO_FORWARD
+from tapetensor.mypy_plugin.names import MODULE
 
 _CALL = "__call__"
 _FORWARD = "forward"
@@ -59,8 +57,8 @@ def add_call(context: ClassDefContext) -> None:
 def check_spelling(context: ClassDefContext) -> None:
     """Report a method that was meant to be `forward`.
 
-    A module without `forward` is no mistake as such: it may be a base class, or hold the parts of
-    a model. Calling it is one, which mypy reports by itself, or `Sequential` does.
+    A module without `forward` is no mistake as such if it has other methods: it may hold the parts
+    of a model. Calling it is one, which mypy reports by itself, or `Sequential` does.
     """
     info = context.cls.info
     if info.get(_FORWARD) is not None or info.get(_CALL) is not None:
@@ -76,32 +74,58 @@ def check_spelling(context: ClassDefContext) -> None:
 
 
 def check_forward(context: ClassDefContext) -> None:
-    """Report a module that has no `forward`, for those who have asked for it.
+    """Report a module that has neither `forward` nor anything else that it could be good for.
 
-    Not of one that another class of the file is derived from: that is where its `forward` is.
+    Other methods are. So are fields that are read somewhere in the file, for that is what a holder
+    of parts looks like, and a class of the file that is derived from it: that is where its
+    `forward` is.
     """
     info = context.cls.info
-    if has_forward(info) or info.get(_CALL) is not None or info.is_protocol:
+    if has_forward(info) or info.get(_CALL) is not None:
+        return
+    own = [base for base in info.mro if base.fullname not in (MODULE, "builtins.object")]
+    if any(base.fullname == "abc.ABC" or _has_methods(base) for base in own):
         return
     checker: Any = context.api
-    if info.name in _bases(checker.cur_mod_node.defs):
+    used = _names_used(checker.cur_mod_node.path)
+    if used is None or info.name in used or any(used & base.names.keys() for base in own):
         return
     context.api.fail(
-        f"{info.name}: a module is called by its forward(), and this one has none",
+        f"{info.name}: a module is called by its forward(), and this one has neither that nor any "
+        "other method",
         context.cls,
         code=MODULE_NO_FORWARD,
     )
 
 
-def _bases(body: list[Statement]) -> Iterator[str]:
-    """Yield the names of the bases of all classes, which need not be analysed yet."""
-    for statement in body:
-        if isinstance(statement, ClassDef):
-            for base in statement.base_type_exprs:
-                named = base.base if isinstance(base, IndexExpr) else base
-                if isinstance(named, NameExpr):
-                    yield named.name
-            yield from _bases(statement.defs.body)
+def _has_methods(info: TypeInfo) -> bool:
+    """Tell whether a class defines what may be called; not what sets up a module or displays it."""
+    return any(
+        isinstance(symbol.node, FuncDef | OverloadedFuncDef | Decorator)
+        and not (name.startswith("__") and name.endswith("__"))
+        for name, symbol in info.names.items()
+    )
+
+
+def _names_used(path: str) -> set[str] | None:
+    """Return the attributes that a file reads, and the bases of its classes; None if unknown.
+
+    From the file itself: a visitor of mypy's cannot be derived from outside of mypy.
+    """
+    try:
+        tree = ast.parse(Path(path).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return None
+    used = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            used.add(node.attr)
+        elif isinstance(node, ast.ClassDef):
+            for base in node.bases:
+                named = base.value if isinstance(base, ast.Subscript) else base
+                if isinstance(named, ast.Name):
+                    used.add(named.id)
+    return used
 
 
 def has_forward(info: TypeInfo) -> bool:

@@ -146,6 +146,9 @@ def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
 
 def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
     """Return the hook for the result of a function."""
+    # What `map` yields: not of `map` itself, whose argument is then expected to return that.
+    if fullname == "builtins.next":
+        return computed.respell_result
     return _of_others(fullname, computed.respell_result)
 
 

@@ -1,3 +1,4 @@
+# mypy: disable-error-code="module-no-forward"
 """What `build` cannot make is reported where it is called, in the words of the run time."""
 
 from __future__ import annotations

@@ -54,6 +54,8 @@ check(assert_type(worked_out(eight, four), Tensor4D[L[2], L[5], L[4], L[2]]), (2
 check(assert_type(merged(heads(eight, four)), Tensor3D[L[2], L[5], L[8]]), (2, 5, 8))
 check(assert_type(there_and_back(eight, 2), Tensor3D[L[2], L[5], L[8]]), (2, 5, 8))
 check(assert_type(joined_heads(heads(eight, 4)), Tensor3D[L[2], L[5], L[8]]), (2, 5, 8))
+mapped = next(map(joined_heads, [heads(eight, 4)]))
+check(assert_type(mapped, Tensor3D[L[2], L[5], L[8]]), (2, 5, 8))
 
 
 # Sums, differences, multiples; nested, and with literals in them.

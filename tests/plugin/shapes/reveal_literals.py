@@ -82,6 +82,9 @@ class Mlp(nn.Module):
 class Block(nn.Module, Generic[M]):
     inner: nn.Linear[M, M]
 
+    def forward(self, x: Tensor2D[B, M, T]) -> Tensor2D[B, M, T]:
+        return self.inner.forward(x)
+
 
 mlp = Mlp(hidden=nn.Linear(3, 8, rng=rng), out=nn.Linear(8, 2, rng=rng))
 check(assert_type(mlp.forward(x), Tensor2D[L[5], L[2]]), (5, 2))
