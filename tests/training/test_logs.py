@@ -131,5 +131,5 @@ def test_tensorboard_gets_the_epochs_after_those_before(tmp_path: Path) -> None:
 
 def test_a_missing_writer_is_missed_before_training(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
-    with pytest.raises(tt.MissingDependencyError, match=r"pip install tapetensor\[training\]"):
+    with pytest.raises(tt.MissingDependencyError, match=r"pip install 'tapetensor\[training"):
         TensorBoardLog("runs")
