@@ -8,6 +8,8 @@ from typing import Any
 import griffe
 
 _DOCTEST = re.compile(r"^(?P<indent> *)>>> .*(?:\n(?! *$).*)*", re.MULTILINE)
+# "lr: >= 0" would begin a quotation.
+_BOUND = re.compile(r"^( +\w+: )(?=[<>])", re.MULTILINE)
 _LABEL = re.compile(r"\n+(?P<label>Shape|Derivative|Tape|Source): ")
 
 
@@ -23,4 +25,4 @@ class Markup(griffe.Extension):
 def marked_up(docstring: str) -> str:
     """Return a docstring as Markdown."""
     fenced = _DOCTEST.sub(r"\g<indent>```pycon\n\g<0>\n\g<indent>```", docstring)
-    return _LABEL.sub(r"\n\n**\g<label>**: ", fenced)
+    return _LABEL.sub(r"\n\n**\g<label>**: ", _BOUND.sub(r"\g<1>\\", fenced))

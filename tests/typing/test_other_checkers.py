@@ -6,11 +6,12 @@ import importlib.util
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.typing.checkers import ROOT, pyright_report
+from tests.typing.checkers import CASES, HERE, ROOT, pyright_report
 from tests.typing.pages import DOCS
 
 EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
@@ -25,33 +26,37 @@ LISTED = {
 
 # Each prints a line for an error: where it is, and its code.
 COMMANDS = {
-    "pyrefly": ["check", "--output-format=min-text", "--search-path=stubs", "examples"],
-    "ty": ["check", "--output-format=concise", "--extra-search-path=stubs", "examples"],
+    "pyrefly": ["check", "--output-format=min-text"],
+    "ty": ["check", "--output-format=concise"],
 }
+STUBS = {"pyrefly": "--search-path=stubs", "ty": "--extra-search-path=stubs"}
 INTERPRETER = {"pyrefly": "--python-interpreter-path", "ty": "--python"}
 _ERROR = re.compile(
-    r"^(?:ERROR )?(?P<file>[\w/]+\.py):(?P<line>\d+):.*?"
+    r"^(?:ERROR )?(?P<file>[\w/]+\.pyi?):(?P<line>\d+):.*?"
     r"(?:error\[(?P<ty>[\w-]+)\]|\[(?P<pyrefly>[\w-]+)\]$)",
     re.MULTILINE,
 )
 
 
-def _marked() -> set[tuple[str, int]]:
-    """Return the lines that show a mistake: every checker must reject them."""
+def _marked(files: Iterable[Path]) -> set[tuple[str, int]]:
+    """Return the lines that show a mistake."""
     return {
         (path.relative_to(ROOT).as_posix(), number)
-        for path in EXAMPLES
+        for path in files
         for number, line in enumerate(path.read_text().splitlines(), 1)
         if "# type: ignore[" in line
     }
 
 
-def _reported(checker: str) -> Iterator[tuple[str, int, str]]:
+def _reported(
+    checker: str, arguments: Iterable[str], root: Path = ROOT
+) -> Iterator[tuple[str, int, str]]:
+    """Return file, line and code of what a checker reports."""
     if importlib.util.find_spec(checker) is None:
         pytest.skip(f"needs {checker}: pip install 'tapetensor[dev]'")
     command = [sys.executable, "-m", checker, *COMMANDS[checker]]
-    command += [f"{INTERPRETER[checker]}={sys.executable}"]
-    finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    command += [f"{INTERPRETER[checker]}={sys.executable}", *arguments]
+    finished = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     assert finished.returncode in (0, 1), finished.stderr
     for found in _ERROR.finditer(finished.stdout):
         yield found["file"], int(found["line"]), found["ty"] or found["pyrefly"]
@@ -64,16 +69,44 @@ def test_pyright_passes_the_examples() -> None:
         for line in pyright_report()[path]
     }
 
-    assert len(_marked()) >= 4
-    assert found == _marked()
+    assert len(_marked(EXAMPLES)) >= 4
+    assert found == _marked(EXAMPLES)
 
 
 @pytest.mark.parametrize("checker", COMMANDS)
 def test_other_checkers_differ_on_the_examples_as_listed(checker: str) -> None:
     differing = {
         (checker, file, (ROOT / file).read_text().splitlines()[line - 1].strip(), code)
-        for file, line, code in _reported(checker)
-        if (file, line) not in _marked()
+        for file, line, code in _reported(checker, [STUBS[checker], "examples"])
+        if (file, line) not in _marked(EXAMPLES)
     }
 
     assert differing == {row for row in LISTED if row[0] == checker}
+
+
+@pytest.mark.parametrize("checker", COMMANDS)
+def test_other_checkers_agree_with_the_static_tests_as_the_page_says(
+    checker: str, tmp_path: Path
+) -> None:
+    # A copy in which nothing is ignored.
+    for path in [*HERE.glob("*.py"), *CASES]:
+        copy = tmp_path / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        text = re.sub(r"  # type: ignore\[.*", "", path.read_text())
+        copy.write_text(text)
+    (tmp_path / "pyrefly.toml").write_text(
+        f'disable-search-path-heuristics = true\nsearch-path = [".", "{ROOT}"]\n'
+    )
+    files = [path.relative_to(ROOT).as_posix() for path in CASES]
+    where = [f"--project={tmp_path}", f"--extra-search-path={ROOT}"] if checker == "ty" else []
+    found = {(file, line) for file, line, _ in _reported(checker, [*where, *files], tmp_path)}
+
+    missed, false = _marked(CASES) - found, found - _marked(CASES)
+
+    text = (DOCS / "checkers.md").read_text()
+    claim = re.search(
+        r"ty lets (\d+) of the\s+bad lines pass .*?and has (\d+) complaints", text, re.DOTALL
+    )
+    assert claim is not None
+    expected = (int(claim[1]), int(claim[2])) if checker == "ty" else (0, 0)
+    assert (len(missed), len(false)) == expected
