@@ -8,6 +8,11 @@ mypy keeps them apart, whatever their values are. The architecture is that of Ra
 Run ``mypy --strict examples/char_transformer.py`` and then ``python examples/char_transformer.py``;
 with ``--checkpoint gpt.npz`` training can be stopped at any time, and with ``--resume`` as well it
 goes on from the last save with the same steps, to the bit.
+
+One line more in the constructor of `Training`, after ``self.gradients_of = ...``, and it trains
+under ``mpiexec -n 2``, with half of each batch on either rank::
+
+    self.gradients_of = tt.distributed.data_parallel(self.gradients_of)
 """
 
 from __future__ import annotations

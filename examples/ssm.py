@@ -151,7 +151,7 @@ def size(model: nn.Module) -> int:
 
 def main() -> None:
     """Train all models on the same sequences and compare them."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--length", type=int, default=128, help="steps of a sequence, > 17")
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--hidden", type=int, default=64, help="hidden units of the larger MLP")

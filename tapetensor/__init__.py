@@ -21,6 +21,7 @@ from tapetensor.errors import ArgumentTypeError as ArgumentTypeError
 from tapetensor.errors import ArgumentValueError as ArgumentValueError
 from tapetensor.errors import AxisError as AxisError
 from tapetensor.errors import BuildError as BuildError
+from tapetensor.errors import DistributedError as DistributedError
 from tapetensor.errors import DTypeError as DTypeError
 from tapetensor.errors import FileFormatError as FileFormatError
 from tapetensor.errors import HigherOrderError as HigherOrderError
@@ -46,6 +47,7 @@ from tapetensor.shapes import Rank3 as Rank3
 from tapetensor.shapes import Rank4 as Rank4
 from tapetensor.shapes import Rank5 as Rank5
 from tapetensor.shapes import Rank6 as Rank6
+from tapetensor.source_lines import source_lines as source_lines
 from tapetensor.tape import NoneTape as NoneTape
 from tapetensor.tape import OwnedTape as OwnedTape
 from tapetensor.tape import Tape as Tape
@@ -66,6 +68,7 @@ from tapetensor.tensor import conv_transpose2d as conv_transpose2d
 from tapetensor.tensor import custom_op as custom_op
 from tapetensor.tensor import einsum as einsum
 from tapetensor.tensor import eye as eye
+from tapetensor.tensor import from_array as from_array
 from tapetensor.tensor import from_numpy as from_numpy
 from tapetensor.tensor import full as full
 from tapetensor.tensor import max_pool2d as max_pool2d
@@ -83,6 +86,8 @@ from tapetensor.tensor import where as where
 from tapetensor.tensor import zeros as zeros
 
 if TYPE_CHECKING:
+    __version__: str
+    from tapetensor import distributed as distributed
     from tapetensor.compiler import compile as compile
     from tapetensor.nn import build as build
 else:
@@ -93,6 +98,12 @@ else:
             from tapetensor.nn import build as found
         elif name == "compile":
             from tapetensor.compiler import compile as found
+        elif name == "__version__":
+            from importlib.metadata import version
+
+            found = version("tapetensor")
+        elif name == "distributed":
+            import tapetensor.distributed as found
         else:
             raise AttributeError(f"module 'tapetensor' has no attribute {name!r}")
         globals()[name] = found

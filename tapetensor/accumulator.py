@@ -7,6 +7,7 @@ from typing import Any, final
 import numpy as np
 from typing_extensions import override
 
+from tapetensor.arrays import check_one_library
 from tapetensor.errors import ArgumentTypeError, DTypeError, NumericalInstabilityError, ShapeError
 from tapetensor.gradients import Array, Tensorlike, array_of
 from tapetensor.norms import clipping
@@ -81,11 +82,12 @@ class GradientAccumulator:
                 f"{op}: {name!r} has a gradient of dtype {existing.dtype} already, "
                 f"one of dtype {array.dtype} cannot be added"
             )
+        check_one_library(op, (array, array if existing is None else existing))
         total = array.copy() if existing is None else existing + array
         finite = np.isfinite(total)
         if not np.all(finite):
             raise NumericalInstabilityError(
-                f"{op}: with this gradient {name!r} is not finite: {np.sum(~finite)} of "
+                f"{op}: with this gradient {name!r} is not finite: {int(np.sum(~finite))} of "
                 f"{total.size} elements are NaN or infinite; it stays as it was"
             )
         self._arrays[name] = total

@@ -17,8 +17,12 @@ The tree, with the built-in class that a caller would expect beside each::
     ├── NumericalInstabilityError  ArithmeticError  a NaN or an infinity where none may be
     ├── FileFormatError          ValueError       a file that is damaged, or not to be trusted
     ├── StateMismatchError       ValueError       a file that does not fit what it is loaded into
+    ├── DistributedError         RuntimeError     ranks that disagree, or one that has left
     ├── MissingDependencyError   ImportError      an optional package that is not installed
-    └── BuildError               TypeError        a module whose annotations cannot be built
+    ├── BuildError               TypeError        a module whose annotations cannot be built
+    └── TraceError               RuntimeError     a compiled function that a replay cannot repeat
+
+The cause and the cure of each: docs/error_catalogue.md, under the name of the class.
 """
 
 from __future__ import annotations
@@ -29,7 +33,10 @@ from typing_extensions import override
 
 
 class TapeTensorError(Exception):
-    """The root of the tree: catch it to catch every error raised by tapetensor on purpose."""
+    """The root of the tree: catch it to catch every error raised by tapetensor on purpose.
+
+    The cause and the cure of each: docs/error_catalogue.md, under the name of the class.
+    """
 
 
 class ShapeError(TapeTensorError, ValueError):
@@ -107,6 +114,10 @@ class StateMismatchError(TapeTensorError, ValueError):
     def __init__(self, message: str, differences: Sequence[str]) -> None:
         super().__init__(message)
         self.differences = tuple(differences)
+
+
+class DistributedError(TapeTensorError, RuntimeError):
+    """The ranks of a job disagree, one of them has left, or there are more or fewer than wanted."""
 
 
 class MissingDependencyError(TapeTensorError, ImportError):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from typing_extensions import override
 
+from tapetensor.arrays import is_array
 from tapetensor.dtypes import FLOATING
 from tapetensor.errors import (
     ArgumentTypeError,
@@ -18,6 +19,7 @@ from tapetensor.errors import (
 )
 from tapetensor.gradients import Array
 from tapetensor.kernels import arithmetic, elementwise, linear_algebra, normalization, scan
+from tapetensor.pictures import notebook_cell, to_html, tree
 from tapetensor.recorder import (
     Kernel,
     Pullback,
@@ -28,6 +30,7 @@ from tapetensor.recorder import (
     check_unused,
     op_name,
 )
+from tapetensor.tape_graph import graph_of_slots
 
 
 @final
@@ -65,6 +68,22 @@ class GradientTape:
     def __repr__(self) -> str:
         """Show how much was recorded."""
         return f"GradientTape({len(self._values)} slots, {len(self._records)} ops)"
+
+    def to_html(self) -> str:
+        """Return an HTML page that draws the graph of what is recorded; it needs no network."""
+        return to_html(graph_of_slots(self._records, self._values))
+
+    def tree(self, *, ascii: bool | None = None) -> str:
+        """Return the graph of what is recorded as text, the latest op first.
+
+        Args:
+            ascii: whether to draw with plain characters; None means if the terminal needs it.
+        """
+        return tree(graph_of_slots(self._records, self._values), ascii)
+
+    def _repr_html_(self) -> str:
+        """Return the picture for a notebook."""
+        return notebook_cell(graph_of_slots(self._records, self._values))
 
     def alloc(self, value: Array) -> int:
         """Put a copy of an input into the next slot and return the number of the slot.
@@ -341,8 +360,11 @@ def _of_column(pullback: Pullback) -> Pullback:
 
 
 def _as_array(op: str, what: str, value: object) -> Array:
-    if not isinstance(value, np.ndarray | np.generic):
+    if not is_array(value):
         raise ArgumentTypeError(
             f"GradientTape.{op}: {what} must be a numpy array, got {type(value).__name__}"
         )
-    return np.asarray(value)
+    # A scalar of numpy's becomes a 0-d array.
+    array: Any = np.asarray(value) if isinstance(value, np.ndarray | np.generic) else value
+    found: Array = array
+    return found

@@ -8,6 +8,7 @@ from typing import Any, Never, Protocol
 import numpy as np
 from typing_extensions import TypeAliasType, TypeVar, override
 
+from tapetensor.arrays import check_one_library, is_array
 from tapetensor.errors import (
     ArgumentTypeError,
     DTypeError,
@@ -115,6 +116,8 @@ class Gradients:
         array = array_of("Gradients.insert", gradient)
         _check_fits("Gradients.insert", tensor, array)
         existing = self._arrays.get(unique_id)
+        if existing is not None:
+            check_one_library("Gradients.insert", (existing, array))
         self._arrays[unique_id] = array.copy() if existing is None else existing + array
 
     def __contains__(self, tensor: Tensorlike[Any]) -> bool:
@@ -283,17 +286,20 @@ def array_of(op: str, gradient: object) -> Array:
         ArgumentTypeError: if it is neither.
         UntracedTensorError: if it is a tensor that owns a tape.
     """
-    if hasattr(gradient, "wrap_gradient") and hasattr(gradient, "numpy"):
+    if hasattr(gradient, "wrap_gradient") and hasattr(gradient, "detach"):
         if getattr(gradient, "owns_tape", False):
             raise UntracedTensorError(
                 f"{op}: the gradient owns a tape, which would be lost; write gradient.detach()"
             )
-        gradient = gradient.numpy()
-    if not isinstance(gradient, np.ndarray):
+        gradient = gradient.detach()._data
+    if not is_array(gradient):
         raise ArgumentTypeError(
             f"{op}: expected a tensor or a numpy array, got {type(gradient).__name__}"
         )
-    return np.asarray(gradient)
+    # A scalar of numpy's becomes a 0-d array.
+    array: Any = np.asarray(gradient) if isinstance(gradient, np.ndarray | np.generic) else gradient
+    found: Array = array
+    return found
 
 
 def _check_fits(op: str, tensor: Tensorlike[Any], array: Array) -> None:
@@ -310,6 +316,7 @@ def _check_fits(op: str, tensor: Tensorlike[Any], array: Array) -> None:
 
 
 def _check_same(op: str, lhs: Array, rhs: Array) -> None:
+    check_one_library(op, (lhs, rhs))
     if lhs.shape != rhs.shape:
         raise ShapeError(f"{op}: one id has gradients of shapes {lhs.shape} and {rhs.shape}")
     if lhs.dtype != rhs.dtype:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Literal, Self, TypeAlias
 
@@ -78,7 +78,7 @@ class Recorder(dict[int, Record]):
         finished: dict[int, Array] = {}
         # The ids whose gradient is a sum by now.
         summed: set[int] = set()
-        take_record, take, look_up = self.pop, arrays.pop, arrays.get
+        take_record, take = self.pop, arrays.pop
         for produced_id in reversed(order):
             _, pullbacks, parents = take_record(produced_id)
             g = take(produced_id, None)
@@ -88,24 +88,58 @@ class Recorder(dict[int, Record]):
                 finished[produced_id] = g
             if parents.__class__ is int:
                 if pullbacks is not None:
-                    earlier = look_up(parents)
                     added = pullbacks(g)
-                    arrays[parents] = (
-                        added if earlier is None else _summed(summed, parents, earlier, added)
-                    )
+                    if parents in arrays:
+                        added = _summed(summed, parents, arrays[parents], added)
+                    arrays[parents] = added
                 continue
             # As many parents as pullbacks; saying so to zip() would cost a fifth of this loop.
             for parent, pullback in zip(parents, pullbacks):  # noqa: B905
                 if pullback is not None:
-                    earlier = look_up(parent)
                     added = pullback(g)
-                    arrays[parent] = (
-                        added if earlier is None else _summed(summed, parent, earlier, added)
-                    )
+                    if parent in arrays:
+                        added = _summed(summed, parent, arrays[parent], added)
+                    arrays[parent] = added
         # What is left belongs to ids that no record produced: leafs.
         leafs = arrays if wanted is None else {key: arrays[key] for key in wanted & arrays.keys()}
         finished.update(leafs)
         return finished
+
+    def replay_by_group(
+        self, arrays: dict[int, Array], groups: Sequence[frozenset[int]]
+    ) -> Iterator[dict[int, Array]]:
+        """Run the records backwards in parts; yield the gradients of a group once they are final.
+
+        The groups come in the order given. Between two of them no record runs, so that the caller
+        can start something with one before the rest is computed. The records are used up.
+
+        Args:
+            arrays: the cotangents to start from; used up as well.
+            groups: the ids to yield gradients for. One to which none flows is left out.
+        """
+        wanted = frozenset[int]().union(*groups)
+        if not wanted.isdisjoint(self):
+            # What a record produced is final before that record runs, which a leaf need not wait
+            # for. So rare that it is not worth parts.
+            finished = self.replay(arrays, wanted)
+            yield from [{key: finished[key] for key in group & finished.keys()} for group in groups]
+            return
+        order = self._pruned(wanted, sorted(self))
+        # The first record to use an id is the last one to run.
+        first_use: dict[int, int] = {}
+        for produced_id in order:
+            _, pullbacks, parents = with_tuples(self[produced_id])
+            for parent, pullback in zip(parents, pullbacks, strict=True):
+                if pullback is not None:
+                    first_use.setdefault(parent, produced_id)
+        for group in groups:
+            stop = min([first_use[key] for key in group if key in first_use], default=None)
+            part = Recorder()
+            while stop is not None and order and order[-1] >= stop:
+                produced_id = order.pop()
+                part[produced_id] = self.pop(produced_id)
+            arrays = part.replay(arrays)
+            yield {key: arrays[key] for key in group & arrays.keys()}
 
     def _pruned(self, wanted: frozenset[int], order: list[int]) -> list[int]:
         """Drop every pullback from which no gradient flows on to `wanted`; return what is left."""
@@ -150,7 +184,7 @@ class Recorder(dict[int, Record]):
         reached = {output_id}
         names = []
         for produced_id in sorted(self, reverse=True):
-            kernel, pullbacks, parents = _with_tuples(self[produced_id])
+            kernel, pullbacks, parents = with_tuples(self[produced_id])
             if produced_id in reached:
                 reached.update(
                     [p for p, pullback in zip(parents, pullbacks, strict=True) if pullback]
@@ -163,7 +197,7 @@ class Recorder(dict[int, Record]):
         """Return the same records with `check` called on what every pullback takes and gives."""
         checked = Recorder()
         for produced_id, record in self.items():
-            kernel, pullbacks, parents = _with_tuples(record)
+            kernel, pullbacks, parents = with_tuples(record)
             name = op_name(kernel)
             checked[produced_id] = (
                 kernel,
@@ -178,7 +212,8 @@ class Recorder(dict[int, Record]):
         return checked
 
 
-def _with_tuples(record: Record) -> tuple[Kernel, Pullbacks, tuple[int, ...]]:
+def with_tuples(record: Record) -> tuple[Kernel, Pullbacks, tuple[int, ...]]:
+    """Return a record with its pullbacks and ids in tuples, also if there is one of each."""
     kernel, pullbacks, parents = record
     return (kernel, (pullbacks,), (parents,)) if isinstance(parents, int) else record
 
@@ -222,7 +257,7 @@ def check_finite(origin: str, place: str, gradient: Array) -> None:
     values = np.ravel(gradient)[~np.ravel(finite)]
     raise NumericalInstabilityError(
         f"backward: the gradient of {place}, from {origin!r}, is not finite: {values.size} of "
-        f"{np.size(gradient)} elements are NaN or infinite, the first is {values[0]}"
+        f"{gradient.size} elements are NaN or infinite, the first is {values[0]}"
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Never, TypeAlias, final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Never, TypeAlias, final
 
 from typing_extensions import override
 
@@ -14,11 +14,14 @@ from tapetensor.errors import (
     TapeClosedError,
     UntracedTensorError,
 )
-from tapetensor.gradients import Array, Gradients
+from tapetensor.gradients import Array, Gradients, Tensorlike
+from tapetensor.pictures import notebook_cell, to_html, tree
 from tapetensor.recorder import Kernel as Kernel
 from tapetensor.recorder import Pullback as Pullback
 from tapetensor.recorder import Pullbacks as Pullbacks
 from tapetensor.recorder import Record, Recorder, check_finite, op_name
+from tapetensor.source_lines import new_recorder
+from tapetensor.tape_graph import Output, graph_of_tape
 
 
 @final
@@ -55,7 +58,7 @@ class OwnedTape:
         context = active_context()
         context.add(self)
         self._contexts: tuple[GradientContext, ...] = (context,)
-        self.records = Recorder()
+        self.records = new_recorder()
         # Kept by identity, like the records: a store that both sides of a merge hold counts once.
         self._carried: dict[int, Gradients] = (
             {} if gradients is None else {id(gradients): gradients}
@@ -111,7 +114,7 @@ class OwnedTape:
             TapeClosedError: if the tape is closed.
         """
         self.check_usable("fork")
-        return self._in_same_contexts(Recorder(self.records), self._carried.copy())
+        return self._in_same_contexts(self.records.__class__(self.records), self._carried.copy())
 
     def move(self) -> OwnedTape:
         """Hand the contents to a new owner; this object is spent.
@@ -145,6 +148,55 @@ class OwnedTape:
             )
         if isinstance(self.records, _Closed):
             raise self.records.error(op)
+
+    def to_html(
+        self, output: Output | None = None, *, names: Mapping[str, Tensorlike[Any]] | None = None
+    ) -> str:
+        """Return an HTML page that draws the graph of what is recorded; it needs no network.
+
+        The pullbacks run once for it, for their times and for the shapes of what they give; the
+        records are not used up. Inside `source_lines` an op knows the line that ran it.
+
+        Args:
+            output: the tensor that the tape belonged to, to start from; without it nothing is
+                measured, and shapes are not known.
+            names: names for inputs, such as ``model.parameters()``.
+
+        Raises:
+            MovedTensorError: if the contents have been handed to a new owner.
+            TapeClosedError: if the tape is closed.
+        """
+        self.check_usable("to_html")
+        return to_html(graph_of_tape(self.records, output, names))
+
+    def tree(
+        self,
+        output: Output | None = None,
+        *,
+        names: Mapping[str, Tensorlike[Any]] | None = None,
+        ascii: bool | None = None,
+    ) -> str:
+        """Return the graph of what is recorded as text, the latest op first.
+
+        Args:
+            output: as for `to_html`.
+            names: as for `to_html`.
+            ascii: whether to draw with plain characters; None means if the terminal needs it.
+
+        Raises:
+            MovedTensorError: if the contents have been handed to a new owner.
+            TapeClosedError: if the tape is closed.
+        """
+        self.check_usable("tree")
+        return tree(graph_of_tape(self.records, output, names), ascii)
+
+    def _repr_html_(self, output: Output | None = None) -> str | None:
+        """Return the picture for a notebook; None, for the plain repr, if nothing is recorded."""
+        if not self.records:
+            return None
+        return notebook_cell(
+            graph_of_tape(self.records, output), repr(self if output is None else output)
+        )
 
     def _taken(self, op: str) -> tuple[Recorder, dict[int, Gradients]]:
         """Give up and return the contents."""
@@ -185,9 +237,7 @@ class OwnedTape:
         Raises:
             NumericalInstabilityError: if `finite` and a gradient is not; the records stay.
         """
-        result = Gradients()
-        for gradients in self._carried.values():
-            result.merge(gradients)
+        result = self.carried()
         if wanted is None:
             result.drop_non_leafs()
             wanted = result.leafs
@@ -205,6 +255,27 @@ class OwnedTape:
             assert total is not None
             _check_finite("the sum of gradients", unique_id, total)
         self.records.clear()
+        return result
+
+    def replay_by_group(
+        self, output_id: int, cotangent: Array, groups: Sequence[frozenset[int]]
+    ) -> Iterator[dict[int, Array]]:
+        """Run the records backwards and yield the gradients of each group once they are final.
+
+        What the tape carries is not in them. The records are used up.
+
+        Args:
+            output_id: the id of the tensor to differentiate.
+            cotangent: its cotangent.
+            groups: the ids of leafs; the gradients of one group after the other are yielded.
+        """
+        return self.records.replay_by_group({output_id: cotangent}, groups)
+
+    def carried(self) -> Gradients:
+        """Return the sum of the gradients that the tape carries."""
+        result = Gradients()
+        for gradients in self._carried.values():
+            result.merge(gradients)
         return result
 
 
@@ -238,7 +309,15 @@ def _check_finite(origin: str, unique_id: int, gradient: Array) -> None:
 
 Tape: TypeAlias = NoneTape | OwnedTape
 
-_SPENT = Recorder()
+
+@final
+class _Spent(Recorder):
+    """The records of a tape whose contents have been handed to a new owner: there are none."""
+
+    __slots__ = ()
+
+
+_SPENT = _Spent()
 
 _NO_COPY = (
     "copy: a tape has exactly one owner and cannot be copied or pickled; "

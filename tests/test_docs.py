@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
+import importlib.util
+import re
+from pathlib import Path
+
 import pytest
 
-from tests.typing.checkers import mypy_report, page_files
-from tests.typing.pages import PAGES, program
+from tests.typing.checkers import mistaken_start, mypy_report, normalized, page_files
+from tests.typing.pages import DOCS, PAGES, blocks, program
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_code_of_a_page_runs(page: str) -> None:
+def test_the_code_of_a_page_runs(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     code = program(page)
+    # Where what it writes may lie.
+    monkeypatch.chdir(tmp_path)
 
-    assert code.count("assert ") + code.count("check_grad(") >= 4
+    assert sum(code.count(one) for one in ("assert ", "assert_type(", "check_grad(")) >= 4
     exec(compile(code, f"docs/{page}.md", "exec", dont_inherit=True), {"__name__": page})
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_mypy_agrees_with_every_line_of_a_page(page: str) -> None:
     assert mypy_report()[page_files()[page]] == {}
+
+
+def test_mypy_says_of_the_first_mistake_what_the_first_page_says() -> None:
+    (found,) = mypy_report()[mistaken_start()].values()
+    (message,) = blocks("start", "text")
+
+    assert [normalized(one) for one in found] == [normalized(message.strip())]
+
+
+def test_every_room_of_the_floor_plan_exists() -> None:
+    text = (DOCS / "internals.md").read_text()
+    rows = re.findall(r"^\| (?:[\d½]+|aside) \| (.+?) \|", text, re.MULTILINE)
+    rooms = [room for row in rows for room in re.findall(r"`(\w+)`", row)]
+
+    assert len(rooms) >= 25
+    assert [room for room in rooms if importlib.util.find_spec(f"tapetensor.{room}") is None] == []
 
 
 def test_a_line_of_a_program_is_where_it_is_in_its_page() -> None:

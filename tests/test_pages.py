@@ -7,12 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.typing.pages import PAGES
+
 DOCS = Path(__file__).parents[1] / "docs"
+# The pages, and how many snippets each has.
+PRINTING = {"arrays": 1, "compile": 3, "distributed": 3, "files": 6, "pictures": 3}
+# Those that a test of their own reads.
+READ_ELSEWHERE = {
+    "error_catalogue", "errors", "plugin", "plugin_modules", "plugin_shapes", "tutorial",
+}  # fmt: skip
 # A snippet, and what it says if that is on the page.
 SNIPPET = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize(("page", "count"), [("files", 6), ("compile", 3)])
+@pytest.mark.parametrize(("page", "count"), PRINTING.items())
 def test_every_snippet_says_what_the_page_says(
     page: str,
     count: int,
@@ -31,3 +39,9 @@ def test_every_snippet_says_what_the_page_says(
             print(f"{type(error).__name__}: {error}")
 
         assert capsys.readouterr().out == said
+
+
+def test_every_page_with_python_is_read_by_some_test() -> None:
+    pages = {path.stem for path in DOCS.rglob("*.md") if "```python" in path.read_text()}
+
+    assert pages - {*PRINTING, *PAGES} - READ_ELSEWHERE == set()

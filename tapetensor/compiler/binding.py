@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tapetensor.arrays import library_of
 from tapetensor.compiler.generator import LazyGenerator
 from tapetensor.compiler.lazy import LazyArray
 from tapetensor.compiler.program import Kind, Node, Program
@@ -27,7 +28,7 @@ from tapetensor.compiler.structure import (
     is_users_object,
     names_in,
 )
-from tapetensor.errors import TraceError
+from tapetensor.errors import ArgumentTypeError, TraceError
 from tapetensor.gradients import Gradients
 from tapetensor.ids import next_id
 from tapetensor.nn.module import Module
@@ -88,11 +89,11 @@ class Binding:
         if isinstance(value, TensorBase):
             return self._walk_tensor(value, expression, where)
         if isinstance(value, np.ndarray) and not self._in_closure:
-            return self._input(value, self._local(expression))
+            return self._input(value, self._local(expression), where)
         if isinstance(value, np.random.Generator):
-            return self._walk_generator(value, expression)
+            return self._walk_generator(value, expression, where)
         if isinstance(value, Gradients):
-            return self._walk_gradients(value, expression)
+            return self._walk_gradients(value, expression, where)
         if value.__class__ in (tuple, list) or is_named_tuple(value):
             local = self._local(expression)
             self._guard(f"{local}.__class__ is not {self.bind(value.__class__)}")
@@ -176,21 +177,27 @@ class Binding:
             self._guard(f"{local}.__class__ is not {cls} or {local}._tape is not None")
             self._direct.append(local)
         data = tensor._data
-        lazy = self._input(data, self._local(f"{local}._data"))
+        library = library_of(data)
+        if library not in ("numpy", "tapetensor"):
+            raise ArgumentTypeError(
+                f"compile: {where} is over an array of {library}, and a plan runs on numpy's; "
+                "call the function without compile, or move everything with to(numpy)"
+            )
+        lazy = self._input(data, self._local(f"{local}._data"), where)
         self._tensors[id(tensor)] = tensor, local, lazy.node
         tensor._data = lazy
         self._undo.append(lambda: setattr(tensor, "_data", data))
         return tensor
 
-    def _walk_generator(self, rng: np.random.Generator, expression: str) -> Any:
+    def _walk_generator(self, rng: np.random.Generator, expression: str, where: str) -> Any:
         local = self._local(expression)
         self._guard(f"not isinstance({local}, {self.bind(np.random.Generator)})")
-        node = self.program.add(Kind.INPUT, None, (), (), np.dtype(object))
+        node = self.program.add(Kind.INPUT, None, (), (), np.dtype(object), label=where)
         self.expressions[node] = local
         self.generators.append(local)
         return LazyGenerator(self.program, node)
 
-    def _walk_gradients(self, store: Gradients, expression: str) -> Gradients:
+    def _walk_gradients(self, store: Gradients, expression: str, where: str) -> Gradients:
         local = self._local(expression)
         arrays = store._arrays
         keys = self.bind(tuple(arrays))
@@ -198,7 +205,7 @@ class Binding:
         self._guard(f"tuple({local}._arrays) != {keys} or {local}._leaky != {store._leaky}")
         self._guard(f"{local}._leafs != {self.bind(store._leafs)}")
         lazy: dict[int, Any] = {
-            key: self._input(array, self._local(f"{local}._arrays[{key}]"))
+            key: self._input(array, self._local(f"{local}._arrays[{key}]"), f"{where}[{key}]")
             for key, array in arrays.items()
         }
         store._arrays = lazy
@@ -254,15 +261,18 @@ class Binding:
 
         self._undo.append(undo)
 
-    def _input(self, array: Any, local: str) -> LazyArray:
+    def _input(self, array: Any, local: str, label: str) -> LazyArray:
         dtype = self.bind(array.dtype)
         compare = "is not" if array.dtype.isbuiltin == 1 else "!="
+        if array.shape and array.__class__ is np.ndarray:
+            # Another library's array looks the same. In place of a 0-d one there may be a scalar.
+            self._guard(f"{local}.__class__ is not {self.bind(np.ndarray)}")
         self._guard(
             f"{local}.shape != {array.shape} or {local}.dtype {compare} {dtype} "
             f"or {local}.strides != {array.strides}"
         )
         node = self.program.add(
-            Kind.INPUT, None, (), array.shape, array.dtype, detail=array.strides
+            Kind.INPUT, None, (), array.shape, array.dtype, detail=array.strides, label=label
         )
         self.expressions[node] = local
         return LazyArray(self.program, node)

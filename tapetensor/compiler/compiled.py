@@ -59,6 +59,10 @@ class Compiled:
                 )
             return result
 
+    def _repr_html_(self) -> str | None:
+        """Return the picture of the last used plan for a notebook; None before the first call."""
+        return self.plans[0]._repr_html_() if self.plans else None
+
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """Bind to an object, as functions in a class do."""
         return self if instance is None else types.MethodType(self, instance)

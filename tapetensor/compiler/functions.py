@@ -126,6 +126,11 @@ def _clip(self: LazyArray, a: Any, a_min: Any = None, a_max: Any = None) -> Any:
     return a if a_max is None else np.minimum(a, a_max)
 
 
+def _asarray(self: LazyArray, a: Any) -> Any:
+    # A constant beside this array may stay one of numpy's.
+    return a
+
+
 def _copyto(self: LazyArray, dst: Any, src: Any, **options: Any) -> None:
     if options or not hasattr(dst, "record_write"):
         raise trace_error("np.copyto writes into an array of another kind")
@@ -133,6 +138,7 @@ def _copyto(self: LazyArray, dst: Any, src: Any, **options: Any) -> None:
 
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    np.asarray: _asarray,
     np.sum: _reduction(np.add),
     np.prod: _reduction(np.multiply),
     np.max: _reduction(np.maximum),

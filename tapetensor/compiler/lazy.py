@@ -9,6 +9,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from typing_extensions import override
 
+from tapetensor.arrays import Home, Library
 from tapetensor.compiler.functions import FUNCTIONS, SHAPE_DEPENDS_ON_VALUES, dummy
 from tapetensor.compiler.operations import (
     Keywords,
@@ -105,6 +106,12 @@ class LazyArray(NDArrayOperatorsMixin):
         return self.wrap(
             self.program.elementwise(cast_to(wanted), (self.node,), self.shape, wanted)
         )
+
+    def to(self, library: Library) -> LazyArray:
+        """Return this array, for a plan runs on numpy's; refuse to move it elsewhere."""
+        if library is np or isinstance(library, Home):
+            return self
+        raise trace_error("a tensor is moved to another library; move it outside")
 
     def copy(self) -> LazyArray:
         """Return the array; writing into either replaces only its own value."""

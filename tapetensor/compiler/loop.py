@@ -70,17 +70,20 @@ class GroupLoop:
 
     def _emit_calls(self, bodies: list[Body]) -> None:
         planner = self.planner
-        last = self.group.nodes[-1]
-        names = [node.name for node in self.group.nodes if node.kind is not Kind.VIEW]
+        nodes = tuple(self.group.nodes)
+        last = nodes[-1]
+        names = [node.name for node in nodes if node.kind is not Kind.VIEW]
         title = f"group of {len(names)}: {', '.join(names)}"
         for body in bodies:
             for node, total in body.totals.items():
                 planner.emit(node, f"{total}.fill(0)", title="set to 0")
         if len(bodies) == 1:
-            planner.emit(last, f"{bodies[0].name}({bodies[0].arguments})", title=title)
+            planner.emit(last, f"{bodies[0].name}({bodies[0].arguments})", title=title, group=nodes)
         else:
             calls = ", ".join([f"({body.name}, {body.arguments})" for body in bodies])
-            planner.emit(last, f"{planner.bind(threads.run_together)}({calls})", title=title)
+            planner.emit(
+                last, f"{planner.bind(threads.run_together)}({calls})", title=title, group=nodes
+            )
         add = planner.bind(np.add)
         for body in bodies[1:]:
             for node, part in body.totals.items():

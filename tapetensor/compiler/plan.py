@@ -34,12 +34,14 @@ class Step:
         line: its Python source.
         out: the planned buffer that it writes to, if it does.
         title: what it does, in words.
+        group: the nodes of the group that it runs, if it runs one.
     """
 
     node: Node
     line: str
     out: Array | None
     title: str
+    group: tuple[Node, ...] = ()
 
 
 @dataclass
@@ -67,13 +69,14 @@ class Planner:
         self.layout = Layout(expressions=dict(inputs))
         self._leaving = leaving
         self._units = fused(schedule)
-        self._root: dict[Node, Node] = {}
+        # Views that are copies: numpy can reshape some memory only by copying it.
+        self._copies: set[Node] = set()
         self.static: dict[Node, Array] = {}
         self._escaping: set[Node] = set()
         self._last_use: dict[Node, int] = {}
         self._readers: dict[Node, list[tuple[int, Node]]] = {}
         self._handed_over: set[Node] = set()
-        self._find_roots()
+        self._find_last_uses()
         # Where a gradient has to be for the optimizer, which is where it is computed if possible.
         self._destined: dict[Node, Array] = {}
         self._flat: dict[Node, Array] = {}
@@ -89,7 +92,7 @@ class Planner:
             else:
                 self._place(unit, position)
             touched = {
-                self._root[one] for node in _nodes_of(unit) for one in (node, *node.parents())
+                self._root(one) for node in _nodes_of(unit) for one in (node, *node.parents())
             }
             for root in touched:
                 if self._last_use[root] == position and root not in self._escaping:
@@ -101,24 +104,26 @@ class Planner:
         found = []
         for node in self._leaving:
             expression = self.expression(node)
-            if self._root[node].kind is Kind.CONSTANT:
+            if self._root(node).kind is Kind.CONSTANT:
                 expression = f"{expression}.copy()"
             found.append(expression)
         return found
 
-    def _find_roots(self) -> None:
-        """Find whose memory each node lies in, and when that is last needed."""
+    def _root(self, node: Node) -> Node:
+        """Return the node in whose memory a node lies."""
+        while node.kind in (Kind.VIEW, Kind.WRITE) and node not in self._copies:
+            node = node.args[0]
+        return node
+
+    def _find_last_uses(self) -> None:
+        """Find when the memory of each node is last needed."""
         for position, unit in enumerate(self._units):
             for node in _nodes_of(unit):
-                owner = node
-                if node.kind in (Kind.VIEW, Kind.WRITE):
-                    owner = self._root[node.args[0]]
-                self._root[node] = owner
-                self._last_use[owner] = position
+                self._last_use[self._root(node)] = position
                 for parent in node.parents():
-                    self._last_use[self._root[parent]] = position
+                    self._last_use[self._root(parent)] = position
                     self._readers.setdefault(parent, []).append((position, node))
-        self._escaping = {self._root[node] for node in self._leaving}
+        self._escaping = {self._root(node) for node in self._leaving}
 
     def _place(self, node: Node, position: int) -> None:
         if node.kind is Kind.INPUT:
@@ -150,8 +155,7 @@ class Planner:
         if view.size == 0 or np.may_share_memory(view, base):
             self.static[node] = view
             return
-        # A reshape that numpy can only do by copying.
-        self._root[node] = node
+        self._copies.add(node)
         self._last_use[node] = self._last_read(node)
         out = self.arena.take(node.shape, node.dtype)
         self.static[node] = out
@@ -162,7 +166,7 @@ class Planner:
         """Lay the gradients of an optimizer's step end to end."""
         ends = np.cumsum([0, *[gradient.size for gradient in update.args]]).tolist()
         flat = self._flat[update] = self.arena.take((ends[-1],), update.args[0].dtype)
-        roots = [self._root[gradient] for gradient in update.args]
+        roots = [self._root(gradient) for gradient in update.args]
         for gradient, root, start in zip(update.args, roots, ends, strict=False):
             is_whole = root.kind in _TAKES_OUT and root.size == gradient.size
             keeps_order = gradient is root or gradient.function.name == "reshape"
@@ -181,7 +185,7 @@ class Planner:
         flat = self._flat[node]
         start = 0
         for gradient in node.args:
-            if self._root[gradient] not in self._destined:
+            if self._root(gradient) not in self._destined:
                 part = self.bind(flat[start : start + gradient.size].reshape(gradient.shape))
                 copy = self.bind(np.copyto)
                 self.emit(node, f"{copy}({part}, {self.expression(gradient)})")
@@ -229,11 +233,11 @@ class Planner:
         """Return the buffer of an operand that dies here and may be written over."""
         if node.kind is not Kind.ELEMENTWISE:
             return None
-        roots = [self._root[parent] for parent in node.parents()]
+        roots = [self._root(parent) for parent in node.parents()]
         for place, operand in enumerate(node.args):
             if node.function is select and place != 2:
                 continue
-            root = self._root[operand]
+            root = self._root(operand)
             buffer = self.static.get(operand)
             if (
                 buffer is not None
@@ -372,9 +376,16 @@ class Planner:
         self.layout.names[name] = value
         return name
 
-    def emit(self, node: Node, line: str, out: Array | None = None, title: str = "") -> None:
+    def emit(
+        self,
+        node: Node,
+        line: str,
+        out: Array | None = None,
+        title: str = "",
+        group: tuple[Node, ...] = (),
+    ) -> None:
         """Add a line."""
-        self.layout.steps.append(Step(node, line, out, title or node.name))
+        self.layout.steps.append(Step(node, line, out, title or node.name, group))
 
 
 def _nodes_of(unit: Unit) -> list[Node]:

@@ -10,6 +10,7 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.gradients import Array
+from tapetensor.pictures import users_place
 
 Shape: TypeAlias = tuple[int, ...]
 DType: TypeAlias = np.dtype[Any]
@@ -64,9 +65,15 @@ class Node:
         dtype: the dtype of the result.
         detail: what the kind needs besides: the axes of a reduction, the value of a constant.
         index: the position in the trace.
+        label: what the user calls it, if it is an input.
+
+    Attributes:
+        place: the line of the user's program that ran it.
     """
 
-    __slots__ = ("args", "detail", "dtype", "function", "index", "kind", "shape")
+    __slots__ = (
+        "args", "detail", "dtype", "function", "index", "kind", "label", "place", "shape",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -77,6 +84,7 @@ class Node:
         dtype: DType,
         detail: Any = None,
         index: int = 0,
+        label: str = "",
     ) -> None:
         self.kind = kind
         self.function = function
@@ -85,6 +93,8 @@ class Node:
         self.dtype = dtype
         self.detail = detail
         self.index = index
+        self.label = label
+        self.place = users_place()
 
     @property
     def size(self) -> int:
@@ -152,6 +162,7 @@ class Program:
         shape: Shape,
         dtype: DType,
         detail: Any = None,
+        label: str = "",
     ) -> Node:
         """Record a node, or return the one that computes the same."""
         key = None
@@ -160,7 +171,7 @@ class Program:
             known = None if key is None else self._known.get(key)
             if known is not None:
                 return known
-        node = Node(kind, function, args, shape, dtype, detail, len(self.nodes))
+        node = Node(kind, function, args, shape, dtype, detail, len(self.nodes), label)
         self.nodes.append(node)
         if key is not None:
             self._known[key] = node

@@ -7,8 +7,10 @@ import time
 from typing import Any
 
 from tapetensor.compiler.binding import MISS
+from tapetensor.compiler.picture import graph_of_plan
 from tapetensor.compiler.plan import Step
 from tapetensor.errors import ArgumentValueError
+from tapetensor.pictures import Graph, notebook_cell, to_html, tree
 
 
 class Plan:
@@ -19,6 +21,7 @@ class Plan:
         source: the Python source of it.
         arena_bytes: the memory that it keeps between calls.
         seconds: how long tracing and planning took.
+        step_seconds: how long each step took when `profile` measured it last; None before.
     """
 
     def __init__(
@@ -34,6 +37,7 @@ class Plan:
         started: float,
     ) -> None:
         self.steps = steps
+        self.step_seconds: list[float] | None = None
         self.arena_bytes = arena_bytes
         self._names = names
         self._functions = functions
@@ -89,6 +93,7 @@ class Plan:
                 raise ArgumentValueError("profile: the plan is for calls of another kind")
             spent = [stop - start for start, stop in itertools.pairwise(times)]
             best = [min(pair) for pair in zip(best, spent, strict=True)]
+        self.step_seconds = best
         total = sum(best)
         ranked = sorted(zip(best, self.steps, strict=True), key=lambda pair: -pair[0])
         lines = [f"{total * 1e6:10.1f} us in {len(self.steps)} steps"]
@@ -99,6 +104,29 @@ class Plan:
                 f"{node.shape!s:<20} {step.title}"
             )
         return "\n".join(lines)
+
+    def to_html(self) -> str:
+        """Return an HTML page that draws the steps as a graph; it needs no network.
+
+        After `profile` it shows the times.
+        """
+        return to_html(self._graph())
+
+    def tree(self, *, ascii: bool | None = None) -> str:
+        """Return the steps as a graph in text, the latest first.
+
+        Args:
+            ascii: whether to draw with plain characters; None means if the terminal needs it.
+        """
+        return tree(self._graph(), ascii)
+
+    def _repr_html_(self) -> str:
+        """Return the picture for a notebook."""
+        return notebook_cell(self._graph())
+
+    def _graph(self) -> Graph:
+        title = f"plan of {len(self.steps)} steps, {self.arena_bytes:,} bytes of planned memory"
+        return graph_of_plan(title, self.steps, self.step_seconds)
 
     def _source(self, lines: list[str]) -> str:
         if self._generators and lines:

@@ -22,7 +22,7 @@ def save_checkpoint(path: PathLike, /, **parts: Part) -> None:
 
     Args:
         path: ends in ``.safetensors`` or ``.npz``, which says the format.
-        **parts: modules, optimizers and numpy Generators.
+        **parts: modules, optimizers, numpy Generators and Notes.
 
     Raises:
         ArgumentValueError: if `path` ends otherwise, or there is no part.

@@ -35,7 +35,7 @@ def save(path: PathLike, part: Part) -> None:
     Args:
         path: ends in ``.safetensors`` or ``.npz``, which says the format. A file that is there is
             replaced in one go once the new one is complete.
-        part: a module, an optimizer or a numpy Generator.
+        part: a module, an optimizer, a numpy Generator or Notes.
 
     Raises:
         ArgumentValueError: if `path` ends otherwise.
@@ -65,8 +65,8 @@ def load(path: PathLike, part: Part) -> None:
 
     Args:
         path: ends in ``.safetensors`` or ``.npz``, which says the format.
-        part: a module, an optimizer or a numpy Generator, made as it was when it was saved. Its
-            tensors keep their ids and get new data.
+        part: a module, an optimizer, a numpy Generator or Notes, made as it was when it was saved.
+            Its tensors keep their ids and get new data.
 
     Raises:
         StateMismatchError: if names, shapes, dtypes or values do not fit, with every difference.

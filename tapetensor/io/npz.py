@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from typing_extensions import override
 
+from tapetensor.arrays import to_numpy
 from tapetensor.errors import FileFormatError
 from tapetensor.gradients import Array
 from tapetensor.io.headers import Header
@@ -25,7 +26,7 @@ def write(path: Path, arrays: Mapping[str, Array]) -> None:
             # A ZipInfo of its own carries no time, so that equal arrays make equal files.
             entry = zipfile.ZipInfo(name + _ENDING)
             with archive.open(entry, "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
+                np.lib.format.write_array(member, to_numpy(array), allow_pickle=False)
 
 
 class Reader(AbstractContextManager["Reader"]):

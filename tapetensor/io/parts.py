@@ -1,15 +1,17 @@
-"""What has a state that can be saved: modules, optimizers, generators."""
+"""What has a state that can be saved: modules, optimizers, generators, notes."""
 
 from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any, TypeAlias, final
 
 import numpy as np
 from typing_extensions import override
 
+from tapetensor.arrays import beside
 from tapetensor.errors import ArgumentTypeError, TapeTensorError
 from tapetensor.gradients import Array
 from tapetensor.io.headers import Header, header_of
@@ -18,10 +20,30 @@ from tapetensor.optim import Optimizer
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor
 
-Part: TypeAlias = Module | Optimizer | np.random.Generator
 
-# The state of a generator is a few thousand characters at most.
-_LONGEST_STATE = 100_000
+@final
+@dataclass
+class Notes:
+    """Numbers and texts that a file holds beside tensors: ``Notes({"epoch": 3})``.
+
+    Args:
+        value: what JSON has: numbers, texts, booleans, None, lists, and dicts by text. Floats come
+            back to the bit.
+
+    Raises:
+        ArgumentTypeError: if it is something else.
+    """
+
+    value: Any
+
+    def __post_init__(self) -> None:
+        try:
+            json.dumps(self.value)
+        except (TypeError, ValueError) as error:
+            raise ArgumentTypeError(f"Notes: only what JSON has can be noted ({error})") from error
+
+
+Part: TypeAlias = Module | Optimizer | np.random.Generator | Notes
 
 
 class State(ABC):
@@ -60,8 +82,11 @@ def state_of(op: str, part: object) -> State:
         return _OptimizerState(part)
     if isinstance(part, np.random.Generator):
         return _GeneratorState(part)
+    if isinstance(part, Notes):
+        return _NotesState(part)
     raise ArgumentTypeError(
-        f"{op}: expected a Module, an Optimizer or a numpy Generator, got {type(part).__name__}"
+        f"{op}: expected a Module, an Optimizer, a numpy Generator or Notes, "
+        f"got {type(part).__name__}"
     )
 
 
@@ -76,7 +101,7 @@ class _ModuleState(State):
 
     @override
     def arrays(self) -> dict[str, Array]:
-        return {name: np.asarray(tensor._data) for name, tensor in self._tensors.items()}
+        return {name: tensor._data for name, tensor in self._tensors.items()}
 
     @override
     def differences(self, headers: Mapping[str, Header]) -> list[str]:
@@ -117,7 +142,8 @@ class _ModuleState(State):
     def restore(self, arrays: Mapping[str, Array]) -> None:
         tensors: Mapping[str, Tensor[Any, NoneTape, Any]] = self._tensors
         for name, array in arrays.items():
-            tensors[name]._data = array
+            # A model that was moved stays where it is.
+            tensors[name]._data = beside(array, tensors[name]._data)
 
 
 class _OptimizerState(State):
@@ -154,15 +180,28 @@ class _OptimizerState(State):
         self._optimizer.restore_arrays(arrays)
 
 
-class _GeneratorState(State):
-    """The bit generator's own dictionary, as the bytes of a JSON text."""
+class _TextState(State):
+    """A JSON text, as an array of its bytes."""
 
-    def __init__(self, rng: np.random.Generator) -> None:
-        self._rng = rng
+    def __init__(self, owner: str, longest: int) -> None:
+        self._owner = owner
+        self._longest = longest
+
+    @abstractmethod
+    def value(self) -> Any:
+        """Return what is written."""
+
+    @abstractmethod
+    def check(self, value: Any) -> None:
+        """Raise an error if what was read is of no use."""
+
+    @abstractmethod
+    def take(self, value: Any) -> None:
+        """Take over what was read."""
 
     @override
     def arrays(self) -> dict[str, Array]:
-        text = json.dumps(self._rng.bit_generator.state, default=np.ndarray.tolist)
+        text = json.dumps(self.value(), default=np.ndarray.tolist)
         return {"state": np.frombuffer(text.encode(), np.uint8)}
 
     @override
@@ -170,7 +209,7 @@ class _GeneratorState(State):
         found = headers.get("state")
         if headers.keys() != {"state"} or found is None:
             return [f"expected is one array, state; found are {', '.join(headers) or 'none'}"]
-        if found.dtype != "uint8" or len(found.shape) != 1 or found.shape[0] > _LONGEST_STATE:
+        if found.dtype != "uint8" or len(found.shape) != 1 or found.shape[0] > self._longest:
             return [f"state: {found.dtype} of shape {found.shape}, expected is a text as uint8"]
         return []
 
@@ -180,17 +219,54 @@ class _GeneratorState(State):
 
     @override
     def refusals(self, arrays: Mapping[str, Array]) -> list[str]:
-        # On a second one of its kind, which shows whether numpy takes it.
-        kind = type(self._rng.bit_generator)
         try:
-            kind().state = json.loads(arrays["state"].tobytes())
+            self.check(json.loads(arrays["state"].tobytes()))
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
-            return [f"state: not that of a {kind.__name__} ({error})"]
+            return [f"state: not that of {self._owner} ({error})"]
         return []
 
     @override
     def restore(self, arrays: Mapping[str, Array]) -> None:
-        self._rng.bit_generator.state = json.loads(arrays["state"].tobytes())
+        self.take(json.loads(arrays["state"].tobytes()))
+
+
+class _NotesState(_TextState):
+    def __init__(self, notes: Notes) -> None:
+        super().__init__("Notes", longest=100_000_000)
+        self._notes = notes
+
+    @override
+    def value(self) -> Any:
+        return self._notes.value
+
+    @override
+    def check(self, value: Any) -> None:
+        pass
+
+    @override
+    def take(self, value: Any) -> None:
+        self._notes.value = value
+
+
+class _GeneratorState(_TextState):
+    """The bit generator's own dictionary, a few thousand characters at most."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        super().__init__(f"a {type(rng.bit_generator).__name__}", longest=100_000)
+        self._rng = rng
+
+    @override
+    def value(self) -> Any:
+        return self._rng.bit_generator.state
+
+    @override
+    def check(self, value: Any) -> None:
+        # On a second one of its kind, which shows whether numpy takes it.
+        type(self._rng.bit_generator)().state = value
+
+    @override
+    def take(self, value: Any) -> None:
+        self._rng.bit_generator.state = value
 
 
 def _unlike(expected: Mapping[str, Header], found: Mapping[str, Header]) -> list[str]:

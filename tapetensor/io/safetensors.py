@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import zlib
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -12,7 +11,9 @@ from typing import Any
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.errors import FileFormatError, MissingDependencyError
+from tapetensor.arrays import to_numpy
+from tapetensor.errors import FileFormatError
+from tapetensor.extras import import_extra
 from tapetensor.gradients import Array
 from tapetensor.io.headers import Header
 
@@ -34,7 +35,7 @@ def write(path: Path, arrays: Mapping[str, Array]) -> None:
     Raises:
         MissingDependencyError: if the library is not installed.
     """
-    in_order = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    in_order = {name: np.asarray(to_numpy(array), order="C") for name, array in arrays.items()}
     metadata = {_CHECK_SUM: _check_sum(in_order)}
     # Written by us, so that a disk that is full is the error that Python has for it.
     path.write_bytes(_library("safetensors.numpy").save(in_order, metadata=metadata))
@@ -80,13 +81,9 @@ class Reader(AbstractContextManager["Reader"]):
 
 
 def _library(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise MissingDependencyError(
-            ".safetensors files need the package safetensors: pip install tapetensor[safetensors]; "
-            ".npz files need nothing but numpy"
-        ) from error
+    return import_extra(
+        name, ".safetensors files", "safetensors", ".npz files need nothing but numpy"
+    )
 
 
 def _check_sum(arrays: Mapping[str, Array]) -> str:

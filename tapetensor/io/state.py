@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from tapetensor.arrays import to_numpy
 from tapetensor.errors import ArgumentTypeError, StateMismatchError
 from tapetensor.gradients import Array
 from tapetensor.io.headers import Header, Source, header_of
@@ -19,7 +20,7 @@ def state_dict(part: Part) -> dict[str, Array]:
     ``torch_model.load_state_dict({name: torch.from_numpy(a) for name, a in ...})`` takes them.
 
     Args:
-        part: a module, an optimizer or a numpy Generator.
+        part: a module, an optimizer, a numpy Generator or Notes.
 
     Raises:
         ArgumentTypeError: if it is none of these.
@@ -30,7 +31,7 @@ def state_dict(part: Part) -> dict[str, Array]:
     {'0.weight': (2, 3), '0.bias': (2,)}
     """
     arrays = state_of("state_dict", part).arrays()
-    return {name: np.array(array, order="C") for name, array in arrays.items()}
+    return {name: np.array(to_numpy(array), order="C") for name, array in arrays.items()}
 
 
 def load_state_dict(part: Part, arrays: Mapping[str, Array]) -> None:
@@ -39,7 +40,7 @@ def load_state_dict(part: Part, arrays: Mapping[str, Array]) -> None:
     Names that differ can be changed on the way, and layouts: ``arrays["w"].T``.
 
     Args:
-        part: a module, an optimizer or a numpy Generator.
+        part: a module, an optimizer, a numpy Generator or Notes.
         arrays: by name; for a tensor with two names, one of them will do.
 
     Raises:

@@ -6,7 +6,9 @@ import string
 
 import numpy as np
 
+from tapetensor.arrays import like
 from tapetensor.gradients import Array
+from tapetensor.kernels.extremes import largest_or_minus_infinity
 from tapetensor.kernels.sharing import computed_once
 from tapetensor.tape import Pullbacks
 
@@ -22,11 +24,11 @@ def scaled_dot_product_attention(
     scaled_query = query * scale
     weights = np.matmul(scaled_query, np.swapaxes(key, -1, -2))
     if mask is not None:
-        weights += _hidden(mask, query)
+        weights += _hidden(like(mask, query), query)
     if causal:
-        weights += _hidden(_earlier(query.shape[-2], key.shape[-2]), query)
+        weights += _hidden(like(_earlier(query.shape[-2], key.shape[-2]), query), query)
     # With a finite largest score a row that sees no key becomes zeros instead of NaN.
-    largest = np.maximum.reduce(weights, axis=-1, keepdims=True, initial=-np.inf)
+    largest = largest_or_minus_infinity(weights, -1)
     weights -= np.maximum(largest, np.finfo(query.dtype).min)
     weights = np.exp(weights, out=weights)
     total = _row_sums(weights)

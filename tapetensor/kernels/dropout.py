@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from tapetensor.arrays import like
 from tapetensor.gradients import Array
 from tapetensor.tape import Pullbacks
 
 
 def dropout(x: Array, scaled_mask: Array) -> tuple[Array, Pullbacks]:
     """``x * scaled_mask``, with the same mask backwards."""
-    return x * scaled_mask, (lambda g: g * scaled_mask,)
+    mask = like(scaled_mask, x)
+    return x * mask, (lambda g: g * mask,)
 
 
 def scaled_mask(

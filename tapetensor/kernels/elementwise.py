@@ -18,6 +18,8 @@ _GELU_CUBIC = 0.044715
 
 # From so many elements on the work on them outweighs the calls.
 _LONG = 1 << 12
+# To make an array of a plain 0 is a third of what the maximum of a short array costs.
+_ZEROS = {np.dtype(kind): np.zeros((), kind) for kind in (np.float32, np.float64)}
 
 
 def exp(x: Array) -> tuple[Array, Pullbacks]:
@@ -75,7 +77,7 @@ def sigmoid(x: Array) -> tuple[Array, Pullbacks]:
 def relu(x: Array) -> tuple[Array, Pullbacks]:
     """``max(x, 0)``; the derivative at 0 is 0."""
     if x.size < _LONG or x.__class__ is not np.ndarray:
-        y = np.maximum(x, 0)
+        y = np.maximum(x, _ZEROS.get(x.dtype, 0) if x.__class__ is np.ndarray else 0)
         # y is 0 or positive, so its sign is the derivative, without a comparison's cast.
         return y, (lambda g: g * np.sign(y),)
     # numpy compares two arrays with vector instructions, but not an array and a number: a third of
@@ -130,19 +132,37 @@ def reciprocal(x: Array) -> tuple[Array, Pullbacks]:
     return y, (lambda g: -g * y * y,)
 
 
+# A block of a large array is written in place: fresh memory for every part would take longer than
+# the arithmetic.
+
+
 def _square_cotangent(g: Array, x: Array, out: Array | None = None) -> Array:
-    result: Array = np.multiply(g, x + x, out=out)
-    return result
+    if out is None:
+        plain: Array = g * (x + x)
+        return plain
+    np.add(x, x, out=out)
+    np.multiply(g, out, out=out)
+    return out
 
 
 def _tanh_cotangent(g: Array, y: Array, out: Array | None = None) -> Array:
-    result: Array = np.subtract(g, g * y * y, out=out)
-    return result
+    if out is None:
+        plain: Array = g - g * y * y
+        return plain
+    np.multiply(g, y, out=out)
+    np.multiply(out, y, out=out)
+    np.subtract(g, out, out=out)
+    return out
 
 
 def _sigmoid_cotangent(g: Array, y: Array, out: Array | None = None) -> Array:
-    result: Array = np.multiply(g, y - y * y, out=out)
-    return result
+    if out is None:
+        plain: Array = g * (y - y * y)
+        return plain
+    np.multiply(y, y, out=out)
+    np.subtract(y, out, out=out)
+    np.multiply(g, out, out=out)
+    return out
 
 
 def _silu_cotangent(g: Array, s: Array, y: Array, out: Array | None = None) -> Array:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tapetensor.arrays import like
 from tapetensor.gradients import Array
 from tapetensor.kernels.broadcasting import sum_to
 from tapetensor.kernels.steps import single_step
@@ -108,6 +109,6 @@ def _sum_rows(rows: Array, targets: Array, count: int) -> Array:
     # times faster than np.add.at.
     order = np.argsort(targets, kind="stable")
     in_order = targets[order]
-    starts = np.flatnonzero(np.concatenate(([True], in_order[1:] != in_order[:-1])))
-    result[in_order[starts]] = np.add.reduceat(rows[order], starts, axis=0)
+    starts = np.flatnonzero(np.diff(in_order, prepend=-1))
+    result[in_order[starts]] = np.add.reduceat(rows[order], like(starts, rows), axis=0)
     return result

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tapetensor.arrays import like
 from tapetensor.gradients import Array
 from tapetensor.kernels.broadcasting import sum_to
 from tapetensor.tape import Pullback, Pullbacks
@@ -37,9 +38,9 @@ def unbiased_linear(x: Array, weight: Array) -> tuple[Array, Pullbacks]:
     A kernel of its own because leading axes fold into one product instead of a batch of them.
     """
     if x.ndim == 2:
-        return np.matmul(x, weight.T), (
-            lambda g: np.matmul(g, weight),
-            lambda g: np.matmul(g.T, x),
+        return _product(x, weight.T), (
+            lambda g: _product(g, weight),
+            lambda g: _product(g.T, x),
         )
     out_features, in_features = weight.shape
     rows = math.prod(x.shape[:-1])
@@ -48,9 +49,9 @@ def unbiased_linear(x: Array, weight: Array) -> tuple[Array, Pullbacks]:
     def fold(g: Array) -> Array:
         return np.reshape(g, (rows, out_features))
 
-    return np.reshape(np.matmul(folded, weight.T), (*x.shape[:-1], out_features)), (
-        lambda g: np.reshape(np.matmul(fold(g), weight), x.shape),
-        lambda g: np.matmul(fold(g).T, folded),
+    return np.reshape(_product(folded, weight.T), (*x.shape[:-1], out_features)), (
+        lambda g: np.reshape(_product(fold(g), weight), x.shape),
+        lambda g: _product(fold(g).T, folded),
     )
 
 
@@ -73,6 +74,18 @@ def einsum(
             for position, x in enumerate(operands)
         ]
     )
+
+
+def _product(lhs: Array, rhs: Array) -> Array:
+    """Return the product of two matrices.
+
+    For numpy's own arrays by the method, which begins half a microsecond sooner than the ufunc.
+    """
+    if lhs.__class__ is np.ndarray and rhs.__class__ is np.ndarray:
+        fast: Array = lhs.dot(rhs)
+        return fast
+    product: Array = np.matmul(lhs, rhs)
+    return product
 
 
 def _matmul_pullback_lhs(g: Array, lhs: Array, rhs: Array) -> Array:
@@ -143,7 +156,7 @@ def _on_diagonals(x: Array, letters: str, subscripts: str) -> Array:
         if letter in target:
             other = next(spare)
             factors.append(letter + other)
-            identities.append(np.eye(x.shape[letters.index(letter)], dtype=x.dtype))
+            identities.append(like(np.eye(x.shape[letters.index(letter)], dtype=x.dtype), x))
             letter = other
         target += letter
     placed: Array = np.einsum(",".join(factors) + "->" + target, x, *identities)

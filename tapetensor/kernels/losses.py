@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tapetensor.arrays import like
 from tapetensor.gradients import Array
+from tapetensor.kernels.extremes import largest
 from tapetensor.tape import Pullbacks
 
 
@@ -61,7 +63,8 @@ def smooth_l1(prediction: Array, target: Array, beta: float) -> tuple[Array, Pul
 
 def nll(log_probabilities: Array, labels: Array) -> tuple[Array, Pullbacks]:
     """The mean negative log-probability at the labels, which the caller has checked."""
-    is_label = np.expand_dims(labels, -1) == np.arange(log_probabilities.shape[-1])
+    classes = like(np.arange(log_probabilities.shape[-1]), log_probabilities)
+    is_label = np.expand_dims(like(labels, log_probabilities), -1) == classes
     count = labels.size
     y: Array = np.sum(np.where(is_label, -log_probabilities, 0)) / count
     return y, (lambda g: np.where(is_label, -g / count, 0), None)
@@ -69,18 +72,19 @@ def nll(log_probabilities: Array, labels: Array) -> tuple[Array, Pullbacks]:
 
 def cross_entropy(logits: Array, labels: Array) -> tuple[Array, Pullbacks]:
     """The mean negative log-softmax at the labels, which the caller has checked."""
-    rows = np.reshape(logits, (-1, logits.shape[-1]))
+    is_matrix = logits.ndim == 2
+    rows = logits if is_matrix else np.reshape(logits, (-1, logits.shape[-1]))
     count = rows.shape[0]
-    at_labels = (np.arange(count), np.reshape(labels, (-1,)))
-    shifted = rows - np.maximum.reduce(rows, axis=1, keepdims=True)
+    at_labels = (np.arange(count), labels if is_matrix else np.reshape(labels, (-1,)))
+    shifted = rows - largest(rows, 1)
     exponentials = np.exp(shifted)
     totals = np.add.reduce(exponentials, axis=1)
 
     def pullback(g: Array) -> Array:
         share = g / count
-        cotangent = exponentials * np.expand_dims(share / totals, 1)
+        cotangent = exponentials * (share / totals)[:, None]
         cotangent[at_labels] -= share
-        return np.reshape(cotangent, logits.shape)
+        return cotangent if is_matrix else np.reshape(cotangent, logits.shape)
 
     return np.add.reduce(np.log(totals) - shifted[at_labels]) / count, (pullback, None)
 
@@ -147,7 +151,7 @@ def cosine_embedding(
     rhs_square = np.sum(np.square(rhs), axis=-1, keepdims=True) + 1e-12
     scale = np.sqrt(lhs_square * rhs_square)
     cosine = np.sum(lhs * rhs, axis=-1, keepdims=True) / scale
-    is_alike = np.expand_dims(signs, -1) > 0
+    is_alike = np.expand_dims(like(signs, lhs), -1) > 0
     is_apart = cosine <= margin
     y = np.sum(np.where(is_alike, 1 - cosine, np.where(is_apart, 0, cosine - margin))) / count
 
@@ -169,7 +173,7 @@ def _bounded_log(probabilities: Array) -> Array:
 
 
 def _log_softmax(logits: Array) -> Array:
-    shifted = logits - np.max(logits, axis=-1, keepdims=True)
+    shifted = logits - largest(logits, -1)
     log_softmax: Array = shifted - np.log(np.sum(np.exp(shifted), axis=-1, keepdims=True))
     return log_softmax
 

@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from tapetensor.gradients import Array
+from tapetensor.kernels.extremes import largest, largest_or_minus_infinity, smallest
 from tapetensor.kernels.mean import mean_over
 from tapetensor.tape import Pullback, Pullbacks
 
@@ -32,13 +33,13 @@ def mean(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
 
 def max(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
     """The largest element; ties share the cotangent equally."""
-    y = np.maximum.reduce(x, axis=axis, keepdims=True)
+    y = largest(x, axis)
     return _squeezed(y, axis, keepdims), (_shared_among_ties(x, y, axis),)
 
 
 def min(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
     """The smallest element; ties share the cotangent equally."""
-    y = np.minimum.reduce(x, axis=axis, keepdims=True)
+    y = smallest(x, axis)
     return _squeezed(y, axis, keepdims), (_shared_among_ties(x, y, axis),)
 
 
@@ -139,5 +140,5 @@ def _shared_among_ties(x: Array, extreme: Array, axis: Axis) -> Pullback:
 def _finite_max(x: Array, axis: Axis) -> Array:
     # An infinite shift would make inf - inf of the elements that equal it. An empty axis has no
     # largest element; the sum over it is 0, and its logarithm minus infinity.
-    largest = np.maximum.reduce(x, axis=axis, keepdims=True, initial=-np.inf)
-    return np.where(np.isfinite(largest), largest, 0).astype(x.dtype)
+    found = largest_or_minus_infinity(x, axis)
+    return np.where(np.isfinite(found), found, 0).astype(x.dtype)

@@ -61,13 +61,12 @@ def elementwise_step(function: Callable[Arguments, Result]) -> Callable[Argument
     return run
 
 
-def check(function: Callable[..., None], *args: Any) -> None:
+def check(function: Callable[..., None], array: Any, *args: Any) -> None:
     """Run a function that raises where values are wrong; recording arrays run it at each replay."""
-    record = _recorder(args)
-    if record is None:
-        function(*args)
+    if array.__class__ is not np.ndarray and hasattr(array, "record_check"):
+        array.record_check(function, (array, *args))
     else:
-        record.record_check(function, args)
+        function(array, *args)
 
 
 def _recorder(args: tuple[Any, ...]) -> Any:

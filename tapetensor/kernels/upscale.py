@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tapetensor.arrays import like
 from tapetensor.gradients import Array
 from tapetensor.kernels.windows import batch_first, batch_last
 from tapetensor.tape import Pullback, Pullbacks
@@ -28,7 +29,7 @@ def _repeated(x: Array, axis: int, size: int) -> Stretched:
     """Return every element of an axis several times: output ``i`` is ``floor(i * old / new)``."""
     sources = np.arange(size) * x.shape[axis] // size
     starts = _first_of_each(sources)
-    return np.take(x, sources, axis=axis), lambda g: np.add.reduceat(g, starts, axis=axis)
+    return np.take(x, sources, axis=axis), lambda g: np.add.reduceat(g, like(starts, g), axis=axis)
 
 
 def _interpolated(x: Array, axis: int, size: int) -> Stretched:
@@ -39,8 +40,8 @@ def _interpolated(x: Array, axis: int, size: int) -> Stretched:
     above = np.minimum(below + 1, last)
     along = [1] * x.ndim
     along[axis] = size
-    share = np.reshape(rest / max(size - 1, 1), along).astype(x.dtype)
-    starts = _first_of_each(below)
+    share = like(np.reshape(rest / max(size - 1, 1), along).astype(x.dtype), x)
+    starts = like(_first_of_each(below), x)
 
     def pullback(g: Array) -> Array:
         to_below = np.add.reduceat(g * (1 - share), starts, axis=axis)

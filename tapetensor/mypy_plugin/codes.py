@@ -1,4 +1,7 @@
-"""The plugin's error codes, each of which can be silenced on its own."""
+"""The plugin's error codes, each of which can be silenced on its own.
+
+The cause and the cure of each: docs/error_catalogue.md, under its name.
+"""
 
 from __future__ import annotations
 

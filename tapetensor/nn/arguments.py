@@ -111,7 +111,8 @@ def check_input(
         raise ShapeError(
             f"{layer}: the last axis of the input must have size {features}, got shape {shape}"
         )
-    if dtype != weight.dtype:
+    # Equal dtypes are one object but for rare ones, and every layer asks.
+    if dtype is not weight._data.dtype and dtype != weight.dtype:
         cure = f"convert it with x.astype(np.{weight.dtype})"
         if dtype in FLOATING:
             cure += f", or make the layer with dtype np.{dtype}"

@@ -14,8 +14,8 @@ from tapetensor.nn.module import Module
 from tapetensor.nn.state_space import SelectiveSSM
 from tapetensor.nn.typing import W
 from tapetensor.tape import NoneTape
-from tapetensor.tensor import Tensor1D, Tensor2D, Tensor3D, concat, zeros
-from tapetensor.tensor.creation import check_rng
+from tapetensor.tensor import Tensor1D, Tensor2D, Tensor3D, concat
+from tapetensor.tensor.creation import check_rng, zeros_beside
 from tapetensor.typing import B, K, M, N, P, T
 
 
@@ -129,7 +129,7 @@ class MambaBlock(Module, Generic[N, P, K, W]):
         total = self.conv_bias.retaped(x.tape_type).broadcast_to((batch, length, channels))
         # What lies before the first step is 0.
         for back in range(1, min(present + 1, int(length))):
-            missing = zeros((batch, back, channels), x.dtype.type)
+            missing = zeros_beside(x, (batch, back, channels))
             earlier = concat((missing, x.with_empty_tape()[:, : length - back]), axis=1)
             total = total + earlier * weight.with_empty_tape()[present - back]
         return total + x * weight[present]

@@ -6,10 +6,11 @@ import copy
 import inspect
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, ParamSpec, Protocol
+from typing import Any, ClassVar, ParamSpec, Protocol, Self
 
 from typing_extensions import TypeVar, dataclass_transform, override
 
+from tapetensor.arrays import Library, moved
 from tapetensor.errors import ArgumentTypeError, BuildError
 from tapetensor.nn.annotations import is_class_variable, names_around
 from tapetensor.nn.fields import MISSING, Field, buffer, options, parameter, repeat
@@ -17,6 +18,9 @@ from tapetensor.nn.fit import check_fields, check_replacement
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import tape_state
+
+# Of values that hold no tensor, those that most fields beside the tensors have.
+_SETTINGS = frozenset({int, float, bool, str, type(None)})
 
 # A type checker knows `MYPY` to be true in mypy alone.
 MYPY = False
@@ -200,7 +204,7 @@ class Module:
         return {
             name: tensor
             for name, tensor, is_buffer in self._tensors()
-            if not is_buffer and tensor.dtype.kind == "f"
+            if not is_buffer and tensor._data.dtype.kind == "f"
         }
 
     def buffers(self) -> dict[str, Tensor[Any, NoneTape, Any]]:
@@ -218,6 +222,29 @@ class Module:
             found[path] = module
             found.update({f"{path}.{inner}": one for inner, one in module.modules().items()})
         return found
+
+    def to(self, library: Library) -> Self:
+        """Move parameters and buffers, in place, to the arrays of a library, and return the module.
+
+        ``model.to(cupy)`` for a GPU, ``model.to(numpy)`` for back. The tensors keep their ids, so
+        optimizers go on: their state follows at the next step.
+
+        Args:
+            library: the module, numpy or cupy, say.
+
+        Raises:
+            ArgumentTypeError: if it is no such module; then nothing has been moved.
+
+        >>> import numpy
+        >>> from tapetensor import nn
+        >>> nn.Linear(3, 2, rng=numpy.random.default_rng(0)).to(numpy)
+        Linear(in_features=3, out_features=2)
+        """
+        tensors = {id(tensor): tensor for _, tensor, _ in self._tensors()}
+        arrays = [moved("Module.to", tensor._data, library) for tensor in tensors.values()]
+        for tensor, array in zip(tensors.values(), arrays, strict=True):
+            tensor._data = array
+        return self
 
     def parameter_count(self) -> int:
         """Return how many numbers are trained; a tensor that goes by two names counts once."""
@@ -245,19 +272,28 @@ class Module:
             f"{name:<{names}}  {shape:<{shapes}}  {count:>{counts}}" for name, shape, count in cells
         )
 
-    def _contents(self) -> Iterator[tuple[str, object, bool]]:
-        """Yield what the fields hold by name, and whether the field is a buffer."""
+    def _contents(self) -> list[tuple[str, object, bool]]:
+        """Return what the fields hold by name, and whether the field is a buffer; no settings."""
+        contents: list[tuple[str, object, bool]] = []
         for name, field in self.fields_of_class.items():
-            for path, value in _leafs(name, getattr(self, name, None)):
-                yield path, value, field.kind == "buffer"
+            value = getattr(self, name, None)
+            if isinstance(value, Tensor):
+                # The common case, and every training step asks for all parameters.
+                contents.append((name, value, field.kind == "buffer"))
+            elif value.__class__ not in _SETTINGS:
+                is_buffer = field.kind == "buffer"
+                contents += [(path, one, is_buffer) for path, one in _leafs(name, value)]
+        return contents
 
-    def _tensors(self) -> Iterator[tuple[str, Tensor[Any, NoneTape, Any], bool]]:
+    def _tensors(self, prefix: str = "") -> list[tuple[str, Tensor[Any, NoneTape, Any], bool]]:
+        """Return all tensors by dotted name, and whether each is a buffer."""
+        found: list[tuple[str, Tensor[Any, NoneTape, Any], bool]] = []
         for path, value, is_buffer in self._contents():
             if isinstance(value, Tensor):
-                yield path, value, is_buffer
+                found.append((prefix + path, value, is_buffer))
             elif isinstance(value, Module):
-                for inner, tensor, is_inner_buffer in value._tensors():
-                    yield f"{path}.{inner}", tensor, is_inner_buffer
+                found += value._tensors(f"{prefix}{path}.")
+        return found
 
     def _children(self) -> Iterator[tuple[str, Module]]:
         for path, value, _ in self._contents():

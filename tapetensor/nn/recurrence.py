@@ -16,10 +16,10 @@ from tapetensor.nn.module import Module
 from tapetensor.nn.tapes import trained_together
 from tapetensor.nn.typing import Out, W
 from tapetensor.tape import NoneTape
-from tapetensor.tensor import Tensor, Tensor2D, zeros
+from tapetensor.tensor import Tensor, Tensor2D
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import check_not_spent
-from tapetensor.tensor.creation import check_rng
+from tapetensor.tensor.creation import check_rng, zeros_beside
 from tapetensor.tensor.ownership import forks
 from tapetensor.typing import B, T
 
@@ -85,8 +85,7 @@ def states_of(
         raise ShapeError(f"{layer}: the input must have a batch axis, got shape {x.shape}")
     shape = (x.shape[0], size)
     if state is None:
-        zero: Tensor[Any, NoneTape, Any] = zeros(shape, x.dtype.type)
-        return (x, *(zero,) * count)
+        return (x, *(zeros_beside(x, shape),) * count)
     states = (state,) if count == 1 else state
     if not isinstance(states, tuple) or len(states) != count:
         raise ArgumentTypeError(f"{layer}: the state is a tuple of {count} tensors, got {state!r}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Generic
 
 from typing_extensions import TypeVarTuple, override
@@ -61,7 +60,9 @@ class Sequential(Module, Generic[*Layers]):
         return result
 
     @override
-    def _contents(self) -> Iterator[tuple[str, object, bool]]:
+    def _contents(self) -> list[tuple[str, object, bool]]:
         # The names in files of dfdx and PyTorch: "0.weight", without the name of the field.
-        for path, value, is_buffer in super()._contents():
-            yield path.removeprefix("layers."), value, is_buffer
+        return [
+            (path.removeprefix("layers."), value, is_buffer)
+            for path, value, is_buffer in super()._contents()
+        ]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from typing_extensions import TypeIs
 
+from tapetensor.arrays import beside, library_of
 from tapetensor.gradients import Array, Gradients
 from tapetensor.tensor.tensor import Tensor
 
@@ -52,6 +53,9 @@ class Group:
         kernel: parameter, gradient, state and options in, new parameter and state out.
         kernel_in_place: the same on flat numpy arrays.
         states: the arrays of state that there are to a parameter.
+
+    Attributes:
+        on_replay: called when a step that was recorded is run, if set.
     """
 
     __slots__ = (
@@ -71,6 +75,7 @@ class Group:
         "_tensors",
         "_values",
         "_views",
+        "on_replay",
     )
 
     def __init__(
@@ -104,6 +109,12 @@ class Group:
         self._steps = 0
         # How many steps a parameter is behind, by position.
         self._missed: dict[int, int] = {}
+        self.on_replay: Callable[[], None] | None = None
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether the last step was recorded, which changes nothing yet."""
+        return hasattr(self._tensors[0]._data, "record_update")
 
     def step(self, grads: Gradients, options: Options) -> list[tuple[Names, str]]:
         """Update the parameters that have a gradient; return the others' names and the reasons."""
@@ -204,8 +215,8 @@ class Group:
     def _step_each(self, gradients: list[Any], options: Options) -> list[tuple[Names, str]]:
         """Update one by one the parameters whose gradient fits."""
         reasons = [
-            _misfit(gradient, shape, self._values.dtype)
-            for gradient, shape in zip(gradients, self._shapes, strict=True)
+            _misfit(gradient, shape, self._values.dtype) or _misplaced(gradient, tensor._data)
+            for gradient, shape, tensor in zip(gradients, self._shapes, self._tensors, strict=True)
         ]
         if all(reasons):
             return list(zip(self._names, reasons, strict=True))
@@ -215,9 +226,8 @@ class Group:
             if reasons[position]:
                 self._missed[position] = behind + 1
                 continue
-            state = self._apart.get(position) or [
-                flat[self._slices[position]].reshape(self._shapes[position]) for flat in self._state
-            ]
+            # To where the parameter is: it may have been moved since the last step.
+            state = [beside(array, tensor._data) for array in self._state_of(position)]
             tensor._data, *self._apart[position] = self._kernel(
                 tensor._data, gradients[position], *state, *options(self._steps - behind)
             )
@@ -236,14 +246,17 @@ class Group:
             behind = {position: missed - common for position, missed in self._missed.items()}
             self._missed = {position: missed for position, missed in behind.items() if missed}
 
+    def _state_of(self, position: int) -> list[Array]:
+        """Return the arrays of state of one parameter."""
+        return self._apart.get(position) or [
+            flat[self._slices[position]].reshape(self._shapes[position]) for flat in self._state
+        ]
+
     def state_arrays(self) -> dict[str, Array]:
         """Return the state by the first name of each parameter, ``weight.velocity``, say."""
         arrays: dict[str, Array] = {}
         for position, (name, *_) in enumerate(self._names):
-            state = self._apart.get(position) or [
-                flat[self._slices[position]].reshape(self._shapes[position]) for flat in self._state
-            ]
-            for one, array in zip(self._states, state, strict=True):
+            for one, array in zip(self._states, self._state_of(position), strict=True):
                 if one.is_used:
                     arrays[f"{name}.{one.name}"] = array
             arrays[f"{name}.step"] = np.array(self._steps - self._missed.get(position, 0))
@@ -285,6 +298,8 @@ class Update:
     def __call__(self, gradient: Array) -> None:
         """Update the parameters by their gradients, end to end in one array."""
         group = self._group
+        if group.on_replay is not None:
+            group.on_replay()
         if group._missed or not group.step_flat(gradient, self._options):
             shapes = zip(group._slices, group._shapes, strict=True)
             parts = [gradient[part].reshape(shape) for part, shape in shapes]
@@ -305,6 +320,12 @@ def _misfit(gradient: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
     if gradient.dtype != dtype:
         return f"a gradient of dtype {gradient.dtype} for a parameter of dtype {dtype}"
     return ""
+
+
+def _misplaced(gradient: Array, parameter: Array) -> str:
+    """Return why a gradient does not lie where a parameter does; empty if it does."""
+    theirs, ours = library_of(gradient), library_of(parameter)
+    return "" if theirs == ours else f"a gradient of {theirs} for a parameter of {ours}"
 
 
 def _references_of_unshared() -> int:

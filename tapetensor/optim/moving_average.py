@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from typing_extensions import TypeVar
 
+from tapetensor.arrays import check_one_library
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from tapetensor.kernels import optimizers
 from tapetensor.optim.hyperparameters import as_hyperparameter
@@ -97,6 +98,7 @@ def _paired(
             raise ShapeError(
                 f"{op}: {name} has shape {tensor.shape} in the average, {other.shape} in the model"
             )
+        check_one_library(f"{op}: {name}", (tensor._data, other._data))
         if tensor.dtype != other.dtype:
             raise DTypeError(
                 f"{op}: {name} has dtype {tensor.dtype} in the average, {other.dtype} in the model"

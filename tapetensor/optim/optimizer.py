@@ -59,6 +59,8 @@ class Optimizer(ABC):
             Group([(names, parameters[names]) for names in group], kernel, kernel_in_place, states)
             for group in _grouped(parameters)
         ]
+        # A recorded step is replayed by all groups, of which one counts.
+        self._groups[0].on_replay = self._count_step
 
     @property
     def steps(self) -> int:
@@ -93,7 +95,8 @@ class Optimizer(ABC):
         unused: list[tuple[Names, str]] = []
         for group in self._groups:
             unused += group.step(grads, self._options)
-        self._steps += len(unused) < self._count
+        if len(unused) < self._count and not self._groups[0].is_recording:
+            self._count_step()
         if unused:
             listed = "; ".join([f"{' = '.join(names)}: {reason}" for names, reason in unused])
             raise UnusedParametersError(
@@ -101,6 +104,9 @@ class Optimizer(ABC):
                 "Did they take part in the loss, and was `wrt` the whole model?",
                 [name for names, _ in unused for name in names],
             )
+
+    def _count_step(self) -> None:
+        self._steps += 1
 
     def zero_grad(self) -> None:
         """Close what is left on the tapes of the active context, before the next step begins.

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from typing_extensions import override
 
+from tapetensor.arrays import Library, like
 from tapetensor.gradients import Array
 from tapetensor.ids import next_id
-from tapetensor.kernels import arithmetic, indexing, shape
+from tapetensor.kernels import arithmetic, indexing, placement, shape
 from tapetensor.recorded import kernels
 from tapetensor.recorded.functions import FLAT, FUNCTIONS, with_numbers
 from tapetensor.recorded.refusals import MissingAttributeError, UnrecordedError, UnsupportedError
@@ -58,8 +59,11 @@ class Level:
     def run(self, kernel: Kernel, operands: tuple[Any, ...], *options: Any) -> RecordedArray:
         """Run a kernel on the values of `operands`, and record it."""
         ours = [isinstance(x, RecordedArray) and x.level is self for x in operands]
+        # Constants are numpy's to begin with, whatever library the values are of.
+        near = next((x.value for x, own in zip(operands, ours, strict=True) if own), None)
         output, pullbacks = kernel(
-            *[x.value if own else x for x, own in zip(operands, ours, strict=True)], *options
+            *[x.value if own else like(x, near) for x, own in zip(operands, ours, strict=True)],
+            *options,
         )
         result = self.array(output)
         self.recorder[result.id] = (
@@ -134,6 +138,10 @@ class RecordedArray(NDArrayOperatorsMixin):
         """As numpy's."""
         return self.level.run(kernels.copy, (self,))
 
+    def to(self, library: Library) -> Any:
+        """Return the elements as an array of another library."""
+        return self.level.run(placement.to, (self,), library)
+
     def astype(self, dtype: Any, copy: bool = True) -> Any:
         """As numpy's; what is not floating any more is a constant."""
         if np.dtype(dtype).kind != "f":
@@ -204,6 +212,9 @@ class RecordedArray(NDArrayOperatorsMixin):
         options: dict[str, Any],
     ) -> Any:
         """Answer a function of numpy by a kernel of ours."""
+        if function is np.asarray:
+            (constant,) = arguments
+            return like(constant, plain(self))
         if function in FLAT:
             return function(*_plain(arguments), **_plain(options))
         answer = FUNCTIONS.get(function)

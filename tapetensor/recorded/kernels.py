@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tapetensor.arrays import is_array, to_numpy
 from tapetensor.gradients import Array
 from tapetensor.kernels.broadcasting import sum_to, unchanged
 from tapetensor.recorded.refusals import UnrecordedError
@@ -65,14 +66,16 @@ def add_at(x: Array, value: Array, index: Any) -> tuple[Array, Pullbacks]:
 
 def sum_runs(x: Array, starts: Array) -> tuple[Array, Pullbacks]:
     """``np.add.reduceat(x, starts, axis=0)`` for starts that increase."""
-    lengths = np.diff(starts, append=x.shape[0])
+    # Positions are worked out on the host, wherever the values lie.
+    first_rows = to_numpy(starts)
+    lengths = np.diff(first_rows, append=x.shape[0])
     if not np.all(lengths > 0):
         raise UnrecordedError("uses numpy.add.reduceat with starts that do not increase")
-    run_of_row = np.repeat(np.arange(starts.size), lengths)
+    run_of_row = np.repeat(np.arange(first_rows.size), lengths)
 
     def pullback(g: Array) -> Array:
         cotangent = np.zeros_like(x)
-        cotangent[starts[0] :] = np.take(g, run_of_row, axis=0)
+        cotangent[first_rows[0] :] = np.take(g, run_of_row, axis=0)
         return cotangent
 
     return np.add.reduceat(x, starts, axis=0), (pullback,)
@@ -86,14 +89,19 @@ def check_written_once(shape: tuple[int, ...], index: Any) -> None:
     """
     if not has_arrays(index):
         return
+    parts = index if isinstance(index, tuple) else (index,)
+    places = tuple([to_numpy(part) if is_array(part) else part for part in parts])
     written = np.full(shape, -1)
-    numbers = np.arange(written[index].size).reshape(written[index].shape)
-    written[index] = numbers
-    if not np.array_equal(written[index], numbers):
+    numbers = np.arange(written[places].size).reshape(written[places].shape)
+    written[places] = numbers
+    if not np.array_equal(written[places], numbers):
         raise UnrecordedError("assigns to one element twice")
 
 
 def has_arrays(index: Any) -> bool:
     """Tell whether an index reads copies, not a view."""
     parts = index if isinstance(index, tuple) else (index,)
-    return any(isinstance(part, np.ndarray | list) for part in parts)
+    return any(
+        isinstance(part, list) or (is_array(part) and not isinstance(part, np.generic))
+        for part in parts
+    )

@@ -13,6 +13,7 @@ from tapetensor.tensor.convolution import conv1d as conv1d
 from tapetensor.tensor.convolution import conv2d as conv2d
 from tapetensor.tensor.creation import arange as arange
 from tapetensor.tensor.creation import eye as eye
+from tapetensor.tensor.creation import from_array as from_array
 from tapetensor.tensor.creation import from_numpy as from_numpy
 from tapetensor.tensor.creation import full as full
 from tapetensor.tensor.creation import normal as normal

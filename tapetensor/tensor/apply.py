@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from tapetensor.arrays import check_one_library
 from tapetensor.errors import (
     DTypeError,
     HigherOrderError,
@@ -22,7 +23,7 @@ from tapetensor.errors import (
 from tapetensor.gradients import Array
 from tapetensor.ids import next_id
 from tapetensor.recorded import RecordedArray, UnrecordedError
-from tapetensor.recorder import op_name
+from tapetensor.recorder import Recorder, op_name
 from tapetensor.tape import Kernel, OwnedTape, Pullbacks
 from tapetensor.tensor.base import (
     TensorBase,
@@ -84,7 +85,7 @@ def apply(
     except TapeTensorError:
         raise
     except (ValueError, TypeError, IndexError, OverflowError) as error:
-        raise _explained(kernel, operands, error) from error
+        raise _explained(kernel, operands, error, options) from error
     if keeps_dtype and output.dtype is not data.dtype:
         _check_result_dtype(kernel, x, output)
 
@@ -195,9 +196,9 @@ def _arrays(
     by the ids of their tensors: leafs, to which gradients of the outer order flow.
     """
     arrays: list[Any] = [operand._data for operand in operands]
-    levels = [array.level for array in arrays if isinstance(array, RecordedArray)]
-    if not levels:
+    if RecordedArray not in map(type, arrays):
         return arrays
+    levels = [array.level for array in arrays if isinstance(array, RecordedArray)]
     level = max(levels, key=lambda one: one.depth)
     for position, operand in enumerate(operands):
         array = arrays[position]
@@ -238,7 +239,9 @@ def _check_operands(
         if held is not None:
             if not isinstance(held, OwnedTape):
                 raise moved_error(op_name(kernel), operand, op_name(held))
-            held.check_usable(op_name(kernel))
+            if held.records.__class__ is not Recorder:
+                # Closed or spent, perhaps.
+                held.check_usable(op_name(kernel))
             if tape is not None:
                 _check_given_once(kernel, operands)
             tape = held
@@ -271,12 +274,16 @@ def _check_result_dtype(kernel: Kernel, x: TensorBase[Any, Any, Any], output: Ar
 
 
 def _explained(
-    kernel: Kernel, operands: tuple[TensorBase[Any, Any, Any], ...], error: Exception
+    kernel: Kernel,
+    operands: tuple[TensorBase[Any, Any, Any], ...],
+    error: Exception,
+    options: tuple[Any, ...] = (),
 ) -> TapeTensorError:
     """Return numpy's complaint as an error of ours that names the op and its operands."""
     op = op_name(kernel)
     if isinstance(error, UnrecordedError):
         return HigherOrderError(no_higher_order(op, error))
+    check_one_library(op, [*[operand._data for operand in operands], *options])
     dtypes = " and ".join([str(operand._data.dtype) for operand in operands])
     if isinstance(error, OverflowError):
         return DTypeError(f"{op}: a number does not fit dtype {dtypes} ({error})")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Never, TypeAlias, overload
 import numpy as np
 from typing_extensions import TypeAliasType, TypeVar, override
 
+from tapetensor.arrays import library_of, to_numpy
 from tapetensor.errors import (
     ArgumentTypeError,
     DTypeError,
@@ -105,11 +106,13 @@ class TensorBase(Generic[S, T, D, _Kind]):
     def numpy(self) -> np.ndarray[S, np.dtype[D]]:
         """Return the elements as a read-only numpy array that shares the tensor's memory.
 
+        Of a tensor over another library's array (CuPy's), a copy in the memory of the host.
+
         >>> import tapetensor as tt
         >>> tt.arange(3).numpy()
         array([0, 1, 2])
         """
-        view: Any = np.asarray(plain(self._data)).view()
+        view: Any = to_numpy(plain(self._data)).view()
         view.flags.writeable = False
         array: np.ndarray[S, np.dtype[D]] = view
         return array
@@ -159,16 +162,18 @@ class TensorBase(Generic[S, T, D, _Kind]):
 
     @override
     def __repr__(self) -> str:
-        """Show values, shape, dtype and tape state."""
+        """Show values, shape, dtype and tape state, and the library if it is not numpy."""
+        library = library_of(plain(self._data))
+        where = "" if library == "numpy" else f", {library}"
         values = np.array2string(
-            np.asarray(plain(self._data)),
+            to_numpy(plain(self._data)),
             separator=", ",
             prefix="Tensor(",
             threshold=_REPR_THRESHOLD,
         )
         return (
             f"Tensor({values}, shape={self._data.shape}, dtype={self._data.dtype.name}, "
-            f"{tape_state(self)})"
+            f"{tape_state(self)}{where})"
         )
 
     @override
@@ -212,7 +217,7 @@ class TensorBase(Generic[S, T, D, _Kind]):
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the values; the id is this process's own, so the copy gets a new one."""
         _check_copyable("pickle", self)
-        return _unpickled, (self.__class__, np.asarray(self._data))
+        return _unpickled, (self.__class__, to_numpy(self._data))
 
     def wrap_gradient(self, array: Array) -> Tensor[S, NoneTape, D]:
         """Return `array` as a plain tensor of this tensor's static shape and dtype."""

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from typing_extensions import TypeVar
 
+from tapetensor.arrays import Library
 from tapetensor.dtypes import as_dtype
 from tapetensor.errors import ShapeError
-from tapetensor.kernels import indexing
+from tapetensor.kernels import indexing, placement
 from tapetensor.kernels import shape as kernels
 from tapetensor.shapes import as_shape
 from tapetensor.tensor.apply import apply
@@ -46,6 +47,30 @@ class Conversion(TensorBase[S, T, D]):
         """
         options: tuple[Any, ...] = (as_dtype("astype", dtype),)
         return apply(indexing.astype, (self,), options, keeps_dtype=False)
+
+    def to(self, library: Library) -> Tensor[S, T, D]:
+        """Return the same elements as an array of another library, ``x.to(cupy)``, or numpy's.
+
+        Ops run where the arrays of their operands lie, and refuse operands of two libraries.
+
+        Shape: that of `self`.
+        Derivative: 1; the cotangent is moved back.
+
+        Args:
+            library: the module, numpy or cupy, say. Its `asarray` is called, so that CuPy's current
+                device decides which one it is.
+
+        Raises:
+            ArgumentTypeError: if it is no such module, or its arrays do not follow numpy's dispatch
+                protocols.
+            DTypeError: if it changes the dtype.
+
+        >>> import numpy
+        >>> import tapetensor as tt
+        >>> tt.ones((2,)).to(numpy)
+        Tensor([1., 1.], shape=(2,), dtype=float32, NoneTape)
+        """
+        return apply(placement.to, (self,), (library,))
 
     def realize(self: Conversion[NewShape, T, D], shape: NewShape) -> Tensor[NewShape, T, D]:
         """Return the same elements with the shape that they have, now known to type checkers.

@@ -7,8 +7,9 @@ from typing import Any, overload
 
 import numpy as np
 
+from tapetensor.arrays import Dispatched, check_dispatched, check_shape, is_array, like
 from tapetensor.dtypes import as_dtype
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError, ShapeError
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.gradients import Array
 from tapetensor.ids import next_id
 from tapetensor.shapes import as_shape, as_size
@@ -241,8 +242,9 @@ def from_numpy(array: Any, shape: Any = None, dtype: Any = None) -> Any:
     Tensor([[1., 2.]], shape=(1, 2), dtype=float32, NoneTape)
     """
     if not isinstance(array, np.ndarray | np.generic | list | tuple):
+        cure = "; for arrays of other libraries there is tt.from_array" if is_array(array) else ""
         raise ArgumentTypeError(
-            f"from_numpy: expected a numpy array or nested lists, got {type(array).__name__}"
+            f"from_numpy: expected a numpy array or nested lists, got {type(array).__name__}{cure}"
         )
     if dtype is None:
         # Lists have no dtype of their own.
@@ -258,11 +260,50 @@ def from_numpy(array: Any, shape: Any = None, dtype: Any = None) -> Any:
         data = np.array(found, dtype=target, order="C")
     except (ValueError, TypeError) as error:
         raise ArgumentValueError(f"from_numpy: not an array of numbers ({error})") from error
-    if shape is not None and data.shape != as_shape("from_numpy", shape):
-        raise ShapeError(
-            f"from_numpy: the array has shape {data.shape}, the annotation says {tuple(shape)}"
-        )
+    if shape is not None:
+        check_shape("from_numpy", data, as_shape("from_numpy", shape))
     return wrap(Tensor, data, next_id(), None)
+
+
+@overload
+def from_array(array: Dispatched[D]) -> Tensor[Any, NoneTape, D]: ...
+@overload
+def from_array(array: Dispatched[D], shape: S) -> Tensor[S, NoneTape, D]: ...
+def from_array(array: Any, shape: Any = None) -> Any:
+    """Return a tensor with a copy of an array of any library that follows numpy's protocols.
+
+        x = tt.from_array(cupy.ones((2, 3), cupy.float32), (2, 3))
+
+    The copy lies where the array lies, and so does what ops make of it. `from_numpy` takes lists
+    and converts dtypes; `Tensor.to` moves a tensor from library to library.
+
+    Args:
+        array: an array of CuPy or numpy, or of another library with `__array_ufunc__` and
+            `__array_function__`.
+        shape: what the shape is; it gives the tensor its static dims, and is checked. Without it
+            the dims are `Any` to the type checker.
+
+    Raises:
+        ArgumentTypeError: if it is no such array.
+        ShapeError: if the array does not have that shape.
+        DTypeError: if a tensor cannot have its dtype.
+
+    >>> import tapetensor as tt
+    >>> tt.from_array(np.array([1.0, 2.0]), (2,))
+    Tensor([1., 2.], shape=(2,), dtype=float64, NoneTape)
+    """
+    check_dispatched("from_array", array)
+    as_dtype("from_array", array.dtype)
+    if shape is not None:
+        check_shape("from_array", array, as_shape("from_array", shape))
+    # numpy's scalars become 0-d arrays.
+    copy = np.array(array) if isinstance(array, np.ndarray | np.generic) else array.copy()
+    return wrap(Tensor, copy, next_id(), None)
+
+
+def zeros_beside(x: Tensor[Any, Any, Any], shape: tuple[Any, ...]) -> Tensor[Any, NoneTape, Any]:
+    """Return zeros of the dtype of `x`, where `x` lies."""
+    return wrap(Tensor, like(np.zeros(shape, x.dtype), x._data), next_id(), None)
 
 
 def _made(op: str, make: Callable[..., Array], *arguments: object) -> Tensor[Any, Any, Any]:

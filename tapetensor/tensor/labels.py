@@ -11,6 +11,10 @@ from tapetensor.gradients import Array
 from tapetensor.kernels.steps import check
 from tapetensor.tensor.base import TensorBase
 
+# By dtype of the labels: the unsigned one of that size, and how many numbers both can hold.
+_UNSIGNED = {
+    np.dtype(f"i{size}"): (np.dtype(f"u{size}"), 1 << (8 * size - 1)) for size in (1, 2, 4, 8)
+}
 # That many wrong labels are named in a message.
 _NAMED = 5
 
@@ -34,9 +38,22 @@ def check_labels(
 
 
 def _refuse_beyond(values: Array, op: str, classes: int) -> None:
-    if values.size and not 0 <= values.min() <= values.max() < classes:
+    if values.size == 0 or _are_below(values, classes):
+        return
+    if not 0 <= values.min() <= values.max() < classes:
         wrong = np.unique(values[(values < 0) | (values >= classes)]).tolist()
         named = ", ".join(map(str, wrong[:_NAMED])) + (", ..." if len(wrong) > _NAMED else "")
         raise AxisError(
             f"{op}: labels of {classes} classes go from 0 to {classes - 1}, found {named}"
         )
+
+
+def _are_below(values: Array, classes: int) -> bool:
+    """Tell by one reduction that all are classes: read as unsigned, what is below 0 is large.
+
+    False is no answer; it may be a dtype that has no such reading.
+    """
+    unsigned, held = _UNSIGNED.get(values.dtype, (None, 0))
+    return unsigned is not None and bool(
+        np.maximum.reduce(values.view(unsigned), axis=None) < min(classes, held)
+    )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 import numpy as np
 from typing_extensions import TypeVar
 
+from tapetensor.arrays import check_one_library
 from tapetensor.errors import (
     ArgumentTypeError,
     DTypeError,
@@ -218,16 +219,7 @@ class Ownership(TensorBase[S, T, D]):
         """
         # First, because it may run code of the caller's: a generator, a module's parameters().
         wanted = None if wrt is None else _ids(wrt)
-        check_usable("backward", self)
-        tape = self._tape
-        if not isinstance(tape, OwnedTape):
-            raise UntracedTensorError(
-                "backward: this tensor owns no tape, so nothing was recorded; "
-                "trace an input first: loss(model.forward(x.trace())).backward()"
-            )
-        if self._data.dtype.kind != "f":
-            raise DTypeError(f"backward: a tensor of dtype {self._data.dtype} has no gradient")
-        seed = _seed(self, cotangent)
+        tape, seed = tape_and_seed(self, cotangent)
         check_unused("backward", tape.records, self._id, unused)
         self._tape = Ownership.backward
         try:
@@ -235,6 +227,28 @@ class Ownership(TensorBase[S, T, D]):
         except NumericalInstabilityError:
             self._tape = tape
             raise
+
+
+def tape_and_seed(tensor: TensorBase[Any, Any, Any], cotangent: object) -> tuple[OwnedTape, Array]:
+    """Return what a backward pass starts from; the tensor is not spent yet.
+
+    Raises:
+        UntracedTensorError: if the tensor owns no tape.
+        MovedTensorError: if it is spent.
+        ShapeError: if there is no cotangent and it is not a scalar, or its shape is wrong.
+        DTypeError: if it is not floating, or the dtype of the cotangent is wrong.
+        TapeClosedError: if the context that the tape belongs to was left.
+    """
+    check_usable("backward", tensor)
+    tape = tensor._tape
+    if not isinstance(tape, OwnedTape):
+        raise UntracedTensorError(
+            "backward: this tensor owns no tape, so nothing was recorded; "
+            "trace an input first: loss(model.forward(x.trace())).backward()"
+        )
+    if tensor._data.dtype.kind != "f":
+        raise DTypeError(f"backward: a tensor of dtype {tensor._data.dtype} has no gradient")
+    return tape, _seed(tensor, cotangent)
 
 
 def forks(
@@ -280,6 +294,7 @@ def _seed(tensor: TensorBase[Any, Any, Any], cotangent: object) -> Array:
             f"the tensor {tensor._data.shape}; they must be equal"
         )
     check_same_dtype("backward", (tensor, cotangent))
+    check_one_library("backward", (tensor._data, cotangent._data))
     return cotangent._data
 
 
@@ -296,8 +311,9 @@ def _ids(wrt: object) -> list[int]:
         )
     ids: list[int] = []
     for tensor in tensors:
-        check_tensor("backward", tensor, "wrt")
-        ids.append(tensor.id)
+        if not isinstance(tensor, TensorBase):
+            check_tensor("backward", tensor, "wrt")
+        ids.append(tensor._id)
     return ids
 
 

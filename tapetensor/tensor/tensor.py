@@ -18,6 +18,7 @@ from tapetensor.tensor.linear_algebra import LinearAlgebra
 from tapetensor.tensor.masking import Masking
 from tapetensor.tensor.multiplication import Multiplication
 from tapetensor.tensor.ownership import Ownership
+from tapetensor.tensor.pictures import Pictures
 from tapetensor.tensor.rectifiers import Rectifiers
 from tapetensor.tensor.reductions import Reductions
 from tapetensor.tensor.shape import Shape
@@ -48,6 +49,7 @@ class Tensor(
     LinearAlgebra[S, T, D],
     Indexing[S, T, D],
     Conversion[S, T, D],
+    Pictures[S, T, D],
     Generic[S, T, D],
 ):
     """An array whose type says its shape, its dtype and whether it owns a gradient tape.

@@ -190,3 +190,17 @@ def test_inference_sees_what_training_changed() -> None:
     expected: Any = model.forward(x).numpy()
     found: Any = predict(x).numpy()
     np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_the_steps_of_an_optimizer_are_those_that_were_replayed() -> None:
+    step = tt.compile(train_step)
+    model = _model()
+    optimizer = optim.Adam(model)
+    counts = []
+    for _ in range(4):
+        step(model, optimizer, *_batch())
+        counts.append(optimizer.steps)
+    train_step(model, optimizer, *_batch())
+
+    assert counts == [1, 2, 3, 4]
+    assert optimizer.steps == 5

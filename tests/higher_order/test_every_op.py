@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,22 +28,23 @@ _REFUSED = {
     "upscale2d",
 }
 _ALLOWED_CASES = [case for case in _CASES if case.op.name not in _REFUSED]
-_FIRST_CASES = [case for case in _ALLOWED_CASES if case.sample is case.op.samples[0]]
+FIRST_CASES = [case for case in _ALLOWED_CASES if case.sample is case.op.samples[0]]
 _REFUSED_CASES = [case for case in _CASES if case.op.name in _REFUSED]
 
 
-def gradient_sum(case: Case, rng: np.random.Generator) -> tuple[Any, list[Any]]:
+def gradient_sum(
+    case: Case, rng: np.random.Generator, make: Callable[[Any], Any] = tt.from_numpy
+) -> tuple[Any, list[Any]]:
     """Return a function with a gradient of `case` inside, and the inputs to check it at.
 
     The function is ``<u, d/dx <c, op(x)**2>>``, over all float operands, for random ``c`` and
     ``u``: the square makes ops that are linear differentiable twice.
     """
-    operands = tensors_of(case.sample)
+    operands = tensors_of(case.sample, make=make)
     positions = case.sample.float_positions
-    weight = tt.from_numpy(np.asarray(rng.standard_normal(result_of(case, operands).shape)))
+    weight = make(np.asarray(rng.standard_normal(result_of(case, operands).shape)))
     directions = [
-        tt.from_numpy(np.asarray(rng.standard_normal(operands[position].shape)))
-        for position in positions
+        make(np.asarray(rng.standard_normal(operands[position].shape))) for position in positions
     ]
 
     def scalar(*inputs: Any) -> Any:
@@ -82,7 +84,7 @@ def test_an_op_that_has_no_second_derivative_says_so_by_name(
         f(*inputs)
 
 
-@pytest.mark.parametrize("case", _FIRST_CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", FIRST_CASES, ids=lambda case: case.name)
 def test_the_gradient_is_the_same_whether_it_is_recorded_or_not(
     case: Case, rng: np.random.Generator
 ) -> None:

@@ -150,3 +150,18 @@ def test_a_string_is_a_path_too(tmp_path: Path) -> None:
     io.load(os.fspath(tmp_path / "net.npz"), model)
 
     assert_same(io.state_dict(model), io.state_dict(net(1)))
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_notes_come_back_to_the_bit(tmp_path: Path, suffix: str) -> None:
+    value = {"epoch": 3, "losses": [0.1 + 0.2, 1e-300, float("inf")], "name": "größer"}
+    io.save_checkpoint(tmp_path / f"run{suffix}", model=net(1), notes=io.Notes(value))
+    notes = io.Notes(None)
+    io.load_checkpoint(tmp_path / f"run{suffix}", notes=notes)
+
+    assert notes.value == value
+
+
+def test_notes_that_are_no_json_are_refused() -> None:
+    with pytest.raises(tt.ArgumentTypeError, match="Notes: only what JSON has"):
+        io.Notes({"model": net(1)})

@@ -9,6 +9,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import losses
+from tapetensor.tensor.labels import check_labels
 
 PAIRED: list[Any] = [
     losses.mse,
@@ -100,6 +101,23 @@ def test_a_label_that_is_no_class_is_refused_by_its_value(wrong: list[int]) -> N
     ):
         losses.cross_entropy(logits, labels)
     assert logits.owns_tape
+
+
+@pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", ">i4"])
+@pytest.mark.parametrize("classes", [3, 127, 128, 255, 256, 300])
+def test_labels_of_every_dtype_are_checked_at_both_ends(dtype: str, classes: int) -> None:
+    numbers = np.iinfo(dtype)
+    for label in (-1, 0, classes - 1, classes, numbers.min, numbers.max):
+        if not numbers.min <= label <= numbers.max:
+            continue
+        labels: Any = tt.zeros((2,), np.int64)
+        # Such as ops may leave it, whatever dtypes from_numpy takes.
+        labels._data = np.array([0, label], dtype)
+        if 0 <= label < classes:
+            check_labels("nll", labels, classes)
+        else:
+            with pytest.raises(tt.AxisError, match=rf"found {label}$"):
+                check_labels("nll", labels, classes)
 
 
 def test_of_many_wrong_labels_the_first_few_are_named() -> None:

@@ -200,6 +200,18 @@ SHAPES = (
         takes_integers=True,
     ),
     Op(
+        name="to",
+        covers=("to",),
+        call=tt.Tensor.to,
+        reference=lambda x, library: x,
+        samples=(given(_X, np), given(spaced(0, 3), np), given(spaced(), np)),
+        refusals=(
+            refused(_X, 3, error=tt.ArgumentTypeError, message="to: expected a library of arrays"),
+            refused(_X, list, error=tt.ArgumentTypeError, message="library of arrays.*got list"),
+        ),
+        takes_integers=True,
+    ),
+    Op(
         name="realize",
         covers=("realize",),
         call=tt.Tensor.realize,

@@ -16,6 +16,7 @@ from tapetensor.kernels import (
     indexing,
     linear_algebra,
     masking,
+    placement,
     pooling,
     rectifiers,
     recurrent,
@@ -33,7 +34,7 @@ from tests.ops.samples import CASES, OPS
 # What a tensor has beside ops: state that is read, tapes that are handed on, Python's protocols.
 _READS = {"id", "shape", "dtype", "ndim", "size", "numpy", "item", "wrap_gradient"}
 _TAPE = {"owns_tape", "tape_type", "trace", "traced", "split_tape", "put_tape", "with_empty_tape"}
-_TAPE_TOO = {"retaped", "detach", "backward"}
+_TAPE_TOO = {"retaped", "detach", "backward", "to_html", "tree"}
 _PROTOCOLS = {
     "__init__",
     "__array__",
@@ -72,6 +73,7 @@ _ROOMS = (
     indexing,
     linear_algebra,
     masking,
+    placement,
     pooling,
     rectifiers,
     recurrent,

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Literal as L
 
 import numpy as np
 
 import tapetensor as tt
-from tapetensor import NoneTape, Tensor1D, Tensor2D, losses, nn, optim
+from tapetensor import (
+    NoneTape,
+    OwnedTape,
+    Tensor0D,
+    Tensor1D,
+    Tensor2D,
+    losses,
+    nn,
+    optim,
+    training,
+)
 from tapetensor.typing import B, T
 
 
@@ -21,6 +32,14 @@ class Mlp(nn.Module):
     def forward(self, x: Tensor2D[B, L[4], T]) -> Tensor2D[B, L[3], T]:
         """Return the logits."""
         return self.out.forward(self.hidden.forward(x).relu())
+
+
+def loss_of(
+    model: Mlp, batch: tuple[Tensor2D[L[64], L[4]], Tensor1D[L[64], NoneTape, np.int64]]
+) -> Tensor0D[OwnedTape]:
+    """Return the traced loss."""
+    x, labels = batch
+    return losses.cross_entropy(model.forward(x.trace()), labels)
 
 
 def main() -> None:
@@ -38,6 +57,10 @@ def main() -> None:
         optimizer.step(loss.backward(wrt=model))
     last = losses.cross_entropy(model.forward(x), labels).item()
     assert last < first / 2, (first, last)
+    history = training.fit(model, optimizer, loss_of, [(x, labels)], epochs=2)
+    assert history["loss"][1] < history["loss"][0] < first
+    extras = {"matplotlib", "mypy", "safetensors", "tensorboardX", "torch", "tqdm"}
+    assert extras.isdisjoint(sys.modules), extras & set(sys.modules)
     print(f"smoke test: loss {first:.3f} -> {last:.3f} with tapetensor from {tt.__file__}")
 
 

@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import zlib
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
@@ -18,8 +19,10 @@ from pathlib import Path
 import pytest
 from mypy import api
 
+from tests.typing.catalogue import CODES
 from tests.typing.error_page import SECTIONS
-from tests.typing.pages import PAGES, program
+from tests.typing.pages import PAGES, blocks, changed, program
+from tests.typing.tutorial import TUTORIAL
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -31,17 +34,49 @@ CASES = [*REVEAL, *PASS, *FAIL]
 
 # A cache of this process alone, since mypy's takes one writer at a time.
 CACHE = ROOT / ".mypy_cache" / f"typing_tests_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
+# And of the plugin as it is, since mypy does not notice a change of one that is a package.
+_PLUGIN = b"".join(
+    [path.read_bytes() for path in sorted((ROOT / "tapetensor" / "mypy_plugin").rglob("*.py"))]
+)
+PLUGIN_CACHE = CACHE.with_name(f"{CACHE.name}_plugin_{zlib.crc32(_PLUGIN):08x}")
 
 Report = dict[Path, dict[int, list[str]]]
 _LINE = re.compile(r"(?P<path>.+?):(?P<line>\d+): error: (?P<message>.*)")
+# How mypy writes one type depends on the version of numpy, and on whether its cache was warm.
+_SPELLINGS = {
+    "floating[_32Bit]": "float32",
+    "floating[_64Bit]": "float64",
+    "signedinteger[_64Bit]": "int64",
+    "(self, self: ": "(self: ",
+}
+
+
+def normalized(message: str) -> str:
+    """Return a message of mypy in one spelling."""
+    for spelling, name in _SPELLINGS.items():
+        message = message.replace(spelling, name)
+    return message
 
 
 @cache
 def mypy_report() -> Report:
     """Return the errors of the project's own mypy by file and line, those of docs included."""
-    options = [f"--config-file={ROOT / 'mypy.ini'}", f"--cache-dir={CACHE}", "--no-pretty"]
-    files = map(str, [*CASES, *snippet_files().values(), *page_files().values()])
-    output, complaint, _ = api.run([*options, *files])
+    pages = [*snippet_files().values(), *page_files().values(), *tutorial_files()]
+    pages.append(mistaken_start())
+    return report(ROOT / "mypy.ini", CACHE, [*CASES, *pages])
+
+
+@cache
+def plugin_report() -> Report:
+    """Return the errors under the plugin in the programs of the tutorial and the catalogue."""
+    files = [*tutorial_files(), *catalogue_files().values()]
+    return report(HERE / "pages_mypy.ini", PLUGIN_CACHE, files)
+
+
+def report(configuration: Path, cache_dir: Path, files: list[Path]) -> Report:
+    """Return the errors of mypy by file and line."""
+    options = [f"--config-file={configuration}", f"--cache-dir={cache_dir}", "--no-pretty"]
+    output, complaint, _ = api.run([*options, *map(str, files)])
     assert not complaint, complaint
     report: Report = defaultdict(lambda: defaultdict(list))
     for line in output.splitlines():
@@ -71,6 +106,38 @@ def page_files() -> dict[str, Path]:
     files = {page: folder / f"page_{page}.py" for page in PAGES}
     for page, file in files.items():
         file.write_text(program(page))
+    return files
+
+
+@cache
+def catalogue_files() -> dict[str, Path]:
+    """Write the programs of the plugin's codes to files and return those by code."""
+    folder = CACHE / "catalogue"
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {name: folder / f"catalogue_{name.replace('-', '_')}.py" for name in CODES}
+    for name, file in files.items():
+        file.write_text(CODES[name].program)
+    return files
+
+
+@cache
+def mistaken_start() -> Path:
+    """Write the program of the first page, with the mistake that it makes, to a file."""
+    file = page_files()["start"].with_name("page_start_mistaken.py")
+    (diff,) = blocks("start", "diff")
+    file.write_text(changed(program("start"), diff))
+    return file
+
+
+@cache
+def tutorial_files() -> list[Path]:
+    """Write the programs of the tutorial to files: the right one, then one for each mistake."""
+    folder = CACHE / "tutorial"
+    folder.mkdir(parents=True, exist_ok=True)
+    programs = [TUTORIAL.program, *(mistake.program for mistake in TUTORIAL.mistakes)]
+    files = [folder / f"tutorial_{number}.py" for number in range(len(programs))]
+    for file, code in zip(files, programs, strict=True):
+        file.write_text(code)
     return files
 
 

@@ -6,7 +6,18 @@ import re
 from pathlib import Path
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ["custom_ops", "gradients"]
+PAGES = [
+    "checkers",
+    "coming_from",
+    "custom_ops",
+    "gradients",
+    "internals",
+    "modules",
+    "ownership",
+    "shapes",
+    "start",
+    "training",
+]
 
 
 def program(page: str) -> str:
@@ -19,3 +30,26 @@ def program(page: str) -> str:
         code = block[1].rstrip("\n").split("\n")
         lines[first : first + len(code)] = code
     return "\n".join(lines)
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """Return the fenced blocks of one language."""
+    text = (DOCS / f"{page}.md").read_text()
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def titled(page: str, title: str) -> str:
+    """Return the block of text with a title."""
+    (found,) = blocks(page, f'text title="{title}"')
+    return found
+
+
+def changed(program: str, diff: str) -> str:
+    """Return a program with a change: lines taken out, lines put in their place or at the end."""
+    lines = diff.splitlines()
+    old = "".join(f"{line[1:]}\n" for line in lines if line[0] != "+")
+    new = "".join(f"{line[1:]}\n" for line in lines if line[0] != "-")
+    if not old:
+        return program + new
+    assert program.count(old) == 1, diff
+    return program.replace(old, new)

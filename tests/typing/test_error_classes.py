@@ -7,26 +7,11 @@ import re
 import pytest
 
 from tapetensor import TapeTensorError
-from tests.typing.checkers import HERE, mypy_report, snippet_files
+from tests.typing.checkers import HERE, mypy_report, normalized, snippet_files
 from tests.typing.error_page import PAGE, ROWS, SECTIONS, Section
 
 STATIC = [section for section in SECTIONS if section.found == "static"]
 RUN_TIME = [section for section in SECTIONS if section.found == "run time"]
-
-
-# How mypy writes one type depends on the version of numpy, and on whether its cache was warm.
-_SPELLINGS = {
-    "floating[_32Bit]": "float32",
-    "floating[_64Bit]": "float64",
-    "signedinteger[_64Bit]": "int64",
-    "(self, self: ": "(self: ",
-}
-
-
-def _normalized(message: str) -> str:
-    for spelling, name in _SPELLINGS.items():
-        message = message.replace(spelling, name)
-    return message
 
 
 def _title(section: Section) -> str:
@@ -52,7 +37,7 @@ def test_mypy_says_what_the_page_says(section: Section) -> None:
     preamble_lines = section.program[:before_snippet].count("\n")
     said = [f"error: {message}" for line in sorted(report) for message in sorted(report[line])]
 
-    assert [_normalized(one) for one in said] == [_normalized(one) for one in section.messages]
+    assert [normalized(one) for one in said] == [normalized(one) for one in section.messages]
     assert min(report) > preamble_lines
 
 

@@ -14,7 +14,13 @@ from typing_extensions import TypeAliasType
 import tapetensor
 
 ROOT = Path(tapetensor.__file__).parent
-PACKAGES = ["tapetensor", "tapetensor.io", "tapetensor.nn", "tapetensor.optim"]
+PACKAGES = [
+    "tapetensor",
+    "tapetensor.io",
+    "tapetensor.nn",
+    "tapetensor.optim",
+    "tapetensor.training",
+]
 
 
 def _reexports(package: str) -> list[str]:

@@ -10,7 +10,7 @@ from tapetensor.mypy_plugin.shapes.dims import INT, Size
 from tapetensor.mypy_plugin.shapes.reading import read_shape
 from tapetensor.mypy_plugin.shapes.sizes import sharpened
 
-NAMES: Final = ("zeros", "ones", "full", "normal", "uniform", "from_numpy")
+NAMES: Final = ("zeros", "ones", "full", "normal", "uniform", "from_array", "from_numpy")
 
 
 def made(call: Call) -> Answer:

@@ -26,6 +26,9 @@ tape.alloc(m)  # type: ignore[arg-type]  # a tensor is no array: m.numpy()
 tape.record_add(0)  # type: ignore[call-arg]  # two operands
 tape.record_silu(np.ones(2))  # type: ignore[arg-type]  # a slot, not a value
 tape.record_layer_norm(0, 1)  # type: ignore[call-arg]  # scale and bias
+m.sum().to_html()  # type: ignore[misc]  # no tape: there is nothing to draw
+m.sum().tree()  # type: ignore[misc]  # no tape
+m.trace().tree(names=[m])  # type: ignore[arg-type]  # names come with tensors
 tape.backward(1.0)  # type: ignore[arg-type]  # the cotangent is an array
 tape.backward(np.ones(2), unused="warn")  # type: ignore[arg-type]  # "ignore" or "error"
 

@@ -93,6 +93,10 @@ tt.full((2, 3), "1")  # type: ignore[call-overload]  # no number
 tt.normal((2, 3))  # type: ignore[call-overload]  # samples need an rng
 tt.normal((2, 3), rng=0)  # type: ignore[call-overload]  # a seed is no generator
 tt.uniform((2, 3), np.random.default_rng())  # type: ignore[call-overload]  # rng goes by name
+tt.from_array([1.0])  # type: ignore[call-overload]  # a list has no dtype: from_numpy
+tt.from_array(m)  # type: ignore[call-overload]  # a tensor is one already
+m.to("cuda")  # type: ignore[arg-type]  # a library, not its name
+wants_32(m.to(np))  # type: ignore[arg-type]  # the shape stays (2, 3)
 tt.arange(0, 5)  # type: ignore[call-overload]  # from 0, so many
 tt.eye((2, 2))  # type: ignore[call-overload]  # one size
 wants_32(tt.zeros(m.shape))  # type: ignore[arg-type]  # made as (2, 3)

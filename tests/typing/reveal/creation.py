@@ -91,5 +91,9 @@ check(
 check(assert_type(tt.from_numpy(array), Tensor[Any, NoneTape, np.float64]), (2, 3))
 check(assert_type(tt.from_numpy(array, dtype=np.float32), Tensor[Any]), (2, 3))
 check(assert_type(tt.from_numpy([1.0, 2.0]), Tensor[Any]), (2,))
+
+# `from_array`: the same for an array of any library.
+check(assert_type(tt.from_array(array, pair), Tensor2D[L[2], L[3], NoneTape, np.float64]), (2, 3))
+check(assert_type(tt.from_array(array), Tensor[Any, NoneTape, np.float64]), (2, 3))
 labels: Tensor1D[L[2], NoneTape, np.int64] = tt.from_numpy([1, 0], (2,), np.int64)
 check(labels, (2,))

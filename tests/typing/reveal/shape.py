@@ -158,6 +158,11 @@ realized_part: Tensor2D[L[1], L[3], OwnedTape] = m.trace().split(2)[0].realize((
 check(realized_part, (1, 3))
 check(assert_type(m.realize((2, 3)), Tensor2D[L[2], L[3]]), (2, 3))
 
+# `to` changes nothing that a type says.
+check(assert_type(m.to(np), Tensor2D[L[2], L[3]]), (2, 3))
+check(assert_type(z.trace().to(np), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+check(assert_type(mi.to(np), Tensor2D[L[2], L[3], NoneTape, np.int64]), (2, 3))
+
 # The dtype stays.
 check(assert_type(mi.transpose(), Tensor2D[L[3], L[2], NoneTape, np.int64]), (3, 2))
 check(assert_type(md.trace().flatten(), Tensor1D[Any, OwnedTape, np.float64]), (6,))

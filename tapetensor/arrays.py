@@ -1,0 +1,164 @@
+"""Arrays of other libraries, CuPy's above all: what they are told by, and how they are moved.
+
+A tensor holds any array that follows numpy's dispatch protocols (`__array_ufunc__`,
+`__array_function__`), and ops run where that array lies. `tapetensor.from_array`, `Tensor.to` and
+`Module.to` are how tensors get there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from typing_extensions import TypeVar
+
+from tapetensor.errors import ArgumentTypeError, DTypeError, ShapeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from tapetensor.gradients import Array
+
+_D_co = TypeVar("_D_co", bound=np.generic, covariant=True)
+# Stand-ins of ours for arrays of any library: lazy ones, recorded ones.
+_OURS = __name__.partition(".")[0]
+
+
+class Dispatched(Protocol[_D_co]):
+    """An array that numpy's functions hand on to its own library; numpy's own are some, too."""
+
+    @property
+    def dtype(self) -> np.dtype[_D_co]:
+        """The numpy dtype of the elements."""
+
+    @property
+    def shape(self) -> Any:
+        """The sizes of the axes."""
+
+    @property
+    def __array_function__(self) -> Callable[..., Any]:
+        """Run a function of numpy's."""
+
+
+class Library(Protocol):
+    """A module of arrays: numpy, cupy."""
+
+    def asarray(self, a: Any, /) -> Any:
+        """Return an array of this library with the elements of another."""
+
+
+class Home:
+    """The library of an array, as far as `moved` needs to know it.
+
+    Args:
+        array: which one; it is kept.
+    """
+
+    __slots__ = ("__name__", "_array")
+
+    def __init__(self, array: Any) -> None:
+        self.__name__ = library_of(array)
+        self._array = array
+
+    def asarray(self, a: Any, /) -> Any:
+        """Return a numpy array as one of that library, or one of that library itself."""
+        return like(a, self._array)
+
+
+def is_array(value: object) -> bool:
+    """Tell whether numpy's functions take `value` for an array, of whatever library."""
+    if isinstance(value, np.ndarray | np.generic):
+        return True
+    cls = type(value)
+    return (
+        getattr(cls, "__array_ufunc__", None) is not None
+        and hasattr(cls, "__array_function__")
+        and hasattr(value, "dtype")
+        and hasattr(value, "shape")
+    )
+
+
+def library_of(array: object) -> str:
+    """Return the name of the package that an array is from: numpy, cupy."""
+    return type(array).__module__.partition(".")[0]
+
+
+def to_numpy(array: Any) -> Array:
+    """Return an array of any library as one of numpy's, which is a copy if it lies elsewhere."""
+    # CuPy refuses the implicit way, and so does every library that would have to move memory.
+    get = None if isinstance(array, np.ndarray) else getattr(array, "get", None)
+    result: Array = np.asarray(array if get is None else get())
+    return result
+
+
+def moved(op: str, array: Any, library: Library) -> Any:
+    """Return an array as one of `library`; itself if it is one.
+
+    Raises:
+        ArgumentTypeError: if `library` has no `asarray`, or one whose arrays do not dispatch.
+        DTypeError: if the library changes the dtype.
+    """
+    if library_of(array) == _OURS:
+        return array.to(library)
+    if library is np:
+        return to_numpy(array)
+    name = getattr(library, "__name__", type(library).__name__)
+    if not callable(getattr(library, "asarray", None)):
+        raise ArgumentTypeError(
+            f"{op}: expected a library of arrays, numpy or cupy, say, got {name}; write x.to(cupy)"
+        )
+    is_there = library_of(array) == name.partition(".")[0]
+    result = library.asarray(array if is_there else to_numpy(array))
+    if not is_array(result) or result.shape != array.shape:
+        raise ArgumentTypeError(
+            f"{op}: {name}.asarray returns {type(result).__name__}, which does not follow numpy's "
+            "dispatch protocols (__array_ufunc__ and __array_function__); CuPy's arrays do"
+        )
+    if result.dtype != array.dtype:
+        raise DTypeError(f"{op}: {name}.asarray made {result.dtype} of {array.dtype}")
+    return result
+
+
+def like(array: Any, other: Any) -> Any:
+    """Return a numpy array as one of the library of `other`; any other array as it is.
+
+    For constants, which a kernel makes with numpy, beside operands, which may lie elsewhere.
+    """
+    if array.__class__ is not np.ndarray or isinstance(other, np.ndarray | np.generic):
+        return array
+    return np.asarray(array, like=other)
+
+
+def beside(array: Any, other: Any) -> Any:
+    """Return an array of any library as one of the library of `other`."""
+    if library_of(array) == library_of(other):
+        return array
+    return like(to_numpy(array), other)
+
+
+def check_one_library(op: str, arrays: Iterable[object]) -> None:
+    """Raise ArgumentTypeError if the arrays are of several libraries."""
+    names = {library_of(array) for array in arrays if is_array(array)} - {_OURS}
+    if len(names) > 1:
+        other = min(names - {"numpy"})
+        raise ArgumentTypeError(
+            f"{op}: arrays of {' and '.join(sorted(names))} do not mix; "
+            f"move all to one side: x.to({other}), model.to({other})"
+        )
+
+
+def check_dispatched(op: str, value: object) -> None:
+    """Raise ArgumentTypeError if `value` is no array that numpy's functions take for one."""
+    if not is_array(value):
+        raise ArgumentTypeError(
+            f"{op}: expected an array that follows numpy's dispatch protocols, numpy's or CuPy's, "
+            f"say, got {type(value).__name__}; wrap lists with tt.from_numpy(...)"
+        )
+
+
+def check_shape(op: str, array: Any, shape: tuple[int, ...]) -> None:
+    """Raise ShapeError if an array does not have the shape that its annotation says."""
+    if array.shape != shape:
+        raise ShapeError(
+            f"{op}: the array has shape {array.shape}, the annotation says {tuple(shape)}"
+        )

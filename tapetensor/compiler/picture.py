@@ -1,0 +1,103 @@
+"""The graph of a plan: its steps as ops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tapetensor.compiler.plan import Step
+from tapetensor.compiler.program import Kind, Node
+from tapetensor.pictures import Graph, Op
+
+_UNMEASURED = "Times are shown after plan.profile(...), which measures them."
+
+
+@dataclass
+class _Box:
+    """Steps that work on one node, or on those of one group."""
+
+    steps: list[int] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+
+
+def graph_of_plan(title: str, steps: Sequence[Step], seconds: Sequence[float] | None) -> Graph:
+    """Return the graph of a plan.
+
+    Args:
+        title: what is pictured.
+        steps: what it does, in order.
+        seconds: how long each step took; None if that was not measured.
+    """
+    owner = {node: step.node for step in steps for node in step.group}
+    boxes: dict[Node, _Box] = {}
+    for position, step in enumerate(steps):
+        box = boxes.setdefault(owner.get(step.node, step.node), _Box())
+        box.steps.append(position)
+        box.nodes += step.group
+    for node, box in boxes.items():
+        owner[node] = node
+        box.nodes = box.nodes or [node]
+    # What returns nothing, or several arrays, has no shape of its own.
+    formless = {node.args[0] for node in owner if node.kind is Kind.PART}
+    formless |= {node for node in owner if node.kind in (Kind.UPDATE, Kind.EFFECT)}
+    ops: dict[Node, Op] = {}
+    for node, box in boxes.items():
+        operands: dict[Node, None] = {}
+        for one in box.nodes:
+            for parent in one.parents():
+                operands.update(dict.fromkeys(_origins(parent, owner)))
+        operands.pop(node, None)
+        for operand in operands:
+            if operand.kind is Kind.INPUT and operand not in ops:
+                ops[operand] = Op(
+                    operand.index, operand.label or "input", shape=operand.shape,
+                    dtype=operand.dtype, is_input=True,
+                )  # fmt: skip
+        own = [steps[position] for position in box.steps]
+        ops[node] = Op(
+            node.index,
+            _title(own),
+            tuple([operand.index for operand in operands]),
+            None if node in formless else node.shape,
+            None if node in formless else node.dtype,
+            None if seconds is None else sum([seconds[position] for position in box.steps]),
+            node.place,
+            tuple(_facts(own, box)),
+        )
+    return Graph(title, list(ops.values()), note=_UNMEASURED if seconds is None else "")
+
+
+def _origins(node: Node, owner: dict[Node, Node]) -> list[Node]:
+    """Return the boxes in which the memory of a value was computed, constants left out."""
+    found = []
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if one in owner:
+            found.append(owner[one])
+        elif one.kind is Kind.INPUT:
+            found.append(one)
+        else:
+            # A view of planned memory is no step, nor is a copy that takes over what it copies.
+            waiting.extend(one.parents())
+    return found
+
+
+def _title(steps: list[Step]) -> str:
+    groups = [step.title for step in steps if step.group]
+    return groups[0] if groups else steps[0].node.name
+
+
+def _facts(steps: list[Step], box: _Box) -> list[tuple[str, str]]:
+    is_planned = any(step.out is not None for step in steps)
+    facts = [("memory", "planned" if is_planned else "fresh, or as the function returns it")]
+    if len(box.nodes) > 1:
+        facts.append(("group", "\n".join([repr(node) for node in box.nodes])))
+    facts += [
+        ("constant", str(parent.detail))
+        for node in box.nodes
+        for parent in node.parents()
+        if parent.kind is Kind.CONSTANT and parent.shape == ()
+    ]
+    facts.append(("code", "\n".join([step.line for step in steps])))
+    return facts

@@ -1,0 +1,83 @@
+"""Buckets: gradients end to end in one flat array, which travels as one message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, final
+
+import numpy as np
+
+from tapetensor.gradients import Array
+from tapetensor.tensor import Tensor
+
+
+@final
+class Bucket:
+    """Parameters of one dtype whose gradients travel together.
+
+    Behind the gradients stands a number per parameter, 1 if this rank has a gradient for it. Its
+    sum says how many ranks have one: a parameter that none has used stays without a gradient.
+
+    Args:
+        parameters: of one dtype.
+    """
+
+    def __init__(self, parameters: Sequence[Tensor[Any, Any, Any]]) -> None:
+        self.ids = frozenset([tensor.id for tensor in parameters])
+        ends = np.cumsum([tensor.size for tensor in parameters]).tolist()
+        self._size: int = ends[-1]
+        self._length = self._size + len(parameters)
+        self._dtype = parameters[0].dtype
+        self._places = [
+            (tensor.id, slice(start, end), tensor.shape)
+            for tensor, start, end in zip(parameters, [0, *ends[:-1]], ends, strict=True)
+        ]
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the message."""
+        size: int = self._length * self._dtype.itemsize
+        return size
+
+    def packed(self, arrays: Mapping[int, Array]) -> Array:
+        """Return the gradients, by the ids of the parameters, as one array that is new."""
+        flat = np.empty(self._length, self._dtype)
+        for position, (unique_id, place, _) in enumerate(self._places):
+            array = arrays.get(unique_id)
+            flat[place] = 0 if array is None else np.reshape(array, -1)
+            flat[self._size + position] = array is not None
+        return flat
+
+    def unpacked(self, flat: Array, divisor: int) -> dict[int, Array]:
+        """Return the gradients that are in a sum of packed arrays, divided by a number.
+
+        They are views of `flat`, which is written to.
+        """
+        if divisor != 1:
+            flat[: self._size] /= divisor
+        return {
+            unique_id: flat[place].reshape(shape)
+            for position, (unique_id, place, shape) in enumerate(self._places)
+            if flat[self._size + position]
+        }
+
+
+def buckets_of(parameters: Mapping[str, Tensor[Any, Any, Any]], limit: int) -> list[Bucket]:
+    """Return the parameters in buckets, in the order in which a backward pass comes to them.
+
+    That is taken to be the reverse of their own. It is the same on all ranks, whatever each of them
+    computes, as the order of messages must be.
+
+    Args:
+        parameters: by name; one that goes by two names travels once.
+        limit: the bytes at which a bucket is full.
+    """
+    unique = {tensor.id: tensor for tensor in parameters.values()}
+    filling: dict[np.dtype[Any], list[Tensor[Any, Any, Any]]] = {}
+    buckets: list[Bucket] = []
+    for tensor in reversed(unique.values()):
+        gathered = filling.setdefault(tensor.dtype, [])
+        gathered.append(tensor)
+        if sum([one._data.nbytes for one in gathered]) >= limit:
+            buckets.append(Bucket(filling.pop(tensor.dtype)))
+    return buckets + [Bucket(rest) for rest in filling.values()]

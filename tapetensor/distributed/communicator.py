@@ -1,0 +1,272 @@
+"""`Communicator`: which rank this is, and what the ranks of a job do together."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable
+from typing import Any, final, overload
+
+import numpy as np
+from typing_extensions import TypeVar, TypeVarTuple, override
+
+from tapetensor import io
+from tapetensor.data.checks import check_plain
+from tapetensor.distributed import mpi
+from tapetensor.distributed.agreement import check_agreement
+from tapetensor.distributed.transport import Transport
+from tapetensor.errors import ArgumentTypeError, DistributedError, ShapeError
+from tapetensor.ids import next_id
+from tapetensor.io.files import PathLike
+from tapetensor.io.headers import header_of
+from tapetensor.io.parts import Part
+from tapetensor.nn import Module
+from tapetensor.shapes import as_size
+from tapetensor.tape import NoneTape
+from tapetensor.tensor import Tensor
+from tapetensor.tensor.base import rewrap
+from tapetensor.typing import D, Ds, N
+
+# The trailing dims and the dtypes of the second and the third of several tensors.
+Es = TypeVarTuple("Es")
+E = TypeVar("E", bound=np.generic)
+Gs = TypeVarTuple("Gs")
+G = TypeVar("G", bound=np.generic)
+
+
+@final
+class Communicator:
+    """The ranks of a job, as `world` or `alone` returns them.
+
+    What moves data (`barrier`, `broadcast`, `mean`, the checkpoints) is called by every rank, in
+    the same order.
+
+    Args:
+        transport: what connects the ranks; None for a single one.
+    """
+
+    def __init__(self, transport: Transport | None) -> None:
+        self.transport = transport
+
+    @property
+    def rank(self) -> int:
+        """The number of this process, from 0."""
+        return 0 if self.transport is None else self.transport.rank
+
+    @property
+    def size(self) -> int:
+        """How many processes there are."""
+        return 1 if self.transport is None else self.transport.size
+
+    @property
+    def is_root(self) -> bool:
+        """Whether this is rank 0, which prints and saves."""
+        return self.rank == 0
+
+    def barrier(self) -> None:
+        """Wait until every rank has come here.
+
+        Raises:
+            DistributedError: if one has ended.
+        """
+        if self.transport is not None:
+            self.transport.barrier()
+
+    def broadcast(self, part: Part) -> None:
+        """Give a part of every rank the state of rank 0's.
+
+        Of a model these are parameters and buffers, of an optimizer all that `step` changes.
+
+        Args:
+            part: a module, an optimizer or a numpy Generator.
+
+        Raises:
+            DistributedError: if the ranks' models differ in names, shapes or dtypes, on every rank.
+            StateMismatchError: if another part does not fit that of rank 0.
+            ArgumentTypeError: if it is none of these.
+        """
+        arrays = io.state_dict(part)
+        if self.transport is None:
+            return
+        if isinstance(part, Module):
+            check_agreement("broadcast", self.transport, part)
+        headers = [(name, *header_of(array)) for name, array in arrays.items()]
+        sent = json.loads(self.transport.broadcast_bytes(json.dumps(headers).encode()))
+        received = arrays if self.is_root else {name: np.empty(shape, d) for name, shape, d in sent}
+        for array in received.values():
+            self.transport.broadcast(array)
+        if not self.is_root:
+            io.load_state_dict(part, received)
+
+    def mean(self, value: float) -> float:
+        """Return the mean of a number, a loss say, over all ranks."""
+        total = np.array([value], np.float64)
+        if self.transport is not None:
+            self.transport.start_sum(total).wait()
+        return float(total[0]) / self.size
+
+    @overload
+    def shard(
+        self, data: Tensor[tuple[N, *Ds], NoneTape, D], /
+    ) -> Tensor[tuple[Any, *Ds], NoneTape, D]: ...
+    @overload
+    def shard(
+        self,
+        data: Tensor[tuple[N, *Ds], NoneTape, D],
+        data2: Tensor[tuple[N, *Es], NoneTape, E],
+        /,
+    ) -> tuple[Tensor[tuple[Any, *Ds], NoneTape, D], Tensor[tuple[Any, *Es], NoneTape, E]]: ...
+    @overload
+    def shard(
+        self,
+        data: Tensor[tuple[N, *Ds], NoneTape, D],
+        data2: Tensor[tuple[N, *Es], NoneTape, E],
+        data3: Tensor[tuple[N, *Gs], NoneTape, G],
+        /,
+    ) -> tuple[
+        Tensor[tuple[Any, *Ds], NoneTape, D],
+        Tensor[tuple[Any, *Es], NoneTape, E],
+        Tensor[tuple[Any, *Gs], NoneTape, G],
+    ]: ...
+    def shard(self, *tensors: Any) -> Any:
+        """Return this rank's share of a batch: as many rows for each rank, in the order of ranks.
+
+        Nothing is sent: every rank has the whole batch, drawn from the same generator.
+
+            for x, labels in data.batches_exact(images, targets, size=128, rng=rng):
+                x, labels = ranks.shard(x, labels)
+
+        Shape: ``(N, *Ds) -> (N / ranks, *Ds)``.
+
+        Args:
+            tensors: one to three plain tensors with as many rows each; the result is a tensor, or a
+                tuple of tensors.
+
+        Raises:
+            ShapeError: if the rows do not divide among the ranks, or the tensors have not as many
+                each.
+            ArgumentTypeError: if an argument is no tensor.
+            UntracedTensorError: if a tensor owns a tape.
+
+        >>> import tapetensor as tt
+        >>> from tapetensor import distributed
+        >>> distributed.alone().shard(tt.arange(4)).shape
+        (4,)
+        """
+        if not tensors:
+            raise ArgumentTypeError("shard: give at least one tensor to take rows of")
+        for position, tensor in enumerate(tensors):
+            check_plain("shard", tensor, f"argument {position + 1}")
+        lengths = [tensor._data.shape[:1] for tensor in tensors]
+        if len(set(lengths)) > 1 or lengths[0] == ():
+            shapes = " and ".join([str(tensor._data.shape) for tensor in tensors])
+            raise ShapeError(f"shard: tensors need a first axis of one size, got shape {shapes}")
+        (rows,) = lengths[0]
+        if rows % self.size:
+            fewer = max(rows - rows % self.size, self.size)
+            raise ShapeError(
+                f"shard: {rows} rows do not divide among {self.size} ranks; take a batch of "
+                f"{fewer} or {fewer + self.size} (data.batches_exact leaves out a short last one)"
+            )
+        share = rows // self.size
+        own = slice(self.rank * share, (self.rank + 1) * share)
+        parts = [rewrap(tensor, tensor._data[own], next_id(), None) for tensor in tensors]
+        return tuple(parts) if len(parts) > 1 else parts[0]
+
+    def generator(self, seed: int, step: int = 0) -> np.random.Generator:
+        """Return a generator for this rank and step: the same in every run, independent of others.
+
+        For what ranks must draw each for itself (dropout, noise). What they must agree on, the
+        first values and the order of the data, comes from a generator that all seed alike.
+
+        Args:
+            seed: >= 0, the same on all ranks.
+            step: >= 0; a run that is resumed at a step draws what it would have drawn.
+
+        >>> from tapetensor import distributed
+        >>> ranks = distributed.alone()
+        >>> ranks.generator(0, step=7).integers(100) == ranks.generator(0, step=7).integers(100)
+        np.True_
+        """
+        entropy, position = (
+            as_size("generator", name, value) for name, value in (("seed", seed), ("step", step))
+        )
+        return np.random.default_rng(
+            np.random.SeedSequence(entropy, spawn_key=(self.rank, position))
+        )
+
+    def save_checkpoint(self, path: PathLike, /, **parts: Part) -> None:
+        """Write several parts to one file on rank 0, as `tapetensor.io.save_checkpoint` does.
+
+        The other ranks wait until it is there. They have the same parts, but for the buffers that a
+        forward pass changes (running statistics): rank 0's are saved.
+
+        Raises:
+            DistributedError: on the others, if rank 0 fails, which itself raises what io raises.
+        """
+        self._on_root("save_checkpoint", lambda: io.save_checkpoint(path, **parts))
+
+    def load_checkpoint(self, path: PathLike, /, **parts: Part) -> None:
+        """Load on rank 0 what `save_checkpoint` wrote, and give it to all ranks.
+
+        Raises:
+            DistributedError: on the others, if rank 0 fails, which itself raises what io raises.
+        """
+        self._on_root("load_checkpoint", lambda: io.load_checkpoint(path, **parts))
+        for part in parts.values():
+            self.broadcast(part)
+
+    def _on_root(self, op: str, action: Callable[[], None]) -> None:
+        """Run something on rank 0, and tell the others how it ended."""
+        problem = ""
+        if self.is_root:
+            try:
+                action()
+            except BaseException as error:
+                problem = f"{type(error).__name__}: {error}"
+                raise
+            finally:
+                if self.transport is not None:
+                    self.transport.broadcast_bytes(problem.encode())
+        elif self.transport is not None:
+            problem = self.transport.broadcast_bytes(b"").decode()
+            if problem:
+                raise DistributedError(f"{op}: rank 0 failed: {problem}")
+
+    @override
+    def __repr__(self) -> str:
+        """Show which rank this is, of how many."""
+        return f"Communicator(rank {self.rank} of {self.size})"
+
+
+def world(size: int | None = None) -> Communicator:
+    """Return all ranks of the job: as many as ``mpiexec -n`` has started, or one without it.
+
+    The first call starts MPI. From then on an error that nobody catches ends the whole job.
+
+    Args:
+        size: how many ranks there must be, >= 1; None for any number.
+
+    Raises:
+        MissingDependencyError: if mpi4py or an MPI run time is not installed.
+        DistributedError: if there are more or fewer ranks than `size`.
+    """
+    expected = None if size is None else as_size("world", "size", size)
+    ranks = _world()
+    if expected is not None and ranks.size != expected:
+        raise DistributedError(
+            f"world: {expected} ranks are wanted, {ranks.size} started; run "
+            f"mpiexec -n {expected} python ..., with the mpiexec of the MPI that mpi4py uses"
+        )
+    return ranks
+
+
+@functools.cache
+def _world() -> Communicator:
+    module = mpi.load()
+    return Communicator(Transport(module) if module.COMM_WORLD.size > 1 else None)
+
+
+def alone() -> Communicator:
+    """Return a communicator of this process alone, for which MPI need not be installed."""
+    return Communicator(None)

@@ -1,0 +1,128 @@
+"""MPI as far as this package needs it: how it is loaded, and how one rank's error ends the job."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import sys
+import traceback
+from types import TracebackType
+from typing import Any, NoReturn, Protocol
+
+from tapetensor.errors import MissingDependencyError
+
+# Arrays, or lists of an array and counts: what mpi4py takes for a buffer.
+Buffer = Any
+
+
+class Request(Protocol):
+    """A communication that has been started."""
+
+    def Test(self) -> bool:  # noqa: N802  # the name in the MPI standard
+        """Tell whether it is complete; this is what drives it, too."""
+
+
+class Comm(Protocol):
+    """The methods of mpi4py's communicator that are used here."""
+
+    @property
+    def rank(self) -> int:
+        """The number of this process, from 0."""
+
+    @property
+    def size(self) -> int:
+        """How many processes there are."""
+
+    def Dup(self) -> Comm:  # noqa: N802
+        """Return a communicator of the same ranks whose messages are its own."""
+
+    def Abort(self, errorcode: int = 0) -> NoReturn:  # noqa: N802
+        """End all processes at once."""
+
+    def Ibarrier(self) -> Request:  # noqa: N802
+        """Start to wait for all ranks."""
+
+    def Ibcast(self, buf: Buffer, root: int = 0) -> Request:  # noqa: N802
+        """Start to send the buffer of one rank to all."""
+
+    def Iallreduce(self, sendbuf: Buffer, recvbuf: Buffer) -> Request:  # noqa: N802
+        """Start to sum the buffers of all ranks."""
+
+    def Iallgather(self, sendbuf: Buffer, recvbuf: Buffer) -> Request:  # noqa: N802
+        """Start to send buffers of one size from all ranks to all."""
+
+    def Iallgatherv(self, sendbuf: Buffer, recvbuf: Buffer) -> Request:  # noqa: N802
+        """Start to send buffers of any size from all ranks to all."""
+
+    def Isend(self, buf: Buffer, dest: int) -> Request:  # noqa: N802
+        """Start to send a message."""
+
+    def Recv(self, buf: Buffer, source: int) -> None:  # noqa: N802
+        """Wait for a message from one rank."""
+
+    def Iprobe(self, source: int) -> bool:  # noqa: N802
+        """Tell whether there is a message from one rank, or (-1, say) none."""
+
+
+class Mpi(Protocol):
+    """The module ``mpi4py.MPI``."""
+
+    COMM_WORLD: Comm
+    # "The buffer to send is the one to receive into."
+    IN_PLACE: Buffer
+
+
+@functools.cache
+def load() -> Mpi:
+    """Load MPI, which starts it.
+
+    Raises:
+        MissingDependencyError: if mpi4py, or the MPI library that it needs, is not installed.
+    """
+    try:
+        mpi: Mpi = importlib.import_module("mpi4py.MPI")
+    except ImportError as error:
+        raise MissingDependencyError(
+            "distributed: ranks need the package mpi4py: pip install 'tapetensor[mpi]'"
+        ) from error
+    # What mpi4py raises when it finds no library to load.
+    except RuntimeError as error:
+        raise MissingDependencyError(
+            "distributed: mpi4py is installed and finds no MPI library; mpich is one: "
+            f"pip install 'tapetensor[mpi]' (mpi4py says: {error})"
+        ) from error
+    return mpi
+
+
+def end_all_ranks(
+    name: str, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Show an error that nobody caught, and end the job: other ranks may wait for this one.
+
+    Args:
+        name: which rank this is.
+        kind: the class of the error.
+        error: the error.
+        trace: where it was raised.
+    """
+    text = "".join(traceback.format_exception(kind, error, trace))
+    sys.stdout.flush()
+    # In one piece, for other ranks write as well.
+    sys.stderr.write(f"{name} ends the job:\n{text}")
+    sys.stderr.flush()
+    load().COMM_WORLD.Abort(1)
+
+
+def guard_the_start() -> None:
+    """Let an uncaught error end the job from now on, where a launcher of MPI has started this.
+
+    Ranks that are ready wait in the start of MPI for those that are not. So one that fails before
+    it starts MPI has to start it, in order to end it.
+    """
+    # As MPICH, Open MPI and PMIx say it.
+    for variable in ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK"):
+        rank = os.environ.get(variable)
+        if rank is not None:
+            sys.excepthook = functools.partial(end_all_ranks, f"rank {rank}")
+            return

@@ -1,0 +1,196 @@
+"""The gradients of a model, summed or averaged over all ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal, final
+
+import numpy as np
+from typing_extensions import override
+
+from tapetensor.compiler.lazy import LazyArray
+from tapetensor.distributed.agreement import check_agreement
+from tapetensor.distributed.buckets import buckets_of
+from tapetensor.distributed.communicator import Communicator
+from tapetensor.distributed.transport import Pending
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, TraceError
+from tapetensor.gradients import Array, Gradients
+from tapetensor.nn import Module
+from tapetensor.shapes import as_size
+from tapetensor.tape import NoneTape, OwnedTape
+from tapetensor.tensor import Tensor
+from tapetensor.tensor.base import FloatingBase, check_tensor
+from tapetensor.tensor.ownership import Ownership, tape_and_seed
+from tapetensor.typing import F, S
+
+# A message of this size takes much longer than its start, and backward has several of them.
+BUCKET_BYTES = 1 << 20
+
+
+@final
+class Reducer:
+    """Sums or averages the gradients of one model over all ranks.
+
+    When it is made all ranks' models are compared, and get the values of rank 0. Every rank then
+    calls the same methods in the same order. Its parameters are those that the model has when the
+    reducer is made.
+
+    Gradients travel in buckets, flat arrays of about `bucket_bytes`, from the last parameter to the
+    first. `backward` starts to send a bucket as soon as its gradients are final, and goes on with
+    the pass in the meantime.
+
+    With the mean, and a loss that is a mean over the rows of this rank's share, the result is the
+    gradient of the mean over the whole batch.
+
+    Args:
+        model: this rank's.
+        ranks: what `world` or `alone` returned.
+        op: "mean" or "sum".
+        bucket_bytes: when a bucket is full, >= 1.
+
+    Raises:
+        DistributedError: if the models differ in names, shapes or dtypes, on every rank.
+        ArgumentTypeError: if an argument is of the wrong kind.
+        ArgumentValueError: if `op` is neither, the model has no parameters, or `bucket_bytes` is 0.
+
+    >>> import numpy as np
+    >>> import tapetensor as tt
+    >>> from tapetensor import distributed, losses, nn, optim
+    >>> ranks = distributed.alone()  # on many ranks: distributed.world()
+    >>> model = nn.Linear(2, 1, rng=np.random.default_rng(0))
+    >>> reducer = distributed.Reducer(model, ranks)
+    >>> optimizer = optim.Sgd(model, lr=0.1)
+    >>> x, y = ranks.shard(tt.ones((4, 2)), tt.ones((4, 1)))
+    >>> loss = losses.mse(model.forward(x.trace()), y)
+    >>> optimizer.step(reducer.backward(loss))
+    """
+
+    def __init__(
+        self,
+        model: Module,
+        ranks: Communicator,
+        *,
+        op: Literal["mean", "sum"] = "mean",
+        bucket_bytes: int = BUCKET_BYTES,
+    ) -> None:
+        if not isinstance(model, Module):
+            raise ArgumentTypeError(f"Reducer: expected a Module, got {type(model).__name__}")
+        if not isinstance(ranks, Communicator):
+            raise ArgumentTypeError(
+                "Reducer: ranks must be what distributed.world() or distributed.alone() returned, "
+                f"got {type(ranks).__name__}"
+            )
+        if op not in ("mean", "sum"):
+            raise ArgumentValueError(f'Reducer: op must be "mean" or "sum", got {op!r}')
+        limit = as_size("Reducer", "bucket_bytes", bucket_bytes)
+        if limit == 0:
+            raise ArgumentValueError("Reducer: bucket_bytes must be at least 1, got 0")
+        parameters = model.parameters()
+        self._transport = ranks.transport
+        if self._transport is not None:
+            settings = f"op={op!r}", f"bucket_bytes={limit}"
+            check_agreement("Reducer", self._transport, model, *settings)
+        if not parameters:
+            raise ArgumentValueError("Reducer: the model has no parameters")
+        ranks.broadcast(model)
+        self._divisor = ranks.size if op == "mean" else 1
+        self._buckets = buckets_of(parameters, limit)
+
+    @property
+    def bucket_sizes(self) -> tuple[int, ...]:
+        """The bytes of each message, in the order in which they are sent."""
+        return tuple([bucket.nbytes for bucket in self._buckets])
+
+    def backward(
+        self,
+        loss: FloatingBase[S, OwnedTape, F],
+        cotangent: Tensor[S, NoneTape, F] | None = None,
+    ) -> Gradients:
+        """Run the backward pass, send gradients meanwhile, and return them summed or averaged.
+
+        As ``loss.backward(wrt=model)`` followed by `all_reduce`, and sooner done. `loss` is spent.
+        Gradients that the tape carries are taken to have been reduced before: they are added as
+        they are.
+
+        Args:
+            loss: of this rank's share of the batch.
+            cotangent: as for `Tensor.backward`.
+
+        Raises:
+            TraceError: inside a compiled function; see `all_reduce`.
+            UntracedTensorError: if `loss` owns no tape.
+            MovedTensorError: if it is spent.
+            ShapeError: if there is no cotangent and it is not a scalar, or its shape is wrong.
+            DTypeError: if it is not floating, or the dtype of the cotangent is wrong.
+            TapeClosedError: if the context that the tape belongs to was left.
+            DistributedError: if a rank has ended that must take part.
+        """
+        check_tensor("Reducer.backward", loss, "the loss")
+        _check_is_numpy("Reducer.backward", loss._data)
+        tape, seed = tape_and_seed(loss, cotangent)
+        result = tape.carried()
+        loss._tape = Ownership.backward
+        groups = [bucket.ids for bucket in self._buckets]
+        result.accumulate(self._reduced(tape.replay_by_group(loss._id, seed, groups)))
+        return result
+
+    def all_reduce(self, grads: Gradients) -> Gradients:
+        """Return the gradients of the parameters, summed or averaged over all ranks.
+
+        For gradients that `backward` did not make: of a compiled function, or of several passes.
+
+        Args:
+            grads: of this rank, which stay as they are. Those of other tensors are left out.
+
+        Raises:
+            TraceError: inside a compiled function: return the gradients and reduce them outside.
+            ArgumentTypeError: if `grads` are no Gradients of numpy arrays.
+            DistributedError: if a rank has ended that must take part.
+        """
+        if not isinstance(grads, Gradients):
+            raise ArgumentTypeError(
+                f"Reducer.all_reduce: expected Gradients, got {type(grads).__name__}"
+            )
+        for unique_id in grads:
+            _check_is_numpy("Reducer.all_reduce", grads.array(unique_id))
+        parts = [
+            {key: array for key in bucket.ids if (array := grads.array(key)) is not None}
+            for bucket in self._buckets
+        ]
+        result = Gradients()
+        result.accumulate(self._reduced(parts))
+        return result
+
+    def _reduced(self, parts: Iterable[dict[int, Array]]) -> dict[int, Array]:
+        """Send the gradients of each bucket when they come, and return what has come of them."""
+        if self._transport is None:
+            return {key: array for part in parts for key, array in part.items()}
+        flats: list[Array] = []
+        under_way: list[Pending] = []
+        for bucket, part in zip(self._buckets, parts, strict=True):
+            flats.append(bucket.packed(part))
+            under_way.append(self._transport.start_sum(flats[-1]))
+            for pending in under_way:
+                pending.poke()
+        reduced: dict[int, Array] = {}
+        for bucket, flat, pending in zip(self._buckets, flats, under_way, strict=True):
+            pending.wait()
+            reduced.update(bucket.unpacked(flat, self._divisor))
+        return reduced
+
+    @override
+    def __repr__(self) -> str:
+        """Show how much travels, and in how many messages."""
+        return f"Reducer({sum(self.bucket_sizes):,} bytes in {len(self._buckets)} buckets)"
+
+
+def _check_is_numpy(op: str, array: Any) -> None:
+    if isinstance(array, LazyArray):
+        raise TraceError(
+            f"{op}: a compiled function cannot send; let it return loss.backward(wrt=model), and "
+            "outside write optimizer.step(reducer.all_reduce(grads))"
+        )
+    if not isinstance(array, np.ndarray | np.generic):
+        raise ArgumentTypeError(
+            f"{op}: only numpy arrays are sent, got a tensor of {type(array).__name__}"
+        )

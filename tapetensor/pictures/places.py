@@ -1,0 +1,49 @@
+"""Places in the user's program."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import NamedTuple
+
+from typing_extensions import override
+
+_PACKAGE = __name__.split(".", maxsplit=1)[0]
+_OUR_OWN = (_PACKAGE, "numpy")
+
+
+class Place(NamedTuple):
+    """A line of a file."""
+
+    file: str
+    line: int
+
+    @override
+    def __str__(self) -> str:
+        """Show it as tracebacks and editors do."""
+        return f"{self.file}:{self.line}"
+
+    def lines_around(self, count: int) -> list[tuple[int, str]]:
+        """Return the numbered lines up to `count` before and after; none if the file is gone."""
+        numbers = range(max(1, self.line - count), self.line + count + 1)
+        found = [(number, linecache.getline(self.file, number)) for number in numbers]
+        return [(number, text.rstrip()) for number, text in found if text]
+
+    @property
+    def uri(self) -> str | None:
+        """The address of the file; None for what was typed in, which has none."""
+        path = Path(self.file)
+        return path.as_uri() if path.is_absolute() else None
+
+
+def users_place() -> Place | None:
+    """Return the line that called into the library; None if a thread began inside."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        module = frame.f_globals.get("__name__") or ""
+        if module.split(".", maxsplit=1)[0] not in _OUR_OWN:
+            return Place(frame.f_code.co_filename, frame.f_lineno)
+        frame = frame.f_back
+    return None

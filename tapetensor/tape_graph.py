@@ -1,0 +1,149 @@
+"""The graph of a tape: its records as ops, with what one pass through their pullbacks shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from time import perf_counter
+from typing import Any, Protocol
+
+import numpy as np
+
+from tapetensor.gradients import Array, Tensorlike
+from tapetensor.pictures import Graph, Op
+from tapetensor.recorder import Recorder, op_name, with_tuples
+from tapetensor.source_lines import place_of
+
+Form = tuple[tuple[int, ...], np.dtype[Any]]
+
+_UNMEASURED = (
+    "Shapes and times are known where the tape belongs to a tensor: draw that with "
+    "tensor.to_html(), or give it as tape.to_html(tensor)."
+)
+
+
+class Output(Tensorlike[Any], Protocol):
+    """The tensor that a tape leads to, as far as a picture needs to know it."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the elements."""
+
+
+class Passage:
+    """What is seen on one way back through the records, which are not used up.
+
+    A gradient has the shape and dtype of what it is the gradient of, and pullbacks take time. The
+    tape itself keeps neither: recording them would make every op slower.
+
+    Args:
+        records: the tape.
+        output: where to start.
+    """
+
+    def __init__(self, records: Recorder, output: Output) -> None:
+        self.forms: dict[int, Form] = {}
+        self.seconds: dict[int, float] = {}
+        self._running: int | None = None
+        self._since = 0.0
+        ones = np.ones(output.shape, output.dtype)
+        self.forms[output.id] = (ones.shape, ones.dtype)
+        with np.errstate(all="ignore"):
+            records.checked(self._note).replay({output.id: ones})
+
+    def _note(self, _: str, unique_id: int, gradient: Array) -> None:
+        """Take note of a gradient: pullbacks report what they take and then what they give."""
+        now = perf_counter()
+        self.forms[unique_id] = (np.shape(gradient), gradient.dtype)
+        if self._running is None:
+            self._running, self._since = unique_id, perf_counter()
+        else:
+            earlier = self.seconds.get(self._running, 0.0)
+            self.seconds[self._running] = earlier + now - self._since
+            self._running = None
+
+
+def graph_of_tape(
+    records: Recorder,
+    output: Output | None,
+    names: Mapping[str, Tensorlike[Any]] | None = None,
+) -> Graph:
+    """Return the graph of a tape.
+
+    Args:
+        records: the tape.
+        output: the tensor that it leads to; None if that is not known, then nothing is measured.
+        names: names for its inputs.
+    """
+    named = {tensor.id: name for name, tensor in (names or {}).items()}
+    forms = {tensor.id: _form(tensor) for tensor in (names or {}).values()}
+    if output is None:
+        ops = _numbered(_ops(records, forms, {}, named))
+        return Graph("tape", ops, note=_UNMEASURED)
+    seen = Passage(records, output)
+    ops = _numbered(_ops(records, {**forms, **seen.forms}, seen.seconds, named))
+    title = f"tape of Tensor {output.shape}, {output.dtype}"
+    return Graph(title, ops, time_is="backward time")
+
+
+def graph_of_slots(records: Recorder, values: list[Array]) -> Graph:
+    """Return the graph of a tape whose values are all there, in slots."""
+    forms = {slot: (value.shape, value.dtype) for slot, value in enumerate(values)}
+    return Graph("tape", _ops(records, forms, {}, {}))
+
+
+def _form(tensor: Any) -> Form:
+    return tensor.shape, tensor.dtype
+
+
+def _ops(
+    records: Recorder,
+    forms: Mapping[int, Form],
+    seconds: Mapping[int, float],
+    named: Mapping[int, str],
+) -> list[Op]:
+    ops: dict[int, Op] = {}
+    for produced_id in sorted(records):
+        kernel, pullbacks, parents = with_tuples(records[produced_id])
+        for parent in parents:
+            if parent not in ops:
+                name = named.get(parent, "input")
+                ops[parent] = _op(parent, name, forms, is_input=True)
+        facts = tuple(
+            [
+                ("no gradient to", f"operand {position}")
+                for position, pullback in enumerate(pullbacks)
+                if pullback is None
+            ]
+        )
+        if options := _options(kernel):
+            facts = (("options", options), *facts)
+        ops[produced_id] = _op(
+            produced_id, op_name(kernel), forms, operands=parents, facts=facts,
+            seconds=seconds.get(produced_id), place=place_of(kernel),
+        )  # fmt: skip
+    return list(ops.values())
+
+
+def _numbered(ops: list[Op]) -> list[Op]:
+    """Return the ops with keys from 1 on, so that one program gives one picture at every run."""
+    keys = {op.key: number for number, op in enumerate(ops, 1)}
+    return [
+        replace(op, key=keys[op.key], operands=tuple([keys[one] for one in op.operands]))
+        for op in ops
+    ]
+
+
+def _op(key: int, name: str, forms: Mapping[int, Form], **known: Any) -> Op:
+    shape, dtype = forms.get(key, (None, None))
+    return Op(key, name, shape=shape, dtype=dtype, **known)
+
+
+def _options(kernel: Any) -> str:
+    """Return what a kernel was given beforehand, in words."""
+    if not isinstance(kernel, partial):
+        return ""
+    given = [repr(value) for value in kernel.args]
+    given += [f"{name}={value!r}" for name, value in kernel.keywords.items()]
+    return ", ".join(given)

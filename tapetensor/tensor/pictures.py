@@ -1,0 +1,82 @@
+"""Pictures of the tape that a tensor owns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tapetensor.errors import UntracedTensorError
+from tapetensor.gradients import Tensorlike
+from tapetensor.tape import OwnedTape
+from tapetensor.tensor.base import TensorBase, check_not_spent
+from tapetensor.typing import D, S, T
+
+
+class Pictures(TensorBase[S, T, D]):
+    """How the record of what made a tensor is looked at."""
+
+    __slots__ = ()
+
+    def to_html(
+        self: Pictures[S, OwnedTape, D], *, names: Mapping[str, Tensorlike[Any]] | None = None
+    ) -> str:
+        """Return an HTML page that draws the ops on the tensor's tape; it needs no network.
+
+        The pullbacks run once for it, for their times and for the shapes of what they give; the
+        tape is not used up. Inside `source_lines` an op knows the line that ran it.
+
+        Args:
+            names: names for inputs, such as ``model.parameters()``.
+
+        Raises:
+            UntracedTensorError: if the tensor owns no tape.
+            MovedTensorError: if it is spent.
+            TapeClosedError: if its tape is closed.
+
+        >>> import tapetensor as tt
+        >>> page = tt.ones((2, 3)).trace().exp().sum().to_html()
+        >>> page.count('role="button"')
+        3
+        """
+        return _tape_of("to_html", self).to_html(_output(self), names=names)
+
+    def tree(
+        self: Pictures[S, OwnedTape, D],
+        *,
+        names: Mapping[str, Tensorlike[Any]] | None = None,
+        ascii: bool | None = None,
+    ) -> str:
+        """Return the ops on the tensor's tape as text, the latest first.
+
+        Args:
+            names: names for inputs, such as ``model.parameters()``.
+            ascii: whether to draw with plain characters; None means if the terminal needs it.
+
+        Raises:
+            UntracedTensorError: if the tensor owns no tape.
+            MovedTensorError: if it is spent.
+            TapeClosedError: if its tape is closed.
+        """
+        return _tape_of("tree", self).tree(_output(self), names=names, ascii=ascii)
+
+    def _repr_html_(self) -> str | None:
+        """Return the picture of the tape for a notebook, or None, for the plain repr."""
+        tape = self._tape
+        return tape._repr_html_(_output(self)) if isinstance(tape, OwnedTape) else None
+
+
+def _tape_of(op: str, tensor: TensorBase[Any, Any, Any]) -> OwnedTape:
+    check_not_spent(op, tensor)
+    if not isinstance(tensor._tape, OwnedTape):
+        raise UntracedTensorError(
+            f"{op}: the tensor of shape {tensor._data.shape} owns no tape, so nothing is recorded; "
+            "begin with x.trace()"
+        )
+    return tensor._tape
+
+
+def _output(tensor: TensorBase[Any, Any, Any]) -> TensorBase[Any, Any, Any] | None:
+    """Return where to start measuring; None inside `grad` and `compile`, which would record it."""
+    return tensor if isinstance(tensor._data, np.ndarray | np.generic) else None

@@ -1,0 +1,28 @@
+"""What to say when a disk refuses."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def explained(what: str, path: str | os.PathLike[str], rest: str) -> Iterator[None]:
+    """Raise an error of the disk again, of the same kind, with what it means for the training.
+
+    Args:
+        what: could not be written.
+        path: where to.
+        rest: what there is nevertheless.
+    """
+    try:
+        yield
+    except OSError as error:
+        number = error.errno or errno.EIO
+        reason = error.strerror or str(error)
+        # The number makes it a PermissionError, a FileNotFoundError, ... again.
+        raise OSError(
+            number, f"fit: {what} could not be written ({reason}); {rest}", os.fspath(path)
+        ) from error

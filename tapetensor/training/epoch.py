@@ -1,0 +1,114 @@
+"""One epoch: a step for each batch, from the first, or from where a checkpoint was written."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Generic
+
+from tapetensor.errors import ArgumentValueError, NumericalInstabilityError
+from tapetensor.optim import Optimizer
+from tapetensor.optim.schedules import Schedule
+from tapetensor.tape import NoneTape, OwnedTape
+from tapetensor.tensor import Tensor0D
+from tapetensor.training.checkpoint import Generators, Position, set_states, states_of
+from tapetensor.training.evaluation import Batch, M, Source, iterate, rows_of
+from tapetensor.training.interruption import Interruption
+from tapetensor.training.progress import ProgressBar
+
+Step = Callable[[Batch], Tensor0D[NoneTape, Any]]
+
+
+def step_of(
+    model: M,
+    optimizer: Optimizer,
+    loss_of: Callable[[M, Batch], Tensor0D[OwnedTape, Any]],
+    clip_norm: float | None,
+) -> Step[Batch]:
+    """Return the function that trains on one batch and returns the loss before it."""
+
+    def step(batch: Batch) -> Tensor0D[NoneTape, Any]:
+        loss = loss_of(model, batch)
+        value = loss.detach()
+        grads = loss.backward(wrt=model)
+        if clip_norm is not None:
+            grads.clip_by_global_norm(clip_norm)
+        optimizer.step(grads)
+        return value
+
+    return step
+
+
+class EpochRunner(Generic[Batch]):
+    """Runs epochs.
+
+    Args:
+        step: trains on a batch.
+        batches: of an epoch.
+        optimizer: whose learning rate follows the schedule.
+        schedule: of the learning rate, if there is one.
+        generators: what batches and model draw from.
+    """
+
+    def __init__(
+        self,
+        step: Step[Batch],
+        batches: Source[Batch],
+        optimizer: Optimizer,
+        schedule: Schedule | None,
+        generators: Generators,
+    ) -> None:
+        self._step = step
+        self._batches = batches
+        self._optimizer = optimizer
+        self._schedule = schedule
+        self._generators = generators
+
+    def run(self, position: Position, interruption: Interruption, bar: ProgressBar) -> bool:
+        """Run the rest of an epoch; return whether it came to its end.
+
+        Raises:
+            NumericalInstabilityError: if a loss is not finite.
+            ArgumentValueError: if there are no batches.
+        """
+        began = time.perf_counter() - position.seconds
+        optimizer = self._optimizer
+        for batch in self._remaining(position):
+            if self._schedule is not None:
+                optimizer.lr = self._schedule(optimizer.steps)
+            loss = self._step(batch).item()
+            if not math.isfinite(loss):
+                raise NumericalInstabilityError(
+                    f"fit: the loss of epoch {len(position.rows) + 1}, batch "
+                    f"{position.batches + 1} is {loss}; the step was taken, but no checkpoint of "
+                    "it. A smaller learning rate, a warm-up or clip_norm may help"
+                )
+            count = rows_of(batch)
+            position.total += count * loss
+            position.weight += count
+            position.batches += 1
+            position.seconds = time.perf_counter() - began
+            bar.step()
+            if interruption.asked:
+                return False
+        if position.weight == 0:
+            raise ArgumentValueError("fit: there are no batches")
+        return True
+
+    def _remaining(self, position: Position) -> Iterator[Batch]:
+        """Return the batches that are not done, drawn as they were when the epoch began."""
+        if position.batches == 0:
+            position.starts = states_of(self._generators)
+            return iterate("fit", "batches", self._batches)
+        now = states_of(self._generators)
+        set_states(self._generators, position.starts)
+        batches = iterate("fit", "batches", self._batches)
+        for number in range(position.batches):
+            if next(batches, None) is None:
+                raise ArgumentValueError(
+                    f"fit: {position.batches} batches of the epoch are done, and now there are "
+                    f"{number}; resume with the batches that the training began with"
+                )
+        set_states(self._generators, now)
+        return batches

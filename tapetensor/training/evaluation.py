@@ -1,0 +1,113 @@
+"""Metrics of a model, averaged over batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from typing_extensions import TypeVar
+
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError
+from tapetensor.nn import Module
+from tapetensor.tape import NoneTape
+from tapetensor.tensor import Tensor, Tensor0D
+
+M = TypeVar("M", bound=Module)
+Batch = TypeVar("Batch")
+
+# Batches that can be had again for each epoch: they themselves, or a function that makes them.
+Source: TypeAlias = Iterable[Batch] | Callable[[], Iterable[Batch]]
+# A number that says how well a model does on a batch.
+Metric: TypeAlias = Callable[[M, Batch], Tensor0D[NoneTape, Any] | float]
+
+
+def evaluate(
+    model: M, metrics: Mapping[str, Metric[M, Batch]], batches: Source[Batch]
+) -> dict[str, float]:
+    """Return the mean of each metric over batches, every row counting the same.
+
+    The rows of a batch are the first axis of its first tensor, or the items of a list; a batch of
+    any other kind counts as one. Plain tensors go in, so this is inference: nothing is recorded or
+    dropped.
+
+    Args:
+        model: what is evaluated.
+        metrics: functions of model and batch, by name.
+        batches: what they are given, one batch after the other.
+
+    Raises:
+        ArgumentTypeError: if a metric is no function or gives no number.
+        ArgumentValueError: if there are no batches.
+
+    >>> import numpy as np
+    >>> import tapetensor as tt
+    >>> from tapetensor import losses, nn, training
+    >>> from tapetensor.data import batches
+    >>> def error(model: nn.Linear[int, int], x: tt.Tensor2D[int, int]) -> tt.Tensor0D:
+    ...     return losses.mse(model.forward(x), x)
+    >>> double = nn.Linear(2, 2, rng=np.random.default_rng(0))
+    >>> double.weight, double.bias = 2.0 * tt.eye(2), tt.zeros((2,))
+    >>> training.evaluate(double, {"error": error}, batches(tt.ones((5, 2)), size=2))
+    {'error': 1.0}
+    """
+    check_metrics("evaluate", metrics)
+    totals = dict.fromkeys(metrics, 0.0)
+    rows = 0
+    for batch in iterate("evaluate", "batches", batches):
+        count = rows_of(batch)
+        for name, metric in metrics.items():
+            totals[name] += count * _as_number(name, metric(model, batch))
+        rows += count
+    if rows == 0:
+        raise ArgumentValueError("evaluate: there are no batches")
+    return {name: total / rows for name, total in totals.items()}
+
+
+def check_metrics(op: str, metrics: object) -> None:
+    """Check that there are functions by name."""
+    if not isinstance(metrics, Mapping):
+        raise ArgumentTypeError(
+            f"{op}: metrics must be functions by name, got {type(metrics).__name__}"
+        )
+    for name, metric in metrics.items():
+        if not isinstance(name, str) or not callable(metric):
+            raise ArgumentTypeError(
+                f"{op}: metrics must be functions by name, got {name!r}: {type(metric).__name__}"
+            )
+
+
+def iterate(op: str, name: str, source: Source[Batch]) -> Iterator[Batch]:
+    """Return the batches of one more epoch."""
+    batches = source if isinstance(source, Iterable) else source() if callable(source) else None
+    if not isinstance(batches, Iterable):
+        raise ArgumentTypeError(
+            f"{op}: {name} must be batches, or a function that returns them, got {source!r}"
+        )
+    if batches is source and isinstance(batches, Iterator):
+        raise ArgumentTypeError(
+            f"{op}: {name} must be there again for the next epoch, and a {type(batches).__name__} "
+            "is used up by the first; give a function that makes one: lambda: ..."
+        )
+    return iter(batches)
+
+
+def rows_of(batch: object) -> int:
+    """Return how much a batch counts in a mean."""
+    if isinstance(batch, tuple) and batch:
+        return rows_of(batch[0])
+    if isinstance(batch, list):
+        return len(batch)
+    shape = batch.shape if isinstance(batch, Tensor) else ()
+    return int(shape[0]) if shape else 1
+
+
+def _as_number(name: str, value: object) -> float:
+    if isinstance(value, Tensor):
+        return float(value.item())
+    try:
+        return float(value)  # type: ignore[arg-type]  # whatever float() takes, numpy's included
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(
+            f"evaluate: the metric {name!r} must give a number or a scalar tensor, "
+            f"got {type(value).__name__}"
+        ) from None

@@ -1,0 +1,243 @@
+"""The training loop."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+from typing_extensions import TypeVar
+
+from tapetensor import io
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError
+from tapetensor.nn import Module
+from tapetensor.optim import Optimizer
+from tapetensor.optim.hyperparameters import as_hyperparameter
+from tapetensor.optim.schedules import Schedule
+from tapetensor.shapes import as_size
+from tapetensor.tape import OwnedTape
+from tapetensor.tensor import Tensor0D
+from tapetensor.training.checkpoint import Checkpoint, Position, found_generators
+from tapetensor.training.disk import explained
+from tapetensor.training.epoch import EpochRunner, step_of
+from tapetensor.training.evaluation import Batch, M, Metric, Source, check_metrics, evaluate
+from tapetensor.training.history import COLUMNS, Ended, History
+from tapetensor.training.interruption import Interruption
+from tapetensor.training.logs import Log
+from tapetensor.training.progress import ProgressBar
+from tapetensor.training.stopping import EarlyStopping
+
+HeldOut = TypeVar("HeldOut", default=Any)
+
+
+def fit(
+    model: M,
+    optimizer: Optimizer,
+    loss_of: Callable[[M, Batch], Tensor0D[OwnedTape, Any]],
+    batches: Source[Batch],
+    *,
+    epochs: int,
+    metrics: Mapping[str, Metric[M, HeldOut]] | None = None,
+    validation: Source[HeldOut] | None = None,
+    schedule: Schedule | None = None,
+    clip_norm: float | None = None,
+    stop: EarlyStopping | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    rng: np.random.Generator | Iterable[np.random.Generator] | None = None,
+    log: Sequence[Log] = (),
+    progress: bool | None = None,
+    compile: bool = False,
+) -> History:
+    """Train a model: a step for each batch, epoch by epoch, and return what happened.
+
+        for batch in batches:
+            optimizer.lr = schedule(optimizer.steps)
+            loss = loss_of(model, batch)
+            optimizer.step(loss.backward(wrt=model))
+
+    That is all that it does to the model; `loss_of` decides what is traced. After each epoch come
+    the metrics, the checkpoint and the logs, in this order.
+
+    Args:
+        model: what is trained.
+        optimizer: made for the model.
+        loss_of: function of model and batch that returns the traced loss.
+        batches: what `tapetensor.data.batches` returns, a list, or a function that returns the
+            batches of the next epoch.
+        epochs: how many there are, those before a resumed checkpoint included, >= 1.
+        metrics: functions of model and held-out batch, by name; see `evaluate`.
+        validation: the held-out batches.
+        schedule: of the learning rate, by the optimizer's steps.
+        clip_norm: gradients of a larger global norm are scaled down to it; > 0; not with `compile`.
+        stop: when to stop early.
+        checkpoint: a file, ``.npz`` or ``.safetensors``, that is written after each epoch and at
+            Ctrl-C; whether that can be done is tried before the first step.
+        resume: go on from the checkpoint, to the bit, if there is one.
+        rng: the generators that training draws from, but for those of `batches` and of the layers
+            of the model, which are found by themselves.
+        log: `CsvLog`, `TensorBoardLog`, or what has their three methods.
+        progress: whether to show a bar, by tqdm; by default, if that is installed and the error
+            stream is a terminal.
+        compile: whether the step is compiled, as `tapetensor.compile` does it.
+
+    Returns:
+        The numbers of every epoch. After a first Ctrl-C the running step ends, the checkpoint is
+        written and the history returned; a second one is a KeyboardInterrupt at once.
+
+    Raises:
+        ArgumentTypeError: if an argument is of the wrong kind.
+        ArgumentValueError: if one is outside its range, there are no batches, or the checkpoint is
+            there already and `resume` is not asked for.
+        NumericalInstabilityError: if a loss is not finite.
+        StateMismatchError: if the checkpoint does not fit.
+        MissingDependencyError: if an extra is not installed; the message says how it is.
+        OSError: if a file cannot be written.
+
+    >>> import numpy as np
+    >>> import tapetensor as tt
+    >>> from tapetensor import losses, nn, optim, training
+    >>> from tapetensor.data import batches
+    >>> Layer, Rows = nn.Linear[int, int], tt.Tensor2D[int, int]
+    >>> def loss_of(model: Layer, x: Rows) -> tt.Tensor0D[tt.OwnedTape]:
+    ...     return losses.mse(model.forward(x.trace()), x)
+    >>> rng = np.random.default_rng(0)
+    >>> model = nn.Linear(2, 2, rng=rng)
+    >>> x = tt.normal((64, 2), rng=rng)
+    >>> optimizer = optim.Adam(model, lr=0.05)
+    >>> history = training.fit(model, optimizer, loss_of, batches(x, size=16, rng=rng), epochs=20)
+    >>> history["loss"][-1] < 0.01 * history["loss"][0]
+    True
+    """
+    _check(model, optimizer, epochs, metrics, validation, stop)
+    _check_clipping(clip_norm, compile)
+    measures = {} if metrics is None else metrics
+    generators = found_generators(model, (batches, validation), rng)
+    step = step_of(model, optimizer, loss_of, clip_norm)
+    if compile:
+        from tapetensor.compiler import compile as compiled  # for who asks only
+
+        step = compiled(step)
+    runner = EpochRunner(step, batches, optimizer, schedule, generators)
+    file = None if checkpoint is None else Checkpoint(checkpoint, model, optimizer, generators)
+    position = _start(file, checkpoint, resume)
+    history = History(position.rows)
+    with ExitStack() as stack:
+        for one in log:
+            stack.callback(one.close)
+            one.start([*COLUMNS, *measures], history.rows)
+        per_epoch = len(batches) if isinstance(batches, Sized) else None
+        done = position.batches + len(history) * (per_epoch or 0)
+        bar = ProgressBar(progress, epochs, per_epoch, done)
+        stack.callback(bar.close)
+        interruption = stack.enter_context(Interruption())
+        while (ended := _end_of(history, epochs, stop)) is None:
+            bar.epoch(len(history) + 1)
+            if interruption.asked or not runner.run(position, interruption, bar):
+                ended = "interrupted"
+                if file is not None:
+                    file.save(position)
+                break
+            history.rows.append(
+                {
+                    "epoch": len(history) + 1,
+                    "steps": optimizer.steps,
+                    "lr": optimizer.lr,
+                    "seconds": position.seconds,
+                    "loss": position.total / position.weight,
+                    **({} if validation is None else evaluate(model, measures, validation)),
+                }
+            )
+            position = Position(history.rows)
+            if file is not None:
+                file.save(position)
+            if stop is not None and stop.best is not None:
+                _save_best(model, history, stop, stop.best)
+            for one in log:
+                one.write(history.rows[-1])
+            bar.row(history.rows[-1])
+        history.ended = ended
+    return history
+
+
+def _start(file: Checkpoint | None, path: str | os.PathLike[str] | None, resume: bool) -> Position:
+    """Return where to begin, and make sure that the checkpoint can be written."""
+    if file is None:
+        if resume:
+            raise ArgumentValueError("fit: resume needs the path of a checkpoint")
+        return Position()
+    if file.exists() and not resume:
+        raise ArgumentValueError(
+            f"fit: the checkpoint {os.fspath(path or '')!r} is there already; resume=True goes on "
+            "from it, and a new training needs another path"
+        )
+    position = file.load() if file.exists() else Position()
+    file.try_out(position)
+    return position
+
+
+def _end_of(history: History, epochs: int, stop: EarlyStopping | None) -> Ended | None:
+    """Return why there are no more epochs, if so."""
+    if stop is not None:
+        # An earlier part of the training may have had other metrics.
+        values = [row[stop.watch] for row in history.rows if stop.watch in row]
+        if stop.is_reached(values):
+            return "early stopping"
+    return "epochs" if len(history) >= epochs else None
+
+
+def _save_best(
+    model: Module, history: History, stop: EarlyStopping, path: str | os.PathLike[str]
+) -> None:
+    if stop.best_of(history[stop.watch]) == len(history) - 1:
+        with explained("the best model", path, "the training until here is in its checkpoint"):
+            io.save(path, model)
+
+
+def _check(
+    model: object,
+    optimizer: object,
+    epochs: object,
+    metrics: Mapping[str, object] | None,
+    validation: object,
+    stop: EarlyStopping | None,
+) -> None:
+    for name, value, kind in (("model", model, Module), ("optimizer", optimizer, Optimizer)):
+        if not isinstance(value, kind):
+            raise ArgumentTypeError(
+                f"fit: {name} must be a {kind.__name__}, got {type(value).__name__}"
+            )
+    if as_size("fit", "epochs", epochs) == 0:
+        raise ArgumentValueError("fit: epochs must be at least 1, got 0")
+    if (metrics is None) != (validation is None):
+        raise ArgumentTypeError(
+            "fit: metrics and validation come together: metrics say what is computed, and "
+            "validation are the batches to compute it on"
+        )
+    if metrics is not None:
+        check_metrics("fit", metrics)
+    names = [*(metrics or {})]
+    taken = [name for name in names if name in COLUMNS]
+    if taken:
+        raise ArgumentValueError(
+            f"fit: the history has a column {taken[0]} of its own, call the metric something else"
+        )
+    if stop is not None and stop.watch not in ("loss", *names):
+        raise ArgumentValueError(
+            f"fit: stop watches {stop.watch!r}, which is no metric; there are "
+            f"{', '.join(['loss', *names])}"
+        )
+
+
+def _check_clipping(clip_norm: object, compile: bool) -> None:
+    if clip_norm is None:
+        return
+    if as_hyperparameter("fit", "clip_norm", clip_norm) == 0:
+        raise ArgumentValueError("fit: clip_norm must be > 0, got 0")
+    if compile:
+        raise ArgumentValueError(
+            "fit: clip_norm and compile exclude each other: whether a gradient is scaled depends "
+            "on its values, which a compiled step does not look at"
+        )

@@ -1,0 +1,100 @@
+"""What a training wrote down, epoch by epoch."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias, final
+
+from typing_extensions import override
+
+from tapetensor.errors import ArgumentValueError
+from tapetensor.extras import import_extra
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Numbers by column.
+Row: TypeAlias = dict[str, float]
+Ended: TypeAlias = Literal["epochs", "early stopping", "interrupted"]
+
+# What `fit` writes down of every epoch; the metrics follow.
+COLUMNS = ("epoch", "steps", "lr", "seconds", "loss")
+_NOT_DRAWN = {"epoch", "steps", "seconds"}
+
+
+@final
+class History:
+    """The numbers of every epoch: ``history["loss"]`` is a list, one number for each.
+
+    Attributes:
+        rows: by epoch: its number from 1, the steps of the optimizer until its end, the last
+            learning rate, the seconds that it took, the mean loss and the metrics after it.
+        ended: why there are no more.
+    """
+
+    def __init__(self, rows: Sequence[Row] = ()) -> None:
+        self.rows = list(rows)
+        self.ended: Ended = "epochs"
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the numbers that there are."""
+        return list(dict.fromkeys(name for row in self.rows for name in row))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, column: str) -> list[float]:
+        if column not in self.columns:
+            raise ArgumentValueError(
+                f"History: no column {column!r}; there are {', '.join(self.columns) or 'none'}"
+            )
+        return [row.get(column, math.nan) for row in self.rows]
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Draw loss, metrics and learning rate over the epochs; no display is needed.
+
+        Args:
+            path: where to write the picture; its end says the format, ``.png`` or ``.svg``, say.
+
+        Returns:
+            The figure, to go on with.
+
+        Raises:
+            MissingDependencyError: if matplotlib is not installed.
+            ArgumentValueError: if there are no epochs yet.
+            OSError: if the file cannot be written.
+        """
+        drawn = [name for name in self.columns if name not in _NOT_DRAWN]
+        if not drawn:
+            raise ArgumentValueError("History.plot: there are no epochs yet")
+        # Not by pyplot, which asks for a display and keeps every figure.
+        module = import_extra("matplotlib.figure", "Pictures of a history", "training")
+        wide = min(3, len(drawn))
+        high = -(-len(drawn) // wide)
+        figure: Figure = module.Figure(figsize=(4 * wide, 3 * high), layout="constrained")
+        panels = figure.subplots(high, wide, squeeze=False).ravel()
+        # A single epoch is a dot, for there is no line yet.
+        marker = "o" if len(self) == 1 else ""
+        for axes, name in zip(panels, drawn, strict=False):
+            axes.plot(self["epoch"], self[name], marker=marker)
+            axes.set(title=name, xlabel="epoch")
+            axes.grid(alpha=0.3)
+        for axes in panels[len(drawn) :]:
+            axes.set_axis_off()
+        if path is not None:
+            figure.savefig(path, dpi=120)
+        return figure
+
+    @override
+    def __repr__(self) -> str:
+        """Show how far it got, and the last row."""
+        last = "".join([f"; {described(row)}" for row in self.rows[-1:]])
+        return f"History({len(self)} epochs, ended by {self.ended}{last})"
+
+
+def described(row: Row) -> str:
+    """Return loss and metrics of an epoch, for a line of text."""
+    return ", ".join([f"{name} {row[name]:.4g}" for name in row if name not in COLUMNS[:-1]])

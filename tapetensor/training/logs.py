@@ -1,0 +1,116 @@
+"""Logs of a training: rows as CSV, and for TensorBoard."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import os
+from collections.abc import Sequence
+from typing import IO, Any, Protocol, final
+
+from tapetensor.extras import import_extra
+from tapetensor.training.disk import explained
+from tapetensor.training.history import Row
+
+_STAYS = "the training until here is in the last checkpoint, if there is one"
+
+
+class Log(Protocol):
+    """What `fit` tells of every epoch; one of your own has these three methods."""
+
+    def start(self, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Begin a log.
+
+        Args:
+            columns: what rows there will have.
+            rows: those of the epochs before, where a training goes on.
+        """
+
+    def write(self, row: Row) -> None:
+        """Write the numbers of one epoch."""
+
+    def close(self) -> None:
+        """End the log, also after an error."""
+
+
+@final
+class CsvLog:
+    """A table of comma-separated values, a row for each epoch, on the disk as soon as it ends.
+
+    A file that is there is replaced; where a training goes on, by the rows until then, so that the
+    table is always that of one training.
+
+    Args:
+        path: the file.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = path
+        self._file: IO[str] | None = None
+        self._writer: csv.DictWriter[str] | None = None
+
+    def start(self, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Write the names of the columns, and the rows until now."""
+        # An earlier part of the training may have had other metrics.
+        names = list(dict.fromkeys([*columns, *[name for row in rows for name in row]]))
+        with explained("the log", self._path, _STAYS):
+            self._file = open(self._path, "w", newline="", encoding="utf-8")  # noqa: SIM115
+            self._writer = csv.DictWriter(self._file, names)
+            self._writer.writeheader()
+            self._file.flush()
+        for row in rows:
+            self.write(row)
+
+    def write(self, row: Row) -> None:
+        """Write a row."""
+        if self._file is not None and self._writer is not None:
+            with explained("the log", self._path, _STAYS):
+                self._writer.writerow(row)
+                self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            # Every row was flushed; what a full disk did not take, it does not take now.
+            with contextlib.suppress(OSError):
+                self._file.close()
+            self._file = None
+
+
+@final
+class TensorBoardLog:
+    """Scalars for TensorBoard, over the steps of the optimizer, by the writer of tensorboardX.
+
+    Args:
+        folder: for the files of this run; ``tensorboard --logdir`` takes the folder above it to
+            show several.
+
+    Raises:
+        MissingDependencyError: if tensorboardX is not installed.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._folder = folder
+        # Asked for here, so that it is missed before a training rather than in it.
+        self._library = import_extra("tensorboardX", "Logs for TensorBoard", "training")
+        self._writer: Any = None
+
+    def start(self, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        """Open a file of events; of a run that goes on, what came after its checkpoint is void."""
+        later = int(rows[-1]["steps"]) + 1 if rows else None
+        with explained("the log", self._folder, _STAYS):
+            self._writer = self._library.SummaryWriter(os.fspath(self._folder), purge_step=later)
+
+    def write(self, row: Row) -> None:
+        """Write every number of a row but those that count."""
+        for name, value in row.items():
+            if name not in ("epoch", "steps"):
+                self._writer.add_scalar(name, value, int(row["steps"]))
+        with explained("the log", self._folder, _STAYS):
+            self._writer.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None

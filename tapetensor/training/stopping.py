@@ -1,0 +1,70 @@
+"""When to stop early: a function of the history, so that it needs no state of its own."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError
+from tapetensor.optim.hyperparameters import as_hyperparameter
+from tapetensor.shapes import as_size
+
+
+@dataclass(frozen=True)
+class EarlyStopping:
+    """Stop when a number has not improved for some epochs.
+
+    Args:
+        watch: the name of a metric, or ``"loss"``.
+        patience: how many epochs in a row may be no better than the best, >= 1.
+        mode: whether a small number is good, or a large one.
+        min_delta: by how much a number has to be better, >= 0.
+        best: where the model of the best epoch is saved whenever there is a new one; a path as
+            `tapetensor.io.save` takes it.
+
+    Raises:
+        ArgumentTypeError: if an argument is of the wrong kind.
+        ArgumentValueError: if one lies outside its range.
+
+    Source: Prechelt (1998), "Early stopping - but when?".
+
+    >>> stop = EarlyStopping("loss", patience=2)
+    >>> stop.best_of([3.0, 1.0, 2.0]), stop.is_reached([3.0, 1.0, 2.0])
+    (1, False)
+    >>> stop.is_reached([3.0, 1.0, 2.0, 1.5])
+    True
+    """
+
+    watch: str
+    patience: int = 3
+    mode: Literal["min", "max"] = "min"
+    min_delta: float = 0.0
+    best: str | os.PathLike[str] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.watch, str):
+            raise ArgumentTypeError(
+                f"EarlyStopping: watch must be the name of a metric, got {self.watch!r}"
+            )
+        if as_size("EarlyStopping", "patience", self.patience) == 0:
+            raise ArgumentValueError("EarlyStopping: patience must be at least 1, got 0")
+        if self.mode not in ("min", "max"):
+            raise ArgumentValueError(f"EarlyStopping: mode must be min or max, got {self.mode!r}")
+        as_hyperparameter("EarlyStopping", "min_delta", self.min_delta)
+
+    def best_of(self, values: Sequence[float]) -> int:
+        """Return the position of the best of the values; the first, where none is a number."""
+        sign = 1 if self.mode == "min" else -1
+        best, position = math.inf, 0
+        for index, value in enumerate(values):
+            # False for a NaN, which is never better.
+            if sign * value < best - self.min_delta:
+                best, position = sign * value, index
+        return position
+
+    def is_reached(self, values: Sequence[float]) -> bool:
+        """Tell whether patience is at its end."""
+        return len(values) - 1 - self.best_of(values) >= self.patience

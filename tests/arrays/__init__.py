@@ -1,0 +1,1 @@
+"""Tensors over arrays that are not numpy's."""

@@ -1,0 +1,207 @@
+"""How tensors get to arrays of other libraries and back, and what is said where two meet."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import data, io, losses, nn, optim
+from tests.arrays import foreign
+from tests.arrays.foreign import ForeignArray
+from tests.arrays.placing import abroad, home
+from tests.io.models import FORMATS, assert_same, net
+
+_ARRAY = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], np.float32)
+
+
+def test_a_tensor_is_made_of_a_copy_that_lies_where_the_array_lies() -> None:
+    array = foreign.asarray(_ARRAY)
+    x = tt.from_array(array, (2, 3))
+    array[0, 0] = 9.0
+
+    assert x.shape == (2, 3)
+    assert x.dtype == np.float32
+    np.testing.assert_array_equal(home(x), _ARRAY)
+    np.testing.assert_array_equal(tt.from_array(_ARRAY).numpy(), _ARRAY)
+    scalar: Any = np.float32(2.0)
+    assert tt.from_array(scalar, ()).item() == 2.0
+
+
+def test_what_is_no_array_of_that_kind_is_refused() -> None:
+    make: Any = tt.from_array
+    with pytest.raises(tt.ArgumentTypeError, match=r"dispatch protocols.* got list; .*from_numpy"):
+        make([1.0])
+    with pytest.raises(tt.ArgumentTypeError, match="got Tensor"):
+        make(tt.ones((2,)))
+    with pytest.raises(tt.ShapeError, match=r"\(2, 3\), the annotation says \(3, 2\)"):
+        make(foreign.asarray(_ARRAY), (3, 2))
+    with pytest.raises(tt.DTypeError, match="cannot have dtype complex128"):
+        make(foreign.asarray(np.ones(2, complex)))
+    from_numpy: Any = tt.from_numpy
+    with pytest.raises(tt.ArgumentTypeError, match=r"other libraries there is tt\.from_array"):
+        from_numpy(foreign.asarray(_ARRAY))
+
+
+def test_the_elements_are_read_on_the_host() -> None:
+    x = abroad(_ARRAY)
+
+    assert isinstance(x.numpy(), np.ndarray)
+    assert not x.numpy().flags.writeable
+    assert x.sum().item() == 21.0
+    assert f"{x.sum():.1f}" == "21.0"
+    assert bool(x.sum() > 20.0)
+    assert [float(row.sum()) for row in x] == [6.0, 15.0]
+    assert repr(abroad(np.ones(2))).endswith("shape=(2,), dtype=float64, NoneTape, foreign)")
+
+
+def test_a_copy_stays_and_a_pickle_comes_home() -> None:
+    x = abroad(_ARRAY)
+
+    np.testing.assert_array_equal(home(copy.deepcopy(x)), _ARRAY)
+    np.testing.assert_array_equal(home(copy.copy(x)), _ARRAY)
+    assert isinstance(pickle.loads(pickle.dumps(x))._data, np.ndarray)
+
+
+def test_a_gradient_flows_back_to_the_library_where_the_tensor_was() -> None:
+    x = tt.from_numpy(_ARRAY)
+    there = abroad(_ARRAY)
+
+    gradient: Any = (x.trace().to(foreign) * there).sum().backward()[x]
+    back: Any = (there.trace().to(np) * x).sum().backward()[there]
+
+    assert isinstance(gradient._data, np.ndarray)
+    np.testing.assert_array_equal(gradient.numpy(), _ARRAY)
+    np.testing.assert_array_equal(home(back), _ARRAY)
+    np.testing.assert_array_equal(home(there.to(foreign)), _ARRAY)
+
+
+def test_a_library_whose_arrays_do_not_dispatch_is_refused() -> None:
+    lists: Any = SimpleNamespace(__name__="lists", asarray=lambda a: a.tolist())
+    halves: Any = SimpleNamespace(
+        __name__="halves", asarray=lambda a: foreign.asarray(a.astype(np.float16))
+    )
+
+    with pytest.raises(tt.ArgumentTypeError, match=r"to: lists\.asarray returns list"):
+        tt.ones((2,)).to(lists)
+    with pytest.raises(tt.DTypeError, match=r"halves\.asarray made float16 of float32"):
+        tt.ones((2,)).to(halves)
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        lambda x, y: x + y,
+        lambda x, y: y * x,
+        lambda x, y: x.trace() @ y.transpose(),
+        lambda x, y: tt.concat((x, y), axis=0),
+        lambda x, y: tt.where(x > 0.0, y, y),
+        lambda x, y: tt.where(y > 0.0, x, x),
+        lambda x, y: tt.maximum(x, y),
+        lambda x, y: tt.einsum("ij,ij->i", x, y),
+        lambda x, y: tt.scaled_dot_product_attention(y, y, y, mask=x[:, :2] > 0.0),
+        lambda x, y: losses.mse(x, y),
+        lambda x, y: x.trace().exp().backward(y),
+    ],
+)
+def test_two_libraries_in_one_op_are_refused_with_both_names_and_the_cure(op: Any) -> None:
+    message = r"foreign and numpy do not mix.*x\.to\(foreign\)"
+    with pytest.raises(tt.ArgumentTypeError, match=message):
+        op(abroad(_ARRAY), tt.from_numpy(_ARRAY))
+
+
+def test_masks_of_attention_and_indices_may_lie_on_the_host() -> None:
+    x, twin = abroad(_ARRAY), tt.from_numpy(_ARRAY)
+    mask = tt.from_numpy(np.array([[True, False], [True, True]]))
+
+    found = tt.scaled_dot_product_attention(x, x, x, mask=mask)
+    expected = tt.scaled_dot_product_attention(twin, twin, twin, mask=mask)
+
+    np.testing.assert_allclose(home(found), expected.numpy(), rtol=1e-6)
+    np.testing.assert_array_equal(home(x[:, tt.from_numpy(np.array([2, 0]))]), _ARRAY[:, [2, 0]])
+    np.testing.assert_array_equal(home(x[np.array([True, False])]), _ARRAY[:1])
+
+
+def test_an_operand_survives_an_op_that_two_libraries_made_fail() -> None:
+    x = abroad(_ARRAY).trace()
+
+    with pytest.raises(tt.ArgumentTypeError, match="do not mix"):
+        x + tt.from_numpy(_ARRAY)
+    assert x.sum().item() == 21.0
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_files_do_not_say_where_a_model_was(ending: str, tmp_path: Path) -> None:
+    model, twin = net(1).to(foreign), net(1)
+    optimizer, twin_optimizer = optim.Adam(model), optim.Adam(twin)
+    for one, stepped in ((model, optimizer), (twin, twin_optimizer)):
+        grads = tt.Gradients()
+        for parameter in one.parameters().values():
+            grads.insert(parameter, parameter)
+        stepped.step(grads)
+    path = tmp_path / f"model{ending}"
+
+    io.save(path, model)
+    loaded = net(2)
+    io.load(path, loaded)
+    assert_same(io.state_dict(loaded), io.state_dict(twin))
+    io.load(path, there := net(3).to(foreign))
+    assert_same(io.state_dict(there), io.state_dict(twin))
+    assert all(isinstance(one._data, ForeignArray) for one in there.parameters().values())
+
+    io.save(path, optimizer)
+    io.load(path, restored := optim.Adam(there))
+    assert_same(io.state_dict(restored), io.state_dict(twin_optimizer))
+
+
+def test_batches_are_drawn_there() -> None:
+    rows, labels = abroad(np.arange(12.0).reshape(6, 2)), abroad(np.arange(6))
+    rng, twin_rng = np.random.default_rng(0), np.random.default_rng(0)
+
+    drawn = [(home(x), home(y)) for x, y in data.batches(rows, labels, size=4, rng=rng)]
+
+    hosts = tt.from_numpy(np.arange(12.0).reshape(6, 2)), tt.from_numpy(np.arange(6))
+    for (x, y), (a, b) in zip(drawn, data.batches(*hosts, size=4, rng=twin_rng), strict=True):
+        np.testing.assert_array_equal(x, a.numpy())
+        np.testing.assert_array_equal(y, b.numpy())
+
+
+def test_a_model_learns_there_what_it_learns_at_home() -> None:
+    def learnt(library: Any) -> list[float]:
+        rng = np.random.default_rng(0)
+        model: Any = nn.Sequential(
+            nn.Linear(2, 16, rng=rng),
+            nn.Tanh(),
+            nn.Dropout(0.1, rng=rng),
+            nn.Linear(16, 2, rng=rng),
+        ).to(library)
+        optimizer = optim.AdamW(model, lr=0.05)
+        points = rng.standard_normal((64, 2)).astype(np.float32)
+        x: Any = tt.from_numpy(points).to(library)
+        y = tt.from_numpy((points[:, 0] * points[:, 1] > 0).astype(np.int64)).to(library)
+        history: list[float] = []
+        for _ in range(40):
+            loss = losses.cross_entropy(model.forward(x.trace()), y)
+            history.append(loss.item())
+            grads = loss.backward(wrt=model)
+            grads.clip_by_global_norm(1.0)
+            optimizer.step(grads)
+        return history
+
+    there, at_home = learnt(foreign), learnt(np)
+
+    np.testing.assert_allclose(there, at_home, rtol=2e-3)
+    assert there[-1] < 0.7 * there[0]
+
+
+def test_the_compiler_says_that_it_is_for_numpy() -> None:
+    step: Any = tt.compile(lambda x: x * 2.0)
+
+    with pytest.raises(tt.ArgumentTypeError, match=r"compile: argument 0 .* foreign"):
+        step(abroad(_ARRAY))

@@ -1,0 +1,61 @@
+"""A rank that fails ends the job with its error, and what does not fit is refused at the start."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.distributed.jobs import mpiexec, needs_mpi
+
+pytestmark = needs_mpi
+
+
+def failed(way: str, ranks: int = 2) -> str:
+    """Return what a job says that fails, all of it, and in time."""
+    job = mpiexec(ranks, "-m", "tests.distributed.failing", way)
+    assert job.returncode != 0
+    assert "trained to the end" not in job.stdout
+    return job.stderr
+
+
+def test_an_error_of_one_of_four_ranks_ends_the_job_and_is_shown() -> None:
+    said = failed("raises", ranks=4)
+
+    assert "rank 3 of 4 ends the job:\nTraceback" in said
+    assert "ZeroDivisionError: the bug" in said
+
+
+def test_an_error_before_mpi_has_started_ends_the_ranks_that_wait_for_the_start() -> None:
+    said = failed("raises before MPI")
+
+    assert "rank 1 ends the job:\nTraceback" in said
+    assert "ZeroDivisionError: the bug" in said
+
+
+def test_who_waits_for_a_rank_that_has_left_is_told() -> None:
+    assert "all_reduce: rank 1 has ended and rank 0 waits for it" in failed("exits")
+
+
+def test_a_rank_that_is_killed_ends_the_job() -> None:
+    # By mpiexec, which shows it in its own words.
+    failed("is killed")
+
+
+@pytest.mark.parametrize(
+    ("way", "said"),
+    [
+        ("another model", "rank 1 alone, not rank 0: parameter weight: shape (3, 4), float64"),
+        ("other names", "rank 1 alone, not rank 0: parameter 1.bias: shape (4,), float32, the sam"),
+        ("another optimizer", "weight.velocity: not in the optimizer"),
+        ("too few ranks", "world: 3 ranks are wanted, 2 started; run mpiexec -n 3 python"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_the_first_step(way: str, said: str) -> None:
+    assert said in failed(way)
+
+
+def test_every_rank_learns_that_rank_0_could_not_save() -> None:
+    job = mpiexec(2, "-m", "tests.distributed.failing", "no folder")
+
+    assert job.returncode == 0
+    assert "rank 0: FileNotFoundError" in job.stdout
+    assert "rank 1: DistributedError: save_checkpoint: rank 0 failed: FileNotFound" in job.stdout

@@ -1,0 +1,155 @@
+"""The page of a graph: complete in itself, ASCII, and nothing in a name is taken for markup."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typing_extensions import override
+
+import tapetensor.pictures
+from tapetensor.pictures import Graph, Op, Place, notebook_cell, to_html
+
+HOSTILE = '</script><img src=x onerror="hacked=1"><!-- \' & \u2028 größe'
+
+
+class Elements(HTMLParser):
+    """Collects the elements of a page with their attributes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+
+    @override
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def elements(page: str) -> list[tuple[str, dict[str, str | None]]]:
+    """Return the elements of a page."""
+    parser = Elements()
+    parser.feed(page)
+    return parser.found
+
+
+def data_of(page: str) -> dict[str, Any]:
+    """Return what the script of a page knows."""
+    (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page)
+    data: dict[str, Any] = json.loads(text)
+    return data
+
+
+def graph() -> Graph:
+    """Return an op with all that can be known, and its input."""
+    here = Place(__file__, 1)
+    return Graph(
+        "a tape",
+        [
+            Op(3, "x", shape=(2, 3), dtype=np.dtype(np.float32), is_input=True),
+            Op(7, "exp", (3,), (2, 3), np.dtype(np.float32), 1.5e-6, here, (("option", "none"),)),
+        ],
+        time_is="backward time",
+    )
+
+
+def test_every_op_is_a_box_and_every_operand_an_edge() -> None:
+    found = elements(to_html(graph()))
+
+    boxes = {it["data-op"]: it["aria-label"] for tag, it in found if tag == "g" and "data-op" in it}
+    edges = [(it["data-from"], it["data-to"]) for tag, it in found if "data-from" in it]
+    assert boxes == {"3": "x (2, 3) float32", "7": "exp (2, 3) float32"}
+    assert edges == [("3", "7")]
+
+
+def test_the_details_have_shape_dtype_bytes_time_and_the_source_line() -> None:
+    data = data_of(to_html(graph()))
+
+    assert data["ops"]["7"] == {
+        "name": "exp",
+        "facts": [
+            ["shape", "(2, 3)"],
+            ["dtype", "float32"],
+            ["bytes", "24 (24 B)"],
+            ["backward time", "1.5 us"],
+            ["option", "none"],
+        ],
+        "operands": [3],
+        "place": f"{__file__}:1",
+    }
+    source = data["sources"][f"{__file__}:1"]
+    assert source["uri"] == Path(__file__).as_uri()
+    assert source["lines"][0] == [1, (__doc__ or "").join(['"""'] * 2)]
+
+
+def test_a_source_line_that_is_gone_is_named_only() -> None:
+    page = to_html(Graph("tape", [Op(1, "exp", place=Place("<stdin>", 4))]))
+
+    assert data_of(page)["sources"] == {"<stdin>:4": {"line": 4, "uri": None, "lines": []}}
+
+
+def test_nothing_is_loaded_from_elsewhere() -> None:
+    page = to_html(graph())
+
+    assert re.findall(r"https?:|@import|url\((?!#)", page) == []
+    attributes = {name for _, attributes in elements(page) for name in attributes}
+    assert attributes.isdisjoint({"src", "href", "srcset", "action"})
+    assert "default-src 'none'" in page
+
+
+def test_names_are_never_markup() -> None:
+    ops = [Op(1, HOSTILE, is_input=True), Op(2, HOSTILE, (1,), facts=((HOSTILE, HOSTILE),))]
+    page = to_html(Graph(HOSTILE, ops, note=HOSTILE))
+
+    tags = [tag for tag, _ in elements(page)]
+    assert "img" not in tags
+    assert tags.count("script") == 2
+    assert page.count("</script>") == 2
+    assert data_of(page)["ops"]["2"]["name"] == HOSTILE
+
+
+def test_the_page_is_ascii_so_that_it_can_be_written_in_any_encoding() -> None:
+    assert to_html(Graph("größe \u2028", [Op(1, "größe")])).isascii()
+
+
+def test_a_notebook_gets_the_page_in_a_frame() -> None:
+    (above, _), (tag, attributes) = elements(notebook_cell(graph(), HOSTILE))
+
+    assert above == "pre"
+
+    assert tag == "iframe"
+    assert attributes["srcdoc"] == to_html(graph())
+
+
+def test_a_long_name_is_cut_and_a_dotted_one_at_its_beginning() -> None:
+    name = "encoder.layers.11.self_attention.projection.weight"
+    page = to_html(Graph("tape", [Op(1, name, is_input=True), Op(2, name[::-1], (1,))]))
+
+    assert ">&#8230;ttention.projection.weight<"[-24:] in page
+    assert f">{name[::-1][:23]}&#8230;<" in page
+
+
+def test_the_longest_time_has_the_longest_bar_and_without_times_the_most_bytes_do() -> None:
+    def bars(ops: list[Op]) -> list[str]:
+        return re.findall(r'class="bar" y="40" width="([\d.]+)"', to_html(Graph("tape", ops)))
+
+    shape, dtype = (5,), np.dtype(np.float64)
+    assert bars([Op(1, "a", seconds=1.0), Op(2, "b", seconds=4.0)]) == ["44.0", "176.0"]
+    assert bars([Op(1, "a", (), shape, dtype), Op(2, "b", (), (10,), dtype)]) == ["88.0", "176.0"]
+    assert bars([Op(1, "a"), Op(2, "b")]) == []
+
+
+def test_a_graph_of_nothing_is_a_page() -> None:
+    assert "0 ops, 0 inputs" in to_html(Graph("tape", []))
+
+
+@pytest.mark.parametrize("name", ["page.css", "page.js"])
+def test_style_and_script_are_ascii(name: str) -> None:
+    folder = Path(tapetensor.pictures.__file__).parent
+
+    assert (folder / name).read_bytes().isascii()
+    assert "</" not in (folder / name).read_text("ascii")

@@ -1,0 +1,224 @@
+"""Pictures of tapes: what is known of each op, where it ran, and that looking changes nothing."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from typing import Any
+from typing import Literal as L
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import nn
+from tapetensor.errors import MovedTensorError, TapeClosedError, UntracedTensorError
+from tapetensor.source_lines import place_of
+from tests.pictures.test_page import data_of
+
+
+def facts_of(page: str) -> dict[str, dict[str, str]]:
+    """Return the facts by the name of the op, of which there is one each."""
+    ops = data_of(page)["ops"].values()
+    return {op["name"]: {**dict(op["facts"]), "place": op["place"]} for op in ops}
+
+
+def line() -> int:
+    """Return the number of the line that calls."""
+    frame = inspect.currentframe()
+    assert frame is not None
+    assert frame.f_back is not None
+    return frame.f_back.f_lineno
+
+
+def test_every_op_has_shape_dtype_bytes_and_the_time_of_its_pullbacks() -> None:
+    x: tt.Tensor2D[Any, Any] = tt.ones((4, 3))
+    w: tt.Tensor2D[Any, Any] = tt.ones((3, 2))
+
+    facts = facts_of((x.trace() @ w).relu().sum().to_html(names={"x": x, "w": w}))
+
+    assert set(facts) == {"x", "w", "matmul", "relu", "sum"}
+    assert facts["matmul"]["shape"] == "(4, 2)"
+    assert facts["matmul"]["dtype"] == "float32"
+    assert facts["matmul"]["bytes"] == "32 (32 B)"
+    assert facts["matmul"]["backward time"].endswith("s")
+    assert facts["sum"]["shape"] == "()"
+    assert facts["w"]["shape"] == "(3, 2)"
+    assert facts["w"].keys() == {"shape", "dtype", "bytes", "place"}
+
+
+def test_options_and_operands_without_a_gradient_are_told() -> None:
+    table: tt.Tensor2D[Any, Any] = tt.ones((5, 2))
+    labels: tt.Tensor1D[Any, tt.NoneTape, np.int64] = tt.from_numpy(np.array([1, 3]))
+
+    rows = nn.Embedding(5, 2, rng=np.random.default_rng(0)).forward(labels.trace())
+    joined = tt.concat((table.trace(), table.exp()))
+
+    assert facts_of(rows.to_html())["take"]["no gradient to"] == "operand 1"
+    assert facts_of(joined.to_html())["concat"]["options"] == "axis=0"
+
+
+def test_a_picture_does_not_use_up_the_tape() -> None:
+    x = tt.from_numpy([1.0, 2.0], (2,))
+    loss = x.trace().square().sum()
+
+    before = repr(loss)
+    loss.to_html()
+    loss.tree()
+
+    assert repr(loss) == before
+    assert loss.backward()[x].numpy().tolist() == [2.0, 4.0]
+
+
+def test_the_picture_of_an_integer_or_a_vector_on_a_tape_needs_no_cotangent() -> None:
+    numbers: tt.Tensor1D[Any, tt.NoneTape, np.int64] = tt.from_numpy(np.array([1, 2]))
+
+    assert "2 ops" in tt.ones((3, 2)).trace().exp().log().tree()
+    assert "0 ops" in numbers.trace().tree()
+
+
+def test_source_lines_are_those_of_the_caller_and_kept_where_tapes_merge() -> None:
+    layer = nn.Linear(3, 3, rng=np.random.default_rng(0))
+    x: tt.Tensor2D[Any, Any] = tt.ones((2, 3))
+    with tt.source_lines():
+        first = layer.forward(x.trace()); at_linear = line()  # fmt: skip  # noqa: E702
+        second = x.trace().exp().log().sqrt(); at_exp = line()  # fmt: skip  # noqa: E702
+        both = first + second
+
+    facts = facts_of(both.with_empty_tape().square().to_html() and both.to_html())
+    assert facts["linear"]["place"] == f"{__file__}:{at_linear}"
+    assert facts["exp"]["place"] == f"{__file__}:{at_exp}"
+    assert facts["add"]["place"] == f"{__file__}:{at_exp + 1}"
+
+
+def test_a_forked_tape_remembers_lines_as_the_first_does() -> None:
+    with tt.source_lines():
+        value, tape = tt.ones((2, 3)).trace().split_tape()
+    result = value.put_tape(tape.fork()).exp(); at_exp = line()  # fmt: skip  # noqa: E702
+
+    assert facts_of(result.to_html())["exp"]["place"] == f"{__file__}:{at_exp}"
+
+
+def test_without_source_lines_nothing_is_wrapped() -> None:
+    with tt.source_lines():
+        pass
+    _, tape = tt.ones((2,)).trace().exp().split_tape()
+
+    ((kernel, _, _),) = tape.records.values()
+    assert place_of(kernel) is None
+    assert kernel.__name__ == "exp"
+
+
+def test_source_lines_hold_for_their_own_thread_only() -> None:
+    found: list[str | None] = []
+
+    def run() -> None:
+        found.append(facts_of(tt.ones(()).trace().exp().to_html())["exp"]["place"])
+
+    with tt.source_lines():
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+
+    assert found == [None]
+
+
+def test_errors_name_ops_inside_source_lines_as_they_do_outside() -> None:
+    with tt.source_lines():
+        x = tt.ones((2,)).trace()
+        x.exp()
+    with pytest.raises(MovedTensorError, match=r"'exp' took its tape"):
+        x.log()
+    with tt.source_lines(), np.errstate(all="ignore"):
+        bad = tt.full((2,), -1.0).trace().sqrt().sum()
+    with (
+        np.errstate(all="ignore"),
+        pytest.raises(tt.NumericalInstabilityError, match="from 'sqrt'"),
+    ):
+        bad.backward(check_finite=True)
+
+
+def test_a_bare_tape_draws_what_it_knows_and_all_when_told_its_tensor() -> None:
+    value, tape = tt.ones((2, 3)).trace().exp().sum().split_tape()
+
+    assert facts_of(tape.to_html())["exp"] == {"place": None}
+    assert "Shapes and times are known" in tape.to_html()
+    assert facts_of(tape.to_html(value))["exp"]["shape"] == "(2, 3)"
+    assert "(2, 3) float32" in tape.tree(value)
+
+
+def test_what_does_not_lead_to_the_tensor_is_drawn_without_a_shape() -> None:
+    x = tt.ones((2,)).trace()
+    twin = x.exp()
+    side = twin.with_empty_tape()
+    _, tape = side.log().split_tape()
+    value, whole = twin.sum().split_tape()
+    whole.merge(tape)
+
+    facts = facts_of(whole.to_html(value))
+    assert facts["log"] == {"place": None}
+    assert facts["exp"]["shape"] == "(2,)"
+
+
+def test_a_tape_that_is_driven_by_hand_shows_its_slots() -> None:
+    tape = tt.GradientTape()
+    x = tape.alloc(np.ones((2, 2)))
+    tape.record_matmul(x, tape.alloc(np.ones((2, 3))))
+
+    assert facts_of(tape.to_html())["matmul"]["bytes"] == "48 (48 B)"
+    assert tape.tree(ascii=True).splitlines()[1] == "#2 matmul  (2, 3) float64  48 B"
+    assert "<iframe" in tape._repr_html_()
+
+
+def test_a_notebook_shows_tensors_that_own_tapes_as_pictures_and_others_as_text() -> None:
+    x = tt.ones((2,)).trace()
+    y = x.exp()
+
+    cell = y._repr_html_() or ""
+    assert cell.startswith(f"<pre>{y!r}</pre><iframe")
+    assert x._repr_html_() is None
+    assert tt.ones((2,))._repr_html_() is None
+    assert tt.ones((2,)).trace()._repr_html_() is None
+
+
+def test_a_tensor_without_a_usable_tape_is_refused() -> None:
+    plain: Any = tt.ones((2,))
+    with pytest.raises(UntracedTensorError, match=r"to_html: the tensor of shape \(2,\) owns no"):
+        plain.to_html()
+    spent = tt.ones((2,)).trace()
+    spent.exp()
+    with pytest.raises(MovedTensorError, match=r"tree: .*'exp' took its tape"):
+        spent.tree()
+    with tt.GradientContext():
+        closed = tt.ones((2,)).trace().exp()
+    with pytest.raises(TapeClosedError, match="to_html: the tape was closed"):
+        closed.to_html()
+    assert closed._repr_html_() is None
+
+
+def test_inside_a_derivative_of_higher_order_nothing_is_measured() -> None:
+    shown: list[str] = []
+
+    def loss(x: Any) -> Any:
+        y = x.square().sum()
+        if y.owns_tape:
+            shown.append(y.tree())
+        return y
+
+    gradient = tt.grad(lambda x: tt.grad(loss, x).sum(), tt.ones((2,)))
+
+    assert gradient.numpy().tolist() == [2.0, 2.0]
+    assert shown != []
+    assert all("backward time" not in text for text in shown)
+
+
+def test_a_trace_of_a_two_layer_transformer_is_a_small_page() -> None:
+    model = tt.build(nn.Transformer[L[8], L[2], L[16], L[2], L[2]], rng=np.random.default_rng(0))
+    x: tt.Tensor3D[Any, Any, L[8]] = tt.ones((2, 3, 8))
+    with tt.source_lines():
+        loss = model.forward(x.trace(), x).square().mean()
+
+    page = loss.to_html(names=model.parameters())
+
+    assert len(data_of(page)["ops"]) > 150
+    assert len(page) < 400_000

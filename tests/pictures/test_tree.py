@@ -1,0 +1,79 @@
+"""The text of a graph: chains without indent, everything once, plain characters where needed."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import numpy as np
+import pytest
+
+from tapetensor.pictures import Graph, Op, Place, tree
+
+FLOAT32 = np.dtype(np.float32)
+
+
+def diamond() -> Graph:
+    """Return a residual block: an input, two ops in a row and their sum with what they began at."""
+    return Graph(
+        "block",
+        [
+            Op(1, "x", shape=(2, 3), dtype=FLOAT32, is_input=True),
+            Op(2, "exp", (1,), (2, 3), FLOAT32, 2e-6, Place("run.py", 7)),
+            Op(3, "log", (2,), (2, 3), FLOAT32),
+            Op(4, "sqrt", (3,), (2, 3), FLOAT32),
+            Op(5, "add", (2, 4), (2, 3), FLOAT32),
+        ],
+    )
+
+
+def test_the_longest_chain_runs_down_without_indent_and_what_is_shown_twice_is_named() -> None:
+    assert tree(diamond(), ascii=False) == (
+        "block: 4 ops, 1 input, 96 B of results, time 2 us\n"
+        "#5 add  (2, 3) float32  24 B\n"
+        "├─ #2 exp, shown elsewhere\n"
+        "#4 sqrt  (2, 3) float32  24 B\n"
+        "#3 log  (2, 3) float32  24 B\n"
+        "#2 exp  (2, 3) float32  24 B  2 us  run.py:7\n"
+        "└─ x  (2, 3) float32"
+    )
+
+
+def test_a_side_branch_is_indented() -> None:
+    ops = [Op(1, "x", is_input=True), Op(2, "a", (1,)), Op(3, "b", (2,)), Op(4, "c", (1,))]
+
+    shown = tree(Graph("two", [*ops, Op(5, "mul", (3, 4))]), ascii=True)
+
+    assert shown.splitlines()[1:] == ["#5 mul", "|- #4 c", "|  `- x", "#3 b", "#2 a", "`- x"]
+
+
+def test_an_op_that_takes_one_operand_twice_shows_it_twice() -> None:
+    shown = tree(Graph("square", [Op(1, "a"), Op(2, "mul", (1, 1))]), ascii=True)
+
+    assert shown.splitlines()[1:] == ["#2 mul", "|- #1 a, shown elsewhere", "#1 a"]
+
+
+def test_a_chain_of_ten_thousand_ops_is_shown() -> None:
+    ops = [Op(0, "x", is_input=True), *[Op(key, "exp", (key - 1,)) for key in range(1, 10_001)]]
+
+    assert len(tree(Graph("deep", ops)).splitlines()) == 10_002
+
+
+@pytest.mark.parametrize(("encoding", "stroke"), [("utf-8", "└─ "), ("ascii", "`- ")])
+def test_a_terminal_without_unicode_gets_plain_characters(
+    encoding: str, stroke: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr(sys, "stdout", terminal)
+    graph = Graph("größer", [Op(1, "größe", is_input=True), Op(2, "exp", (1,))])
+
+    print(tree(graph))
+
+    terminal.flush()
+    shown = terminal.buffer.getvalue().decode(encoding)
+    assert shown.splitlines()[-1].startswith(stroke)
+    assert ("gr\\xf6\\xdfe" in shown) == (encoding == "ascii")
+
+
+def test_a_graph_of_nothing_is_a_line() -> None:
+    assert tree(Graph("tape", [])) == "tape: 0 ops, 0 inputs"

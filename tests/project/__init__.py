@@ -1,0 +1,1 @@
+"""Tests of the command that begins a project."""

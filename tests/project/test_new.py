@@ -1,0 +1,152 @@
+"""``python -m tapetensor new NAME``: it passes as it stands, and nothing is overwritten."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tapetensor as tt
+from tapetensor.__main__ import main
+from tapetensor.project import new_project
+
+ROOT = Path(__file__).parents[2]
+CACHE = ROOT / ".mypy_cache" / f"project_tests_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
+
+
+def run(folder: Path, *arguments: str) -> str:
+    """Run a module of Python as its user does, and return what it prints."""
+    finished = subprocess.run(
+        [sys.executable, "-m", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    return finished.stdout
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project, written by the command."""
+    folder = tmp_path_factory.mktemp("projects")
+    assert run(folder, "tapetensor", "new", "two_spirals").startswith("two_spirals/ is ready")
+    return folder / "two_spirals"
+
+
+def test_a_new_project_has_what_it_says(project: Path) -> None:
+    files = {str(file.relative_to(project)) for file in project.rglob("*") if file.is_file()}
+
+    assert files == {
+        *["README.md", "mypy.ini", "pyproject.toml", "tests/test_model.py"],
+        *[f"two_spirals/{name}.py" for name in ("__init__", "data", "model", "train")],
+    }
+    assert [file for file in files if "$" in (project / file).read_text()] == []
+    assert [one.name for one in project.parent.iterdir()] == ["two_spirals"]
+    assert "plugins = tapetensor.mypy_plugin" in (project / "mypy.ini").read_text()
+    assert "strict = True" in (project / "mypy.ini").read_text()
+
+
+def test_a_new_project_passes_mypy_and_a_wrong_size_in_it_does_not(project: Path) -> None:
+    assert "Success" in run(project, "mypy", f"--cache-dir={CACHE}")
+
+    model = project / "two_spirals" / "model.py"
+    text = model.read_text()
+    model.write_text(text.replace("out: nn.Linear[L[32], L[2]]", "out: nn.Linear[L[31], L[2]]"))
+    try:
+        with pytest.raises(AssertionError, match=r"model\.py:.*32.*31"):
+            run(project, "mypy", f"--cache-dir={CACHE}")
+    finally:
+        model.write_text(text)
+
+
+def test_a_new_project_passes_pytest_and_trains(project: Path) -> None:
+    assert "3 passed" in run(project, "pytest", "-q", "-p", "no:cacheprovider")
+    assert "held-out accuracy" in run(project, "two_spirals.train", "--epochs", "2")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("my-project", "is no name for a package: .*; my_project, say"),
+        ("My Project", "my_project, say"),
+        ("3d", "is no name for a package: .*; d, say"),
+        ("", "a letter first$"),
+        ("../up", "; up, say"),
+        ("größe", "is no name for a package"),
+        ("class", "means something else to Python .*; my_class, say"),
+        ("json", "means something else"),
+        ("tapetensor", "means something else"),
+        ("tests", "means something else"),
+    ],
+)
+def test_a_name_that_no_package_can_have_is_refused(
+    tmp_path: Path, name: str, message: str
+) -> None:
+    with pytest.raises(tt.ArgumentValueError, match=message):
+        new_project(name, tmp_path)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "link to nothing"])
+def test_nothing_is_overwritten(tmp_path: Path, kind: str) -> None:
+    target = tmp_path / "demo"
+    if kind == "file":
+        target.write_text("mine")
+    elif kind == "folder":
+        target.mkdir()
+    else:
+        target.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(tt.ArgumentValueError, match="is there already, and nothing is overwritten"):
+        new_project("demo", tmp_path)
+
+    assert list(tmp_path.iterdir()) == [target]
+    assert kind != "file" or target.read_text() == "mine"
+
+
+def test_a_disk_that_is_full_leaves_nothing_half_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write, written = Path.write_text, 0
+
+    def full(self: Path, *arguments: Any, **options: Any) -> int:
+        nonlocal written
+        written += 1
+        if written > 3:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(self, *arguments, **options)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("pathlib.Path.write_text", full)
+
+    assert main(["new", "demo"]) == 1
+    assert "No space left on device" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_says_what_is_wrong_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["new", "my-project"]) == 1
+
+    output, errors = capsys.readouterr()
+    assert output == ""
+    assert errors.startswith("new: 'my-project' is no name for a package")
+    assert errors.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [[], ["old", "demo"], ["new"]])
+def test_other_commands_are_refused_with_the_usage(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as raised:
+        main(arguments)
+
+    assert raised.value.code == 2
+    assert "usage: python -m tapetensor" in capsys.readouterr().err

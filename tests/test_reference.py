@@ -1,0 +1,48 @@
+"""docs/reference: every public name is there, once."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import tapetensor
+from tapetensor import compiler, data, io, losses, nn, optim
+
+REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
+LISTED = [
+    name
+    for path in sorted(REFERENCE.glob("*.md"))
+    for name in re.findall(r"^::: (\S+)$", path.read_text(), re.MULTILINE)
+]
+# Other spellings of Tensor and of shapes, and names, without documentation of their own.
+_ALIAS = re.compile(r"Tensor\dD|Rank\d|MAX_PLANS|Tape|TYPE_CHECKING")
+
+
+def public(room: ModuleType) -> set[str]:
+    """Return what a package offers under its own name: all but its rooms and its errors."""
+    names = vars(room).items()
+    return {
+        f"{room.__name__}.{name}"
+        for name, value in names
+        if not name.startswith("_")
+        and name != "annotations"
+        and not isinstance(value, ModuleType)
+        and not (isinstance(value, type) and issubclass(value, tapetensor.TapeTensorError))
+        and not _ALIAS.fullmatch(name)
+        and getattr(value, "__module__", "tapetensor").startswith("tapetensor")
+    }
+
+
+@pytest.mark.parametrize("room", [tapetensor, compiler, data, io, losses, nn, optim])
+def test_every_public_name_is_in_the_reference(room: ModuleType) -> None:
+    # `build` and `compile` are imported when first asked for, and stand with their kin.
+    lazy = {"tapetensor.build", "tapetensor.compile"}
+
+    assert public(room) - set(LISTED) - lazy == set()
+
+
+def test_no_name_is_listed_twice() -> None:
+    assert sorted(set(LISTED)) == sorted(LISTED)

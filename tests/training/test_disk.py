@@ -1,0 +1,124 @@
+"""A disk that refuses: found before training where it can be, said clearly, nothing lost."""
+
+from __future__ import annotations
+
+import errno
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tapetensor import io
+from tapetensor.training import CsvLog, EarlyStopping
+from tests.io.models import assert_same
+from tests.training.models import SCHEDULE, Run
+
+
+def full_after(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the disk be full after so many arrays of a checkpoint."""
+    written = 0
+    write_array: Any = np.lib.format.write_array
+
+    def write(*arguments: Any, **options: Any) -> None:
+        nonlocal written
+        written += 1
+        if written > count:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write_array(*arguments, **options)
+
+    monkeypatch.setattr("numpy.lib.format.write_array", write)
+
+
+def test_a_disk_that_is_full_in_the_middle_of_a_checkpoint_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, run = tmp_path / "run.npz", Run()
+    run.fit(epochs=2, schedule=SCHEDULE, checkpoint=path)
+    content = path.read_bytes()
+    arrays = len(run.state())
+    # The first checkpoint is the one that is tried out; the second one is cut short.
+    full_after(arrays + 10, monkeypatch)
+    with pytest.raises(OSError, match=r"checkpoint could not be written .No space left") as raised:
+        run.fit(epochs=4, schedule=SCHEDULE, checkpoint=path, resume=True)
+    monkeypatch.undo()
+
+    assert raised.value.errno == errno.ENOSPC
+    assert raised.value.filename == str(path)
+    assert "the model in memory has all its steps, and the file is as it was" in str(raised.value)
+    assert run.optimizer.steps == 18
+    assert path.read_bytes() == content
+    assert [one.name for one in tmp_path.iterdir()] == ["run.npz"]
+    resumed, whole = Run(seed=5), Run()
+    resumed.fit(epochs=4, schedule=SCHEDULE, checkpoint=path, resume=True)
+    whole.fit(epochs=4, schedule=SCHEDULE)
+    assert_same(io.state_dict(resumed.model), io.state_dict(whole.model))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a limit on the size of files")
+def test_a_file_system_that_takes_no_more_bytes_leaves_the_last_checkpoint(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    path, run = tmp_path / "run.npz", Run()
+    run.fit(epochs=1, checkpoint=path)
+    content = path.read_bytes()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(content) // 2, before[1]))
+    try:
+        with pytest.raises(OSError, match=r"the checkpoint could not be written .File too large"):
+            run.fit(epochs=2, checkpoint=path, resume=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+
+    assert path.read_bytes() == content
+    assert [one.name for one in tmp_path.iterdir()] == ["run.npz"]
+
+
+def test_a_disk_that_is_read_only_is_found_before_the_first_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    run = Run()
+    before = run.state()
+    monkeypatch.setattr("zipfile.ZipFile", refuse)
+    with pytest.raises(OSError, match=r"checkpoint could not be written .Read-only") as raised:
+        run.fit(checkpoint=tmp_path / "run.npz")
+
+    assert raised.value.errno == errno.EROFS
+    assert_same(run.state(), before)
+
+
+@pytest.mark.parametrize("option", ["checkpoint", "log"])
+def test_a_folder_that_is_not_there_is_found_before_the_first_step(
+    tmp_path: Path, option: str
+) -> None:
+    path = tmp_path / "missing" / "run.npz"
+    run = Run()
+    before = run.state()
+    options: Any = {option: path if option == "checkpoint" else [CsvLog(path)]}
+    with pytest.raises(FileNotFoundError, match=f"fit: the {option} could not be written"):
+        run.fit(**options)
+
+    assert_same(run.state(), before)
+
+
+def test_a_best_model_that_cannot_be_written_is_said_to_be_one(tmp_path: Path) -> None:
+    stop = EarlyStopping("loss", best=tmp_path / "missing" / "best.npz")
+    with pytest.raises(FileNotFoundError, match="the best model could not be written"):
+        Run().fit(stop=stop)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_disk_that_is_full_for_the_log_leaves_the_checkpoint(tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    Run().fit(epochs=1, checkpoint=path)
+    content = path.read_bytes()
+    with pytest.raises(OSError, match=r"fit: the log could not be written .No space left"):
+        Run().fit(checkpoint=path, resume=True, log=[CsvLog("/dev/full")])
+
+    assert path.read_bytes() == content

@@ -1,0 +1,114 @@
+"""What a person sees: the bar, on any terminal, and pictures, without a display."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typing_extensions import override
+
+import tapetensor as tt
+from tapetensor.training import History
+from tests.training.models import Run, held_out_loss
+
+ROOT = Path(__file__).parents[2]
+
+
+class Terminal(io.TextIOWrapper):
+    """A stream that somebody looks at."""
+
+    def __init__(self, encoding: str) -> None:
+        self.bytes = io.BytesIO()
+        super().__init__(self.bytes, encoding=encoding, errors="strict", write_through=True)
+
+    @override
+    def isatty(self) -> bool:
+        return True
+
+    def shown(self) -> str:
+        return self.bytes.getvalue().decode(self.encoding)
+
+
+def test_the_bar_shows_epoch_steps_and_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("tqdm")
+    terminal = Terminal("utf-8")
+    monkeypatch.setattr("sys.stderr", terminal)
+    history = Run().fit()
+
+    assert "epoch 3/3: 100%" in terminal.shown()
+    assert "18/18" in terminal.shown()
+    assert f"loss {history['loss'][-1]:.4g}" in terminal.shown()
+
+
+def test_a_terminal_without_unicode_gets_a_bar_of_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("tqdm")
+    terminal = Terminal("ascii")
+    monkeypatch.setattr("sys.stderr", terminal)
+    run = Run()
+    run.fit(metrics={"Fehlermaß": held_out_loss}, validation=run.held_out)
+
+    assert "##########" in terminal.shown()
+    assert "Fehlerma? " in terminal.shown()
+
+
+def test_no_bar_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
+    Run().fit()
+    Run().fit(progress=False)
+
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_bar_that_is_wanted_is_shown_anywhere(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("tqdm")
+    Run().fit(progress=True, batches=lambda: Run().batches, epochs=1)
+
+    assert "epoch 1/1: 6step" in capsys.readouterr().err
+
+
+def test_a_missing_tqdm_is_missed_only_where_it_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    Run().fit(epochs=1)
+    with pytest.raises(tt.MissingDependencyError, match=r"bars need .* tapetensor\[training\]"):
+        Run().fit(progress=True)
+
+
+def test_a_missing_matplotlib_is_missed_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    history = Run().fit(epochs=1)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(tt.MissingDependencyError, match=r"matplotlib: pip install tapetensor\["):
+        history.plot()
+
+
+def test_a_history_is_drawn_without_a_display(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    program = (
+        "import sys\n"
+        "from tests.training.models import METRICS, Run\n"
+        "run = Run()\n"
+        "history = run.fit(metrics=METRICS, validation=run.held_out)\n"
+        "figure = history.plot(sys.argv[1])\n"
+        "print([axes.get_title() for axes in figure.axes], 'matplotlib.pyplot' in sys.modules)\n"
+    )
+    picture = tmp_path / "curve.png"
+    surroundings = {name: value for name, value in os.environ.items() if name != "DISPLAY"}
+    finished = subprocess.run(
+        [sys.executable, "-c", program, str(picture)],
+        cwd=ROOT,
+        env=surroundings,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert finished.stdout == "['lr', 'loss', 'held-out loss', 'accuracy', '', ''] False\n"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_history_without_epochs_has_nothing_to_draw() -> None:
+    with pytest.raises(tt.ArgumentValueError, match="there are no epochs yet"):
+        History().plot()

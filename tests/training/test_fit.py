@@ -1,0 +1,246 @@
+"""`fit` does what the loop written by hand does, and writes it down."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import losses, training
+from tapetensor.data import batched, shuffled
+from tests.io.models import assert_same
+from tests.training.models import (
+    METRICS,
+    SCHEDULE,
+    Batch,
+    Net,
+    Run,
+    accuracy,
+    held_out_loss,
+    loss_of,
+    numbers,
+)
+
+
+def trained_by_hand(run: Run, epochs: int, max_norm: float) -> list[float]:
+    means = []
+    for _ in range(epochs):
+        total, rows = 0.0, 0
+        for batch in run.batches:
+            run.optimizer.lr = SCHEDULE(run.optimizer.steps)
+            loss = loss_of(run.model, batch)
+            total += len(batch[0]) * loss.item()
+            rows += len(batch[0])
+            grads = loss.backward(wrt=run.model)
+            grads.clip_by_global_norm(max_norm)
+            run.optimizer.step(grads)
+        means.append(total / rows)
+    return means
+
+
+@pytest.mark.parametrize("max_norm", [0.5, 100.0])
+def test_it_takes_the_steps_of_the_loop_written_by_hand(max_norm: float) -> None:
+    run, by_hand = Run(), Run()
+    means = trained_by_hand(by_hand, 3, max_norm)
+    history = run.fit(schedule=SCHEDULE, clip_norm=max_norm)
+
+    assert_same(run.state(), by_hand.state())
+    assert history["loss"] == means
+    assert history["epoch"] == [1, 2, 3]
+    assert history["steps"] == [6, 12, 18]
+    assert history["lr"] == [SCHEDULE(5), SCHEDULE(11), SCHEDULE(17)]
+    assert history.ended == "epochs"
+
+
+def test_a_compiled_step_trains_the_same_model() -> None:
+    run, compiled = Run(), Run()
+    history = run.fit(schedule=SCHEDULE)
+    other = compiled.fit(schedule=SCHEDULE, compile=True)
+
+    np.testing.assert_allclose(history["loss"], other["loss"], rtol=1e-5)
+    for name, array in run.state().items():
+        np.testing.assert_allclose(compiled.state()[name], array, rtol=1e-3, atol=1e-5)
+
+
+def test_it_learns_and_metrics_are_those_after_each_epoch() -> None:
+    run = Run(rows=400)
+    history = run.fit(epochs=10, metrics=METRICS, validation=run.held_out)
+
+    assert history["accuracy"][-1] > 0.8 > history["accuracy"][0]
+    assert history["held-out loss"][-1] < history["held-out loss"][0]
+    now = training.evaluate(run.model, METRICS, run.held_out)
+    assert {name: history[name][-1] for name in METRICS} == now
+
+
+def test_metrics_change_nothing_in_the_training() -> None:
+    run, measured = Run(), Run()
+    run.fit()
+    measured.fit(metrics=METRICS, validation=run.held_out)
+
+    assert_same(run.state(), measured.state())
+
+
+def test_a_mean_over_batches_is_the_mean_over_rows() -> None:
+    run = Run()
+    x, labels = run.held_out._tensors
+    found = training.evaluate(run.model, METRICS, run.held_out)
+
+    # Batches of 16 and 14 rows.
+    assert found["accuracy"] == pytest.approx(accuracy(run.model, (x, labels)))
+    assert found["held-out loss"] == pytest.approx(held_out_loss(run.model, (x, labels)).item())
+
+
+def test_batches_may_come_from_a_function() -> None:
+    run = Run()
+    run.optimizer.lr = 0.01
+    rng = np.random.default_rng(5)
+    rows: list[tuple[Any, int]] = [(tt.ones((6,)), 0), (-tt.ones((6,)), 2)] * 4
+
+    def draw() -> Iterator[list[tuple[Any, int]]]:
+        return batched(shuffled(rows, rng), size=3)
+
+    def loss_of_rows(model: Net, batch: list[tuple[Any, int]]) -> tt.Tensor0D[tt.OwnedTape]:
+        x: Any = tt.stack([x for x, _ in batch])
+        labels: Any = tt.from_numpy(np.array([label for _, label in batch]))
+        return losses.cross_entropy(model.forward(x.trace()), labels)
+
+    history = training.fit(run.model, run.optimizer, loss_of_rows, draw, epochs=20)
+
+    assert history["steps"][-1] == 60
+    assert history["loss"][-1] < history["loss"][0]
+
+
+def test_it_stops_early_and_keeps_the_best_model(tmp_path: Any) -> None:
+    run = Run()
+    given = iter([0.2, 0.5, 0.9, 0.8, math.nan, 0.9])
+    seen: list[dict[str, Any]] = []
+
+    def score(model: Net, batch: Batch) -> float:
+        seen.append(tt.io.state_dict(model))
+        return next(given)
+
+    stop = training.EarlyStopping("score", patience=3, mode="max", best=tmp_path / "best.npz")
+    (first, *_) = run.held_out
+    history = run.fit(epochs=50, metrics={"score": score}, validation=[first], stop=stop)
+    best = Run(seed=9).model
+    tt.io.load(tmp_path / "best.npz", best)
+
+    assert history.ended == "early stopping"
+    assert len(history) == 6
+    assert_same(tt.io.state_dict(best), seen[2])
+
+
+def test_a_loss_that_is_not_finite_ends_the_training_before_its_checkpoint(tmp_path: Any) -> None:
+    run = Run()
+
+    def exploding(model: Net, batch: Batch) -> tt.Tensor0D[tt.OwnedTape]:
+        loss = loss_of(model, batch)
+        return loss + math.inf if run.optimizer.steps == 8 else loss
+
+    path = tmp_path / "run.npz"
+    with pytest.raises(tt.NumericalInstabilityError, match=r"epoch 2, batch 3 is inf; .*norm"):
+        run.fit(loss_of=exploding, checkpoint=path)
+    other = Run(seed=3)
+    history = other.fit(checkpoint=path, resume=True)
+
+    assert all(np.isfinite(array).all() for array in tt.io.state_dict(other.model).values())
+    assert history["steps"] == [6, 12, 18]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"epochs": 0}, tt.ArgumentValueError, "fit: epochs must be at least 1"),
+        ({"epochs": 1.5}, tt.ArgumentTypeError, "fit: epochs"),
+        ({"metrics": METRICS}, tt.ArgumentTypeError, "metrics and validation come together"),
+        ({"validation": []}, tt.ArgumentTypeError, "metrics and validation come together"),
+        (
+            {"metrics": {"loss": accuracy}, "validation": []},
+            tt.ArgumentValueError,
+            "a column loss of its own",
+        ),
+        ({"metrics": {"a": 3}, "validation": []}, tt.ArgumentTypeError, "functions by name"),
+        ({"batches": []}, tt.ArgumentValueError, "fit: there are no batches"),
+        ({"batches": iter([1])}, tt.ArgumentTypeError, "is used up by the first"),
+        ({"batches": 3}, tt.ArgumentTypeError, "fit: batches must be batches, or a function"),
+        (
+            {"stop": training.EarlyStopping("accuracy")},
+            tt.ArgumentValueError,
+            "stop watches 'accuracy', which is no metric; there are loss",
+        ),
+        ({"resume": True}, tt.ArgumentValueError, "resume needs the path of a checkpoint"),
+        ({"rng": 3}, tt.ArgumentTypeError, "rng must be a numpy Generator"),
+        ({"clip_norm": 0.0}, tt.ArgumentValueError, "fit: clip_norm must be > 0"),
+        (
+            {"clip_norm": 1.0, "compile": True},
+            tt.ArgumentValueError,
+            "clip_norm and compile exclude each other",
+        ),
+    ],
+)
+def test_bad_arguments_are_refused_before_a_step(
+    options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    run = Run()
+    before = run.state()
+    with pytest.raises(error, match=message):
+        run.fit(**options)
+
+    assert_same(run.state(), before)
+
+
+def test_held_out_batches_that_are_missing_are_found_after_the_epoch() -> None:
+    run = Run()
+    with pytest.raises(tt.ArgumentValueError, match="evaluate: there are no batches"):
+        run.fit(metrics=METRICS, validation=[])
+
+
+def test_a_model_or_an_optimizer_of_another_kind_is_refused() -> None:
+    run = Run()
+    wrong: Any = "model"
+    with pytest.raises(tt.ArgumentTypeError, match="fit: model must be a Module, got str"):
+        training.fit(wrong, run.optimizer, loss_of, run.batches, epochs=1)
+    with pytest.raises(tt.ArgumentTypeError, match="fit: optimizer must be a Optimizer, got str"):
+        training.fit(run.model, wrong, loss_of, run.batches, epochs=1)
+
+
+def test_a_metric_that_is_no_number_is_refused() -> None:
+    run = Run()
+    wrong: Any = {"x": lambda model, batch: "much"}
+    with pytest.raises(tt.ArgumentTypeError, match="the metric 'x' must give a number"):
+        training.evaluate(run.model, wrong, run.held_out)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"patience": 0}, "patience must be at least 1"),
+        ({"mode": "best"}, "mode must be min or max"),
+        ({"min_delta": -1.0}, "min_delta must be >= 0"),
+    ],
+)
+def test_early_stopping_refuses_what_makes_no_sense(options: Any, message: str) -> None:
+    with pytest.raises(tt.ArgumentValueError, match=message):
+        training.EarlyStopping("loss", **options)
+
+
+def test_early_stopping_asks_for_an_improvement_that_counts() -> None:
+    stop = training.EarlyStopping("loss", patience=2, min_delta=0.1)
+
+    assert stop.is_reached([1.0, 0.95, 0.91])
+    assert not stop.is_reached([1.0, 0.95, 0.89])
+    assert not stop.is_reached([])
+
+
+def test_a_history_shows_how_far_it_got() -> None:
+    history = Run().fit(epochs=2)
+
+    assert repr(history).startswith("History(2 epochs, ended by epochs; loss ")
+    assert history.columns == ["epoch", "steps", "lr", "seconds", "loss"]
+    assert numbers(history)[0].keys() == {"epoch", "steps", "lr", "loss"}
+    with pytest.raises(tt.ArgumentValueError, match="no column 'accuracy'; there are epoch, steps"):
+        history["accuracy"]

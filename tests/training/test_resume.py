@@ -1,0 +1,238 @@
+"""A training that is interrupted goes on, to the bit, as if it had not been."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import io
+from tapetensor.data import batches
+from tapetensor.training import EarlyStopping, History
+from tests.io.models import assert_same, needs_safetensors
+from tests.training.models import METRICS, SCHEDULE, Run, numbers
+
+
+def pressing_ctrl_c(at: int) -> Callable[[int], float]:
+    """Return a schedule during whose step of that number somebody presses Ctrl-C."""
+
+    def schedule(step: int) -> float:
+        if step == at:
+            os.kill(os.getpid(), signal.SIGINT)
+        return SCHEDULE(step)
+
+    return schedule
+
+
+@pytest.mark.parametrize(
+    ("suffix", "at", "is_compiled"),
+    # The first step, in the middle, the last of an epoch, the first of one, the very last.
+    [
+        *[(".npz", at, False) for at in (0, 3, 5, 6, 17)],
+        *[(".npz", at, True) for at in (0, 13)],
+        pytest.param(".safetensors", 13, False, marks=needs_safetensors),
+    ],
+)
+def test_ctrl_c_ends_with_a_checkpoint_from_which_training_goes_on_to_the_bit(
+    tmp_path: Path, suffix: str, at: int, is_compiled: bool
+) -> None:
+    whole, first, second = Run(seed=1), Run(seed=1), Run(seed=2)
+    options: dict[str, Any] = {"metrics": METRICS, "validation": whole.held_out}
+    options["compile"] = is_compiled
+    expected = whole.fit(schedule=SCHEDULE, **options)
+    options["checkpoint"] = tmp_path / f"run{suffix}"
+    ended = first.fit(schedule=pressing_ctrl_c(at), **options)
+    steps = first.optimizer.steps
+    history = second.fit(schedule=SCHEDULE, resume=True, **options)
+
+    assert steps == at + 1
+    assert ended.ended == "interrupted"
+    assert history.ended == "epochs"
+    assert numbers(history) == numbers(expected)
+    assert_same(second.state(), whole.state())
+
+
+@pytest.mark.parametrize("bits", [np.random.MT19937, np.random.Philox, np.random.SFC64])
+def test_generators_of_every_kind_go_on_in_the_middle_of_an_epoch(
+    tmp_path: Path, bits: Any
+) -> None:
+    def trained(seed: int, schedule: Any = SCHEDULE, **options: Any) -> Run:
+        run = Run(seed)
+        run.batches._rng = np.random.Generator(bits(seed))
+        run.fit(schedule=schedule, **options)
+        return run
+
+    path = tmp_path / "run.npz"
+    trained(1, pressing_ctrl_c(8), checkpoint=path)
+
+    assert_same(trained(2, checkpoint=path, resume=True).state(), trained(1).state())
+
+
+def test_a_training_that_is_stopped_after_epochs_goes_on_to_the_bit(tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    whole, first, second = Run(seed=1), Run(seed=1), Run(seed=2)
+    expected = whole.fit(epochs=4)
+    first.fit(epochs=2, checkpoint=path)
+    history = second.fit(epochs=4, checkpoint=path, resume=True)
+    again = second.fit(epochs=4, checkpoint=path, resume=True)
+
+    assert numbers(history) == numbers(expected) == numbers(again)
+    assert_same(second.state(), whole.state())
+
+
+def test_a_training_that_ended_early_stays_ended(tmp_path: Path) -> None:
+    run, other = Run(), Run(seed=1)
+    stop = EarlyStopping("loss", patience=1, mode="max")
+    options: dict[str, Any] = {"stop": stop, "checkpoint": tmp_path / "run.npz", "epochs": 99}
+    history = run.fit(**options)
+    again = other.fit(resume=True, **options)
+
+    assert len(history) == len(again) < 99
+    assert history.ended == again.ended == "early stopping"
+
+
+def test_a_generator_that_fit_cannot_see_is_given_to_it(tmp_path: Path) -> None:
+    def trained(seed: int, schedule: Any = SCHEDULE, **options: Any) -> Run:
+        run, rng = Run(seed), np.random.default_rng(seed)
+        x, labels = run.batches._tensors
+        run.fit(
+            batches=lambda: batches(x, labels, size=8, rng=rng),
+            rng=[rng, rng],
+            schedule=schedule,
+            **options,
+        )
+        return run
+
+    path = tmp_path / "run.npz"
+    whole = trained(1)
+    trained(1, pressing_ctrl_c(8), checkpoint=path)
+    resumed = trained(2, checkpoint=path, resume=True)
+
+    assert_same(resumed.state(), whole.state())
+
+
+def test_a_checkpoint_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    Run().fit(epochs=1, checkpoint=path)
+    content = path.read_bytes()
+    with pytest.raises(tt.ArgumentValueError, match="is there already; resume=True goes on"):
+        Run().fit(checkpoint=path)
+
+    assert path.read_bytes() == content
+
+
+def test_a_training_that_fails_in_its_first_epoch_can_be_begun_again(tmp_path: Path) -> None:
+    path, run = tmp_path / "run.npz", Run()
+    with pytest.raises(ZeroDivisionError):
+        run.fit(checkpoint=path, schedule=lambda step: 1 / (3 - step))
+
+    assert not path.exists()
+    run.fit(checkpoint=path)
+
+
+def test_resuming_without_a_checkpoint_begins_anew(tmp_path: Path) -> None:
+    history = Run().fit(checkpoint=tmp_path / "run.npz", resume=True)
+
+    assert numbers(history) == numbers(Run().fit())
+
+
+@pytest.mark.parametrize("notes", [{"epoch": 3}, [1, 2], None])
+def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path, notes: Any) -> None:
+    path, run = tmp_path / "run.npz", Run()
+    io.save_checkpoint(path, model=run.model, training=io.Notes(notes))
+    before = run.state()
+    with pytest.raises(tt.StateMismatchError, match="not written by fit"):
+        run.fit(checkpoint=path, resume=True)
+    io.save_checkpoint(tmp_path / "other.npz", model=run.model)
+    with pytest.raises(tt.StateMismatchError, match=r"training\.expected is one array"):
+        run.fit(checkpoint=tmp_path / "other.npz", resume=True)
+
+    assert_same(run.state(), before)
+
+
+def test_another_number_of_generators_is_refused(tmp_path: Path) -> None:
+    path, run = tmp_path / "run.npz", Run()
+    run.fit(checkpoint=path, rng=np.random.default_rng(0))
+    with pytest.raises(tt.StateMismatchError, match=r"rng0, rng1, rng2, .* rng0, rng1; a training"):
+        run.fit(checkpoint=path, resume=True)
+
+
+def test_fewer_batches_than_were_done_are_refused(tmp_path: Path) -> None:
+    path, run = tmp_path / "run.npz", Run()
+    run.fit(checkpoint=path, schedule=pressing_ctrl_c(4))
+    x, labels = run.batches._tensors
+    few = batches(x, labels, size=20, rng=run.batches._rng)
+    with pytest.raises(tt.ArgumentValueError, match=r"5 batches of the epoch are done, .* are 3"):
+        run.fit(batches=few, checkpoint=path, resume=True)
+
+
+def test_a_second_ctrl_c_ends_at_once() -> None:
+    def schedule(step: int) -> float:
+        for _ in range(2 * (step == 3)):
+            os.kill(os.getpid(), signal.SIGINT)
+        return SCHEDULE(step)
+
+    run = Run()
+    with pytest.raises(KeyboardInterrupt):
+        run.fit(schedule=schedule)
+
+    assert run.optimizer.steps == 3
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_program_at_whose_terminal_somebody_presses_ctrl_c_goes_on_to_its_end(
+    tmp_path: Path,
+) -> None:
+    program = (
+        "import os, signal, sys\n"
+        "from tests.training.models import Run\n"
+        "def schedule(step):\n"
+        "    if step == 100: print('running', flush=True)\n"
+        "    return 0.001\n"
+        "history = Run().fit(epochs=10**9, schedule=schedule, checkpoint=sys.argv[1])\n"
+        "print(history.ended, history['steps'][-1] >= 96)\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "run.npz")]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, cwd=Path(__file__).parents[2], stdout=pipe, stderr=pipe, text=True
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "running\n"
+        running.send_signal(signal.SIGINT)
+        output, errors = running.communicate(timeout=60)
+
+    assert output == "interrupted True\n"
+    assert errors.strip().startswith("fit: ends after this step; Ctrl-C once more ends at once")
+    assert running.returncode == 0
+    assert (tmp_path / "run.npz").exists()
+
+
+def test_a_handler_that_the_program_has_set_stays_in_charge() -> None:
+    taken: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: taken.append(number))
+    try:
+        history = Run().fit(schedule=pressing_ctrl_c(3))
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+    assert taken == [signal.SIGINT]
+    assert history.ended == "epochs"
+
+
+def test_it_runs_in_a_thread_too() -> None:
+    histories: list[History] = []
+    thread = threading.Thread(target=lambda: histories.append(Run().fit()))
+    thread.start()
+    thread.join()
+
+    assert numbers(histories[0]) == numbers(Run().fit())

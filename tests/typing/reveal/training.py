@@ -1,0 +1,94 @@
+"""Training loops: batches, loss and metrics agree on what a batch is."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+from typing import Literal as L
+
+import numpy as np
+
+from tapetensor import OwnedTape, Tensor0D, Tensor1D, Tensor2D, losses, nn, ones
+from tapetensor.data import Batches, batched, batches, batches_exact
+from tapetensor.optim import Sgd, schedules
+from tapetensor.training import EarlyStopping, History, evaluate, fit
+from tapetensor.typing import B, T
+from tests.typing.check import assert_type
+from tests.typing.operands import m
+
+
+class Net(nn.Module):
+    out: nn.Linear[L[3], L[2]]
+
+    def forward(self, x: Tensor2D[B, L[3], T]) -> Tensor2D[B, L[2], T]:
+        return self.out.forward(x)
+
+
+rng = np.random.default_rng(0)
+model = Net(out=nn.Linear(3, 2, rng=rng))
+optimizer = Sgd(model, lr=0.1)
+x: Tensor2D[L[4], L[3]] = ones((4, 3))
+target: Tensor2D[L[4], L[2]] = ones((4, 2))
+BATCH: L[2] = 2
+Exact: TypeAlias = tuple[Tensor2D[L[2], L[3]], Tensor2D[L[2], L[2]]]
+
+
+# Of the size of a batch nothing is known, ...
+def loss_of(
+    model: Net, batch: tuple[Tensor2D[Any, L[3]], Tensor2D[Any, L[2]]]
+) -> Tensor0D[OwnedTape]:
+    x, target = batch
+    return losses.mse(model.forward(x.trace()), target)
+
+
+# ... or known.
+def exact_loss_of(model: Net, batch: Exact) -> Tensor0D[OwnedTape]:
+    x, target = batch
+    return losses.mse(model.forward(x.trace()), target)
+
+
+def error(model: Net, batch: tuple[Tensor2D[Any, L[3]], Tensor2D[Any, L[2]]]) -> Tensor0D:
+    x, target = batch
+    return losses.mse(model.forward(x), target)
+
+
+def size(model: Net, batch: Tensor2D[Any, L[3]]) -> float:
+    return float(len(batch))
+
+
+assert_type(fit(model, optimizer, loss_of, batches(x, target, size=2), epochs=1), History)
+assert_type(fit(model, optimizer, loss_of, batches_exact(x, target, size=2), epochs=1), History)
+assert_type(fit(model, optimizer, loss_of, [(x, target)], epochs=1), History)
+assert_type(fit(model, optimizer, loss_of, lambda: [(x, target)], epochs=1), History)
+exact: Batches[Exact] = batches_exact(x, target, size=BATCH)
+assert_type(fit(model, optimizer, exact_loss_of, exact, epochs=1), History)
+
+# Held-out batches may be of another kind.
+assert_type(
+    fit(
+        model,
+        optimizer,
+        loss_of,
+        batches(x, target, size=2),
+        epochs=1,
+        metrics={"size": size},
+        validation=[m],
+        schedule=schedules.constant(0.1),
+        stop=EarlyStopping("size", patience=2, mode="max"),
+        rng=rng,
+    ),
+    History,
+)
+history = fit(model, optimizer, loss_of, [(x, target)], epochs=1)
+assert_type(history["loss"], list[float])
+assert_type(evaluate(model, {"error": error}, [(x, target)]), dict[str, float])
+assert_type(evaluate(model, {"error": error}, batches(x, target, size=3)), dict[str, float])
+assert_type(evaluate(model, {"error": error}, lambda: [(x, target)]), dict[str, float])
+
+
+# Items that are no tensors.
+def loss_of_rows(model: Net, batch: list[tuple[Tensor1D[L[3]], int]]) -> Tensor0D[OwnedTape]:
+    return model.forward(x.trace()).mean()
+
+
+rows: list[tuple[Tensor1D[L[3]], int]] = [(ones((3,)), 1), (ones((3,)), 0)]
+assert_type(fit(model, optimizer, loss_of_rows, lambda: batched(rows, 2), epochs=1), History)
