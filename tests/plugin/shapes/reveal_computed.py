@@ -60,7 +60,8 @@ def twice(x: Tensor1D[N]) -> Tensor1D[Mul[N, L[2]]]:
     return tt.concat([x, x])
 
 
-mapped = next(map(twice, [tt.zeros((4,))]))
+short = tt.zeros((4,))
+mapped = next(map(twice, [short]))
 check(assert_type(mapped, Tensor1D[L[8]]), (8,))
 
 
