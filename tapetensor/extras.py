@@ -25,6 +25,6 @@ def import_extra(module: str, needed_by: str, extra: str, instead: str = "") -> 
     except ImportError as error:
         package = module.partition(".")[0]
         raise MissingDependencyError(
-            f"{needed_by} need the package {package}: pip install tapetensor[{extra}]"
+            f"{needed_by} need the package {package}: pip install 'tapetensor[{extra}]'"
             + (f"; {instead}" if instead else "")
         ) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import os
+import time
 from collections.abc import Sequence
 from typing import IO, Any, Protocol, final
 
@@ -99,7 +100,11 @@ class TensorBoardLog:
         """Open a file of events; of a run that goes on, what came after its checkpoint is void."""
         later = int(rows[-1]["steps"]) + 1 if rows else None
         with explained("the log", self._folder, _STAYS):
-            self._writer = self._library.SummaryWriter(os.fspath(self._folder), purge_step=later)
+            # Two files of one second would have one name, and only the second one would be left.
+            suffix = f".{time.time_ns()}"
+            self._writer = self._library.SummaryWriter(
+                os.fspath(self._folder), purge_step=later, filename_suffix=suffix
+            )
 
     def write(self, row: Row) -> None:
         """Write every number of a row but those that count."""

@@ -199,7 +199,7 @@ def test_without_the_library_the_error_says_what_to_install(
     for module in ("safetensors", "safetensors.numpy"):
         monkeypatch.setitem(sys.modules, module, None)
     path = tmp_path / "net.safetensors"
-    with pytest.raises(tt.MissingDependencyError, match=r"pip install tapetensor\[safetensors\]"):
+    with pytest.raises(tt.MissingDependencyError, match=r"pip install 'tapetensor\[safetensors\]"):
         io.save(path, net(1))
     assert list(tmp_path.iterdir()) == []
     path.write_bytes(b"")

@@ -35,6 +35,8 @@ data = tt.from_numpy([[1.0, 2.0]], (1, 2))
 check(assert_type(data, Tensor2D[L[1], L[2]]), (1, 2))
 array = tt.from_numpy(np.ones((2, 3)), shape=(2, 3))
 check(assert_type(array, Tensor2D[L[2], L[3], NoneTape, np.float64]), (2, 3))
+gathered = tt.from_array(np.ones((2, 3)), (2, 3))
+check(assert_type(gathered, Tensor2D[L[2], L[3], NoneTape, np.float64]), (2, 3))
 
 # What is asked for goes first.
 wide: Tensor2D[int, int] = tt.zeros((5, 3))
