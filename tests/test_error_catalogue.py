@@ -22,7 +22,8 @@ def test_every_class_of_errors_has_an_entry_with_a_cure() -> None:
 
     assert set(CLASSES) == public
     assert [name for name, entry in CLASSES.items() if not entry.cure] == []
-    assert public - set(RUNNABLE) == {"MissingDependencyError"}
+    # One process cannot show the second; tests/distributed provokes it.
+    assert public - set(RUNNABLE) == {"MissingDependencyError", "DistributedError"}
 
 
 def test_every_code_of_the_plugin_has_an_entry_with_a_cure() -> None:

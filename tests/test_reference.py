@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 import tapetensor
-from tapetensor import compiler, data, io, losses, nn, optim, training
+from tapetensor import compiler, data, distributed, io, losses, nn, optim, training
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 LISTED = [
@@ -36,7 +36,9 @@ def public(room: ModuleType) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("room", [tapetensor, compiler, data, io, losses, nn, optim, training])
+@pytest.mark.parametrize(
+    "room", [tapetensor, compiler, data, distributed, io, losses, nn, optim, training]
+)
 def test_every_public_name_is_in_the_reference(room: ModuleType) -> None:
     # `build` and `compile` are imported when first asked for, and stand with their kin.
     lazy = {"tapetensor.build", "tapetensor.compile"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import os
 import sys
 import traceback
@@ -11,6 +10,7 @@ from types import TracebackType
 from typing import Any, NoReturn, Protocol
 
 from tapetensor.errors import MissingDependencyError
+from tapetensor.extras import import_extra
 
 # Arrays, or lists of an array and counts: what mpi4py takes for a buffer.
 Buffer = Any
@@ -81,16 +81,12 @@ def load() -> Mpi:
         MissingDependencyError: if mpi4py, or the MPI library that it needs, is not installed.
     """
     try:
-        mpi: Mpi = importlib.import_module("mpi4py.MPI")
-    except ImportError as error:
-        raise MissingDependencyError(
-            "distributed: ranks need the package mpi4py: pip install 'tapetensor[mpi]'"
-        ) from error
+        mpi: Mpi = import_extra("mpi4py.MPI", "many ranks", "mpi")
     # What mpi4py raises when it finds no library to load.
     except RuntimeError as error:
         raise MissingDependencyError(
-            "distributed: mpi4py is installed and finds no MPI library; mpich is one: "
-            f"pip install 'tapetensor[mpi]' (mpi4py says: {error})"
+            "many ranks need an MPI library, and mpi4py finds none; mpich is one: "
+            f"pip install tapetensor[mpi] (mpi4py says: {error})"
         ) from error
     return mpi
 

@@ -17,7 +17,7 @@ MPIEXEC = str(_BESIDE) if _BESIDE.exists() else shutil.which("mpiexec")
 
 needs_mpi = pytest.mark.skipif(
     MPIEXEC is None or importlib.util.find_spec("mpi4py") is None,
-    reason="needs mpi4py and mpiexec: pip install 'tapetensor[mpi]'",
+    reason="needs mpi4py and mpiexec: pip install tapetensor[mpi]",
 )
 
 

@@ -16,6 +16,7 @@ import tapetensor
 ROOT = Path(tapetensor.__file__).parent
 PACKAGES = [
     "tapetensor",
+    "tapetensor.distributed",
     "tapetensor.io",
     "tapetensor.nn",
     "tapetensor.optim",
