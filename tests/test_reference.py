@@ -17,6 +17,7 @@ LISTED = [
     for path in sorted(REFERENCE.glob("*.md"))
     for name in re.findall(r"^::: (\S+)$", path.read_text(), re.MULTILINE)
 ]
+ROOMS = [tapetensor, compiler, data, distributed, io, losses, nn, optim, training]
 # Other spellings of Tensor and of shapes, and names, without documentation of their own.
 _ALIAS = re.compile(r"Tensor\dD|Rank\d|MAX_PLANS|Tape|TYPE_CHECKING")
 
@@ -36,9 +37,7 @@ def public(room: ModuleType) -> set[str]:
     }
 
 
-@pytest.mark.parametrize(
-    "room", [tapetensor, compiler, data, distributed, io, losses, nn, optim, training]
-)
+@pytest.mark.parametrize("room", ROOMS)
 def test_every_public_name_is_in_the_reference(room: ModuleType) -> None:
     # `build` and `compile` are imported when first asked for, and stand with their kin.
     lazy = {"tapetensor.build", "tapetensor.compile"}

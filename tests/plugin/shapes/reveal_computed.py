@@ -54,8 +54,15 @@ check(assert_type(worked_out(eight, four), Tensor4D[L[2], L[5], L[4], L[2]]), (2
 check(assert_type(merged(heads(eight, four)), Tensor3D[L[2], L[5], L[8]]), (2, 5, 8))
 check(assert_type(there_and_back(eight, 2), Tensor3D[L[2], L[5], L[8]]), (2, 5, 8))
 check(assert_type(joined_heads(heads(eight, 4)), Tensor3D[L[2], L[5], L[8]]), (2, 5, 8))
-mapped = next(map(joined_heads, [heads(eight, 4)]))
-check(assert_type(mapped, Tensor3D[L[2], L[5], L[8]]), (2, 5, 8))
+
+
+def twice(x: Tensor1D[N]) -> Tensor1D[Mul[N, L[2]]]:
+    return tt.concat([x, x])
+
+
+short = tt.zeros((4,))
+mapped = next(map(twice, [short]))
+check(assert_type(mapped, Tensor1D[L[8]]), (8,))
 
 
 # Sums, differences, multiples; nested, and with literals in them.

@@ -1,0 +1,232 @@
+"""Values and gradients of every op that PyTorch has too, in float32, where it is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tests.ops.calling import gradients_of, result_of, tensors_of
+from tests.ops.rows import Case, spaced
+from tests.ops.samples import CASES, OPS
+
+torch: Any = pytest.importorskip("torch")
+functional: Any = torch.nn.functional
+
+TOLERANCE = 3e-5
+
+
+def _axes(x: Any, axis: Any) -> tuple[int, ...]:
+    return tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+
+
+def _over_axes(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a reduction; PyTorch takes no axes for all of them where numpy takes them for none."""
+
+    def reduce(x: Any, axis: Any = None, keepdims: bool = False, **options: Any) -> Any:
+        axes = _axes(x, axis)
+        # A scalar, or no axis at all, reduces over one axis of size 1.
+        if not axes:
+            return function(x.unsqueeze(-1), dim=(-1,), keepdim=False, **options)
+        return function(x, dim=axes, keepdim=keepdims, **options)
+
+    return reduce
+
+
+def _variance(
+    x: Any, axis: Any = None, keepdims: bool = False, correction: float = 0, eps: float = 0.0
+) -> Any:
+    return _over_axes(torch.var)(x, axis, keepdims, correction=correction) + eps
+
+
+def _of_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that takes numbers, too, where PyTorch's takes tensors only."""
+    return lambda *operands: function(
+        *[
+            one if isinstance(one, torch.Tensor) else torch.tensor(float(one), dtype=torch.float32)
+            for one in operands
+        ]
+    )
+
+
+def _index(index: Any) -> Any:
+    if isinstance(index, tuple):
+        return tuple(map(_index, index))
+    if not isinstance(index, np.ndarray):
+        return index
+    return torch.from_numpy(index if index.dtype == np.bool_ else index.astype(np.int64))
+
+
+def _gathered(x: Any, indices: Any, axis: int = -1) -> Any:
+    # PyTorch neither broadcasts the other axes nor counts from the end.
+    places = indices.long() % max(x.shape[axis], 1)
+    x, others = (one.transpose(axis, -1) for one in (x, places))
+    leading = torch.broadcast_shapes(x.shape[:-1], others.shape[:-1])
+    wide = others.expand(*leading, others.shape[-1])
+    return torch.gather(x.expand(*leading, x.shape[-1]), -1, wide).transpose(axis, -1)
+
+
+def _split(x: Any, sections: Any, part: int, axis: int = 0) -> Any:
+    if isinstance(sections, int):
+        return torch.tensor_split(x, sections, axis)[part]
+    return torch.split(x, list(sections), axis)[part]
+
+
+def _with_batch(function: Callable[..., Any], rank: int) -> Callable[..., Any]:
+    """Return a function of images that takes any number of leading axes."""
+
+    def batched(x: Any, *operands: Any, **options: Any) -> Any:
+        leading = x.shape[: x.ndim - rank]
+        y = function(x.reshape(-1, *x.shape[x.ndim - rank :]), *operands, **options)
+        return y.reshape(*leading, *y.shape[1:])
+
+    return batched
+
+
+def _attention(
+    query: Any, key: Any, value: Any, mask: Any = None, causal: bool = False, scale: Any = None
+) -> Any:
+    if isinstance(mask, torch.Tensor) and mask.ndim == 1:
+        mask = mask[None]
+    if causal:
+        triangle = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool).tril()
+        mask = triangle if mask is None else mask & triangle
+    return functional.scaled_dot_product_attention(query, key, value, mask, scale=scale)
+
+
+def _upscale(x: Any, size: Any, mode: str = "nearest") -> Any:
+    aligned = {} if mode == "nearest" else {"align_corners": True}
+    return functional.interpolate(x, size=size, mode=mode, **aligned)
+
+
+SAME: dict[str, Callable[..., Any]] = {
+    **{
+        name: getattr(torch, name)
+        for name in ("exp", "log", "sqrt", "square", "abs", "sin", "cos", "tanh", "sigmoid", "relu")
+    },
+    **{name: getattr(torch, name) for name in ("reciprocal", "add", "subtract", "multiply")},
+    **{name: getattr(torch, name) for name in ("divide", "negative", "matmul")},
+    "silu": functional.silu,
+    "gelu": functional.gelu,
+    "gelu_tanh": functional.gelu,
+    "softplus": functional.softplus,
+    "leaky_relu": functional.leaky_relu,
+    "elu": functional.elu,
+    "power": torch.pow,
+    **{name: _of_tensors(getattr(torch, name)) for name in ("maximum", "minimum")},
+    **{name: _of_tensors(getattr(torch, name)) for name in ("not_equal", "less", "less_equal")},
+    **{name: _of_tensors(getattr(torch, name)) for name in ("greater", "greater_equal")},
+    "equal": _of_tensors(torch.eq),
+    "clip": lambda x, low=None, high=None: torch.clip(x, low, high),
+    "nans_to": lambda x, number: torch.where(torch.isnan(x), number, x),
+    "prelu": lambda x, slope: torch.where(x > 0, x, slope * x),
+    "and": torch.logical_and,
+    "or": torch.logical_or,
+    "xor": torch.logical_xor,
+    "invert": torch.logical_not,
+    "sum": _over_axes(torch.sum),
+    "mean": _over_axes(torch.mean),
+    "max": _over_axes(torch.amax),
+    "min": _over_axes(torch.amin),
+    "logsumexp": _over_axes(torch.logsumexp),
+    "var": _variance,
+    "std": lambda x, *args, **options: _variance(x, *args, **options).sqrt(),
+    "softmax": lambda x, axis=-1: torch.softmax(x, axis),
+    "log_softmax": lambda x, axis=-1: torch.log_softmax(x, axis),
+    "argmax": lambda x, axis=-1: torch.argmax(x, axis),
+    "reshape": torch.reshape,
+    "flatten": torch.flatten,
+    "permute_dims": lambda x, axes: torch.permute(x, axes),
+    "transpose": lambda x: x.transpose(-1, -2),
+    "broadcast_to": lambda x, shape: torch.broadcast_to(x, shape),
+    "squeeze": lambda x, axis: torch.squeeze(x, axis),
+    "expand_dims": lambda x, axis: torch.unsqueeze(x, axis),
+    "split": _split,
+    "roll": lambda x, shift, axis=None: torch.roll(x, shift, axis),
+    "realize": lambda x, shape: torch.reshape(x, x.shape),
+    "tril": lambda x, k=0: torch.tril(x, k),
+    "triu": lambda x, k=0: torch.triu(x, k),
+    "getitem": lambda x, index: x[_index(index)],
+    "take": lambda x, indices, axis=0: x[(slice(None),) * (axis % x.ndim) + (indices.long(),)],
+    "take_along_axis": _gathered,
+    "where": torch.where,
+    "concat": lambda *parts, axis=0: torch.concat(parts, axis),
+    "stack": lambda *parts, axis=0: torch.stack(parts, axis),
+    "einsum": lambda *operands, subscripts: torch.einsum(subscripts, *operands),
+    "unbiased_linear": functional.linear,
+    "linear": functional.linear,
+    "conv1d": _with_batch(functional.conv1d, 2),
+    "conv2d": _with_batch(functional.conv2d, 3),
+    "conv_transpose2d": _with_batch(functional.conv_transpose2d, 3),
+    "upscale2d": _with_batch(_upscale, 3),
+    "avg_pool2d": _with_batch(functional.avg_pool2d, 3),
+    "max_pool2d": _with_batch(functional.max_pool2d, 3),
+    "min_pool2d": _with_batch(lambda x, *a, **o: -functional.max_pool2d(-x, *a, **o), 3),
+    "scaled_dot_product_attention": _attention,
+    "softsign": functional.softsign,
+}
+
+# Samples that PyTorch refuses: steps below 0, and windows with holes that are averaged.
+REFUSED_BY_TORCH = {("getitem", "step must be greater"), ("avg_pool2d", "argument 'dilation'")}
+
+# What PyTorch has nothing the same for, or has as a layer (`tests/nn/test_against_torch.py`).
+OTHERS = {
+    "dropout": "draws other random numbers",
+    "normalize": "has no eps in the variance",
+    "astype": "is a matter of dtypes",
+    "ssm_scan": "is not in PyTorch",
+    "row_scale": "is a custom op of the tests",
+    "rnn": "is a layer there",
+    "lstm": "is a layer there",
+    "gru": "is a layer there",
+}
+
+
+def _of_torch(operand: Any, traced: bool) -> Any:
+    if not isinstance(operand, np.ndarray):
+        return operand
+    if operand.dtype.kind == "f":
+        return torch.tensor(operand.astype(np.float32), requires_grad=traced)
+    return torch.from_numpy(operand.copy())
+
+
+def test_every_op_of_the_table_has_a_counterpart_or_a_reason_for_having_none() -> None:
+    assert {op.name for op in OPS} == SAME.keys() | OTHERS.keys()
+    assert not SAME.keys() & OTHERS.keys()
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.op.name in SAME], ids=lambda case: case.name
+)
+def test_value_and_gradients_are_those_of_torch(case: Case) -> None:
+    theirs = [_of_torch(one, case.op.is_differentiable) for one in case.sample.operands]
+    try:
+        expected = SAME[case.op.name](*theirs, **case.sample.options)
+    except (TypeError, ValueError) as error:
+        if any(case.op.name == op and said in str(error) for op, said in REFUSED_BY_TORCH):
+            pytest.skip(str(error))
+        raise
+    ours = tensors_of(case.sample, np.float32)
+    result = result_of(case, ours)
+
+    assert result.shape == tuple(expected.shape)
+    np.testing.assert_allclose(
+        result.numpy(), expected.detach().numpy(), rtol=TOLERANCE, atol=TOLERANCE
+    )
+
+    if case.op.is_differentiable and case.sample.float_positions:
+        cotangent = tt.from_numpy(spaced(*result.shape, seed=3).astype(np.float32))
+        expected.backward(torch.tensor(cotangent.numpy()))
+        for position, gradient in zip(
+            case.sample.float_positions, gradients_of(case, ours, cotangent), strict=True
+        ):
+            wanted = theirs[position].grad
+            np.testing.assert_allclose(
+                np.zeros(ours[position].shape) if gradient is None else gradient,
+                np.zeros(ours[position].shape) if wanted is None else wanted.numpy(),
+                rtol=TOLERANCE,
+                atol=TOLERANCE,
+            )
