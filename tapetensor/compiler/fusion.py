@@ -13,8 +13,9 @@ from tapetensor.compiler.program import Kind, Node
 _SMALLEST = 1 << 18
 # A thread for fewer elements costs more than it gives.
 _SMALLEST_FOR_THREADS = 1 << 19
-# So many elements of a value are worked on at a time: some of them fit a core's own cache.
-BLOCK = 16_384
+# So many elements of a value are worked on at a time. Half as many or twice as many were slower:
+# the calls cost more, or the values leave the caches.
+BLOCK = 1 << 17
 
 # A step of at most that many bytes may wait until the sums that it reads are complete.
 _WAITING = 1 << 12

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.errors import UntracedTensorError
+from tapetensor.errors import ArgumentTypeError, UntracedTensorError
 from tapetensor.gradients import Tensorlike
 from tapetensor.tape import OwnedTape
-from tapetensor.tensor.base import TensorBase, check_not_spent
+from tapetensor.tensor.base import TensorBase, check_not_spent, check_tensor
 from tapetensor.typing import D, S, T
 
 
@@ -31,6 +31,7 @@ class Pictures(TensorBase[S, T, D]):
             names: names for inputs, such as ``model.parameters()``.
 
         Raises:
+            ArgumentTypeError: if `names` are not tensors by name.
             UntracedTensorError: if the tensor owns no tape.
             MovedTensorError: if it is spent.
             TapeClosedError: if its tape is closed.
@@ -40,6 +41,7 @@ class Pictures(TensorBase[S, T, D]):
         >>> page.count('role="button"')
         3
         """
+        _check_names("to_html", names)
         return _tape_of("to_html", self).to_html(_output(self), names=names)
 
     def tree(
@@ -55,10 +57,12 @@ class Pictures(TensorBase[S, T, D]):
             ascii: whether to draw with plain characters; None means if the terminal needs it.
 
         Raises:
+            ArgumentTypeError: if `names` are not tensors by name.
             UntracedTensorError: if the tensor owns no tape.
             MovedTensorError: if it is spent.
             TapeClosedError: if its tape is closed.
         """
+        _check_names("tree", names)
         return _tape_of("tree", self).tree(_output(self), names=names, ascii=ascii)
 
     def _repr_html_(self) -> str | None:
@@ -75,6 +79,18 @@ def _tape_of(op: str, tensor: TensorBase[Any, Any, Any]) -> OwnedTape:
             "begin with x.trace()"
         )
     return tensor._tape
+
+
+def _check_names(op: str, names: object) -> None:
+    if names is None:
+        return
+    if not isinstance(names, Mapping):
+        raise ArgumentTypeError(
+            f"{op}: names must be tensors by name, such as model.parameters(), "
+            f"got {type(names).__name__}"
+        )
+    for name, tensor in names.items():
+        check_tensor(op, tensor, f"names[{name!r}]")
 
 
 def _output(tensor: TensorBase[Any, Any, Any]) -> TensorBase[Any, Any, Any] | None:

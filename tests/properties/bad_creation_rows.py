@@ -68,6 +68,10 @@ CREATION: dict[str, list[tuple[Call, list[Any]]]] = {
         (lambda bad: api.uniform((2,), rng=RNG, low=bad), [*NOT_NUMBERS, *NOT_FINITE, 2.0]),
         (lambda bad: api.uniform((2,), rng=RNG, high=bad), [*NOT_NUMBERS, *NOT_FINITE, -1.0]),
     ],
+    "from_array": [
+        (lambda bad: api.from_array(bad), [None, 1.0, [1.0], tt.ones((2,)), np.ones(2, complex)]),
+        (lambda bad: api.from_array(ARRAY, bad), [3, 2.0, (3, 2), (6,), (2, -1), (2, 3.0)]),
+    ],
     "from_numpy": [
         (
             lambda bad: api.from_numpy(bad),

@@ -306,6 +306,9 @@ ON_TENSORS: dict[str, list[tuple[Call, list[Any]]]] = {
         (lambda x, bad: api.maximum(bad, x), [None, 1.0, ARRAY]),
     ],
     "minimum": [(lambda x, bad: api.minimum(x, bad), [*OTHER_OPERANDS, HUGE])],
+    "to": [(lambda x, bad: x.to(bad), [None, 1.0, "cupy", ARRAY])],
+    "to_html": [(lambda x, bad: x.detach().trace().to_html(names=bad), [1.0, "x", {"x": 1.0}])],
+    "tree": [(lambda x, bad: x.detach().trace().tree(names=bad), [1.0, "x", {"x": 1.0}])],
     "custom_op": [(lambda x, bad: api.custom_op(bad, x, shape=(2, 3)), [None, 1, "exp"])],
     "ssm_scan": [
         (lambda x, bad: api.ssm_scan(x, bad, x.detach()), OTHER_OPERANDS),
