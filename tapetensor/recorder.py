@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
+from typing_extensions import override
 
 from tapetensor.errors import (
     ArgumentValueError,
@@ -53,6 +54,13 @@ class Recorder(dict[int, Record]):
     """
 
     __slots__ = ()
+
+    @override
+    def copy(self) -> Self:
+        """Return a recorder of the same kind with the same records."""
+        twin = self.__class__()
+        dict.update(twin, self)
+        return twin
 
     def replay(
         self,

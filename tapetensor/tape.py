@@ -114,7 +114,7 @@ class OwnedTape:
             TapeClosedError: if the tape is closed.
         """
         self.check_usable("fork")
-        return self._in_same_contexts(self.records.__class__(self.records), self._carried.copy())
+        return self._in_same_contexts(self.records.copy(), self._carried.copy())
 
     def move(self) -> OwnedTape:
         """Hand the contents to a new owner; this object is spent.

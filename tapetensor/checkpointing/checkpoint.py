@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, overload
+from typing import Any, Self, overload
 
 import numpy as np
 from typing_extensions import TypeVar, override
@@ -250,6 +250,12 @@ class _Forgetful(Recorder):
             for parent, pullback in zip(parents, pullbacks, strict=True)
             if pullback is not None
         ]
+
+    @override
+    def copy(self) -> Self:
+        twin = super().copy()
+        twin.parents = self.parents.copy()
+        return twin
 
     @override
     def update(self, records: Mapping[int, Record]) -> None:  # type: ignore[override]  # of records only

@@ -293,7 +293,7 @@ def test_a_missing_extra_is_named_with_the_command_that_installs_it(
 ) -> None:
     no_mpi(ModuleNotFoundError("No module named 'mpi4py'"))
 
-    with pytest.raises(tt.MissingDependencyError, match=r"mpi4py: pip install tapetensor\[mpi\]"):
+    with pytest.raises(tt.MissingDependencyError, match=r"mpi4py: pip install 'tapetensor\[mpi\]'"):
         mpi.load()
 
 

@@ -147,6 +147,8 @@ def pyright_report() -> Report:
     if importlib.util.find_spec("pyright") is None:
         pytest.skip('the second opinion needs pyright: pip install "pyright[nodejs]"')
     command = [sys.executable, "-m", "pyright", "--outputjson", f"--project={HERE}"]
+    # Packages are those of this interpreter, not of the first one on the path.
+    command += ["--pythonpath", sys.executable]
     finished = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     assert finished.stdout, finished.stderr
     report: Report = defaultdict(lambda: defaultdict(list))

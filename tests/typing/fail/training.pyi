@@ -8,15 +8,18 @@ from tapetensor.data import batches
 from tapetensor.nn import Linear, Module
 from tapetensor.optim import Sgd
 from tapetensor.training import EarlyStopping, evaluate, fit
+from tapetensor.typing import B, T
 from tests.typing.operands import m, m77, md
 
 Batch: TypeAlias = tuple[Tensor2D[Any, L[3]], Tensor2D[Any, L[2]]]
 
 class Net(Module):
     out: Linear[L[3], L[2]]
+    def forward(self, x: Tensor2D[B, L[3], T]) -> Tensor2D[B, L[2], T]: ...
 
 class Other(Module):
     out: Linear[L[3], L[2]]
+    def forward(self, x: Tensor2D[B, L[3], T]) -> Tensor2D[B, L[2], T]: ...
 
 def loss_of(model: Net, batch: Batch) -> Tensor0D[OwnedTape]: ...
 def plain_loss_of(model: Net, batch: Batch) -> Tensor0D: ...
