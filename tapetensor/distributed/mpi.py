@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import time
 import traceback
 from types import TracebackType
 from typing import Any, NoReturn, Protocol
@@ -14,6 +15,10 @@ from tapetensor.extras import import_extra
 
 # Arrays, or lists of an array and counts: what mpi4py takes for a buffer.
 Buffer = Any
+
+
+# Seconds.
+_TIME_TO_PASS_ON = 0.3
 
 
 class Request(Protocol):
@@ -107,6 +112,8 @@ def end_all_ranks(
     # In one piece, for other ranks write as well.
     sys.stderr.write(f"{name} ends the job:\n{text}")
     sys.stderr.flush()
+    # A launcher that is told to end the job may do so before it has passed on what was written.
+    time.sleep(_TIME_TO_PASS_ON)
     load().COMM_WORLD.Abort(1)
 
 
