@@ -7,7 +7,8 @@ A tensor holds any array that follows numpy's dispatch protocols (`__array_ufunc
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from typing_extensions import TypeVar
@@ -40,11 +41,15 @@ class Dispatched(Protocol[_D_co]):
         """Run a function of numpy's."""
 
 
-class Library(Protocol):
-    """A module of arrays: numpy, cupy."""
+class HasAsarray(Protocol):
+    """What makes arrays of one library from those of another."""
 
     def asarray(self, a: Any, /) -> Any:
         """Return an array of this library with the elements of another."""
+
+
+# A module of arrays: numpy, cupy. Type checkers do not find the functions of every numpy.
+Library: TypeAlias = HasAsarray | ModuleType
 
 
 class Home:
