@@ -234,7 +234,7 @@ _ODD = (
     "def inner_too(x: Tensor1D[Times[L[2], 3]]) -> Loop: return [x]",
     "assert isinstance(rng, object), rng.nothing",
     "text: list[Tensor1D[L[3]]] = []",
-    "class Local(nn.Module): value: float = 1.0",
+    "class Local(nn.Module): forward = staticmethod(abs)",
     "function = kept",
     "scale = 2 ** 3 * 5",
 )
