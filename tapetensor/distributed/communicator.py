@@ -38,8 +38,8 @@ G = TypeVar("G", bound=np.generic)
 class Communicator:
     """The ranks of a job, as `world` or `alone` returns them.
 
-    What moves data (`barrier`, `broadcast`, `mean`, the checkpoints) is called by every rank, in
-    the same order.
+    What moves data (`barrier`, `broadcast`, `mean`, `sum`, `on_root`, the checkpoints) is called by
+    every rank, in the same order.
 
     Args:
         transport: what connects the ranks; None for a single one.
@@ -100,10 +100,15 @@ class Communicator:
 
     def mean(self, value: float) -> float:
         """Return the mean of a number, a loss say, over all ranks."""
-        total = np.array([value], np.float64)
+        return self.sum(value)[0] / self.size
+
+    def sum(self, *values: float) -> list[float]:
+        """Return the sum of each of several numbers over all ranks, by one message."""
+        totals = np.array(values, np.float64)
         if self.transport is not None:
-            self.transport.start_sum(total).wait()
-        return float(total[0]) / self.size
+            self.transport.start_sum(totals).wait()
+        found: list[float] = totals.tolist()
+        return found
 
     @overload
     def shard(
@@ -204,7 +209,7 @@ class Communicator:
         Raises:
             DistributedError: on the others, if rank 0 fails, which itself raises what io raises.
         """
-        self._on_root("save_checkpoint", lambda: io.save_checkpoint(path, **parts))
+        self.on_root("save_checkpoint", lambda: io.save_checkpoint(path, **parts))
 
     def load_checkpoint(self, path: PathLike, /, **parts: Part) -> None:
         """Load on rank 0 what `save_checkpoint` wrote, and give it to all ranks.
@@ -212,12 +217,16 @@ class Communicator:
         Raises:
             DistributedError: on the others, if rank 0 fails, which itself raises what io raises.
         """
-        self._on_root("load_checkpoint", lambda: io.load_checkpoint(path, **parts))
+        self.on_root("load_checkpoint", lambda: io.load_checkpoint(path, **parts))
         for part in parts.values():
             self.broadcast(part)
 
-    def _on_root(self, op: str, action: Callable[[], None]) -> None:
-        """Run something on rank 0, and tell the others how it ended."""
+    def on_root(self, op: str, action: Callable[[], None]) -> None:
+        """Run something on rank 0, which writes a file, say, while the others wait.
+
+        Raises:
+            DistributedError: on the others, if rank 0 fails, which itself raises its own error.
+        """
         problem = ""
         if self.is_root:
             try:

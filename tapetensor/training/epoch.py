@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
-from tapetensor.errors import ArgumentValueError, NumericalInstabilityError
+from tapetensor.errors import ArgumentValueError, DistributedError, NumericalInstabilityError
 from tapetensor.optim import Optimizer
 from tapetensor.optim.schedules import Schedule
 from tapetensor.tape import NoneTape, OwnedTape
@@ -17,16 +17,22 @@ from tapetensor.training.evaluation import Batch, M, Source, iterate, rows_of
 from tapetensor.training.interruption import Interruption
 from tapetensor.training.progress import ProgressBar
 
-Step = Callable[[Batch], Tensor0D[NoneTape, Any]]
+if TYPE_CHECKING:
+    from tapetensor.distributed import Communicator
+
+Loss: TypeAlias = Callable[[M, Batch], Tensor0D[OwnedTape, Any]]
+# Trains on a batch; returns the loss before that, times the rows of this rank.
+Step: TypeAlias = Callable[[Batch], float]
 
 
 def step_of(
     model: M,
     optimizer: Optimizer,
-    loss_of: Callable[[M, Batch], Tensor0D[OwnedTape, Any]],
+    loss_of: Loss[M, Batch],
     clip_norm: float | None,
+    is_compiled: bool,
 ) -> Step[Batch]:
-    """Return the function that trains on one batch and returns the loss before it."""
+    """Return the step of a process that trains alone."""
 
     def step(batch: Batch) -> Tensor0D[NoneTape, Any]:
         loss = loss_of(model, batch)
@@ -37,7 +43,11 @@ def step_of(
         optimizer.step(grads)
         return value
 
-    return step
+    if is_compiled:
+        from tapetensor.compiler import compile  # for who asks only
+
+        step = compile(step)
+    return lambda batch: rows_of(batch) * step(batch).item()
 
 
 class EpochRunner(Generic[Batch]):
@@ -49,6 +59,7 @@ class EpochRunner(Generic[Batch]):
         optimizer: whose learning rate follows the schedule.
         schedule: of the learning rate, if there is one.
         generators: what batches and model draw from.
+        ranks: which all take the same steps.
     """
 
     def __init__(
@@ -58,12 +69,14 @@ class EpochRunner(Generic[Batch]):
         optimizer: Optimizer,
         schedule: Schedule | None,
         generators: Generators,
+        ranks: Communicator,
     ) -> None:
         self._step = step
         self._batches = batches
         self._optimizer = optimizer
         self._schedule = schedule
         self._generators = generators
+        self._ranks = ranks
 
     def run(self, position: Position, interruption: Interruption, bar: ProgressBar) -> bool:
         """Run the rest of an epoch; return whether it came to its end.
@@ -71,26 +84,35 @@ class EpochRunner(Generic[Batch]):
         Raises:
             NumericalInstabilityError: if a loss is not finite.
             ArgumentValueError: if there are no batches.
+            DistributedError: if a batch has not as many rows on every rank.
         """
         began = time.perf_counter() - position.seconds
         optimizer = self._optimizer
         for batch in self._remaining(position):
             if self._schedule is not None:
                 optimizer.lr = self._schedule(optimizer.steps)
-            loss = self._step(batch).item()
-            if not math.isfinite(loss):
+            rows, size = rows_of(batch), self._ranks.size
+            total, counted, squares, asked = self._ranks.sum(
+                self._step(batch), rows, rows * rows, interruption.asked
+            )
+            # Equal on all ranks, where and only where nothing lies about their mean.
+            if size * squares != counted * counted:
+                raise DistributedError(
+                    "fit: a batch has not as many rows on every rank; each rank goes through the "
+                    "same batches, of which fit gives it its share"
+                )
+            if not math.isfinite(total):
                 raise NumericalInstabilityError(
                     f"fit: the loss of epoch {len(position.rows) + 1}, batch "
-                    f"{position.batches + 1} is {loss}; the step was taken, but no checkpoint of "
-                    "it. A smaller learning rate, a warm-up or clip_norm may help"
+                    f"{position.batches + 1} is {total / rows}; the step was taken, but no "
+                    "checkpoint of it. A smaller learning rate, a warm-up or clip_norm may help"
                 )
-            count = rows_of(batch)
-            position.total += count * loss
-            position.weight += count
+            position.total += total
+            position.weight += rows
             position.batches += 1
             position.seconds = time.perf_counter() - began
             bar.step()
-            if interruption.asked:
+            if asked:
                 return False
         if position.weight == 0:
             raise ArgumentValueError("fit: there are no batches")

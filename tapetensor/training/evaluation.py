@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from typing_extensions import TypeVar
 
@@ -11,6 +11,9 @@ from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.nn import Module
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor0D
+
+if TYPE_CHECKING:
+    from tapetensor.distributed import Communicator
 
 M = TypeVar("M", bound=Module)
 Batch = TypeVar("Batch")
@@ -22,7 +25,11 @@ Metric: TypeAlias = Callable[[M, Batch], Tensor0D[NoneTape, Any] | float]
 
 
 def evaluate(
-    model: M, metrics: Mapping[str, Metric[M, Batch]], batches: Source[Batch]
+    model: M,
+    metrics: Mapping[str, Metric[M, Batch]],
+    batches: Source[Batch],
+    *,
+    ranks: Communicator | None = None,
 ) -> dict[str, float]:
     """Return the mean of each metric over batches, every row counting the same.
 
@@ -34,6 +41,8 @@ def evaluate(
         model: what is evaluated.
         metrics: functions of model and batch, by name.
         batches: what they are given, one batch after the other.
+        ranks: among which the batches are dealt out, where there are many; each has all of them,
+            and gets the same means.
 
     Raises:
         ArgumentTypeError: if a metric is no function or gives no number.
@@ -51,16 +60,19 @@ def evaluate(
     {'error': 1.0}
     """
     check_metrics("evaluate", metrics)
+    own, dealers = (0, 1) if ranks is None else (ranks.rank, ranks.size)
     totals = dict.fromkeys(metrics, 0.0)
     rows = 0
-    for batch in iterate("evaluate", "batches", batches):
+    for number, batch in enumerate(iterate("evaluate", "batches", batches)):
         count = rows_of(batch)
-        for name, metric in metrics.items():
-            totals[name] += count * _as_number(name, metric(model, batch))
         rows += count
+        if number % dealers == own:
+            for name, metric in metrics.items():
+                totals[name] += count * _as_number(name, metric(model, batch))
     if rows == 0:
         raise ArgumentValueError("evaluate: there are no batches")
-    return {name: total / rows for name, total in totals.items()}
+    sums = totals.values() if ranks is None else ranks.sum(*totals.values())
+    return {name: total / rows for name, total in zip(totals, sums, strict=True)}
 
 
 def check_metrics(op: str, metrics: object) -> None:
