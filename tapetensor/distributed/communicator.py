@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import functools
 import json
 from collections.abc import Callable
@@ -15,7 +17,12 @@ from tapetensor.data.checks import check_plain
 from tapetensor.distributed import mpi
 from tapetensor.distributed.agreement import check_agreement
 from tapetensor.distributed.transport import Transport
-from tapetensor.errors import ArgumentTypeError, DistributedError, ShapeError
+from tapetensor.errors import (
+    ArgumentTypeError,
+    DistributedError,
+    MissingDependencyError,
+    ShapeError,
+)
 from tapetensor.ids import next_id
 from tapetensor.io.files import PathLike
 from tapetensor.io.headers import header_of
@@ -273,7 +280,22 @@ def world(size: int | None = None) -> Communicator:
 @functools.cache
 def _world() -> Communicator:
     module = mpi.load()
-    return Communicator(Transport(module) if module.COMM_WORLD.size > 1 else None)
+    if module.COMM_WORLD.size == 1:
+        return Communicator(None)
+    transport = Transport(module)
+    # Before MPI itself ends, which mpi4py sees to at the very end.
+    atexit.register(transport.say_farewell)
+    return Communicator(transport)
+
+
+def leave_unstarted() -> None:
+    """Start MPI at the end of a program that has not, for ranks that have wait for it."""
+    if _world.cache_info().currsize:
+        return
+    # Without mpi4py nobody can be waiting.
+    with contextlib.suppress(MissingDependencyError):
+        module = mpi.load()
+        Transport(module).say_farewell()
 
 
 def alone() -> Communicator:

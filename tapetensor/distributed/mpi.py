@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import os
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NoReturn, Protocol
 
@@ -117,15 +119,38 @@ def end_all_ranks(
     load().COMM_WORLD.Abort(1)
 
 
-def guard_the_start() -> None:
-    """Let an uncaught error end the job from now on, where a launcher of MPI has started this.
+def guard_the_start(leave: Callable[[], None]) -> None:
+    """Let no rank wait for this one in vain from now on, where a launcher of MPI has started it.
 
     Ranks that are ready wait in the start of MPI for those that are not. So one that fails before
-    it starts MPI has to start it, in order to end it.
+    it starts MPI has to start it, in order to end it; and one that ends has to, to say so.
+
+    Args:
+        leave: starts MPI if that has not happened, and tells the others that this rank ends.
     """
     # As MPICH, Open MPI and PMIx say it.
     for variable in ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK"):
         rank = os.environ.get(variable)
         if rank is not None:
             sys.excepthook = functools.partial(end_all_ranks, f"rank {rank}")
+            if _hears_the_launcher():
+                atexit.register(_leave_as, os.getpid(), leave)
             return
+
+
+def _hears_the_launcher() -> bool:
+    """Tell whether this is a rank of MPICH, and not a process that a rank has started.
+
+    That inherits the variables, but not the open file.
+    """
+    try:
+        os.fstat(int(os.environ.get("PMI_FD", "")))
+    except (ValueError, OSError):
+        return False
+    return True
+
+
+def _leave_as(process: int, leave: Callable[[], None]) -> None:
+    # A fork inherits what is done at the exit, too.
+    if os.getpid() == process:
+        leave()
