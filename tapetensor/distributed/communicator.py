@@ -19,6 +19,7 @@ from tapetensor.distributed.agreement import check_agreement
 from tapetensor.distributed.transport import Transport
 from tapetensor.errors import (
     ArgumentTypeError,
+    ArgumentValueError,
     DistributedError,
     MissingDependencyError,
     ShapeError,
@@ -266,8 +267,12 @@ def world(size: int | None = None) -> Communicator:
     Raises:
         MissingDependencyError: if mpi4py or an MPI run time is not installed.
         DistributedError: if there are more or fewer ranks than `size`.
+        ArgumentTypeError: if `size` is no integer.
+        ArgumentValueError: if it is below 1.
     """
     expected = None if size is None else as_size("world", "size", size)
+    if expected == 0:
+        raise ArgumentValueError("world: size must be at least 1, got 0")
     ranks = _world()
     if expected is not None and ranks.size != expected:
         raise DistributedError(

@@ -93,7 +93,7 @@ def load() -> Mpi:
     except RuntimeError as error:
         raise MissingDependencyError(
             "many ranks need an MPI library, and mpi4py finds none; mpich is one: "
-            f"pip install tapetensor[mpi] (mpi4py says: {error})"
+            f"pip install 'tapetensor[mpi]' (mpi4py says: {error})"
         ) from error
     return mpi
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from contextlib import ExitStack
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,7 +70,7 @@ def fit(
             optimizer.step(loss.backward(wrt=model))
 
     That is all that it does to the model; `loss_of` decides what is traced. After each epoch come
-    the metrics, the checkpoint and the logs, in this order.
+    the metrics, the best model, the checkpoint and the logs, in this order.
 
     Args:
         model: what is trained.
@@ -146,6 +147,10 @@ def fit(
     def start() -> None:
         nonlocal position
         position = _start(file, checkpoint, resume)
+        if stop is not None and stop.best is not None and not Path(stop.best).exists():
+            # Whether it can be written, and it leaves none, as the checkpoint does.
+            _save_best(model, stop.best)
+            Path(stop.best).unlink()
 
     team.on_root("fit", start)
     make_alike(team, (model, optimizer, *generators))
@@ -163,9 +168,10 @@ def fit(
             file.save(position)
 
     def write_down() -> None:
+        # Before the checkpoint: without it a training that goes on comes to this epoch again.
+        if stop is not None and stop.best is not None and _is_best(stop, history):
+            _save_best(model, stop.best)
         save()
-        if stop is not None and stop.best is not None:
-            _save_best(model, history, stop, stop.best)
         for one in logs:
             one.write(history.rows[-1])
 
@@ -231,12 +237,17 @@ def _end_of(history: History, epochs: int, stop: EarlyStopping | None) -> Ended 
     return "epochs" if len(history) >= epochs else None
 
 
-def _save_best(
-    model: Module, history: History, stop: EarlyStopping, path: str | os.PathLike[str]
-) -> None:
-    if stop.best_of(history[stop.watch]) == len(history) - 1:
-        with explained("the best model", path, "the training until here is in its checkpoint"):
-            io.save(path, model)
+def _is_best(stop: EarlyStopping, history: History) -> bool:
+    return stop.best_of(history[stop.watch]) == len(history) - 1
+
+
+def _save_best(model: Module, path: str | os.PathLike[str]) -> None:
+    rest = (
+        "nothing was lost: the model in memory has all its steps; the checkpoint, if there is one, "
+        "is as it was before this epoch"
+    )
+    with explained("the best model", path, rest):
+        io.save(path, model)
 
 
 def _check(

@@ -306,6 +306,11 @@ def test_a_missing_mpi_run_time_is_told_from_a_missing_package(
         mpi.load()
 
 
+def test_no_ranks_are_refused() -> None:
+    with pytest.raises(tt.ArgumentValueError, match="world: size must be at least 1, got 0"):
+        distributed.world(0)
+
+
 def test_importing_the_packages_imports_no_mpi() -> None:
     program = (
         "import sys, tapetensor, tapetensor.distributed as d; d.alone().barrier(); "
