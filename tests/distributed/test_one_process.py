@@ -18,6 +18,7 @@ from tapetensor import distributed, io, losses, nn, optim
 from tapetensor.distributed import mpi
 from tapetensor.distributed.buckets import buckets_of
 from tapetensor.distributed.communicator import Communicator
+from tests.arrays import foreign
 from tests.distributed.jobs import ROOT
 
 ALONE = distributed.alone()
@@ -207,6 +208,11 @@ def test_shares_are_the_rows_of_the_batch_in_the_order_of_ranks() -> None:
             lambda: make_reducer(linear(), ALONE, bucket_bytes=0),
             tt.ArgumentValueError,
             "bucket_bytes",
+        ),
+        (
+            lambda: make_reducer(linear().to(foreign), ALONE),
+            tt.ArgumentTypeError,
+            "Reducer: only numpy arrays are sent, got a tensor of ForeignArray",
         ),
         (lambda: make_reducer(nn.ReLU(), ALONE), tt.ArgumentValueError, "no parameters"),
         (
