@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tapetensor import io
-from tapetensor.training import CsvLog, EarlyStopping
+from tapetensor.training import CsvLog, EarlyStopping, TensorBoardLog
 from tests.io.models import assert_same
 from tests.training.models import SCHEDULE, Run
 
@@ -146,3 +146,18 @@ def test_a_disk_that_is_full_for_the_log_leaves_the_checkpoint(tmp_path: Path) -
         Run().fit(checkpoint=path, resume=True, log=[CsvLog("/dev/full")])
 
     assert path.read_bytes() == content
+
+
+def test_a_log_for_tensorboard_that_cannot_be_ended_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = pytest.importorskip("tensorboardX")
+    log, close = TensorBoardLog(tmp_path), library.SummaryWriter.close
+
+    def refuse(writer: Any) -> None:
+        close(writer)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(library.SummaryWriter, "close", refuse)
+    with pytest.raises(OSError, match=r"fit: the log could not be written .No space left"):
+        Run().fit(epochs=1, log=[log])
