@@ -92,7 +92,7 @@ def write_file(op: str, path: PathLike, arrays: Mapping[str, Array]) -> None:
         if error.errno is None:
             raise
         # With the name that was asked for in place of a temporary one; the number says the kind.
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
 
 
 @contextmanager

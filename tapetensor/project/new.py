@@ -60,7 +60,7 @@ def new_project(name: str, folder: Path) -> Path:
         shutil.rmtree(unfinished, ignore_errors=True)
         if isinstance(error, OSError) and error.strerror is not None:
             # With the name that was asked for in place of what is gone; the number says the kind.
-            raise OSError(error.errno, error.strerror, os.fspath(target)) from error
+            raise OSError(error.errno, error.strerror, os.fspath(target)) from None
         raise
     return target
 

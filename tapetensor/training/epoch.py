@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
-from tapetensor.errors import ArgumentValueError, DistributedError, NumericalInstabilityError
+from tapetensor.errors import ArgumentValueError, NumericalInstabilityError
 from tapetensor.optim import Optimizer
 from tapetensor.optim.schedules import Schedule
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor import Tensor0D
 from tapetensor.training.checkpoint import Generators, Position, set_states, states_of
-from tapetensor.training.evaluation import Batch, M, Source, iterate, rows_of
+from tapetensor.training.evaluation import Batch, M, Source, check_equal, iterate, rows_of
 from tapetensor.training.interruption import Interruption
 from tapetensor.training.progress import ProgressBar
 
@@ -84,23 +84,15 @@ class EpochRunner(Generic[Batch]):
         Raises:
             NumericalInstabilityError: if a loss is not finite.
             ArgumentValueError: if there are no batches.
-            DistributedError: if a batch has not as many rows on every rank.
+            DistributedError: if the ranks have other batches.
         """
         began = time.perf_counter() - position.seconds
         optimizer = self._optimizer
-        for batch in self._remaining(position):
+        for batch in self._agreed(self._remaining(position)):
             if self._schedule is not None:
                 optimizer.lr = self._schedule(optimizer.steps)
-            rows, size = rows_of(batch), self._ranks.size
-            total, counted, squares, asked = self._ranks.sum(
-                self._step(batch), rows, rows * rows, interruption.asked
-            )
-            # Equal on all ranks, where and only where nothing lies about their mean.
-            if size * squares != counted * counted:
-                raise DistributedError(
-                    "fit: a batch has not as many rows on every rank; each rank goes through the "
-                    "same batches, of which fit gives it its share"
-                )
+            total, asked = self._ranks.sum(self._step(batch), interruption.asked)
+            rows = rows_of(batch)
             if not math.isfinite(total):
                 raise NumericalInstabilityError(
                     f"fit: the loss of epoch {len(position.rows) + 1}, batch "
@@ -117,6 +109,13 @@ class EpochRunner(Generic[Batch]):
         if position.weight == 0:
             raise ArgumentValueError("fit: there are no batches")
         return True
+
+    def _agreed(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+        """Yield batches, each once all ranks have one of as many rows, or none."""
+        for batch in batches:
+            check_equal("fit", self._ranks, rows_of(batch))
+            yield batch
+        check_equal("fit", self._ranks, -1)
 
     def _remaining(self, position: Position) -> Iterator[Batch]:
         """Return the batches that are not done, drawn as they were when the epoch began."""

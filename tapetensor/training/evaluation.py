@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from typing_extensions import TypeVar
 
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DistributedError
 from tapetensor.nn import Module
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor0D
@@ -47,6 +47,7 @@ def evaluate(
     Raises:
         ArgumentTypeError: if a metric is no function or gives no number.
         ArgumentValueError: if there are no batches.
+        DistributedError: if they have not as many rows on every rank.
 
     >>> import numpy as np
     >>> import tapetensor as tt
@@ -71,7 +72,11 @@ def evaluate(
                 totals[name] += count * _as_number(name, metric(model, batch))
     if rows == 0:
         raise ArgumentValueError("evaluate: there are no batches")
-    sums = totals.values() if ranks is None else ranks.sum(*totals.values())
+    if ranks is None:
+        sums = [*totals.values()]
+    else:
+        check_equal("evaluate", ranks, rows)
+        sums = ranks.sum(*totals.values())
     return {name: total / rows for name, total in zip(totals, sums, strict=True)}
 
 
@@ -111,6 +116,19 @@ def rows_of(batch: object) -> int:
         return len(batch)
     shape = batch.shape if isinstance(batch, Tensor) else ()
     return int(shape[0]) if shape else 1
+
+
+def check_equal(op: str, ranks: Communicator, rows: int) -> None:
+    """Check that all ranks have as many rows, before each goes on to something else."""
+    if ranks.size == 1:
+        return
+    total, squares = ranks.sum(rows, rows * rows)
+    # Equal numbers, and only those, have no variance.
+    if ranks.size * squares != total * total:
+        raise DistributedError(
+            f"{op}: the ranks have other batches, or more of them on one than on another; give "
+            "all ranks the same, of which each takes its share"
+        )
 
 
 def _as_number(name: str, value: object) -> float:

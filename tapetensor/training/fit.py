@@ -133,6 +133,7 @@ def fit(
     team = communicator_of(ranks)
     per_epoch = len(batches) if isinstance(batches, Sized) else None
     settings: dict[str, object] = {
+        "optimizer": type(optimizer).__name__,
         "epochs": epochs,
         "clip_norm": clip_norm,
         "compile": compile,

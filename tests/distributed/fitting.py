@@ -150,7 +150,13 @@ def what_differs_is_refused(ranks: distributed.Communicator) -> None:
         (Run(rows=50 if is_last else 44), {}, "number of batches: 7"),
         (Run(), {"epochs": 4 if is_last else 3}, "fit's epochs: 4"),
         (Run(), {"rng": [np.random.default_rng()] * is_last}, "generators: ['PCG64', 'PCG64', "),
-        (Run(rows=43 if is_last else 44), {}, "has not as many rows on every rank"),
+        (Run(rows=43 if is_last else 44), {}, "fit: the ranks have other batches"),
+        (Run(), {"batches": lambda: list(Run().batches)[is_last:]}, "fit: the ranks have other"),
+        (
+            Run(),
+            {"metrics": METRICS, "validation": list(Run().held_out)[is_last:]},
+            "evaluate: the ranks have other batches",
+        ),
     ]
     for run, options, said in wrong:
         with pytest.raises(tt.DistributedError, match=re.escape(said)):
