@@ -266,7 +266,8 @@ def world(size: int | None = None) -> Communicator:
 
     Raises:
         MissingDependencyError: if mpi4py or an MPI run time is not installed.
-        DistributedError: if there are more or fewer ranks than `size`.
+        DistributedError: if there are more or fewer ranks than `size`, or ``mpiexec`` belongs to
+            another MPI.
         ArgumentTypeError: if `size` is no integer.
         ArgumentValueError: if it is below 1.
     """
@@ -286,6 +287,7 @@ def world(size: int | None = None) -> Communicator:
 def _world() -> Communicator:
     module = mpi.load()
     if module.COMM_WORLD.size == 1:
+        mpi.check_launcher()
         return Communicator(None)
     transport = Transport(module)
     # Before MPI itself ends, which mpi4py sees to at the very end.

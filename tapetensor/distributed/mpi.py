@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NoReturn, Protocol
 
-from tapetensor.errors import MissingDependencyError
+from tapetensor.errors import DistributedError, MissingDependencyError
 from tapetensor.extras import import_extra
 
 # Arrays, or lists of an array and counts: what mpi4py takes for a buffer.
@@ -96,6 +96,22 @@ def load() -> Mpi:
             f"pip install 'tapetensor[mpi]' (mpi4py says: {error})"
         ) from error
     return mpi
+
+
+def check_launcher() -> None:
+    """Check that a process which MPI takes to be alone was started alone.
+
+    Raises:
+        DistributedError: if the launcher of another MPI has started it, one of several that would
+            all do the same.
+    """
+    for variable in ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE"):
+        started = os.environ.get(variable, "1")
+        if started != "1":
+            raise DistributedError(
+                f"world: a launcher has started {started} processes, and MPI knows of one; "
+                "take the mpiexec of the MPI that mpi4py uses, which pip installs beside python"
+            )
 
 
 def end_all_ranks(
