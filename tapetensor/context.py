@@ -34,9 +34,10 @@ class GradientContext:
     to both. The use of a closed tape raises `TapeClosedError`; values can still be read.
 
     Contexts nest. Which one is active is kept per thread and per asyncio task (by `contextvars`). A
-    context that a generator enters is active while the generator runs, and not for those who call
-    it, unless it is a context manager made by ``contextlib``. Outside of all of them context 0 is
-    active, which every thread has one of, and which is never left. A context is entered once.
+    context that a generator enters, or has entered for it, is active while the generator runs, and
+    not for those who call it, unless it is a context manager made by ``contextlib``. Outside of all
+    of them context 0 is active, which every thread has one of, and which is never left. A context
+    is entered once.
 
     Leaving contexts in another order than that of entering closes nothing else: the innermost one
     that is still open is active. A tape is freed with its owner, context or no context; so contexts
@@ -151,6 +152,9 @@ class _OfThread(threading.local):
 
 _default = _OfThread()
 _current: ContextVar[GradientContext | None] = ContextVar("tapetensor context", default=None)
+_COROUTINE = inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE
+_GENERATOR = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
+_AWAITING = _COROUTINE | inspect.CO_ASYNC_GENERATOR
 # A generator shares its caller's context variables, so what it enters must be told apart by frame.
 _of_generators: dict[FrameType, list[GradientContext]] = {}
 
@@ -210,10 +214,21 @@ def _with_generators(context: GradientContext | None) -> GradientContext | None:
     return innermost
 
 
-def _generator_of(frame: FrameType) -> FrameType | None:
-    """Return `frame` if it belongs to a generator whose callers the context is not meant for."""
-    if not frame.f_code.co_flags & (inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR):
-        return None
-    caller = frame.f_back
-    is_context_manager = caller is not None and caller.f_globals.get("__name__") == "contextlib"
-    return None if is_context_manager else frame
+def _generator_of(frame: FrameType | None) -> FrameType | None:
+    """Return the frame of the generator that `frame` runs for, if there is one.
+
+    Between the two there may be what enters contexts for others: ``contextlib``, context managers
+    made of generators by it, functions. But a task has variables of its own, whoever runs its loop.
+    """
+    while frame is not None:
+        caller = frame.f_back
+        kind = frame.f_code.co_flags
+        if kind & _COROUTINE:
+            if caller is None or not caller.f_code.co_flags & _AWAITING:
+                return None
+        elif kind & _GENERATOR and not (
+            caller is not None and caller.f_globals.get("__name__") == "contextlib"
+        ):
+            return frame
+        frame = caller
+    return None
