@@ -283,8 +283,10 @@ class GradientTape:
         check_unused("GradientTape.backward", self._records, output, unused)
         seed = _as_array("backward", "loss_grad", loss_grad)
         self._check_gradient("loss_grad", output, seed)
-        # The replay uses records up, so it gets a copy.
-        found = self._records.checked(self._check_gradient).replay({output: seed}, keeps_all=True)
+        # The replay uses records up, so it gets a copy. So it does of the seed, by whose identity
+        # pullbacks know again what they have computed.
+        records = self._records.checked(self._check_gradient)
+        found = records.replay({output: seed.copy()}, keeps_all=True)
         for slot, gradient in found.items():
             before = earlier[slot]
             # A copy, because one array may be the gradient of several slots, or the caller's.

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import contextvars
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -259,7 +259,7 @@ def test_the_tasks_of_a_loop_that_a_generator_runs_have_contexts_of_their_own() 
 
 def test_a_loop_that_is_a_generator_shares_no_context_among_its_tasks() -> None:
     class Pause:
-        def __await__(self) -> Iterator[None]:
+        def __await__(self) -> Generator[None, None, None]:
             yield
 
     async def task() -> Any:

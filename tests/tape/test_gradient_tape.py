@@ -161,6 +161,19 @@ def test_backward_can_be_run_again_and_adds_to_the_same_list() -> None:
     assert gradients == [[110.0], [4.0], [2.0]]
 
 
+def test_a_seed_that_was_written_to_in_between_is_read_again() -> None:
+    tape = tt.GradientTape()
+    x, a, b = [tape.alloc(normal(4, 2)) for _ in range(3)]
+    tape.record_ssm_scan(x, a, b)
+    seed = np.ones((4, 2))
+    once = tape.backward(seed)
+    seed *= 2.0
+
+    for gradient, twice in zip(once, tape.backward(seed), strict=True):
+        assert gradient is not None
+        np.testing.assert_array_equal(2.0 * gradient, twice)
+
+
 def test_a_slot_that_no_gradient_reaches_has_none() -> None:
     tape = tt.GradientTape()
     x, _ = tape.alloc(np.ones(2)), tape.alloc(np.ones(2))
