@@ -168,6 +168,7 @@ def hessian_vector_product(
             f"hessian_vector_product: x has shape {x._data.shape}, v {v._data.shape}; "
             "they must be equal"
         )
+    check_same_dtype("hessian_vector_product", (x, v))
 
     def along(x: Tensor[S, OwnedTape, F]) -> Tensor0D[OwnedTape, F]:
         return (grad(f, x) * v).sum()
