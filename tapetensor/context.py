@@ -8,7 +8,7 @@ import threading
 from contextvars import ContextVar
 from itertools import count
 from types import FrameType, TracebackType
-from typing import Protocol, Self, final
+from typing import Any, Protocol, Self, final
 from weakref import ref
 
 from typing_extensions import override
@@ -56,10 +56,21 @@ class GradientContext:
     tapetensor.errors.TapeClosedError: sum: the tape was closed when context ... was left; ...
     """
 
-    __slots__ = ("__weakref__", "_before", "_generator", "_id", "_is_open", "_outer", "_tapes")
+    __slots__ = (
+        "__weakref__",
+        "_before",
+        "_generator",
+        "_id",
+        "_is_open",
+        "_level",
+        "_outer",
+        "_tapes",
+    )
 
     def __init__(self) -> None:
         self._id = _next_context_id()
+        # The derivative of higher order that values traced in here belong to, None for none.
+        self._level: Any = None
         # None until it is entered.
         self._is_open: bool | None = None
         self._tapes: set[ref[Closable]] = set()
@@ -91,6 +102,7 @@ class GradientContext:
                 "for a new one"
             )
         self._outer = active_context()
+        self._level = self._outer._level
         self._generator = _generator_of(sys._getframe(1))
         self._is_open = True
         if self._generator is None:
@@ -147,6 +159,7 @@ class _OfThread(threading.local):
         self.context._id = 0
         self.context._is_open = True
         self.context._tapes = set()
+        self.context._level = None
         self.context._outer = self.context._before = self.context._generator = None
 
 
