@@ -14,8 +14,8 @@ from tapetensor.kernels import arithmetic, elementwise
 from tapetensor.kernels import threads as workers
 from tapetensor.kernels.blocks import BLOCK, LARGE, in_blocks
 
-# Neither a multiple of a block nor of a number of threads.
-SIZE = LARGE + BLOCK + 17
+# Neither a multiple of a block, with one element left, nor of a number of threads.
+SIZE = LARGE + BLOCK + 1
 # So short that every kernel takes its plain form.
 PIECE = 4000
 UNARY = [
