@@ -162,6 +162,10 @@ def test_what_does_not_fit_is_refused_and_moves_nothing(
         with pytest.raises(error, match=rf"{kind}: .*{message}"):
             one.forward(given, state)
     assert x.owns_tape
+    cell: Any = getattr(nn, f"{kind}Cell")(3, 2, np.float64, rng=rng)
+    for shape in ((3,), (2, 2, 3)):
+        with pytest.raises(ShapeError, match=rf"{kind}Cell: .* \(batch, features\), got"):
+            cell.forward(values(rng, *shape), states(kind, rng, 2))
     one.forward(x)
     with pytest.raises(MovedTensorError):
         one.forward(x)
