@@ -177,6 +177,7 @@ OTHERS = {
     "dropout": "draws other random numbers",
     "normalize": "has no eps in the variance",
     "astype": "is a matter of dtypes",
+    "to": "is a matter of where arrays are",
     "ssm_scan": "is not in PyTorch",
     "row_scale": "is a custom op of the tests",
     "rnn": "is a layer there",
