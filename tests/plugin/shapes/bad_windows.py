@@ -40,6 +40,8 @@ BAD: list[Callable[[], object]] = [
     lambda: tt.conv_transpose2d(x, kt, padding=6),  # E: conv_transpose2d: the padding leaves nothin
     lambda: tt.max_pool2d(x, 9),  # E: max_pool2d: a kernel of (9, 9) is larger than the padded inpu
     lambda: tt.avg_pool2d(x, 2, padding=2),  # E: padding (2, 2) is more than half of the window (2,
+    lambda: tt.max_pool2d(x, 2, padding=8, dilation=17),  # E: max_pool2d: a window of (2, 2) with p
+    lambda: tt.avg_pool2d(tt.ones((1, 0, 3)), 2, padding=(1, 0)),  # E: avg_pool2d: a window
     lambda: tt.min_pool2d(x, 0),  # E: min_pool2d: kernel_size must be > 0, got 0
     lambda: tt.max_pool2d(m, 2),  # E: max_pool2d: the input must have shape (..., C, H, W), got (9,
     lambda: tt.upscale2d(x, (8, 16)),  # E: an input of shape (2, 4, 9, 8) cannot be stretched to (8
