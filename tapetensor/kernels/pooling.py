@@ -54,6 +54,14 @@ def _extreme(
     def pullback(g: Array) -> Array:
         # Asked this way round, every element of a window with a NaN wins: none of them is beaten.
         beaten = [is_beaten(full[place], best) for place in places]
+        if any(window.padding):
+            # Nor does padding win beside an infinity or a NaN, which do not beat it either.
+            pixels = np.zeros_like(best, dtype=np.bool_, shape=(1, *x.shape[-2:], 1))
+            outside = padded(pixels, window.padding, True)
+            beaten = [
+                np.logical_or(one, outside[place])
+                for one, place in zip(beaten, places, strict=True)
+            ]
         losers = beaten[0].astype(x.dtype)
         for one in beaten[1:]:
             losers += one
