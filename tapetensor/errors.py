@@ -22,7 +22,8 @@ The tree, with the built-in class that a caller would expect beside each::
     ├── BuildError               TypeError        a module whose annotations cannot be built
     └── TraceError               RuntimeError     a compiled function that a replay cannot repeat
 
-The cause and the cure of each: docs/error_catalogue.md, under the name of the class.
+The cause and the cure of each: docs/error_catalogue.md, under the name of the class, which
+``python -m tapetensor explain`` prints. A note of every error says so.
 """
 
 from __future__ import annotations
@@ -32,11 +33,21 @@ from collections.abc import Sequence
 from typing_extensions import override
 
 
-class TapeTensorError(Exception):
-    """The root of the tree: catch it to catch every error raised by tapetensor on purpose.
+def explained_by(name: str) -> str:
+    """Return the note that leads from an error to its entry in the catalogue."""
+    return f"cause and cure: python -m tapetensor explain {name}"
 
-    The cause and the cure of each: docs/error_catalogue.md, under the name of the class.
-    """
+
+class TapeTensorError(Exception):
+    """The root of the tree: catch it to catch every error raised by tapetensor on purpose."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        # Of a class of the user's own the catalogue knows what it is derived from.
+        known = next(one for one in type(self).__mro__ if one.__module__.startswith("tapetensor."))
+        if known is not TapeTensorError:
+            # A note and no part of the message: it is for those who read a traceback.
+            self.add_note(explained_by(known.__name__))
 
 
 class ShapeError(TapeTensorError, ValueError):
