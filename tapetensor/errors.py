@@ -49,6 +49,12 @@ class TapeTensorError(Exception):
             # A note and no part of the message: it is for those who read a traceback.
             self.add_note(explained_by(known.__name__))
 
+    @override
+    def __str__(self) -> str:
+        # The message alone: `args` may hold more, from which a pickled error is made again, and
+        # KeyError would show the repr.
+        return str(self.args[0]) if self.args else ""
+
 
 class ShapeError(TapeTensorError, ValueError):
     """Shapes do not fit the op that was called."""
@@ -85,11 +91,6 @@ class TapeClosedError(TapeTensorError, RuntimeError):
 class MissingGradientError(TapeTensorError, KeyError):
     """A gradient was asked for that no backward pass produced."""
 
-    @override
-    def __str__(self) -> str:
-        # KeyError shows the repr of its message, quotes and all.
-        return str(self.args[0])
-
 
 class UnusedParametersError(TapeTensorError, RuntimeError):
     """Some parameters could not be updated; all the others were.
@@ -99,7 +100,7 @@ class UnusedParametersError(TapeTensorError, RuntimeError):
     """
 
     def __init__(self, message: str, names: Sequence[str]) -> None:
-        super().__init__(message)
+        super().__init__(message, names)
         self.names = tuple(names)
 
 
@@ -123,7 +124,7 @@ class StateMismatchError(TapeTensorError, ValueError):
     """
 
     def __init__(self, message: str, differences: Sequence[str]) -> None:
-        super().__init__(message)
+        super().__init__(message, differences)
         self.differences = tuple(differences)
 
 

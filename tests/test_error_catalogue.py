@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from pathlib import Path
 
@@ -57,6 +58,10 @@ def test_the_snippet_raises_what_the_page_says(
     assert numberless(f"{type(raised.value).__name__}: {raised.value}") == numberless(entry.message)
     assert type(raised.value).__name__ == name
     assert raised.value.__notes__ == [f"cause and cure: python -m tapetensor explain {name}"]
+    # As one process hands it to another.
+    received = pickle.loads(pickle.dumps(raised.value))
+    assert (type(received), str(received)) == (type(raised.value), str(raised.value))
+    assert vars(received) == vars(raised.value)
 
 
 def test_a_class_of_the_users_own_is_explained_as_what_it_is_derived_from() -> None:
