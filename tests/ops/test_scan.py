@@ -72,9 +72,9 @@ def test_the_pullbacks_share_one_backward_scan_but_not_between_cotangents(
     x, a, b, g, other = (rng.standard_normal((5, CHANNELS)) for _ in range(5))
     _, pullbacks = scan.ssm_scan(x, a, b)
 
-    def counted(values: Array, decay: Array) -> None:
+    def counted(out: Array, values: Array, decay: Array) -> None:
         runs.append(len(values))
-        run(values, decay)
+        run(out, values, decay)
 
     monkeypatch.setattr(scan, "_run_recurrence", counted)
     for cotangent in (g, other, g):
