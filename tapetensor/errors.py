@@ -3,24 +3,25 @@
 The tree, with the built-in class that a caller would expect beside each::
 
     TapeTensorError
-    ├── ShapeError               ValueError       shapes that do not fit the op
-    │   └── AxisError            IndexError       an axis or an index outside the shape
-    ├── DTypeError               TypeError        dtypes mixed, or not usable for the op
-    ├── ArgumentTypeError        TypeError        an argument of the wrong kind
-    ├── ArgumentValueError       ValueError       a number outside its range
-    ├── MovedTensorError         RuntimeError     a spent tensor, or a spent tape, used again
-    ├── UntracedTensorError      RuntimeError     a tape wanted where there is none
-    ├── TapeClosedError          RuntimeError     a tape used after its context was left
-    ├── MissingGradientError     KeyError         `grads[t]` for a tensor without a gradient
-    ├── UnusedParametersError    RuntimeError     parameters that an optimizer could not update
-    ├── HigherOrderError         NotImplementedError  a derivative of a derivative, where unknown
-    ├── NumericalInstabilityError  ArithmeticError  a NaN or an infinity where none may be
-    ├── FileFormatError          ValueError       a file that is damaged, or not to be trusted
-    ├── StateMismatchError       ValueError       a file that does not fit what it is loaded into
-    ├── DistributedError         RuntimeError     ranks that disagree, or one that has left
-    ├── MissingDependencyError   ImportError      an optional package that is not installed
-    ├── BuildError               TypeError        a module whose annotations cannot be built
-    └── TraceError               RuntimeError     a compiled function that a replay cannot repeat
+    ├── ShapeError                ValueError           shapes that do not fit the op
+    │   └── AxisError             IndexError           an axis or an index outside the shape
+    ├── DTypeError                TypeError            dtypes mixed, or not usable for the op
+    ├── ArgumentTypeError         TypeError            an argument of the wrong kind
+    ├── ArgumentValueError        ValueError           a number outside its range
+    ├── MovedTensorError          RuntimeError         a spent tensor, or a spent tape, used again
+    ├── UntracedTensorError       RuntimeError         a tape wanted where there is none
+    ├── TapeClosedError           RuntimeError         a tape used after its context was left
+    ├── MissingGradientError      KeyError             `grads[t]` for a tensor without a gradient
+    ├── UnusedParametersError     RuntimeError         parameters that an optimizer could not update
+    ├── HigherOrderError          NotImplementedError  a derivative of a derivative, where unknown
+    ├── NumericalInstabilityError ArithmeticError      a NaN or an infinity where none may be
+    ├── FileFormatError           ValueError           a file that is damaged, or not to be trusted
+    ├── StateMismatchError        ValueError           a file that does not fit its model
+    ├── DistributedError          RuntimeError         ranks that disagree, or one that has left
+    ├── MissingDependencyError    ImportError          an optional package that is not installed
+    ├── GradientMismatchError     AssertionError       what check_grad finds; in tapetensor.testing
+    ├── BuildError                TypeError            a module whose annotations cannot be built
+    └── TraceError                RuntimeError         what a replay cannot repeat
 
 The cause and the cure of each: docs/error_catalogue.md, under the name of the class, which
 ``python -m tapetensor explain`` prints. A note of every error says so.

@@ -222,8 +222,14 @@ def test_the_page_moves_a_model_and_a_batch_as_it_says(
     )
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     names: dict[str, Any] = {
-        **{"io": io, "losses": losses, "np": np, "optim": optim, "tt": tt, "rng": rng},
-        **{"Mlp": nn.Linear[L[4], L[3]], "rows": np.ones((32, 4), np.float32)},
+        "io": io,
+        "losses": losses,
+        "np": np,
+        "optim": optim,
+        "tt": tt,
+        "rng": rng,
+        "Mlp": nn.Linear[L[4], L[3]],
+        "rows": np.ones((32, 4), np.float32),
         "labels": tt.from_numpy(rng.integers(3, size=32), (32,)),
     }
     training, meeting = blocks("arrays", 'python title="with CuPy"')
