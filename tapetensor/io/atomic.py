@@ -20,8 +20,6 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
         write: called with the path that it is to write to.
     """
     target = Path(os.path.realpath(path))
-    # A directory that is not there is named, and not the file that was to be made in it.
-    target.parent.stat()
     # In the same directory, for a file cannot be moved between file systems in one go.
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
     try:

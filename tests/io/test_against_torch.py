@@ -12,6 +12,7 @@ import pytest
 import tapetensor as tt
 from tapetensor import Tensor2D, io, nn
 from tests.io.models import FORMATS, Array, write
+from tests.typing.pages import blocks
 
 torch: Any = pytest.importorskip("torch")
 
@@ -156,6 +157,21 @@ def test_recurrent_layers_load_here(tmp_path: Path, suffix: str, kind: str) -> N
 
     output = result[0] if isinstance(result, tuple) else result
     np.testing.assert_allclose(output.numpy(), expected.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_model_goes_there_and_back_without_a_file_as_the_page_says() -> None:
+    model, torch_model = ours(1), theirs(2)
+    before = {name: array.copy() for name, array in io.state_dict(model).items()}
+    (program,) = blocks("files", 'python title="with PyTorch"')
+    there, back = program.splitlines()
+    names = {"io": io, "torch": torch, "model": model, "torch_model": torch_model}
+    exec(compile(there, "docs/files.md", "exec"), names)
+    np.testing.assert_allclose(*outputs(model, torch_model), rtol=1e-4, atol=1e-5)
+    io.load_state_dict(model, io.state_dict(ours(3)))
+    exec(compile(back, "docs/files.md", "exec"), names)
+
+    for name, array in io.state_dict(model).items():
+        np.testing.assert_array_equal(array, before[name])
 
 
 class Attentive(nn.Module):

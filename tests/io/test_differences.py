@@ -188,7 +188,7 @@ def test_a_file_that_is_not_there_is_pythons_own_error(tmp_path: Path, suffix: s
         io.load(tmp_path / f"net{suffix}", net(1))
     with pytest.raises(FileNotFoundError) as caught:
         io.save(tmp_path / "nowhere" / f"net{suffix}", net(1))
-    assert Path(caught.value.filename) == tmp_path / "nowhere"
+    assert Path(caught.value.filename) == tmp_path / "nowhere" / f"net{suffix}"
     (tmp_path / f"folder{suffix}").mkdir()
     with pytest.raises(IsADirectoryError):
         io.load(tmp_path / f"folder{suffix}", net(1))

@@ -159,7 +159,7 @@ def test_what_does_not_fit_is_refused_and_moves_nothing(
         (x, (values(rng, 2, 2),) * 3, ArgumentTypeError, "tensor"),
     ]
     if kind == "LSTM":
-        bad.append((x, values(rng, 2, 2), ArgumentTypeError, "a tuple of 2 tensors, got Tensor$"))
+        bad.append((x, values(rng, 2, 2), ArgumentTypeError, "a tuple of 2 tensors, got Tensor\n"))
     for given, state, error, message in bad:
         with pytest.raises(error, match=rf"{kind}: .*{message}"):
             one.forward(given, state)
