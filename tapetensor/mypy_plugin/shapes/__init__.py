@@ -21,6 +21,7 @@ from tapetensor.mypy_plugin.shapes import (
     indexing,
     joining,
     losses,
+    mapping,
     rearranging,
     reductions,
 )
@@ -136,6 +137,8 @@ def method_signature(fullname: str) -> Hook | None:
 
 def function_signature(fullname: str) -> Hook | None:
     """Return the hook for the signature of a function."""
+    if fullname == "builtins.map":
+        return mapping.mapped
     return _FUNCTIONS.get(fullname) or _of_others(fullname, compute_dims)
 
 
@@ -146,9 +149,6 @@ def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
 
 def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
     """Return the hook for the result of a function."""
-    # What `map` yields: not of `map` itself, whose argument is then expected to return that.
-    if fullname == "builtins.next":
-        return computed.respell_result
     return _of_others(fullname, computed.respell_result)
 
 
