@@ -7,7 +7,7 @@ what is computed. So the items are given to the function here, and the result is
 from __future__ import annotations
 
 from mypy.nodes import ARG_POS, Expression, RefExpr, TempNode
-from mypy.plugin import FunctionSigContext
+from mypy.plugin import FunctionSigContext, MethodSigContext
 from mypy.types import (
     AnyType,
     CallableType,
@@ -24,7 +24,7 @@ from tapetensor.mypy_plugin.shapes.computed import mentions, respelled
 from tapetensor.mypy_plugin.shapes.signatures import compute_dims
 
 
-def mapped(context: FunctionSigContext) -> FunctionLike:
+def mapped(context: FunctionSigContext | MethodSigContext) -> FunctionLike:
     """Return the signature of `map` with what its function makes of these items."""
     item = context.default_signature
     made = get_proper_type(item.ret_type)
@@ -45,7 +45,10 @@ def mapped(context: FunctionSigContext) -> FunctionLike:
 
 
 def _result(
-    context: FunctionSigContext, call: Call, function: Type, iterables: list[Expression]
+    context: FunctionSigContext | MethodSigContext,
+    call: Call,
+    function: Type,
+    iterables: list[Expression],
 ) -> Type | None:
     """Return what a function makes of an item of each iterable; None if it takes no such item."""
     if not isinstance(function, CallableType):
