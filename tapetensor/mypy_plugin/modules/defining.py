@@ -19,7 +19,7 @@ from mypy.typevars import fill_typevars
 from tapetensor.mypy_plugin import names
 from tapetensor.mypy_plugin.codes import MODULE_DIMS
 from tapetensor.mypy_plugin.modules.classes import with_constructor
-from tapetensor.mypy_plugin.modules.fields import kinds_of_fields
+from tapetensor.mypy_plugin.modules.fields import declared, kinds_of_fields
 from tapetensor.mypy_plugin.modules.sizes import LIBRARY, refused
 from tapetensor.mypy_plugin.shapes.computed import respelled
 from tapetensor.mypy_plugin.shapes.dims import is_negative
@@ -45,6 +45,15 @@ def check_fields(context: ClassDefContext) -> None:
         for one in cls.defs.body
         if isinstance(one, AssignmentStmt) and isinstance(one.lvalues[0], NameExpr)
     }
+    for name, statement in statements.items():
+        kind = declared(statement.rvalue)[0]
+        if kind and statement.unanalyzed_type is None:
+            context.api.fail(
+                f"{info.name}.{name}: annotate it ({name}: ... = nn.{kind}(...)), so that it "
+                "becomes a field",
+                statement,
+                code=MODULE_DIMS,
+            )
     files = frozenset(one.module_name for one in info.mro)
     # What is wrong with a base whatever its type arguments are is reported of that.
     bases = [one for base in info.mro[1:] if isinstance(one := fill_typevars(base), Instance)]

@@ -16,6 +16,7 @@ from mypy.types import (
     CallableType,
     FunctionLike,
     Instance,
+    LiteralType,
     Type,
     TypeVarId,
     TypeVarType,
@@ -73,7 +74,13 @@ def refused(layer: Instance) -> str | None:
     if owner is None or not owner.module_name.startswith(LIBRARY):
         return None
     mapped = map_instance_to_supertype(layer, owner)
-    found = [(name, expand_type_by_instance(one, mapped)) for name, one in _arguments(owner)]
+    found = [
+        (name, get_proper_type(expand_type_by_instance(one, mapped)))
+        for name, one in _arguments(owner)
+    ]
+    for name, one in found:
+        if isinstance(one, LiteralType) and isinstance(one.value, bool):
+            return f"{name} must be an int, got {one.value}"
     sizes = {name: size for name, one in found if (size := _size(one)) is not None}
     for name, size in sizes.items():
         low = 0 if name in _MAY_BE_0 else 1

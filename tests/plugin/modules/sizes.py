@@ -92,6 +92,7 @@ class Negative(nn.Module):
     # E: Negative.scale: the dim Literal[-2] has no size; write Literal[64], say
     scale: Tensor2D[L[3], L[-2]] = nn.parameter(nn.init.ones)
     bias: Tensor1D[Sub[L[2], L[5]]]  # E: Negative.bias: the dim Literal[-3] has no size
+    truth: nn.Linear[L[3], L[True]]  # E: Negative.truth: out_features must be an int, got True
 
 
 class Windows(nn.Module):
@@ -137,6 +138,12 @@ for cls in impossible:
     raise AssertionError(cls)
 
 
+def unannotated() -> None:
+    class Scaled(nn.Module):
+        # E: Scaled.scale: annotate it (scale: ... = nn.parameter(...)), so that it becomes a field
+        scale = nn.parameter(nn.init.ones)
+
+
 def made() -> None:
     # E: MultiHeadAttention: 3 heads do not divide key_features=8 evenly  [module-dims]
     nn.MultiHeadAttention(8, 3, rng=rng)
@@ -147,6 +154,7 @@ def made() -> None:
     nn.ConvTranspose2d(4, 6, 3, groups=3, rng=rng)  # E: ConvTranspose2d: 3 groups do not divide
     nn.Linear(0, 2, rng=rng)  # E: Linear: in_features must be > 0, got 0
     nn.MaxPool2d(2, padding=2)  # E: MaxPool2d: padding must be at most half of the kernel_size 2
+    nn.Linear(3, True, rng=rng)  # E: Linear: out_features must be an int, got True
     nn.DropoutOneIn(0, rng=rng)  # E: DropoutOneIn: n must be > 0, got 0
     nn.Reshape(-2)  # E: Reshape: a size must not be negative, got -2
     nn.MultiHeadAttention(8, 3, key_features=6, value_features=9, rng=rng)
