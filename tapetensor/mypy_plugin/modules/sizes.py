@@ -44,7 +44,7 @@ def check_constructed(context: FunctionSigContext) -> FunctionLike:
     item = context.default_signature
     made = get_proper_type(item.ret_type)
     owner = with_constructor(made.type) if isinstance(made, Instance) else None
-    if owner is not None and is_readable(context):
+    if owner is not None and owner.module_name.startswith(LIBRARY) and is_readable(context):
         complaint = refused(_constructed(Call(context, item), item, owner))
         if complaint is not None:
             context.api.fail(f"{owner.name}: {complaint}", context.context, code=MODULE_DIMS)
@@ -83,9 +83,10 @@ def refused(layer: Instance) -> str | None:
             return f"{name} must be an int, got {one.value}"
     sizes = {name: size for name, one in found if (size := _size(one)) is not None}
     for name, size in sizes.items():
-        low = 0 if name in _MAY_BE_0 else 1
-        if size < low:
-            return f"{name} must be > {low - 1}, got {size}"
+        if size < 0:
+            return f"{name} must not be negative, got {size}"
+        if size == 0 and name not in _MAY_BE_0:
+            return f"{name} must be > 0, got 0"
     if owner.name == "Reshape":
         return _shape(mapped)
     return _heads(sizes) or _groups(sizes) or _windows(owner, sizes)

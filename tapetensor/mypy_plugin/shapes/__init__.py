@@ -13,6 +13,7 @@ from mypy.types import Type
 
 from tapetensor.mypy_plugin.names import ELSEWHERE, TENSOR, TENSOR_ROOMS
 from tapetensor.mypy_plugin.shapes import (
+    attention,
     computed,
     contraction,
     convolution,
@@ -117,12 +118,14 @@ _NAMED: Final[dict[str, Hook]] = {
     "tapetensor.tensor.pooling.max_pool2d": hook(images.pooling("max_pool2d")),
     "tapetensor.tensor.pooling.min_pool2d": hook(images.pooling("min_pool2d")),
     "tapetensor.tensor.pooling.upscale2d": hook(images.upscale2d),
-    "tapetensor.losses.classification.cross_entropy": hook(losses.cross_entropy),
+    "tapetensor.losses.similarity.cosine_embedding": hook(losses.cosine_embedding),
+    "tapetensor.tensor.attention.scaled_dot_product_attention": hook(attention.attention),
 }
 
 _FUNCTIONS: Final[dict[str, Hook]] = (
     {f"tapetensor.tensor.creation.{name}": hook(creation.made) for name in creation.NAMES}
     | {f"tapetensor.losses.{name}": hook(losses.pair(name)) for name in losses.PAIRS}
+    | {f"tapetensor.losses.{name}": hook(losses.labelled(name)) for name in losses.LABELLED}
     | _NAMED
 )
 

@@ -87,7 +87,7 @@ class Zero(nn.Module):
 
 
 class Negative(nn.Module):
-    padding: nn.Conv1d[L[4], L[6], L[3], L[1], L[-1]]  # E: padding must be > -1, got -1
+    padding: nn.Conv1d[L[4], L[6], L[3], L[1], L[-1]]  # E: padding must not be negative, got
     shaped: nn.Reshape[L[-1], L[3]]  # E: Negative.shaped: a size must not be negative, got -1
     # E: Negative.scale: the dim Literal[-2] has no size; write Literal[64], say
     scale: Tensor2D[L[3], L[-2]] = nn.parameter(nn.init.ones)
