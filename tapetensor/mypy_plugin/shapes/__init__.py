@@ -66,6 +66,7 @@ _OPEN: Final[dict[str, Rule]] = {
     "argmax": reductions.argmax,
     "item": reductions.item,
     "softmax": reductions.along_axis("softmax"),
+    "roll": reductions.along_axis("roll"),
     "log_softmax": reductions.along_axis("log_softmax"),
     "reshape": rearranging.reshape,
     "flatten": rearranging.flatten,
@@ -91,6 +92,7 @@ _LAYERS: Final[dict[str, Rule]] = {
     "images.Upscale2d": images.upscale_layer,
     "images.Upscale2dBy": images.upscale_by_layer,
     "images.Flatten": images.flatten_layer,
+    "attention.MultiHeadAttention": attention.layer,
 }
 
 _METHODS: Final[dict[str, Hook]] = {
@@ -123,7 +125,7 @@ _NAMED: Final[dict[str, Hook]] = {
 }
 
 _FUNCTIONS: Final[dict[str, Hook]] = (
-    {f"tapetensor.tensor.creation.{name}": hook(creation.made) for name in creation.NAMES}
+    {f"tapetensor.tensor.creation.{name}": hook(creation.made(name)) for name in creation.NAMES}
     | {f"tapetensor.losses.{name}": hook(losses.pair(name)) for name in losses.PAIRS}
     | {f"tapetensor.losses.{name}": hook(losses.labelled(name)) for name in losses.LABELLED}
     | _NAMED

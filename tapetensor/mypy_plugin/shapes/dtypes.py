@@ -51,6 +51,11 @@ def check_integers(op: str, name: str, operand: Operand, cure: str = "") -> None
         raise DTypeMismatchError(f"{op}: {name} must be integers, got {found}{cure}")
 
 
+def is_bool(operand: Operand) -> bool:
+    """Tell whether an operand is known to hold truth values."""
+    return _name(operand.dtype) == "bool"
+
+
 def _name(dtype: Type) -> str | None:
     """Return what numpy calls a dtype; None for one that is not known, or abstract."""
     found = get_proper_type(dtype)
