@@ -19,7 +19,7 @@ BAD: list[Callable[[], object]] = [
     lambda: tt.full((2,)),  # E: full: the argument value is missing
     lambda: tt.arange(3.5),  # E: arange: size must be an int, got a float
     lambda: tt.normal((2,)),  # E: normal: the argument rng is missing
-    lambda: tt.ones((2,), "f4"),  # E: ones: dtype must be a dtype such as np.float32, got 'f4'
+    lambda: tt.ones((2,), 4),  # E: ones: dtype must be a dtype such as np.float32, got 4
     lambda: tt.zeros((3, -1)),  # E: zeros: a dim must not be negative, got -1
     lambda: m.reshape(6),  # E: reshape: shape must be a tuple, got 6; write (5, 3), say
     lambda: m.reshape(3, 2),  # E: reshape: takes 1 positional argument, got 2; write reshape((3, 2
