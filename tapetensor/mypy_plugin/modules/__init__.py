@@ -7,6 +7,7 @@
 ``defining``        fields that nothing can be, where the class is defined
 ``building``        dims and fields that `build` cannot work out, at the call of `build`
 ``sequential``      the layers of a `Sequential` one after another
+``branches``        modules side by side, and beside their input
 ==================  =========================================================================
 """
 
@@ -20,6 +21,7 @@ from mypy.types import FunctionLike, Type
 
 from tapetensor.mypy_plugin import names
 from tapetensor.mypy_plugin.modules import (
+    branches,
     building,
     calling,
     classes,
@@ -52,6 +54,8 @@ def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
 def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
     """Answer for the call of a `Sequential`, or of a class derived from it."""
     owner, _, method = fullname.rpartition(".")
+    if method in ("forward", "__call__") and owner in branches.BRANCHES:
+        return branches.apply_branches
     if method in ("forward", "__call__") and classes.derives(owner, names.SEQUENTIAL):
         return sequential.apply_layers
     return None
