@@ -115,10 +115,10 @@ def _checked(context: _Context, called: str, items: list[CallableType]) -> Funct
     item = context.default_signature
     result = get_proper_type(item.ret_type)
     is_reported = isinstance(result, AnyType) and result.type_of_any == TypeOfAny.from_error
-    given = None if is_reported or not items else _given(context)
+    is_operator = called.startswith("__")
+    given = None if is_reported or not items else _given(context, is_operator)
     if given is None:
         return item
-    is_operator = called.startswith("__") and called != "__call__"
     op = OPERATORS.get(called.strip("_"), called.strip("_")) if is_operator else called
     complaint = _complaint(op, given, items)
     if complaint is None:
@@ -135,12 +135,15 @@ def _checked(context: _Context, called: str, items: list[CallableType]) -> Funct
     )
 
 
-def _given(context: _Context) -> _Given | None:
-    """Return the arguments of a call; None if they are not written one by one."""
+def _given(context: _Context, is_operator: bool) -> _Given | None:
+    """Return the arguments of a call; None if they are not written one by one.
+
+    What an operator (`for row in f(x)`) stands at may be another call.
+    """
     api, called = context.api, context.context
     assert isinstance(api, TypeChecker)
     inner = [one for formal in context.args for one in formal]
-    if isinstance(called, CallExpr) and all(one in called.args for one in inner):
+    if isinstance(called, CallExpr) and not is_operator:
         expressions, kinds, names = called.args, called.arg_kinds, called.arg_names
     else:
         expressions, kinds, names = inner, [ARG_POS] * len(inner), [None] * len(inner)

@@ -284,7 +284,13 @@ def _constructor(
             continue
         annotation = get_proper_type(annotation)
         if isinstance(annotation, TypeVarType) and annotation.id.namespace == owner.fullname:
-            complaint = _dim(expand_type_by_instance(annotation, mapped), path)
+            given, bound = expand_type_by_instance(annotation, mapped), annotation.upper_bound
+            is_module = isinstance(bound, Instance) and bound.type.has_base(names.MODULE)
+            complaint = (
+                _module(files, given, frozenset(), f"{path}.{name}")
+                if is_module
+                else _dim(given, path)
+            )
             if complaint is not None:
                 return complaint
         elif kind.is_required() and not isinstance(annotation, TypeVarType):

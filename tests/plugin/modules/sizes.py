@@ -126,6 +126,16 @@ class Narrow(nn.Linear[L[0], L[3]]):  # E: Narrow: in_features must be > 0, got 
     pass
 
 
+class Beside(nn.Module):
+    layer: nn.ResidualAdd[nn.Linear[L[4], L[4]]]
+
+
+class BesideOpen(nn.Module):
+    layer: nn.ResidualAdd[nn.Linear[L[4], Features]]
+
+
+tt.build(Beside, rng=rng)
+tt.build(nn.ResidualMul[nn.ReLU], rng=rng)
 impossible: list[type[nn.Module]] = [
     *[Heads, Encoder, Encoders, Groups, Zero, Negative, Windows, Spent, Within],
     *[Whole, Narrow],
@@ -171,6 +181,7 @@ def built() -> None:
     # E: build: EncoderBlock.self_attn: 3 heads do not divide key_features=8 evenly
     tt.build(nn.EncoderBlock[L[8], L[3], L[16]], rng=rng)
     tt.build(Generous[L[3], L[8]], rng=rng)  # E: build: Generous.nominal: the dim Features has no
+    tt.build(BesideOpen, rng=rng)  # E: build: BesideOpen.layer.layer: the dim Features has no size
     tt.build(Heads, rng=rng)  # E: build: Heads.attention: 3 heads do not divide key_features=8
     # E: build: Linear: out_features must be > 0, got 0
     tt.build(nn.Linear[Div[L[9], L[3]], L[0]], rng=rng)
