@@ -232,7 +232,10 @@ class _SecondRun:
 
 
 class _Forgetful(Recorder):
-    """Records reduced to which id came of which: what an op captured for its pullbacks is freed."""
+    """Records reduced to which id came of which: what an op captured for its pullbacks is freed.
+
+    All tapes that come of one share it: where they meet again nothing needs to be merged.
+    """
 
     __slots__ = ("parents",)
 
@@ -253,9 +256,7 @@ class _Forgetful(Recorder):
 
     @override
     def copy(self) -> Self:
-        twin = super().copy()
-        twin.parents = self.parents.copy()
-        return twin
+        return self
 
     @override
     def update(self, records: Mapping[int, Record]) -> None:  # type: ignore[override]  # of records only

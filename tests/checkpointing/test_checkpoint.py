@@ -261,6 +261,20 @@ def test_constants_made_inside_and_parts_of_the_input_are_no_trouble() -> None:
     np.testing.assert_array_equal(found[_X].numpy(), expected[_X].numpy())
 
 
+def test_gradients_flow_to_what_each_part_of_a_split_meets() -> None:
+    weights = [tt.from_numpy([2.0, 3.0], dtype=np.float64) for _ in range(3)]
+
+    def f(x: Any) -> Any:
+        twin = x.with_empty_tape()
+        one, two = x.split(2)
+        return (one * weights[0] + two * weights[1] + twin[:2] * weights[2]).exp().sum()
+
+    x = tt.from_numpy([0.1, 0.2, 0.3, 0.4], dtype=np.float64)
+    expected, found = f(x.trace()).backward(), tt.checkpoint(f, x.trace()).backward()
+    for tensor in (x, *weights):
+        assert found[tensor].numpy().tolist() == expected[tensor].numpy().tolist()
+
+
 def test_f_may_return_its_input_and_need_not_depend_on_all() -> None:
     assert (tt.checkpoint(lambda x: x, _X.trace()) * 2.0).sum().backward()[_X].numpy()[0, 0] == 2.0
 
