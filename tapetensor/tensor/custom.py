@@ -22,6 +22,8 @@ from tapetensor.typing import R, T
 
 NewShape = TypeVar("NewShape", bound=tuple[Any, ...])
 
+_PROMOTED = "a number from numpy imposes its own dtype, write float(...) around it"
+
 
 @overload
 def custom_op(
@@ -122,6 +124,11 @@ class _Checked:
                 f"{self.__name__}: the kernel returned shape {output.shape}, "
                 f"not the declared shape={self.shape}"
             )
+        if output.dtype != arrays[0].dtype:
+            raise DTypeError(
+                f"{self.__name__}: the kernel returned dtype {output.dtype}, the operands have "
+                f"dtype {arrays[0].dtype}; {_PROMOTED}"
+            )
         return output, self._pullbacks(returned[1], arrays)
 
     def _pullbacks(self, pullbacks: object, arrays: tuple[Array, ...]) -> Pullbacks:
@@ -168,7 +175,7 @@ def _checked(op: str, position: int, pullback: Pullback, operand: Array) -> Pull
         if cotangent.dtype != dtype:
             raise DTypeError(
                 f"{op}: {name} returned dtype {cotangent.dtype}, the operand has dtype {dtype}; "
-                "a number from numpy imposes its own dtype, write float(...) around it"
+                f"{_PROMOTED}"
             )
         return cotangent
 
