@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index
+from sys import float_info
 from typing import Any, final
 
 import numpy as np
@@ -157,12 +158,14 @@ class GradientTape:
                 f"GradientTape.record_layer_norm: x of shape {shapes[0]} wants scale and bias of "
                 f"the shape of its last axis, got {shapes[1]} and {shapes[2]}"
             )
+        # A scalar of numpy's would impose its own dtype.
+        number: object = eps.item() if isinstance(eps, np.generic) else eps
         # Written so that a NaN is refused.
-        if not isinstance(eps, int | float) or not eps >= 0:
+        if not isinstance(number, int | float) or not 0 <= number <= float_info.max:
             raise ArgumentValueError(
                 f"GradientTape.record_layer_norm: eps must be a number >= 0, got {eps!r}"
             )
-        return self.record(normalization.layer_norm, slots, eps)
+        return self.record(normalization.layer_norm, slots, number)
 
     def record_ssm_scan(self, x: int, a: int, b: int) -> int:
         """Record a linear recurrence along a sequence and return the slot of the result.
