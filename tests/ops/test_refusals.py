@@ -87,6 +87,19 @@ def test_a_reduction_of_a_bool_tensor_says_what_to_write(name: str) -> None:
         getattr(mask, name)()
 
 
+def test_einsum_does_no_logic_with_masks() -> None:
+    mask: Any = tt.ones((2,), np.bool_)
+
+    with pytest.raises(tt.DTypeError, match=r"einsum:.*bool.*astype"):
+        tt.einsum("i,i->", mask, mask)
+
+
+@pytest.mark.parametrize("bound", [0.5, "a", tt.arange(2)[1]])
+def test_a_slice_with_a_bound_that_is_no_integer_names_the_kind_of_mistake(bound: Any) -> None:
+    with pytest.raises(tt.ArgumentTypeError, match=r"getitem: .*slice indices must be integers"):
+        tt.zeros((2,))[bound:]
+
+
 def test_numpys_operators_do_not_swallow_a_tensor() -> None:
     x: Any = tt.zeros((2,))
 
