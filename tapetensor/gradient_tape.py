@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.arrays import is_array, read_only
+from tapetensor.arrays import check_one_library, is_array, read_only
 from tapetensor.dtypes import FLOATING
 from tapetensor.errors import (
     ArgumentTypeError,
@@ -239,6 +239,9 @@ class GradientTape:
                 f"GradientTape.record: {name!r}: slots {', '.join(map(str, parents))} of shapes "
                 f"{shapes} do not fit; {error}"
             ) from error
+        except TypeError:
+            check_one_library(f"GradientTape.record: {name!r}", values)
+            raise
         output, pullbacks = _checked_returned(name, returned, len(parents))
         result = _as_array("record", f"the output of {name!r}", output)
         if result.dtype != values[0].dtype:
@@ -286,6 +289,7 @@ class GradientTape:
         check_unused("GradientTape.backward", self._records, output, unused)
         seed = _as_array("backward", "loss_grad", loss_grad)
         self._check_gradient("loss_grad", output, seed)
+        check_one_library("GradientTape.backward", (self._values[output], seed))
         # The replay uses records up, so it gets a copy. So it does of the seed, by whose identity
         # pullbacks know again what they have computed.
         records = self._records.checked(self._check_gradient)

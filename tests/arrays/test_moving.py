@@ -111,6 +111,9 @@ def test_a_library_whose_arrays_do_not_dispatch_is_refused() -> None:
         lambda x, y: tt.scaled_dot_product_attention(y, y, y, mask=x[:, :2] > 0.0),
         lambda x, y: losses.mse(x, y),
         lambda x, y: x.trace().exp().backward(y),
+        lambda x, y: y == x,
+        lambda x, y: x > y,
+        lambda x, y: (x > 0.0) & (y > 0.0),
     ],
 )
 def test_two_libraries_in_one_op_are_refused_with_both_names_and_the_cure(op: Any) -> None:
