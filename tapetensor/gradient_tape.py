@@ -114,6 +114,12 @@ class GradientTape:
         """Record ``lhs + rhs`` of two slots of one shape and return the slot of the result.
 
         Derivative: 1 for both.
+
+        Raises:
+            ShapeError: if the shapes differ.
+            DTypeError: if the dtypes differ.
+            ArgumentTypeError: if a slot is not an integer.
+            ArgumentValueError: if there is no such slot.
         """
         self._check_same_shape("record_add", lhs, rhs)
         return self.record(arithmetic.add, (lhs, rhs))
@@ -122,6 +128,8 @@ class GradientTape:
         """Record ``lhs * rhs`` of two slots of one shape and return the slot of the result.
 
         Derivative: ``rhs`` for `lhs` and the reverse.
+
+        Raises: the same as `record_add`.
         """
         self._check_same_shape("record_mul", lhs, rhs)
         return self.record(arithmetic.multiply, (lhs, rhs))
@@ -131,6 +139,8 @@ class GradientTape:
 
         Shape: ``(M, K) @ (K, N) -> (M, N)``, with numpy's rules for vectors and for leading axes.
         Derivative: ``g @ rhs.T`` for `lhs`, ``lhs.T @ g`` for `rhs`.
+
+        Raises: the same as `record_add`, where the contracted sizes differ.
         """
         return self.record(linear_algebra.matmul, (lhs, rhs))
 
@@ -150,6 +160,8 @@ class GradientTape:
         Derivative: with ``xhat`` the normalized `x` and ``s = g * scale``,
             ``(s - mean(s) - xhat * mean(s * xhat)) / sqrt(var(x) + eps)`` for `x`;
             ``sum(g * xhat)`` for `scale` and ``sum(g)`` for `bias`, over all axes but the last.
+
+        Raises: the same as `record_add`, and ArgumentValueError if `eps` is not finite and >= 0.
         """
         slots = [self._slot("record_layer_norm", slot) for slot in (x, scale, bias)]
         shapes = [self._values[slot].shape for slot in slots]
@@ -176,6 +188,8 @@ class GradientTape:
             axis but one; `a` and `b` have the shape of `x`.
         Derivative: with ``G[t] = g[t] + a[t + 1] G[t + 1]``, it is ``b G`` for `x`,
             ``G[t] h[t - 1]`` for `a` and ``x G`` for `b`.
+
+        Raises: the same as `record_add`.
         """
         self._check_same_shape("record_ssm_scan", x, a)
         self._check_same_shape("record_ssm_scan", x, b)
@@ -189,7 +203,8 @@ class GradientTape:
             kernel: the values of the slots and `options` in; the output, and a tuple of one
                 pullback per slot, out. A pullback takes the cotangent of the output and returns
                 that of one operand; None stands for an operand that no gradient flows to. A kernel
-                writes to no operand, and a pullback not to its argument.
+                writes to no operand and never again to its output, and a pullback not to its
+                argument.
             slots: the operands.
             options: further arguments of the kernel.
 

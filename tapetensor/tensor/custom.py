@@ -62,7 +62,9 @@ def custom_op(kernel: Any, *operands: Any, shape: Any) -> Tensor[Any, Any, Any]:
         kernel: takes one array per operand, read-only, and returns the output and a tuple of one
             pullback per operand: a function from the cotangent of the output to that of the
             operand, or None for an operand that has no derivative. Give settings to it with
-            `functools.partial`. Its name, less an ending "_kernel", is that of the op in messages.
+            `functools.partial`. The output must be an array that nobody writes to any more: not a
+            buffer that the next call fills again. Its name, less an ending "_kernel", is that of
+            the op in messages.
         *operands: one tensor or more, of one dtype, which is that of the output too.
         shape: the shape of the output: ``x.shape`` for an op that acts element by element, ``()``
             for a total, ``(rows, columns)`` from the dims of the operands.
