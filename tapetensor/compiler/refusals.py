@@ -6,6 +6,10 @@ from tapetensor.errors import TraceError
 from tapetensor.pictures import users_place
 
 
+class RunEagerly(Exception):
+    """Raised where a call cannot be traced, but run as it is: it is part of a larger record."""
+
+
 def trace_error(what: str) -> TraceError:
     """Return the error for what cannot be traced, with the place in the user's program."""
     place = users_place()

@@ -6,11 +6,17 @@ import itertools
 import time
 from typing import Any
 
-from tapetensor.compiler.binding import MISS
 from tapetensor.compiler.picture import graph_of_plan
 from tapetensor.compiler.plan import Step
 from tapetensor.errors import ArgumentValueError
 from tapetensor.pictures import Graph, notebook_cell, to_html, tree
+
+
+class _Miss:
+    """The answer of a plan to a call that is not its own."""
+
+
+MISS = _Miss()
 
 
 class Plan:

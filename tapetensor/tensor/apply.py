@@ -187,6 +187,26 @@ def apply_enclosing(
     return tuple(results)
 
 
+def give_tape(
+    op: Callable[..., object],
+    taken: tuple[OwnedTape, ...],
+    records: tuple[tuple[int, Pullbacks, tuple[int, ...]], ...],
+) -> OwnedTape:
+    """Return the tape of a result of an op that was planned beforehand.
+
+    Args:
+        op: what the records name.
+        taken: the tapes of operands that go into it, checked; all but the first are spent.
+        records: for each result its id, one pullback per parent, and the parents' ids.
+    """
+    tape, *others = taken or (OwnedTape(),)
+    for other in others:
+        tape.merge(other)
+    for unique_id, pullbacks, parents in records:
+        tape.records[unique_id] = (op, pullbacks, parents)  # type: ignore[assignment]  # named only
+    return tape
+
+
 def _arrays(
     op: Callable[..., object], operands: tuple[TensorBase[Any, Any, Any], ...]
 ) -> list[Array]:
