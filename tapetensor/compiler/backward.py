@@ -93,6 +93,7 @@ class BackwardPlan:
             steps=layout.steps,
             after=[f"return [{returned}]"],
             generators=[],
+            updates=[],
             arena_bytes=planner.arena.nbytes,
             started=started,
         )

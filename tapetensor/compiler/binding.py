@@ -79,6 +79,7 @@ class Binding:
         self._direct: list[str] = []
         self._fields: dict[str, tuple[Any, str]] = {}
         self._states: list[tuple[str, dict[str, Any], dict[str, Any], str]] = []
+        self._optimizers: list[tuple[Optimizer, str]] = []
         self._stores: list[tuple[Gradients, str, dict[int, Any]]] = []
         self._watches: list[Watch] = []
         self._randomness = GlobalRandomness()
@@ -114,6 +115,12 @@ class Binding:
         """Walk what the methods of all objects that were found read from around themselves."""
         self._in_closure = True
         self.captures.walk_methods()
+        for optimizer, held in self._optimizers:
+            for position, group in enumerate(optimizer._groups):
+                for place, tensor in enumerate(group.tensors):
+                    if id(tensor) not in self._tensors:
+                        expression = f"{held}['_groups'][{position}].tensors[{place}]"
+                        self._walk_tensor(tensor, expression, "a parameter")
         self._in_closure = False
 
     def walk(self, value: Any, expression: str, where: str) -> Any:
@@ -205,6 +212,11 @@ class Binding:
         self._watches.append(Watch(where, partial(_parts, value), _parts(value)))
 
     def _walk_array(self, array: Any, expression: str, where: str) -> Any:
+        if array.__class__ not in (np.ndarray, np.memmap):
+            raise ArgumentTypeError(
+                f"compile: {where} is a {type(array).__name__}, which has rules of its own; "
+                "pass np.asarray(...) of it"
+            )
         if not self._in_closure:
             local = self._local(expression)
             lazy = self.input(array, local, where)
@@ -358,6 +370,7 @@ class Binding:
         }
         self._undo.append(partial(fields.update, {name: fields[name] for name in lazy}))
         fields.update(lazy)
+        self._optimizers.append((optimizer, held))
         parts = {".lr": lazy["_lr"]}
         self._watches.append(Watch(where, lambda: {".lr": fields["_lr"]}, parts))
 
@@ -367,7 +380,8 @@ class Binding:
         compare = "is not" if array.dtype.isbuiltin == 1 else "!="
         # Another library's array looks the same. In place of a 0-d one there may be a scalar.
         is_scalar = f"not isinstance({local}, arrays)"
-        self.guard(f"{local}.__class__ is not ndarray" if array.shape else is_scalar)
+        cls = "ndarray" if array.__class__ is np.ndarray else self.bind(array.__class__)
+        self.guard(f"{local}.__class__ is not {cls}" if array.shape else is_scalar)
         self.guard(
             f"{local}.shape != {array.shape} or {local}.dtype {compare} {dtype} "
             f"or {local}.strides != {array.strides}"
@@ -399,7 +413,12 @@ class Binding:
     def replace_attribute(self, holder: Any, name: str, value: Any, where: str) -> None:
         """Put what was walked into an attribute, watch it, and put it back at the end."""
         before = getattr(holder, name)
-        self._undo.append(partial(setattr, holder, name, before))
+
+        def undo() -> None:
+            if getattr(holder, name, None) is not before:
+                setattr(holder, name, before)
+
+        self._undo.append(undo)
         if value is not before:
             setattr(holder, name, value)
         self._watches.append(Watch(where, lambda: {"": getattr(holder, name, None)}, {"": value}))

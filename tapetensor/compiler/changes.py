@@ -73,7 +73,7 @@ def line_of_change(run: Callable[[], object], change: Callable[[], str | None]) 
     def on_event(frame: FrameType, event: str, argument: object) -> Any:
         if found:
             return None
-        if not is_users_module(frame.f_globals.get("__name__")):
+        if not _is_users(frame):
             # What it calls may be the user's.
             return on_call
         if latest and change() is not None:
@@ -83,7 +83,7 @@ def line_of_change(run: Callable[[], object], change: Callable[[], str | None]) 
         return on_event
 
     def on_call(frame: FrameType, event: str, argument: object) -> Any:
-        return on_event if is_users_module(frame.f_globals.get("__name__")) else None
+        return on_event if _is_users(frame) else None
 
     before = sys.gettrace()
     sys.settrace(on_call)
@@ -96,3 +96,9 @@ def line_of_change(run: Callable[[], object], change: Callable[[], str | None]) 
     if not found and latest and change() is not None:
         found = latest
     return found[0] if found else None
+
+
+def _is_users(frame: FrameType) -> bool:
+    # Not the methods that Python writes itself, those of a named tuple, say.
+    is_written = frame.f_code.co_filename != "<string>"
+    return is_written and is_users_module(frame.f_globals.get("__name__"))

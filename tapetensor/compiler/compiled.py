@@ -126,13 +126,15 @@ class Compiled:
             raise self._side_effect(change, args, kwargs)
         planner = Planner(binding.program, binding.expressions, writer.leaving)
         layout = planner.run()
+        after = writer.lines(planner.leaving_expressions())
         return Plan(
             names={**binding.names, **layout.names},
             functions=layout.functions,
             guards=binding.guards,
             steps=layout.steps,
-            after=writer.lines(planner.leaving_expressions()),
+            after=after,
             generators=binding.generators,
+            updates=[node.function for node in planner.at_risk],
             arena_bytes=planner.arena.nbytes,
             started=started,
         )

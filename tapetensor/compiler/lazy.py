@@ -131,6 +131,24 @@ class LazyArray(NDArrayOperatorsMixin):
         """Return the sum, or the sums along axes."""
         return np.add.reduce(self, **{"axis": None, **options})
 
+    def __getattr__(self, name: str) -> Never:
+        """Refuse: what is not here has a function of numpy's that can be traced, perhaps."""
+        error = trace_error(f"{name} of an array cannot be traced; write np.{name}(array), say")
+        # As attributes that are not there are asked for, which is no mistake.
+        raise AttributeError(str(error) if hasattr(np.ndarray, name) else name)
+
+    def all(self, **options: Any) -> Any:
+        """Tell whether all elements are true, or all along axes."""
+        return np.logical_and.reduce(self, **{"axis": None, **options})
+
+    def any(self, **options: Any) -> Any:
+        """Tell whether some element is true, or some along axes."""
+        return np.logical_or.reduce(self, **{"axis": None, **options})
+
+    def mean(self, **options: Any) -> Any:
+        """Return the mean, or the means along axes."""
+        return np.mean(self, **options)
+
     def __getitem__(self, index: Any) -> LazyArray:
         """Return the elements at an index."""
         if _is_basic(index):
@@ -230,7 +248,7 @@ class LazyArray(NDArrayOperatorsMixin):
 
     def record_update(self, update: Any, gradients: Sequence[LazyArray]) -> list[LazyArray]:
         """Record the step of an optimizer's group; return its parameters after it."""
-        args = tuple([gradient.node for gradient in gradients])
+        args = tuple([self.operand(gradient, gradient.dtype) for gradient in gradients])
         node = self.program.add(Kind.UPDATE, update, args, (), np.dtype(np.bool_))
         return [
             self.wrap(

@@ -21,6 +21,8 @@ from tapetensor.kernels import threads
 _LASTING = frozenset({Kind.RANDOM, Kind.EFFECT, Kind.UPDATE})
 # Whose result numpy writes where it is told.
 _TAKES_OUT = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL})
+# What raises where values are wrong.
+_MAY_FAIL = frozenset({Kind.EFFECT, Kind.CALL})
 # The optimizer's step takes over what all other steps have computed.
 _LAST = Kind.UPDATE
 
@@ -77,6 +79,8 @@ class Planner:
         self._readers: dict[Node, list[tuple[int, Node]]] = {}
         self._handed_over: set[Node] = set()
         self._find_last_uses()
+        # Optimizers' steps after which something may fail; their work would have to be undone.
+        self.at_risk = _at_risk(schedule)
         # Where a gradient has to be for the optimizer, which is where it is computed if possible.
         self._destined: dict[Node, Array] = {}
         self._flat: dict[Node, Array] = {}
@@ -404,7 +408,37 @@ def _schedule(program: Program, leaving: Iterable[Node]) -> list[Node]:
     kept = _without_needless_copies([node for node in program.nodes if node in needed], leaving)
     read = {parent for node in kept for parent in node.parents()}
     late = [node for node in kept if node.kind is _LAST and node not in read]
-    return [node for node in kept if node not in set(late)] + late
+    return _checks_first([node for node in kept if node not in set(late)]) + late
+
+
+def _checks_first(nodes: list[Node]) -> list[Node]:
+    """Return the nodes with the checks that no optimizer's step leads to before the first step."""
+    if not any(node.kind is Kind.UPDATE for node in nodes):
+        return nodes
+    after: set[Node] = set()
+    for node in nodes:
+        if node.kind is Kind.UPDATE or any(parent in after for parent in node.parents()):
+            after.add(node)
+    first: set[Node] = set()
+    is_needed = False
+    for node in reversed(nodes):
+        if node in after:
+            continue
+        # Draws keep their order.
+        is_needed = is_needed or node.kind is Kind.EFFECT
+        if node in first or node.kind is Kind.EFFECT or (is_needed and node.kind is Kind.RANDOM):
+            first.add(node)
+            first.update(node.parents())
+    return [node for node in nodes if node in first] + [node for node in nodes if node not in first]
+
+
+def _at_risk(schedule: list[Node]) -> list[Node]:
+    """Return the optimizers' steps if something that may fail comes after the first of them."""
+    updates = [node for node in schedule if node.kind is Kind.UPDATE]
+    if not updates:
+        return []
+    behind = schedule[schedule.index(updates[0]) :]
+    return updates if any(node.kind in _MAY_FAIL for node in behind) else []
 
 
 def _bound(schedule: list[Node]) -> int:

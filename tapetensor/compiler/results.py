@@ -101,7 +101,7 @@ class ResultWriter:
         if isinstance(value, LazyArray | np.ndarray):
             return self.array(value)
         if isinstance(value, LazyNumber):
-            return f"{self.array(value.array)}.item()"
+            return f"number({self.array(value.array)})"
         if isinstance(value, OwnedTape):
             return self._tapes.local(value)
         if value.__class__ is tuple:
@@ -206,6 +206,12 @@ def filled(copy: Callable[[], dict[Any, Any]], entries: dict[Any, Any]) -> dict[
     return result
 
 
+def number(value: Any) -> float:
+    """Return an array of one element, or what numpy gives in place of one, as a Python number."""
+    found: float = value.item() if hasattr(value, "item") else value
+    return found
+
+
 # What the source refers to.
 RESULT_NAMES: dict[str, Any] = {
     "wrap": wrap,
@@ -213,4 +219,5 @@ RESULT_NAMES: dict[str, Any] = {
     "gradients_of": gradients_of,
     "made": made,
     "filled": filled,
+    "number": number,
 }

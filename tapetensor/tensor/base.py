@@ -112,7 +112,12 @@ class TensorBase(Generic[S, T, D, _Kind]):
         >>> tt.arange(3).numpy()
         array([0, 1, 2])
         """
-        view: Any = to_numpy(plain(self._data)).view()
+        data: Any = plain(self._data)
+        if hasattr(data, "record_step"):
+            # Its elements are not known yet; numpy's functions record what they do to it.
+            recording: np.ndarray[S, np.dtype[D]] = data.copy()
+            return recording
+        view: Any = to_numpy(data).view()
         view.flags.writeable = False
         array: np.ndarray[S, np.dtype[D]] = view
         return array

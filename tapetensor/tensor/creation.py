@@ -241,6 +241,12 @@ def from_numpy(array: Any, shape: Any = None, dtype: Any = None) -> Any:
     >>> tt.from_numpy(np.array([[1.0, 2.0]], dtype=np.float32), (1, 2))
     Tensor([[1., 2.]], shape=(1, 2), dtype=float32, NoneTape)
     """
+    if hasattr(array, "record_step"):
+        # Its elements are not known yet.
+        data = array.astype(as_dtype("from_numpy", array.dtype if dtype is None else dtype)).copy()
+        if shape is not None:
+            check_shape("from_numpy", data, as_shape("from_numpy", shape))
+        return wrap(Tensor, data, next_id(), None)
     if not isinstance(array, np.ndarray | np.generic | list | tuple):
         cure = "; for arrays of other libraries there is tt.from_array" if is_array(array) else ""
         raise ArgumentTypeError(
