@@ -83,7 +83,7 @@ class GradientAccumulator:
                 f"one of dtype {array.dtype} cannot be added"
             )
         check_one_library(op, (array, array if existing is None else existing))
-        total = array.copy() if existing is None else existing + array
+        total: Any = array.copy() if existing is None else existing + array
         if hasattr(total, "record_check"):
             # Where a program is recorded, every call of it asks.
             total.record_check(_check_finite, (total, op, name))

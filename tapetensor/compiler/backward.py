@@ -161,7 +161,9 @@ class _Copy:
     def _copied(self, node: Node) -> Node:
         if not self._follows(node):
             return _like(node, Kind.INPUT, None, (), None)
-        return _like(node, node.kind, node.function, replaced(node.args, self._replace), node.detail)
+        return _like(
+            node, node.kind, node.function, replaced(node.args, self._replace), node.detail
+        )
 
     def _replace(self, value: Any) -> Any:
         if isinstance(value, Keywords):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -17,12 +17,13 @@ import numpy as np
 
 from tapetensor.arrays import library_of
 from tapetensor.compiler.captures import FUNCTIONS, Captures
-from tapetensor.compiler.changes import GlobalRandomness, Watch
+from tapetensor.compiler.changes import GlobalRandomness, Watch, attributes, parts
 from tapetensor.compiler.generator import LazyGenerator
+from tapetensor.compiler.guards import GuardWriter
 from tapetensor.compiler.lazy import LazyArray
 from tapetensor.compiler.number import LazyNumber, Unreadable
 from tapetensor.compiler.program import Kind, Node, Program
-from tapetensor.compiler.refusals import RunEagerly, trace_error
+from tapetensor.compiler.refusals import NotTracedError, trace_error
 from tapetensor.compiler.replay import MISS
 from tapetensor.compiler.results import RESULT_NAMES, ResultWriter
 from tapetensor.compiler.structure import (
@@ -33,21 +34,32 @@ from tapetensor.compiler.structure import (
     is_users_object,
     items_of,
 )
-from tapetensor.compiler.tapes import TAPE_NAMES, Tapes
+from tapetensor.compiler.tapes import Tapes
 from tapetensor.errors import ArgumentTypeError
 from tapetensor.gradients import Gradients
 from tapetensor.nn.module import Module
 from tapetensor.optim.optimizer import Optimizer
 from tapetensor.recorded import RecordedArray
 from tapetensor.tape import OwnedTape
+from tapetensor.tensor.apply import give_tape
 from tapetensor.tensor.base import TensorBase
 
 # A container of more plain values is compared as a whole.
 _MANY = 16
 _FLOAT = np.dtype(np.float64)
+# What every source refers to.
+_NAMES = {
+    "MISS": MISS,
+    "ndarray": np.ndarray,
+    "arrays": (np.ndarray, np.generic),
+    "float64": np.float64,
+    "OwnedTape": OwnedTape,
+    "give_tape": give_tape,
+    **RESULT_NAMES,
+}
 
 
-class Binding:
+class Binding(GuardWriter):
     """The inputs of one plan, found by walking the first call.
 
     Args:
@@ -56,18 +68,8 @@ class Binding:
     """
 
     def __init__(self, program: Program, function: Any) -> None:
+        super().__init__(dict(_NAMES))
         self.program = program
-        # Objects that the generated source refers to by name.
-        self.names: dict[str, Any] = {
-            "MISS": MISS,
-            "ndarray": np.ndarray,
-            "arrays": (np.ndarray, np.generic),
-            "OwnedTape": OwnedTape,
-            "float64": np.float64,
-            **RESULT_NAMES,
-            **TAPE_NAMES,
-        }
-        self.guards: list[str] = []
         # The source expression of each input node.
         self.expressions: dict[Node, str] = {}
         # The local variables of random generators.
@@ -89,12 +91,6 @@ class Binding:
         # A numpy array that a function reads from around it is a constant, as its numbers are; a
         # tensor is not, for optimizers and modules change tensors.
         self._in_closure = False
-
-    def bind(self, value: Any, prefix: str = "k") -> str:
-        """Return a name by which the generated source can refer to `value`."""
-        name = f"{prefix}{len(self.names)}"
-        self.names[name] = value
-        return name
 
     def undo(self, action: Callable[[], None]) -> None:
         """Have `restore` run an action, before those that came earlier."""
@@ -150,6 +146,11 @@ class Binding:
             self.captures.walk_function(value, expression)
         elif isinstance(value, Module) or is_users_object(value):
             self._walk_object(value, where)
+        elif isinstance(value, Iterator):
+            raise trace_error(
+                f"{where} is an iterator, which a replay would not advance; "
+                "call next() outside, and pass what it gives"
+            )
         elif holds_arrays(value):
             raise trace_error(
                 f"{where} is a {type(value).__name__}, which is not looked through; "
@@ -159,14 +160,14 @@ class Binding:
 
     def _walk_plain(self, value: Any, expression: str) -> None:
         known, kind = self.bind(value), self.bind(value.__class__)
-        local = self._local(expression)
+        local = self.local(expression)
         # A NaN is recognized by being no number.
         differs = f"{local} != {known}" if value == value else f"{local} == {local}"
         self.guard(f"{local}.__class__ is not {kind} or {differs}")
 
     def _walk_container(self, value: Any, expression: str, where: str) -> Any:
         """Walk what is in a container, which keeps its identity if it can be written to."""
-        local = self._local(expression)
+        local = self.local(expression)
         if id(value) in self._seen:
             self.guard(f"{local} is not {self._seen[id(value)][1]}")
             return value
@@ -181,13 +182,13 @@ class Binding:
             return value
         if isinstance(value, dict):
             self.guard(f"tuple({local}) != {self.bind(tuple(value))}")
-            parts = {key: f"[{self.bind(key)}]" for key in value}
+            keys = {key: f"[{self.bind(key)}]" for key in value}
         else:
             self.guard(f"len({local}) != {len(value)}")
-            parts = {position: f"[{position}]" for position in range(len(value))}
+            keys = {position: f"[{position}]" for position in range(len(value))}
         items = {
             key: self.walk(value[key], local + part, f"{where}[{key!r}]")
-            for key, part in parts.items()
+            for key, part in keys.items()
         }
         if isinstance(value, tuple):
             if all(one is other for one, other in zip(items.values(), value, strict=True)):
@@ -209,7 +210,7 @@ class Binding:
             (value.update if isinstance(value, dict | set) else value.extend)(before)
 
         self._undo.append(undo)
-        self._watches.append(Watch(where, partial(_parts, value), _parts(value)))
+        self._watches.append(Watch(where, partial(parts, value), parts(value)))
 
     def _walk_array(self, array: Any, expression: str, where: str) -> Any:
         if array.__class__ not in (np.ndarray, np.memmap):
@@ -218,7 +219,7 @@ class Binding:
                 "pass np.asarray(...) of it"
             )
         if not self._in_closure:
-            local = self._local(expression)
+            local = self.local(expression)
             lazy = self.input(array, local, where)
             lazy.fix(where)
             return lazy
@@ -235,7 +236,7 @@ class Binding:
         if known is not None:
             self.guard(f"{expression} is not {known[1]}")
             return tensor
-        local = self._local(expression)
+        local = self.local(expression)
         tape = tensor._tape
         if tape is not None and not isinstance(tape, OwnedTape):
             # Spent: every use of it is an error, the same as in eager mode.
@@ -248,14 +249,14 @@ class Binding:
                 self.guard(f"{local}._tape is not None")
         data = tensor._data
         if isinstance(data, RecordedArray):
-            raise RunEagerly
+            raise NotTracedError
         library = library_of(data)
         if library != "numpy":
             raise ArgumentTypeError(
                 f"compile: {where} is over an array of {library}, and a plan runs on numpy's; "
                 "call the function without compile, or move everything with to(numpy)"
             )
-        lazy = self.input(data, self._local(f"{local}._data"), where)
+        lazy = self.input(data, self.local(f"{local}._data"), where)
         lazy.fix(where)
 
         def undo() -> None:
@@ -269,7 +270,7 @@ class Binding:
         return tensor
 
     def _walk_generator(self, rng: np.random.Generator, expression: str, where: str) -> Any:
-        local = self._local(expression)
+        local = self.local(expression)
         if id(rng) in self._seen:
             lazy, known = self._seen[id(rng)]
             self.guard(f"{local} is not {known}")
@@ -283,7 +284,7 @@ class Binding:
         return lazy
 
     def _walk_gradients(self, store: Gradients, expression: str, where: str) -> Gradients:
-        local = self._local(expression)
+        local = self.local(expression)
         if id(store) in self._seen:
             self.guard(f"{local} is not {self._seen[id(store)][1]}")
             return store
@@ -294,7 +295,7 @@ class Binding:
         self.guard(f"tuple({local}._arrays) != {keys} or {local}._leaky != {store._leaky}")
         self.guard(f"{local}._leafs != {self.bind(store._leafs)}")
         lazy: dict[int, Any] = {
-            key: self.input(array, self._local(f"{local}._arrays[{key}]"), f"{where}[{key}]")
+            key: self.input(array, self.local(f"{local}._arrays[{key}]"), f"{where}[{key}]")
             for key, array in arrays.items()
         }
         store._arrays = lazy
@@ -304,7 +305,7 @@ class Binding:
 
     def _walk_record(self, value: Any, expression: str, where: str) -> None:
         """Walk a dataclass, another instance of which may come with the next call."""
-        local = self._local(expression)
+        local = self.local(expression)
         if id(value) in self._seen:
             self.guard(f"{local} is not {self._seen[id(value)][1]}")
             return
@@ -321,7 +322,7 @@ class Binding:
             replaced = self.walk(item, f"{expression}.{name}", f"{where}.{name}")
             object.__setattr__(value, name, replaced)
             self._undo.append(partial(object.__setattr__, value, name, item))
-        self._watches.append(Watch(where, partial(_attributes, value), _attributes(value)))
+        self._watches.append(Watch(where, partial(attributes, value), attributes(value)))
 
     def _walk_object(self, value: Any, where: str) -> None:
         """Walk an object that the next call has to bring again."""
@@ -339,7 +340,7 @@ class Binding:
             expression = f"{held}[{name!r}]"
             if isinstance(item, TensorBase):
                 if id(item) not in self._tensors and item._tape is None:
-                    local = self._local(expression)
+                    local = self.local(expression)
                     self._fields[local] = item, held
                     self._walk_tensor(item, local, f"{where}.{name}")
                 else:
@@ -371,8 +372,7 @@ class Binding:
         self._undo.append(partial(fields.update, {name: fields[name] for name in lazy}))
         fields.update(lazy)
         self._optimizers.append((optimizer, held))
-        parts = {".lr": lazy["_lr"]}
-        self._watches.append(Watch(where, lambda: {".lr": fields["_lr"]}, parts))
+        self._watches.append(Watch(where, lambda: {".lr": fields["_lr"]}, {".lr": lazy["_lr"]}))
 
     def input(self, array: Any, local: str, label: str) -> LazyArray:
         """Return the lazy array of an array that the source finds in a variable."""
@@ -391,18 +391,6 @@ class Binding:
         )
         self.expressions[node] = local
         return LazyArray(self.program, node)
-
-    def guard(self, condition: str) -> None:
-        """Write down that a call for which the condition holds is of another kind."""
-        self.guards.append(f"if {condition}: return MISS")
-
-    def _local(self, expression: str) -> str:
-        """Return a local variable of the generated source that holds `expression`."""
-        if expression.isidentifier():
-            return expression
-        local = f"l{len(self.guards)}"
-        self.guards.append(f"{local} = {expression}")
-        return local
 
     def replace_item(self, holder: dict[str, Any], name: str, value: Any) -> None:
         """Put what was walked into a namespace, watch it, and put it back at the end."""
@@ -455,9 +443,9 @@ class Binding:
         for local, (tensor, _) in self._fields.items():
             cls = self.bind(tensor.__class__)
             if id(tensor) in replaced:
-                self._after_local(local, f"{local}.__class__ is not {cls}")
+                self.guard_local(local, f"{local}.__class__ is not {cls}")
             else:
-                self._after_local(local, f"{local} is not {self.bind(tensor)}")
+                self.guard_local(local, f"{local} is not {self.bind(tensor)}")
         for tensor, local, node, brought in self._tensors.values():
             data = tensor._data
             is_kept = isinstance(data, LazyArray) and (data.node is node or _is_updated(data.node))
@@ -476,24 +464,6 @@ class Binding:
             self.guard(f"len({{{distinct}}}) != {len(self._direct)}")
         writer.finish(result)
         return writer
-
-    def _after_local(self, local: str, condition: str) -> None:
-        for position, line in enumerate(self.guards):
-            if line.startswith(f"{local} = "):
-                self.guards.insert(position + 1, f"if {condition}: return MISS")
-                return
-
-
-def _parts(value: Any) -> dict[str, Any]:
-    """Return what a container holds, by the text that leads to each."""
-    if isinstance(value, set):
-        return {f" ({item!r})": item for item in value}
-    pairs = value.items() if isinstance(value, dict) else enumerate(value)
-    return {f"[{key!r}]": item for key, item in pairs}
-
-
-def _attributes(value: Any) -> dict[str, Any]:
-    return {f".{name}": item for name, item in fields_of(value).items()}
 
 
 def _is_updated(node: Node) -> bool:

@@ -11,6 +11,8 @@ import functools
 import inspect
 import sys
 import types
+from collections.abc import Iterator
+from enum import EnumType
 from typing import TYPE_CHECKING, Any
 
 from tapetensor.compiler.structure import is_plain, is_users, is_users_object, may_hold_arrays
@@ -77,9 +79,11 @@ class Captures:
             name: binding.walk(value, f"{expression}.keywords[{name!r}]", f"argument {name}")
             for name, value in function.keywords.items()
         }
-        before = function.__reduce__()[2]
-        function.__setstate__((function.func, args, keywords, {}))
-        binding.undo(lambda: function.__setstate__(before))
+        # Types know nothing of how a partial function is pickled.
+        opened: Any = function
+        before = opened.__reduce__()[2]
+        opened.__setstate__((function.func, args, keywords, {}))
+        binding.undo(lambda: opened.__setstate__(before))
 
     def _walk_code(self, function: types.FunctionType) -> None:
         binding, code = self._binding, function.__code__
@@ -106,13 +110,18 @@ class Captures:
         """Walk a captured value; return what takes its place."""
         binding = self._binding
         if isinstance(value, types.ModuleType | type):
-            if is_users(value):
+            if is_users(value) and not issubclass(type(value), EnumType):
                 self._namespaces[id(value)] = value, expression, where
         elif isinstance(value, FUNCTIONS) or hasattr(value, "__wrapped__"):
             if isinstance(value, functools.partial) or is_users(value):
                 binding.guard(f"{expression} is not {binding.bind(value)}")
                 self.walk_function(value, expression)
-        elif is_plain(value) or may_hold_arrays(value) or is_users_object(value):
+        elif (
+            isinstance(value, Iterator)
+            or is_plain(value)
+            or may_hold_arrays(value)
+            or is_users_object(value)
+        ):
             return binding.walk(value, expression, where)
         return value
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.compiler.structure import is_users_module
+from tapetensor.compiler.structure import fields_of, is_users_module
 from tapetensor.pictures import Place
 
 
@@ -41,6 +41,19 @@ class Watch:
 _NOTHING = object()
 
 
+def parts(value: Any) -> dict[str, Any]:
+    """Return what a container holds, by the text that leads to each."""
+    if isinstance(value, set):
+        return {f" ({item!r})": item for item in value}
+    pairs = value.items() if isinstance(value, dict) else enumerate(value)
+    return {f"[{key!r}]": item for key, item in pairs}
+
+
+def attributes(value: Any) -> dict[str, Any]:
+    """Return the attributes of an object, by the text that leads to each."""
+    return {f".{name}": item for name, item in fields_of(value).items()}
+
+
 class GlobalRandomness:
     """The states of the generators that Python and numpy share among all callers."""
 
@@ -56,7 +69,7 @@ class GlobalRandomness:
 
 
 def _states() -> tuple[Any, Any]:
-    kind, keys, *rest = np.random.get_state(legacy=True)
+    kind, keys, *rest = np.random.get_state(legacy=True)  # noqa: NPY002  # it is looked for
     return random.getstate(), (kind, np.asarray(keys).tobytes(), *rest)
 
 
@@ -89,7 +102,7 @@ def line_of_change(run: Callable[[], object], change: Callable[[], str | None]) 
     sys.settrace(on_call)
     try:
         run()
-    except BaseException:  # noqa: S110  # it ran without an error before
+    except BaseException:  # it ran without an error before
         pass
     finally:
         sys.settrace(before)

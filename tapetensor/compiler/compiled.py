@@ -19,7 +19,7 @@ from tapetensor.compiler.binding import Binding
 from tapetensor.compiler.changes import line_of_change
 from tapetensor.compiler.plan import Planner
 from tapetensor.compiler.program import Program
-from tapetensor.compiler.refusals import RunEagerly
+from tapetensor.compiler.refusals import NotTracedError
 from tapetensor.compiler.replay import MISS, Plan
 from tapetensor.compiler.structure import is_users_module
 from tapetensor.errors import ArgumentTypeError, TraceError
@@ -65,7 +65,7 @@ class Compiled:
                 return result
             try:
                 plan = self._trace(args, kwargs)
-            except RunEagerly:
+            except NotTracedError:
                 return self.function(*args, **kwargs)
             with self._lock:
                 self.plans.insert(0, plan)
@@ -117,12 +117,11 @@ class Compiled:
             run = self._bound(binding, args, kwargs)
             result = _run(run)
             change = binding.change()
-            if change is None:
-                writer = binding.finish(result)
+            writer = binding.finish(result) if change is None else None
         finally:
             _IS_TRACING.reset(token)
             binding.restore()
-        if change is not None:
+        if writer is None:
             raise self._side_effect(change, args, kwargs)
         planner = Planner(binding.program, binding.expressions, writer.leaving)
         layout = planner.run()
@@ -159,7 +158,7 @@ class Compiled:
         return partial(self.function, *lazy_args, **lazy_kwargs)
 
     def _side_effect(
-        self, change: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, change: str | None, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> TraceError:
         """Return the error for what the function changes, with the line that does it."""
         binding = Binding(Program(), self.function)

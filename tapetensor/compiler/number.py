@@ -42,6 +42,10 @@ class LazyNumber:
         kinds: dict[str, type] = {"f": float, "i": int, "b": bool}
         return kinds[self.array.dtype.kind]
 
+    def copy(self) -> LazyArray:
+        """Return the number as an array without axes, an index, say."""
+        return self.array
+
     @property
     def record_number(self) -> Callable[..., Any]:
         """What records a function that returns a number."""
@@ -158,9 +162,7 @@ class LazyNumber:
         return "<a number of a compiled function, known when it runs>"
 
 
-_LOGICAL = frozenset(
-    {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
-)
+_LOGICAL = {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
 
 
 class Unreadable:
@@ -181,5 +183,5 @@ class Unreadable:
     __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = refuse
     __pow__ = __rpow__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = refuse
     __bool__ = __int__ = __float__ = __index__ = __str__ = __format__ = refuse
-    __eq__ = __ne__ = refuse  # type: ignore[assignment]  # it never returns
+    __eq__ = __ne__ = refuse
     __hash__ = object.__hash__

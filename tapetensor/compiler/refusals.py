@@ -6,7 +6,7 @@ from tapetensor.errors import TraceError
 from tapetensor.pictures import users_place
 
 
-class RunEagerly(Exception):
+class NotTracedError(Exception):
     """Raised where a call cannot be traced, but run as it is: it is part of a larger record."""
 
 

@@ -119,13 +119,15 @@ class ResultWriter:
     def _container(self, value: Any) -> str:
         """Return the source of what can be written to, which is another one at every call."""
         if isinstance(value, Gradients):
-            return f"gradients_of({self._entries(value)}, {self.bind(value._leafs)}, {value._leaky})"
+            leafs = self.bind(value._leafs)
+            return f"gradients_of({self._entries(value)}, {leafs}, {value._leaky})"
         if value.__class__ is list:
             return f"[{self._items(value)}]"
         if value.__class__ in (set, frozenset, deque):
             return f"{self.bind(value.__class__)}([{self._items(value)}])"
         if isinstance(value, dict):
-            items = ", ".join([f"{self.bind(key)}: {self.write(one)}" for key, one in value.items()])
+            pairs = [f"{self.bind(key)}: {self.write(one)}" for key, one in value.items()]
+            items = ", ".join(pairs)
             entries = f"{{{{{items}}}}}"
             if value.__class__ is dict:
                 return entries
@@ -193,7 +195,7 @@ def gradients_of(arrays: dict[int, Any], leafs: frozenset[int] | None, is_leaky:
 
 def made(cls: type, fields: tuple[tuple[str, Any], ...]) -> Any:
     """Return an object with these attributes, without running its constructor."""
-    result = object.__new__(cls)
+    result: Any = object.__new__(cls)
     for name, value in fields:
         object.__setattr__(result, name, value)
     return result

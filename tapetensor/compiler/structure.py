@@ -7,7 +7,7 @@ import enum
 import sys
 import types
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,8 @@ def is_users_module(name: str | None) -> bool:
     return root not in _NOT_USERS
 
 
-_NOT_USERS = (sys.stdlib_module_names | {"numpy", __name__.split(".", maxsplit=1)[0]}) - {"__main__"}
+_NOT_USERS = {*sys.stdlib_module_names, "numpy", __name__.split(".", maxsplit=1)[0]}
+_NOT_USERS.discard("__main__")
 
 
 def is_users_object(value: Any) -> bool:
@@ -73,8 +74,8 @@ def fields_of(value: Any) -> dict[str, Any]:
     for cls in value.__class__.__mro__:
         slots = vars(cls).get("__slots__", ())
         names |= dict.fromkeys((slots,) if isinstance(slots, str) else slots)
-    hidden = ("__dict__", "__weakref__")
-    return {name: getattr(value, name) for name in names if name not in hidden and hasattr(value, name)}
+    shown = [name for name in names if name not in ("__dict__", "__weakref__")]
+    return {name: getattr(value, name) for name in shown if hasattr(value, name)}
 
 
 def items_of(value: Any) -> Iterable[Any]:
@@ -91,7 +92,7 @@ def may_hold_arrays(value: Any) -> bool:
     return isinstance(
         value,
         TensorBase | np.ndarray | LazyArray | np.random.Generator | Gradients | Module | Optimizer
-        | tuple | list | deque | set | frozenset | Mapping,
+        | tuple | list | deque | set | frozenset | Mapping | Iterator,
     ) or is_record(value)  # fmt: skip
 
 

@@ -1,12 +1,11 @@
 """Tapes that come into a compiled function, and those that leave it.
 
-To the tape of a caller a compiled function is one op: its record names the tensors that came in, and
-its pullbacks are a plan of their own, on what the forward pass keeps for them.
+To the tape of a caller a compiled function is one op: its record names the tensors that came in,
+and its pullbacks are a plan of their own, on what the forward pass keeps for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import ItemsView
 from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
@@ -19,7 +18,6 @@ from tapetensor.compiler.refusals import trace_error
 from tapetensor.gradients import Gradients
 from tapetensor.recorder import Recorder
 from tapetensor.tape import OwnedTape
-from tapetensor.tensor.apply import give_tape
 
 if TYPE_CHECKING:
     from tapetensor.compiler.binding import Binding
@@ -104,9 +102,7 @@ class Tapes:
             local = self.local(tape)
             self.lines.append(f"{local} = give_tape({op}, s{local}, ({''.join(filed)}))")
 
-    def _records(
-        self, writer: ResultWriter
-    ) -> list[tuple[OwnedTape, int, Node, dict[int, Node]]]:
+    def _records(self, writer: ResultWriter) -> list[tuple[OwnedTape, int, Node, dict[int, Node]]]:
         """Run the tapes that leave backwards; return what leads to each result.
 
         That is the tape, the id of the result, its cotangent, and the gradients of what came in.
@@ -142,24 +138,17 @@ class Tapes:
 
 
 class _Outside(dict[int, Any]):
-    """The gradients and records that a tape holds from before the call, which a trace cannot see."""
+    """What a tape holds from before the call, which a trace cannot see."""
 
     @override
-    def items(self) -> ItemsView[int, Any]:
-        """Refuse to be read: a backward pass inside would leave them out."""
-        return _refuse()
-
-
-def _refuse() -> Never:
-    raise trace_error(
-        "backward runs inside on a tape with records or gradients from outside; call it outside, "
-        "or pass the plain tensor and write x.trace() inside"
-    )
+    def items(self) -> Never:
+        """Refuse to be read: a backward pass inside would leave it out."""
+        raise trace_error(
+            "backward runs inside on a tape with records or gradients from outside; call it "
+            "outside, or pass the plain tensor and write x.trace() inside"
+        )
 
 
 def _node_of(program: Any, array: Any) -> Node:
     node: Node = array.node if isinstance(array, LazyArray) else program.constant(np.asarray(array))
     return node
-
-
-TAPE_NAMES: dict[str, Any] = {"give_tape": give_tape}

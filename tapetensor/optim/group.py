@@ -157,9 +157,7 @@ class Group:
             return self._record(record, gradients, Update(self, options, count))
         return self._step_each(gradients, options)
 
-    def _record(
-        self, record: Any, gradients: list[Any], update: Update
-    ) -> list[tuple[Names, str]]:
+    def _record(self, record: Any, gradients: list[Any], update: Update) -> list[tuple[Names, str]]:
         """Let arrays that record a program record the step; return what could not be updated."""
         reasons = [
             _misfit(gradient, shape, self._values.dtype)
@@ -332,9 +330,7 @@ class Update:
         positions: those of the parameters that have a gradient.
     """
 
-    def __init__(
-        self, group: Group, options: Options, count: Callable[[int], None] | None
-    ) -> None:
+    def __init__(self, group: Group, options: Options, count: Callable[[int], None] | None) -> None:
         self._group = group
         self._options = options
         self._count = count
