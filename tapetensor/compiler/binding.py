@@ -85,6 +85,7 @@ class Binding(GuardWriter):
         self._stores: list[tuple[Gradients, str, dict[int, Any]]] = []
         self._watches: list[Watch] = []
         self._randomness = GlobalRandomness()
+        self._frozen: list[Any] = []
         self._undo: list[Callable[[], None]] = []
         # By the id of what was walked: itself, and the source that leads to it.
         self._seen: dict[int, tuple[Any, str]] = {}
@@ -100,6 +101,9 @@ class Binding(GuardWriter):
         """Put back all that the walk replaced, and all that the function changed."""
         while self._undo:
             self._undo.pop()()
+        # An array can be written to again only after the one that it is a view of.
+        for array in sorted(self._frozen, key=lambda one: one.base is not None):
+            array.flags.writeable = True
 
     def walk_function(self, function: Any) -> None:
         """Walk what a function reads from around itself: closure cells, globals, its `self`."""
@@ -228,7 +232,7 @@ class Binding(GuardWriter):
         if array.flags.writeable:
             # numpy then refuses to change it, and names the line.
             array.flags.writeable = False
-            self._undo.append(partial(setattr, array.flags, "writeable", True))
+            self._frozen.append(array)
         return array
 
     def _walk_tensor(self, tensor: Any, expression: str, where: str) -> Any:

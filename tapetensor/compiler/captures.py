@@ -45,11 +45,13 @@ class Captures:
 
     def walk_function(self, function: Any, expression: str) -> None:
         """Walk what a function captures, and what it is bound to."""
-        function = inspect.unwrap(function)
+        binding = self._binding
+        inner = inspect.unwrap(function)
+        if inner is not function:
+            function, expression = inner, binding.bind(inner)
         if id(function) in self._seen:
             return
         self._seen[id(function)] = function
-        binding = self._binding
         if isinstance(function, functools.partial):
             self._walk_partial(function, expression)
         elif isinstance(function, types.MethodType):
@@ -57,7 +59,7 @@ class Captures:
             self.walk_function(function.__func__, f"{expression}.__func__")
         elif isinstance(function, types.FunctionType):
             self._walk_code(function)
-        elif callable(function):
+        elif not isinstance(function, types.BuiltinFunctionType):
             # An object of the user's, or a module.
             binding.walk(function, expression, type(function).__name__)
 

@@ -113,7 +113,9 @@ class ResultWriter:
         local = f"c{len(self._kept)}"
         self._kept.append(value)
         self._known[id(value)] = local
-        self._containers.append(f"{local} = {self._container(value)}")
+        # Tapes may carry gradients.
+        lines = self._tensors if isinstance(value, Gradients) else self._containers
+        lines.append(f"{local} = {self._container(value)}")
         return local
 
     def _container(self, value: Any) -> str:

@@ -81,13 +81,17 @@ class Tapes:
         del program.nodes[forward:]
         users: dict[str, int] = {}
         for tape in self._leaving:
-            sources = []
-            for key in tape._carried:
+            sources, carried = [], []
+            for key, store in tape._carried.items():
+                if key not in self._markers:
+                    carried.append(writer.write(store))
+                    continue
                 local = self._markers[key][1]
                 # A tape that goes into several results is the whole in each.
                 is_first = users.setdefault(local, id(tape)) == id(tape)
                 sources.append(f"{local}._tape" + ("" if is_first else ".fork()"))
-            self.lines.append(f"s{self.local(tape)} = ({''.join([f'{one}, ' for one in sources])})")
+            taken, kept = [f"({''.join([f'{one}, ' for one in many])})" for many in (sources, carried)]
+            self.lines.append(f"s{self.local(tape)} = {taken}, {kept}")
         op = self._binding.bind(self._op)
         for tape in self._leaving:
             filed = []
@@ -100,7 +104,7 @@ class Tapes:
                 make = self._binding.bind(plan.pullbacks)
                 filed.append(f"({writer.id_of(unique_id)}, {make}({kept}), ({parents})), ")
             local = self.local(tape)
-            self.lines.append(f"{local} = give_tape({op}, s{local}, ({''.join(filed)}))")
+            self.lines.append(f"{local} = give_tape({op}, *s{local}, ({''.join(filed)}))")
 
     def _records(self, writer: ResultWriter) -> list[tuple[OwnedTape, int, Node, dict[int, Node]]]:
         """Run the tapes that leave backwards; return what leads to each result.

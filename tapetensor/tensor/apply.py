@@ -20,7 +20,7 @@ from tapetensor.errors import (
     ShapeError,
     TapeTensorError,
 )
-from tapetensor.gradients import Array
+from tapetensor.gradients import Array, Gradients
 from tapetensor.ids import next_id
 from tapetensor.recorded import RecordedArray, UnrecordedError
 from tapetensor.recorder import Recorder, op_name
@@ -190,6 +190,7 @@ def apply_enclosing(
 def give_tape(
     op: Callable[..., object],
     taken: tuple[OwnedTape, ...],
+    carried: tuple[Gradients, ...],
     records: tuple[tuple[int, Pullbacks, tuple[int, ...]], ...],
 ) -> OwnedTape:
     """Return the tape of a result of an op that was planned beforehand.
@@ -197,9 +198,10 @@ def give_tape(
     Args:
         op: what the records name.
         taken: the tapes of operands that go into it, checked; all but the first are spent.
+        carried: the gradients that it carries beside those of the operands' tapes.
         records: for each result its id, one pullback per parent, and the parents' ids.
     """
-    tape, *others = taken or (OwnedTape(),)
+    tape, *others = (*taken, *map(OwnedTape, carried)) or (OwnedTape(),)
     for other in others:
         tape.merge(other)
     for unique_id, pullbacks, parents in records:
