@@ -182,7 +182,7 @@ class Binding(GuardWriter):
             if holds_arrays(value):
                 raise trace_error(f"{where} is a set, in which arrays have no place; use a list")
             self.guard(f"{local} != {self.bind(copy.copy(value))}")
-            self._watch(where, value)
+            self._watch(where, value, value)
             return value
         if isinstance(value, dict):
             self.guard(f"tuple({local}) != {self.bind(tuple(value))}")
@@ -198,16 +198,17 @@ class Binding(GuardWriter):
             if all(one is other for one, other in zip(items.values(), value, strict=True)):
                 return value
             return tuple.__new__(value.__class__, items.values())
+        before = copy.copy(value)
         for key, item in items.items():
             value[key] = item
-        self._watch(where, value)
+        self._watch(where, value, before)
         return value
 
-    def _watch(self, where: str, value: Any) -> None:
-        """Look for changes of a container, which are undone at the end."""
+    def _watch(self, where: str, value: Any, before: Any) -> None:
+        """Look for changes of a container, and have it hold at the end what it held before."""
         if isinstance(value, tuple | frozenset):
             return
-        before = copy.copy(value)
+        before = copy.copy(before)
 
         def undo() -> None:
             value.clear()

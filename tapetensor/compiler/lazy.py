@@ -22,7 +22,7 @@ from tapetensor.compiler.operations import (
     write_index,
 )
 from tapetensor.compiler.program import DType, Kind, Node, Program, Shape, View, replaced
-from tapetensor.compiler.refusals import trace_error
+from tapetensor.compiler.refusals import NoAttributeError, trace_error
 
 
 class LazyArray(NDArrayOperatorsMixin):
@@ -133,9 +133,13 @@ class LazyArray(NDArrayOperatorsMixin):
 
     def __getattr__(self, name: str) -> Never:
         """Refuse: what is not here has a function of numpy's that can be traced, perhaps."""
-        error = trace_error(f"{name} of an array cannot be traced; write np.{name}(array), say")
-        # As attributes that are not there are asked for, which is no mistake.
-        raise AttributeError(str(error) if hasattr(np.ndarray, name) else name)
+        if not hasattr(np.ndarray, name):
+            raise AttributeError(name)
+        error = trace_error(
+            f"{name} of an array cannot be traced; write it with functions of numpy, or return "
+            "the array and do it outside"
+        )
+        raise NoAttributeError(*error.args)
 
     def all(self, **options: Any) -> Any:
         """Tell whether all elements are true, or all along axes."""
@@ -453,6 +457,8 @@ _RESOLVED: dict[Any, tuple[DType, ...]] = {}
 
 
 def _kind(value: Any) -> Any:
+    if isinstance(value, LazyNumber) and value.kind is bool:
+        return int
     return value.kind if isinstance(value, LazyNumber) else getattr(value, "dtype", value.__class__)
 
 

@@ -90,7 +90,9 @@ class Tapes:
                 # A tape that goes into several results is the whole in each.
                 is_first = users.setdefault(local, id(tape)) == id(tape)
                 sources.append(f"{local}._tape" + ("" if is_first else ".fork()"))
-            taken, kept = [f"({''.join([f'{one}, ' for one in many])})" for many in (sources, carried)]
+            taken, kept = [
+                f"({''.join([f'{one}, ' for one in many])})" for many in (sources, carried)
+            ]
             self.lines.append(f"s{self.local(tape)} = {taken}, {kept}")
         op = self._binding.bind(self._op)
         for tape in self._leaving:
