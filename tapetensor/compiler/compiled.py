@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import threading
 import time
@@ -13,7 +14,7 @@ from contextvars import ContextVar
 from functools import partial, update_wrapper
 from typing import Any
 
-from typing_extensions import TypeVar
+from typing_extensions import TypeVar, override
 
 from tapetensor.compiler.binding import Binding
 from tapetensor.compiler.changes import line_of_change
@@ -89,6 +90,22 @@ class Compiled:
                         self.plans.insert(0, self.plans.pop(position))
                     return result
         return MISS
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of what was compiled: a module has parameters, say."""
+        if name == "function":
+            raise AttributeError(name)
+        return getattr(self.function, name)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
+        """Return a function that has no plans yet; a method belongs to the copy of its object."""
+        return Compiled(copy.deepcopy(self.function, memo))
+
+    @override
+    def __reduce__(self) -> Any:
+        """Pickle as functions are: by name. What has none is compiled anew."""
+        name = getattr(self.function, "__qualname__", "<>")
+        return (compile, (self.function,)) if "<" in name or "." in name else name
 
     def _repr_html_(self) -> str | None:
         """Return the picture of the last used plan for a notebook; None before the first call."""

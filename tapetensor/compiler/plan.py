@@ -71,6 +71,7 @@ class Planner:
         self.layout = Layout(expressions=dict(inputs))
         self._leaving = leaving
         self._units = fused(schedule)
+        self._has_products = any(node.kind is Kind.MATMUL for node in schedule)
         # Views that are copies: numpy can reshape some memory only by copying it.
         self._copies: set[Node] = set()
         self.static: dict[Node, Array] = {}
@@ -275,10 +276,7 @@ class Planner:
         Not in a program with matrix products: the threads of the BLAS spin on for a while after
         each, and a thread beside them makes a step slower.
         """
-        has_products = any(
-            node.kind is Kind.MATMUL for unit in self._units for node in _nodes_of(unit)
-        )
-        return not has_products and group.is_worth_threads
+        return not self._has_products and group.is_worth_threads
 
     def place_kept(self, node: Node) -> None:
         """Give a value that a group writes block by block its place as a whole."""
