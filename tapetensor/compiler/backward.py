@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapetensor.compiler.operations import Keywords
-from tapetensor.compiler.plan import Planner
+from tapetensor.compiler.plan import planned
 from tapetensor.compiler.program import Kind, Node, Program, replaced
 from tapetensor.compiler.replay import Plan
 from tapetensor.errors import HigherOrderError
@@ -82,8 +82,8 @@ class BackwardPlan:
         gradients = [copy.of(node) for node in self._chosen(needed)]
         inputs = [copy.of(node) for node in (self._cotangent, *self._residuals)]
         names = [f"x{position}" for position in range(len(inputs))]
-        planner = Planner(copy.program(), dict(zip(inputs, names, strict=True)), gradients)
-        layout = planner.run()
+        planner = planned(copy.program(), dict(zip(inputs, names, strict=True)), gradients)
+        layout = planner.layout
         arrays = iter(planner.leaving_expressions())
         returned = "".join([f"{next(arrays) if one else None}, " for one in needed])
         return Plan(

@@ -18,7 +18,7 @@ from typing_extensions import TypeVar, override
 
 from tapetensor.compiler.binding import Binding
 from tapetensor.compiler.changes import line_of_change
-from tapetensor.compiler.plan import Planner
+from tapetensor.compiler.plan import planned
 from tapetensor.compiler.program import Program
 from tapetensor.compiler.refusals import NotTracedError
 from tapetensor.compiler.replay import MISS, Plan
@@ -140,8 +140,8 @@ class Compiled:
             binding.restore()
         if writer is None:
             raise self._side_effect(change, args, kwargs)
-        planner = Planner(binding.program, binding.expressions, writer.leaving)
-        layout = planner.run()
+        planner = planned(binding.program, binding.expressions, writer.leaving)
+        layout = planner.layout
         after = writer.lines(planner.leaving_expressions())
         return Plan(
             names={**binding.names, **layout.names},

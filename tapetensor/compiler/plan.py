@@ -60,14 +60,20 @@ class Planner:
     """Gives every value of a program its place and writes the steps.
 
     Args:
-        program: the trace.
+        schedule: the nodes that have to run, in order.
         inputs: the source expression of each input node.
         leaving: the nodes whose arrays leave the function.
+        places: where values lie in memory, in the order in which they are placed, if it is known.
     """
 
-    def __init__(self, program: Program, inputs: dict[Node, str], leaving: list[Node]) -> None:
-        schedule = _schedule(program, leaving)
-        self.arena = Arena(_bound(schedule))
+    def __init__(
+        self,
+        schedule: list[Node],
+        inputs: dict[Node, str],
+        leaving: list[Node],
+        places: list[int] | None = None,
+    ) -> None:
+        self.arena = Arena(_bound(schedule), places)
         self.layout = Layout(expressions=dict(inputs))
         self._leaving = leaving
         self._units = fused(schedule)
@@ -82,14 +88,15 @@ class Planner:
         self._find_last_uses()
         # Optimizers' steps after which something may fail; their work would have to be undone.
         self.at_risk = _at_risk(schedule)
-        # Where a gradient has to be for the optimizer, which is where it is computed if possible.
-        self._destined: dict[Node, Array] = {}
+        # Where a gradient has to be for the optimizer, which is where it is computed if possible:
+        # the step, and the place among its gradients.
+        self._destined: dict[Node, tuple[Node, int]] = {}
         self._flat: dict[Node, Array] = {}
         for unit in self._units:
             if isinstance(unit, Node) and unit.kind is Kind.UPDATE:
                 self._destine(unit)
 
-    def run(self) -> Layout:
+    def run(self) -> None:
         """Plan all steps."""
         for position, unit in enumerate(self._units):
             if isinstance(unit, Group):
@@ -102,7 +109,6 @@ class Planner:
             for root in touched:
                 if self._last_use[root] == position and root not in self._escaping:
                     self._release(root)
-        return self.layout
 
     def leaving_expressions(self) -> list[str]:
         """Return the source of every array that leaves."""
@@ -170,7 +176,6 @@ class Planner:
     def _destine(self, update: Node) -> None:
         """Lay the gradients of an optimizer's step end to end."""
         ends = np.cumsum([0, *[gradient.size for gradient in update.args]]).tolist()
-        flat = self._flat[update] = self.arena.take((ends[-1],), update.args[0].dtype)
         roots = [self._root(gradient) for gradient in update.args]
         for gradient, root, start in zip(update.args, roots, ends, strict=False):
             is_whole = root.kind in _TAKES_OUT and root.size == gradient.size
@@ -184,10 +189,25 @@ class Planner:
                 and root not in self._escaping
                 and root not in self._destined
             ):
-                self._destined[root] = flat[start : start + root.size].reshape(root.shape)
+                self._destined[root] = update, start
+
+    def _flat_of(self, update: Node) -> Array:
+        """Return the memory of all gradients of an optimizer's step, from the first of them on."""
+        flat = self._flat.get(update)
+        if flat is None:
+            size = sum([gradient.size for gradient in update.args])
+            flat = self._flat[update] = self.arena.take((size,), update.args[0].dtype)
+        return flat
+
+    def _destination(self, node: Node) -> Array | None:
+        """Return where a gradient has to be computed; None for anything else."""
+        if node not in self._destined:
+            return None
+        update, start = self._destined[node]
+        return self._flat_of(update)[start : start + node.size].reshape(node.shape)
 
     def _place_update(self, node: Node) -> None:
-        flat = self._flat[node]
+        flat = self._flat_of(node)
         start = 0
         for gradient in node.args:
             if self._root(gradient) not in self._destined:
@@ -223,7 +243,7 @@ class Planner:
             if node.function is not unwritten:
                 self.emit(node, self.call_with_out(node, local))
             return
-        out = self._destined.get(node)
+        out = self._destination(node)
         reused = self._in_place(node, position) if out is None else None
         if out is None:
             out = self.arena.take(node.shape, node.dtype) if reused is None else reused
@@ -284,10 +304,9 @@ class Planner:
             shape, dtype = self.bind(node.shape), self.bind(node.dtype)
             fresh = f"{self.bind(np.empty)}({shape}, {dtype})"
             self.emit(node, f"{self._local(node)} = {fresh}", title="allocate")
-        elif node in self._destined:
-            self.static[node] = self._destined[node]
         else:
-            self.static[node] = self.arena.take(node.shape, node.dtype)
+            out = self._destination(node)
+            self.static[node] = self.arena.take(node.shape, node.dtype) if out is None else out
 
     def is_leaving(self, node: Node) -> bool:
         """Tell whether the array of a node leaves the function."""
@@ -388,6 +407,21 @@ class Planner:
     ) -> None:
         """Add a line."""
         self.layout.steps.append(Step(node, line, out, title or node.name, group))
+
+
+def planned(program: Program, inputs: dict[Node, str], leaving: list[Node]) -> Planner:
+    """Return what has planned a program, in as little memory as is found."""
+    schedule = _schedule(program, leaving)
+    planner = Planner(schedule, inputs, leaving)
+    planner.run()
+    places = planner.arena.better_places()
+    if places is None:
+        return planner
+    again = Planner(schedule, inputs, leaving, places)
+    again.run()
+    # The places are right for just these values in just this order.
+    assert again.arena.ranges == planner.arena.ranges
+    return again
 
 
 def _nodes_of(unit: Unit) -> list[Node]:
