@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import data, io, losses, nn, optim
+from tapetensor import data, io, losses, nn, optim, training
 from tests.arrays import foreign
 from tests.arrays.foreign import ForeignArray
 from tests.arrays.placing import abroad, home
@@ -198,6 +198,41 @@ def test_a_model_learns_there_what_it_learns_at_home() -> None:
 
     np.testing.assert_allclose(there, at_home, rtol=2e-3)
     assert there[-1] < 0.7 * there[0]
+
+
+def test_fit_trains_there_and_goes_on_to_the_bit(tmp_path: Path) -> None:
+    def fitted(library: Any, epochs: int, checkpoint: str) -> tuple[nn.Module, list[float]]:
+        rng = np.random.default_rng(0)
+        layers = nn.Linear(2, 8, rng=rng), nn.Dropout(0.1, rng=rng), nn.Linear(8, 2, rng=rng)
+        model: Any = nn.Sequential(*layers).to(library)
+        x: Any = tt.normal((20, 2), rng=rng).to(library)
+
+        def loss_of(model: Any, batch: Any) -> Any:
+            return losses.mse(model.forward(batch.trace()), batch)
+
+        history = training.fit(
+            model,
+            optim.Adam(model, lr=0.01),
+            loss_of,
+            data.batches(x, size=6, rng=rng),
+            epochs=epochs,
+            metrics={"error": lambda model, batch: losses.mse(model.forward(batch), batch)},
+            validation=[x],
+            clip_norm=0.5,
+            stop=training.EarlyStopping("error", best=tmp_path / "best.npz"),
+            checkpoint=tmp_path / checkpoint,
+            resume=True,
+        )
+        return model, history["error"]
+
+    _, at_home = fitted(np, 3, "home.npz")
+    whole, there = fitted(foreign, 3, "whole.npz")
+    fitted(foreign, 2, "part.npz")
+    resumed, _ = fitted(foreign, 3, "part.npz")
+
+    np.testing.assert_allclose(there, at_home, rtol=1e-4)
+    assert_same(io.state_dict(resumed), io.state_dict(whole))
+    assert all(isinstance(one._data, ForeignArray) for one in resumed.parameters().values())
 
 
 def test_the_compiler_says_that_it_is_for_numpy() -> None:
