@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,17 +13,9 @@ from tapetensor.compiler.fusion import Group, Unit, fused
 from tapetensor.compiler.loop import GroupLoop
 from tapetensor.compiler.operations import Keywords, cast_to, select, unwritten
 from tapetensor.compiler.program import Kind, Node, Program
+from tapetensor.compiler.schedule import TAKES_OUT, at_risk, scheduled
 from tapetensor.gradients import Array
 from tapetensor.kernels import threads
-
-# What has to run although nobody reads its result.
-_LASTING = frozenset({Kind.RANDOM, Kind.EFFECT, Kind.UPDATE})
-# Whose result numpy writes where it is told.
-_TAKES_OUT = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL})
-# What raises where values are wrong.
-_MAY_FAIL = frozenset({Kind.EFFECT, Kind.CALL})
-# The optimizer's step takes over what all other steps have computed.
-_LAST = Kind.UPDATE
 
 
 @dataclass
@@ -87,7 +78,7 @@ class Planner:
         self._handed_over: set[Node] = set()
         self._find_last_uses()
         # Optimizers' steps after which something may fail; their work would have to be undone.
-        self.at_risk = _at_risk(schedule)
+        self.at_risk = at_risk(schedule)
         # Where a gradient has to be for the optimizer, which is where it is computed if possible:
         # the step, and the place among its gradients.
         self._destined: dict[Node, tuple[Node, int]] = {}
@@ -146,7 +137,7 @@ class Planner:
             self.place_view(node)
         elif node.kind is Kind.WRITE:
             self._place_write(node, position)
-        elif node.kind in _TAKES_OUT:
+        elif node.kind in TAKES_OUT:
             self._place_out(node, position)
         elif node.kind is Kind.PART:
             self._place_part(node)
@@ -178,7 +169,7 @@ class Planner:
         ends = np.cumsum([0, *[gradient.size for gradient in update.args]]).tolist()
         roots = [self._root(gradient) for gradient in update.args]
         for gradient, root, start in zip(update.args, roots, ends, strict=False):
-            is_whole = root.kind in _TAKES_OUT and root.size == gradient.size
+            is_whole = root.kind in TAKES_OUT and root.size == gradient.size
             keeps_order = gradient is root or gradient.function.name == "reshape"
             if (
                 is_whole
@@ -266,7 +257,7 @@ class Planner:
             buffer = self.static.get(operand)
             if (
                 buffer is not None
-                and operand.kind in _TAKES_OUT
+                and operand.kind in TAKES_OUT
                 and root not in self._escaping
                 and self._last_use[root] == position
                 and roots.count(root) == sum(parent is operand for parent in node.parents())
@@ -411,7 +402,7 @@ class Planner:
 
 def planned(program: Program, inputs: dict[Node, str], leaving: list[Node]) -> Planner:
     """Return what has planned a program, in as little memory as is found."""
-    schedule = _schedule(program, leaving)
+    schedule = scheduled(program, leaving)
     planner = Planner(schedule, inputs, leaving)
     planner.run()
     places = planner.arena.better_places()
@@ -428,73 +419,10 @@ def _nodes_of(unit: Unit) -> list[Node]:
     return unit.nodes if isinstance(unit, Group) else [unit]
 
 
-def _schedule(program: Program, leaving: Iterable[Node]) -> list[Node]:
-    """Return the nodes that have to run, in order; what changes state comes as late as it can."""
-    needed: set[Node] = set()
-    waiting = [*leaving, *[node for node in program.nodes if node.kind in _LASTING]]
-    while waiting:
-        node = waiting.pop()
-        if node not in needed:
-            needed.add(node)
-            waiting.extend(node.parents())
-    kept = _without_needless_copies([node for node in program.nodes if node in needed], leaving)
-    read = {parent for node in kept for parent in node.parents()}
-    late = [node for node in kept if node.kind is _LAST and node not in read]
-    return _checks_first([node for node in kept if node not in set(late)]) + late
-
-
-def _checks_first(nodes: list[Node]) -> list[Node]:
-    """Return the nodes with the checks that no optimizer's step leads to before the first step."""
-    if not any(node.kind is Kind.UPDATE for node in nodes):
-        return nodes
-    after: set[Node] = set()
-    for node in nodes:
-        if node.kind is Kind.UPDATE or any(parent in after for parent in node.parents()):
-            after.add(node)
-    first: set[Node] = set()
-    is_needed = False
-    for node in reversed(nodes):
-        if node in after:
-            continue
-        # Draws keep their order.
-        is_needed = is_needed or node.kind is Kind.EFFECT
-        if node in first or node.kind is Kind.EFFECT or (is_needed and node.kind is Kind.RANDOM):
-            first.add(node)
-            first.update(node.parents())
-    return [node for node in nodes if node in first] + [node for node in nodes if node not in first]
-
-
-def _at_risk(schedule: list[Node]) -> list[Node]:
-    """Return the optimizers' steps if something that may fail comes after the first of them."""
-    updates = [node for node in schedule if node.kind is Kind.UPDATE]
-    if not updates:
-        return []
-    behind = schedule[schedule.index(updates[0]) :]
-    return updates if any(node.kind in _MAY_FAIL for node in behind) else []
-
-
 def _bound(schedule: list[Node]) -> int:
     """Return bytes that are enough for all values and gradients at once, and scratch per thread."""
     rooms = 2 + threads.count()
     return rooms * sum(node.nbytes + 4096 for node in schedule if node.kind is not Kind.CONSTANT)
-
-
-def _without_needless_copies(nodes: list[Node], leaving: Iterable[Node]) -> list[Node]:
-    """Return the nodes without those that are only computed to be copied before a write."""
-    readers = Counter(parent for node in nodes for parent in node.parents())
-    readers.update(leaving)
-    dropped: set[Node] = set()
-    for node in nodes:
-        if node.kind is not Kind.ELEMENTWISE or node.function is not cast_to(node.dtype):
-            continue
-        (source,) = node.args
-        is_fresh = source.kind in _TAKES_OUT or source.kind is Kind.CALL
-        if is_fresh and readers[source] == 1 and source.dtype == node.dtype:
-            # The copy takes the place of what it would have copied.
-            node.kind, node.function = source.kind, source.function
-            node.args, node.detail = source.args, source.detail
-            dropped.add(source)
-    return [node for node in nodes if node not in dropped]
 
 
 def _view_source(view: Any, source: str, bind: Any) -> str:
