@@ -14,6 +14,7 @@ from typing_extensions import override
 from tapetensor.arrays import beside
 from tapetensor.errors import ArgumentTypeError, TapeTensorError
 from tapetensor.gradients import Array
+from tapetensor.io import pytorch
 from tapetensor.io.headers import Header, header_of
 from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
@@ -95,6 +96,7 @@ class _ModuleState(State):
 
     def __init__(self, module: Module) -> None:
         self._tensors = {**module.parameters(), **module.buffers()}
+        self._attentions = pytorch.attentions_of(module)
         self._names: dict[int, list[str]] = {}
         for name, tensor in self._tensors.items():
             self._names.setdefault(id(tensor), []).append(name)
@@ -105,6 +107,7 @@ class _ModuleState(State):
 
     @override
     def differences(self, headers: Mapping[str, Header]) -> list[str]:
+        headers = pytorch.in_our_names(headers, self._attentions, pytorch.thirds_of_header)
         expected = {name: header_of(array) for name, array in self.arrays().items()}
         missing = [names for names in self._names.values() if not any(n in headers for n in names)]
         return [
@@ -124,10 +127,11 @@ class _ModuleState(State):
 
     @override
     def needed(self, headers: Mapping[str, Header]) -> list[str]:
-        return [name for name in self._tensors if name in headers]
+        return [name for name in headers if not self._is_counter(name)]
 
     @override
     def refusals(self, arrays: Mapping[str, Array]) -> list[str]:
+        arrays = self._in_our_names(arrays)
         refused: list[str] = []
         for names in self._names.values():
             given = [name for name in names if name in arrays]
@@ -141,9 +145,12 @@ class _ModuleState(State):
     @override
     def restore(self, arrays: Mapping[str, Array]) -> None:
         tensors: Mapping[str, Tensor[Any, NoneTape, Any]] = self._tensors
-        for name, array in arrays.items():
+        for name, array in self._in_our_names(arrays).items():
             # A model that was moved stays where it is.
             tensors[name]._data = beside(array, tensors[name]._data)
+
+    def _in_our_names(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
+        return pytorch.in_our_names(arrays, self._attentions, pytorch.thirds_of_array)
 
 
 class _OptimizerState(State):

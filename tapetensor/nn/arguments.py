@@ -121,6 +121,18 @@ def check_input(
         )
 
 
+def check_leading_axes(layer: str, names: tuple[str, str], x: object, other: object) -> None:
+    """Raise ShapeError if two sequences ``(*Ds, length, features)`` are not as many."""
+    assert isinstance(x, TensorBase)
+    assert isinstance(other, TensorBase)
+    shape, beside = x._data.shape, other._data.shape
+    if min(len(shape), len(beside)) < 2 or shape[:-2] != beside[:-2]:
+        raise ShapeError(
+            f"{layer}: {names[0]} {shape} and {names[1]} {beside} do not fit; they are "
+            "(*Ds, length, features) with equal leading axes"
+        )
+
+
 def check_sequence(layer: str, x: object, weight: Tensor[Any, Any, Any], features: int) -> None:
     """Raise an error if the input of a layer is not ``(batch, length, features)``.
 

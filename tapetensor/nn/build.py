@@ -13,7 +13,7 @@ import numpy as np
 from typing_extensions import TypeVar
 
 from tapetensor.dtypes import FLOATING, as_dtype
-from tapetensor.errors import BuildError, TapeTensorError
+from tapetensor.errors import ArgumentValueError, BuildError, TapeTensorError
 from tapetensor.nn import init
 from tapetensor.nn.annotations import (
     Substitution,
@@ -111,6 +111,8 @@ def _build_field(
                 f"build: {path} is a {origin.__name__} of unknown length; "
                 f"write {name}: {origin.__name__}[...] = nn.repeat(3), say"
             )
+        if field.length < 1:
+            raise ArgumentValueError(f"build: {path} has no module: its length is {field.length}")
         element = arguments[0] if arguments else None
         return origin(
             _build_module(element, options, rng, f"{path}.{index}") for index in range(field.length)

@@ -48,6 +48,11 @@ _ONE_OPERAND: dict[str, tuple[Callable[[Any], Any], Any, Any]] = {
         [1.0, 1.0, 3.0, 1.0],
         [1 / 3, 1 / 3, 0.0, 1 / 3],
     ),
+    "max_pool2d of infinities beside padding": (
+        lambda x: tt.max_pool2d(x.reshape((1, 2, 2)), 2, stride=2, padding=1),
+        [-np.inf, -np.inf, np.nan, 1.0],
+        [1.0, 1.0, 1.0, 1.0],
+    ),
     "max_pool2d of ties beside padding": (
         lambda x: tt.max_pool2d(x.reshape((1, 1, 2)), (1, 2), padding=(0, 1)),
         [-3.0, -3.0],

@@ -78,7 +78,7 @@ def test_a_new_project_passes_pytest_and_trains(project: Path) -> None:
         ("my-project", "is no name for a package: .*; my_project, say"),
         ("My Project", "my_project, say"),
         ("3d", "is no name for a package: .*; d, say"),
-        ("", "a letter first$"),
+        ("", "a letter first\n"),
         ("../up", "; up, say"),
         ("größe", "is no name for a package"),
         ("class", "means something else to Python .*; my_class, say"),

@@ -160,7 +160,9 @@ def _sections(
 ) -> list[Size] | None:
     """Return the sizes of the parts; None where they are open."""
     size = None if isinstance(whole, Open) else whole.literal
-    if count is not None and not isinstance(whole, Open) and count > 0:
+    if count is not None and count < 1:
+        raise MismatchError(f"split: sections must be > 0, got {count}")
+    if count is not None and not isinstance(whole, Open):
         if size is not None and size % count:
             raise MismatchError(
                 f"split: axis {position} of shape {written(shape)} does not divide into {count} "
