@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterator
 from enum import Enum, auto
 from typing import Any, TypeAlias
@@ -68,11 +69,13 @@ class Node:
         label: what the user calls it, if it is an input.
 
     Attributes:
+        size: the number of elements.
         place: the line of the user's program that ran it.
     """
 
     __slots__ = (
-        "args", "detail", "dtype", "function", "index", "kind", "label", "place", "shape",
+        "_parents", "args", "detail", "dtype", "function", "index", "kind", "label", "place",
+        "shape", "size",
     )  # fmt: skip
 
     def __init__(
@@ -94,12 +97,9 @@ class Node:
         self.detail = detail
         self.index = index
         self.label = label
+        self.size = math.prod(shape)
         self.place = users_place()
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        self._parents = tuple(nodes_in(args))
 
     @property
     def nbytes(self) -> int:
@@ -112,9 +112,9 @@ class Node:
         name: str = getattr(self.function, "__name__", self.kind.name.lower())
         return f"{name}.reduce" if self.kind is Kind.REDUCE else name
 
-    def parents(self) -> Iterator[Node]:
-        """Yield the nodes among the arguments, as often as they occur."""
-        return nodes_in(self.args)
+    def parents(self) -> tuple[Node, ...]:
+        """Return the nodes among the arguments, as often as they occur."""
+        return self._parents
 
     @override
     def __repr__(self) -> str:
@@ -415,7 +415,7 @@ _NEUTRAL: dict[Any, tuple[float, tuple[int, ...]]] = {
 
 
 def _is_small(shape: Shape) -> bool:
-    return int(np.prod(shape, dtype=np.int64)) <= 65_536
+    return math.prod(shape) <= 65_536
 
 
 def _key(value: Any, kept: list[Any]) -> Hashable | None:
