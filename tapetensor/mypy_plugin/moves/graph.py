@@ -8,7 +8,7 @@ A graph of our own answers exactly what is asked - does a way lead from this mov
 
 from __future__ import annotations
 
-from mypy.nodes import Expression, IfStmt, MypyFile, Node, Var
+from mypy.nodes import Context, Expression, IfStmt, MypyFile, Node, Var
 
 from tapetensor.mypy_plugin.moves.keys import Key, may_be, prefixes
 
@@ -127,6 +127,8 @@ class Graph:
         # Names that an inner function assigns to: any call may change them.
         self.shared: set[str] = set()
         self.of_node: dict[Node, list[Point]] = {}
+        # Calls that are statements: what they return is dropped.
+        self.dropped: set[Context] = set()
         # `x += y` by y: mypy checks it as an expression of its own making.
         self.augmented: dict[Expression, Node] = {}
         # Those of the `if`s that are written `elif`.

@@ -79,6 +79,10 @@ class Judge:
         """Whether the code decides by asking a tensor of either kind whether it owns a tape."""
         return self._graph.asks_for_tape
 
+    def is_dropped(self, call: Context) -> bool:
+        """Tell whether nothing is done with what a call returns."""
+        return call in self._graph.dropped
+
     def add(self, where: Context, op: str, moves: list[Key], uses: list[Key]) -> None:
         """Take a call or operator into account, in the place of what was known of it before.
 

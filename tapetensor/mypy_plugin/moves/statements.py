@@ -98,6 +98,7 @@ class Statements(Expressions):
         match statement:
             case ExpressionStmt(expr=value):
                 self.expression(value)
+                self.graph.dropped.add(value)
             case AssignmentStmt(lvalues=targets, rvalue=value):
                 self.expression(value)
                 for target in targets:

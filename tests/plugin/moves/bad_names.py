@@ -223,6 +223,19 @@ def own_function_with_gradients(x: Plain) -> None:
     step(loss)  # E: step: "loss" was moved by "step"
 
 
+def own_function_that_hands_it_back(x: Plain) -> None:
+    traced = x.trace()
+    other = same(traced)
+    other.exp()
+    traced.sin()  # E: sin: "traced" was moved by "same"
+
+
+def own_function_that_hands_it_to_another(x: Plain) -> None:
+    traced = x.trace()
+    handed_on(traced)
+    traced.sin()  # E: sin: "traced" was moved by "handed_on"
+
+
 def own_method(x: Plain) -> None:
     layer = Doubler()
     traced = x.trace()
@@ -247,6 +260,15 @@ def residual(x: Tensor[S, T]) -> Tensor[S, T]:
 
 def doubled(x: Tensor[S, T]) -> Tensor[S, T]:
     return x * 2.0
+
+
+def same(x: Traced) -> Traced:
+    return x
+
+
+def handed_on(x: Traced) -> Traced:
+    print(x)
+    return doubled(x)
 
 
 def added(lhs: Traced, rhs: Traced) -> Traced:
