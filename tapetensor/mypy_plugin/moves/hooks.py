@@ -60,7 +60,11 @@ _OPERATORS: Final = {
     "gt": "greater",
     "ge": "greater_equal",
 }
-_ABS: Final = "builtins.abs"
+# Functions that move whatever owns a tape, and do not say so in their types.
+_MOVERS: Final = {
+    "builtins.abs": "abs",
+    "tapetensor.checkpointing.checkpoint.checkpoint": "checkpoint",
+}
 
 
 def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
@@ -83,7 +87,7 @@ def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
 
 def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
     """Return the hook for the calls of a function."""
-    return None if _is_foreign(fullname) and fullname != _ABS else use_after_move
+    return None if _is_foreign(fullname) and fullname not in _MOVERS else use_after_move
 
 
 def _is_foreign(fullname: str) -> bool:
@@ -103,8 +107,9 @@ def use_after_move(context: FunctionContext) -> Type:
     call = context.context
     if isinstance(call, CallExpr) and isinstance(call.callee, RefExpr):
         node = call.callee.node
-        if call.callee.fullname == _ABS:
-            _note(context, "abs", [one for one in _arguments(context) if owns(one.type)])
+        name = _MOVERS.get(call.callee.fullname)
+        if name is not None:
+            _note(context, name, [one for one in _arguments(context) if owns(one.type)])
         elif not getattr(node, "info", None):
             # In `Class.method(...)` the first argument is `self`; rare, and not followed.
             _declared(context, node, skip=0)
