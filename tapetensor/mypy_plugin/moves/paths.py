@@ -37,6 +37,8 @@ class Paths:
         self._effects = effects
         # By move: what tells whether it was executed, and the points that may be reached without.
         self._doubts: dict[Point, tuple[Change, set[Point]]] = {}
+        # Of one question only, for mypy comes to know more types.
+        self._changes: dict[Region, Change] = {}
 
     def leads(self, move: Point, use: Point, key: Key) -> bool:
         """Tell whether the value that `move` took is certainly the one that `use` may find.
@@ -44,6 +46,7 @@ class Paths:
         Where a decision on the way may go hand in hand with the decision to move at all, as in
         ``if first: y = x.exp()`` and later ``if not first: y = x.sin()``, the answer is no.
         """
+        self._changes.clear()
         seen: set[Point] = set()
         pending = self._after(move)
         while pending:
@@ -132,10 +135,15 @@ class Paths:
             for one in tests
         )
 
-    def _changed_in(self, regions: Iterable[Region]) -> Change:
+    def _changed_in(self, region: Region) -> Change:
+        if region not in self._changes:
+            self._changes[region] = self._changed_by(self._graph.within(region))
+        return self._changes[region]
+
+    def _changed_by(self, points: list[Point]) -> Change:
         keys: set[Key] = set()
         anywhere = False
-        for point in {one for region in regions for one in self._graph.within(region)}:
+        for point in points:
             for key in point.stores:
                 keys.update(prefixes(key))
             if self._effects.may_change(point):
@@ -146,9 +154,11 @@ class Paths:
 
     def _entangled(self, move: Point) -> Change:
         """Return all from which one may know whether a move was executed."""
-        known, anywhere = self._changed_in(move.regions)
-        for region in move.regions:
-            known |= region.tests
+        if not move.regions:
+            return Change(set(), anywhere=False)
+        # The outermost region holds the others.
+        changed, anywhere = self._changed_in(move.regions[0])
+        known = changed.union(*(one.tests for one in move.regions))
         derived = [one for one in self._graph.points if one.stores and one.sources]
         grown = True
         while grown:
@@ -176,8 +186,10 @@ class Paths:
         """Return the way that led to the move, if the decision is sure to be the same again."""
         if branch.region not in move.regions or branch.tests is None:
             return []
-        changing = self._changed_in(one for one in move.regions if one.loop)
-        if not branch.repeats or self._reads(branch, branch.tests, changing):
+        if not branch.repeats:
+            return []
+        loops = [one for one in move.regions if one.loop]
+        if loops and self._reads(branch, branch.tests, self._changed_in(loops[0])):
             return []
         return [way for way in branch.next if way.index <= move.index < _end(branch, way)]
 
@@ -191,7 +203,7 @@ class Paths:
         steps = [one for one in self._graph.within(loop) if one.counts]
         counted = {key for one in steps for key in one.stores}
         others = loop.tests - counted
-        return self._reads(self._graph.points[loop.start], others, self._changed_in([loop]))
+        return self._reads(self._graph.points[loop.start], others, self._changed_in(loop))
 
 
 def _end(branch: Point, way: Point) -> int:
