@@ -37,7 +37,7 @@ from mypy.types import (
     get_proper_type,
 )
 
-from tapetensor.mypy_plugin import names
+from tapetensor.mypy_plugin import flow, names
 from tapetensor.mypy_plugin.codes import MODULE_DIMS
 from tapetensor.mypy_plugin.modules.classes import signature_of_constructor, with_constructor
 from tapetensor.mypy_plugin.modules.fields import kinds_of_fields
@@ -75,7 +75,7 @@ def check_build(context: FunctionContext) -> Type:
         files = frozenset([checker.tree.fullname, *[one.module_name for one in info.mro]])
         complaint = _module(files, instance, frozenset(), given.type.name)
     if complaint is not None:
-        context.api.fail(f"build: {complaint}", expression, code=MODULE_DIMS)
+        flow.fail(context.api, f"build: {complaint}", expression, MODULE_DIMS)
     return made
 
 

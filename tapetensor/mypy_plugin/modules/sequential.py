@@ -21,7 +21,7 @@ from mypy.types import (
     get_proper_type,
 )
 
-from tapetensor.mypy_plugin import names
+from tapetensor.mypy_plugin import flow, names
 from tapetensor.mypy_plugin.codes import MODULE_FORWARD, SHAPE_MISMATCH
 from tapetensor.mypy_plugin.modules.calling import has_forward
 from tapetensor.mypy_plugin.modules.wording import module_in_words, tensor_in_words
@@ -61,7 +61,7 @@ def apply_layers(context: MethodContext) -> Type:
         if mistake is not None:
             if not mistake.startswith("Sequential: "):
                 mistake = _mismatch(context, position, previous, layer, start)
-            context.api.fail(mistake, context.context, code=SHAPE_MISMATCH)
+            flow.fail(context.api, mistake, context.context, SHAPE_MISMATCH)
             return context.default_return_type
         output = get_proper_type(output)
         if not isinstance(output, Instance) or output.type.fullname != names.TENSOR:
@@ -200,4 +200,4 @@ def _complaint(layer: Type) -> str:
 
 
 def _fail(context: FunctionContext, message: str) -> None:
-    context.api.fail(message, context.context, code=MODULE_FORWARD)
+    flow.fail(context.api, message, context.context, MODULE_FORWARD)

@@ -28,6 +28,7 @@ from mypy.types import (
     get_proper_type,
 )
 
+from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.codes import AXIS_RANGE, SHAPE_MISMATCH
 from tapetensor.mypy_plugin.displays import is_displayed
 from tapetensor.mypy_plugin.names import TENSOR
@@ -156,7 +157,7 @@ class Call:
 
     def fail(self, mismatch: MismatchError) -> None:
         """Report an error at the call."""
-        self._context.api.fail(str(mismatch), self._context.context, code=mismatch.code)
+        flow.fail(self._context.api, str(mismatch), self._context.context, mismatch.code)
 
     def returning(self, result: Type) -> CallableType:
         """Return the signature that takes the arguments that were read, and gives `result`."""
