@@ -400,6 +400,19 @@ def beside_a_recursive_alias(x: Plain) -> None:
     print(_first([1, (2, 3)], x.trace()))
 
 
+# Not followed either, as a shape.
+_Endless: TypeAlias = "tuple[_Endless, ...]"
+
+
+def _endless(x: Tensor[_Endless]) -> None:
+    print(x)
+
+
+def beside_an_endless_shape(x: Plain) -> None:
+    anything: Any = x
+    _endless(anything)
+
+
 def _first(tree: _Tree, x: Traced) -> _Tree:
     print(x)
     return tree
