@@ -65,8 +65,13 @@ def is_heard(checker: Any) -> bool:
 def unit(checker: Any) -> FuncItem | MypyFile:
     """Return the outermost function that is being checked, or the module."""
     function: FuncItem | None = checker.scope.top_level_function()
-    tree: MypyFile = checker.tree
-    return tree if function is None else function
+    return tree(checker) if function is None else function
+
+
+def tree(checker: Any) -> MypyFile:
+    """Return the file that is being checked."""
+    found: MypyFile = checker.tree
+    return found
 
 
 def type_of(checker: Any, expression: Expression) -> ProperType | None:
