@@ -8,8 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from mypy.plugin import AttributeContext, FunctionContext, MethodContext
-from mypy.types import Type
+from mypy.plugin import (
+    AttributeContext,
+    FunctionContext,
+    FunctionSigContext,
+    MethodContext,
+    MethodSigContext,
+)
+from mypy.types import FunctionLike, Type
 
 from tapetensor.mypy_plugin.names import ELSEWHERE, TENSOR, TENSOR_ROOMS
 from tapetensor.mypy_plugin.shapes import (
@@ -24,6 +30,7 @@ from tapetensor.mypy_plugin.shapes import (
     rearranging,
     reductions,
 )
+from tapetensor.mypy_plugin.shapes.agreement import agreeing
 from tapetensor.mypy_plugin.shapes.broadcasting import (
     comparison,
     elementwise,
@@ -55,6 +62,7 @@ _EXACT: Final[dict[str, Rule]] = {
     "__xor__": logic("xor"),
     "__matmul__": contraction.matmul,
     "__rmatmul__": contraction.rmatmul,
+    "roll": rearranging.roll,
 }
 
 # Plain typing leaves dims of these open.
@@ -131,12 +139,18 @@ annotation = computed.annotation
 
 def method_signature(fullname: str) -> Hook | None:
     """Return the hook for the signature of a method."""
-    return _METHODS.get(fullname) or _of_others(fullname, compute_dims)
+    return _METHODS.get(fullname) or _of_others(fullname, _agreeing_dims)
 
 
 def function_signature(fullname: str) -> Hook | None:
     """Return the hook for the signature of a function."""
-    return _FUNCTIONS.get(fullname) or _of_others(fullname, compute_dims)
+    if fullname.startswith(TENSOR_ROOMS):
+        return _FUNCTIONS.get(fullname) or agreeing
+    return _FUNCTIONS.get(fullname) or _of_others(fullname, _agreeing_dims)
+
+
+def _agreeing_dims(context: MethodSigContext | FunctionSigContext) -> FunctionLike:
+    return compute_dims(context._replace(default_signature=agreeing(context)))
 
 
 def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:

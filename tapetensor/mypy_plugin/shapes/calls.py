@@ -14,7 +14,16 @@ from mypy.binder import ConditionalTypeBinder
 from mypy.checker import TypeChecker
 from mypy.errorcodes import ErrorCode
 from mypy.maptype import map_instance_to_supertype
-from mypy.nodes import ARG_STAR, ARG_STAR2, CallExpr, Expression, TempNode, TypeInfo
+from mypy.nodes import (
+    ARG_STAR,
+    ARG_STAR2,
+    CallExpr,
+    Expression,
+    ListExpr,
+    StarExpr,
+    TempNode,
+    TypeInfo,
+)
 from mypy.plugin import FunctionSigContext, MethodSigContext
 from mypy.types import (
     AnyType,
@@ -112,6 +121,18 @@ class Call:
         """Return the types of all arguments for a formal (``*operands``) by its place."""
         self._read.add(index)
         return [self.type_of(one) for one in self._context.args[index]]
+
+    def items(self, name: str) -> list[Type] | None:
+        """Return the types in the tuple, or the list display, that is the argument for a formal."""
+        expression = self.argument_expression(name)
+        if isinstance(expression, ListExpr):
+            if any(isinstance(item, StarExpr) for item in expression.items):
+                return None
+            # Not the list's own type: what tensors of several shapes have in common is `object`.
+            self._read.add(self._item.arg_names.index(name))
+            return [self.type_of(item) for item in expression.items]
+        found = get_proper_type(self.argument(name))
+        return found.items if isinstance(found, TupleType) else None
 
     def type_of(self, expression: Expression) -> Type:
         """Return the type of an expression, evaluated as if on its own."""
