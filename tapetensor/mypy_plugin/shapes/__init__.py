@@ -99,17 +99,22 @@ _LAYERS: Final[dict[str, Rule]] = {
     "images.Flatten": images.flatten_layer,
 }
 
-_METHODS: Final[dict[str, Hook]] = {
-    f"{TENSOR}.{name}": hook(rule, opens_in_displays=rules is _OPEN)
-    for rules in (_EXACT, _OPEN)
-    for name, rule in rules.items()
-} | {
-    f"tapetensor.nn.{name}.{called}": hook(rule)
-    for name, rule in _LAYERS.items()
-    for called in ("forward", "__call__")
-}
+_METHODS: Final[dict[str, Hook]] = (
+    {
+        f"{TENSOR}.{name}": hook(rule, opens_in_displays=rules is _OPEN)
+        for rules in (_EXACT, _OPEN)
+        for name, rule in rules.items()
+    }
+    | {
+        f"tapetensor.nn.{name}.{called}": hook(rule)
+        for name, rule in _LAYERS.items()
+        for called in ("forward", "__call__")
+    }
+    | {"builtins.str.format": hook(reductions.formatted)}
+)
 
 _NAMED: Final[dict[str, Hook]] = {
+    "tapetensor.tensor.creation.from_numpy": hook(creation.from_numpy),
     "tapetensor.tensor.selection.maximum": hook(extreme("maximum"), opens_in_displays=False),
     "tapetensor.tensor.selection.minimum": hook(extreme("minimum"), opens_in_displays=False),
     "tapetensor.tensor.selection.where": hook(where, opens_in_displays=False),

@@ -8,19 +8,25 @@ typing decides), or by raising `MismatchError`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from mypy.binder import ConditionalTypeBinder
 from mypy.checker import TypeChecker
 from mypy.errorcodes import ErrorCode
 from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import (
+    ARG_NAMED,
+    ARG_NAMED_OPT,
+    ARG_OPT,
+    ARG_POS,
     ARG_STAR,
     ARG_STAR2,
     CallExpr,
     Expression,
     ListExpr,
+    MemberExpr,
     StarExpr,
+    StrExpr,
     TempNode,
     TypeInfo,
 )
@@ -42,6 +48,8 @@ from tapetensor.mypy_plugin.displays import is_displayed
 from tapetensor.mypy_plugin.names import TENSOR
 from tapetensor.mypy_plugin.shapes.dims import Dims
 from tapetensor.mypy_plugin.shapes.reading import Operand, is_computed, read_tensor, write_tensor
+
+_OPTIONAL: Final = {ARG_POS: ARG_OPT, ARG_NAMED: ARG_NAMED_OPT}
 
 
 class MismatchError(Exception):
@@ -116,6 +124,19 @@ class Call:
     def wanted(self) -> Type | None:
         """What the place of the call wants for a result."""
         return self.api.expr_checker.type_context[-1]
+
+    def expressions(self, index: int) -> list[Expression]:
+        """Return all arguments for a formal (``*operands``) by its place."""
+        return self._context.args[index]
+
+    @property
+    def text(self) -> str | None:
+        """The string whose method is called, if it is written down."""
+        called = self._context.context
+        if isinstance(called, CallExpr) and isinstance(called.callee, MemberExpr):
+            owner = called.callee.expr
+            return owner.value if isinstance(owner, StrExpr) else None
+        return None
 
     def types(self, index: int) -> list[Type]:
         """Return the types of all arguments for a formal (``*operands``) by its place."""
@@ -193,7 +214,9 @@ class Call:
         """Return the signature that takes everything, so that one error is all there is."""
         unknown = AnyType(TypeOfAny.from_error)
         return self._item.copy_modified(
-            arg_types=[unknown] * len(self._item.arg_types), ret_type=unknown
+            arg_types=[unknown] * len(self._item.arg_types),
+            arg_kinds=[_OPTIONAL.get(kind, kind) for kind in self._item.arg_kinds],
+            ret_type=unknown,
         )
 
 
