@@ -160,6 +160,11 @@ class TensorBase(Generic[S, T, D, _Kind]):
         self._check_single()
         return bool(self._data)
 
+    if TYPE_CHECKING:
+
+        def _takes_part(self, shape: S, dtype: D, /) -> None:
+            """Stand for shape and dtype in `Mask`; nobody calls it."""
+
     def __len__(self) -> int:
         """Return the size of the first axis."""
         if not self._data.shape:

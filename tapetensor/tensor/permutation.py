@@ -62,16 +62,12 @@ class Permutation(TensorBase[S, T, D]):
     ) -> Tensor[tuple[N], T, D]: ...
     @overload
     def permute_dims(
-        self: Permutation[tuple[M, N], T, D], axes: tuple[Zero, One]
-    ) -> Tensor[tuple[M, N], T, D]: ...
-    @overload
-    def permute_dims(
         self: Permutation[tuple[M, N], T, D], axes: tuple[One, Zero]
     ) -> Tensor[tuple[N, M], T, D]: ...
     @overload
     def permute_dims(
-        self: Permutation[tuple[B, M, N], T, D], axes: tuple[Zero, One, Two]
-    ) -> Tensor[tuple[B, M, N], T, D]: ...
+        self: Permutation[tuple[M, N], T, D], axes: tuple[Zero, One]
+    ) -> Tensor[tuple[M, N], T, D]: ...
     @overload
     def permute_dims(
         self: Permutation[tuple[B, M, N], T, D], axes: tuple[Zero, Two, One]
@@ -94,8 +90,8 @@ class Permutation(TensorBase[S, T, D]):
     ) -> Tensor[tuple[N, M, B], T, D]: ...
     @overload
     def permute_dims(
-        self: Permutation[tuple[B, K, M, N], T, D], axes: tuple[Zero, One, Two, Three]
-    ) -> Tensor[tuple[B, K, M, N], T, D]: ...
+        self: Permutation[tuple[B, M, N], T, D], axes: tuple[Zero, One, Two]
+    ) -> Tensor[tuple[B, M, N], T, D]: ...
     @overload
     def permute_dims(
         self: Permutation[tuple[B, K, M, N], T, D], axes: tuple[Zero, One, Three, Two]
@@ -188,6 +184,10 @@ class Permutation(TensorBase[S, T, D]):
     def permute_dims(
         self: Permutation[tuple[B, K, M, N], T, D], axes: tuple[Three, Two, One, Zero]
     ) -> Tensor[tuple[N, M, K, B], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, K, M, N], T, D], axes: tuple[Zero, One, Two, Three]
+    ) -> Tensor[tuple[B, K, M, N], T, D]: ...
     @overload
     def permute_dims(self: Permutation[tuple[B, K, M, N], T, D], axes: _NotFour) -> AxisError: ...
     @overload
