@@ -1,7 +1,8 @@
-"""The figures of docs/comparisons.md: ``python -m benchmarks.page results.json``, where they ran.
+"""The figures of docs/comparisons.md: ``python -m benchmarks.page KERNEL=results.json ...``.
 
-The file is that of ``python -m benchmarks --json results.json``. It is kept, with what it was
-measured on, as `docs/comparisons.json`, and the tables of the page are written from that.
+Each file is that of ``python -m benchmarks --json results.json``, with OpenBLAS's kernel of that
+name. They are kept, with what they were measured on, as `docs/comparisons.json`, and the tables of
+the page are written from that.
 """
 
 from __future__ import annotations
@@ -17,27 +18,28 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TypedDict
 
-from benchmarks.contenders import SUBJECT
 from benchmarks.problems import WORKLOADS
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE, FIGURES = DOCS / "comparisons.md", DOCS / "comparisons.json"
 BETWEEN = re.compile(r"(?<=<!-- figures -->\n).*?(?=<!-- end of figures -->)", re.DOTALL)
 PACKAGES = ("numpy", "torch", "jax", "autograd")
+SUBJECTS = ("tapetensor", "tapetensor-compiled")
 
 # By workload and contender, by what was measured: "median_ms" and more.
 Results = dict[str, dict[str, dict[str, float]]]
 
 
-class Figures(TypedDict):
-    """What docs/comparisons.json holds."""
+class Run(TypedDict):
+    """One run of all workloads; docs/comparisons.json is a list of them."""
 
+    kernel: str
     about: str
     results: Results
 
 
 def about(file: Path) -> str:
-    """Return when a file of results was written, and the machine and the packages of this run."""
+    """Return when a file of results was written, and this machine and its packages."""
     versions = []
     for package in PACKAGES:
         try:
@@ -58,40 +60,45 @@ def _processor() -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
-def tables(figures: Figures) -> str:
+def tables(runs: list[Run]) -> str:
     """Return the figures as Markdown."""
-    results = figures["results"]
-    if not results:
+    if not runs:
         return "\nNo figures have been taken yet.\n\n"
+    return "\n" + "\n".join(["".join(_tables_of(run)) for run in runs]) + "\n"
+
+
+def _tables_of(run: Run) -> Iterator[str]:
+    results = run["results"]
     names = list(dict.fromkeys(name for row in results.values() for name in row))
-    others = [name for name in names if name != SUBJECT]
-    parts = [
-        f"\n{figures['about']}.\n",
-        "\nMedian time of a step in milliseconds:\n\n",
-        *_table(
-            names, results, {w: {c: _digits(m) for c, m in medians(results[w])} for w in results}
-        ),
-        f"\nTime of `{SUBJECT}` over the time of the other; below 1, `{SUBJECT}` is faster:\n\n",
-        *_table(others, results, {w: _ratios(results[w]) for w in results}),
-    ]
-    return "".join([*parts, "\n"])
+    yield f"### With the OpenBLAS kernel {run['kernel']}\n\n{run['about']}.\n"
+    yield "\nMedian time of a step in milliseconds:\n\n"
+    yield from _table(names, results, _cells(results, "median_ms"))
+    for subject in SUBJECTS:
+        others = [name for name in names if name != subject]
+        yield f"\nTime of `{subject}` over that of the other; below 1, `{subject}` is faster:\n\n"
+        yield from _table(others, results, {w: _ratios(subject, results[w]) for w in results})
+    yield "\nMilliseconds from the data to the first result, once all is imported:\n\n"
+    yield from _table(names, results, _cells(results, "first_ms"))
+    yield "\nThe most memory that the process held, in megabytes:\n\n"
+    yield from _table(names, results, _cells(results, "peak_mb"))
 
 
-def medians(row: dict[str, dict[str, float]]) -> Iterator[tuple[str, float]]:
-    """Return the median of each contender of a workload."""
-    for contender, one in row.items():
-        yield contender, one["median_ms"]
+def _cells(results: Results, measured: str) -> dict[str, dict[str, str]]:
+    return {
+        workload: {name: _digits(one[measured]) for name, one in row.items() if measured in one}
+        for workload, row in results.items()
+    }
 
 
-def _ratios(row: dict[str, dict[str, float]]) -> dict[str, str]:
-    if SUBJECT not in row:
+def _ratios(subject: str, row: dict[str, dict[str, float]]) -> dict[str, str]:
+    if subject not in row:
         return {}
-    own = row[SUBJECT]["median_ms"]
-    return {contender: f"{own / other:.2f}" for contender, other in medians(row)}
+    own = row[subject]["median_ms"]
+    return {other: f"{own / one['median_ms']:.2f}" for other, one in row.items()}
 
 
-def _digits(milliseconds: float) -> str:
-    return f"{milliseconds:.3g}" if milliseconds < 100 else f"{milliseconds:.0f}"
+def _digits(figure: float) -> str:
+    return f"{figure:.3g}" if figure < 100 else f"{figure:.0f}"
 
 
 def _table(names: list[str], results: Results, cells: dict[str, dict[str, str]]) -> Iterator[str]:
@@ -102,21 +109,34 @@ def _table(names: list[str], results: Results, cells: dict[str, dict[str, str]])
         yield f"| {workload} {WORKLOADS[workload].title} | {' | '.join(row)} |\n"
 
 
-def written(page: str, figures: Figures) -> str:
+def written(page: str, runs: list[Run]) -> str:
     """Return the page with the figures in their place."""
-    found, count = BETWEEN.subn(lambda _: tables(figures), page)
+    found, count = BETWEEN.subn(lambda _: tables(runs), page)
     assert count == 1, "the page has one place for figures"
     return found
+
+
+def _run(argument: str) -> Run:
+    kernel, separator, name = argument.partition("=")
+    if not separator:
+        raise argparse.ArgumentTypeError(f"{argument!r} is not KERNEL=FILE")
+    file = Path(name)
+    return Run(kernel=kernel, about=about(file), results=json.loads(file.read_text()))
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Keep the results, and write the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.page", description=__doc__)
-    parser.add_argument("results", type=Path, help="written by python -m benchmarks --json")
-    file: Path = parser.parse_args(arguments).results
-    figures = Figures(about=about(file), results=json.loads(file.read_text()))
-    page = written(PAGE.read_text(), figures)
-    FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
+    parser.add_argument(
+        "runs",
+        nargs="+",
+        type=_run,
+        metavar="KERNEL=FILE",
+        help="a file that python -m benchmarks --json wrote, after OpenBLAS's kernel",
+    )
+    runs: list[Run] = parser.parse_args(arguments).runs
+    page = written(PAGE.read_text(), runs)
+    FIGURES.write_text(json.dumps(runs, indent=1) + "\n")
     PAGE.write_text(page)
 
 

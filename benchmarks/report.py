@@ -16,7 +16,7 @@ Results: TypeAlias = Mapping[str, Mapping[str, Measurement]]
 
 
 def as_json(results: Results) -> str:
-    """Return ``{"W1": {"torch": {"median_ms": ..., "min_ms": ..., "peak_mb": ...}, ...}, ...}``."""
+    """Return ``{"W1": {"torch": {"median_ms": ..., ...}, ...}, ...}``."""
     return json.dumps(
         {
             workload: {
@@ -24,6 +24,7 @@ def as_json(results: Results) -> str:
                     "median_ms": one.median_ms,
                     "min_ms": one.min_ms,
                     "peak_mb": one.peak_mb,
+                    "first_ms": one.first_ms,
                 }
                 for contender, one in by_contender.items()
             }

@@ -83,6 +83,18 @@ def is_array(value: object) -> bool:
     )
 
 
+def read_only(array: Any) -> Array:
+    """Return a view of a numpy array that cannot be written to; another library's array itself.
+
+    Arrays of other libraries are not numpy's to protect.
+    """
+    if isinstance(array, np.ndarray):
+        array = array.view()
+        array.flags.writeable = False
+    protected: Array = array
+    return protected
+
+
 def library_of(array: object) -> str:
     """Return the name of the package that an array is from: numpy, cupy."""
     return type(array).__module__.partition(".")[0]

@@ -8,7 +8,7 @@ import threading
 from contextvars import ContextVar
 from itertools import count
 from types import FrameType, TracebackType
-from typing import Protocol, Self, final
+from typing import Any, Protocol, Self, final
 from weakref import ref
 
 from typing_extensions import override
@@ -34,9 +34,10 @@ class GradientContext:
     to both. The use of a closed tape raises `TapeClosedError`; values can still be read.
 
     Contexts nest. Which one is active is kept per thread and per asyncio task (by `contextvars`). A
-    context that a generator enters is active while the generator runs, and not for those who call
-    it, unless it is a context manager made by ``contextlib``. Outside of all of them context 0 is
-    active, which every thread has one of, and which is never left. A context is entered once.
+    context that a generator enters, or has entered for it, is active while the generator runs, and
+    not for those who call it, unless it is a context manager made by ``contextlib``. Outside of all
+    of them context 0 is active, which every thread has one of, and which is never left. A context
+    is entered once.
 
     Leaving contexts in another order than that of entering closes nothing else: the innermost one
     that is still open is active. A tape is freed with its owner, context or no context; so contexts
@@ -55,10 +56,21 @@ class GradientContext:
     tapetensor.errors.TapeClosedError: sum: the tape was closed when context ... was left; ...
     """
 
-    __slots__ = ("__weakref__", "_before", "_generator", "_id", "_is_open", "_outer", "_tapes")
+    __slots__ = (
+        "__weakref__",
+        "_before",
+        "_generator",
+        "_id",
+        "_is_open",
+        "_level",
+        "_outer",
+        "_tapes",
+    )
 
     def __init__(self) -> None:
         self._id = _next_context_id()
+        # The derivative of higher order that values traced in here belong to, None for none.
+        self._level: Any = None
         # None until it is entered.
         self._is_open: bool | None = None
         self._tapes: set[ref[Closable]] = set()
@@ -90,6 +102,7 @@ class GradientContext:
                 "for a new one"
             )
         self._outer = active_context()
+        self._level = self._outer._level
         self._generator = _generator_of(sys._getframe(1))
         self._is_open = True
         if self._generator is None:
@@ -146,11 +159,15 @@ class _OfThread(threading.local):
         self.context._id = 0
         self.context._is_open = True
         self.context._tapes = set()
+        self.context._level = None
         self.context._outer = self.context._before = self.context._generator = None
 
 
 _default = _OfThread()
 _current: ContextVar[GradientContext | None] = ContextVar("tapetensor context", default=None)
+_COROUTINE = inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE
+_GENERATOR = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
+_AWAITING = _COROUTINE | inspect.CO_ASYNC_GENERATOR
 # A generator shares its caller's context variables, so what it enters must be told apart by frame.
 _of_generators: dict[FrameType, list[GradientContext]] = {}
 
@@ -210,10 +227,21 @@ def _with_generators(context: GradientContext | None) -> GradientContext | None:
     return innermost
 
 
-def _generator_of(frame: FrameType) -> FrameType | None:
-    """Return `frame` if it belongs to a generator whose callers the context is not meant for."""
-    if not frame.f_code.co_flags & (inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR):
-        return None
-    caller = frame.f_back
-    is_context_manager = caller is not None and caller.f_globals.get("__name__") == "contextlib"
-    return None if is_context_manager else frame
+def _generator_of(frame: FrameType | None) -> FrameType | None:
+    """Return the frame of the generator that `frame` runs for, if there is one.
+
+    Between the two there may be what enters contexts for others: ``contextlib``, context managers
+    made of generators by it, functions. But a task has variables of its own, whoever runs its loop.
+    """
+    while frame is not None:
+        caller = frame.f_back
+        kind = frame.f_code.co_flags
+        if kind & _COROUTINE:
+            if caller is None or not caller.f_code.co_flags & _AWAITING:
+                return None
+        elif kind & _GENERATOR and not (
+            caller is not None and caller.f_globals.get("__name__") == "contextlib"
+        ):
+            return frame
+        frame = caller
+    return None

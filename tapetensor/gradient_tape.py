@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.arrays import is_array
+from tapetensor.arrays import is_array, read_only
 from tapetensor.dtypes import FLOATING
 from tapetensor.errors import (
     ArgumentTypeError,
@@ -107,9 +107,7 @@ class GradientTape:
             ArgumentTypeError: if `slot` is not an integer.
             ArgumentValueError: if there is no such slot.
         """
-        view = self._values[self._slot("value", slot)].view()
-        view.flags.writeable = False
-        return view
+        return read_only(self._values[self._slot("value", slot)])
 
     def record_add(self, lhs: int, rhs: int) -> int:
         """Record ``lhs + rhs`` of two slots of one shape and return the slot of the result.
@@ -159,6 +157,11 @@ class GradientTape:
                 f"GradientTape.record_layer_norm: x of shape {shapes[0]} wants scale and bias of "
                 f"the shape of its last axis, got {shapes[1]} and {shapes[2]}"
             )
+        # Written so that a NaN is refused.
+        if not isinstance(eps, int | float) or not eps >= 0:
+            raise ArgumentValueError(
+                f"GradientTape.record_layer_norm: eps must be a number >= 0, got {eps!r}"
+            )
         return self.record(normalization.layer_norm, slots, eps)
 
     def record_ssm_scan(self, x: int, a: int, b: int) -> int:
@@ -188,8 +191,9 @@ class GradientTape:
             options: further arguments of the kernel.
 
         Raises:
-            ArgumentTypeError: if a slot is not an integer, or the kernel returns something else.
-            ArgumentValueError: if there is no such slot.
+            ArgumentTypeError: if `kernel` is not callable, `slots` are no integers in a sequence,
+                or the kernel returns something else.
+            ArgumentValueError: if there is no such slot, or the kernel writes to an operand.
             DTypeError: if the dtypes of the operands differ, or the result has another.
             ShapeError: if the kernel does not accept the shapes.
 
@@ -203,9 +207,14 @@ class GradientTape:
         >>> tape.backward(np.ones(1))[x]
         array([12.])
         """
+        if not callable(kernel) or not isinstance(slots, Sequence):
+            raise ArgumentTypeError(
+                "GradientTape.record: expected a kernel and its slots in a tuple, "
+                f"got {type(kernel).__name__} and {type(slots).__name__}"
+            )
         name = op_name(kernel)
         parents = tuple([self._slot("record", slot) for slot in slots])
-        values = [self._values[slot] for slot in parents]
+        values = [read_only(self._values[slot]) for slot in parents]
         if not values:
             raise ArgumentValueError(f"GradientTape.record: give {name!r} at least one slot")
         dtypes = [str(value.dtype) for value in values]
@@ -215,18 +224,19 @@ class GradientTape:
                 "convert the value before alloc(), nothing is promoted"
             )
         try:
-            output, pullbacks = kernel(*values, *options)
+            returned = kernel(*values, *options)
         except (ValueError, IndexError) as error:
+            if "read-only" in str(error):
+                raise ArgumentValueError(
+                    f"GradientTape.record: {name!r} writes to a value that it was given ({error}); "
+                    "write y = x * 2, not x *= 2"
+                ) from error
             shapes = " and ".join([str(value.shape) for value in values])
             raise ShapeError(
                 f"GradientTape.record: {name!r}: slots {', '.join(map(str, parents))} of shapes "
                 f"{shapes} do not fit; {error}"
             ) from error
-        if not isinstance(pullbacks, tuple) or len(pullbacks) != len(parents):
-            raise ArgumentTypeError(
-                f"GradientTape.record: {name!r} must return a tuple of {len(parents)} pullbacks, "
-                f"one per slot, got {pullbacks!r}"
-            )
+        output, pullbacks = _checked_returned(name, returned, len(parents))
         result = _as_array("record", f"the output of {name!r}", output)
         if result.dtype != values[0].dtype:
             raise DTypeError(f"GradientTape.record: {name!r} made {result.dtype} of {dtypes[0]}")
@@ -273,8 +283,10 @@ class GradientTape:
         check_unused("GradientTape.backward", self._records, output, unused)
         seed = _as_array("backward", "loss_grad", loss_grad)
         self._check_gradient("loss_grad", output, seed)
-        # The replay uses records up, so it gets a copy.
-        found = self._records.checked(self._check_gradient).replay({output: seed}, keeps_all=True)
+        # The replay uses records up, so it gets a copy. So it does of the seed, by whose identity
+        # pullbacks know again what they have computed.
+        records = self._records.checked(self._check_gradient)
+        found = records.replay({output: seed.copy()}, keeps_all=True)
         for slot, gradient in found.items():
             before = earlier[slot]
             # A copy, because one array may be the gradient of several slots, or the caller's.
@@ -357,6 +369,22 @@ def _ssm_scan_of_vectors(x: Array, a: Array, b: Array) -> tuple[Array, Pullbacks
 
 def _of_column(pullback: Pullback) -> Pullback:
     return lambda g: np.squeeze(pullback(np.expand_dims(g, -1)), -1)
+
+
+def _checked_returned(name: str, returned: object, count: int) -> tuple[object, Pullbacks]:
+    """Return the output and the pullbacks that a kernel returned for so many operands."""
+    if isinstance(returned, tuple) and len(returned) == 2:
+        output, pullbacks = returned
+        if (
+            isinstance(pullbacks, tuple)
+            and len(pullbacks) == count
+            and all(pullback is None or callable(pullback) for pullback in pullbacks)
+        ):
+            return output, pullbacks
+    raise ArgumentTypeError(
+        f"GradientTape.record: {name!r} must return its output and a tuple of {count} pullbacks, "
+        f"one per slot, got {returned!r}"
+    )
 
 
 def _as_array(op: str, what: str, value: object) -> Array:

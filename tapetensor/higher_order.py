@@ -66,7 +66,8 @@ def grad(f: Callable[..., Any], /, *inputs: Any) -> Any:
     Of a plain `x` it is a plain value. Of one that owns a tape it is recorded like the result of
     any op, so that it can be differentiated once more, to any order: by ``backward()``, also with
     respect to tensors that `f` closes over (the weights of a model, for a gradient penalty), or by
-    another `grad` around it. Not every op can be differentiated twice; one that cannot raises.
+    another `grad` around it. Every op of the library can be differentiated twice; one of your own
+    that cannot raises.
 
     Shape: that of `x`; of several inputs the gradients come as a tuple.
     Derivative: the Hessian, applied to the cotangent. At a kink, where the first derivative is a
@@ -168,6 +169,7 @@ def hessian_vector_product(
             f"hessian_vector_product: x has shape {x._data.shape}, v {v._data.shape}; "
             "they must be equal"
         )
+    check_same_dtype("hessian_vector_product", (x, v))
 
     def along(x: Tensor[S, OwnedTape, F]) -> Tensor0D[OwnedTape, F]:
         return (grad(f, x) * v).sum()
@@ -179,6 +181,11 @@ def _plain_gradients(
     f: Callable[..., Any], inputs: tuple[Tensor[Any, Any, Any], ...]
 ) -> tuple[Tensor[Any, Any, Any], ...]:
     with GradientContext() as inside:
+        # On the way to a derivative of higher order a plain value is part of it if it came of what
+        # is, and a constant otherwise.
+        arrays: list[Any] = [x._data for x in inputs]
+        levels = [array.level for array in arrays if isinstance(array, RecordedArray)]
+        inside._level = max(levels, key=lambda level: level.depth, default=None)
         traced = [_fresh(x, x._data) for x in inputs]
         gradients = _checked(f(*traced), inside).backward(wrt=traced)
     found = [gradients.array(x._id) for x in traced]
@@ -197,6 +204,7 @@ def _recorded_gradients(
     level = Level()
     points = [level.array(array) for array in arrays]
     with GradientContext() as inside:
+        inside._level = level
         traced = [_fresh(x, point) for x, point in zip(inputs, points, strict=True)]
         output, tape = _checked(f(*traced), inside).split_tape()
         seed = level.array(np.ones_like(level.lift(output._data).value))

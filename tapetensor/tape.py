@@ -48,7 +48,7 @@ class OwnedTape:
         gradients: earlier gradients that the tape carries; a backward pass adds to them.
     """
 
-    __slots__ = ("__weakref__", "_carried", "_contexts", "records")
+    __slots__ = ("__weakref__", "_carried", "_contexts", "level", "records")
 
     def __init__(self, gradients: Gradients | None = None) -> None:
         if gradients is not None and not isinstance(gradients, Gradients):
@@ -58,6 +58,8 @@ class OwnedTape:
         context = active_context()
         context.add(self)
         self._contexts: tuple[GradientContext, ...] = (context,)
+        # The derivative of higher order that it is made in, None for none.
+        self.level: Any = context._level
         self.records = new_recorder()
         # Kept by identity, like the records: a store that both sides of a merge hold counts once.
         self._carried: dict[int, Gradients] = (
@@ -209,6 +211,7 @@ class OwnedTape:
         """Return a tape with these contents that belongs to the contexts of this one."""
         tape = object.__new__(OwnedTape)
         tape.records, tape._carried, tape._contexts = records, carried, self._contexts
+        tape.level = self.level
         for context in self._contexts:
             context.add(tape)
         return tape

@@ -39,7 +39,7 @@ def check_agreement(op: str, transport: Transport, model: Module, *settings: str
     listed = "".join([f"\n  {line}" for line in differences[:_LISTED]])
     more = f"\n  and {len(differences) - _LISTED} more" if len(differences) > _LISTED else ""
     raise DistributedError(
-        f"{op}: the ranks have different models; build the same one on each:{listed}{more}"
+        f"{op}: the ranks differ; give each the same model and the same settings:{listed}{more}"
     )
 
 

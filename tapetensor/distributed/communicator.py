@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import functools
 import json
 from collections.abc import Callable
@@ -15,7 +17,13 @@ from tapetensor.data.checks import check_plain
 from tapetensor.distributed import mpi
 from tapetensor.distributed.agreement import check_agreement
 from tapetensor.distributed.transport import Transport
-from tapetensor.errors import ArgumentTypeError, DistributedError, ShapeError
+from tapetensor.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    DistributedError,
+    MissingDependencyError,
+    ShapeError,
+)
 from tapetensor.ids import next_id
 from tapetensor.io.files import PathLike
 from tapetensor.io.headers import header_of
@@ -38,8 +46,8 @@ G = TypeVar("G", bound=np.generic)
 class Communicator:
     """The ranks of a job, as `world` or `alone` returns them.
 
-    What moves data (`barrier`, `broadcast`, `mean`, the checkpoints) is called by every rank, in
-    the same order.
+    What moves data (`barrier`, `broadcast`, `mean`, `sum`, `on_root`, the checkpoints) is called by
+    every rank, in the same order.
 
     Args:
         transport: what connects the ranks; None for a single one.
@@ -100,10 +108,15 @@ class Communicator:
 
     def mean(self, value: float) -> float:
         """Return the mean of a number, a loss say, over all ranks."""
-        total = np.array([value], np.float64)
+        return self.sum(value)[0] / self.size
+
+    def sum(self, *values: float) -> list[float]:
+        """Return the sum of each of several numbers over all ranks, by one message."""
+        totals = np.array(values, np.float64)
         if self.transport is not None:
-            self.transport.start_sum(total).wait()
-        return float(total[0]) / self.size
+            self.transport.start_sum(totals).wait()
+        found: list[float] = totals.tolist()
+        return found
 
     @overload
     def shard(
@@ -204,7 +217,7 @@ class Communicator:
         Raises:
             DistributedError: on the others, if rank 0 fails, which itself raises what io raises.
         """
-        self._on_root("save_checkpoint", lambda: io.save_checkpoint(path, **parts))
+        self.on_root("save_checkpoint", lambda: io.save_checkpoint(path, **parts))
 
     def load_checkpoint(self, path: PathLike, /, **parts: Part) -> None:
         """Load on rank 0 what `save_checkpoint` wrote, and give it to all ranks.
@@ -212,12 +225,16 @@ class Communicator:
         Raises:
             DistributedError: on the others, if rank 0 fails, which itself raises what io raises.
         """
-        self._on_root("load_checkpoint", lambda: io.load_checkpoint(path, **parts))
+        self.on_root("load_checkpoint", lambda: io.load_checkpoint(path, **parts))
         for part in parts.values():
             self.broadcast(part)
 
-    def _on_root(self, op: str, action: Callable[[], None]) -> None:
-        """Run something on rank 0, and tell the others how it ended."""
+    def on_root(self, op: str, action: Callable[[], None]) -> None:
+        """Run something on rank 0, which writes a file, say, while the others wait.
+
+        Raises:
+            DistributedError: on the others, if rank 0 fails, which itself raises its own error.
+        """
         problem = ""
         if self.is_root:
             try:
@@ -249,9 +266,14 @@ def world(size: int | None = None) -> Communicator:
 
     Raises:
         MissingDependencyError: if mpi4py or an MPI run time is not installed.
-        DistributedError: if there are more or fewer ranks than `size`.
+        DistributedError: if there are more or fewer ranks than `size`, or ``mpiexec`` belongs to
+            another MPI.
+        ArgumentTypeError: if `size` is no integer.
+        ArgumentValueError: if it is below 1.
     """
     expected = None if size is None else as_size("world", "size", size)
+    if expected == 0:
+        raise ArgumentValueError("world: size must be at least 1, got 0")
     ranks = _world()
     if expected is not None and ranks.size != expected:
         raise DistributedError(
@@ -264,7 +286,23 @@ def world(size: int | None = None) -> Communicator:
 @functools.cache
 def _world() -> Communicator:
     module = mpi.load()
-    return Communicator(Transport(module) if module.COMM_WORLD.size > 1 else None)
+    if module.COMM_WORLD.size == 1:
+        mpi.check_launcher()
+        return Communicator(None)
+    transport = Transport(module)
+    # Before MPI itself ends, which mpi4py sees to at the very end.
+    atexit.register(transport.say_farewell)
+    return Communicator(transport)
+
+
+def leave_unstarted() -> None:
+    """Start MPI at the end of a program that has not, for ranks that have wait for it."""
+    if _world.cache_info().currsize:
+        return
+    # Without mpi4py nobody can be waiting.
+    with contextlib.suppress(MissingDependencyError):
+        module = mpi.load()
+        Transport(module).say_farewell()
 
 
 def alone() -> Communicator:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import os
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NoReturn, Protocol
 
-from tapetensor.errors import MissingDependencyError
+from tapetensor.errors import DistributedError, MissingDependencyError
 from tapetensor.extras import import_extra
 
 # Arrays, or lists of an array and counts: what mpi4py takes for a buffer.
@@ -91,9 +93,25 @@ def load() -> Mpi:
     except RuntimeError as error:
         raise MissingDependencyError(
             "many ranks need an MPI library, and mpi4py finds none; mpich is one: "
-            f"pip install tapetensor[mpi] (mpi4py says: {error})"
+            f"pip install 'tapetensor[mpi]' (mpi4py says: {error})"
         ) from error
     return mpi
+
+
+def check_launcher() -> None:
+    """Check that a process which MPI takes to be alone was started alone.
+
+    Raises:
+        DistributedError: if the launcher of another MPI has started it, one of several that would
+            all do the same.
+    """
+    for variable in ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE"):
+        started = os.environ.get(variable, "1")
+        if started != "1":
+            raise DistributedError(
+                f"world: a launcher has started {started} processes, and MPI knows of one; "
+                "take the mpiexec of the MPI that mpi4py uses, which pip installs beside python"
+            )
 
 
 def end_all_ranks(
@@ -117,15 +135,38 @@ def end_all_ranks(
     load().COMM_WORLD.Abort(1)
 
 
-def guard_the_start() -> None:
-    """Let an uncaught error end the job from now on, where a launcher of MPI has started this.
+def guard_the_start(leave: Callable[[], None]) -> None:
+    """Let no rank wait for this one in vain from now on, where a launcher of MPI has started it.
 
     Ranks that are ready wait in the start of MPI for those that are not. So one that fails before
-    it starts MPI has to start it, in order to end it.
+    it starts MPI has to start it, in order to end it; and one that ends has to, to say so.
+
+    Args:
+        leave: starts MPI if that has not happened, and tells the others that this rank ends.
     """
     # As MPICH, Open MPI and PMIx say it.
     for variable in ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK"):
         rank = os.environ.get(variable)
         if rank is not None:
             sys.excepthook = functools.partial(end_all_ranks, f"rank {rank}")
+            if _hears_the_launcher():
+                atexit.register(_leave_as, os.getpid(), leave)
             return
+
+
+def _hears_the_launcher() -> bool:
+    """Tell whether this is a rank of MPICH, and not a process that a rank has started.
+
+    That inherits the variables, but not the open file.
+    """
+    try:
+        os.fstat(int(os.environ.get("PMI_FD", "")))
+    except (ValueError, OSError):
+        return False
+    return True
+
+
+def _leave_as(process: int, leave: Callable[[], None]) -> None:
+    # A fork inherits what is done at the exit, too.
+    if os.getpid() == process:
+        leave()

@@ -50,7 +50,9 @@ class Reducer:
 
     Raises:
         DistributedError: if the models differ in names, shapes or dtypes, on every rank.
-        ArgumentTypeError: if an argument is of the wrong kind.
+        ArgumentTypeError: if an argument is of the wrong kind, or a parameter is not over numpy's
+            arrays.
+        TraceError: inside a compiled function.
         ArgumentValueError: if `op` is neither, the model has no parameters, or `bucket_bytes` is 0.
 
     >>> import numpy as np
@@ -86,6 +88,8 @@ class Reducer:
         if limit == 0:
             raise ArgumentValueError("Reducer: bucket_bytes must be at least 1, got 0")
         parameters = model.parameters()
+        for tensor in parameters.values():
+            _check_is_numpy("Reducer", tensor._data)
         self._transport = ranks.transport
         if self._transport is not None:
             settings = f"op={op!r}", f"bucket_bytes={limit}"

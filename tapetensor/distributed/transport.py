@@ -71,8 +71,6 @@ class Transport:
         self.started = 0
         self.rank = self._comm.rank
         self.size = self._comm.size
-        # Before MPI itself ends, which mpi4py sees to at the very end.
-        atexit.register(self._say_farewell)
         sys.excepthook = self._end_all_ranks
 
     def barrier(self) -> None:
@@ -133,7 +131,8 @@ class Transport:
         self._farewells.Recv(count, rank)
         self._left[rank] = int(count[0])
 
-    def _say_farewell(self) -> None:
+    def say_farewell(self) -> None:
+        """Tell the others, at the end, in how many collectives this rank took part."""
         others = [rank for rank in range(self.size) if rank != self.rank]
         count = np.array([self.started])
         requests = [self._farewells.Isend(count, rank) for rank in others]
@@ -149,7 +148,7 @@ class Transport:
         self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
     ) -> None:
         # MPI may leave by way of exit(), and a farewell would look like an orderly end.
-        atexit.unregister(self._say_farewell)
+        atexit.unregister(self.say_farewell)
         end_all_ranks(f"rank {self.rank} of {self.size}", kind, error, trace)
 
 

@@ -86,7 +86,13 @@ def write_file(op: str, path: PathLike, arrays: Mapping[str, Array]) -> None:
     """Write arrays by name in the format that the name of the file asks for."""
     target = _checked(op, path)
     file_format = _FORMATS[target.suffix]
-    write_atomically(target, lambda temporary: file_format.write(temporary, arrays))
+    try:
+        write_atomically(target, lambda temporary: file_format.write(temporary, arrays))
+    except OSError as error:
+        if error.errno is None:
+            raise
+        # With the name that was asked for in place of a temporary one; the number says the kind.
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
 
 
 @contextmanager

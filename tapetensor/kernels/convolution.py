@@ -56,8 +56,7 @@ def conv_transpose2d(
         return batch_first(np.reshape(product, source.shape), leading)
 
     def pullback_weight(g: Array) -> Array:
-        product: Array = np.matmul(rows, np.swapaxes(gathered(g), 1, 2))
-        return np.reshape(product, weight.shape)
+        return np.reshape(_by_rows(rows, gathered(g)), weight.shape)
 
     return batch_first(y, leading), _with_bias(pullback_x, pullback_weight, bias, 2)
 
@@ -84,8 +83,7 @@ def _convolution(
         return batch_first(scatter(read, window, sizes), leading)
 
     def pullback_weight(g: Array) -> Array:
-        product: Array = np.matmul(rows(g), np.swapaxes(columns, 1, 2))
-        return np.reshape(product, weight.shape)
+        return np.reshape(_by_rows(rows(g), columns), weight.shape)
 
     return batch_first(y, leading), _with_bias(pullback_x, pullback_weight, bias, spatial)
 
@@ -95,6 +93,18 @@ def _by_group(x: Array, groups: int, rows: int = 1) -> Array:
     rows_of_all = math.prod(x.shape[:rows])
     columns = math.prod(x.shape[rows:])
     return np.reshape(x, (groups, rows_of_all // groups, columns))
+
+
+def _by_rows(lhs: Array, rhs: Array) -> Array:
+    """Return the products of all rows of `lhs` and `rhs`, matrix by matrix.
+
+    With the longer side first: where both are short and their rows long, as here, that takes as
+    little as half the time in OpenBLAS.
+    """
+    if rhs.shape[1] > lhs.shape[1]:
+        return np.swapaxes(np.matmul(rhs, np.swapaxes(lhs, 1, 2)), 1, 2)
+    product: Array = np.matmul(lhs, np.swapaxes(rhs, 1, 2))
+    return product
 
 
 def _with_bias(

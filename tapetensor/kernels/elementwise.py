@@ -76,14 +76,13 @@ def sigmoid(x: Array) -> tuple[Array, Pullbacks]:
 
 def relu(x: Array) -> tuple[Array, Pullbacks]:
     """``max(x, 0)``; the derivative at 0 is 0."""
-    if x.size < _LONG or x.__class__ is not np.ndarray:
-        y = np.maximum(x, _ZEROS.get(x.dtype, 0) if x.__class__ is np.ndarray else 0)
-        # y is 0 or positive, so its sign is the derivative, without a comparison's cast.
-        return y, (lambda g: g * np.sign(y),)
-    # numpy compares two arrays with vector instructions, but not an array and a number: a third of
-    # the time. The cast of the comparison is by now less than taking signs.
-    y = np.maximum(x, np.zeros_like(x))
-    return y, (lambda g: g * (y > 0),)
+    if _is_long(x):
+        y = _positive_part(x)
+        # The cast of the comparison is by now less than taking signs.
+        return y, (lambda g: g * (y > 0),)
+    y = np.maximum(x, _ZEROS.get(x.dtype, 0) if x.__class__ is np.ndarray else 0)
+    # y is 0 or positive, so its sign is the derivative, without a comparison's cast.
+    return y, (lambda g: g * np.sign(y),)
 
 
 def silu(x: Array) -> tuple[Array, Pullbacks]:
@@ -190,12 +189,25 @@ def _gelu_tanh_cotangent(g: Array, x: Array, t: Array, out: Array | None = None)
 
 
 def _logistic(x: Array) -> Array:
-    if x.size >= _LONG and (x.__class__ is np.ndarray or hasattr(x, "record_elementwise")):
+    if _is_long(x):
         return in_blocks(_logistic_that_overflows, x)
     # With the exponents never positive nothing overflows, and small values keep all their digits.
     # At 0 the pieces have the slope between their two sides each, and y has its own: no seam.
     y: Array = np.exp(np.minimum(x, 0)) / (1 + np.exp(-np.absolute(x)))
     return y
+
+
+def _is_long(x: Array) -> bool:
+    """Tell whether an `elementwise_step` pays, which not every kind of array can run or record."""
+    return x.size >= _LONG and (x.__class__ is np.ndarray or hasattr(x, "record_elementwise"))
+
+
+@elementwise_step
+def _positive_part(x: Array, out: Array | None = None) -> Array:
+    # numpy compares two arrays with vector instructions, but not an array and a number: a third of
+    # the time.
+    result: Array = np.maximum(x, np.zeros_like(x), out=out)
+    return result
 
 
 @elementwise_step

@@ -23,7 +23,10 @@ def avg_pool2d(x: Array, window: Window) -> tuple[Array, Pullbacks]:
         share = batch_last(g, 2) / window.area
         result = np.zeros_like(share, order="C", shape=shape)
         for place in places:
-            result[place] += share
+            if window.is_disjoint:
+                result[place] = share
+            else:
+                result[place] += share
         return batch_first(cropped(result, window.padding), leading)
 
     return batch_first(total / window.area, leading), (pullback,)
@@ -53,15 +56,18 @@ def _extreme(
 
     def pullback(g: Array) -> Array:
         # Asked this way round, every element of a window with a NaN wins: none of them is beaten.
-        beaten = [is_beaten(full[place], best) for place in places]
-        losers = beaten[0].astype(x.dtype)
-        for one in beaten[1:]:
-            losers += one
-        share = batch_last(g, 2) / (window.area - losers)
+        # As numbers, because a product with a mask casts it each time.
+        wins = [np.logical_not(is_beaten(full[place], best)).astype(x.dtype) for place in places]
+        winners = wins[0]
+        for won in wins[1:]:
+            winners = winners + won
+        share = batch_last(g, 2) / winners
         result = np.zeros_like(full)
-        for place, one in zip(places, beaten, strict=True):
-            # A product with a mask is many times faster than np.where.
-            result[place] += share * np.logical_not(one)
+        for place, won in zip(places, wins, strict=True):
+            if window.is_disjoint:
+                np.multiply(share, won, out=result[place])
+            else:
+                result[place] += share * won
         return batch_first(cropped(result, window.padding), leading)
 
     return batch_first(y, leading), (pullback,)

@@ -1,19 +1,16 @@
-"""Linear recurrences along a sequence, step by step over rows that stay in the cache."""
+"""Scans along a sequence."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 
 from tapetensor.gradients import Array
+from tapetensor.kernels.blocks import in_blocks
 from tapetensor.kernels.broadcasting import sum_to
-from tapetensor.kernels.steps import writing_step
+from tapetensor.kernels.recurrence import run_recurrence
 from tapetensor.tape import Pullbacks
-
-# How much of a sequence is worked on at a time: this and its decays fit in a second-level cache.
-_BLOCK_BYTES = 1 << 19
 
 
 def ssm_scan(x: Array, a: Array, b: Array) -> tuple[Array, Pullbacks]:
@@ -22,9 +19,10 @@ def ssm_scan(x: Array, a: Array, b: Array) -> tuple[Array, Pullbacks]:
     `a` and `b` broadcast to the shape of `x`.
     """
     h = np.empty_like(x)
-    np.multiply(b, x, out=h)
     decay = np.moveaxis(np.broadcast_to(a, x.shape), -2, 0)
-    _run_recurrence(np.moveaxis(h, -2, 0), decay[1:])
+    run_recurrence(
+        np.moveaxis(h, -2, 0), np.moveaxis(in_blocks(np.multiply, b, x), -2, 0), decay[1:]
+    )
     adjoint = _shared_adjoint(decay)
 
     def pullback_a(g: Array) -> Array:
@@ -34,9 +32,9 @@ def ssm_scan(x: Array, a: Array, b: Array) -> tuple[Array, Pullbacks]:
         return sum_to(cotangent, a.shape)
 
     return h, (
-        lambda g: adjoint(g) * b,
+        lambda g: in_blocks(np.multiply, adjoint(g), b),
         pullback_a,
-        lambda g: sum_to(adjoint(g) * x, b.shape),
+        lambda g: sum_to(in_blocks(np.multiply, adjoint(g), x), b.shape),
     )
 
 
@@ -50,38 +48,10 @@ def _shared_adjoint(decay: Array) -> Callable[[Array], Array]:
     def adjoint(g: Array) -> Array:
         if not latest or latest[0] is not g:
             result = np.empty_like(g)
-            np.copyto(result, g)
-            _run_recurrence(np.moveaxis(result, -2, 0)[::-1], decay[:0:-1])
+            run_recurrence(
+                np.moveaxis(result, -2, 0)[::-1], np.moveaxis(g, -2, 0)[::-1], decay[:0:-1]
+            )
             latest[:] = g, result
         return latest[1]
 
     return adjoint
-
-
-@writing_step
-def _run_recurrence(values: Array, decay: Array) -> None:
-    """Add ``decay[t-1] * values[t-1]`` to ``values[t]`` in place, for one step after the other.
-
-    The rows of one step lie far apart in a batch of sequences. So a block of steps at a time is
-    copied to where they lie side by side, which halves the time of the loop.
-    """
-    steps = decay.shape[0]
-    row = values.shape[1:]
-    if not steps or not math.prod(row):
-        return
-    block = min(steps, max(1, _BLOCK_BYTES // (math.prod(row) * values.dtype.itemsize)))
-    block_values = np.empty_like(values, order="C", shape=(block + 1, *row))
-    block_decay = np.empty_like(values, order="C", shape=(block, *row))
-    value_rows, decay_rows = list(block_values), list(block_decay)
-    np.copyto(value_rows[0], values[0])
-    for start in range(0, steps, block):
-        count = min(block, steps - start)
-        np.copyto(block_decay[:count], decay[start : start + count])
-        np.copyto(block_values[1 : count + 1], values[start + 1 : start + count + 1])
-        previous = value_rows[0]
-        for current, factor in zip(value_rows[1 : count + 1], decay_rows[:count], strict=True):
-            np.multiply(factor, previous, factor)
-            np.add(current, factor, current)
-            previous = current
-        np.copyto(values[start + 1 : start + count + 1], block_values[1 : count + 1])
-        np.copyto(value_rows[0], previous)

@@ -39,6 +39,16 @@ class Window(NamedTuple):
         """The number of elements of a window."""
         return math.prod(self.kernel)
 
+    @property
+    def is_disjoint(self) -> bool:
+        """Whether no element belongs to two windows."""
+        return all(
+            dilation * (kernel - 1) < stride
+            for kernel, stride, dilation in zip(
+                self.kernel, self.stride, self.dilation, strict=True
+            )
+        )
+
     def counts(self, sizes: Sizes) -> Sizes:
         """Return how many windows fit along each axis; 0 or less where none does."""
         return tuple(

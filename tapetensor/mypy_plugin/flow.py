@@ -15,6 +15,8 @@ from mypy.errorcodes import ErrorCode
 from mypy.nodes import Context, Expression, FuncItem, MypyFile, TypeInfo
 from mypy.types import CallableType, Instance, ProperType, UninhabitedType, get_proper_type
 
+from tapetensor.errors import explained_by
+
 # The first version that is known to work, and the first that is not known to.
 SUPPORTED: Final = ((2, 0), (2, 5))
 
@@ -103,10 +105,28 @@ def suppresses(checker: Any, manager: Expression) -> bool:
     return False
 
 
+def fail(api: Any, message: str, where: Context, code: ErrorCode) -> None:
+    """Report an error and, the first time in a run, how errors of its code are explained."""
+    api.fail(message, where, code=code)
+    if not api.in_checked_function():
+        return
+    # As far as mypy's own: what ignores the error ignores the note.
+    lines = range(where.line, (where.end_line or where.line) + 1)
+    api.errors.report(
+        where.line,
+        where.column,
+        explained_by(code.code),
+        code=code,
+        severity="note",
+        only_once=True,
+        origin_span=lines if isinstance(where, Expression) else None,
+    )
+
+
 def report(checker: Any, message: str, where: Context, code: ErrorCode) -> None:
     """Report an error, whatever mypy is trying out at the moment."""
     with _heard_by_all(checker):
-        checker.msg.fail(message, where, code=code)
+        fail(checker, message, where, code)
 
 
 def note(checker: Any, message: str, where: Context) -> None:

@@ -88,7 +88,8 @@ def states_of(
         return (x, *(zeros_beside(x, shape),) * count)
     states = (state,) if count == 1 else state
     if not isinstance(states, tuple) or len(states) != count:
-        raise ArgumentTypeError(f"{layer}: the state is a tuple of {count} tensors, got {state!r}")
+        got = f"{len(states)}" if isinstance(states, tuple) else type(state).__name__
+        raise ArgumentTypeError(f"{layer}: the state is a tuple of {count} tensors, got {got}")
     for one in states:
         check_input(layer, one, x)
         if one.shape != shape:

@@ -17,11 +17,14 @@ from tapetensor.errors import (
     UnusedParametersError,
 )
 from tapetensor.gradients import Array, Gradients
-from tapetensor.optim.group import BLOCK, Group, Names, State
+from tapetensor.optim.group import Group, Names, State
 from tapetensor.optim.hyperparameters import as_hyperparameter
 from tapetensor.tensor.base import check_floating, check_not_spent, check_tensor, tape_state
 from tapetensor.tensor.ownership import HasParameters
 from tapetensor.tensor.tensor import Tensor
+
+# From so many elements on a parameter is updated by itself.
+_LARGE = 32_768
 
 
 class Optimizer(ABC):
@@ -196,7 +199,7 @@ def _grouped(parameters: dict[Names, Tensor[Any, Any, Any]]) -> list[list[Names]
     together: dict[np.dtype[Any], list[Names]] = {}
     alone: list[list[Names]] = []
     for names, tensor in parameters.items():
-        if tensor.size < BLOCK:
+        if tensor.size < _LARGE:
             together.setdefault(tensor.dtype, []).append(names)
         else:
             alone.append([names])

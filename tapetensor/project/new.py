@@ -56,8 +56,11 @@ def new_project(name: str, folder: Path) -> Path:
             text = Template((texts / template).read_text(encoding="utf-8"))
             file.write_text(text.substitute(name=name), encoding="utf-8")
         unfinished.rename(target)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(unfinished, ignore_errors=True)
+        if isinstance(error, OSError) and error.strerror is not None:
+            # With the name that was asked for in place of what is gone; the number says the kind.
+            raise OSError(error.errno, error.strerror, os.fspath(target)) from None
         raise
     return target
 

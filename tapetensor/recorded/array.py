@@ -17,6 +17,7 @@ from tapetensor.ids import next_id
 from tapetensor.kernels import arithmetic, indexing, placement, shape
 from tapetensor.recorded import kernels
 from tapetensor.recorded.functions import FLAT, FUNCTIONS, with_numbers
+from tapetensor.recorded.kernels import PUT_BACK, WRITERS
 from tapetensor.recorded.refusals import MissingAttributeError, UnrecordedError, UnsupportedError
 from tapetensor.recorded.ufuncs import AT, FLAT_UFUNCS, REDUCTIONS, UFUNCS
 from tapetensor.recorder import Kernel, Recorder
@@ -43,8 +44,14 @@ class Level:
         """Return `value` as an array of this level that nothing produced."""
         return RecordedArray(self, value, next_id() if unique_id is None else unique_id)
 
-    def leaf(self, value: Any, unique_id: int) -> RecordedArray:
-        """Return the value of a tensor that took no part so far as an array of this level."""
+    def operand(self, value: Any, unique_id: int) -> Any:
+        """Return the value of a tensor as an array of this level, if it is floating.
+
+        That of one that took no part so far becomes a leaf, which gradients of the outer order flow
+        to.
+        """
+        if value.dtype.kind != "f" or (isinstance(value, RecordedArray) and value.level is self):
+            return value
         self.leafs[unique_id] = value
         leaf = self.array(value, unique_id)
         leaf.is_operand = True
@@ -77,11 +84,12 @@ class Level:
 class RecordedArray(NDArrayOperatorsMixin):
     """An array that numpy reaches through its protocols, and that records what they ask for.
 
-    It is a handle: written to in place, it takes over the value and the id of the result. What may
-    share memory with another array cannot be written to, for the other would not change with it.
+    It is a handle: written to in place, it takes over the value and the id of the result. A part of
+    another array writes that as well. What else may share memory cannot be written to, for the
+    other would not change with it.
     """
 
-    __slots__ = ("__weakref__", "_sharers", "id", "is_operand", "level", "value")
+    __slots__ = ("__weakref__", "_sharers", "_source", "id", "is_operand", "level", "value")
 
     # Before ndarray's, so that a mix of both comes here.
     __array_priority__ = 1000
@@ -93,6 +101,8 @@ class RecordedArray(NDArrayOperatorsMixin):
         self.is_operand = False
         # Those that may share its memory, itself among them, as long as they live.
         self._sharers: list[ref[RecordedArray]] = []
+        # What it is a part of, and by which kernel and options.
+        self._source: tuple[RecordedArray, Kernel, tuple[Any, ...]] | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -126,6 +136,9 @@ class RecordedArray(NDArrayOperatorsMixin):
         """Run a kernel whose output may share the memory of its operand."""
         result = self.level.run(kernel, (self,), *options)
         self.share_with(result)
+        # One element is a number to numpy, and not a part.
+        if kernel in PUT_BACK and result.ndim:
+            result._source = self, kernel, options
         return result
 
     def share_with(self, view: RecordedArray) -> None:
@@ -156,15 +169,26 @@ class RecordedArray(NDArrayOperatorsMixin):
         return self.view(indexing.getitem, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        """As numpy's, if nothing shares the memory."""
+        """As numpy's, if nothing else shares the memory."""
         _check_index(index)
+        if isinstance(value, RecordedArray) and value._source is not None:
+            source, kernel, options = value._source
+            if source is self and kernel is indexing.getitem and options == (index,):
+                # The end of ``x[index] += y``, which has written it already.
+                return
         self._check_writable("item assignment")
         (written,) = with_numbers((value,), self.dtype)
         if written.dtype != self.dtype:
             raise UnrecordedError(f"assigns {written.dtype} to elements of {self.dtype}")
         kernels.check_written_once(self.shape, index)
         level = _deepest((self, written))
-        self._become(level.run(kernels.setitem, (level.lift(self), written), index))
+        self._write(level.run(kernels.setitem, (level.lift(self), written), index))
+
+    def record_write(self, function: Callable[..., None], arrays: tuple[Any, ...]) -> None:
+        """Run a function of a kernel's that writes into this array, the first of `arrays`."""
+        self._check_writable(function.__name__)
+        level = _deepest(arrays)
+        self._write(level.run(WRITERS[function], arrays))
 
     def __iter__(self) -> Iterator[Never]:
         """Refuse: a kernel works on whole arrays."""
@@ -201,7 +225,7 @@ class RecordedArray(NDArrayOperatorsMixin):
         target._check_writable(f"numpy.{ufunc.__name__} with out=")
         if (result.shape, result.dtype) != (target.shape, target.dtype):
             raise UnrecordedError(f"writes numpy.{ufunc.__name__} to an array of another kind")
-        target._become(result)
+        target._write(result)
         return target
 
     def __array_function__(
@@ -226,17 +250,24 @@ class RecordedArray(NDArrayOperatorsMixin):
             raise UnrecordedError(f"uses numpy.{function.__name__} with {error}") from None
 
     def _check_writable(self, what: str) -> None:
-        if self.is_operand or any(_is_other(one(), self) for one in self._sharers):
+        written = [self]
+        while written[-1]._source is not None:
+            written.append(written[-1]._source[0])
+        sharing = [one() for one in self._sharers]
+        others = [one for one in sharing if one is not None and not any(one is w for w in written)]
+        if others or any(one.is_operand for one in written):
             raise UnrecordedError(f"writes ({what}) to memory that another array may share")
 
-    def _become(self, result: Any) -> None:
+    def _write(self, result: Any) -> None:
+        """Take over the value and the id of `result`, and so for what this is a part of."""
         if not isinstance(result, RecordedArray):
             result = self.level.array(result)
         self.level, self.value, self.id = result.level, result.value, result.id
-
-
-def _is_other(one: RecordedArray | None, array: RecordedArray) -> bool:
-    return one is not None and one is not array
+        if self._source is not None:
+            whole, kernel, options = self._source
+            level = _deepest((whole, result))
+            put_back = PUT_BACK[kernel]
+            whole._write(level.run(put_back, (level.lift(whole), level.lift(result)), *options))
 
 
 def plain(array: Any) -> Any:
@@ -292,15 +323,18 @@ def _answer_ufunc(
             raise UnrecordedError(f"uses {name}.reduce with {error}") from None
     elif method == "reduceat" and ufunc is np.add and set(options) <= {"axis"}:
         x, starts = inputs
-        if isinstance(x, RecordedArray) and options.get("axis", 0) == 0:
-            return x.level.run(kernels.sum_runs, (x,), starts)
+        if isinstance(x, RecordedArray):
+            axis = options.get("axis", 0)
+            rows: Any = FUNCTIONS[np.moveaxis](x.level, x, axis, 0)
+            sums = x.level.run(kernels.sum_runs, (rows,), starts)
+            return FUNCTIONS[np.moveaxis](x.level, sums, 0, axis)
     elif method == "at" and ufunc in AT:
         x, index, added = inputs
         if isinstance(x, RecordedArray):
             _check_index(index)
             x._check_writable(f"{name}.at")
             level = _deepest((x, added))
-            x._become(level.run(AT[ufunc], (level.lift(x), added), index))
+            x._write(level.run(AT[ufunc], (level.lift(x), added), index))
             return None
     suffix = "" if method == "__call__" else f".{method}"
     given = f" with {', '.join(options)}" if options else ""

@@ -59,8 +59,16 @@ def _constant(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _full_like(level: Level, like: Any, fill: Any, **options: Any) -> Any:
+    _only(options, "order", "shape")
+    new_shape = options.get("shape", like.shape)
+    return np.copy(np.broadcast_to(level.lift(*with_numbers((fill,), like.dtype)), new_shape))
+
+
+def _copyto(level: Level, written: Any, values: Any, **options: Any) -> None:
     _only(options)
-    return np.copy(np.broadcast_to(level.lift(*with_numbers((fill,), like.dtype)), like.shape))
+    if not hasattr(written, "level"):
+        raise UnsupportedError("a given array")
+    written[...] = values
 
 
 def _copy(level: Level, x: Any, **options: Any) -> Any:
@@ -131,7 +139,8 @@ def _split(level: Level, x: Any, sections: int, axis: int = 0) -> Any:
 
 
 def _take(level: Level, x: Any, indices: Any, axis: int) -> Any:
-    return level.run(indexing.take, (x, indices), axis % x.ndim)
+    places = np.asarray(indices) if isinstance(indices, range | list) else indices
+    return level.run(indexing.take, (x, places), axis % x.ndim)
 
 
 def _take_along_axis(level: Level, x: Any, indices: Any, axis: int) -> Any:
@@ -180,7 +189,9 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.clip: _clip,
     np.concatenate: _joined_by(shape.concat),
     np.copy: _copy,
+    np.copyto: _copyto,
     np.einsum: _einsum,
+    np.empty_like: _constant(np.empty_like),
     np.expand_dims: _expand_dims,
     np.full_like: _full_like,
     np.max: _reduced_by(reductions.max),

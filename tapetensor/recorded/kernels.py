@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tapetensor.arrays import is_array, to_numpy
 from tapetensor.gradients import Array
+from tapetensor.kernels import indexing, shape
 from tapetensor.kernels.broadcasting import sum_to, unchanged
+from tapetensor.kernels.recurrence import run_recurrence
 from tapetensor.recorded.refusals import UnrecordedError
-from tapetensor.tape import Pullbacks
+from tapetensor.tape import Kernel, Pullbacks
 
 
 def copy(x: Array) -> tuple[Array, Pullbacks]:
@@ -46,7 +50,7 @@ def copysign(size: Array, sign: Array) -> tuple[Array, Pullbacks]:
 
 def setitem(x: Array, value: Array, index: Any) -> tuple[Array, Pullbacks]:
     """``x`` with ``x[index] = value``, every element written at most once."""
-    y = np.copy(x)
+    y = _copy_for(value, x)
     y[index] = value
 
     def pullback_x(g: Array) -> Array:
@@ -57,9 +61,28 @@ def setitem(x: Array, value: Array, index: Any) -> tuple[Array, Pullbacks]:
     return y, (pullback_x, lambda g: sum_to(g[index], value.shape))
 
 
+def unpermuted(_: Array, value: Array, axes: tuple[int, ...]) -> tuple[Array, Pullbacks]:
+    """The array whose axes, permuted, are those of `value`."""
+    order = tuple([axes.index(axis) for axis in range(len(axes))])
+    return np.transpose(value, order), (None, lambda g: np.transpose(g, axes))
+
+
+def recurrence(_: Array, values: Array, decay: Array) -> tuple[Array, Pullbacks]:
+    """What `run_recurrence` writes."""
+    h = np.empty_like(values)
+    run_recurrence(h, values, decay)
+
+    def adjoint(g: Array) -> Array:
+        total = np.empty_like(g)
+        run_recurrence(total[::-1], g[::-1], decay[::-1])
+        return total
+
+    return h, (None, adjoint, lambda g: adjoint(g)[1:] * h[:-1])
+
+
 def add_at(x: Array, value: Array, index: Any) -> tuple[Array, Pullbacks]:
     """``x`` with ``np.add.at(x, index, value)``."""
-    y = np.copy(x)
+    y = _copy_for(value, x)
     np.add.at(y, index, value)
     return y, (unchanged, lambda g: sum_to(g[index], value.shape))
 
@@ -79,6 +102,18 @@ def sum_runs(x: Array, starts: Array) -> tuple[Array, Pullbacks]:
         return cotangent
 
     return np.add.reduceat(x, starts, axis=0), (pullback,)
+
+
+# What an array becomes when a part of it, which a kernel took with some options, is written to.
+PUT_BACK: dict[Kernel, Kernel] = {indexing.getitem: setitem, shape.permute_dims: unpermuted}
+# Which kernel answers a function that writes into its first argument.
+WRITERS: dict[Callable[..., None], Kernel] = {inspect.unwrap(run_recurrence): recurrence}
+
+
+def _copy_for(value: Any, x: Array) -> Any:
+    """Return a copy of `x` that `value` can be written into, also where only that is recorded."""
+    y = np.copy(x)
+    return value.level.array(y) if isinstance(y, np.ndarray) and hasattr(value, "level") else y
 
 
 def check_written_once(shape: tuple[int, ...], index: Any) -> None:

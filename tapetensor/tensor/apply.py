@@ -77,7 +77,7 @@ def apply(
         tape = _check_operands(kernel, operands, keeps_dtype=keeps_dtype)
     try:
         if not is_alone:
-            output, pullbacks = kernel(*_arrays(kernel, operands), *options)
+            output, pullbacks = kernel(*_arrays(kernel, operands, tape), *options)
         elif options:
             output, pullbacks = kernel(data, *options)
         else:
@@ -169,8 +169,8 @@ def apply_enclosing(
         MovedTensorError: if an operand is spent, or one that owns a tape is given twice.
         TapeClosedError: if the tape of an operand is closed.
     """
-    _check_operands(op, operands, keeps_dtype=False)
-    outputs, parents, pullbacks = enclosed(*_arrays(op, operands))
+    tape = _check_operands(op, operands, keeps_dtype=False)
+    outputs, parents, pullbacks = enclosed(*_arrays(op, operands, tape))
 
     # Again, for the function may have spent an operand that it closes over.
     tape = _check_operands(op, operands, keeps_dtype=False)
@@ -188,29 +188,31 @@ def apply_enclosing(
 
 
 def _arrays(
-    op: Callable[..., object], operands: tuple[TensorBase[Any, Any, Any], ...]
+    op: Callable[..., object],
+    operands: tuple[TensorBase[Any, Any, Any], ...],
+    tape: OwnedTape | None,
 ) -> list[Array]:
     """Return the arrays of the operands.
 
-    Where one is of a derivative of higher order, the others become constants in it that are known
-    by the ids of their tensors: leafs, to which gradients of the outer order flow.
+    Where one is of a derivative of higher order, or has a tape that is, the others become constants
+    in it that are known by the ids of their tensors: leafs, to which gradients of the outer order
+    flow.
     """
     arrays: list[Any] = [operand._data for operand in operands]
-    if RecordedArray not in map(type, arrays):
+    if RecordedArray not in map(type, arrays) and (tape is None or tape.level is None):
         return arrays
     levels = [array.level for array in arrays if isinstance(array, RecordedArray)]
+    owners = [(one, one._tape.level) for one in operands if isinstance(one._tape, OwnedTape)]
+    levels += [owned for _, owned in owners if owned is not None]
     level = max(levels, key=lambda one: one.depth)
-    for position, operand in enumerate(operands):
-        array = arrays[position]
-        if array.dtype.kind != "f" or (isinstance(array, RecordedArray) and array.level is level):
-            continue
-        if operand._tape is not None:
+    for operand, owned in owners:
+        if owned is not level:
             raise HigherOrderError(
-                f"{op_name(op)}: inside grad, the tensor of shape {array.shape} owns a tape from "
-                "outside; give it to grad as another input, or detach() it if it is a constant"
+                f"{op_name(op)}: inside grad, the tensor of shape {operand._data.shape} owns a "
+                "tape from outside; give it to grad as another input, or detach() it if it is a "
+                "constant"
             )
-        arrays[position] = level.leaf(array, operand._id)
-    return arrays
+    return [level.operand(operand._data, operand._id) for operand in operands]
 
 
 def _take_tapes(

@@ -8,6 +8,7 @@ from typing import Any, overload
 import numpy as np
 from typing_extensions import TypeVar
 
+from tapetensor.arrays import read_only
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from tapetensor.gradients import Array
 from tapetensor.recorder import op_name
@@ -179,7 +180,7 @@ def _unwritten(
 ) -> object:
     """Call a function of arrays with views that it cannot write to."""
     try:
-        return function(*map(_read_only, arrays))
+        return function(*map(read_only, arrays))
     except ValueError as error:
         if "read-only" in str(error):
             raise ArgumentValueError(
@@ -187,15 +188,6 @@ def _unwritten(
                 "so make a new one: y = x * 2, not x *= 2"
             ) from error
         raise
-
-
-def _read_only(array: Any) -> Array:
-    # Arrays of other libraries are not numpy's to protect.
-    if isinstance(array, np.ndarray):
-        array = array.view()
-        array.flags.writeable = False
-    protected: Array = array
-    return protected
 
 
 def _as_array(op: str, name: str, value: Any) -> Array:

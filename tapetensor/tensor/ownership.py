@@ -324,4 +324,7 @@ def _check_plain(op: str, tensor: TensorBase[Any, Any, Any], cure: str) -> None:
 
 
 def _retaped(tensor: TensorBase[Any, Any, Any], tape: OwnedTape | None) -> Tensor[Any, Any, Any]:
-    return rewrap(tensor, tensor._data, tensor._id, tape)
+    data = tensor._data
+    if tape is not None and tape.level is not None:
+        data = tape.level.operand(data, tensor._id)
+    return rewrap(tensor, data, tensor._id, tape)

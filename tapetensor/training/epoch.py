@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
 from tapetensor.errors import ArgumentValueError, NumericalInstabilityError
 from tapetensor.optim import Optimizer
@@ -13,20 +13,26 @@ from tapetensor.optim.schedules import Schedule
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor import Tensor0D
 from tapetensor.training.checkpoint import Generators, Position, set_states, states_of
-from tapetensor.training.evaluation import Batch, M, Source, iterate, rows_of
+from tapetensor.training.evaluation import Batch, M, Source, check_equal, iterate, rows_of
 from tapetensor.training.interruption import Interruption
 from tapetensor.training.progress import ProgressBar
 
-Step = Callable[[Batch], Tensor0D[NoneTape, Any]]
+if TYPE_CHECKING:
+    from tapetensor.distributed import Communicator
+
+Loss: TypeAlias = Callable[[M, Batch], Tensor0D[OwnedTape, Any]]
+# Trains on a batch; returns the loss before that, times the rows of this rank.
+Step: TypeAlias = Callable[[Batch], float]
 
 
 def step_of(
     model: M,
     optimizer: Optimizer,
-    loss_of: Callable[[M, Batch], Tensor0D[OwnedTape, Any]],
+    loss_of: Loss[M, Batch],
     clip_norm: float | None,
+    is_compiled: bool,
 ) -> Step[Batch]:
-    """Return the function that trains on one batch and returns the loss before it."""
+    """Return the step of a process that trains alone."""
 
     def step(batch: Batch) -> Tensor0D[NoneTape, Any]:
         loss = loss_of(model, batch)
@@ -37,7 +43,11 @@ def step_of(
         optimizer.step(grads)
         return value
 
-    return step
+    if is_compiled:
+        from tapetensor.compiler import compile  # for who asks only
+
+        step = compile(step)
+    return lambda batch: rows_of(batch) * step(batch).item()
 
 
 class EpochRunner(Generic[Batch]):
@@ -49,6 +59,7 @@ class EpochRunner(Generic[Batch]):
         optimizer: whose learning rate follows the schedule.
         schedule: of the learning rate, if there is one.
         generators: what batches and model draw from.
+        ranks: which all take the same steps.
     """
 
     def __init__(
@@ -58,12 +69,14 @@ class EpochRunner(Generic[Batch]):
         optimizer: Optimizer,
         schedule: Schedule | None,
         generators: Generators,
+        ranks: Communicator,
     ) -> None:
         self._step = step
         self._batches = batches
         self._optimizer = optimizer
         self._schedule = schedule
         self._generators = generators
+        self._ranks = ranks
 
     def run(self, position: Position, interruption: Interruption, bar: ProgressBar) -> bool:
         """Run the rest of an epoch; return whether it came to its end.
@@ -71,30 +84,38 @@ class EpochRunner(Generic[Batch]):
         Raises:
             NumericalInstabilityError: if a loss is not finite.
             ArgumentValueError: if there are no batches.
+            DistributedError: if the ranks have other batches.
         """
         began = time.perf_counter() - position.seconds
         optimizer = self._optimizer
-        for batch in self._remaining(position):
+        for batch in self._agreed(self._remaining(position)):
             if self._schedule is not None:
                 optimizer.lr = self._schedule(optimizer.steps)
-            loss = self._step(batch).item()
-            if not math.isfinite(loss):
+            total, asked = self._ranks.sum(self._step(batch), interruption.asked)
+            rows = rows_of(batch)
+            if not math.isfinite(total):
                 raise NumericalInstabilityError(
                     f"fit: the loss of epoch {len(position.rows) + 1}, batch "
-                    f"{position.batches + 1} is {loss}; the step was taken, but no checkpoint of "
-                    "it. A smaller learning rate, a warm-up or clip_norm may help"
+                    f"{position.batches + 1} is {total / rows}; the step was taken, but no "
+                    "checkpoint of it. A smaller learning rate, a warm-up or clip_norm may help"
                 )
-            count = rows_of(batch)
-            position.total += count * loss
-            position.weight += count
+            position.total += total
+            position.weight += rows
             position.batches += 1
             position.seconds = time.perf_counter() - began
             bar.step()
-            if interruption.asked:
+            if asked:
                 return False
         if position.weight == 0:
             raise ArgumentValueError("fit: there are no batches")
         return True
+
+    def _agreed(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+        """Yield batches, each once all ranks have one of as many rows, or none."""
+        for batch in batches:
+            check_equal("fit", self._ranks, rows_of(batch))
+            yield batch
+        check_equal("fit", self._ranks, -1)
 
     def _remaining(self, position: Position) -> Iterator[Batch]:
         """Return the batches that are not done, drawn as they were when the epoch began."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from typing_extensions import TypeVar
 
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DistributedError
 from tapetensor.nn import Module
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor0D
+
+if TYPE_CHECKING:
+    from tapetensor.distributed import Communicator
 
 M = TypeVar("M", bound=Module)
 Batch = TypeVar("Batch")
@@ -22,7 +25,11 @@ Metric: TypeAlias = Callable[[M, Batch], Tensor0D[NoneTape, Any] | float]
 
 
 def evaluate(
-    model: M, metrics: Mapping[str, Metric[M, Batch]], batches: Source[Batch]
+    model: M,
+    metrics: Mapping[str, Metric[M, Batch]],
+    batches: Source[Batch],
+    *,
+    ranks: Communicator | None = None,
 ) -> dict[str, float]:
     """Return the mean of each metric over batches, every row counting the same.
 
@@ -34,10 +41,13 @@ def evaluate(
         model: what is evaluated.
         metrics: functions of model and batch, by name.
         batches: what they are given, one batch after the other.
+        ranks: among which the batches are dealt out, where there are many; each has all of them,
+            and gets the same means.
 
     Raises:
         ArgumentTypeError: if a metric is no function or gives no number.
         ArgumentValueError: if there are no batches.
+        DistributedError: if they have not as many rows on every rank.
 
     >>> import numpy as np
     >>> import tapetensor as tt
@@ -51,16 +61,23 @@ def evaluate(
     {'error': 1.0}
     """
     check_metrics("evaluate", metrics)
+    own, dealers = (0, 1) if ranks is None else (ranks.rank, ranks.size)
     totals = dict.fromkeys(metrics, 0.0)
     rows = 0
-    for batch in iterate("evaluate", "batches", batches):
+    for number, batch in enumerate(iterate("evaluate", "batches", batches)):
         count = rows_of(batch)
-        for name, metric in metrics.items():
-            totals[name] += count * _as_number(name, metric(model, batch))
         rows += count
+        if number % dealers == own:
+            for name, metric in metrics.items():
+                totals[name] += count * _as_number(name, metric(model, batch))
     if rows == 0:
         raise ArgumentValueError("evaluate: there are no batches")
-    return {name: total / rows for name, total in totals.items()}
+    if ranks is None:
+        sums = [*totals.values()]
+    else:
+        check_equal("evaluate", ranks, rows)
+        sums = ranks.sum(*totals.values())
+    return {name: total / rows for name, total in zip(totals, sums, strict=True)}
 
 
 def check_metrics(op: str, metrics: object) -> None:
@@ -99,6 +116,19 @@ def rows_of(batch: object) -> int:
         return len(batch)
     shape = batch.shape if isinstance(batch, Tensor) else ()
     return int(shape[0]) if shape else 1
+
+
+def check_equal(op: str, ranks: Communicator, rows: int) -> None:
+    """Check that all ranks have as many rows, before each goes on to something else."""
+    if ranks.size == 1:
+        return
+    total, squares = ranks.sum(rows, rows * rows)
+    # Equal numbers, and only those, have no variance.
+    if ranks.size * squares != total * total:
+        raise DistributedError(
+            f"{op}: the ranks have other batches, or more of them on one than on another; give "
+            "all ranks the same, of which each takes its share"
+        )
 
 
 def _as_number(name: str, value: object) -> float:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from contextlib import ExitStack
-from typing import Any
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from typing_extensions import TypeVar
@@ -17,17 +19,25 @@ from tapetensor.optim import Optimizer
 from tapetensor.optim.hyperparameters import as_hyperparameter
 from tapetensor.optim.schedules import Schedule
 from tapetensor.shapes import as_size
-from tapetensor.tape import OwnedTape
-from tapetensor.tensor import Tensor0D
 from tapetensor.training.checkpoint import Checkpoint, Position, found_generators
 from tapetensor.training.disk import explained
-from tapetensor.training.epoch import EpochRunner, step_of
+from tapetensor.training.epoch import EpochRunner, Loss, step_of
 from tapetensor.training.evaluation import Batch, M, Metric, Source, check_metrics, evaluate
-from tapetensor.training.history import COLUMNS, Ended, History
+from tapetensor.training.history import COLUMNS, Ended, History, Row
 from tapetensor.training.interruption import Interruption
 from tapetensor.training.logs import Log
 from tapetensor.training.progress import ProgressBar
+from tapetensor.training.ranks import (
+    check_alike,
+    communicator_of,
+    from_root,
+    make_alike,
+    step_of_ranks,
+)
 from tapetensor.training.stopping import EarlyStopping
+
+if TYPE_CHECKING:
+    from tapetensor.distributed import Communicator
 
 HeldOut = TypeVar("HeldOut", default=Any)
 
@@ -35,7 +45,7 @@ HeldOut = TypeVar("HeldOut", default=Any)
 def fit(
     model: M,
     optimizer: Optimizer,
-    loss_of: Callable[[M, Batch], Tensor0D[OwnedTape, Any]],
+    loss_of: Loss[M, Batch],
     batches: Source[Batch],
     *,
     epochs: int,
@@ -50,6 +60,7 @@ def fit(
     log: Sequence[Log] = (),
     progress: bool | None = None,
     compile: bool = False,
+    ranks: Communicator | None = None,
 ) -> History:
     """Train a model: a step for each batch, epoch by epoch, and return what happened.
 
@@ -59,7 +70,7 @@ def fit(
             optimizer.step(loss.backward(wrt=model))
 
     That is all that it does to the model; `loss_of` decides what is traced. After each epoch come
-    the metrics, the checkpoint and the logs, in this order.
+    the metrics, the best model, the checkpoint and the logs, in this order.
 
     Args:
         model: what is trained.
@@ -82,6 +93,9 @@ def fit(
         progress: whether to show a bar, by tqdm; by default, if that is installed and the error
             stream is a terminal.
         compile: whether the step is compiled, as `tapetensor.compile` does it.
+        ranks: what `distributed.world` returned, to train on many ranks. Each goes through the same
+            batches, of which `loss_of` gets this rank's rows; all begin as rank 0 and end alike.
+            Checkpoints, logs and the bar are rank 0's, Ctrl-C is anybody's.
 
     Returns:
         The numbers of every epoch. After a first Ctrl-C the running step ends, the checkpoint is
@@ -93,6 +107,7 @@ def fit(
             there already and `resume` is not asked for.
         NumericalInstabilityError: if a loss is not finite.
         StateMismatchError: if the checkpoint does not fit.
+        DistributedError: if the ranks do not begin alike, or rank 0 fails; on the others.
         MissingDependencyError: if an extra is not installed; the message says how it is.
         OSError: if a file cannot be written.
 
@@ -115,48 +130,83 @@ def fit(
     _check_clipping(clip_norm, compile)
     measures = {} if metrics is None else metrics
     generators = found_generators(model, (batches, validation), rng)
-    step = step_of(model, optimizer, loss_of, clip_norm)
-    if compile:
-        from tapetensor.compiler import compile as compiled  # for who asks only
-
-        step = compiled(step)
-    runner = EpochRunner(step, batches, optimizer, schedule, generators)
+    team = communicator_of(ranks)
+    per_epoch = len(batches) if isinstance(batches, Sized) else None
+    settings: dict[str, object] = {
+        "optimizer": type(optimizer).__name__,
+        "epochs": epochs,
+        "clip_norm": clip_norm,
+        "compile": compile,
+        "stop": None if stop is None else replace(stop, best=None),
+        "metrics": list(measures),
+        "number of batches": per_epoch,
+    }
+    check_alike(team, model, generators, settings)
     file = None if checkpoint is None else Checkpoint(checkpoint, model, optimizer, generators)
-    position = _start(file, checkpoint, resume)
+    position = Position()
+
+    def start() -> None:
+        nonlocal position
+        position = _start(file, checkpoint, resume)
+        if stop is not None and stop.best is not None and not Path(stop.best).exists():
+            # Whether it can be written, and it leaves none, as the checkpoint does.
+            _save_best(model, stop.best)
+            Path(stop.best).unlink()
+
+    team.on_root("fit", start)
+    make_alike(team, (model, optimizer, *generators))
+    position = Position(**from_root(team, asdict(position)))
+    if team.size == 1:
+        step = step_of(model, optimizer, loss_of, clip_norm, compile)
+    else:
+        step = step_of_ranks(model, optimizer, loss_of, clip_norm, compile, generators, team)
+    runner = EpochRunner(step, batches, optimizer, schedule, generators, team)
     history = History(position.rows)
+    logs = log if team.is_root else ()
+
+    def save() -> None:
+        if file is not None:
+            file.save(position)
+
+    def write_down() -> None:
+        # Before the checkpoint: without it a training that goes on comes to this epoch again.
+        if stop is not None and stop.best is not None and _is_best(stop, history):
+            _save_best(model, stop.best)
+        save()
+        for one in logs:
+            one.write(history.rows[-1])
+
     with ExitStack() as stack:
-        for one in log:
+        for one in logs:
             stack.callback(one.close)
             one.start([*COLUMNS, *measures], history.rows)
-        per_epoch = len(batches) if isinstance(batches, Sized) else None
         done = position.batches + len(history) * (per_epoch or 0)
-        bar = ProgressBar(progress, epochs, per_epoch, done)
+        bar = ProgressBar(progress if team.is_root else False, epochs, per_epoch, done)
         stack.callback(bar.close)
         interruption = stack.enter_context(Interruption())
         while (ended := _end_of(history, epochs, stop)) is None:
             bar.epoch(len(history) + 1)
-            if interruption.asked or not runner.run(position, interruption, bar):
+            (asked,) = team.sum(interruption.asked)
+            if asked or not runner.run(position, interruption, bar):
                 ended = "interrupted"
-                if file is not None:
-                    file.save(position)
+                team.on_root("fit", save)
                 break
-            history.rows.append(
-                {
-                    "epoch": len(history) + 1,
-                    "steps": optimizer.steps,
-                    "lr": optimizer.lr,
-                    "seconds": position.seconds,
-                    "loss": position.total / position.weight,
-                    **({} if validation is None else evaluate(model, measures, validation)),
-                }
-            )
+            # Buffers hold statistics, which each rank has of its own shares.
+            make_alike(team, [model] if model.buffers() else [])
+            row: Row = {
+                "epoch": len(history) + 1,
+                "steps": optimizer.steps,
+                "lr": optimizer.lr,
+                "seconds": position.seconds,
+                "loss": position.total / position.weight,
+            }
+            if validation is not None:
+                row |= evaluate(model, measures, validation, ranks=team)
+            history.rows.append(from_root(team, row))
+            # A metric may have drawn from them on one rank and not on another.
+            make_alike(team, generators)
             position = Position(history.rows)
-            if file is not None:
-                file.save(position)
-            if stop is not None and stop.best is not None:
-                _save_best(model, history, stop, stop.best)
-            for one in log:
-                one.write(history.rows[-1])
+            team.on_root("fit", write_down)
             bar.row(history.rows[-1])
         history.ended = ended
     return history
@@ -188,12 +238,17 @@ def _end_of(history: History, epochs: int, stop: EarlyStopping | None) -> Ended 
     return "epochs" if len(history) >= epochs else None
 
 
-def _save_best(
-    model: Module, history: History, stop: EarlyStopping, path: str | os.PathLike[str]
-) -> None:
-    if stop.best_of(history[stop.watch]) == len(history) - 1:
-        with explained("the best model", path, "the training until here is in its checkpoint"):
-            io.save(path, model)
+def _is_best(stop: EarlyStopping, history: History) -> bool:
+    return stop.best_of(history[stop.watch]) == len(history) - 1
+
+
+def _save_best(model: Module, path: str | os.PathLike[str]) -> None:
+    rest = (
+        "nothing was lost: the model in memory has all its steps; the checkpoint, if there is one, "
+        "is as it was before this epoch"
+    )
+    with explained("the best model", path, rest):
+        io.save(path, model)
 
 
 def _check(

@@ -115,7 +115,12 @@ class TensorBoardLog:
             self._writer.flush()
 
     def close(self) -> None:
-        """Close the file."""
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
+        """Close the file, which waits until all is written.
+
+        Raises:
+            OSError: if that fails.
+        """
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with explained("the log", self._folder, _STAYS):
+                writer.close()

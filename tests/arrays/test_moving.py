@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from typing import Literal as L
 
 import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import data, io, losses, nn, optim
+from tapetensor import data, io, losses, nn, optim, training
 from tests.arrays import foreign
 from tests.arrays.foreign import ForeignArray
 from tests.arrays.placing import abroad, home
 from tests.io.models import FORMATS, assert_same, net
+from tests.typing.pages import blocks
 
 _ARRAY = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], np.float32)
 
@@ -200,8 +203,77 @@ def test_a_model_learns_there_what_it_learns_at_home() -> None:
     assert there[-1] < 0.7 * there[0]
 
 
+def test_fit_trains_there_and_goes_on_to_the_bit(tmp_path: Path) -> None:
+    def fitted(library: Any, epochs: int, checkpoint: str) -> tuple[nn.Module, list[float]]:
+        rng = np.random.default_rng(0)
+        layers = nn.Linear(2, 8, rng=rng), nn.Dropout(0.1, rng=rng), nn.Linear(8, 2, rng=rng)
+        model: Any = nn.Sequential(*layers).to(library)
+        x: Any = tt.normal((20, 2), rng=rng).to(library)
+
+        def loss_of(model: Any, batch: Any) -> Any:
+            return losses.mse(model.forward(batch.trace()), batch)
+
+        history = training.fit(
+            model,
+            optim.Adam(model, lr=0.01),
+            loss_of,
+            data.batches(x, size=6, rng=rng),
+            epochs=epochs,
+            metrics={"error": lambda model, batch: losses.mse(model.forward(batch), batch)},
+            validation=[x],
+            clip_norm=0.5,
+            stop=training.EarlyStopping("error", best=tmp_path / "best.npz"),
+            checkpoint=tmp_path / checkpoint,
+            resume=True,
+        )
+        return model, history["error"]
+
+    _, at_home = fitted(np, 3, "home.npz")
+    whole, there = fitted(foreign, 3, "whole.npz")
+    fitted(foreign, 2, "part.npz")
+    resumed, _ = fitted(foreign, 3, "part.npz")
+
+    np.testing.assert_allclose(there, at_home, rtol=1e-4)
+    assert_same(io.state_dict(resumed), io.state_dict(whole))
+    assert all(isinstance(one._data, ForeignArray) for one in resumed.parameters().values())
+
+
 def test_the_compiler_says_that_it_is_for_numpy() -> None:
     step: Any = tt.compile(lambda x: x * 2.0)
 
     with pytest.raises(tt.ArgumentTypeError, match=r"compile: argument 0 .* foreign"):
         step(abroad(_ARRAY))
+
+
+def test_the_page_moves_a_model_and_a_batch_as_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    cupy = SimpleNamespace(
+        asarray=foreign.asarray,
+        ones=lambda shape, dtype: foreign.asarray(np.ones(shape, dtype)),
+        float32=np.float32,
+    )
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    names: dict[str, Any] = {
+        "io": io,
+        "losses": losses,
+        "np": np,
+        "optim": optim,
+        "tt": tt,
+        "rng": rng,
+        "Mlp": nn.Linear[L[4], L[3]],
+        "rows": np.ones((32, 4), np.float32),
+        "labels": tt.from_numpy(rng.integers(3, size=32), (32,)),
+    }
+    training, meeting = blocks("arrays", 'python title="with CuPy"')
+    exec(compile(training, "docs/arrays.md", "exec"), names)
+    with pytest.raises(tt.ArgumentTypeError) as raised:
+        exec(compile(meeting, "docs/arrays.md", "exec"), names)
+
+    assert home(names["y"]).shape == (32, 4)
+    assert names["optimizer"].steps == 1
+    assert (tmp_path / "model.npz").exists()
+    said = f"ArgumentTypeError: {raised.value}\n".replace(ForeignArray.__module__, "cupy")
+    assert said in blocks("arrays", "text")

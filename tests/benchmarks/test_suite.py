@@ -69,9 +69,10 @@ def test_the_command_writes_the_agreed_json(
     assert list(results) == ["W7"]
     assert list(results["W7"]) == ["tapetensor", "numpy"]
     for figures in results["W7"].values():
-        assert list(figures) == ["median_ms", "min_ms", "peak_mb"]
+        assert list(figures) == ["median_ms", "min_ms", "peak_mb", "first_ms"]
         assert 0 < figures["min_ms"] <= figures["median_ms"]
         assert figures["peak_mb"] > 10
+        assert figures["first_ms"] > 0
     assert "us per op" in capsys.readouterr().out
 
 

@@ -33,6 +33,7 @@ def test_an_error_before_mpi_has_started_ends_the_ranks_that_wait_for_the_start(
 
 def test_who_waits_for_a_rank_that_has_left_is_told() -> None:
     assert "all_reduce: rank 1 has ended and rank 0 waits for it" in failed("exits")
+    assert "barrier: rank 1 has ended and rank 0 waits for it" in failed("exits before MPI")
 
 
 def test_a_rank_that_is_killed_ends_the_job() -> None:

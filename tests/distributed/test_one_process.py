@@ -15,9 +15,10 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import distributed, io, losses, nn, optim
-from tapetensor.distributed import mpi
+from tapetensor.distributed import communicator, mpi
 from tapetensor.distributed.buckets import buckets_of
 from tapetensor.distributed.communicator import Communicator
+from tests.arrays import foreign
 from tests.distributed.jobs import ROOT
 
 ALONE = distributed.alone()
@@ -208,6 +209,11 @@ def test_shares_are_the_rows_of_the_batch_in_the_order_of_ranks() -> None:
             tt.ArgumentValueError,
             "bucket_bytes",
         ),
+        (
+            lambda: make_reducer(linear().to(foreign), ALONE),
+            tt.ArgumentTypeError,
+            "Reducer: only numpy arrays are sent, got a tensor of ForeignArray",
+        ),
         (lambda: make_reducer(nn.ReLU(), ALONE), tt.ArgumentValueError, "no parameters"),
         (
             lambda: make_reducer(linear(), ALONE).all_reduce({}),
@@ -304,6 +310,23 @@ def test_a_missing_mpi_run_time_is_told_from_a_missing_package(
 
     with pytest.raises(tt.MissingDependencyError, match=r"finds none; .*pip install.*cannot load"):
         mpi.load()
+
+
+def test_no_ranks_are_refused() -> None:
+    with pytest.raises(tt.ArgumentValueError, match="world: size must be at least 1, got 0"):
+        distributed.world(0)
+
+
+@pytest.mark.parametrize("variable", ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"])
+def test_a_launcher_of_another_mpi_is_found(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    lonely = SimpleNamespace(COMM_WORLD=SimpleNamespace(size=1))
+    monkeypatch.setattr(mpi, "load", lambda: lonely)
+    monkeypatch.setenv(variable, "1")
+    assert communicator._world.__wrapped__().size == 1
+
+    monkeypatch.setenv(variable, "4")
+    with pytest.raises(tt.DistributedError, match="world: a launcher has started 4 processes, and"):
+        communicator._world.__wrapped__()
 
 
 def test_importing_the_packages_imports_no_mpi() -> None:

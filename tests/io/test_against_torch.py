@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from pathlib import Path
 from typing import Any
 from typing import Literal as L
@@ -13,6 +12,7 @@ import pytest
 import tapetensor as tt
 from tapetensor import Tensor2D, io, nn
 from tests.io.models import FORMATS, Array, write
+from tests.typing.pages import blocks
 
 torch: Any = pytest.importorskip("torch")
 
@@ -159,6 +159,21 @@ def test_recurrent_layers_load_here(tmp_path: Path, suffix: str, kind: str) -> N
     np.testing.assert_allclose(output.numpy(), expected.numpy(), rtol=1e-5, atol=1e-6)
 
 
+def test_a_model_goes_there_and_back_without_a_file_as_the_page_says() -> None:
+    model, torch_model = ours(1), theirs(2)
+    before = {name: array.copy() for name, array in io.state_dict(model).items()}
+    program, _ = blocks("files", 'python title="with PyTorch"')
+    there, back = program.splitlines()
+    names = {"io": io, "torch": torch, "model": model, "torch_model": torch_model}
+    exec(compile(there, "docs/files.md", "exec"), names)
+    np.testing.assert_allclose(*outputs(model, torch_model), rtol=1e-4, atol=1e-5)
+    io.load_state_dict(model, io.state_dict(ours(3)))
+    exec(compile(back, "docs/files.md", "exec"), names)
+
+    for name, array in io.state_dict(model).items():
+        np.testing.assert_array_equal(array, before[name])
+
+
 def test_an_attention_loads_here_as_the_page_says() -> None:
     torch.manual_seed(1)
     torch_attention = torch.nn.MultiheadAttention(8, 2, batch_first=True).eval()
@@ -166,10 +181,9 @@ def test_an_attention_loads_here_as_the_page_says() -> None:
         torch_attention.in_proj_bias.normal_()
         torch_attention.out_proj.bias.normal_()
     attention: Any = nn.MultiHeadAttention(8, 2, rng=np.random.default_rng(0))
-    page = (Path(__file__).parents[2] / "docs" / "files.md").read_text()
-    program = page.split("matrices on top of one another:\n\n")[1].split("\n\n##")[0]
+    _, program = blocks("files", 'python title="with PyTorch"')
     names = {"np": np, "io": io, "torch_attention": torch_attention, "attention": attention}
-    exec(compile(textwrap.dedent(program), "docs/files.md", "exec"), names)
+    exec(compile(program, "docs/files.md", "exec"), names)
     x = np.random.default_rng(5).standard_normal((2, 6, 8)).astype(np.float32)
     with torch.no_grad():
         expected, _ = torch_attention(*[torch.from_numpy(x)] * 3)

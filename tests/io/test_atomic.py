@@ -49,6 +49,17 @@ def test_a_crash_in_the_middle_leaves_the_old_file(
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
+def test_an_error_of_the_disk_names_the_file_that_was_asked_for(
+    tmp_path: Path, suffix: str
+) -> None:
+    path = tmp_path / "missing" / f"model{suffix}"
+    with pytest.raises(FileNotFoundError) as raised:
+        io.save(path, net(1))
+
+    assert raised.value.filename == str(path)
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
 def test_a_new_file_is_on_the_disk_before_it_takes_the_name(
     tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -158,6 +158,8 @@ def test_what_does_not_fit_is_refused_and_moves_nothing(
         (x, states(kind, rng, 5), ShapeError, r"a state must have shape \(2, 2\), got \(5, 2\)"),
         (x, (values(rng, 2, 2),) * 3, ArgumentTypeError, "tensor"),
     ]
+    if kind == "LSTM":
+        bad.append((x, values(rng, 2, 2), ArgumentTypeError, "a tuple of 2 tensors, got Tensor$"))
     for given, state, error, message in bad:
         with pytest.raises(error, match=rf"{kind}: .*{message}"):
             one.forward(given, state)

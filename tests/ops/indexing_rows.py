@@ -85,6 +85,7 @@ INDEXING = (
             given(_CUBE, np.zeros((0,), dtype=np.int64), axis=1),
             given(spaced(0, 3), np.zeros((2, 0), dtype=np.int64), axis=0),
             given(spaced(3, 0), np.array([1, 1]), axis=0),
+            given(spaced(1), np.array([0, 0]), axis=0),
         ),
         refusals=(
             refused(_X, np.array([2]), axis=0, error=tt.AxisError, message="from 2 to 2"),
@@ -111,6 +112,7 @@ INDEXING = (
             given(spaced(5), np.array([4, 4], dtype=np.uint8), axis=0),
             given(_X, np.zeros((2, 0), dtype=np.int64), axis=1),
             given(spaced(0, 3), np.zeros((0, 2), dtype=np.int64), axis=1),
+            given(spaced(1), np.array([0, 0]), axis=0),
         ),
         refusals=(
             refused(_X, np.array([[3]]), axis=1, error=tt.AxisError, message="from 3 to 3"),

@@ -28,6 +28,8 @@ JOINING = (
             given(_X, spaced(2, 1), spaced(2, 2, seed=1), axis=-1),
             given(_CUBE, spaced(2, 0, 4), spaced(2, 1, 4), axis=1),
             given(_X),
+            given(spaced(0), spaced(1)),
+            given(spaced(1), spaced(0)),
         ),
         refusals=(
             *_NO_TENSORS,
@@ -104,9 +106,12 @@ JOINING = (
         covers=(),
         call=lambda x, weight: apply(linear_algebra.unbiased_linear, (x, weight)),
         reference=lambda x, weight: x @ weight.T,
-        samples=tuple(
-            given(spaced(*leading, 3), spaced(4, 3, seed=1))
-            for leading in ((2,), (), (2, 5), (0,), (2, 0))
+        samples=(
+            *(
+                given(spaced(*leading, 3), spaced(4, 3, seed=1))
+                for leading in ((2,), (), (2, 5), (0,), (2, 0))
+            ),
+            given(spaced(1), spaced(1, 1)),
         ),
         refusals=(refused(_X, spaced(4, 2), error=tt.ShapeError, message=r"\(4, 2\)"),),
         takes_integers=True,
@@ -124,6 +129,7 @@ JOINING = (
             ),
             given(spaced(2, 0), spaced(4, 0), spaced(4)),
             given(spaced(2, 3), spaced(0, 3), spaced(0)),
+            given(spaced(1), spaced(1, 1), spaced(1)),
         ),
         refusals=(
             refused(_X, spaced(4, 2), spaced(4), error=tt.ShapeError, message=r"\(4, 2\)"),

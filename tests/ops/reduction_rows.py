@@ -93,6 +93,7 @@ _NOTHING_TO_CHOOSE = (
 )
 # Along an axis of size 0 there is nothing to add up; along another there are no sums to make.
 _EMPTY = (given(spaced(2, 0), axis=-1), given(spaced(0, 3), axis=1), given(spaced(0)))
+_NO_ROWS = (given(spaced(0, 3), axis=1),)
 _CORRECTED = tuple(
     given(spaced(2, 3, 4), axis=axis, correction=correction)
     for axis, correction in ((None, 1), (0, 1), (-1, 0.5), ((0, 1), np.float64(1.0)))
@@ -121,11 +122,12 @@ _NO_SOFTMAX_AXIS = (
 
 REDUCTIONS = (
     _reduction("sum", tt.Tensor.sum, np.sum, samples=_EMPTY, takes_integers=True),
-    _reduction("mean", tt.Tensor.mean, np.mean, samples=(given(spaced(0, 3), axis=1),)),
+    _reduction("mean", tt.Tensor.mean, np.mean, samples=_NO_ROWS),
     _reduction(
         "max",
         lambda x, **options: x.max(**options),
         np.max,
+        samples=_NO_ROWS,
         refusals=_NOTHING_TO_CHOOSE,
         takes_integers=True,
     ),
@@ -133,10 +135,13 @@ REDUCTIONS = (
         "min",
         lambda x, **options: x.min(**options),
         np.min,
+        samples=_NO_ROWS,
         refusals=_NOTHING_TO_CHOOSE,
         takes_integers=True,
     ),
-    _reduction("var", tt.Tensor.var, _var, samples=_CORRECTED, refusals=_NO_CORRECTION),
+    _reduction(
+        "var", tt.Tensor.var, _var, samples=(*_CORRECTED, *_NO_ROWS), refusals=_NO_CORRECTION
+    ),
     Op(
         name="std",
         covers=("std",),
@@ -148,6 +153,8 @@ REDUCTIONS = (
             *_CORRECTED,
             given(spaced(2, 3), axis=-1, eps=0.1),
             given(spaced(3, 1), axis=-1, keepdims=True, eps=0.1),
+            given(spaced(1), eps=0.1),
+            *_NO_ROWS,
         ),
         refusals=(
             *_NO_AXES,
@@ -155,7 +162,9 @@ REDUCTIONS = (
             refused(_X, eps=-1.0, error=tt.ArgumentValueError, message="eps must be >= 0"),
         ),
     ),
-    _reduction("logsumexp", lambda x, **options: x.logsumexp(**options), _logsumexp),
+    _reduction(
+        "logsumexp", lambda x, **options: x.logsumexp(**options), _logsumexp, samples=_NO_ROWS
+    ),
     Op(
         name="softmax",
         covers=("softmax",),

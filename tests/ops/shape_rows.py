@@ -86,7 +86,9 @@ SHAPES = (
         covers=("transpose",),
         call=tt.Tensor.transpose,
         reference=lambda x: np.swapaxes(x, -1, -2),
-        samples=tuple(given(spaced(*shape)) for shape in ((2, 3), (2, 3, 4), (0, 3), (2, 1, 3, 0))),
+        samples=tuple(
+            given(spaced(*shape)) for shape in ((2, 3), (2, 3, 4), (0, 3), (2, 1, 3, 0), (1, 1))
+        ),
         refusals=(
             refused(spaced(3), error=tt.AxisError, message=r"two axes.*\(3,\)"),
             refused(spaced(), error=tt.AxisError, message="two axes"),
@@ -106,6 +108,7 @@ SHAPES = (
             given(spaced(), shape=()),
             given(spaced(1), shape=(0,)),
             given(_X, shape=(0, 2, 3)),
+            given(spaced(0, 1), shape=(2, 0, 3)),
         ),
         refusals=(
             refused(_X, shape=(2, 4), error=tt.ShapeError, message=r"\(2, 3\) .* \(2, 4\)"),
@@ -158,6 +161,7 @@ SHAPES = (
             given(spaced(6, 2), sections=[1, 0, 5], part=1),
             given(_CUBE, sections=2, axis=-1, part=0),
             given(spaced(0, 2), sections=2, part=1),
+            given(spaced(1), sections=[0, 1], part=1),
         ),
         refusals=(
             *(
@@ -252,7 +256,7 @@ SHAPES = (
         covers=("astype",),
         call=tt.Tensor.astype,
         reference=lambda x, dtype: x.astype(dtype),
-        samples=(given(_X, dtype=np.float64), given(spaced(), dtype=np.float64)),
+        samples=tuple(given(x, dtype=np.float64) for x in (_X, spaced(), spaced(0, 2))),
         refusals=(
             refused(_X, dtype=np.float16, error=tt.DTypeError, message="float16"),
             refused(_X, dtype=np.complex128, error=tt.DTypeError, message="complex128"),

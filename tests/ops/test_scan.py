@@ -7,11 +7,11 @@ import pytest
 
 import tapetensor as tt
 from tapetensor.gradients import Array
-from tapetensor.kernels import scan
+from tapetensor.kernels import recurrence, scan
 
 CHANNELS = 2
 # With float64 rows of one sequence of two channels.
-BLOCK = scan._BLOCK_BYTES // (CHANNELS * 8)
+BLOCK = recurrence._BLOCK_BYTES // (CHANNELS * 8)
 
 
 def by_steps(x: Array, a: Array, b: Array, g: Array) -> tuple[Array, Array, Array, Array]:
@@ -29,7 +29,7 @@ def by_steps(x: Array, a: Array, b: Array, g: Array) -> tuple[Array, Array, Arra
 def test_every_length_around_that_of_a_block(
     length: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scan, "_BLOCK_BYTES", 64 * CHANNELS * 8)
+    monkeypatch.setattr(recurrence, "_BLOCK_BYTES", 64 * CHANNELS * 8)
     x, b, g = (rng.standard_normal((length, CHANNELS)) for _ in range(3))
     a = rng.uniform(-1.0, 1.0, (length, CHANNELS))
 
@@ -54,7 +54,7 @@ def test_a_sequence_longer_than_a_block_of_the_real_size(rng: np.random.Generato
 def test_a_row_larger_than_a_block_is_a_block_of_one_step(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scan, "_BLOCK_BYTES", 1)
+    monkeypatch.setattr(recurrence, "_BLOCK_BYTES", 1)
     x, a, b, g = (rng.standard_normal((7, CHANNELS)) for _ in range(4))
 
     h, pullbacks = scan.ssm_scan(x, a, b)
@@ -68,15 +68,15 @@ def test_the_pullbacks_share_one_backward_scan_but_not_between_cotangents(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs: list[int] = []
-    run = scan._run_recurrence
+    run = recurrence.run_recurrence
     x, a, b, g, other = (rng.standard_normal((5, CHANNELS)) for _ in range(5))
     _, pullbacks = scan.ssm_scan(x, a, b)
 
-    def counted(values: Array, decay: Array) -> None:
+    def counted(out: Array, values: Array, decay: Array) -> None:
         runs.append(len(values))
-        run(values, decay)
+        run(out, values, decay)
 
-    monkeypatch.setattr(scan, "_run_recurrence", counted)
+    monkeypatch.setattr(scan, "run_recurrence", counted)
     for cotangent in (g, other, g):
         before = len(runs)
         found = [pullback(cotangent) for pullback in pullbacks if pullback is not None]

@@ -139,6 +139,17 @@ def test_every_kernel_is_reached_by_a_sample(room: ModuleType) -> None:
     assert names == _kernels(room)
 
 
+def test_every_op_is_tried_on_one_element_and_on_none() -> None:
+    sizes: dict[str, set[int]] = {op.name: set() for op in OPS if op.is_differentiable}
+    for case in CASES:
+        if case.op.is_differentiable and case.sample.float_positions:
+            first = case.sample.operands[case.sample.float_positions[0]]
+            sizes[case.op.name].add(first.size)
+
+    # Their first operand has several numbers for each unit; they have a sample of one unit.
+    assert {name for name, tried in sizes.items() if not {0, 1} <= tried} == {"lstm", "gru"}
+
+
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
 def test_a_row_is_named_as_its_errors_spell_the_op(op: Op) -> None:
     sample = op.samples[0]

@@ -44,6 +44,7 @@ WINDOWS = (
             given(spaced(4, 1), spaced(1, 4, 3, seed=1), padding=1),
             given(spaced(2, 1, 4, 3), spaced(4, 1, 2, seed=1), groups=4),
             given(spaced(0, 4, 3), spaced(2, 4, 2)),
+            given(spaced(1, 1), spaced(1, 1, 1)),
         ),
         refusals=(
             *_of_arguments(_SEQUENCES, spaced(3, 4, 3)),
@@ -244,6 +245,7 @@ WINDOWS = (
                 (_IMAGE, (7, 9)),
                 (spaced(2, 1, 1, 1, 2), (3, 3)),
                 (spaced(0, 1, 2, 2), (3, 4)),
+                (spaced(1, 1, 1), (2, 3)),
             )
         ),
         refusals=(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+
+import pytest
 
 import tapetensor as tt
 from tests.tape.scopes import alone, is_open, traced
@@ -103,6 +106,28 @@ def steps() -> Iterator[Any]:
             yield traced()
 
 
+@contextlib.contextmanager
+def scope() -> Iterator[None]:
+    with tt.GradientContext():
+        yield
+
+
+@contextlib.asynccontextmanager
+async def asynchronous_scope() -> AsyncIterator[None]:
+    with tt.GradientContext():
+        yield
+
+
+class Scope:
+    """A context manager that holds a context."""
+
+    def __enter__(self) -> None:
+        self.context = tt.GradientContext().__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        self.context.__exit__(None, None, None)
+
+
 def test_a_generator_that_is_suspended_in_a_context_does_not_make_it_that_of_its_caller() -> None:
     generator = steps()
     theirs = next(generator)
@@ -164,11 +189,6 @@ def test_a_generator_that_is_dropped_leaves_its_context() -> None:
 
 
 def test_a_context_manager_made_of_a_generator_is_active_in_its_block() -> None:
-    @contextlib.contextmanager
-    def scope() -> Iterator[None]:
-        with tt.GradientContext():
-            yield
-
     with scope():
         y = traced()
     with contextlib.ExitStack() as stack:
@@ -178,6 +198,82 @@ def test_a_context_manager_made_of_a_generator_is_active_in_its_block() -> None:
     assert not is_open(y)
     assert not is_open(z)
     assert is_open(traced())
+
+
+@pytest.mark.parametrize("way", [contextlib.ExitStack, scope, Scope])
+def test_a_generator_keeps_to_itself_what_is_entered_for_it(way: Callable[[], Any]) -> None:
+    def run() -> Iterator[Any]:
+        with way() as entered:
+            if isinstance(entered, contextlib.ExitStack):
+                entered.enter_context(tt.GradientContext())
+            yield traced()
+
+    generator = run()
+    theirs = next(generator)
+    mine = traced()
+
+    assert next(generator, None) is None
+    assert not is_open(theirs)
+    assert is_open(mine)
+
+
+def test_an_asynchronous_generator_keeps_to_itself_what_is_entered_for_it() -> None:
+    async def entered(stack: contextlib.AsyncExitStack) -> None:
+        stack.enter_context(tt.GradientContext())
+
+    async def run() -> AsyncIterator[Any]:
+        async with asynchronous_scope(), contextlib.AsyncExitStack() as stack:
+            await entered(stack)
+            yield traced()
+
+    async def main() -> tuple[Any, Any]:
+        async with contextlib.aclosing(run()) as generator:  # type: ignore[type-var]  # it is one
+            return await anext(generator), traced()
+
+    theirs, mine = asyncio.run(main())
+
+    assert not is_open(theirs)
+    assert is_open(mine)
+
+
+def test_the_tasks_of_a_loop_that_a_generator_runs_have_contexts_of_their_own() -> None:
+    async def task(leave: asyncio.Event) -> Any:
+        with tt.GradientContext():
+            leave.set()
+            await asyncio.sleep(0)
+            return traced()
+
+    async def main() -> Any:
+        leave = asyncio.Event()
+        started = asyncio.create_task(task(leave))
+        await leave.wait()
+        mine = traced()
+        await started
+        return mine
+
+    def run() -> Iterator[Any]:
+        yield asyncio.run(main())
+
+    assert is_open(next(run()))
+
+
+def test_a_loop_that_is_a_generator_shares_no_context_among_its_tasks() -> None:
+    class Pause:
+        def __await__(self) -> Generator[None, None, None]:
+            yield
+
+    async def task() -> Any:
+        with tt.GradientContext():
+            await Pause()
+            return traced()
+
+    def loop() -> Iterator[Any]:
+        running = task()
+        contextvars.copy_context().run(running.send, None)
+        yield traced()
+        running.close()
+
+    assert [is_open(y) for y in list(loop())] == [True]
 
 
 def test_an_asynchronous_generator_keeps_its_context_to_itself() -> None:

@@ -161,6 +161,19 @@ def test_backward_can_be_run_again_and_adds_to_the_same_list() -> None:
     assert gradients == [[110.0], [4.0], [2.0]]
 
 
+def test_a_seed_that_was_written_to_in_between_is_read_again() -> None:
+    tape = tt.GradientTape()
+    x, a, b = [tape.alloc(normal(4, 2)) for _ in range(3)]
+    tape.record_ssm_scan(x, a, b)
+    seed = np.ones((4, 2))
+    once = tape.backward(seed)
+    seed *= 2.0
+
+    for gradient, twice in zip(once, tape.backward(seed), strict=True):
+        assert gradient is not None
+        np.testing.assert_array_equal(2.0 * gradient, twice)
+
+
 def test_a_slot_that_no_gradient_reaches_has_none() -> None:
     tape = tt.GradientTape()
     x, _ = tape.alloc(np.ones(2)), tape.alloc(np.ones(2))
@@ -264,6 +277,11 @@ def _broadcasting(x: Array) -> Any:
     return x, (lambda g: np.sum(g, keepdims=True),)
 
 
+def _writing(x: Array) -> Any:
+    x *= 2
+    return x, (lambda g: 2 * g,)
+
+
 def _promoting(x: Array) -> Any:
     return x, (lambda g: g.astype(np.float64),)
 
@@ -281,6 +299,18 @@ def _promoting(x: Array) -> Any:
         (lambda t: t.record_mul(0, 1), tt.ShapeError, "record_mul: slots 0 and 1 have shapes"),
         (lambda t: t.record_matmul(0, 1), tt.ShapeError, "'matmul': slots 0, 1 of shapes"),
         (lambda t: t.record_layer_norm(0, 0, 1), tt.ShapeError, "record_layer_norm: x of shape"),
+        (
+            lambda t: t.record_layer_norm(0, 0, 0, -1.0),
+            tt.ArgumentValueError,
+            "eps must be a number >= 0, got -1.0",
+        ),
+        (lambda t: t.record_layer_norm(0, 0, 0, np.nan), tt.ArgumentValueError, "got nan"),
+        (lambda t: t.record_layer_norm(0, 0, 0, "1"), tt.ArgumentValueError, "got '1'"),
+        (lambda t: t.record(3, (0,)), tt.ArgumentTypeError, "a kernel and its slots .* got int"),
+        (lambda t: t.record(_explosion, 0), tt.ArgumentTypeError, "in a tuple, got function and i"),
+        (lambda t: t.record(lambda x: x, (0,)), tt.ArgumentTypeError, "1 pullbacks, one per slot"),
+        (lambda t: t.record(lambda x: (x, ("g",)), (0,)), tt.ArgumentTypeError, "must return its"),
+        (lambda t: t.record(_writing, (0,)), tt.ArgumentValueError, "'_writing' writes to a value"),
         (lambda t: t.record_ssm_scan(0, 0, 1), tt.ShapeError, "record_ssm_scan: slots 0 and 1"),
         (lambda t: t.record_mul(0, 2), tt.DTypeError, "'multiply': dtypes differ: float64 and f"),
         (lambda t: t.record(_explosion, ()), tt.ArgumentValueError, "at least one slot"),
@@ -320,6 +350,7 @@ def test_what_does_not_fit_is_refused_and_the_tape_stays_as_it_was(
     with pytest.raises(error, match=message):
         mistake(tape)
     assert repr(tape) == before
+    assert tape.value(0).tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize(

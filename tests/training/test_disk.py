@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tapetensor import io
-from tapetensor.training import CsvLog, EarlyStopping
+from tapetensor.training import CsvLog, EarlyStopping, TensorBoardLog
 from tests.io.models import assert_same
 from tests.training.models import SCHEDULE, Run
 
@@ -93,24 +93,48 @@ def test_a_disk_that_is_read_only_is_found_before_the_first_step(
     assert_same(run.state(), before)
 
 
-@pytest.mark.parametrize("option", ["checkpoint", "log"])
+@pytest.mark.parametrize("what", ["checkpoint", "log", "best model"])
 def test_a_folder_that_is_not_there_is_found_before_the_first_step(
-    tmp_path: Path, option: str
+    tmp_path: Path, what: str
 ) -> None:
     path = tmp_path / "missing" / "run.npz"
     run = Run()
     before = run.state()
-    options: Any = {option: path if option == "checkpoint" else [CsvLog(path)]}
-    with pytest.raises(FileNotFoundError, match=f"fit: the {option} could not be written"):
-        run.fit(**options)
+    options: dict[str, dict[str, Any]] = {
+        "checkpoint": {"checkpoint": path},
+        "log": {"log": [CsvLog(path)]},
+        "best model": {"stop": EarlyStopping("loss", best=path)},
+    }
+    with pytest.raises(FileNotFoundError, match=f"fit: the {what} could not be written"):
+        run.fit(**options[what])
 
     assert_same(run.state(), before)
 
 
-def test_a_best_model_that_cannot_be_written_is_said_to_be_one(tmp_path: Path) -> None:
-    stop = EarlyStopping("loss", best=tmp_path / "missing" / "best.npz")
-    with pytest.raises(FileNotFoundError, match="the best model could not be written"):
-        Run().fit(stop=stop)
+def test_a_best_model_that_could_not_be_written_is_written_when_training_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, best = tmp_path / "run.npz", tmp_path / "best.npz"
+    options: dict[str, Any] = {"checkpoint": path, "stop": EarlyStopping("loss", best=best)}
+    whole, run = Run(), Run()
+    whole.fit(epochs=2)
+    run.fit(epochs=1, **options)
+    content = best.read_bytes()
+
+    def refuse(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(io, "save", refuse)
+    with pytest.raises(OSError, match=r"best model could not be written .*; the checkpoint, if th"):
+        run.fit(epochs=2, resume=True, **options)
+    monkeypatch.undo()
+    assert best.read_bytes() == content
+
+    Run(seed=5).fit(epochs=2, resume=True, **options)
+
+    found = Run(seed=6).model
+    io.load(best, found)
+    assert_same(io.state_dict(found), io.state_dict(whole.model))
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
@@ -122,3 +146,18 @@ def test_a_disk_that_is_full_for_the_log_leaves_the_checkpoint(tmp_path: Path) -
         Run().fit(checkpoint=path, resume=True, log=[CsvLog("/dev/full")])
 
     assert path.read_bytes() == content
+
+
+def test_a_log_for_tensorboard_that_cannot_be_ended_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = pytest.importorskip("tensorboardX")
+    log, close = TensorBoardLog(tmp_path), library.SummaryWriter.close
+
+    def refuse(writer: Any) -> None:
+        close(writer)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(library.SummaryWriter, "close", refuse)
+    with pytest.raises(OSError, match=r"fit: the log could not be written .No space left"):
+        Run().fit(epochs=1, log=[log])

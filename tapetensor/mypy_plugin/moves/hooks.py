@@ -39,7 +39,7 @@ from tapetensor.mypy_plugin.moves.owners import (
     takes,
     tensor_class,
 )
-from tapetensor.mypy_plugin.names import TENSOR_ROOMS
+from tapetensor.mypy_plugin.names import OPERATORS, TENSOR_ROOMS
 
 # Methods of Tensor that read a tensor, spent or not.
 _READS: Final = frozenset(
@@ -51,22 +51,6 @@ _BORROWS: Final = frozenset(
     {"trace", "with_empty_tape", "retaped", "detach", "argmax", "put_tape"}
     | {f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "xor", "invert")}
 )
-# The names by which the errors at run time know the operators.
-_OPERATORS: Final = {
-    "add": "add",
-    "matmul": "matmul",
-    "mul": "multiply",
-    "truediv": "divide",
-    "pow": "power",
-    "sub": "subtract",
-    "neg": "negative",
-    "eq": "equal",
-    "ne": "not_equal",
-    "lt": "less",
-    "le": "less_equal",
-    "gt": "greater",
-    "ge": "greater_equal",
-}
 _ABS: Final = "builtins.abs"
 
 
@@ -162,7 +146,7 @@ def _note(
     judge = judge_of(context.api, context.context)
     if judge is not None:
         plain = name.removeprefix("__").removesuffix("__")
-        op = _OPERATORS.get(plain.removeprefix("r"), plain) if plain != name else name
+        op = OPERATORS.get(plain.removeprefix("r"), plain) if plain != name else name
         if judge.asks_for_tape:
             # Where the tape state decides what is done, nothing is known of a tape in general.
             moves = [one for one in moves if not is_open(one.type)]

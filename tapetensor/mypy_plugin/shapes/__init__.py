@@ -19,6 +19,7 @@ from mypy.types import FunctionLike, Type
 
 from tapetensor.mypy_plugin.names import ELSEWHERE, TENSOR, TENSOR_ROOMS
 from tapetensor.mypy_plugin.shapes import (
+    attention,
     computed,
     contraction,
     convolution,
@@ -27,6 +28,7 @@ from tapetensor.mypy_plugin.shapes import (
     indexing,
     joining,
     losses,
+    mapping,
     rearranging,
     reductions,
 )
@@ -72,6 +74,7 @@ _OPEN: Final[dict[str, Rule]] = {
     "argmax": reductions.argmax,
     "item": reductions.item,
     "softmax": reductions.along_axis("softmax"),
+    "roll": reductions.along_axis("roll"),
     "log_softmax": reductions.along_axis("log_softmax"),
     "reshape": rearranging.reshape,
     "flatten": rearranging.flatten,
@@ -97,6 +100,7 @@ _LAYERS: Final[dict[str, Rule]] = {
     "images.Upscale2d": images.upscale_layer,
     "images.Upscale2dBy": images.upscale_by_layer,
     "images.Flatten": images.flatten_layer,
+    "attention.MultiHeadAttention": attention.layer,
 }
 
 _METHODS: Final[dict[str, Hook]] = (
@@ -129,12 +133,14 @@ _NAMED: Final[dict[str, Hook]] = {
     "tapetensor.tensor.pooling.max_pool2d": hook(images.pooling("max_pool2d")),
     "tapetensor.tensor.pooling.min_pool2d": hook(images.pooling("min_pool2d")),
     "tapetensor.tensor.pooling.upscale2d": hook(images.upscale2d),
-    "tapetensor.losses.classification.cross_entropy": hook(losses.cross_entropy),
+    "tapetensor.losses.similarity.cosine_embedding": hook(losses.cosine_embedding),
+    "tapetensor.tensor.attention.scaled_dot_product_attention": hook(attention.attention),
 }
 
 _FUNCTIONS: Final[dict[str, Hook]] = (
-    {f"tapetensor.tensor.creation.{name}": hook(creation.made) for name in creation.NAMES}
+    {f"tapetensor.tensor.creation.{name}": hook(creation.made(name)) for name in creation.NAMES}
     | {f"tapetensor.losses.{name}": hook(losses.pair(name)) for name in losses.PAIRS}
+    | {f"tapetensor.losses.{name}": hook(losses.labelled(name)) for name in losses.LABELLED}
     | _NAMED
 )
 
@@ -149,6 +155,8 @@ def method_signature(fullname: str) -> Hook | None:
 
 def function_signature(fullname: str) -> Hook | None:
     """Return the hook for the signature of a function."""
+    if fullname == "builtins.map":
+        return mapping.mapped
     if fullname.startswith(TENSOR_ROOMS):
         return _FUNCTIONS.get(fullname) or agreeing
     return _FUNCTIONS.get(fullname) or _of_others(fullname, _agreeing_dims)
@@ -165,9 +173,6 @@ def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
 
 def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
     """Return the hook for the result of a function."""
-    # What `map` yields: not of `map` itself, whose argument is then expected to return that.
-    if fullname == "builtins.next":
-        return computed.respell_result
     return _of_others(fullname, computed.respell_result)
 
 

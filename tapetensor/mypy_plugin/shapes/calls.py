@@ -43,6 +43,7 @@ from mypy.types import (
     get_proper_type,
 )
 
+from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.codes import AXIS_RANGE, SHAPE_MISMATCH
 from tapetensor.mypy_plugin.displays import is_displayed
 from tapetensor.mypy_plugin.names import TENSOR
@@ -198,7 +199,7 @@ class Call:
 
     def fail(self, mismatch: MismatchError) -> None:
         """Report an error at the call."""
-        self._context.api.fail(str(mismatch), self._context.context, code=mismatch.code)
+        flow.fail(self._context.api, str(mismatch), self._context.context, mismatch.code)
 
     def returning(self, result: Type) -> CallableType:
         """Return the signature that takes the arguments that were read, and gives `result`."""
@@ -250,13 +251,18 @@ def hook(rule: Rule, *, opens_in_displays: bool = True) -> Hook:
     return signature
 
 
-def fitted(exact: Instance, api: TypeChecker) -> Instance:
+def fitted(exact: Instance, api: TypeChecker, wanted: Type | None = None) -> Instance:
     """Return a tensor type with an open size wherever what is wanted says `int` for one.
 
     All parameters are invariant, so a place that wants ``Tensor1D[int]`` refuses a literal. And
     what has a computed dim for plain typing has an open one, which an `int` fits.
+
+    Args:
+        exact: the type.
+        api: the type checker.
+        wanted: what is wanted; what the place of the call wants, unless given.
     """
-    wanted = api.expr_checker.type_context[-1]
+    wanted = wanted or api.expr_checker.type_context[-1]
     shape = get_proper_type(exact.args[0])
     if not isinstance(shape, TupleType):
         return exact

@@ -7,6 +7,7 @@ from mypy.types import Type
 from tapetensor.mypy_plugin.shapes.calls import UNSURE, Answer, Call, MismatchError, Rule
 from tapetensor.mypy_plugin.shapes.convolution import check_rank
 from tapetensor.mypy_plugin.shapes.dims import ANY, Dims, Size, product, written
+from tapetensor.mypy_plugin.shapes.dtypes import check_floating
 from tapetensor.mypy_plugin.shapes.reading import (
     Operand,
     is_floating,
@@ -97,7 +98,10 @@ def flatten_layer(call: Call) -> Answer:
 def _image(op: str, found: Type | None) -> tuple[Operand, Dims] | None:
     """Return an image and its shape; None where plain typing decides."""
     x = read_tensor(found)
-    if x is None or x.shape is None or not is_floating(x.dtype):
+    if x is None or x.shape is None:
+        return None
+    check_floating(op, x)
+    if not is_floating(x.dtype):
         return None
     check_rank(op, x.shape, 2)
     return x, x.shape

@@ -7,6 +7,7 @@ from mypy.types import AnyType, Instance, Type
 from tapetensor.mypy_plugin.shapes.axes import normal_axis
 from tapetensor.mypy_plugin.shapes.calls import UNSURE, Answer, Call, MismatchError
 from tapetensor.mypy_plugin.shapes.dims import Dims, Size, differ, total, unified, written
+from tapetensor.mypy_plugin.shapes.dtypes import check_same
 from tapetensor.mypy_plugin.shapes.reading import (
     Operand,
     common_dtype,
@@ -19,7 +20,7 @@ from tapetensor.mypy_plugin.shapes.reading import (
 
 def concat(call: Call) -> Answer:
     """Return the result of `concat` of a tuple or of what is listed."""
-    joined = _operands(call)
+    joined = _operands("concat", call)
     axis = _axis(call)
     if joined is None or axis is None:
         return UNSURE
@@ -42,7 +43,7 @@ def concat(call: Call) -> Answer:
 
 def stack(call: Call) -> Answer:
     """Return the result of `stack` of a tuple or of what is listed."""
-    joined = _operands(call)
+    joined = _operands("stack", call)
     axis = _axis(call)
     if joined is None or axis is None:
         return UNSURE
@@ -83,7 +84,7 @@ def is_integer(dtype: Type) -> bool:
     return isinstance(dtype, Instance) and dtype.type.has_base("numpy.integer")
 
 
-def _operands(call: Call) -> tuple[list[Dims], Type, Type] | None:
+def _operands(op: str, call: Call) -> tuple[list[Dims], Type, Type] | None:
     """Return the shapes of the tensors, and the tape state and dtype of the result."""
     tensors = call.items("tensors")
     if not tensors:
@@ -92,6 +93,7 @@ def _operands(call: Call) -> tuple[list[Dims], Type, Type] | None:
     known = [one for one in operands if one is not None and one.shape is not None]
     if len(known) < len(operands):
         return None
+    check_same(op, known)
     return _merged(known)
 
 

@@ -57,4 +57,5 @@ evaluate(other, {"e": error}, pairs)  # type: ignore[dict-item]  # the metric ta
 # Settings.
 fit(model, optimizer, loss_of, pairs)  # type: ignore[call-arg]  # for how long?
 fit(model, optimizer, loss_of, pairs, epochs=1, schedule=0.1)  # type: ignore[arg-type]  # a number is no schedule
+fit(model, optimizer, loss_of, pairs, epochs=1, ranks=2)  # type: ignore[arg-type]  # distributed.world(2)
 EarlyStopping("loss", mode="best")  # type: ignore[arg-type]  # small or large?

@@ -9,6 +9,7 @@ import numpy as np
 
 from tapetensor import OwnedTape, Tensor0D, Tensor1D, Tensor2D, losses, nn, ones
 from tapetensor.data import Batches, batched, batches, batches_exact
+from tapetensor.distributed import alone
 from tapetensor.optim import Sgd, schedules
 from tapetensor.training import EarlyStopping, History, evaluate, fit
 from tapetensor.typing import B, T
@@ -58,6 +59,8 @@ def size(model: Net, batch: Tensor2D[Any, L[3]]) -> float:
 assert_type(fit(model, optimizer, loss_of, batches(x, target, size=2), epochs=1), History)
 assert_type(fit(model, optimizer, loss_of, batches_exact(x, target, size=2), epochs=1), History)
 assert_type(fit(model, optimizer, loss_of, [(x, target)], epochs=1), History)
+assert_type(fit(model, optimizer, loss_of, [(x, target)], epochs=1, ranks=alone()), History)
+assert_type(evaluate(model, {}, [(x, target)], ranks=alone()), dict[str, float])
 assert_type(fit(model, optimizer, loss_of, lambda: [(x, target)], epochs=1), History)
 exact: Batches[Exact] = batches_exact(x, target, size=BATCH)
 assert_type(fit(model, optimizer, exact_loss_of, exact, epochs=1), History)

@@ -1,0 +1,188 @@
+"""Training on many ranks: the share of each, and how they stay alike."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tapetensor.data.checks import check_plain
+from tapetensor.errors import ArgumentTypeError, ShapeError
+from tapetensor.gradients import Gradients
+from tapetensor.ids import next_id
+from tapetensor.io.parts import Part
+from tapetensor.nn import Module
+from tapetensor.optim import Optimizer
+from tapetensor.tape import NoneTape
+from tapetensor.tensor import Tensor, Tensor0D, full
+from tapetensor.tensor.base import rewrap
+from tapetensor.training.checkpoint import Generators, set_states
+from tapetensor.training.epoch import Loss, Step
+from tapetensor.training.evaluation import Batch, M, rows_of
+
+if TYPE_CHECKING:
+    from tapetensor.distributed import Communicator
+
+
+def communicator_of(ranks: Communicator | None) -> Communicator:
+    """Return the ranks, or this process alone if there are none.
+
+    Raises:
+        ArgumentTypeError: if it is something else.
+    """
+    from tapetensor.distributed import Communicator, alone  # brings the compiler
+
+    if ranks is None:
+        return alone()
+    if not isinstance(ranks, Communicator):
+        raise ArgumentTypeError(
+            "fit: ranks must be what distributed.world() or distributed.alone() returned, "
+            f"got {type(ranks).__name__}"
+        )
+    return ranks
+
+
+def check_alike(
+    ranks: Communicator, model: Module, generators: Generators, settings: dict[str, object]
+) -> None:
+    """Find out whether all ranks begin the same training.
+
+    Raises:
+        DistributedError: on every rank, if they do not.
+    """
+    if ranks.transport is not None:
+        from tapetensor.distributed.agreement import check_agreement
+
+        kinds = [type(rng.bit_generator).__name__ for rng in generators]
+        lines = [f"fit's {name}: {value}" for name, value in settings.items()]
+        check_agreement("fit", ranks.transport, model, f"generators: {kinds}", *lines)
+
+
+def make_alike(ranks: Communicator, parts: Iterable[Part]) -> None:
+    """Give every rank what rank 0 has."""
+    if ranks.size > 1:
+        for part in parts:
+            ranks.broadcast(part)
+
+
+def from_root(ranks: Communicator, value: dict[str, Any]) -> dict[str, Any]:
+    """Return, on every rank, the numbers and lists that rank 0 has."""
+    if ranks.transport is None:
+        return value
+    sent = ranks.transport.broadcast_bytes(json.dumps(value).encode())
+    found: dict[str, Any] = json.loads(sent)
+    return found
+
+
+def step_of_ranks(
+    model: M,
+    optimizer: Optimizer,
+    loss_of: Loss[M, Batch],
+    clip_norm: float | None,
+    is_compiled: bool,
+    generators: Generators,
+    ranks: Communicator,
+) -> Step[Batch]:
+    """Return the step of one of many ranks, on its share of a batch.
+
+    A share counts by its rows. So the gradients are those of the whole batch, also where that does
+    not divide among the ranks; a rank for which no row is left takes part with nothing.
+    """
+    from tapetensor.compiler import compile
+    from tapetensor.distributed import Reducer
+
+    reducer = Reducer(model, ranks, op="sum")
+
+    def gradients(share: Batch, weight: float) -> tuple[Tensor0D[NoneTape, Any], Gradients]:
+        loss = loss_of(model, share)
+        value = loss.detach()
+        return value, loss.backward(full((), weight, loss.dtype.type), wrt=model)
+
+    compiled = compile(gradients)
+
+    def reduced(share: Batch, weight: float) -> tuple[float, Gradients]:
+        if weight == 0:
+            return 0.0, reducer.all_reduce(Gradients())
+        if is_compiled:
+            value, grads = compiled(share, weight)
+            return value.item(), reducer.all_reduce(grads)
+        loss = loss_of(model, share)
+        value = loss.detach()
+        return value.item(), reducer.backward(loss, full((), weight, loss.dtype.type))
+
+    def step(batch: Batch) -> float:
+        share, count = share_of(batch, ranks)
+        with _streams_of(ranks.rank, optimizer.steps, generators):
+            loss, grads = reduced(share, count / rows_of(batch))
+        if clip_norm is not None:
+            grads.clip_by_global_norm(clip_norm)
+        optimizer.step(grads)
+        return count * loss
+
+    return step
+
+
+def share_of(batch: Batch, ranks: Communicator) -> tuple[Batch, int]:
+    """Return this rank's rows of a batch, in the order of ranks, and how many there are.
+
+    Raises:
+        ArgumentTypeError: if the batch has no rows.
+        ShapeError: if its parts have not as many each.
+    """
+    rows = rows_of(batch)
+    start, end = (rows * rank // ranks.size for rank in (ranks.rank, ranks.rank + 1))
+
+    def cut(value: Any) -> Any:
+        if isinstance(value, tuple):
+            parts = [cut(part) for part in value]
+            return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+        if not _has_rows(value):
+            return value
+        if len(value) != rows:
+            raise ShapeError(
+                f"fit: the parts of a batch need as many rows each to be divided among ranks, got "
+                f"{rows} and {len(value)}"
+            )
+        if not isinstance(value, Tensor):
+            return value[start:end]
+        check_plain("fit", value, "a batch")
+        return rewrap(value, value._data[start:end], next_id(), None)
+
+    first: Any = batch
+    while isinstance(first, tuple) and first:
+        first = first[0]
+    if not _has_rows(first) or isinstance(first, np.ndarray):
+        raise ArgumentTypeError(
+            "fit: many ranks divide a batch by its rows; it must be a tensor, a list of items or a "
+            f"tuple that begins with one of these, got {type(first).__name__}"
+        )
+    share: Batch = cut(batch)
+    return share, end - start
+
+
+def _has_rows(value: object) -> bool:
+    return isinstance(value, list) or (
+        isinstance(value, Tensor | np.ndarray) and len(value.shape) > 0
+    )
+
+
+@contextmanager
+def _streams_of(rank: int, step: int, generators: Generators) -> Iterator[None]:
+    """Let generators draw what is this rank's and step's alone, and be as they were after it.
+
+    So they are alike on all ranks between the steps, batches are drawn as one process draws them,
+    and the file that rank 0 writes will do for every rank.
+    """
+    alike = [rng.bit_generator.state for rng in generators]
+    for rng in generators:
+        seed = np.random.SeedSequence(int(rng.integers(1 << 63)), spawn_key=(rank, step))
+        # Every kind of numpy's takes a seed; the base class that stubs know does not.
+        kind: Any = type(rng.bit_generator)
+        rng.bit_generator.state = kind(seed).state
+    try:
+        yield
+    finally:
+        set_states(generators, alike)

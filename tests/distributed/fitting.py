@@ -1,0 +1,182 @@
+"""`fit` on many ranks, each checking its own side.
+
+mpiexec -n 2 python -m tests.distributed.fitting FOLDER
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import data, distributed, io, optim
+from tapetensor.training import CsvLog, EarlyStopping, History, fit
+from tests.distributed.training import build_model, loss_of
+from tests.training.models import METRICS, SCHEDULE, Net, Run, numbers
+
+FOLDER = Path(sys.argv[1])
+
+
+def classified(seed: int, ranks: distributed.Communicator, **options: Any) -> tuple[Any, History]:
+    """Train on batches of 5 rows and a last one of 1, which divide among no ranks."""
+    model, rng = build_model(seed), np.random.default_rng(seed)
+    rows = np.random.default_rng(1)
+    x = tt.normal((21, 6), np.float64, rng=rows)
+    labels = tt.from_numpy(rows.integers(3, size=21), (21,))
+
+    def held_out(model: Any, batch: Any) -> Any:
+        return tt.losses.cross_entropy(model.forward(batch[0]), batch[1])
+
+    history = fit(
+        model,
+        optim.AdamW(model, lr=1e-2),
+        lambda model, batch: loss_of(model, *batch),
+        data.batches(x, labels, size=5, rng=rng),
+        epochs=4,
+        metrics={"held out": held_out},
+        validation=data.batches(x, labels, size=8),
+        ranks=ranks,
+        **options,
+    )
+    return model, history
+
+
+def training_is_that_of_one_process(ranks: distributed.Communicator) -> None:
+    """Begin with rank 0's values and order, and end with the parameters of one process."""
+    for options in ({"clip_norm": 0.5}, {"compile": True}):
+        expected, expected_history = classified(0, distributed.alone(), **options)
+        model, history = classified(ranks.rank, ranks, **options)
+        for name, array in io.state_dict(expected).items():
+            np.testing.assert_allclose(io.state_dict(model)[name], array, rtol=1e-9, atol=1e-12)
+        for column in ("epoch", "steps", "loss", "held out"):
+            np.testing.assert_allclose(history[column], expected_history[column], rtol=1e-9)
+
+
+def pressing_ctrl_c(rank: int, at: int) -> Callable[[int], float]:
+    """Return a schedule during whose step of that number somebody interrupts one rank."""
+
+    def schedule(step: int) -> float:
+        if step == at and distributed.world().rank == rank:
+            os.kill(os.getpid(), signal.SIGINT)
+        return SCHEDULE(step)
+
+    return schedule
+
+
+def same_on_all(ranks: distributed.Communicator, run: Run, history: History) -> bool:
+    """Tell whether every rank has what rank 0 has."""
+    assert ranks.transport is not None
+    arrays = [run.state()[name].tobytes() for name in sorted(run.state())]
+    texts = ranks.transport.gather(b"".join(arrays) + repr(history.rows).encode())
+    return len(set(texts)) == 1
+
+
+def a_training_goes_on_to_the_bit(ranks: distributed.Communicator) -> None:
+    """Interrupt one rank in the middle of an epoch, and go on from the file of rank 0."""
+    for is_compiled in (False, True):
+        path = FOLDER / f"run {is_compiled}.npz"
+        options: dict[str, Any] = {"ranks": ranks, "compile": is_compiled, "metrics": METRICS}
+        runs = [Run(seed=seed + 10 * ranks.rank) for seed in (1, 1, 2)]
+        options["validation"] = runs[0].held_out
+        whole = runs[0].fit(schedule=SCHEDULE, **options)
+        ctrl_c = pressing_ctrl_c(ranks.size - 1, at=8)
+        first = runs[1].fit(schedule=ctrl_c, checkpoint=path, **options)
+        assert first.ended == "interrupted"
+        assert runs[1].optimizer.steps == 9
+        # What no other rank can see.
+        seen = path if ranks.is_root else "/nowhere/run.npz"
+        rest = runs[2].fit(schedule=SCHEDULE, checkpoint=seen, resume=True, **options)
+        assert numbers(rest) == numbers(whole)
+        assert same_on_all(ranks, runs[0], whole)
+        for name, array in runs[0].state().items():
+            assert array.tobytes() == runs[2].state()[name].tobytes(), name
+
+
+def rank_0_writes_and_all_stop(ranks: distributed.Communicator) -> None:
+    """Stop early by a metric that differs between the ranks, and write on rank 0 alone."""
+    run = Run()
+    folder = FOLDER / f"of rank {ranks.rank}"
+    folder.mkdir()
+    score: Callable[..., float] = lambda model, batch: float(ranks.rank)  # noqa: E731
+    stop = EarlyStopping("score", patience=2, best=folder / "best.npz")
+    history = run.fit(
+        epochs=9,
+        metrics={"score": score},
+        validation=run.held_out,
+        stop=stop,
+        checkpoint=folder / "run.npz",
+        log=[CsvLog(folder / "log.csv")],
+        ranks=ranks,
+    )
+    assert history.ended == "early stopping"
+    assert len(history) == 3
+    written = ["best.npz", "log.csv", "run.npz"] if ranks.is_root else []
+    assert sorted(path.name for path in folder.iterdir()) == written
+
+
+def dropout_differs_by_rank(ranks: distributed.Communicator) -> None:
+    """Draw other masks on every rank and step, and have the same generator after it."""
+    drawn: list[bytes] = []
+
+    def noted(model: Net, batch: Any) -> Any:
+        drawn.append(model.drop.forward(tt.ones((64,)).trace()).numpy().tobytes())
+        return tt.losses.mse(model.forward(batch[0].trace()), tt.zeros((len(batch[0]), 3)))
+
+    run = Run(seed=ranks.rank)
+    history = run.fit(epochs=1, loss_of=noted, ranks=ranks)
+    assert same_on_all(ranks, run, history)
+    assert ranks.transport is not None
+    masks = [mask for one in ranks.transport.gather(b"".join(drawn)) for mask in _pieces(one)]
+    assert len(masks) == 6 * ranks.size
+    assert len(set(masks)) == len(masks)
+
+
+def _pieces(content: bytes, size: int = 4 * 64) -> list[bytes]:
+    return [content[start : start + size] for start in range(0, len(content), size)]
+
+
+def what_differs_is_refused(ranks: distributed.Communicator) -> None:
+    """Let the last rank have other data, other batches, or nothing that can be divided."""
+    is_last = ranks.rank == ranks.size - 1
+    wrong: list[tuple[Run, dict[str, Any], str]] = [
+        (Run(rows=50 if is_last else 44), {}, "number of batches: 7"),
+        (Run(), {"epochs": 4 if is_last else 3}, "fit's epochs: 4"),
+        (Run(), {"rng": [np.random.default_rng()] * is_last}, "generators: ['PCG64', 'PCG64', "),
+        (Run(rows=43 if is_last else 44), {}, "fit: the ranks have other batches"),
+        (Run(), {"batches": lambda: list(Run().batches)[is_last:]}, "fit: the ranks have other"),
+        (
+            Run(),
+            {"metrics": METRICS, "validation": list(Run().held_out)[is_last:]},
+            "evaluate: the ranks have other batches",
+        ),
+    ]
+    for run, options, said in wrong:
+        with pytest.raises(tt.DistributedError, match=re.escape(said)):
+            run.fit(ranks=ranks, **options)
+
+
+def main() -> None:
+    """Do all of it."""
+    ranks = distributed.world()
+    for check in (
+        training_is_that_of_one_process,
+        a_training_goes_on_to_the_bit,
+        rank_0_writes_and_all_stop,
+        dropout_differs_by_rank,
+        what_differs_is_refused,
+    ):
+        check(ranks)
+        ranks.barrier()
+    print("done", flush=True)
+
+
+if __name__ == "__main__":
+    main()
