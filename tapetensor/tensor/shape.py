@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
-from typing_extensions import TypeVar, TypeVarTuple
+from typing_extensions import TypeVar
 
 from tapetensor.errors import (
     ArgumentTypeError,
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from tapetensor.tensor.tensor import Tensor
 
 NewShape = TypeVar("NewShape", bound=tuple[Any, ...])
-# The dims before the last two, of which plain typing does not see whether they grow from 1.
-Before = TypeVarTuple("Before")
 Zero: TypeAlias = Literal[0]
 One: TypeAlias = Literal[1]
 
@@ -107,20 +105,8 @@ class Shape(TensorBase[S, T, D]):
     ) -> Tensor[tuple[*Ds, M, N], T, D]: ...
     @overload
     def broadcast_to(
-        self: Shape[tuple[B, *Before, One, One], T, D], shape: tuple[*Ds, M, N]
-    ) -> Tensor[tuple[*Ds, M, N], T, D]: ...
-    @overload
-    def broadcast_to(
-        self: Shape[tuple[B, *Before, One, N], T, D], shape: tuple[*Ds, M, N]
-    ) -> Tensor[tuple[*Ds, M, N], T, D]: ...
-    @overload
-    def broadcast_to(
-        self: Shape[tuple[B, *Before, M, One], T, D], shape: tuple[*Ds, M, N]
-    ) -> Tensor[tuple[*Ds, M, N], T, D]: ...
-    @overload
-    def broadcast_to(
-        self: Shape[tuple[B, *Before, M, N], T, D], shape: tuple[*Ds, M, N]
-    ) -> Tensor[tuple[*Ds, M, N], T, D]: ...
+        self: Shape[tuple[*Ds, B, M, N], T, D], shape: NewShape
+    ) -> Tensor[NewShape, T, D]: ...
     def broadcast_to(self, shape: Any) -> Tensor[Any, Any, Any]:
         """Return the elements repeated to a larger shape by numpy's rule.
 

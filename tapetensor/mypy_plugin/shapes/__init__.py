@@ -74,7 +74,6 @@ _OPEN: Final[dict[str, Rule]] = {
     "argmax": reductions.argmax,
     "item": reductions.item,
     "softmax": reductions.along_axis("softmax"),
-    "roll": reductions.along_axis("roll"),
     "log_softmax": reductions.along_axis("log_softmax"),
     "reshape": rearranging.reshape,
     "flatten": rearranging.flatten,

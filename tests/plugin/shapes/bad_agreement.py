@@ -10,10 +10,9 @@ from typing import Literal as L
 
 import numpy as np
 
-import tapetensor as tt
-from tapetensor import Tensor2D, Tensor3D, losses, nn
+from tapetensor import Tensor2D, nn
 from tapetensor.typing import B, K, M, N, T
-from tests.typing.operands import m, m77, z
+from tests.typing.operands import m, m77
 
 
 def project(x: Tensor2D[B, N, T], weight: Tensor2D[N, K]) -> Tensor2D[B, K, T]:
@@ -41,18 +40,8 @@ def by_layer(x: Tensor2D[B, M], layer: nn.Linear[L[7], K]) -> object:
     return through(layer, x)  # E: Argument 2 to "through" has incompatible type
 
 
-def attended(x: Tensor3D[B, M, N], y: Tensor3D[L[7], M, N]) -> object:
-    return tt.scaled_dot_product_attention(x, x, y)  # E: Argument 3 to "scaled_dot
-
-
-def binary(x: Tensor2D[B, M], y: Tensor2D[B, L[7]]) -> object:
-    return losses.binary_cross_entropy(x, y)  # E: Argument 2 to "binary_cross_entropy"
-
-
 BAD: list[Callable[[], object]] = [
     lambda: by_function(m, m77),
     lambda: by_method(m, m77),
     lambda: by_layer(m, nn.Linear(7, 2, rng=np.random.default_rng(0))),
-    lambda: attended(z, tt.ones((7, 2, 3))),
-    lambda: binary(tt.zeros((2, 3)), tt.zeros((2, 7))),
 ]

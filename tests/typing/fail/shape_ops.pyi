@@ -34,8 +34,6 @@ wants_32(m.transpose().transpose())  # type: ignore[arg-type]  # transposed twic
 m.broadcast_to(m77.shape)  # type: ignore[arg-type]  # neither dim is equal or 1
 v.broadcast_to(m77.shape)  # type: ignore[arg-type]  # 3 is not 7
 m.broadcast_to(v.shape)  # type: ignore[arg-type]  # fewer axes
-z.broadcast_to((4, 3, 2))  # type: ignore[arg-type]  # the last two dims the wrong way round
-q.broadcast_to((5, 4, 2, 7))  # type: ignore[arg-type]  # 3 is not 7
 m.squeeze(0)  # type: ignore[arg-type]  # its size is 2
 c.squeeze(0)  # type: ignore[call-overload]  # the other axis has size 1
 r.squeeze(-1)  # type: ignore[call-overload]  # the other axis has size 1
