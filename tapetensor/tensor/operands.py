@@ -38,6 +38,10 @@ def as_number(op: str, value: object) -> float:
     if isinstance(value, float | np.floating):
         # A numpy scalar would impose its own dtype.
         return float(value)
+    if hasattr(value, "record_number"):
+        # A number that a recorded program computes.
+        number: Any = value
+        return number  # type: ignore[no-any-return]  # it stands for one
     raise ArgumentTypeError(
         f"{op}: the other operand must be a tensor or a number, got {type(value).__name__}; "
         "wrap numpy arrays and lists with tt.from_numpy(...)"

@@ -82,7 +82,7 @@ def fit(
         metrics: functions of model and held-out batch, by name; see `evaluate`.
         validation: the held-out batches.
         schedule: of the learning rate, by the optimizer's steps.
-        clip_norm: gradients of a larger global norm are scaled down to it; > 0; not with `compile`.
+        clip_norm: gradients of a larger global norm are scaled down to it; > 0.
         stop: when to stop early.
         checkpoint: a file, ``.npz`` or ``.safetensors``, that is written after each epoch and at
             Ctrl-C; whether that can be done is tried before the first step.
@@ -127,7 +127,8 @@ def fit(
     True
     """
     _check(model, optimizer, epochs, metrics, validation, stop)
-    _check_clipping(clip_norm, compile)
+    if clip_norm is not None and as_hyperparameter("fit", "clip_norm", clip_norm) == 0:
+        raise ArgumentValueError("fit: clip_norm must be > 0, got 0")
     measures = {} if metrics is None else metrics
     generators = found_generators(model, (batches, validation), rng)
     team = communicator_of(ranks)
@@ -283,16 +284,4 @@ def _check(
         raise ArgumentValueError(
             f"fit: stop watches {stop.watch!r}, which is no metric; there are "
             f"{', '.join(['loss', *names])}"
-        )
-
-
-def _check_clipping(clip_norm: object, compile: bool) -> None:
-    if clip_norm is None:
-        return
-    if as_hyperparameter("fit", "clip_norm", clip_norm) == 0:
-        raise ArgumentValueError("fit: clip_norm must be > 0, got 0")
-    if compile:
-        raise ArgumentValueError(
-            "fit: clip_norm and compile exclude each other: whether a gradient is scaled depends "
-            "on its values, which a compiled step does not look at"
         )
