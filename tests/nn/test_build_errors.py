@@ -143,6 +143,14 @@ FIELDS = [
         "write nn.repeat(...), or nothing",
     ),
     ("f: nn.Sequential[nn.ReLU, int]", "build: Bad.f.1 is annotated int, which is not a Module"),
+    (
+        "f: 'Bad'",
+        "build: Bad.f is annotated Bad, within which it stands, and so on without end; "
+        "give it a default that ends it: Bad | None = None, say",
+    ),
+    ("f: 'nn.Sequential[nn.ReLU, Bad]'", "build: Bad.f.1 is annotated Bad, within which it stands"),
+    ("f: 'nn.ResidualAdd[Bad]'", "build: Bad.f.layer is annotated Bad, within which it stands"),
+    ("f: 'list[Bad]' = nn.repeat(2)", "build: Bad.f.0 is annotated Bad, within which it stands"),
 ]
 
 
