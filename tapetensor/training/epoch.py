@@ -37,7 +37,7 @@ def step_of(
     def step(batch: Batch) -> Tensor0D[NoneTape, Any]:
         loss = loss_of(model, batch)
         value = loss.detach()
-        grads = loss.backward(wrt=model)
+        grads = loss.backward(wrt=optimizer)
         if clip_norm is not None:
             grads.clip_by_global_norm(clip_norm)
         optimizer.step(grads)

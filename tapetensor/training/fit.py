@@ -67,14 +67,14 @@ def fit(
         for batch in batches:
             optimizer.lr = schedule(optimizer.steps)
             loss = loss_of(model, batch)
-            optimizer.step(loss.backward(wrt=model))
+            optimizer.step(loss.backward(wrt=optimizer))
 
     That is all that it does to the model; `loss_of` decides what is traced. After each epoch come
     the metrics, the best model, the checkpoint and the logs, in this order.
 
     Args:
         model: what is trained.
-        optimizer: made for the model.
+        optimizer: made for the model, or for a `tapetensor.nn.Selection` of what is not frozen.
         loss_of: function of model and batch that returns the traced loss.
         batches: what `tapetensor.data.batches` returns, a list, or a function that returns the
             batches of the next epoch.
@@ -82,7 +82,8 @@ def fit(
         metrics: functions of model and held-out batch, by name; see `evaluate`.
         validation: the held-out batches.
         schedule: of the learning rate, by the optimizer's steps.
-        clip_norm: gradients of a larger global norm are scaled down to it; > 0; not with `compile`.
+        clip_norm: gradients of a larger global norm, over what the optimizer updates, are scaled
+            down to it; > 0; not with `compile`.
         stop: when to stop early.
         checkpoint: a file, ``.npz`` or ``.safetensors``, that is written after each epoch and at
             Ctrl-C; whether that can be done is tried before the first step.

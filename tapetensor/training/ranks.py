@@ -99,7 +99,7 @@ def step_of_ranks(
     def gradients(share: Batch, weight: float) -> tuple[Tensor0D[NoneTape, Any], Gradients]:
         loss = loss_of(model, share)
         value = loss.detach()
-        return value, loss.backward(full((), weight, loss.dtype.type), wrt=model)
+        return value, loss.backward(full((), weight, loss.dtype.type), wrt=optimizer)
 
     compiled = compile(gradients)
 
@@ -118,6 +118,8 @@ def step_of_ranks(
         with _streams_of(ranks.rank, optimizer.steps, generators):
             loss, grads = reduced(share, count / rows_of(batch))
         if clip_norm is not None:
+            # Of frozen parameters there are gradients too, for `Reducer` is one of the whole model.
+            grads.retain_leafs(optimizer.parameters().values())
             grads.clip_by_global_norm(clip_norm)
         optimizer.step(grads)
         return count * loss

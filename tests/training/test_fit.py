@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import losses, training
+from tapetensor import losses, nn, optim, training
 from tapetensor.data import batched, shuffled
 from tests.io.models import assert_same
 from tests.training.models import (
@@ -244,3 +244,29 @@ def test_a_history_shows_how_far_it_got() -> None:
     assert numbers(history)[0].keys() == {"epoch", "steps", "lr", "loss"}
     with pytest.raises(tt.ArgumentValueError, match="no column 'accuracy'; there are epoch, steps"):
         history["accuracy"]
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_only_what_the_optimizer_trains_gets_gradients(is_compiled: bool) -> None:
+    run = Run()
+    run.optimizer = optim.AdamW(nn.Selection(run.model, only=["out"]))
+    before = run.state()
+    run.fit(epochs=1, compile=is_compiled)
+
+    changed = [
+        name for name, array in run.state().items() if not np.array_equal(array, before[name])
+    ]
+    assert [name for name in changed if "hidden" in name] == []
+    assert "model.out.weight" in changed
+
+
+def test_frozen_parameters_do_not_count_in_the_norm_that_is_clipped() -> None:
+    run = Run()
+    head = nn.Selection(run.model, only=["out"])
+    run.optimizer = optim.Sgd(head, lr=1.0)
+    before = {name: tensor.numpy().copy() for name, tensor in head.parameters().items()}
+    (batch, *_) = run.held_out
+    run.fit(epochs=1, batches=[batch], clip_norm=1e-3)
+
+    moved = [tensor.numpy() - before[name] for name, tensor in head.parameters().items()]
+    assert math.sqrt(sum([(step**2).sum() for step in moved])) == pytest.approx(1e-3, rel=1e-3)
