@@ -20,7 +20,7 @@ from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor0D, full
 from tapetensor.tensor.base import rewrap
 from tapetensor.training.checkpoint import Generators, set_states
-from tapetensor.training.epoch import Loss, Step
+from tapetensor.training.epoch import Loss, Step, loss_from
 from tapetensor.training.evaluation import Batch, M, rows_of
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def step_of_ranks(
     reducer = Reducer(model, ranks, op="sum")
 
     def gradients(share: Batch, weight: float) -> tuple[Tensor0D[NoneTape, Any], Gradients]:
-        loss = loss_of(model, share)
+        loss = loss_from(loss_of, model, share)
         value = loss.detach()
         return value, loss.backward(full((), weight, loss.dtype.type), wrt=optimizer)
 
@@ -109,7 +109,7 @@ def step_of_ranks(
         if is_compiled:
             value, grads = compiled(share, weight)
             return value.item(), reducer.all_reduce(grads)
-        loss = loss_of(model, share)
+        loss = loss_from(loss_of, model, share)
         value = loss.detach()
         return value.item(), reducer.backward(loss, full((), weight, loss.dtype.type))
 

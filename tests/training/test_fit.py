@@ -134,6 +134,23 @@ def test_it_stops_early_and_keeps_the_best_model(tmp_path: Any) -> None:
     assert_same(tt.io.state_dict(best), seen[2])
 
 
+def test_the_best_model_of_another_training_is_not_overwritten(tmp_path: Any) -> None:
+    best, path = tmp_path / "best.npz", tmp_path / "run.npz"
+    stop = training.EarlyStopping("loss", best=best)
+    Run().fit(epochs=1, stop=stop, checkpoint=path)
+    content, other = best.read_bytes(), Run(seed=1)
+    before = other.state()
+
+    with pytest.raises(tt.ArgumentValueError, match=r"the best model .*best.npz' is there already"):
+        other.fit(epochs=1, stop=stop)
+
+    assert_same(other.state(), before)
+    assert best.read_bytes() == content
+    # The same training may.
+    other.fit(epochs=2, stop=stop, checkpoint=path, resume=True)
+    assert best.read_bytes() != content
+
+
 def test_a_loss_that_is_not_finite_ends_the_training_before_its_checkpoint(tmp_path: Any) -> None:
     run = Run()
 
@@ -174,6 +191,20 @@ def test_a_loss_that_is_not_finite_ends_the_training_before_its_checkpoint(tmp_p
         ),
         ({"resume": True}, tt.ArgumentValueError, "resume needs the path of a checkpoint"),
         ({"rng": 3}, tt.ArgumentTypeError, "rng must be a numpy Generator"),
+        ({"loss_of": 3}, tt.ArgumentTypeError, "fit: loss_of must be a function, got int"),
+        (
+            {"loss_of": lambda model, batch: None},
+            tt.ArgumentTypeError,
+            "fit: loss_of must return the loss, a traced tensor, got NoneType",
+        ),
+        ({"schedule": 0.1}, tt.ArgumentTypeError, "fit: schedule must be a function, got float"),
+        ({"stop": "loss"}, tt.ArgumentTypeError, "fit: stop must be a EarlyStopping, got str"),
+        (
+            {"log": training.CsvLog("log.csv")},
+            tt.ArgumentTypeError,
+            r"fit: log must be a list of logs, \[CsvLog\(\.\.\.\)\], say, got CsvLog",
+        ),
+        ({"log": "log.csv"}, tt.ArgumentTypeError, "fit: log must be a list of logs"),
         ({"clip_norm": 0.0}, tt.ArgumentValueError, "fit: clip_norm must be > 0"),
         (
             {"clip_norm": 1.0, "compile": True},
