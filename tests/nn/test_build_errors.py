@@ -251,3 +251,15 @@ def test_a_wrong_declaration_is_refused_where_it_stands(declare: Any, message: s
 def test_initializers_want_a_finite_scale(make: Any, wrong: Any) -> None:
     with pytest.raises(TapeTensorError, match=f"init.{make.__name__}: .* got {wrong!r}"):
         make(wrong)
+
+
+@pytest.mark.parametrize("make", [nn.init.uniform, nn.init.normal, nn.init.constant])
+def test_initializers_take_the_numbers_of_numpy_and_no_texts(
+    make: Any, rng: np.random.Generator
+) -> None:
+    values = make(np.float32(0.5))((3,), np.dtype(np.float64), rng)
+
+    assert values.dtype == np.float64
+    text: Any = "0.5"
+    with pytest.raises(tt.ArgumentTypeError, match=rf"init\.{make.__name__}: .* a .*number"):
+        make(text)
