@@ -14,7 +14,6 @@ from tapetensor.nn.fields import Initializer
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import wrap
-from tapetensor.tensor.operands import as_finite
 
 # Initializers without randomness still take a generator.
 NO_RANDOMNESS = np.random.default_rng(0)
@@ -75,7 +74,7 @@ def constant(value: float) -> Initializer:
         ArgumentTypeError: if `value` is not a number.
         ArgumentValueError: if it is outside its range.
     """
-    number = as_finite("init.constant", "value", value)
+    number = check_number("init.constant", "value", value)
 
     def initializer(
         shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generator
