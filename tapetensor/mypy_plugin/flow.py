@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from mypy import version
 from mypy.errorcodes import ErrorCode
-from mypy.nodes import Context, Expression, FuncItem, MypyFile
-from mypy.types import Instance, ProperType, UninhabitedType, get_proper_type
+from mypy.nodes import Context, Expression, FuncItem, MypyFile, TypeInfo
+from mypy.types import CallableType, Instance, ProperType, UninhabitedType, get_proper_type
 
 from tapetensor.errors import explained_by
 
@@ -65,8 +65,24 @@ def is_heard(checker: Any) -> bool:
 def unit(checker: Any) -> FuncItem | MypyFile:
     """Return the outermost function that is being checked, or the module."""
     function: FuncItem | None = checker.scope.top_level_function()
-    tree: MypyFile = checker.tree
-    return tree if function is None else function
+    return tree(checker) if function is None else function
+
+
+def tree(checker: Any) -> MypyFile:
+    """Return the file that is being checked."""
+    found: MypyFile = checker.tree
+    return found
+
+
+def is_generic(checker: Any) -> bool:
+    """Tell whether type variables may stand in what is being checked."""
+    for one in checker.scope.stack:
+        if isinstance(one, TypeInfo) and one.type_vars:
+            return True
+        declared = get_proper_type(one.type) if isinstance(one, FuncItem) else None
+        if isinstance(declared, CallableType) and declared.variables:
+            return True
+    return False
 
 
 def type_of(checker: Any, expression: Expression) -> ProperType | None:

@@ -62,8 +62,6 @@ class Optimizer(ABC):
             Group([(names, parameters[names]) for names in group], kernel, kernel_in_place, states)
             for group in _grouped(parameters)
         ]
-        # A recorded step is replayed by all groups, of which one counts.
-        self._groups[0].on_replay = self._count_step
 
     @property
     def steps(self) -> int:
@@ -100,10 +98,13 @@ class Optimizer(ABC):
                 f"got {type(grads).__name__}"
             )
         unused: list[tuple[Names, str]] = []
+        # One of the groups counts.
+        count: Callable[[int], None] | None = self._count_steps
         for group in self._groups:
-            unused += group.step(grads, self._options)
-        if len(unused) < self._count and not self._groups[0].is_recording:
-            self._count_step()
+            missed = group.step(grads, self._options, count)
+            unused += missed
+            if len(missed) < len(group):
+                count = None
         if unused:
             listed = "; ".join([f"{' = '.join(names)}: {reason}" for names, reason in unused])
             raise UnusedParametersError(
@@ -113,8 +114,8 @@ class Optimizer(ABC):
                 [name for names, _ in unused for name in names],
             )
 
-    def _count_step(self) -> None:
-        self._steps += 1
+    def _count_steps(self, count: int) -> None:
+        self._steps += count
 
     def zero_grad(self) -> None:
         """Close what is left on the tapes of the active context, before the next step begins.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, overload
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from tapetensor.tensor.base import wrap
 from tapetensor.tensor.operands import as_finite, as_number
 from tapetensor.tensor.tensor import Tensor
 from tapetensor.typing import D, F, N, S
+
+# What `from_numpy` takes; a tensor is none of them.
+_Values: TypeAlias = np.ndarray[Any, Any] | np.generic | Sequence[Any]
 
 
 @overload
@@ -213,9 +216,9 @@ def from_numpy(array: np.ndarray[Any, np.dtype[D]]) -> Tensor[Any, NoneTape, D]:
 @overload
 def from_numpy(array: np.ndarray[Any, np.dtype[D]], shape: S) -> Tensor[S, NoneTape, D]: ...
 @overload
-def from_numpy(array: Any, shape: S, dtype: type[D]) -> Tensor[S, NoneTape, D]: ...
+def from_numpy(array: _Values, shape: S, dtype: type[D]) -> Tensor[S, NoneTape, D]: ...
 @overload
-def from_numpy(array: Any, *, dtype: type[D]) -> Tensor[Any, NoneTape, D]: ...
+def from_numpy(array: _Values, *, dtype: type[D]) -> Tensor[Any, NoneTape, D]: ...
 @overload
 def from_numpy(array: list[Any], shape: S) -> Tensor[S, NoneTape, np.float32]: ...
 @overload
@@ -241,6 +244,12 @@ def from_numpy(array: Any, shape: Any = None, dtype: Any = None) -> Any:
     >>> tt.from_numpy(np.array([[1.0, 2.0]], dtype=np.float32), (1, 2))
     Tensor([[1., 2.]], shape=(1, 2), dtype=float32, NoneTape)
     """
+    if hasattr(array, "record_step"):
+        # Its elements are not known yet.
+        data = array.astype(as_dtype("from_numpy", array.dtype if dtype is None else dtype)).copy()
+        if shape is not None:
+            check_shape("from_numpy", data, as_shape("from_numpy", shape))
+        return wrap(Tensor, data, next_id(), None)
     if not isinstance(array, np.ndarray | np.generic | list | tuple):
         cure = "; for arrays of other libraries there is tt.from_array" if is_array(array) else ""
         raise ArgumentTypeError(

@@ -43,6 +43,10 @@ def as_number(op: str, value: object, name: str = "") -> float:
     if isinstance(value, float | np.floating):
         # A numpy scalar would impose its own dtype.
         return float(value)
+    if hasattr(value, "record_number"):
+        # A number that a recorded program computes.
+        number: Any = value
+        return number  # type: ignore[no-any-return]  # it stands for one
     if name:
         raise ArgumentTypeError(f"{op}: {name} must be a number, got {type(value).__name__}")
     raise ArgumentTypeError(

@@ -51,16 +51,20 @@ def check_plan(
     epochs: object,
     metrics: Mapping[str, object] | None,
     validation: object,
+    clip_norm: object,
     stop: EarlyStopping | None,
 ) -> None:
-    """Refuse numbers of epochs, metrics and a watch that do not go together.
+    """Refuse numbers outside their range, and metrics and a watch that do not go together.
 
     Raises:
         ArgumentTypeError: if an argument is of the wrong kind, or missing beside another.
-        ArgumentValueError: if there are no epochs, or a name is taken or unknown.
+        ArgumentValueError: if there are no epochs, the norm is not positive, or a name is taken or
+            unknown.
     """
     if as_size("fit", "epochs", epochs) == 0:
         raise ArgumentValueError("fit: epochs must be at least 1, got 0")
+    if clip_norm is not None and as_hyperparameter("fit", "clip_norm", clip_norm) == 0:
+        raise ArgumentValueError("fit: clip_norm must be > 0, got 0")
     if (metrics is None) != (validation is None):
         raise ArgumentTypeError(
             "fit: metrics and validation come together: metrics say what is computed, and "
@@ -78,22 +82,4 @@ def check_plan(
         raise ArgumentValueError(
             f"fit: stop watches {stop.watch!r}, which is no metric; there are "
             f"{', '.join(['loss', *names])}"
-        )
-
-
-def check_clipping(clip_norm: object, compile: bool) -> None:
-    """Refuse a norm to clip to that is none, or that a compiled step cannot heed.
-
-    Raises:
-        ArgumentTypeError: if it is not a number.
-        ArgumentValueError: if it is not positive, or the step is compiled.
-    """
-    if clip_norm is None:
-        return
-    if as_hyperparameter("fit", "clip_norm", clip_norm) == 0:
-        raise ArgumentValueError("fit: clip_norm must be > 0, got 0")
-    if compile:
-        raise ArgumentValueError(
-            "fit: clip_norm and compile exclude each other: whether a gradient is scaled depends "
-            "on its values, which a compiled step does not look at"
         )

@@ -17,7 +17,7 @@ from tapetensor.errors import ArgumentValueError
 from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
 from tapetensor.optim.schedules import Schedule
-from tapetensor.training.arguments import check_clipping, check_kinds, check_plan
+from tapetensor.training.arguments import check_kinds, check_plan
 from tapetensor.training.checkpoint import Checkpoint, Position, found_generators
 from tapetensor.training.disk import explained
 from tapetensor.training.epoch import EpochRunner, Loss, step_of
@@ -82,7 +82,7 @@ def fit(
         validation: the held-out batches.
         schedule: of the learning rate, by the optimizer's steps.
         clip_norm: gradients of a larger global norm, over what the optimizer updates, are scaled
-            down to it; > 0; not with `compile`.
+            down to it; > 0.
         stop: when to stop early.
         checkpoint: a file, ``.npz`` or ``.safetensors``, that is written after each epoch and at
             Ctrl-C; whether that can be done is tried before the first step.
@@ -128,8 +128,7 @@ def fit(
     True
     """
     check_kinds(model, optimizer, loss_of, schedule, stop, log)
-    check_plan(epochs, metrics, validation, stop)
-    check_clipping(clip_norm, compile)
+    check_plan(epochs, metrics, validation, clip_norm, stop)
     measures = {} if metrics is None else metrics
     generators = found_generators(model, (batches, validation), rng)
     team = communicator_of(ranks)

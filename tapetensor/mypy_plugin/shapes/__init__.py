@@ -8,8 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from mypy.plugin import AttributeContext, FunctionContext, MethodContext
-from mypy.types import Type
+from mypy.plugin import (
+    AttributeContext,
+    FunctionContext,
+    FunctionSigContext,
+    MethodContext,
+    MethodSigContext,
+)
+from mypy.types import FunctionLike, Type
 
 from tapetensor.mypy_plugin.names import ELSEWHERE, TENSOR, TENSOR_ROOMS
 from tapetensor.mypy_plugin.shapes import (
@@ -26,6 +32,7 @@ from tapetensor.mypy_plugin.shapes import (
     rearranging,
     reductions,
 )
+from tapetensor.mypy_plugin.shapes.agreement import agreeing
 from tapetensor.mypy_plugin.shapes.broadcasting import (
     comparison,
     elementwise,
@@ -57,6 +64,7 @@ _EXACT: Final[dict[str, Rule]] = {
     "__xor__": logic("xor"),
     "__matmul__": contraction.matmul,
     "__rmatmul__": contraction.rmatmul,
+    "roll": rearranging.roll,
 }
 
 # Plain typing leaves dims of these open.
@@ -66,7 +74,6 @@ _OPEN: Final[dict[str, Rule]] = {
     "argmax": reductions.argmax,
     "item": reductions.item,
     "softmax": reductions.along_axis("softmax"),
-    "roll": reductions.along_axis("roll"),
     "log_softmax": reductions.along_axis("log_softmax"),
     "reshape": rearranging.reshape,
     "flatten": rearranging.flatten,
@@ -95,17 +102,22 @@ _LAYERS: Final[dict[str, Rule]] = {
     "attention.MultiHeadAttention": attention.layer,
 }
 
-_METHODS: Final[dict[str, Hook]] = {
-    f"{TENSOR}.{name}": hook(rule, opens_in_displays=rules is _OPEN)
-    for rules in (_EXACT, _OPEN)
-    for name, rule in rules.items()
-} | {
-    f"tapetensor.nn.{name}.{called}": hook(rule)
-    for name, rule in _LAYERS.items()
-    for called in ("forward", "__call__")
-}
+_METHODS: Final[dict[str, Hook]] = (
+    {
+        f"{TENSOR}.{name}": hook(rule, opens_in_displays=rules is _OPEN)
+        for rules in (_EXACT, _OPEN)
+        for name, rule in rules.items()
+    }
+    | {
+        f"tapetensor.nn.{name}.{called}": hook(rule)
+        for name, rule in _LAYERS.items()
+        for called in ("forward", "__call__")
+    }
+    | {"builtins.str.format": hook(reductions.formatted)}
+)
 
 _NAMED: Final[dict[str, Hook]] = {
+    "tapetensor.tensor.creation.from_numpy": hook(creation.from_numpy),
     "tapetensor.tensor.selection.maximum": hook(extreme("maximum"), opens_in_displays=False),
     "tapetensor.tensor.selection.minimum": hook(extreme("minimum"), opens_in_displays=False),
     "tapetensor.tensor.selection.where": hook(where, opens_in_displays=False),
@@ -137,14 +149,20 @@ annotation = computed.annotation
 
 def method_signature(fullname: str) -> Hook | None:
     """Return the hook for the signature of a method."""
-    return _METHODS.get(fullname) or _of_others(fullname, compute_dims)
+    return _METHODS.get(fullname) or _of_others(fullname, _agreeing_dims)
 
 
 def function_signature(fullname: str) -> Hook | None:
     """Return the hook for the signature of a function."""
     if fullname == "builtins.map":
         return mapping.mapped
-    return _FUNCTIONS.get(fullname) or _of_others(fullname, compute_dims)
+    if fullname.startswith(TENSOR_ROOMS):
+        return _FUNCTIONS.get(fullname) or agreeing
+    return _FUNCTIONS.get(fullname) or _of_others(fullname, _agreeing_dims)
+
+
+def _agreeing_dims(context: MethodSigContext | FunctionSigContext) -> FunctionLike:
+    return compute_dims(context._replace(default_signature=agreeing(context)))
 
 
 def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import Final
 
+from tapetensor.mypy_plugin.shapes.arrays import check_values
 from tapetensor.mypy_plugin.shapes.calls import UNSURE, Answer, Call, MismatchError, Rule
 from tapetensor.mypy_plugin.shapes.computed import mentions
 from tapetensor.mypy_plugin.shapes.dims import INT, Size, is_negative
 from tapetensor.mypy_plugin.shapes.reading import read_shape
 from tapetensor.mypy_plugin.shapes.sizes import sharpened
 
-NAMES: Final = ("zeros", "ones", "full", "normal", "uniform", "from_array", "from_numpy")
+NAMES: Final = ("zeros", "ones", "full", "normal", "uniform", "from_array")
+
+
+def from_numpy(call: Call) -> Answer:
+    """Return what `from_numpy` makes; the array has to have the shape, where both are known."""
+    check_values("from_numpy", call)
+    return _made("from_numpy", call)
 
 
 def made(op: str) -> Rule:

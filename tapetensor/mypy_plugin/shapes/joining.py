@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mypy.types import Instance, TupleType, Type, get_proper_type
+from mypy.types import AnyType, Instance, Type
 
 from tapetensor.mypy_plugin.shapes.axes import normal_axis
 from tapetensor.mypy_plugin.shapes.calls import UNSURE, Answer, Call, MismatchError
@@ -19,7 +19,7 @@ from tapetensor.mypy_plugin.shapes.reading import (
 
 
 def concat(call: Call) -> Answer:
-    """Return the result of `concat` of a tuple."""
+    """Return the result of `concat` of a tuple or of what is listed."""
     joined = _operands("concat", call)
     axis = _axis(call)
     if joined is None or axis is None:
@@ -42,7 +42,7 @@ def concat(call: Call) -> Answer:
 
 
 def stack(call: Call) -> Answer:
-    """Return the result of `stack` of a tuple."""
+    """Return the result of `stack` of a tuple or of what is listed."""
     joined = _operands("stack", call)
     axis = _axis(call)
     if joined is None or axis is None:
@@ -71,7 +71,9 @@ def take(call: Call) -> Answer:
     # Of a 0-d tensor mypy has complained already: no overload takes it.
     if x is None or not x.shape or indices is None or indices.shape is None or axis is None:
         return UNSURE
-    if not is_plain(indices.tape) or not is_integer(indices.dtype):
+    if not is_plain(indices.tape):
+        return UNSURE
+    if not is_integer(indices.dtype) and not isinstance(indices.dtype, AnyType):
         return UNSURE
     position = normal_axis("take", axis, x.shape)
     return call.like(x, (*x.shape[:position], *indices.shape, *x.shape[position + 1 :]))
@@ -83,11 +85,11 @@ def is_integer(dtype: Type) -> bool:
 
 
 def _operands(op: str, call: Call) -> tuple[list[Dims], Type, Type] | None:
-    """Return the shapes in a tuple of tensors, and the tape state and dtype of the result."""
-    tensors = get_proper_type(call.argument("tensors"))
-    if not isinstance(tensors, TupleType) or not tensors.items:
+    """Return the shapes of the tensors, and the tape state and dtype of the result."""
+    tensors = call.items("tensors")
+    if not tensors:
         return None
-    operands = [read_tensor(item) for item in tensors.items]
+    operands = [read_tensor(item) for item in tensors]
     known = [one for one in operands if one is not None and one.shape is not None]
     if len(known) < len(operands):
         return None

@@ -128,6 +128,16 @@ def expand_dims(call: Call) -> Answer:
     return call.like(x, (*x.shape[:position], ONE, *x.shape[position:]))
 
 
+def roll(call: Call) -> Answer:
+    """Return the result of `roll`, whose axis has to be there."""
+    x, axis = call.receiver, read_int(call.argument("axis"))
+    # Of a 0-d tensor mypy has complained already: no overload takes it.
+    if x is None or not x.shape or axis is None:
+        return UNSURE
+    normal_axis("roll", axis, x.shape)
+    return call.like(x, x.shape)
+
+
 def split(call: Call) -> Answer:
     """Return the result of `split`: as many parts as there are."""
     x, sections, axis = call.receiver, call.argument("sections"), call.argument("axis")
@@ -138,8 +148,6 @@ def split(call: Call) -> Answer:
     position = normal_axis("split", number, x.shape)
     whole = x.shape[position]
     sizes = _sections(read_int(sections), _listed(call), whole, position, x.shape)
-    if sizes is None:
-        return UNSURE
     if not sizes:
         return UNSURE
     parts = [call.like(x, (*x.shape[:position], size, *x.shape[position + 1 :])) for size in sizes]
