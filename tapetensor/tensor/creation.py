@@ -76,7 +76,7 @@ def full(shape: Any, value: float, dtype: Any = np.float32) -> Any:
     >>> tt.full((2,), 7.0)
     Tensor([7., 7.], shape=(2,), dtype=float32, NoneTape)
     """
-    number = as_number("full", value)
+    number = as_number("full", value, "value")
     sizes, scalar_type = as_shape("full", shape), as_dtype("full", dtype)
     if scalar_type.kind in "iu" and isinstance(number, float):
         if not number.is_integer():

@@ -225,7 +225,7 @@ def test_fit_trains_there_and_goes_on_to_the_bit(tmp_path: Path) -> None:
             metrics={"error": lambda model, batch: losses.mse(model.forward(batch), batch)},
             validation=[x],
             clip_norm=0.5,
-            stop=training.EarlyStopping("error", best=tmp_path / "best.npz"),
+            stop=training.EarlyStopping("error", best=tmp_path / f"best of {checkpoint}"),
             checkpoint=tmp_path / checkpoint,
             resume=True,
         )

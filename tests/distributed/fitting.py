@@ -18,13 +18,15 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import data, distributed, io, optim
+from tapetensor import data, distributed, io, nn, optim
 from tapetensor.training import CsvLog, EarlyStopping, History, fit
 from tests.distributed.training import build_model, loss_of
 from tests.training.models import METRICS, SCHEDULE, Net, Run, numbers
 
 
-def classified(seed: int, ranks: distributed.Communicator, **options: Any) -> tuple[Any, History]:
+def classified(
+    seed: int, ranks: distributed.Communicator, only: list[str] | None = None, **options: Any
+) -> tuple[Any, History]:
     """Train on batches of 5 rows and a last one of 1, which divide among no ranks."""
     model, rng = build_model(seed), np.random.default_rng(seed)
     rows = np.random.default_rng(1)
@@ -36,7 +38,7 @@ def classified(seed: int, ranks: distributed.Communicator, **options: Any) -> tu
 
     history = fit(
         model,
-        optim.AdamW(model, lr=1e-2),
+        optim.AdamW(nn.Selection(model, only=only), lr=1e-2),
         lambda model, batch: loss_of(model, *batch),
         data.batches(x, labels, size=5, rng=rng),
         epochs=4,
@@ -50,7 +52,8 @@ def classified(seed: int, ranks: distributed.Communicator, **options: Any) -> tu
 
 def training_is_that_of_one_process(ranks: distributed.Communicator) -> None:
     """Begin with rank 0's values and order, and end with the parameters of one process."""
-    for options in ({"clip_norm": 0.5}, {"compile": True}):
+    frozen: dict[str, Any] = {"clip_norm": 0.01, "only": ["0"]}
+    for options in ({"clip_norm": 0.5}, {"compile": True}, frozen):
         expected, expected_history = classified(0, distributed.alone(), **options)
         model, history = classified(ranks.rank, ranks, **options)
         for name, array in io.state_dict(expected).items():

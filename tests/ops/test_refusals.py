@@ -109,3 +109,17 @@ def test_numpys_operators_do_not_swallow_a_tensor() -> None:
         x * np.ones(2)
     with pytest.raises(tt.ArgumentTypeError, match="own method"):
         np.stack([x, x])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: tt.full((2,), "a"), "full: value must be a number, got str"),  # type: ignore[call-overload]  # on purpose
+        (lambda: tt.ones((2,)).clip("a"), "clip: low must be a number, got str"),  # type: ignore[arg-type]  # on purpose
+        (lambda: tt.ones((2,)).elu([1.0]), "elu: alpha must be a number, got list"),  # type: ignore[arg-type]  # on purpose
+        (lambda: tt.ones((2,)).nans_to("a"), "nans_to: number must be a number, got str"),  # type: ignore[arg-type]  # on purpose
+    ],
+)
+def test_an_argument_that_is_no_number_goes_by_its_name(call: Any, message: str) -> None:
+    with pytest.raises(tt.ArgumentTypeError, match=f"^{message}"):
+        call()
