@@ -313,7 +313,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.resume and options.checkpoint is None:
         parser.error("--resume needs --checkpoint")
-    if options.width % options.heads:
+    if options.heads < 1 or options.width % options.heads:
         parser.error("--width must be a multiple of --heads")
     start = time.perf_counter()
     settings = Settings(*(getattr(options, name) for name in Settings._fields))
@@ -322,7 +322,12 @@ def main() -> None:
     if options.resume:
         training.resume(options.checkpoint)
         print(f"resumed after {training.optimizer.steps} steps")
-    curve = training.run(evaluations=20, checkpoint=options.checkpoint)
+    try:
+        curve = training.run(evaluations=20, checkpoint=options.checkpoint)
+    except KeyboardInterrupt:
+        # Perhaps in the middle of a step, so this is no moment to save.
+        hint = "--resume goes on from the last save" if options.checkpoint else "nothing was saved"
+        parser.exit(130, f"stopped after {training.optimizer.steps} steps; {hint}\n")
     if options.picture is not None:
         draw(options.picture, curve)
     loss = held_out_loss(training.model, training.held_out)

@@ -1,4 +1,4 @@
-"""The command line: ``python -m tapetensor new NAME`` begins a project."""
+"""The command line: ``python -m tapetensor``, which begins a project or explains an error."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from tapetensor.errors import TapeTensorError
+from tapetensor.explanations import explanation
 from tapetensor.project import new_project
 
 
@@ -18,14 +19,22 @@ def main(arguments: list[str] | None = None) -> int:
         "new", help="write a small typed project that passes mypy and pytest as it stands"
     )
     new.add_argument("name", metavar="NAME", help="of the project, its folder and its package")
+    new.set_defaults(run=_new)
+    explain = commands.add_parser("explain", help="say what causes an error, and what cures it")
+    explain.add_argument("name", metavar="NAME", help="ShapeError, or a code of mypy: tape-moved")
+    explain.set_defaults(run=explanation)
     asked = parser.parse_args(arguments)
     try:
-        folder = new_project(asked.name, Path())
+        print(asked.run(asked.name))
     except (TapeTensorError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
-    print(f"{folder}/ is ready; its README.md says how to check, test and train it")
     return 0
+
+
+def _new(name: str) -> str:
+    folder = new_project(name, Path())
+    return f"{folder}/ is ready; its README.md says how to check, test and train it"
 
 
 if __name__ == "__main__":

@@ -83,13 +83,12 @@ class GradientAccumulator:
                 f"one of dtype {array.dtype} cannot be added"
             )
         check_one_library(op, (array, array if existing is None else existing))
-        total = array.copy() if existing is None else existing + array
-        finite = np.isfinite(total)
-        if not np.all(finite):
-            raise NumericalInstabilityError(
-                f"{op}: with this gradient {name!r} is not finite: {int(np.sum(~finite))} of "
-                f"{total.size} elements are NaN or infinite; it stays as it was"
-            )
+        total: Any = array.copy() if existing is None else existing + array
+        if hasattr(total, "record_check"):
+            # Where a program is recorded, every call of it asks.
+            total.record_check(_check_finite, (total, op, name))
+        else:
+            _check_finite(total, op, name)
         self._arrays[name] = total
         self._counts[name] = self._counts.get(name, 0) + 1
 
@@ -131,3 +130,12 @@ class GradientAccumulator:
         if factor is not None:
             self._arrays = {name: array * factor for name, array in self._arrays.items()}
         return norm
+
+
+def _check_finite(total: Array, op: str, name: str) -> None:
+    finite = np.isfinite(total)
+    if not np.all(finite):
+        raise NumericalInstabilityError(
+            f"{op}: with this gradient {name!r} is not finite: {int(np.sum(~finite))} of "
+            f"{total.size} elements are NaN or infinite; it stays as it was"
+        )

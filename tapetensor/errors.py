@@ -3,26 +3,28 @@
 The tree, with the built-in class that a caller would expect beside each::
 
     TapeTensorError
-    ├── ShapeError               ValueError       shapes that do not fit the op
-    │   └── AxisError            IndexError       an axis or an index outside the shape
-    ├── DTypeError               TypeError        dtypes mixed, or not usable for the op
-    ├── ArgumentTypeError        TypeError        an argument of the wrong kind
-    ├── ArgumentValueError       ValueError       a number outside its range
-    ├── MovedTensorError         RuntimeError     a spent tensor, or a spent tape, used again
-    ├── UntracedTensorError      RuntimeError     a tape wanted where there is none
-    ├── TapeClosedError          RuntimeError     a tape used after its context was left
-    ├── MissingGradientError     KeyError         `grads[t]` for a tensor without a gradient
-    ├── UnusedParametersError    RuntimeError     parameters that an optimizer could not update
-    ├── HigherOrderError         NotImplementedError  a derivative of a derivative, where unknown
-    ├── NumericalInstabilityError  ArithmeticError  a NaN or an infinity where none may be
-    ├── FileFormatError          ValueError       a file that is damaged, or not to be trusted
-    ├── StateMismatchError       ValueError       a file that does not fit what it is loaded into
-    ├── DistributedError         RuntimeError     ranks that disagree, or one that has left
-    ├── MissingDependencyError   ImportError      an optional package that is not installed
-    ├── BuildError               TypeError        a module whose annotations cannot be built
-    └── TraceError               RuntimeError     a compiled function that a replay cannot repeat
+    ├── ShapeError                ValueError           shapes that do not fit the op
+    │   └── AxisError             IndexError           an axis or an index outside the shape
+    ├── DTypeError                TypeError            dtypes mixed, or not usable for the op
+    ├── ArgumentTypeError         TypeError            an argument of the wrong kind
+    ├── ArgumentValueError        ValueError           a number outside its range
+    ├── MovedTensorError          RuntimeError         a spent tensor, or a spent tape, used again
+    ├── UntracedTensorError       RuntimeError         a tape wanted where there is none
+    ├── TapeClosedError           RuntimeError         a tape used after its context was left
+    ├── MissingGradientError      KeyError             `grads[t]` for a tensor without a gradient
+    ├── UnusedParametersError     RuntimeError         parameters that an optimizer could not update
+    ├── HigherOrderError          NotImplementedError  a derivative of a derivative, where unknown
+    ├── NumericalInstabilityError ArithmeticError      a NaN or an infinity where none may be
+    ├── FileFormatError           ValueError           a file that is damaged, or not to be trusted
+    ├── StateMismatchError        ValueError           a file that does not fit its model
+    ├── DistributedError          RuntimeError         ranks that disagree, or one that has left
+    ├── MissingDependencyError    ImportError          an optional package that is not installed
+    ├── GradientMismatchError     AssertionError       what check_grad finds; in tapetensor.testing
+    ├── BuildError                TypeError            a module whose annotations cannot be built
+    └── TraceError                RuntimeError         what a replay cannot repeat
 
-The cause and the cure of each: docs/error_catalogue.md, under the name of the class.
+The cause and the cure of each: docs/error_catalogue.md, under the name of the class, which
+``python -m tapetensor explain`` prints. A note of every error says so.
 """
 
 from __future__ import annotations
@@ -32,11 +34,27 @@ from collections.abc import Sequence
 from typing_extensions import override
 
 
-class TapeTensorError(Exception):
-    """The root of the tree: catch it to catch every error raised by tapetensor on purpose.
+def explained_by(name: str) -> str:
+    """Return the note that leads from an error to its entry in the catalogue."""
+    return f"cause and cure: python -m tapetensor explain {name}"
 
-    The cause and the cure of each: docs/error_catalogue.md, under the name of the class.
-    """
+
+class TapeTensorError(Exception):
+    """The root of the tree: catch it to catch every error raised by tapetensor on purpose."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        # Of a class of the user's own the catalogue knows what it is derived from.
+        known = next(one for one in type(self).__mro__ if one.__module__.startswith("tapetensor."))
+        if known is not TapeTensorError:
+            # A note and no part of the message: it is for those who read a traceback.
+            self.add_note(explained_by(known.__name__))
+
+    @override
+    def __str__(self) -> str:
+        # The message alone: `args` may hold more, from which a pickled error is made again, and
+        # KeyError would show the repr.
+        return str(self.args[0]) if self.args else ""
 
 
 class ShapeError(TapeTensorError, ValueError):
@@ -74,11 +92,6 @@ class TapeClosedError(TapeTensorError, RuntimeError):
 class MissingGradientError(TapeTensorError, KeyError):
     """A gradient was asked for that no backward pass produced."""
 
-    @override
-    def __str__(self) -> str:
-        # KeyError shows the repr of its message, quotes and all.
-        return str(self.args[0])
-
 
 class UnusedParametersError(TapeTensorError, RuntimeError):
     """Some parameters could not be updated; all the others were.
@@ -88,7 +101,7 @@ class UnusedParametersError(TapeTensorError, RuntimeError):
     """
 
     def __init__(self, message: str, names: Sequence[str]) -> None:
-        super().__init__(message)
+        super().__init__(message, names)
         self.names = tuple(names)
 
 
@@ -112,7 +125,7 @@ class StateMismatchError(TapeTensorError, ValueError):
     """
 
     def __init__(self, message: str, differences: Sequence[str]) -> None:
-        super().__init__(message)
+        super().__init__(message, differences)
         self.differences = tuple(differences)
 
 

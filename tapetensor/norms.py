@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 def global_norm(arrays: Iterable[Array]) -> float:
     """Return the Euclidean norm of all elements of all arrays, summed in float64."""
+    return _number(_norm, *arrays)
+
+
+def _norm(*arrays: Array) -> float:
     return math.sqrt(sum(float(np.sum(np.square(a, dtype=np.float64))) for a in arrays))
 
 
@@ -29,12 +33,33 @@ def clipping(op: str, arrays: Iterable[Array], max_norm: float) -> tuple[float, 
     """
     bound = as_positive(op, "max_norm", max_norm)
     norm = global_norm(arrays)
+    if hasattr(norm, "record_check"):
+        # Where a program is recorded, every call of it asks.
+        norm.record_check(_check_norm, (norm, op))
+        return norm, _number(_factor, norm, bound)
+    _check_norm(norm, op)
+    return norm, _factor(norm, bound) if norm > bound else None
+
+
+def _check_norm(norm: float, op: str) -> None:
     if not math.isfinite(norm):
         raise NumericalInstabilityError(
             f"{op}: the norm of the gradients is {norm}; "
             "look for the op that made a NaN or an infinity before clipping"
         )
-    return norm, bound / norm if norm > bound else None
+
+
+def _factor(norm: float, bound: float) -> float:
+    return bound / norm if norm > bound else 1.0
+
+
+def _number(function: Callable[..., float], *args: Any) -> float:
+    """Call a function that returns a number; let arguments that record record the call."""
+    recording = next((one for one in args if hasattr(one, "record_number")), None)
+    if recording is None:
+        return function(*args)
+    number: float = recording.record_number(function, args)
+    return number
 
 
 def as_positive(op: str, name: str, value: object) -> float:
@@ -43,5 +68,8 @@ def as_positive(op: str, name: str, value: object) -> float:
         raise ArgumentTypeError(f"{op}: {name} must be a number, got {value!r}")
     if not value > 0:
         raise ArgumentValueError(f"{op}: {name} must be > 0, got {value!r}")
-    # A Python float: a numpy scalar would impose its own dtype.
-    return float(value)
+    try:
+        # A Python float: a numpy scalar would impose its own dtype.
+        return float(value)
+    except OverflowError as error:
+        raise ArgumentValueError(f"{op}: {name} is too large for a float") from error

@@ -269,6 +269,15 @@ def check_finite(origin: str, place: str, gradient: Array) -> None:
         place: what it is the gradient of, for the message.
         gradient: a floating array.
     """
+    record: Any = getattr(gradient, "record_check", None)
+    if record is not None:
+        # Where a program is recorded, every call of it asks.
+        record(_check_values, (gradient, origin, place))
+    else:
+        _check_values(gradient, origin, place)
+
+
+def _check_values(gradient: Array, origin: str, place: str) -> None:
     finite = np.isfinite(gradient)
     if np.all(finite):
         return

@@ -10,6 +10,8 @@ import griffe
 _DOCTEST = re.compile(r"^(?P<indent> *)>>> .*(?:\n(?! *$).*)*", re.MULTILINE)
 # "lr: >= 0" would begin a quotation.
 _BOUND = re.compile(r"^( +\w+: )(?=[<>])", re.MULTILINE)
+# "in lines of their own::" is how reStructuredText begins a block of code.
+_BLOCK = re.compile(r"::(?=\n\n +)")
 _LABEL = re.compile(r"\n+(?P<label>Shape|Derivative|Tape|Source): ")
 
 
@@ -25,4 +27,5 @@ class Markup(griffe.Extension):
 def marked_up(docstring: str) -> str:
     """Return a docstring as Markdown."""
     fenced = _DOCTEST.sub(r"\g<indent>```pycon\n\g<0>\n\g<indent>```", docstring)
-    return _LABEL.sub(r"\n\n**\g<label>**: ", _BOUND.sub(r"\g<1>\\", fenced))
+    plain = _BLOCK.sub(":", _BOUND.sub(r"\g<1>\\", fenced))
+    return _LABEL.sub(r"\n\n**\g<label>**: ", plain)

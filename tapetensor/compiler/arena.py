@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import mmap
-from bisect import bisect_left
+import sys
+from bisect import bisect_left, insort
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,26 @@ import numpy as np
 from tapetensor.gradients import Array
 
 _ALIGNMENT = 64
+
+
+# Less memory than that is not worth a second look, nor are more parts than that.
+_WORTH_IT = 1 << 20
+_TOO_MANY = 500
+
+
+@dataclass
+class Range:
+    """How long something is kept.
+
+    Args:
+        size: in bytes.
+        begin: when it was taken.
+        end: when it was given back.
+    """
+
+    size: int
+    begin: int
+    end: int = sys.maxsize
 
 
 class Arena:
@@ -22,10 +44,20 @@ class Arena:
 
     Args:
         capacity: so many bytes are enough.
+        places: where to put what is taken, one after the other; None to decide as it comes.
+
+    Attributes:
+        nbytes: so many were used.
+        ranges: what was taken, in order, and how long it was kept.
     """
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, capacity: int, places: list[int] | None = None) -> None:
         self.nbytes = 0
+        self._places = places
+        self.ranges: list[Range] = []
+        # By the place what was put there last.
+        self._latest: dict[int, Range] = {}
+        self._clock = 0
         self._region = _reserved(capacity + _ALIGNMENT)
         self._region = self._region[-self._region.ctypes.data % _ALIGNMENT :]
         # Where the holes begin, in order, and how large each is.
@@ -40,6 +72,40 @@ class Arena:
         if not wanted:
             return np.empty(shape, dtype)
         size = -(-wanted // _ALIGNMENT) * _ALIGNMENT
+        start = self._hole(size) if self._places is None else self._places[len(self.ranges)]
+        self._clock += 1
+        self._latest[start] = Range(size, self._clock)
+        self.ranges.append(self._latest[start])
+        self.nbytes = max(self.nbytes, start + size)
+        array = self._region[start : start + wanted].view(dtype).reshape(shape)
+        self._taken[self._region.ctypes.data + start] = start, size
+        return array
+
+    def better_places(self) -> list[int] | None:
+        """Return where to put the same things in less memory, now that all are known; None if not.
+
+        The largest first, each as low as it can be beside those that are kept at the same time.
+        """
+        if self.nbytes < _WORTH_IT or len(self.ranges) > _TOO_MANY:
+            return None
+        placed: list[tuple[int, Range]] = []
+        starts: dict[int, int] = {}
+        for one in sorted(self.ranges, key=lambda one: -one.size):
+            start = 0
+            for other_start, other in placed:
+                if other.begin > one.end or one.begin > other.end:
+                    continue
+                if other_start - start >= one.size:
+                    break
+                start = max(start, other_start + other.size)
+            insort(placed, (start, one), key=lambda pair: pair[0])
+            starts[one.begin] = start
+        if max([start + one.size for start, one in placed]) >= self.nbytes:
+            return None
+        return [starts[one.begin] for one in self.ranges]
+
+    def _hole(self, size: int) -> int:
+        """Return the place of a hole, which is filled."""
         # The smallest hole; what lies behind everything else is the largest.
         start = min((hole for hole in self._holes if self._sizes[hole] >= size), key=self._key)
         rest = self._sizes.pop(start) - size
@@ -49,16 +115,17 @@ class Arena:
             self._sizes[start + size] = rest
         else:
             del self._holes[place]
-        self.nbytes = max(self.nbytes, start + size)
-        array = self._region[start : start + wanted].view(dtype).reshape(shape)
-        self._taken[self._region.ctypes.data + start] = start, size
-        return array
+        return start
 
     def give_back(self, array: Array) -> None:
         """Take back what `take` returned."""
         if not array.size:
             return
         start, size = self._taken.pop(array.ctypes.data)
+        self._clock += 1
+        self._latest[start].end = self._clock
+        if self._places is not None:
+            return
         place = bisect_left(self._holes, start)
         after = self._holes[place] if place < len(self._holes) else None
         if after == start + size:

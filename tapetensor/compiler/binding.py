@@ -1,211 +1,306 @@
-"""What goes into a compiled function and what comes out: guards, inputs, state, results.
+"""What goes into a compiled function: guards, inputs and state.
 
 The arguments and what the function closes over are walked once, when a call is traced. The walk
-replaces arrays and generators by lazy ones, and writes down, as Python source, how the next call is
-recognized as one of the same kind and where its arrays are found.
+puts lazy arrays and generators into the place of real ones, and writes down, as Python source, how
+the next call is recognized as one of the same kind and where its arrays are found.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import enum
-import types
-from collections.abc import Callable
+import copy
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tapetensor.arrays import library_of
+from tapetensor.compiler.captures import FUNCTIONS, Captures
+from tapetensor.compiler.changes import GlobalRandomness, Watch, attributes, parts
 from tapetensor.compiler.generator import LazyGenerator
+from tapetensor.compiler.guards import GuardWriter
 from tapetensor.compiler.lazy import LazyArray
+from tapetensor.compiler.number import LazyNumber, Unreadable
 from tapetensor.compiler.program import Kind, Node, Program
-from tapetensor.compiler.refusals import trace_error
-from tapetensor.compiler.results import ResultWriter, gradients_of
+from tapetensor.compiler.refusals import NotTracedError, trace_error
+from tapetensor.compiler.replay import MISS
+from tapetensor.compiler.results import RESULT_NAMES, ResultWriter
 from tapetensor.compiler.structure import (
+    fields_of,
     holds_arrays,
-    is_named_tuple,
+    is_plain,
+    is_record,
     is_users_object,
-    names_in,
+    items_of,
 )
-from tapetensor.errors import ArgumentTypeError, TraceError
+from tapetensor.compiler.tapes import Tapes
+from tapetensor.errors import ArgumentTypeError
 from tapetensor.gradients import Gradients
-from tapetensor.ids import next_id
 from tapetensor.nn.module import Module
+from tapetensor.optim.optimizer import Optimizer
+from tapetensor.recorded import RecordedArray
 from tapetensor.tape import OwnedTape
-from tapetensor.tensor.base import TensorBase, wrap
+from tapetensor.tensor.apply import give_tape
+from tapetensor.tensor.base import TensorBase
 
-# What is compared by value; everything else that is not walked is compared by identity.
-_PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, slice)
+# A container of more plain values is compared as a whole.
+_MANY = 16
+_FLOAT = np.dtype(np.float64)
+# What every source refers to.
+_NAMES = {
+    "MISS": MISS,
+    "ndarray": np.ndarray,
+    "arrays": (np.ndarray, np.generic),
+    "float64": np.float64,
+    "OwnedTape": OwnedTape,
+    "give_tape": give_tape,
+    **RESULT_NAMES,
+}
 
 
-class Binding:
+class Binding(GuardWriter):
     """The inputs of one plan, found by walking the first call.
 
     Args:
         program: where the lazy arrays record.
+        function: what is traced.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, function: Any) -> None:
+        super().__init__(dict(_NAMES))
         self.program = program
-        # Objects that the generated source refers to by name.
-        self.names: dict[str, Any] = {
-            "MISS": MISS,
-            "wrap": wrap,
-            "next_id": next_id,
-            "gradients_of": gradients_of,
-            "ndarray": np.ndarray,
-        }
-        self.guards: list[str] = []
         # The source expression of each input node.
         self.expressions: dict[Node, str] = {}
         # The local variables of random generators.
         self.generators: list[str] = []
-        self._tensors: dict[int, tuple[Any, str, Node]] = {}
+        self.captures = Captures(self)
+        self.tapes = Tapes(self, function if hasattr(function, "__name__") else type(function))
+        # By the id of each tensor: itself, its local variable, its node, its tape in the trace.
+        self._tensors: dict[int, tuple[Any, str, Node, OwnedTape | None]] = {}
         self._direct: list[str] = []
         self._fields: dict[str, tuple[Any, str]] = {}
         self._states: list[tuple[str, dict[str, Any], dict[str, Any], str]] = []
+        self._optimizers: list[tuple[Optimizer, str]] = []
         self._stores: list[tuple[Gradients, str, dict[int, Any]]] = []
-        self._records: list[tuple[Any, str, Any, str]] = []
+        self._watches: list[Watch] = []
+        self._randomness = GlobalRandomness()
+        self._frozen: list[Any] = []
         self._undo: list[Callable[[], None]] = []
-        self._seen: dict[int, Any] = {}
+        # By the id of what was walked: itself, and the source that leads to it.
+        self._seen: dict[int, tuple[Any, str]] = {}
         # A numpy array that a function reads from around it is a constant, as its numbers are; a
         # tensor is not, for optimizers and modules change tensors.
         self._in_closure = False
 
-    def bind(self, value: Any, prefix: str = "k") -> str:
-        """Return a name by which the generated source can refer to `value`."""
-        name = f"{prefix}{len(self.names)}"
-        self.names[name] = value
-        return name
+    def undo(self, action: Callable[[], None]) -> None:
+        """Have `restore` run an action, before those that came earlier."""
+        self._undo.append(action)
 
     def restore(self) -> None:
-        """Put back all that the walk replaced."""
+        """Put back all that the walk replaced, and all that the function changed."""
         while self._undo:
             self._undo.pop()()
+        # An array can be written to again only after the one that it is a view of.
+        for array in sorted(self._frozen, key=lambda one: one.base is not None):
+            array.flags.writeable = True
+
+    def walk_function(self, function: Any) -> None:
+        """Walk what a function reads from around itself: closure cells, globals, its `self`."""
+        self._in_closure = True
+        self.captures.walk_function(function, self.bind(function))
+        self._in_closure = False
+
+    def walk_methods(self) -> None:
+        """Walk what the methods of all objects that were found read from around themselves."""
+        self._in_closure = True
+        self.captures.walk_methods()
+        for optimizer, held in self._optimizers:
+            for position, group in enumerate(optimizer._groups):
+                for place, tensor in enumerate(group.tensors):
+                    if id(tensor) not in self._tensors:
+                        expression = f"{held}['_groups'][{position}].tensors[{place}]"
+                        self._walk_tensor(tensor, expression, "a parameter")
+        self._in_closure = False
 
     def walk(self, value: Any, expression: str, where: str) -> Any:
         """Return `value` with lazy arrays in place of arrays, and record how to recognize it."""
         if isinstance(value, TensorBase):
             return self._walk_tensor(value, expression, where)
-        if isinstance(value, np.ndarray) and not self._in_closure:
-            return self._input(value, self._local(expression), where)
+        if isinstance(value, np.ndarray):
+            return self._walk_array(value, expression, where)
         if isinstance(value, np.random.Generator):
             return self._walk_generator(value, expression, where)
         if isinstance(value, Gradients):
             return self._walk_gradients(value, expression, where)
-        if value.__class__ in (tuple, list) or is_named_tuple(value):
-            local = self._local(expression)
-            self._guard(f"{local}.__class__ is not {self.bind(value.__class__)}")
-            self._guard(f"len({local}) != {len(value)}")
-            items = [
-                self.walk(item, f"{local}[{position}]", f"{where}[{position}]")
-                for position, item in enumerate(value)
-            ]
-            return value.__class__(*items) if is_named_tuple(value) else value.__class__(items)
-        if value.__class__ is dict:
-            local = self._local(expression)
-            keys = self.bind(tuple(value))
-            self._guard(f"{local}.__class__ is not dict or tuple({local}) != {keys}")
-            return {
-                key: self.walk(item, f"{local}[{self.bind(key)}]", f"{where}[{key!r}]")
-                for key, item in value.items()
-            }
-        if isinstance(value, _PLAIN) and not isinstance(value, enum.Enum):
-            known, kind = self.bind(value), self.bind(value.__class__)
-            local = self._local(expression)
-            # A NaN is recognized by being no number.
-            differs = f"{local} != {known}" if value == value else f"{local} == {local}"
-            self._guard(f"{local}.__class__ is not {kind} or {differs}")
+        if is_plain(value):
+            self._walk_plain(value, expression)
             return value
-        is_record = dataclasses.is_dataclass(value) and not isinstance(value, type | Module)
-        if is_record:
-            return self._walk_record(value, expression, where)
-        self._guard(f"{expression} is not {self.bind(value)}")
-        if isinstance(value, Module) or is_users_object(value):
+        if isinstance(value, tuple | list | deque | dict | set | frozenset):
+            return self._walk_container(value, expression, where)
+        if is_record(value):
+            self._walk_record(value, expression, where)
+            return value
+        self.guard(f"{expression} is not {self.bind(value)}")
+        if id(value) in self._seen:
+            return value
+        if isinstance(value, Optimizer):
+            self._walk_optimizer(value, where)
+        elif isinstance(value, FUNCTIONS) or hasattr(value, "__wrapped__"):
+            self.captures.walk_function(value, expression)
+        elif isinstance(value, Module) or is_users_object(value):
             self._walk_object(value, where)
+        elif isinstance(value, Iterator):
+            raise trace_error(
+                f"{where} is an iterator, which a replay would not advance; "
+                "call next() outside, and pass what it gives"
+            )
+        elif holds_arrays(value):
+            raise trace_error(
+                f"{where} is a {type(value).__name__}, which is not looked through; "
+                "use a list, a dict or a dataclass"
+            )
         return value
 
-    def walk_function(self, function: Any) -> None:
-        """Walk what a function reads from around itself: closure cells, globals, its `self`."""
-        self._in_closure = True
-        self._walk_function(function)
-        self._in_closure = False
+    def _walk_plain(self, value: Any, expression: str) -> None:
+        known, kind = self.bind(value), self.bind(value.__class__)
+        local = self.local(expression)
+        # A NaN is recognized by being no number.
+        differs = f"{local} != {known}" if value == value else f"{local} == {local}"
+        self.guard(f"{local}.__class__ is not {kind} or {differs}")
 
-    def _walk_function(self, function: Any) -> None:
-        if id(function) in self._seen:
-            return
-        self._seen[id(function)] = function
-        if isinstance(function, types.MethodType):
-            self.walk(function.__self__, self.bind(function.__self__), "self")
-            function = function.__func__
-        if not isinstance(function, types.FunctionType):
-            return
-        code = function.__code__
-        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-            self._walk_captured(cell.cell_contents, f"{self.bind(cell)}.cell_contents", name)
-        scope = function.__globals__
-        for name in names_in(code):
-            if name in scope:
-                self._walk_captured(scope[name], f"{self.bind(scope)}[{name!r}]", name)
+    def _walk_container(self, value: Any, expression: str, where: str) -> Any:
+        """Walk what is in a container, which keeps its identity if it can be written to."""
+        local = self.local(expression)
+        if id(value) in self._seen:
+            self.guard(f"{local} is not {self._seen[id(value)][1]}")
+            return value
+        self._seen[id(value)] = value, local
+        self.guard(f"{local}.__class__ is not {self.bind(value.__class__)}")
+        is_set = isinstance(value, set | frozenset)
+        if is_set or (len(value) > _MANY and all(map(is_plain, items_of(value)))):
+            if holds_arrays(value):
+                raise trace_error(f"{where} is a set, in which arrays have no place; use a list")
+            self.guard(f"{local} != {self.bind(copy.copy(value))}")
+            self._watch(where, value, value)
+            return value
+        if isinstance(value, dict):
+            self.guard(f"tuple({local}) != {self.bind(tuple(value))}")
+            keys = {key: f"[{self.bind(key)}]" for key in value}
+        else:
+            self.guard(f"len({local}) != {len(value)}")
+            keys = {position: f"[{position}]" for position in range(len(value))}
+        items = {
+            key: self.walk(value[key], local + part, f"{where}[{key!r}]")
+            for key, part in keys.items()
+        }
+        if isinstance(value, tuple):
+            if all(one is other for one, other in zip(items.values(), value, strict=True)):
+                return value
+            return tuple.__new__(value.__class__, items.values())
+        before = copy.copy(value)
+        for key, item in items.items():
+            value[key] = item
+        self._watch(where, value, before)
+        return value
 
-    def _walk_captured(self, value: Any, expression: str, where: str) -> None:
-        if isinstance(value, types.FunctionType | types.MethodType):
-            if not value.__module__.startswith("tapetensor."):
-                self._guard(f"{expression} is not {self.bind(value)}")
-                self._walk_function(value)
-        elif isinstance(value, (*_PLAIN, np.ndarray)) or holds_arrays(value):
-            self.walk(value, expression, where)
+    def _watch(self, where: str, value: Any, before: Any) -> None:
+        """Look for changes of a container, and have it hold at the end what it held before."""
+        if isinstance(value, tuple | frozenset):
+            return
+        before = copy.copy(before)
+
+        def undo() -> None:
+            value.clear()
+            (value.update if isinstance(value, dict | set) else value.extend)(before)
+
+        self._undo.append(undo)
+        self._watches.append(Watch(where, partial(parts, value), parts(value)))
+
+    def _walk_array(self, array: Any, expression: str, where: str) -> Any:
+        if array.__class__ not in (np.ndarray, np.memmap):
+            raise ArgumentTypeError(
+                f"compile: {where} is a {type(array).__name__}, which has rules of its own; "
+                "pass np.asarray(...) of it"
+            )
+        if not self._in_closure:
+            local = self.local(expression)
+            lazy = self.input(array, local, where)
+            lazy.fix(where)
+            return lazy
+        self.guard(f"{expression} is not {self.bind(array)}")
+        self._seen[id(array)] = array, expression
+        if array.flags.writeable:
+            # numpy then refuses to change it, and names the line.
+            array.flags.writeable = False
+            self._frozen.append(array)
+        return array
 
     def _walk_tensor(self, tensor: Any, expression: str, where: str) -> Any:
         known = self._tensors.get(id(tensor))
         if known is not None:
-            self._guard(f"{expression} is not {known[1]}")
+            self.guard(f"{expression} is not {known[1]}")
             return tensor
-        if isinstance(tensor._tape, OwnedTape):
-            raise trace_error(
-                f"{where} owns a tape, which cannot go into a compiled function; "
-                "pass the plain tensor and write x.trace() inside"
-            )
-        local = self._local(expression)
-        if tensor._tape is not None:
+        local = self.local(expression)
+        tape = tensor._tape
+        if tape is not None and not isinstance(tape, OwnedTape):
             # Spent: every use of it is an error, the same as in eager mode.
-            self._guard("True")
+            self.guard("True")
             return tensor
         if expression not in self._fields:
-            cls = self.bind(tensor.__class__)
-            self._guard(f"{local}.__class__ is not {cls} or {local}._tape is not None")
+            self.guard(f"{local}.__class__ is not {self.bind(tensor.__class__)}")
             self._direct.append(local)
+            if tape is None:
+                self.guard(f"{local}._tape is not None")
         data = tensor._data
+        if isinstance(data, RecordedArray):
+            raise NotTracedError
         library = library_of(data)
-        if library not in ("numpy", "tapetensor"):
+        if library != "numpy":
             raise ArgumentTypeError(
                 f"compile: {where} is over an array of {library}, and a plan runs on numpy's; "
                 "call the function without compile, or move everything with to(numpy)"
             )
-        lazy = self._input(data, self._local(f"{local}._data"), where)
-        self._tensors[id(tensor)] = tensor, local, lazy.node
+        lazy = self.input(data, self.local(f"{local}._data"), where)
+        lazy.fix(where)
+
+        def undo() -> None:
+            tensor._data, tensor._tape = data, tape
+
+        self._undo.append(undo)
         tensor._data = lazy
-        self._undo.append(lambda: setattr(tensor, "_data", data))
+        if tape is not None:
+            tensor._tape = self.tapes.bring(tape, local)
+        self._tensors[id(tensor)] = tensor, local, lazy.node, tensor._tape
         return tensor
 
     def _walk_generator(self, rng: np.random.Generator, expression: str, where: str) -> Any:
-        local = self._local(expression)
-        self._guard(f"not isinstance({local}, {self.bind(np.random.Generator)})")
+        local = self.local(expression)
+        if id(rng) in self._seen:
+            lazy, known = self._seen[id(rng)]
+            self.guard(f"{local} is not {known}")
+            return lazy
+        self.guard(f"not isinstance({local}, {self.bind(np.random.Generator)})")
         node = self.program.add(Kind.INPUT, None, (), (), np.dtype(object), label=where)
         self.expressions[node] = local
         self.generators.append(local)
-        return LazyGenerator(self.program, node)
+        lazy = LazyGenerator(self.program, node)
+        self._seen[id(rng)] = self._seen[id(lazy)] = lazy, local
+        return lazy
 
     def _walk_gradients(self, store: Gradients, expression: str, where: str) -> Gradients:
-        local = self._local(expression)
+        local = self.local(expression)
+        if id(store) in self._seen:
+            self.guard(f"{local} is not {self._seen[id(store)][1]}")
+            return store
+        self._seen[id(store)] = store, local
         arrays = store._arrays
         keys = self.bind(tuple(arrays))
-        self._guard(f"{local}.__class__ is not {self.bind(Gradients)}")
-        self._guard(f"tuple({local}._arrays) != {keys} or {local}._leaky != {store._leaky}")
-        self._guard(f"{local}._leafs != {self.bind(store._leafs)}")
+        self.guard(f"{local}.__class__ is not {self.bind(Gradients)}")
+        self.guard(f"tuple({local}._arrays) != {keys} or {local}._leaky != {store._leaky}")
+        self.guard(f"{local}._leafs != {self.bind(store._leafs)}")
         lazy: dict[int, Any] = {
-            key: self._input(array, self._local(f"{local}._arrays[{key}]"), f"{where}[{key}]")
+            key: self.input(array, self.local(f"{local}._arrays[{key}]"), f"{where}[{key}]")
             for key, array in arrays.items()
         }
         store._arrays = lazy
@@ -213,47 +308,51 @@ class Binding:
         self._undo.append(lambda: setattr(store, "_arrays", arrays))
         return store
 
-    def _walk_record(self, value: Any, expression: str, where: str) -> Any:
+    def _walk_record(self, value: Any, expression: str, where: str) -> None:
         """Walk a dataclass, another instance of which may come with the next call."""
-        local = self._local(expression)
+        local = self.local(expression)
         if id(value) in self._seen:
-            self._guard(f"{local} is not {self._seen[id(value)]}")
-            return value
-        self._seen[id(value)] = local
-        self._guard(f"{local}.__class__ is not {self.bind(value.__class__)}")
-        for name in [field.name for field in dataclasses.fields(value)]:
+            self.guard(f"{local} is not {self._seen[id(value)][1]}")
+            return
+        self._seen[id(value)] = value, local
+        self.captures.add_class(value.__class__)
+        self.guard(f"{local}.__class__ is not {self.bind(value.__class__)}")
+        self._walk_attributes(value, fields_of(value), local, where)
+
+    def _walk_attributes(
+        self, value: Any, names: Iterable[str], expression: str, where: str
+    ) -> None:
+        for name in names:
             item = getattr(value, name)
-            replaced = self.walk(item, f"{local}.{name}", f"{where}.{name}")
+            replaced = self.walk(item, f"{expression}.{name}", f"{where}.{name}")
             object.__setattr__(value, name, replaced)
-            self._records.append((value, name, replaced, where))
             self._undo.append(partial(object.__setattr__, value, name, item))
-        return value
+        self._watches.append(Watch(where, partial(attributes, value), attributes(value)))
 
     def _walk_object(self, value: Any, where: str) -> None:
-        if id(value) in self._seen:
-            return
-        self._seen[id(value)] = value
+        """Walk an object that the next call has to bring again."""
+        name = self.bind(value)
+        self._seen[id(value)] = value, name
+        self.captures.add_class(value.__class__)
         fields = getattr(value, "__dict__", None)
         if not isinstance(fields, dict):
+            self._walk_attributes(value, fields_of(value), name, where)
             return
         held = self.bind(fields, "d")
         before = dict(fields)
-        self._guard(f"len({held}) != {len(fields)}")
+        self.guard(f"len({held}) != {len(fields)}")
         for name, item in before.items():
             expression = f"{held}[{name!r}]"
             if isinstance(item, TensorBase):
                 if id(item) not in self._tensors and item._tape is None:
-                    local = self._local(expression)
+                    local = self.local(expression)
                     self._fields[local] = item, held
                     self._walk_tensor(item, local, f"{where}.{name}")
                 else:
                     self._walk_tensor(item, expression, f"{where}.{name}")
                 continue
-            replaced = self.walk(item, expression, f"{where}.{name}")
-            if replaced is not item and holds_arrays(item):
-                fields[name] = replaced
-        after = dict(fields)
-        self._states.append((held, fields, after, where))
+            fields[name] = self.walk(item, expression, f"{where}.{name}")
+        self._states.append((held, fields, dict(fields), where))
 
         def undo() -> None:
             fields.clear()
@@ -261,13 +360,34 @@ class Binding:
 
         self._undo.append(undo)
 
-    def _input(self, array: Any, local: str, label: str) -> LazyArray:
+    def _walk_optimizer(self, optimizer: Optimizer, where: str) -> None:
+        """Let the learning rate be read as it is at the call, and not be set."""
+        self._seen[id(optimizer)] = optimizer, self.bind(optimizer)
+        fields = vars(optimizer)
+        held = self.bind(fields, "d")
+        rate = self.program.add(Kind.INPUT, None, (), (), _FLOAT, label=f"{where}.lr")
+        self.expressions[rate] = f"float64({held}['_lr'])"
+        lazy = {
+            "_lr": LazyNumber(LazyArray(self.program, rate)),
+            "_steps": Unreadable(
+                f"{where}.steps is read, which every call changes; set the learning rate between "
+                "the calls: optimizer.lr = schedule(optimizer.steps)"
+            ),
+        }
+        self._undo.append(partial(fields.update, {name: fields[name] for name in lazy}))
+        fields.update(lazy)
+        self._optimizers.append((optimizer, held))
+        self._watches.append(Watch(where, lambda: {".lr": fields["_lr"]}, {".lr": lazy["_lr"]}))
+
+    def input(self, array: Any, local: str, label: str) -> LazyArray:
+        """Return the lazy array of an array that the source finds in a variable."""
         dtype = self.bind(array.dtype)
         compare = "is not" if array.dtype.isbuiltin == 1 else "!="
-        if array.shape and array.__class__ is np.ndarray:
-            # Another library's array looks the same. In place of a 0-d one there may be a scalar.
-            self._guard(f"{local}.__class__ is not {self.bind(np.ndarray)}")
-        self._guard(
+        # Another library's array looks the same. In place of a 0-d one there may be a scalar.
+        is_scalar = f"not isinstance({local}, arrays)"
+        cls = "ndarray" if array.__class__ is np.ndarray else self.bind(array.__class__)
+        self.guard(f"{local}.__class__ is not {cls}" if array.shape else is_scalar)
+        self.guard(
             f"{local}.shape != {array.shape} or {local}.dtype {compare} {dtype} "
             f"or {local}.strides != {array.strides}"
         )
@@ -277,84 +397,78 @@ class Binding:
         self.expressions[node] = local
         return LazyArray(self.program, node)
 
-    def _guard(self, condition: str) -> None:
-        self.guards.append(f"if {condition}: return MISS")
+    def replace_item(self, holder: dict[str, Any], name: str, value: Any) -> None:
+        """Put what was walked into a namespace, watch it, and put it back at the end."""
+        self._undo.append(partial(holder.__setitem__, name, holder[name]))
+        holder[name] = value
+        self._watches.append(Watch(name, lambda: {"": holder.get(name)}, {"": value}))
 
-    def _local(self, expression: str) -> str:
-        """Return a local variable of the generated source that holds `expression`."""
-        if expression.isidentifier():
-            return expression
-        local = f"l{len(self.guards)}"
-        self.guards.append(f"{local} = {expression}")
-        return local
+    def replace_attribute(self, holder: Any, name: str, value: Any, where: str) -> None:
+        """Put what was walked into an attribute, watch it, and put it back at the end."""
+        before = getattr(holder, name)
 
-    # Results.
+        def undo() -> None:
+            if getattr(holder, name, None) is not before:
+                setattr(holder, name, before)
 
-    def finish(self, result: Any) -> tuple[list[Node], list[str], str, list[str]]:
-        """Return the nodes that leave, the lines that store state, and the result's expression.
+        self._undo.append(undo)
+        if value is not before:
+            setattr(holder, name, value)
+        self._watches.append(Watch(where, lambda: {"": getattr(holder, name, None)}, {"": value}))
+
+    def change(self) -> str | None:
+        """Return the name of something that the function has changed around itself, if any."""
+        for watch in self._watches:
+            name = watch.change()
+            if name is not None:
+                return name
+        for _, fields, after, where in self._states:
+            for name in {**after, **fields}:
+                value, before = fields.get(name), after.get(name)
+                are_tensors = isinstance(value, TensorBase) and isinstance(before, TensorBase)
+                if value is not before and not are_tensors:
+                    return f"{where}.{name}"
+        return self._randomness.change()
+
+    def finish(self, result: Any) -> ResultWriter:
+        """Write the results, and the lines that store state.
 
         Called after the trace, before `restore`.
         """
-        stores: list[str] = []
-        ids = {tensor._id: f"{local}._id" for tensor, local, _ in self._tensors.values()}
-        known = {key: local for key, (_, local, _) in self._tensors.items()}
-        writer = ResultWriter(self.bind, known, ids)
+        ids = {tensor._id: f"{local}._id" for tensor, local, _, _ in self._tensors.values()}
+        known = {key: local for key, (_, local, _, _) in self._tensors.items()}
+        known |= {key: source for key, (_, source) in self._seen.items()}
+        writer = ResultWriter(self.bind, known, ids, self.tapes)
         replaced: set[int] = set()
-        for held, fields, after, where in self._states:
-            for name in fields.keys() | after.keys():
-                value, before = fields.get(name), after.get(name)
-                if value is before:
-                    continue
-                if not (isinstance(value, TensorBase) and isinstance(before, TensorBase)):
-                    raise _side_effect(f"{where}.{name}")
-                replaced.add(id(before))
-                stores.append(f"{held}[{name!r}] = {writer.write(value)}")
-        for record, name, before, where in self._records:
-            if getattr(record, name, None) is not before:
-                raise _side_effect(f"{where}.{name}")
+        for held, fields, after, _ in self._states:
+            for name, before in after.items():
+                if fields[name] is not before:
+                    replaced.add(id(before))
+                    writer.store(f"{held}[{name!r}]", fields[name])
         for local, (tensor, _) in self._fields.items():
             cls = self.bind(tensor.__class__)
             if id(tensor) in replaced:
-                self._after_local(local, f"{local}.__class__ is not {cls}")
+                self.guard_local(local, f"{local}.__class__ is not {cls}")
             else:
-                self._after_local(local, f"{local} is not {self.bind(tensor)}")
-        for tensor, local, node in self._tensors.values():
+                self.guard_local(local, f"{local} is not {self.bind(tensor)}")
+        for tensor, local, node, brought in self._tensors.values():
             data = tensor._data
-            if isinstance(data, LazyArray) and data.node is node:
-                continue
-            if isinstance(data, LazyArray) and _is_updated(data.node):
-                continue
-            stores.append(f"{local}._data = {writer.array(data)}")
+            is_kept = isinstance(data, LazyArray) and (data.node is node or _is_updated(data.node))
+            if not is_kept:
+                writer.store(f"{local}._data", data)
+            if tensor._tape is not brought:
+                writer.store(f"{local}._tape", tensor._tape)
         for store, local, before_arrays in self._stores:
             same = store._arrays.keys() == before_arrays.keys() and all(
                 store._arrays[key] is before_arrays[key] for key in before_arrays
             )
             if not same:
-                stores.append(f"{local}._arrays = {writer.entries(store)}")
+                writer.store_entries(f"{local}._arrays", store)
         if len(self._direct) > 1:
             distinct = ", ".join([f"id({local})" for local in self._direct])
-            self._guard(f"len({{{distinct}}}) != {len(self._direct)}")
-        returned = writer.write(result)
-        return writer.leaving, stores, returned, writer.made
-
-    def _after_local(self, local: str, condition: str) -> None:
-        for position, line in enumerate(self.guards):
-            if line.startswith(f"{local} = "):
-                self.guards.insert(position + 1, f"if {condition}: return MISS")
-                return
-
-
-class _Miss:
-    """The answer of a plan to a call that is not its own."""
-
-
-MISS = _Miss()
-
-
-def _side_effect(name: str) -> TraceError:
-    return trace_error(
-        f"{name} is changed, which a replay would not repeat; return the value and store it outside"
-    )
+            self.guard(f"len({{{distinct}}}) != {len(self._direct)}")
+        writer.finish(result)
+        return writer
 
 
 def _is_updated(node: Node) -> bool:

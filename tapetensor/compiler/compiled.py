@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+import copy
+import inspect
 import threading
 import time
+import traceback
 import types
 import warnings
 from collections.abc import Callable
-from functools import update_wrapper
+from contextvars import ContextVar
+from functools import partial, update_wrapper
 from typing import Any
 
-from typing_extensions import TypeVar
+from typing_extensions import TypeVar, override
 
-from tapetensor.compiler.binding import MISS, Binding
-from tapetensor.compiler.plan import Planner
+from tapetensor.compiler.binding import Binding
+from tapetensor.compiler.changes import line_of_change
+from tapetensor.compiler.plan import planned
 from tapetensor.compiler.program import Program
-from tapetensor.compiler.replay import Plan
+from tapetensor.compiler.refusals import NotTracedError
+from tapetensor.compiler.replay import MISS, Plan
+from tapetensor.compiler.structure import is_users_module
 from tapetensor.errors import ArgumentTypeError, TraceError
 
 F_ = TypeVar("F_", bound=Callable[..., Any])
 
 # So many plans are kept to a function; the one that was not used for longest goes first.
 MAX_PLANS = 16
+
+_IS_TRACING: ContextVar[bool] = ContextVar("_IS_TRACING", default=False)
+# While one function is traced, models hold lazy arrays, which another trace must not see.
+_TRACES = threading.RLock()
 
 
 class Compiled:
@@ -37,9 +48,40 @@ class Compiled:
         self.traces = 0
         self._lock = threading.RLock()
         update_wrapper(self, function)
+        # A module or a partial function has no name of its own.
+        self.name: str = getattr(function, "__name__", type(function).__name__)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function."""
+        if _IS_TRACING.get():
+            # A part of a larger program.
+            return self.function(*args, **kwargs)
+        result = self._replay(args, kwargs)
+        if result is not MISS:
+            return result
+        with _TRACES:
+            # Another thread may have traced such a call, or have kept a model from being read.
+            result = self._replay(args, kwargs)
+            if result is not MISS:
+                return result
+            try:
+                plan = self._trace(args, kwargs)
+            except NotTracedError:
+                return self.function(*args, **kwargs)
+            with self._lock:
+                self.plans.insert(0, plan)
+                self._forget()
+                result = plan.run(args, kwargs)
+                if result is MISS:
+                    self.plans.remove(plan)
+                    raise TraceError(
+                        "compile: a call does not fit the plan that was made for it; an argument "
+                        "compares unequal to itself"
+                    )
+                return result
+
+    def _replay(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the plan for a call; MISS if there is none."""
         with self._lock:
             for position, plan in enumerate(self.plans):
                 result = plan.run(args, kwargs)
@@ -47,17 +89,23 @@ class Compiled:
                     if position:
                         self.plans.insert(0, self.plans.pop(position))
                     return result
-            plan = self._trace(args, kwargs)
-            self.plans.insert(0, plan)
-            self._forget()
-            result = plan.run(args, kwargs)
-            if result is MISS:
-                self.plans.remove(plan)
-                raise TraceError(
-                    "compile: a call does not fit the plan that was made for it; an argument "
-                    "compares unequal to itself"
-                )
-            return result
+        return MISS
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of what was compiled: a module has parameters, say."""
+        if name == "function":
+            raise AttributeError(name)
+        return getattr(self.function, name)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
+        """Return a function that has no plans yet; a method belongs to the copy of its object."""
+        return Compiled(copy.deepcopy(self.function, memo))
+
+    @override
+    def __reduce__(self) -> Any:
+        """Pickle as functions are: by name. What has none is compiled anew."""
+        name = getattr(self.function, "__qualname__", "<>")
+        return (compile, (self.function,)) if "<" in name or "." in name else name
 
     def _repr_html_(self) -> str | None:
         """Return the picture of the last used plan for a notebook; None before the first call."""
@@ -72,7 +120,7 @@ class Compiled:
         if len(self.plans) > MAX_PLANS:
             self.plans.pop()
             warnings.warn(
-                f"compile: {self.function.__name__} was traced {self.traces} times and more than "
+                f"compile: {self.name} was traced {self.traces} times and more than "
                 f"{MAX_PLANS} kinds of calls are in use; arguments that change from call to call "
                 "(a Python number, say) should be tensors",
                 stacklevel=4,
@@ -80,45 +128,106 @@ class Compiled:
 
     def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan:
         started = time.perf_counter()
-        program = Program()
-        binding = Binding(program)
+        binding = Binding(Program(), self.function)
+        token = _IS_TRACING.set(True)
         try:
-            binding.walk_function(self.function)
-            binding.guards.append(f"if len(args) != {len(args)}: return MISS")
-            keys = binding.bind(tuple(kwargs))
-            binding.guards.append(f"if tuple(kwargs) != {keys}: return MISS")
-            lazy_args = [
-                binding.walk(value, f"args[{position}]", f"argument {position}")
-                for position, value in enumerate(args)
-            ]
-            lazy_kwargs = {
-                name: binding.walk(value, f"kwargs[{name!r}]", f"argument {name}")
-                for name, value in kwargs.items()
-            }
-            result = self.function(*lazy_args, **lazy_kwargs)
-            leaving, stores, returned, made = binding.finish(result)
+            run = self._bound(binding, args, kwargs)
+            result = _run(run)
+            change = binding.change()
+            writer = binding.finish(result) if change is None else None
         finally:
+            _IS_TRACING.reset(token)
             binding.restore()
-        planner = Planner(program, binding.expressions, leaving)
-        layout = planner.run()
-        arrays = planner.leaving_expressions()
-        after = [line.format(*arrays) for line in (*made, *stores)]
+        if writer is None:
+            raise self._side_effect(change, args, kwargs)
+        planner = planned(binding.program, binding.expressions, writer.leaving)
+        layout = planner.layout
+        after = writer.lines(planner.leaving_expressions())
         return Plan(
             names={**binding.names, **layout.names},
             functions=layout.functions,
             guards=binding.guards,
             steps=layout.steps,
-            after=[*after, f"return {returned.format(*arrays)}"],
+            after=after,
             generators=binding.generators,
+            updates=[node.function for node in planner.at_risk],
             arena_bytes=planner.arena.nbytes,
             started=started,
         )
+
+    def _bound(
+        self, binding: Binding, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Callable[[], Any]:
+        """Walk the inputs of a call; return what runs the function on lazy arrays."""
+        binding.walk_function(self.function)
+        binding.guards.append(f"if len(args) != {len(args)}: return MISS")
+        keys = binding.bind(tuple(kwargs))
+        binding.guards.append(f"if tuple(kwargs) != {keys}: return MISS")
+        lazy_args = [
+            binding.walk(value, f"args[{position}]", f"argument {position}")
+            for position, value in enumerate(args)
+        ]
+        lazy_kwargs = {
+            name: binding.walk(value, f"kwargs[{name!r}]", f"argument {name}")
+            for name, value in kwargs.items()
+        }
+        binding.walk_methods()
+        return partial(self.function, *lazy_args, **lazy_kwargs)
+
+    def _side_effect(
+        self, change: str | None, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> TraceError:
+        """Return the error for what the function changes, with the line that does it."""
+        binding = Binding(Program(), self.function)
+        token = _IS_TRACING.set(True)
+        try:
+            place = line_of_change(self._bound(binding, args, kwargs), binding.change)
+        finally:
+            _IS_TRACING.reset(token)
+            binding.restore()
+        return TraceError(
+            f"{place}: compile: {change} is changed, which a replay would not repeat; "
+            "return the value and store it outside"
+        )
+
+
+def _run(function: Callable[[], Any]) -> Any:
+    """Run what is traced."""
+    try:
+        return function()
+    except ValueError as error:
+        if "read-only" not in str(error):
+            raise
+        places = [
+            f"{one.filename}:{one.lineno}"
+            for one, frame in zip(
+                traceback.extract_tb(error.__traceback__),
+                traceback.walk_tb(error.__traceback__),
+                strict=True,
+            )
+            if is_users_module(frame[0].f_globals.get("__name__"))
+        ]
+        raise TraceError(
+            f"{places[-1]}: compile: a numpy array is written to that the function reads from "
+            "around it, which a replay would not repeat; return the values and store them outside"
+        ) from error
 
 
 def compile(function: F_) -> F_:
     """Return `function` planned: traced at the first call, replayed without Python afterwards."""
     if not callable(function):
         raise ArgumentTypeError(f"compile: expected a function, got {type(function).__name__}")
+    plain = inspect.unwrap(function)
+    if inspect.iscoroutinefunction(plain) or inspect.isasyncgenfunction(plain):
+        raise ArgumentTypeError(
+            f"compile: {plain.__name__} is async, and a plan does not wait; "
+            "compile the function that computes, and call it from there"
+        )
+    if inspect.isgeneratorfunction(plain):
+        raise ArgumentTypeError(
+            f"compile: {plain.__name__} yields, and a plan runs as a whole; "
+            "compile the function that makes one of the values"
+        )
     compiled: Any = Compiled(function)
     result: F_ = compiled
     return result

@@ -8,6 +8,7 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.compiler.lazy import LazyArray
+from tapetensor.compiler.number import LazyNumber
 from tapetensor.compiler.operations import Keywords
 from tapetensor.compiler.program import Kind, Node, Program
 from tapetensor.compiler.refusals import trace_error
@@ -35,7 +36,7 @@ class LazyGenerator(np.random.Generator):
         if not callable(method) or name in ("spawn", "bit_generator", "shuffle"):
             raise trace_error(f"rng.{name} cannot be traced")
 
-        def draw(*args: Any, **options: Any) -> LazyArray:
+        def draw(*args: Any, **options: Any) -> LazyArray | LazyNumber:
             result = np.asarray(getattr(np.random.default_rng(0), name)(*args, **options))
             node = self.program.add(
                 Kind.RANDOM,
@@ -44,6 +45,7 @@ class LazyGenerator(np.random.Generator):
                 result.shape,
                 result.dtype,
             )
-            return LazyArray(self.program, node)
+            array = LazyArray(self.program, node)
+            return array if result.shape else LazyNumber(array)
 
         return draw

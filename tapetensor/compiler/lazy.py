@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from tapetensor.arrays import Home, Library
 from tapetensor.compiler.functions import FUNCTIONS, SHAPE_DEPENDS_ON_VALUES, dummy
+from tapetensor.compiler.number import LazyNumber
 from tapetensor.compiler.operations import (
     Keywords,
     arrays_in,
@@ -21,7 +22,7 @@ from tapetensor.compiler.operations import (
     write_index,
 )
 from tapetensor.compiler.program import DType, Kind, Node, Program, Shape, View, replaced
-from tapetensor.compiler.refusals import trace_error
+from tapetensor.compiler.refusals import NoAttributeError, trace_error
 
 
 class LazyArray(NDArrayOperatorsMixin):
@@ -36,7 +37,7 @@ class LazyArray(NDArrayOperatorsMixin):
         view: how it views it.
     """
 
-    __slots__ = ("_base", "_node", "_seen", "_view", "program")
+    __slots__ = ("_base", "_fixed", "_node", "_seen", "_view", "program")
 
     def __init__(
         self,
@@ -50,6 +51,7 @@ class LazyArray(NDArrayOperatorsMixin):
         self._base = base
         self._view = view
         self._seen = None if base is None else base.node
+        self._fixed = ""
 
     @property
     def node(self) -> Node:
@@ -129,6 +131,28 @@ class LazyArray(NDArrayOperatorsMixin):
         """Return the sum, or the sums along axes."""
         return np.add.reduce(self, **{"axis": None, **options})
 
+    def __getattr__(self, name: str) -> Never:
+        """Refuse: what is not here has a function of numpy's that can be traced, perhaps."""
+        if not hasattr(np.ndarray, name):
+            raise AttributeError(name)
+        error = trace_error(
+            f"{name} of an array cannot be traced; write it with functions of numpy, or return "
+            "the array and do it outside"
+        )
+        raise NoAttributeError(*error.args)
+
+    def all(self, **options: Any) -> Any:
+        """Tell whether all elements are true, or all along axes."""
+        return np.logical_and.reduce(self, **{"axis": None, **options})
+
+    def any(self, **options: Any) -> Any:
+        """Tell whether some element is true, or some along axes."""
+        return np.logical_or.reduce(self, **{"axis": None, **options})
+
+    def mean(self, **options: Any) -> Any:
+        """Return the mean, or the means along axes."""
+        return np.mean(self, **options)
+
     def __getitem__(self, index: Any) -> LazyArray:
         """Return the elements at an index."""
         if _is_basic(index):
@@ -154,11 +178,25 @@ class LazyArray(NDArrayOperatorsMixin):
         else:
             self.write(write_index, index, value)
 
-    def write(self, function: Callable[..., Any], *args: Any) -> None:
-        """Record that `function` writes into this array, its first argument."""
+    def fix(self, where: str) -> None:
+        """Refuse to be written to from now on: the array came in under that name."""
+        self._fixed = where
+
+    def _owner(self) -> LazyArray:
+        """Return the array that holds the elements of this view; refuse if it may not change."""
         owner = self
         while owner._base is not None:
             owner = owner._base
+        if owner._fixed:
+            raise trace_error(
+                f"{owner._fixed} is written to, which a replay would not repeat; "
+                "write into a copy, and return it"
+            )
+        return owner
+
+    def write(self, function: Callable[..., Any], *args: Any) -> None:
+        """Record that `function` writes into this array, its first argument."""
+        owner = self._owner()
         program = self.program
         if owner._node.kind is not Kind.WRITE:
             # Fresh memory, with a detail that no equal value has, for writing changes it.
@@ -174,6 +212,7 @@ class LazyArray(NDArrayOperatorsMixin):
 
     def becomes(self, node: Node) -> bool:
         """Replace all elements, of what this is a view of too; False for a part of it."""
+        self._owner()
         if self._base is None:
             self._node = node
             return True
@@ -203,9 +242,17 @@ class LazyArray(NDArrayOperatorsMixin):
         nodes = replaced(args, self._unwrap)
         self.program.add(Kind.EFFECT, function, nodes, (), np.dtype(np.bool_))
 
+    def record_number(self, function: Callable[..., Any], args: tuple[Any, ...]) -> LazyNumber:
+        """Record a call of a function that returns a Python float."""
+        nodes = replaced(args, self._unwrap)
+        float64 = np.dtype(np.float64)
+        return LazyNumber(
+            self.wrap(self.program.add(Kind.CALL, function, (*nodes, Keywords()), (), float64))
+        )
+
     def record_update(self, update: Any, gradients: Sequence[LazyArray]) -> list[LazyArray]:
         """Record the step of an optimizer's group; return its parameters after it."""
-        args = tuple([gradient.node for gradient in gradients])
+        args = tuple([self.operand(gradient, gradient.dtype) for gradient in gradients])
         node = self.program.add(Kind.UPDATE, update, args, (), np.dtype(np.bool_))
         return [
             self.wrap(
@@ -329,9 +376,13 @@ class LazyArray(NDArrayOperatorsMixin):
         """Return the node of an operand; a plain number becomes one of `dtype`."""
         if isinstance(value, LazyArray):
             return value.node
+        if isinstance(value, LazyNumber):
+            return value.array.astype(dtype).node
         return self.program.constant(value, None if hasattr(value, "dtype") else dtype)
 
     def _unwrap(self, value: Any) -> Any:
+        if isinstance(value, LazyNumber):
+            return value.array.node
         if isinstance(value, LazyArray):
             return value.node
         return value
@@ -359,13 +410,13 @@ class LazyArray(NDArrayOperatorsMixin):
     def __array__(self, dtype: object = None, copy: bool | None = None) -> Never:
         """Refuse: there are no values."""
         raise trace_error(
-            "the values of a tensor are read (by printing it, numpy(), item() or a numpy function "
+            "the values of a tensor are read (by printing it, float() or a numpy function "
             "without dispatch); return the tensor and read it outside"
         )
 
-    def item(self) -> Never:
-        """Refuse: there are no values."""
-        self.__array__()
+    def item(self) -> LazyNumber:
+        """Return the only element as a number of the program."""
+        return LazyNumber(self)
 
     def __float__(self) -> Never:
         """Refuse: there are no values."""
@@ -394,7 +445,7 @@ def _is_basic(index: Any) -> bool:
 
 def _resolve(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[DType, ...]:
     """Return the dtypes that a ufunc works in, its result's last."""
-    kinds = tuple([getattr(one, "dtype", one.__class__) for one in inputs])
+    kinds = tuple([_kind(one) for one in inputs])
     known = _RESOLVED.get((ufunc, kinds))
     if known is None:
         known = ufunc.resolve_dtypes((*kinds, None))
@@ -403,6 +454,12 @@ def _resolve(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[DType, ...]:
 
 
 _RESOLVED: dict[Any, tuple[DType, ...]] = {}
+
+
+def _kind(value: Any) -> Any:
+    if isinstance(value, LazyNumber) and value.kind is bool:
+        return int
+    return value.kind if isinstance(value, LazyNumber) else getattr(value, "dtype", value.__class__)
 
 
 def _product_shape(lhs: Shape, rhs: Shape) -> Shape:

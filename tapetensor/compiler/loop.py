@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -212,7 +213,7 @@ class Body:
         return None
 
     def _scratch(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> _Scratch:
-        wanted = int(np.prod(shape)) * dtype.itemsize
+        wanted = math.prod(shape) * dtype.itemsize
         for position, array in enumerate(self._free):
             if array.nbytes == wanted:
                 return _Scratch(self._free.pop(position).view(dtype).reshape(shape))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,15 +13,9 @@ from tapetensor.compiler.fusion import Group, Unit, fused
 from tapetensor.compiler.loop import GroupLoop
 from tapetensor.compiler.operations import Keywords, cast_to, select, unwritten
 from tapetensor.compiler.program import Kind, Node, Program
+from tapetensor.compiler.schedule import TAKES_OUT, at_risk, scheduled
 from tapetensor.gradients import Array
 from tapetensor.kernels import threads
-
-# What has to run although nobody reads its result.
-_LASTING = frozenset({Kind.RANDOM, Kind.EFFECT, Kind.UPDATE})
-# Whose result numpy writes where it is told.
-_TAKES_OUT = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL})
-# The optimizer's step takes over what all other steps have computed.
-_LAST = Kind.UPDATE
 
 
 @dataclass
@@ -58,17 +51,24 @@ class Planner:
     """Gives every value of a program its place and writes the steps.
 
     Args:
-        program: the trace.
+        schedule: the nodes that have to run, in order.
         inputs: the source expression of each input node.
         leaving: the nodes whose arrays leave the function.
+        places: where values lie in memory, in the order in which they are placed, if it is known.
     """
 
-    def __init__(self, program: Program, inputs: dict[Node, str], leaving: list[Node]) -> None:
-        schedule = _schedule(program, leaving)
-        self.arena = Arena(_bound(schedule))
+    def __init__(
+        self,
+        schedule: list[Node],
+        inputs: dict[Node, str],
+        leaving: list[Node],
+        places: list[int] | None = None,
+    ) -> None:
+        self.arena = Arena(_bound(schedule), places)
         self.layout = Layout(expressions=dict(inputs))
         self._leaving = leaving
         self._units = fused(schedule)
+        self._has_products = any(node.kind is Kind.MATMUL for node in schedule)
         # Views that are copies: numpy can reshape some memory only by copying it.
         self._copies: set[Node] = set()
         self.static: dict[Node, Array] = {}
@@ -77,14 +77,17 @@ class Planner:
         self._readers: dict[Node, list[tuple[int, Node]]] = {}
         self._handed_over: set[Node] = set()
         self._find_last_uses()
-        # Where a gradient has to be for the optimizer, which is where it is computed if possible.
-        self._destined: dict[Node, Array] = {}
+        # Optimizers' steps after which something may fail; their work would have to be undone.
+        self.at_risk = at_risk(schedule)
+        # Where a gradient has to be for the optimizer, which is where it is computed if possible:
+        # the step, and the place among its gradients.
+        self._destined: dict[Node, tuple[Node, int]] = {}
         self._flat: dict[Node, Array] = {}
         for unit in self._units:
             if isinstance(unit, Node) and unit.kind is Kind.UPDATE:
                 self._destine(unit)
 
-    def run(self) -> Layout:
+    def run(self) -> None:
         """Plan all steps."""
         for position, unit in enumerate(self._units):
             if isinstance(unit, Group):
@@ -97,7 +100,6 @@ class Planner:
             for root in touched:
                 if self._last_use[root] == position and root not in self._escaping:
                     self._release(root)
-        return self.layout
 
     def leaving_expressions(self) -> list[str]:
         """Return the source of every array that leaves."""
@@ -135,7 +137,7 @@ class Planner:
             self.place_view(node)
         elif node.kind is Kind.WRITE:
             self._place_write(node, position)
-        elif node.kind in _TAKES_OUT:
+        elif node.kind in TAKES_OUT:
             self._place_out(node, position)
         elif node.kind is Kind.PART:
             self._place_part(node)
@@ -165,10 +167,9 @@ class Planner:
     def _destine(self, update: Node) -> None:
         """Lay the gradients of an optimizer's step end to end."""
         ends = np.cumsum([0, *[gradient.size for gradient in update.args]]).tolist()
-        flat = self._flat[update] = self.arena.take((ends[-1],), update.args[0].dtype)
         roots = [self._root(gradient) for gradient in update.args]
         for gradient, root, start in zip(update.args, roots, ends, strict=False):
-            is_whole = root.kind in _TAKES_OUT and root.size == gradient.size
+            is_whole = root.kind in TAKES_OUT and root.size == gradient.size
             keeps_order = gradient is root or gradient.function.name == "reshape"
             if (
                 is_whole
@@ -179,10 +180,25 @@ class Planner:
                 and root not in self._escaping
                 and root not in self._destined
             ):
-                self._destined[root] = flat[start : start + root.size].reshape(root.shape)
+                self._destined[root] = update, start
+
+    def _flat_of(self, update: Node) -> Array:
+        """Return the memory of all gradients of an optimizer's step, from the first of them on."""
+        flat = self._flat.get(update)
+        if flat is None:
+            size = sum([gradient.size for gradient in update.args])
+            flat = self._flat[update] = self.arena.take((size,), update.args[0].dtype)
+        return flat
+
+    def _destination(self, node: Node) -> Array | None:
+        """Return where a gradient has to be computed; None for anything else."""
+        if node not in self._destined:
+            return None
+        update, start = self._destined[node]
+        return self._flat_of(update)[start : start + node.size].reshape(node.shape)
 
     def _place_update(self, node: Node) -> None:
-        flat = self._flat[node]
+        flat = self._flat_of(node)
         start = 0
         for gradient in node.args:
             if self._root(gradient) not in self._destined:
@@ -218,7 +234,7 @@ class Planner:
             if node.function is not unwritten:
                 self.emit(node, self.call_with_out(node, local))
             return
-        out = self._destined.get(node)
+        out = self._destination(node)
         reused = self._in_place(node, position) if out is None else None
         if out is None:
             out = self.arena.take(node.shape, node.dtype) if reused is None else reused
@@ -241,7 +257,7 @@ class Planner:
             buffer = self.static.get(operand)
             if (
                 buffer is not None
-                and operand.kind in _TAKES_OUT
+                and operand.kind in TAKES_OUT
                 and root not in self._escaping
                 and self._last_use[root] == position
                 and roots.count(root) == sum(parent is operand for parent in node.parents())
@@ -271,10 +287,7 @@ class Planner:
         Not in a program with matrix products: the threads of the BLAS spin on for a while after
         each, and a thread beside them makes a step slower.
         """
-        has_products = any(
-            node.kind is Kind.MATMUL for unit in self._units for node in _nodes_of(unit)
-        )
-        return not has_products and group.is_worth_threads
+        return not self._has_products and group.is_worth_threads
 
     def place_kept(self, node: Node) -> None:
         """Give a value that a group writes block by block its place as a whole."""
@@ -282,10 +295,9 @@ class Planner:
             shape, dtype = self.bind(node.shape), self.bind(node.dtype)
             fresh = f"{self.bind(np.empty)}({shape}, {dtype})"
             self.emit(node, f"{self._local(node)} = {fresh}", title="allocate")
-        elif node in self._destined:
-            self.static[node] = self._destined[node]
         else:
-            self.static[node] = self.arena.take(node.shape, node.dtype)
+            out = self._destination(node)
+            self.static[node] = self.arena.take(node.shape, node.dtype) if out is None else out
 
     def is_leaving(self, node: Node) -> bool:
         """Tell whether the array of a node leaves the function."""
@@ -388,47 +400,29 @@ class Planner:
         self.layout.steps.append(Step(node, line, out, title or node.name, group))
 
 
+def planned(program: Program, inputs: dict[Node, str], leaving: list[Node]) -> Planner:
+    """Return what has planned a program, in as little memory as is found."""
+    schedule = scheduled(program, leaving)
+    planner = Planner(schedule, inputs, leaving)
+    planner.run()
+    places = planner.arena.better_places()
+    if places is None:
+        return planner
+    again = Planner(schedule, inputs, leaving, places)
+    again.run()
+    # The places are right for just these values in just this order.
+    assert again.arena.ranges == planner.arena.ranges
+    return again
+
+
 def _nodes_of(unit: Unit) -> list[Node]:
     return unit.nodes if isinstance(unit, Group) else [unit]
-
-
-def _schedule(program: Program, leaving: Iterable[Node]) -> list[Node]:
-    """Return the nodes that have to run, in order; what changes state comes as late as it can."""
-    needed: set[Node] = set()
-    waiting = [*leaving, *[node for node in program.nodes if node.kind in _LASTING]]
-    while waiting:
-        node = waiting.pop()
-        if node not in needed:
-            needed.add(node)
-            waiting.extend(node.parents())
-    kept = _without_needless_copies([node for node in program.nodes if node in needed], leaving)
-    read = {parent for node in kept for parent in node.parents()}
-    late = [node for node in kept if node.kind is _LAST and node not in read]
-    return [node for node in kept if node not in set(late)] + late
 
 
 def _bound(schedule: list[Node]) -> int:
     """Return bytes that are enough for all values and gradients at once, and scratch per thread."""
     rooms = 2 + threads.count()
     return rooms * sum(node.nbytes + 4096 for node in schedule if node.kind is not Kind.CONSTANT)
-
-
-def _without_needless_copies(nodes: list[Node], leaving: Iterable[Node]) -> list[Node]:
-    """Return the nodes without those that are only computed to be copied before a write."""
-    readers = Counter(parent for node in nodes for parent in node.parents())
-    readers.update(leaving)
-    dropped: set[Node] = set()
-    for node in nodes:
-        if node.kind is not Kind.ELEMENTWISE or node.function is not cast_to(node.dtype):
-            continue
-        (source,) = node.args
-        is_fresh = source.kind in _TAKES_OUT or source.kind is Kind.CALL
-        if is_fresh and readers[source] == 1 and source.dtype == node.dtype:
-            # The copy takes the place of what it would have copied.
-            node.kind, node.function = source.kind, source.function
-            node.args, node.detail = source.args, source.detail
-            dropped.add(source)
-    return [node for node in nodes if node not in dropped]
 
 
 def _view_source(view: Any, source: str, bind: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterator
 from enum import Enum, auto
 from typing import Any, TypeAlias
@@ -68,11 +69,13 @@ class Node:
         label: what the user calls it, if it is an input.
 
     Attributes:
+        size: the number of elements.
         place: the line of the user's program that ran it.
     """
 
     __slots__ = (
-        "args", "detail", "dtype", "function", "index", "kind", "label", "place", "shape",
+        "_parents", "args", "detail", "dtype", "function", "index", "kind", "label", "place",
+        "shape", "size",
     )  # fmt: skip
 
     def __init__(
@@ -94,12 +97,9 @@ class Node:
         self.detail = detail
         self.index = index
         self.label = label
+        self.size = math.prod(shape)
         self.place = users_place()
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        self._parents = tuple(nodes_in(args))
 
     @property
     def nbytes(self) -> int:
@@ -112,9 +112,9 @@ class Node:
         name: str = getattr(self.function, "__name__", self.kind.name.lower())
         return f"{name}.reduce" if self.kind is Kind.REDUCE else name
 
-    def parents(self) -> Iterator[Node]:
-        """Yield the nodes among the arguments, as often as they occur."""
-        return nodes_in(self.args)
+    def parents(self) -> tuple[Node, ...]:
+        """Return the nodes among the arguments, as often as they occur."""
+        return self._parents
 
     @override
     def __repr__(self) -> str:
@@ -198,6 +198,7 @@ class Program:
     ) -> Node:
         """Record a function of elements, on as few elements as there are different ones."""
         bases = tuple([self._without_broadcast(operand) for operand in operands])
+        function, bases = _simplified(function, bases, dtype)
         same = _identity(function, bases, dtype)
         if same is not None:
             return self.broadcast(same, shape)
@@ -363,8 +364,31 @@ def _inverse(order: Shape) -> Shape:
     return tuple(sorted(range(len(order)), key=order.__getitem__))
 
 
+def _simplified(
+    function: Any, operands: tuple[Node, ...], dtype: DType
+) -> tuple[Any, tuple[Node, ...]]:
+    """Return what gives the same elements, and is faster or found again more often."""
+    if function in _COMMUTATIVE:
+        return function, tuple(sorted(operands, key=lambda node: node.index))
+    if function is not np.power or dtype.kind != "f":
+        return function, operands
+    base, exponent = operands
+    known = None
+    if exponent.kind is Kind.CONSTANT and exponent.shape == () and base.dtype == dtype:
+        known = _POWERS.get(exponent.detail.item())
+    return (function, operands) if known is None else (known, (base,))
+
+
+_COMMUTATIVE = frozenset({np.add, np.multiply})
+# The powers that the operator ``**`` of numpy's arrays computes in another way.
+_POWERS: dict[float, Any] = {2.0: np.square, 0.5: np.sqrt, -1.0: np.reciprocal}
+
+
 def _identity(function: Any, operands: tuple[Node, ...], dtype: DType) -> Node | None:
-    """Return the operand that the result equals, as in ``x * 1``."""
+    """Return the operand that the result equals, as in ``x * 1`` and ``-(-x)``."""
+    if function is np.negative and operands[0].function is np.negative:
+        inner: Node = operands[0].args[0]
+        return inner
     neutral = _NEUTRAL.get(function)
     if neutral is None or len(operands) != 2:
         return None
@@ -386,11 +410,12 @@ _NEUTRAL: dict[Any, tuple[float, tuple[int, ...]]] = {
     np.multiply: (1.0, (0, 1)),
     np.divide: (1.0, (1,)),
     np.subtract: (0.0, (1,)),
+    np.power: (1.0, (1,)),
 }
 
 
 def _is_small(shape: Shape) -> bool:
-    return int(np.prod(shape, dtype=np.int64)) <= 65_536
+    return math.prod(shape) <= 65_536
 
 
 def _key(value: Any, kept: list[Any]) -> Hashable | None:

@@ -6,6 +6,14 @@ from tapetensor.errors import TraceError
 from tapetensor.pictures import users_place
 
 
+class NotTracedError(Exception):
+    """Raised where a call cannot be traced, but run as it is: it is part of a larger record."""
+
+
+class NoAttributeError(TraceError, AttributeError):
+    """Raised for what arrays have and arrays that record have not."""
+
+
 def trace_error(what: str) -> TraceError:
     """Return the error for what cannot be traced, with the place in the user's program."""
     place = users_place()

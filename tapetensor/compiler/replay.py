@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import itertools
 import time
+from functools import partial
 from typing import Any
 
-from tapetensor.compiler.binding import MISS
 from tapetensor.compiler.picture import graph_of_plan
 from tapetensor.compiler.plan import Step
 from tapetensor.errors import ArgumentValueError
+from tapetensor.optim.group import Update
 from tapetensor.pictures import Graph, notebook_cell, to_html, tree
+
+
+class _Miss:
+    """The answer of a plan to a call that is not its own."""
+
+
+MISS = _Miss()
 
 
 class Plan:
@@ -33,6 +41,7 @@ class Plan:
         steps: list[Step],
         after: list[str],
         generators: list[str],
+        updates: list[Any],
         arena_bytes: int,
         started: float,
     ) -> None:
@@ -44,6 +53,9 @@ class Plan:
         self._guards = guards
         self._after = after
         self._generators = generators
+        # Optimizers' steps that are taken back where a later step of the plan fails.
+        self._has_saved = bool(updates)
+        names["saved"] = partial(Update.saved, *updates)
         self.source = self._source([step.line for step in steps])
         exec(compile(self.source, "<plan>", "exec"), names)
         # Called with the arguments of a call; the result is MISS if the plan is for another kind.
@@ -129,10 +141,13 @@ class Plan:
         return graph_of_plan(title, self.steps, self.step_seconds)
 
     def _source(self, lines: list[str]) -> str:
-        if self._generators and lines:
+        if (self._generators or self._has_saved) and lines:
             # Where a step fails the generators are as before, as everything else is.
             saved = [f"{rng}_state = {rng}.bit_generator.state" for rng in self._generators]
             put_back = [f"    {rng}.bit_generator.state = {rng}_state" for rng in self._generators]
+            if self._has_saved:
+                saved.append("put_back = saved()")
+                put_back.append("    put_back()")
             tried = [f"    {line}" for line in lines]
             lines = [*saved, "try:", *tried, "except BaseException:", *put_back, "    raise"]
         body = [f"    {line}" for line in (*self._guards, *lines, *self._after)]

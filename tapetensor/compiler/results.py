@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-import dataclasses
+import types
+from collections import deque
 from collections.abc import Callable
-from typing import Any
+from enum import Enum
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tapetensor.compiler.lazy import LazyArray
+from tapetensor.compiler.number import LazyNumber, Unreadable
 from tapetensor.compiler.program import Node
 from tapetensor.compiler.refusals import trace_error
-from tapetensor.compiler.structure import holds_arrays, is_named_tuple
+from tapetensor.compiler.structure import (
+    fields_of,
+    is_named_tuple,
+    is_plain,
+    is_record,
+    is_users_object,
+)
 from tapetensor.gradients import Gradients
-from tapetensor.tape import OwnedTape
-from tapetensor.tensor.base import TensorBase
+from tapetensor.ids import next_id
+from tapetensor.nn.module import Module
+from tapetensor.tape import NoneTape, OwnedTape
+from tapetensor.tensor.base import TensorBase, wrap
+
+if TYPE_CHECKING:
+    from tapetensor.compiler.tapes import Tapes
+
+# What is returned as it is.
+_LASTING = (Enum, type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, NoneTape)
 
 
 class ResultWriter:
@@ -22,86 +39,153 @@ class ResultWriter:
 
     Args:
         bind: gives the name of a known object.
-        known: the source of each tensor that came in.
+        known: the source of each tensor, container and object that came in.
         ids: the source of each id that came in.
+        tapes: what becomes of tapes.
+
+    Attributes:
+        leaving: the nodes that the results are made of.
     """
 
     def __init__(
-        self, bind: Callable[[Any], str], known: dict[int, str], ids: dict[int, str]
+        self,
+        bind: Callable[[Any], str],
+        known: dict[int, str],
+        ids: dict[int, str],
+        tapes: Tapes,
     ) -> None:
-        # The nodes that the results are made of, and the lines that make tensors.
         self.leaving: list[Node] = []
-        self.made: list[str] = []
-        self._bind = bind
-        self._ids = ids
-        self._tensors = known
+        self.bind = bind
+        self.ids = ids
+        self._known = known
+        self._tapes = tapes
+        self._new_ids: dict[int, str] = {}
+        # Lines in the order in which they run: tensors, containers of them, state.
+        self._tensors: list[str] = []
+        self._containers: list[str] = []
+        self._stores: list[str] = []
+        self._returned = "None"
+        # What was written is kept alive, for it is known by its address.
+        self._kept: list[Any] = []
+
+    def store(self, target: str, value: Any) -> None:
+        """Write an assignment."""
+        self._stores.append(f"{target} = {self.write(value)}")
+
+    def store_entries(self, target: str, store: Gradients) -> None:
+        """Write an assignment of the arrays of a store of gradients."""
+        self._stores.append(f"{target} = {self._entries(store)}")
+
+    def finish(self, result: Any) -> None:
+        """Write what is returned, and the tapes."""
+        self._returned = self.write(result)
+        self._tapes.write(self)
+
+    def lines(self, arrays: list[str]) -> list[str]:
+        """Return all lines, given the source of the arrays that leave."""
+        # In the order of the trace: the id of a result is larger than that of what it is made of.
+        ids = [f"{name} = next_id()" for _, name in sorted(self._new_ids.items())]
+        written = [
+            *self._tensors, *self._tapes.lines, *self._containers, *self._stores,
+            f"return {self._returned}",
+        ]  # fmt: skip
+        return [*ids, *[line.format(*arrays) for line in written]]
 
     def write(self, value: Any) -> str:
         """Return the source of a result."""
-        bind = self._bind
+        known = self._known.get(id(value))
+        if known is not None:
+            return known
         if isinstance(value, TensorBase):
             return self._tensor(value)
         if isinstance(value, LazyArray | np.ndarray):
             return self.array(value)
-        if isinstance(value, Gradients):
-            leafs = bind(value._leafs)
-            return f"gradients_of({self.entries(value)}, {leafs}, {value._leaky})"
-        if value.__class__ in (tuple, list):
-            items = "".join([f"{self.write(item)}, " for item in value])
-            return f"({items})" if isinstance(value, tuple) else f"[{items}]"
+        if isinstance(value, LazyNumber):
+            return f"number({self.array(value.array)})"
+        if isinstance(value, OwnedTape):
+            return self._tapes.local(value)
+        if value.__class__ is tuple:
+            return f"({self._items(value)})"
         if is_named_tuple(value):
-            items = ", ".join([self.write(item) for item in value])
-            return f"{bind(value.__class__)}({items})"
-        if value.__class__ is dict:
-            items = ", ".join([f"{bind(key)}: {self.write(item)}" for key, item in value.items()])
-            return f"{{{{{items}}}}}"
-        if dataclasses.is_dataclass(value) and holds_arrays(value):
-            items = ", ".join(
-                [
-                    f"{field.name}={self.write(getattr(value, field.name))}"
-                    for field in dataclasses.fields(value)
-                ]
-            )
-            return f"{bind(value.__class__)}({items})"
-        return bind(value)
+            return f"{self.bind(value.__class__)}({self._items(value)})"
+        if is_plain(value) or isinstance(value, _LASTING):
+            return self.bind(value)
+        local = f"c{len(self._kept)}"
+        self._kept.append(value)
+        self._known[id(value)] = local
+        # Tapes may carry gradients.
+        lines = self._tensors if isinstance(value, Gradients) else self._containers
+        lines.append(f"{local} = {self._container(value)}")
+        return local
+
+    def _container(self, value: Any) -> str:
+        """Return the source of what can be written to, which is another one at every call."""
+        if isinstance(value, Gradients):
+            leafs = self.bind(value._leafs)
+            return f"gradients_of({self._entries(value)}, {leafs}, {value._leaky})"
+        if value.__class__ is list:
+            return f"[{self._items(value)}]"
+        if value.__class__ in (set, frozenset, deque):
+            return f"{self.bind(value.__class__)}([{self._items(value)}])"
+        if isinstance(value, dict):
+            pairs = [f"{self.bind(key)}: {self.write(one)}" for key, one in value.items()]
+            items = ", ".join(pairs)
+            entries = f"{{{{{items}}}}}"
+            if value.__class__ is dict:
+                return entries
+            return f"filled({self.bind(value.copy)}, {entries})"
+        if is_record(value) or is_users_object(value) or isinstance(value, Module):
+            fields = fields_of(value)
+            items = "".join([f"({name!r}, {self.write(one)}), " for name, one in fields.items()])
+            return f"made({self.bind(value.__class__)}, ({items}))"
+        if isinstance(value, Unreadable):
+            value.refuse()
+        raise trace_error(
+            f"a result is a {type(value).__name__}, which a replay cannot make again; return "
+            "tensors, arrays, plain values, and tuples, lists, dicts and dataclasses of them"
+        )
+
+    def _items(self, values: Any) -> str:
+        return "".join([f"{self.write(item)}, " for item in values])
 
     def array(self, value: Any) -> str:
         """Return the source of an array."""
         if not isinstance(value, LazyArray):
-            return self._bind(value)
-        self.leaving.append(value.node)
+            return f"{self.bind(value)}.copy()"
+        return self.node(value.node)
+
+    def node(self, node: Node) -> str:
+        """Return the source of the array of a node."""
+        self.leaving.append(node)
         return f"{{{len(self.leaving) - 1}}}"
 
-    def entries(self, store: Gradients) -> str:
+    def id_of(self, unique_id: int) -> str:
+        """Return the source of an id."""
+        known = self.ids.get(unique_id)
+        if known is None:
+            known = self.ids[unique_id] = self._new_ids[unique_id] = f"i{len(self._new_ids)}"
+        return known
+
+    def _entries(self, store: Gradients) -> str:
         """Return the source of the dict of a store of gradients."""
         items = ", ".join(
-            [f"{self._id(key)}: {self.array(array)}" for key, array in store._arrays.items()]
+            [f"{self.id_of(key)}: {self.array(array)}" for key, array in store._arrays.items()]
         )
         return f"{{{{{items}}}}}"
 
     def _tensor(self, tensor: Any) -> str:
-        known = self._tensors.get(id(tensor))
-        if known is not None:
-            return known
-        if isinstance(tensor._tape, OwnedTape):
-            raise trace_error(
-                "a result owns a tape, which cannot leave a compiled function; "
-                "call backward() inside, or return x.detach()"
-            )
-        local = f"r{len(self.made)}"
-        cls = self._bind(tensor.__class__)
-        unique_id = self._id(tensor._id)
-        self.made.append(f"{local} = wrap({cls}, {self.array(tensor._data)}, {unique_id}, None)")
-        self._tensors[id(tensor)] = local
+        local = f"r{len(self._kept)}"
+        self._kept.append(tensor)
+        self._known[id(tensor)] = local
+        cls = self.bind(tensor.__class__)
+        array, unique_id = self.array(tensor._data), self.id_of(tensor._id)
+        is_taped = isinstance(tensor._tape, OwnedTape)
+        tape = "None" if is_taped or tensor._tape is None else self.bind(tensor._tape)
+        self._tensors.append(f"{local} = wrap({cls}, {array}, {unique_id}, {tape})")
+        if is_taped:
+            self._containers.append(f"{local}._tape = {self._tapes.local(tensor._tape)}")
+        self._tapes.add_result(tensor)
         return local
-
-    def _id(self, unique_id: int) -> str:
-        known = self._ids.get(unique_id)
-        if known is None:
-            known = f"i{len(self.made)}"
-            self.made.append(f"{known} = next_id()")
-            self._ids[unique_id] = known
-        return known
 
 
 def gradients_of(arrays: dict[int, Any], leafs: frozenset[int] | None, is_leaky: bool) -> Gradients:
@@ -109,3 +193,35 @@ def gradients_of(arrays: dict[int, Any], leafs: frozenset[int] | None, is_leaky:
     store = Gradients()
     store._arrays, store._leafs, store._leaky = arrays, leafs, is_leaky
     return store
+
+
+def made(cls: type, fields: tuple[tuple[str, Any], ...]) -> Any:
+    """Return an object with these attributes, without running its constructor."""
+    result: Any = object.__new__(cls)
+    for name, value in fields:
+        object.__setattr__(result, name, value)
+    return result
+
+
+def filled(copy: Callable[[], dict[Any, Any]], entries: dict[Any, Any]) -> dict[Any, Any]:
+    """Return a copy of a dict of some other kind, with these entries in place of its own."""
+    result = copy()
+    result.update(entries)
+    return result
+
+
+def number(value: Any) -> float:
+    """Return an array of one element, or what numpy gives in place of one, as a Python number."""
+    found: float = value.item() if hasattr(value, "item") else value
+    return found
+
+
+# What the source refers to.
+RESULT_NAMES: dict[str, Any] = {
+    "wrap": wrap,
+    "next_id": next_id,
+    "gradients_of": gradients_of,
+    "made": made,
+    "filled": filled,
+    "number": number,
+}

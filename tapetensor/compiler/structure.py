@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
+import sys
 import types
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +16,19 @@ from tapetensor.compiler.lazy import LazyArray
 from tapetensor.gradients import Gradients
 from tapetensor.nn.module import Module
 from tapetensor.optim.optimizer import Optimizer
+from tapetensor.tape import OwnedTape
 from tapetensor.tensor.base import TensorBase
+
+# What is compared by value.
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, slice)
+_FUNCTIONS = (
+    type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType,
+)  # fmt: skip
+
+
+def is_plain(value: Any) -> bool:
+    """Tell whether `value` is one of those that are compared by value."""
+    return isinstance(value, _PLAIN) and not isinstance(value, enum.Enum)
 
 
 def is_named_tuple(value: Any) -> bool:
@@ -21,39 +36,70 @@ def is_named_tuple(value: Any) -> bool:
     return isinstance(value, tuple) and hasattr(value, "_fields")
 
 
+def is_record(value: Any) -> bool:
+    """Tell whether `value` is an instance of a dataclass, and no module."""
+    return dataclasses.is_dataclass(value) and not isinstance(value, type | Module)
+
+
+def is_users(value: Any) -> bool:
+    """Tell whether a function, class or module is neither numpy's, Python's nor this library's."""
+    return is_users_module(
+        value.__name__ if isinstance(value, types.ModuleType) else value.__module__
+    )
+
+
+def is_users_module(name: str | None) -> bool:
+    """Tell whether a module is neither one of numpy, nor of Python, nor of this library."""
+    root = (name or "").split(".", maxsplit=1)[0]
+    return root not in _NOT_USERS
+
+
+_NOT_USERS = {*sys.stdlib_module_names, "numpy", __name__.split(".", maxsplit=1)[0]}
+_NOT_USERS.discard("__main__")
+
+
 def is_users_object(value: Any) -> bool:
     """Tell whether `value` is an instance of a plain class of the user's."""
     cls = value.__class__
     return (
-        not isinstance(value, type | types.ModuleType | types.FunctionType | Optimizer)
-        and not callable(value)
-        and cls.__module__.split(".", maxsplit=1)[0] not in _NOT_WALKED
-        and hasattr(value, "__dict__")
+        not isinstance(value, (*_FUNCTIONS, Optimizer, enum.Enum))
+        and is_users(cls)
+        and (hasattr(value, "__dict__") or any("__slots__" in vars(one) for one in cls.__mro__))
     )
 
 
-_NOT_WALKED = frozenset({"builtins", "numpy", "tapetensor", "typing", "collections", "threading"})
+def fields_of(value: Any) -> dict[str, Any]:
+    """Return the attributes of an object that are its own."""
+    names = dict.fromkeys(getattr(value, "__dict__", ()))
+    for cls in value.__class__.__mro__:
+        slots = vars(cls).get("__slots__", ())
+        names |= dict.fromkeys((slots,) if isinstance(slots, str) else slots)
+    shown = [name for name in names if name not in ("__dict__", "__weakref__")]
+    return {name: getattr(value, name) for name in shown if hasattr(value, name)}
+
+
+def items_of(value: Any) -> Iterable[Any]:
+    """Return what a container, or a record, holds; nothing for what is neither."""
+    if isinstance(value, Mapping):
+        return value.values()
+    if isinstance(value, tuple | list | deque | set | frozenset):
+        return value
+    return fields_of(value).values() if is_record(value) else ()
+
+
+def may_hold_arrays(value: Any) -> bool:
+    """Tell whether `value` is something that could be looked through for arrays."""
+    return isinstance(
+        value,
+        TensorBase | np.ndarray | LazyArray | np.random.Generator | Gradients | Module | Optimizer
+        | tuple | list | deque | set | frozenset | Mapping | Iterator,
+    ) or is_record(value)  # fmt: skip
 
 
 def holds_arrays(value: Any) -> bool:
     """Tell whether there are arrays, or what has arrays, in a nest of containers."""
-    if isinstance(value, TensorBase | np.ndarray | LazyArray | np.random.Generator | Gradients):
-        return True
-    if isinstance(value, Module | Optimizer):
-        return True
-    if isinstance(value, tuple | list):
-        return any(holds_arrays(item) for item in value)
-    if isinstance(value, Mapping):
-        return any(holds_arrays(item) for item in value.values())
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return any(holds_arrays(item) for item in vars(value).values())
-    return False
-
-
-def names_in(code: types.CodeType) -> list[str]:
-    """Return the names that a function's code, and the code of functions within it, looks up."""
-    names = list(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            names += names_in(constant)
-    return list(dict.fromkeys(names))
+    return isinstance(
+        value,
+        TensorBase | np.ndarray | LazyArray | np.random.Generator | Gradients | OwnedTape
+        | Module | Optimizer,
+    ) or any(holds_arrays(item) for item in items_of(value))  # fmt: skip

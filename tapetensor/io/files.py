@@ -19,6 +19,7 @@ from tapetensor.io import npz, safetensors
 from tapetensor.io.atomic import write_atomically
 from tapetensor.io.headers import Source
 from tapetensor.io.parts import Part, state_of
+from tapetensor.io.pytorch import in_pytorch_names
 from tapetensor.io.state import read, restore
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -26,19 +27,22 @@ PathLike: TypeAlias = str | os.PathLike[str]
 _FORMATS = {".npz": npz, ".safetensors": safetensors}
 
 
-def save(path: PathLike, part: Part) -> None:
+def save(path: PathLike, part: Part, *, for_pytorch: bool = False) -> None:
     """Write the state of a part to a file, as a whole or not at all.
 
     The names are those of PyTorch's ``state_dict`` and of dfdx, ``0.weight`` or ``hidden.bias``,
-    with all parameters and buffers; a tensor that goes by two names is there under both.
+    with all parameters and buffers; a tensor that goes by two names is there under both. Where the
+    two differ, in an attention, they are dfdx's unless `for_pytorch` is given.
 
     Args:
         path: ends in ``.safetensors`` or ``.npz``, which says the format. A file that is there is
             replaced in one go once the new one is complete.
         part: a module, an optimizer, a numpy Generator or Notes.
+        for_pytorch: whether the weights of attentions are packed as PyTorch's ``load_state_dict``
+            takes them; `load` takes both.
 
     Raises:
-        ArgumentValueError: if `path` ends otherwise.
+        ArgumentValueError: if `path` ends otherwise, or an attention cannot be one of PyTorch's.
         ArgumentTypeError: if an argument is of the wrong kind.
         MissingDependencyError: if safetensors is wanted and not installed.
         OSError: if the file cannot be written.
@@ -52,8 +56,8 @@ def save(path: PathLike, part: Part) -> None:
     ...     io.save(Path(folder) / "model.npz", model)
     ...     io.load(Path(folder) / "model.npz", model)
     """
-    state = state_of("save", part)
-    write_file("save", path, state.arrays())
+    arrays = state_of("save", part).arrays()
+    write_file("save", path, in_pytorch_names("save", part, arrays) if for_pytorch else arrays)
 
 
 def load(path: PathLike, part: Part) -> None:
@@ -61,7 +65,8 @@ def load(path: PathLike, part: Part) -> None:
 
     Names, shapes and dtypes are compared before anything is read. A file that PyTorch wrote of the
     same architecture will do: its ``num_batches_tracked``, which no layer here depends on, is left
-    out, and of a tensor with two names one is enough. Nothing in a file is ever executed.
+    out, the packed weights of its attentions are taken apart, and of a tensor with two names one is
+    enough. Nothing in a file is ever executed.
 
     Args:
         path: ends in ``.safetensors`` or ``.npz``, which says the format.

@@ -14,6 +14,7 @@ from typing_extensions import override
 from tapetensor.arrays import beside
 from tapetensor.errors import ArgumentTypeError, TapeTensorError
 from tapetensor.gradients import Array
+from tapetensor.io import pytorch
 from tapetensor.io.headers import Header, header_of
 from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
@@ -41,6 +42,25 @@ class Notes:
             json.dumps(self.value)
         except (TypeError, ValueError) as error:
             raise ArgumentTypeError(f"Notes: only what JSON has can be noted ({error})") from error
+        _check_comes_back(self.value)
+
+
+def _check_comes_back(value: object) -> None:
+    """Raise ArgumentTypeError for what JSON takes and gives back as something else."""
+    if isinstance(value, tuple):
+        raise ArgumentTypeError(
+            f"Notes: the tuple {value!r} would come back as a list; note a list"
+        )
+    if isinstance(value, dict):
+        for key in value:
+            if not isinstance(key, str):
+                raise ArgumentTypeError(
+                    f"Notes: the key {key!r} would come back as a text; note it as {str(key)!r}"
+                )
+        value = list(value.values())
+    if isinstance(value, list):
+        for one in value:
+            _check_comes_back(one)
 
 
 Part: TypeAlias = Module | Optimizer | np.random.Generator | Notes
@@ -95,6 +115,7 @@ class _ModuleState(State):
 
     def __init__(self, module: Module) -> None:
         self._tensors = {**module.parameters(), **module.buffers()}
+        self._attentions = pytorch.attentions_of(module)
         self._names: dict[int, list[str]] = {}
         for name, tensor in self._tensors.items():
             self._names.setdefault(id(tensor), []).append(name)
@@ -105,6 +126,7 @@ class _ModuleState(State):
 
     @override
     def differences(self, headers: Mapping[str, Header]) -> list[str]:
+        headers = pytorch.in_our_names(headers, self._attentions, pytorch.thirds_of_header)
         expected = {name: header_of(array) for name, array in self.arrays().items()}
         missing = [names for names in self._names.values() if not any(n in headers for n in names)]
         return [
@@ -124,10 +146,11 @@ class _ModuleState(State):
 
     @override
     def needed(self, headers: Mapping[str, Header]) -> list[str]:
-        return [name for name in self._tensors if name in headers]
+        return [name for name in headers if not self._is_counter(name)]
 
     @override
     def refusals(self, arrays: Mapping[str, Array]) -> list[str]:
+        arrays = self._in_our_names(arrays)
         refused: list[str] = []
         for names in self._names.values():
             given = [name for name in names if name in arrays]
@@ -141,9 +164,12 @@ class _ModuleState(State):
     @override
     def restore(self, arrays: Mapping[str, Array]) -> None:
         tensors: Mapping[str, Tensor[Any, NoneTape, Any]] = self._tensors
-        for name, array in arrays.items():
+        for name, array in self._in_our_names(arrays).items():
             # A model that was moved stays where it is.
             tensors[name]._data = beside(array, tensors[name]._data)
+
+    def _in_our_names(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
+        return pytorch.in_our_names(arrays, self._attentions, pytorch.thirds_of_array)
 
 
 class _OptimizerState(State):

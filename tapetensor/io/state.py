@@ -11,9 +11,10 @@ from tapetensor.errors import ArgumentTypeError, StateMismatchError
 from tapetensor.gradients import Array
 from tapetensor.io.headers import Header, Source, header_of
 from tapetensor.io.parts import Part, State, state_of
+from tapetensor.io.pytorch import in_pytorch_names
 
 
-def state_dict(part: Part) -> dict[str, Array]:
+def state_dict(part: Part, *, for_pytorch: bool = False) -> dict[str, Array]:
     """Return copies of the arrays that are the state of a part, by the names that files have.
 
     For a module these are PyTorch's names and layouts wherever the layers are the same, so
@@ -21,9 +22,11 @@ def state_dict(part: Part) -> dict[str, Array]:
 
     Args:
         part: a module, an optimizer, a numpy Generator or Notes.
+        for_pytorch: whether the weights of attentions are packed as PyTorch's.
 
     Raises:
         ArgumentTypeError: if it is none of these.
+        ArgumentValueError: if an attention cannot be one of PyTorch's.
 
     >>> from tapetensor import io, nn
     >>> model = nn.Sequential(nn.Linear(3, 2, rng=np.random.default_rng(0)), nn.ReLU())
@@ -31,6 +34,8 @@ def state_dict(part: Part) -> dict[str, Array]:
     {'0.weight': (2, 3), '0.bias': (2,)}
     """
     arrays = state_of("state_dict", part).arrays()
+    if for_pytorch:
+        arrays = in_pytorch_names("state_dict", part, arrays)
     return {name: np.array(to_numpy(array), order="C") for name, array in arrays.items()}
 
 

@@ -50,7 +50,7 @@ def conv_transpose2d(
     if bias is not None:
         y += np.reshape(bias, (out_channels, 1, 1, 1))
     gathered = computed_once(
-        lambda g: _by_group(gather(batch_last(g, 2), window, count), groups, 2)
+        lambda g: _by_group(gather(batch_last(g, 2), window, count), groups, rows=2)
     )
 
     def pullback_x(g: Array) -> Array:

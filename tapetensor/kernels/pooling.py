@@ -58,6 +58,10 @@ def _extreme(
         # Asked this way round, every element of a window with a NaN wins: none of them is beaten.
         # As numbers, because a product with a mask casts it each time.
         wins = [np.logical_not(is_beaten(full[place], best)).astype(x.dtype) for place in places]
+        if any(window.padding):
+            # Nor does padding win beside an infinity or a NaN, which do not beat it either.
+            inside = padded(np.ones_like(best, shape=(1, *x.shape[-2:], 1)), window.padding)
+            wins = [won * inside[place] for won, place in zip(wins, places, strict=True)]
         winners = wins[0]
         for won in wins[1:]:
             winners = winners + won

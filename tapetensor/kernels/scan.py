@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from tapetensor.gradients import Array
@@ -24,8 +22,14 @@ def ssm_scan(x: Array, a: Array, b: Array) -> tuple[Array, Pullbacks]:
     run_recurrence(
         np.moveaxis(h, -2, 0), np.moveaxis(in_blocks(np.multiply, b, x), -2, 0), decay[1:]
     )
-    # As long as the scan itself, and all pullbacks need it.
-    adjoint = computed_once(_adjoint_of(decay))
+
+    def run_backwards(g: Array) -> Array:
+        """Return ``G_t = g_t + a_(t+1) G_(t+1)``, which takes as long as the scan itself."""
+        result = np.empty_like(g)
+        run_recurrence(np.moveaxis(result, -2, 0)[::-1], np.moveaxis(g, -2, 0)[::-1], decay[:0:-1])
+        return result
+
+    adjoint = computed_once(run_backwards)
 
     def pullback_a(g: Array) -> Array:
         cotangent = np.empty_like(h)
@@ -38,14 +42,3 @@ def ssm_scan(x: Array, a: Array, b: Array) -> tuple[Array, Pullbacks]:
         pullback_a,
         lambda g: sum_to(in_blocks(np.multiply, adjoint(g), x), b.shape),
     )
-
-
-def _adjoint_of(decay: Array) -> Callable[[Array], Array]:
-    """Return the function from ``g`` to ``G_t = g_t + a_(t+1) G_(t+1)``, the scan backwards."""
-
-    def adjoint(g: Array) -> Array:
-        result = np.empty_like(g)
-        run_recurrence(np.moveaxis(result, -2, 0)[::-1], np.moveaxis(g, -2, 0)[::-1], decay[:0:-1])
-        return result
-
-    return adjoint

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mypy.errorcodes import CALL_OVERLOAD, OPERATOR, ErrorCode
+from mypy.errorcodes import CALL_OVERLOAD, MISC, OPERATOR, ErrorCode
 
 TAPE_MOVED: Final = ErrorCode("tape-moved", "A tensor is used after its tape was taken", "Tape")
 # With the codes that mypy alone gives such a line as their parents, so that one `type: ignore` of
@@ -17,6 +17,18 @@ SHAPE_MISMATCH: Final = ErrorCode(
 )
 AXIS_RANGE: Final = ErrorCode(
     "axis-range", "An axis or an index is outside the shape", "Shape", sub_code_of=CALL_OVERLOAD
+)
+DTYPE_MISMATCH: Final = ErrorCode(
+    "dtype-mismatch", "Dtypes do not fit an op", "Shape", sub_code_of=MISC
+)
+ARGUMENT_KIND: Final = ErrorCode(
+    "argument-kind",
+    "An argument is missing or of the wrong kind",
+    "Call",
+    sub_code_of=CALL_OVERLOAD,
+)
+OPERAND_KIND: Final = ErrorCode(
+    "operand-kind", "An operand is of a wrong kind", "Call", sub_code_of=OPERATOR
 )
 MODULE_FORWARD: Final = ErrorCode("module-forward", "A module cannot be called", "Module")
 MODULE_NO_FORWARD: Final = ErrorCode(

@@ -12,8 +12,10 @@ from typing import Any, Final
 
 from mypy import version
 from mypy.errorcodes import ErrorCode
-from mypy.nodes import Context, Expression, FuncItem, MypyFile
-from mypy.types import Instance, ProperType, UninhabitedType, get_proper_type
+from mypy.nodes import Context, Expression, FuncItem, MypyFile, TypeInfo
+from mypy.types import CallableType, Instance, ProperType, UninhabitedType, get_proper_type
+
+from tapetensor.errors import explained_by
 
 # The first version that is known to work, and the first that is not known to.
 SUPPORTED: Final = ((2, 0), (2, 5))
@@ -63,8 +65,24 @@ def is_heard(checker: Any) -> bool:
 def unit(checker: Any) -> FuncItem | MypyFile:
     """Return the outermost function that is being checked, or the module."""
     function: FuncItem | None = checker.scope.top_level_function()
-    tree: MypyFile = checker.tree
-    return tree if function is None else function
+    return tree(checker) if function is None else function
+
+
+def tree(checker: Any) -> MypyFile:
+    """Return the file that is being checked."""
+    found: MypyFile = checker.tree
+    return found
+
+
+def is_generic(checker: Any) -> bool:
+    """Tell whether type variables may stand in what is being checked."""
+    for one in checker.scope.stack:
+        if isinstance(one, TypeInfo) and one.type_vars:
+            return True
+        declared = get_proper_type(one.type) if isinstance(one, FuncItem) else None
+        if isinstance(declared, CallableType) and declared.variables:
+            return True
+    return False
 
 
 def type_of(checker: Any, expression: Expression) -> ProperType | None:
@@ -92,10 +110,28 @@ def suppresses(checker: Any, manager: Expression) -> bool:
     return False
 
 
+def fail(api: Any, message: str, where: Context, code: ErrorCode) -> None:
+    """Report an error and, the first time in a run, how errors of its code are explained."""
+    api.fail(message, where, code=code)
+    if not api.in_checked_function():
+        return
+    # As far as mypy's own: what ignores the error ignores the note.
+    lines = range(where.line, (where.end_line or where.line) + 1)
+    api.errors.report(
+        where.line,
+        where.column,
+        explained_by(code.code),
+        code=code,
+        severity="note",
+        only_once=True,
+        origin_span=lines if isinstance(where, Expression) else None,
+    )
+
+
 def report(checker: Any, message: str, where: Context, code: ErrorCode) -> None:
     """Report an error, whatever mypy is trying out at the moment."""
     with _heard_by_all(checker):
-        checker.msg.fail(message, where, code=code)
+        fail(checker, message, where, code)
 
 
 def note(checker: Any, message: str, where: Context) -> None:

@@ -21,6 +21,7 @@ from mypy.types import (
     LiteralType,
     TupleType,
     Type,
+    TypeAliasType,
     TypeOfAny,
     TypeVarId,
     TypeVarType,
@@ -110,6 +111,8 @@ def _opened(item: CallableType) -> CallableType:
 
 
 def _open_dims(formal: Type) -> Type:
+    if _is_endless(formal):
+        return formal
     proper = get_proper_type(formal)
     if isinstance(proper, UnionType):
         items = [_open_dims(item) for item in proper.items]
@@ -120,7 +123,14 @@ def _open_dims(formal: Type) -> Type:
     return proper.copy_modified(args=[_open_dim(one) for one in proper.args])
 
 
+def _is_endless(type_: Type) -> bool:
+    """Tell whether a type is an alias that contains itself, which is left as it is."""
+    return isinstance(type_, TypeAliasType) and type_.is_recursive
+
+
 def _open_dim(argument: Type) -> Type:
+    if _is_endless(argument):
+        return argument
     proper = get_proper_type(argument)
     if isinstance(proper, TupleType):
         return proper.copy_modified(items=[_open_dim(item) for item in proper.items])
@@ -156,6 +166,8 @@ def _keeps_ints(context: FunctionSigContext, api: TypeChecker) -> bool:
 
 def _says_int(wanted: Type) -> bool:
     """Tell whether a context asks for plain ints."""
+    if _is_endless(wanted):
+        return False
     proper = get_proper_type(wanted)
     if isinstance(proper, UnionType | TupleType):
         return any(_says_int(item) for item in proper.items)
@@ -167,6 +179,8 @@ def _says_int(wanted: Type) -> bool:
 
 
 def _kept(found: Type) -> Type:
+    if _is_endless(found):
+        return found
     proper = get_proper_type(found)
     if isinstance(proper, TupleType):
         return proper.copy_modified(items=[_kept(item) for item in proper.items])

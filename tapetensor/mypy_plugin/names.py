@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 TENSOR = "tapetensor.tensor.tensor.Tensor"
 TENSOR_BASE = "tapetensor.tensor.base.TensorBase"
 NONE_TAPE = "tapetensor.tape.NoneTape"
@@ -17,6 +19,23 @@ TYPING = "tapetensor.typing"
 COMPUTED = "tapetensor.typing._Computed"
 # How computed dims are spelled.
 OPERATIONS = ("Add", "Sub", "Mul", "Div")
+
+# The names by which the errors at run time know the operators.
+OPERATORS: Final = {
+    "add": "add",
+    "matmul": "matmul",
+    "mul": "multiply",
+    "truediv": "divide",
+    "pow": "power",
+    "sub": "subtract",
+    "neg": "negative",
+    "eq": "equal",
+    "ne": "not_equal",
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+}
 
 # Packages whose functions return neither tensors nor modules.
 ELSEWHERE = ("builtins.", "typing.", "typing_extensions.", "numpy.", "math.", "collections.")

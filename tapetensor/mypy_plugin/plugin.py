@@ -35,11 +35,11 @@ from mypy.plugins.default import DefaultPlugin
 from mypy.types import AnyType, FunctionLike, Type, TypeOfAny
 from typing_extensions import override
 
-from tapetensor.mypy_plugin import literals, modules, moves, shapes, symbols
+from tapetensor.mypy_plugin import arguments, literals, modules, moves, shapes, symbols
 from tapetensor.mypy_plugin.guard import guarded
 
 # The rooms, in the order in which their hooks run.
-ROOMS: tuple[ModuleType, ...] = (moves, shapes, literals, modules)
+ROOMS: tuple[ModuleType, ...] = (moves, shapes, literals, modules, arguments)
 
 ContextT = TypeVar("ContextT", bound=Any)
 
@@ -135,8 +135,13 @@ def _digest() -> str:
 
 def _hooks(question: str, fullname: str) -> list[Callable[[Any], Any]]:
     """Return what the rooms have for a name."""
-    asked = [getattr(room, question) for room in ROOMS if hasattr(room, question)]
-    return [hook for ask in asked if (hook := ask(fullname)) is not None]
+    return [hook for ask in _asked(question) if (hook := ask(fullname)) is not None]
+
+
+@cache
+def _asked(question: str) -> list[Callable[[str], Callable[[Any], Any] | None]]:
+    """Return the functions of the rooms that answer a question, which mypy asks for every name."""
+    return [getattr(room, question) for room in ROOMS if hasattr(room, question)]
 
 
 def _chained(question: str, fullname: str, answer: str) -> Callable[[ContextT], Any] | None:

@@ -14,6 +14,7 @@ from tapetensor.nn.tapes import trained_together
 from tapetensor.nn.typing import Embed, Heads, Keys, Values, W
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor import Tensor, scaled_dot_product_attention
+from tapetensor.tensor.attention import mask_array, scores_shape
 from tapetensor.tensor.base import check_not_spent
 from tapetensor.tensor.creation import check_rng
 from tapetensor.typing import Ds, M, N, T
@@ -197,6 +198,10 @@ class MultiHeadAttention(Module, Generic[Embed, Heads, W, Keys, Values]):
             raise ArgumentTypeError("MultiHeadAttention: give key and value, or neither of them")
         check_input("MultiHeadAttention", key, self.w_q.weight, self.in_features)
         check_input("MultiHeadAttention", value, self.w_q.weight, self.in_features)
+        # Before anything is spent; the heads are one more of the leading axes.
+        shape = scores_shape("MultiHeadAttention", query.shape, key.shape, value.shape)
+        scores: Any = (*shape[:-2], self.heads, *shape[-2:])
+        mask_array("MultiHeadAttention", mask, causal, scores)
         query, key, value = trained_together(query, key, value)
         attended: Any = scaled_dot_product_attention(
             _parted(self.w_q.forward(query), self.heads),

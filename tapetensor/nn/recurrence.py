@@ -62,6 +62,12 @@ def check_sequence(layer: str, x: Tensor[Any, Any, Any]) -> None:
         )
 
 
+def check_step(layer: str, x: Tensor[Any, Any, Any]) -> None:
+    """Raise ShapeError if `x` is not a batch of inputs for one step."""
+    if x.ndim != 2:
+        raise ShapeError(f"{layer}: the input must have shape (batch, features), got {x.shape}")
+
+
 def states_of(
     layer: str, state: Any, x: Tensor[Any, Any, Any], size: int, count: int
 ) -> tuple[Tensor[Any, Any, Any], ...]:
@@ -77,12 +83,10 @@ def states_of(
         count: how many states the layer has.
 
     Raises:
-        ShapeError: if one has not the shape (batch, size), or the input no batch.
+        ShapeError: if one has not the shape (batch, size).
         DTypeError: if one has another dtype than the input.
         ArgumentTypeError: if there are more or fewer.
     """
-    if len(x.shape) < 2:
-        raise ShapeError(f"{layer}: the input must have a batch axis, got shape {x.shape}")
     shape = (x.shape[0], size)
     if state is None:
         return (x, *(zeros_beside(x, shape),) * count)

@@ -10,7 +10,7 @@ from tapetensor.kernels import recurrent as kernels
 from tapetensor.kernels.linear_algebra import linear
 from tapetensor.nn.arguments import check_input, check_size
 from tapetensor.nn.module import Module
-from tapetensor.nn.recurrence import Memory, parts_of, states_of, weights_of
+from tapetensor.nn.recurrence import Memory, check_step, parts_of, states_of, weights_of
 from tapetensor.nn.typing import In, Out, W
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor2D
@@ -102,6 +102,7 @@ class RNNCell(Module, Generic[In, Out, W]):
             DTypeError: if an input has another dtype than the weights.
         """
         check_input("RNNCell", x, self.weight_ih, self.input_size)
+        check_step("RNNCell", x)
         x, before = states_of("RNNCell", state, x, self.hidden_size, 1)
         gates = apply(linear, (x, self.weight_ih, self.bias_ih)).expand_dims(1)
         states = apply(kernels.rnn, (gates, self.weight_hh, self.bias_hh, before))
@@ -195,6 +196,7 @@ class GRUCell(Module, Generic[In, Out, W]):
             DTypeError: if an input has another dtype than the weights.
         """
         check_input("GRUCell", x, self.weight_ih, self.input_size)
+        check_step("GRUCell", x)
         x, before = states_of("GRUCell", state, x, self.hidden_size, 1)
         gates = apply(linear, (x, self.weight_ih, self.bias_ih)).expand_dims(1)
         states = apply(kernels.gru, (gates, self.weight_hh, self.bias_hh, before))
@@ -292,6 +294,7 @@ class LSTMCell(Module, Generic[In, Out, W]):
             DTypeError: if an input has another dtype than the weights.
         """
         check_input("LSTMCell", x, self.weight_ih, self.input_size)
+        check_step("LSTMCell", x)
         x, before, cell = states_of("LSTMCell", state, x, self.hidden_size, 2)
         gates = apply(linear, (x, self.weight_ih, self.bias_ih)).expand_dims(1)
         operands = (gates, self.weight_hh, self.bias_hh, before, cell)

@@ -7,7 +7,8 @@ from typing import Any, Generic, overload
 import numpy as np
 from typing_extensions import TypeVar
 
-from tapetensor.nn.arguments import check_input
+from tapetensor.errors import ArgumentValueError
+from tapetensor.nn.arguments import check_input, check_leading_axes
 from tapetensor.nn.attention import MultiHeadAttention
 from tapetensor.nn.fields import repeat
 from tapetensor.nn.linear import Linear
@@ -145,6 +146,7 @@ class DecoderBlock(Module, Generic[In, Heads, Hidden, W]):
         """
         check_input("DecoderBlock", x, self.norm1.weight, self.norm1.normalized_features)
         check_input("DecoderBlock", memory, self.norm1.weight, self.norm1.normalized_features)
+        check_leading_axes("DecoderBlock", ("x", "memory"), x, memory)
         x, memory = trained_together(x, memory)
         attended = self.self_attn.forward(x.with_empty_tape(), causal=causal)
         y: Any = self.norm1.forward(x + attended)
@@ -216,6 +218,12 @@ class Transformer(Module, Generic[In, Heads, Hidden, Encoders, Decoders, W]):
         """
         check_tensor("Transformer", source, "the source")
         check_tensor("Transformer", target, "the target")
+        if not self.decoder:
+            raise ArgumentValueError("Transformer: the decoder has no block")
+        weight = self.decoder[0].norm1.weight
+        check_input("Transformer", source, weight, weight.shape[0])
+        check_input("Transformer", target, weight, weight.shape[0])
+        check_leading_axes("Transformer", ("source", "target"), source, target)
         source, x = trained_together(source, target)
         memory: Any = self.encoder.forward(source)
         *others, last = self.decoder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from sys import getrefcount
 from typing import Any, NamedTuple
@@ -53,9 +54,6 @@ class Group:
         kernel: parameter, gradient, state and options in, new parameter and state out.
         kernel_in_place: the same on flat numpy arrays.
         states: the arrays of state that there are to a parameter.
-
-    Attributes:
-        on_replay: called when a step that was recorded is run, if set.
     """
 
     __slots__ = (
@@ -75,7 +73,6 @@ class Group:
         "_tensors",
         "_values",
         "_views",
-        "on_replay",
     )
 
     def __init__(
@@ -109,15 +106,40 @@ class Group:
         self._steps = 0
         # How many steps a parameter is behind, by position.
         self._missed: dict[int, int] = {}
-        self.on_replay: Callable[[], None] | None = None
+
+    def __len__(self) -> int:
+        """Return the number of parameters."""
+        return len(self._tensors)
 
     @property
-    def is_recording(self) -> bool:
-        """Whether the last step was recorded, which changes nothing yet."""
-        return hasattr(self._tensors[0]._data, "record_update")
+    def tensors(self) -> tuple[Tensor[Any, Any, Any], ...]:
+        """The parameters."""
+        return self._tensors
 
-    def step(self, grads: Gradients, options: Options) -> list[tuple[Names, str]]:
-        """Update the parameters that have a gradient; return the others' names and the reasons."""
+    def step(
+        self, grads: Gradients, options: Options, count: Callable[[int], None] | None
+    ) -> list[tuple[Names, str]]:
+        """Update the parameters that have a gradient; return the others' names and the reasons.
+
+        Args:
+            grads: by the ids of the parameters.
+            options: the further arguments of the kernels.
+            count: called with the number of steps, 1, when there was an update; if it was
+                recorded, when it is run.
+        """
+        unused = self._step(grads, options, count)
+        if count is not None and len(unused) < len(self._tensors) and self._recording() is None:
+            count(1)
+        return unused
+
+    def _recording(self) -> Any:
+        """Return an array that lets a step be recorded, which changes nothing yet; None without."""
+        data = self._tensors[0]._data
+        return data if hasattr(data, "record_update") else None
+
+    def _step(
+        self, grads: Gradients, options: Options, count: Callable[[int], None] | None
+    ) -> list[tuple[Names, str]]:
         array_of = grads.array
         gradients: list[Any] = [array_of(tensor._id) for tensor in self._tensors]
         dtype = self._values.dtype
@@ -130,22 +152,22 @@ class Group:
         else:
             if not self._missed and self._step_whole(gradients, options):
                 return []
-        record = next((one for one in gradients if hasattr(one, "record_update")), None)
+        record = self._recording()
         if record is not None:
-            return self._record(record, gradients, options)
+            return self._record(record, gradients, Update(self, options, count))
         return self._step_each(gradients, options)
 
-    def _record(
-        self, record: Any, gradients: list[Any], options: Options
-    ) -> list[tuple[Names, str]]:
+    def _record(self, record: Any, gradients: list[Any], update: Update) -> list[tuple[Names, str]]:
         """Let arrays that record a program record the step; return what could not be updated."""
         reasons = [
             _misfit(gradient, shape, self._values.dtype)
             for gradient, shape in zip(gradients, self._shapes, strict=True)
         ]
-        if not any(reasons):
-            arrays = record.record_update(Update(self, options), gradients)
-            for tensor, array in zip(self._tensors, arrays, strict=True):
+        fitting = [position for position, reason in enumerate(reasons) if not reason]
+        if fitting:
+            update.positions = fitting
+            arrays = record.record_update(update, [gradients[position] for position in fitting])
+            for tensor, array in zip(update.tensors, arrays, strict=True):
                 tensor._data = array
         return [(name, reason) for name, reason in zip(self._names, reasons, strict=True) if reason]
 
@@ -177,6 +199,24 @@ class Group:
             view = out[self._slices[position]].reshape(self._shapes[position])
             tensor._data = views[position] = view
         return True
+
+    def saved(self) -> Callable[[], None]:
+        """Return what puts parameters and state back to what they are now."""
+        held = {name: getattr(self, name) for name in ("_values", "_spare", "_steps")}
+        arrays = [tensor._data for tensor in self._tensors]
+        views, apart, missed = list(self._views), dict(self._apart), dict(self._missed)
+        state = [flat.copy() for flat in self._state]
+
+        def put_back() -> None:
+            for name, value in held.items():
+                setattr(self, name, value)
+            for tensor, array in zip(self._tensors, arrays, strict=True):
+                tensor._data = array
+            self._views, self._apart, self._missed = views, apart, missed
+            for flat, before in zip(self._state, state, strict=True):
+                flat[:] = before
+
+        return put_back
 
     def _gather_state(self) -> bool:
         """Bring the state into the flat arrays; False, with nothing done, if it is not numpy's."""
@@ -284,26 +324,56 @@ class Update:
     Args:
         group: what is updated.
         options: the further arguments of its kernels, by the number of the step.
+        count: called with the number of steps, 1, when it is run, if given.
+
+    Attributes:
+        positions: those of the parameters that have a gradient.
     """
 
-    def __init__(self, group: Group, options: Options) -> None:
+    def __init__(self, group: Group, options: Options, count: Callable[[int], None] | None) -> None:
         self._group = group
         self._options = options
+        self._count = count
+        self._counted = 0
+        self.positions: list[int] = []
 
     @property
     def tensors(self) -> tuple[Tensor[Any, Any, Any], ...]:
         """The parameters that it updates."""
-        return self._group._tensors
+        return tuple([self._group._tensors[position] for position in self.positions])
 
     def __call__(self, gradient: Array) -> None:
         """Update the parameters by their gradients, end to end in one array."""
         group = self._group
-        if group.on_replay is not None:
-            group.on_replay()
-        if group._missed or not group.step_flat(gradient, self._options):
-            shapes = zip(group._slices, group._shapes, strict=True)
-            parts = [gradient[part].reshape(shape) for part, shape in shapes]
+        if self._count is not None:
+            self._count(1)
+            self._counted = 1
+        is_whole = len(self.positions) == len(group._tensors)
+        if not is_whole or group._missed or not group.step_flat(gradient, self._options):
+            parts: list[Array | None] = [None] * len(group._tensors)
+            start = 0
+            for position in self.positions:
+                shape = group._shapes[position]
+                stop = start + math.prod(shape)
+                parts[position] = gradient[start:stop].reshape(shape)
+                start = stop
             group._step_each(parts, self._options)
+
+    @staticmethod
+    def saved(*updates: Update) -> Callable[[], None]:
+        """Return what puts back all that calls of `updates` change from now on."""
+        actions = [group.saved() for group in {update._group: None for update in updates}]
+        for update in updates:
+            update._counted = 0
+
+        def put_back() -> None:
+            for action in actions:
+                action()
+            for update in updates:
+                if update._count is not None:
+                    update._count(-update._counted)
+
+        return put_back
 
 
 def _is_numpy(array: object) -> TypeIs[np.ndarray[Any, Any]]:

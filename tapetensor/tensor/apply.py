@@ -20,7 +20,7 @@ from tapetensor.errors import (
     ShapeError,
     TapeTensorError,
 )
-from tapetensor.gradients import Array
+from tapetensor.gradients import Array, Gradients
 from tapetensor.ids import next_id
 from tapetensor.recorded import RecordedArray, UnrecordedError
 from tapetensor.recorder import Recorder, op_name
@@ -188,6 +188,28 @@ def apply_enclosing(
     for result in results[1:]:
         result._tape = tape.fork()
     return tuple(results)
+
+
+def give_tape(
+    op: Callable[..., object],
+    taken: tuple[OwnedTape, ...],
+    carried: tuple[Gradients, ...],
+    records: tuple[tuple[int, Pullbacks, tuple[int, ...]], ...],
+) -> OwnedTape:
+    """Return the tape of a result of an op that was planned beforehand.
+
+    Args:
+        op: what the records name.
+        taken: the tapes of operands that go into it, checked; all but the first are spent.
+        carried: the gradients that it carries beside those of the operands' tapes.
+        records: for each result its id, one pullback per parent, and the parents' ids.
+    """
+    tape, *others = (*taken, *map(OwnedTape, carried)) or (OwnedTape(),)
+    for other in others:
+        tape.merge(other)
+    for unique_id, pullbacks, parents in records:
+        tape.records[unique_id] = (op, pullbacks, parents)  # type: ignore[assignment]  # named only
+    return tape
 
 
 def _arrays(

@@ -131,25 +131,28 @@ def scaled_dot_product_attention(
         check_tensor(_OP, operand, name)
     check_floating(_OP, query)
     check_same_dtype(_OP, (query, key, value))
-    scores = _scores_shape(query._data.shape, key._data.shape, value._data.shape)
-    if not isinstance(causal, bool):
-        raise ArgumentTypeError(f"{_OP}: causal is a bool, got {causal!r}")
+    scores = scores_shape(_OP, query._data.shape, key._data.shape, value._data.shape)
+    seen = mask_array(_OP, mask, causal, scores)
     factor = (
         1.0 / math.sqrt(query._data.shape[-1] or 1)
         if scale is None
         else as_finite(_OP, "scale", scale)
     )
-    options: tuple[Any, ...] = (_mask_array(mask, scores), causal, factor)
+    options: tuple[Any, ...] = (seen, causal, factor)
     return apply(kernels.scaled_dot_product_attention, (query, key, value), options)
 
 
 _OP = "scaled_dot_product_attention"
 
 
-def _scores_shape(
-    query: tuple[int, ...], key: tuple[int, ...], value: tuple[int, ...]
+def scores_shape(
+    op: str, query: tuple[int, ...], key: tuple[int, ...], value: tuple[int, ...]
 ) -> tuple[int, ...]:
-    """Return the shape of the scores."""
+    """Return the shape of the scores.
+
+    Raises:
+        ShapeError: if the shapes do not fit.
+    """
     fit = (
         min(len(query), len(key), len(value)) >= 2
         and query[:-2] == key[:-2] == value[:-2]
@@ -158,25 +161,34 @@ def _scores_shape(
     )
     if not fit:
         raise ShapeError(
-            f"{_OP}: query {query}, key {key} and value {value} do not fit; they are "
+            f"{op}: query {query}, key {key} and value {value} do not fit; they are "
             "(*Ds, M, K), (*Ds, N, K) and (*Ds, N, P) with equal leading axes"
         )
     return (*query[:-1], key[-2])
 
 
-def _mask_array(mask: object, scores: tuple[int, ...]) -> Array | None:
+def mask_array(op: str, mask: object, causal: object, scores: tuple[int, ...]) -> Array | None:
+    """Return the elements of the mask, having checked all that says which query sees which key.
+
+    Raises:
+        ArgumentTypeError: if `causal` is no bool, or the mask no tensor.
+        DTypeError: if the mask is not bool.
+        ShapeError: if it does not broadcast to the scores.
+    """
+    if not isinstance(causal, bool):
+        raise ArgumentTypeError(f"{op}: causal is a bool, got {causal!r}")
     if mask is None:
         return None
-    check_tensor(_OP, mask, "the mask")
+    check_tensor(op, mask, "the mask")
     assert isinstance(mask, TensorBase)
-    check_not_spent(_OP, mask)
+    check_not_spent(op, mask)
     array = mask._data
     if array.dtype != np.bool_:
         raise DTypeError(
-            f"{_OP}: the mask must be bool, True where a query sees a key, got {array.dtype}"
+            f"{op}: the mask must be bool, True where a query sees a key, got {array.dtype}"
         )
     if not broadcasts_to(array.shape, scores):
         raise ShapeError(
-            f"{_OP}: a mask of shape {array.shape} does not broadcast to the scores {scores}"
+            f"{op}: a mask of shape {array.shape} does not broadcast to the scores {scores}"
         )
     return array

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, Never, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, Never, TypeAlias, overload
 
 import numpy as np
 from typing_extensions import TypeAliasType, TypeVar, override
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 # What may take a tape: a kernel, or one of the methods that hand tapes on.
 Taker: TypeAlias = Callable[..., object]
+One: TypeAlias = Literal[1]
 _TensorT = TypeVar("_TensorT", bound="TensorBase[Any, Any, Any]")
 # The dtype once more, covariant: mypy forgets the bound of a type variable in the type of `self`,
 # so what an op asks of the dtype is said as a plain type in this place.
@@ -112,23 +113,34 @@ class TensorBase(Generic[S, T, D, _Kind]):
         >>> tt.arange(3).numpy()
         array([0, 1, 2])
         """
-        view: Any = to_numpy(plain(self._data)).view()
+        data: Any = plain(self._data)
+        if hasattr(data, "record_step"):
+            # Its elements are not known yet; numpy's functions record what they do to it.
+            recording: np.ndarray[S, np.dtype[D]] = data.copy()
+            return recording
+        view: Any = to_numpy(data).view()
         view.flags.writeable = False
         array: np.ndarray[S, np.dtype[D]] = view
         return array
 
     @overload
-    def item(self: TensorBase[Any, Any, np.bool_]) -> bool: ...
+    def item(self: _Single[np.bool_, np.bool_]) -> bool: ...
     @overload
-    def item(self: TensorBase[Any, Any, Any, np.integer[Any]]) -> int: ...
+    def item(self: _Single[Any, np.integer[Any]]) -> int: ...
     @overload
-    def item(self: TensorBase[Any, Any, Any]) -> float: ...
-    def item(self) -> float:
+    def item(self: _Single[Any, np.generic]) -> float: ...
+    # Of every other shape: nobody has the argument, whose name is in the checkers' messages.
+    @overload
+    def item(self, shape_of_one_element: Never) -> float: ...
+    def item(self) -> float:  # type: ignore[misc]  # the last overload cannot be called
         """Return the only element as a Python number.
 
         Raises:
             ShapeError: if there is not exactly one element.
         """
+        return self._only_element()
+
+    def _only_element(self) -> float:
         self._check_single()
         value: float = plain(self._data).item()
         return value
@@ -142,16 +154,21 @@ class TensorBase(Generic[S, T, D, _Kind]):
 
     def __float__(self) -> float:
         """Return the only element as a float."""
-        return float(self.item())
+        return float(self._only_element())
 
     def __int__(self) -> int:
         """Return the only element as an int."""
-        return int(self.item())
+        return int(self._only_element())
 
     def __bool__(self) -> bool:
         """Return the truth of the only element; a tensor of several has none."""
         self._check_single()
-        return bool(self._data)
+        return bool(plain(self._data))
+
+    if TYPE_CHECKING:
+
+        def _takes_part(self, shape: S, dtype: D, /) -> None:
+            """Stand for shape and dtype in `Mask`; nobody calls it."""
 
     def __len__(self) -> int:
         """Return the size of the first axis."""
@@ -187,7 +204,7 @@ class TensorBase(Generic[S, T, D, _Kind]):
         Raises:
             ShapeError: if there is a format, and not exactly one element.
         """
-        return format(self.item(), spec) if spec else repr(self)
+        return format(self._only_element(), spec) if spec else repr(self)
 
     @override
     def __hash__(self) -> int:
@@ -229,6 +246,26 @@ FloatingBase = TypeAliasType(
     "FloatingBase", TensorBase[S, T, F, np.floating[Any]], type_params=(S, T, F)
 )
 NumberBase = TypeAliasType("NumberBase", TensorBase[S, T, R, np.number[Any]], type_params=(S, T, R))
+
+# The `self` of `item`: its last axis may have size 1. A literal that is another number, or a name,
+# fits in none of these; written out by rank, because mypy takes ``tuple[*Ds, int]`` for any shape.
+_Single = TypeAliasType(
+    "_Single",
+    TensorBase[tuple[()], Any, D, _Kind]
+    | TensorBase[tuple[One], Any, D, _Kind]
+    | TensorBase[tuple[int], Any, D, _Kind]
+    | TensorBase[tuple[Any, One], Any, D, _Kind]
+    | TensorBase[tuple[Any, int], Any, D, _Kind]
+    | TensorBase[tuple[Any, Any, One], Any, D, _Kind]
+    | TensorBase[tuple[Any, Any, int], Any, D, _Kind]
+    | TensorBase[tuple[Any, Any, Any, One], Any, D, _Kind]
+    | TensorBase[tuple[Any, Any, Any, int], Any, D, _Kind]
+    | TensorBase[tuple[Any, Any, Any, Any, One], Any, D, _Kind]
+    | TensorBase[tuple[Any, Any, Any, Any, int], Any, D, _Kind]
+    | TensorBase[tuple[Any, Any, Any, Any, Any, One], Any, D, _Kind]
+    | TensorBase[tuple[Any, Any, Any, Any, Any, int], Any, D, _Kind],
+    type_params=(D, _Kind),
+)
 
 
 def rewrap(

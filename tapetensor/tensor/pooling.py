@@ -11,7 +11,14 @@ from tapetensor.tape import Kernel
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase, check_floating, check_tensor
 from tapetensor.tensor.tensor import Tensor
-from tapetensor.tensor.windows import Ints, as_window, check_fits, check_rank, per_axis
+from tapetensor.tensor.windows import (
+    Ints,
+    as_window,
+    check_fits,
+    check_inside,
+    check_rank,
+    per_axis,
+)
 from tapetensor.typing import Ds, F, K, M, N, P, Q, T
 
 
@@ -55,7 +62,7 @@ def avg_pool2d(
         dilation: how far apart the elements of a window are, > 0.
 
     Raises:
-        ShapeError: if the window is larger than the padded input.
+        ShapeError: if the window is larger than the padded input, or one holds padding alone.
         ArgumentValueError: if a number is outside its range.
         DTypeError: if the dtype is not floating.
 
@@ -108,7 +115,7 @@ def max_pool2d(
         dilation: how far apart the elements of a window are, > 0.
 
     Raises:
-        ShapeError: if the window is larger than the padded input.
+        ShapeError: if the window is larger than the padded input, or one holds padding alone.
         ArgumentValueError: if a number is outside its range.
         DTypeError: if the dtype is not floating.
 
@@ -161,7 +168,7 @@ def min_pool2d(
         dilation: how far apart the elements of a window are, > 0.
 
     Raises:
-        ShapeError: if the window is larger than the padded input.
+        ShapeError: if the window is larger than the padded input, or one holds padding alone.
         ArgumentValueError: if a number is outside its range.
         DTypeError: if the dtype is not floating.
 
@@ -243,4 +250,5 @@ def _pooled(
                 "a window would hold nothing but padding"
             )
     check_fits(op, x._data.shape, window)
+    check_inside(op, x._data.shape, window)
     return apply(kernel, (x,), (window,))

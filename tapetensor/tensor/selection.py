@@ -6,9 +6,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias, overload
+from typing import Any, Literal, Protocol, TypeAlias, overload
 
 import numpy as np
+from typing_extensions import TypeVar
 
 from tapetensor.errors import (
     ArgumentTypeError,
@@ -26,6 +27,21 @@ from tapetensor.tensor.tensor import Joins, Tensor
 from tapetensor.typing import D, Ds, F, M, N, R, S, T
 
 One: TypeAlias = Literal[1]
+_ShapeOfMask = TypeVar("_ShapeOfMask", contravariant=True)
+
+
+class Mask(Protocol[_ShapeOfMask]):
+    """A plain bool tensor of a shape.
+
+    Contravariant, so that mypy takes the shape from the operands and compares. From an invariant
+    mask it would take it too, and join a name there and a literal of the operands to `Any`.
+    """
+
+    @property
+    def tape_type(self) -> type[NoneTape]:
+        """The state of the tape: there is none."""
+
+    def _takes_part(self, shape: _ShapeOfMask, dtype: np.bool_, /) -> None: ...
 
 
 @overload
@@ -117,34 +133,28 @@ def minimum(lhs: Any, rhs: Any, /) -> Any:
 
 
 @overload
-def where(
-    mask: Tensor[S, NoneTape, np.bool_], lhs: Tensor[S, T, F], rhs: float, /
-) -> Tensor[S, T, F]: ...
+def where(mask: Mask[S], lhs: Tensor[S, T, F], rhs: float, /) -> Tensor[S, T, F]: ...
+@overload
+def where(mask: Mask[S], lhs: float, rhs: Tensor[S, T, F], /) -> Tensor[S, T, F]: ...
+@overload
+def where(mask: Mask[S], lhs: Tensor[S, T, D], rhs: Joins[S, T, D], /) -> Tensor[S, T, D]: ...
 @overload
 def where(
-    mask: Tensor[S, NoneTape, np.bool_], lhs: float, rhs: Tensor[S, T, F], /
-) -> Tensor[S, T, F]: ...
-@overload
-def where(
-    mask: Tensor[S, NoneTape, np.bool_], lhs: Tensor[S, T, D], rhs: Joins[S, T, D], /
-) -> Tensor[S, T, D]: ...
-@overload
-def where(
-    mask: Tensor[S, NoneTape, np.bool_],
+    mask: Mask[S],
     lhs: Tensor[S, NoneTape, D],
     rhs: Tensor[S, T, D],
     /,
 ) -> Tensor[S, T, D]: ...
 @overload
 def where(
-    mask: Tensor[S, NoneTape, np.bool_],
+    mask: Mask[S],
     lhs: Tensor[S, T, D],
     rhs: Tensor[S, OwnedTape, D],
     /,
 ) -> Tensor[S, OwnedTape, D]: ...
 @overload
 def where(
-    mask: Tensor[tuple[M, N], NoneTape, np.bool_],
+    mask: Mask[tuple[M, N]],
     lhs: Tensor[tuple[*Ds, M, N], T, F],
     rhs: float,
     /,

@@ -14,7 +14,6 @@ from typing_extensions import TypeVar
 from tapetensor.errors import (
     ArgumentTypeError,
     ArgumentValueError,
-    AxisError,
     ShapeError,
 )
 from tapetensor.kernels import indexing
@@ -31,7 +30,7 @@ from tapetensor.shapes import (
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase, check_usable
 from tapetensor.tensor.ownership import forks
-from tapetensor.typing import B, D, Ds, K, M, N, S, T
+from tapetensor.typing import B, D, Ds, M, N, S, T
 
 if TYPE_CHECKING:
     from tapetensor.tensor.tensor import Tensor
@@ -77,100 +76,6 @@ class Shape(TensorBase[S, T, D]):
         Tensor([1., 1., 1., 1.], shape=(4,), dtype=float32, NoneTape)
         """
         return apply(kernels.flatten, (self,), ((self._data.size,),))
-
-    @overload
-    def permute_dims(
-        self: Shape[tuple[M, N], T, D], axes: tuple[One, Zero]
-    ) -> Tensor[tuple[N, M], T, D]: ...
-    @overload
-    def permute_dims(
-        self: Shape[tuple[B, M, N], T, D], axes: tuple[Zero, Literal[2], One]
-    ) -> Tensor[tuple[B, N, M], T, D]: ...
-    @overload
-    def permute_dims(
-        self: Shape[tuple[B, M, N], T, D], axes: tuple[One, Zero, Literal[2]]
-    ) -> Tensor[tuple[M, B, N], T, D]: ...
-    @overload
-    def permute_dims(
-        self: Shape[tuple[B, M, N], T, D], axes: tuple[One, Literal[2], Zero]
-    ) -> Tensor[tuple[M, N, B], T, D]: ...
-    @overload
-    def permute_dims(
-        self: Shape[tuple[B, M, N], T, D], axes: tuple[Literal[2], Zero, One]
-    ) -> Tensor[tuple[N, B, M], T, D]: ...
-    @overload
-    def permute_dims(
-        self: Shape[tuple[B, M, N], T, D], axes: tuple[Literal[2], One, Zero]
-    ) -> Tensor[tuple[N, M, B], T, D]: ...
-    @overload
-    def permute_dims(
-        self: Shape[tuple[B, K, M, N], T, D],
-        axes: tuple[Zero, Literal[2], One, Literal[3]],
-    ) -> Tensor[tuple[B, M, K, N], T, D]: ...
-    @overload
-    def permute_dims(
-        self: Shape[tuple[B, K, M, N], T, D],
-        axes: tuple[Zero, Literal[2], Literal[3], One],
-    ) -> Tensor[tuple[B, M, N, K], T, D]: ...
-    @overload
-    def permute_dims(
-        self: Shape[tuple[B, K, M, N], T, D],
-        axes: tuple[Zero, Literal[3], One, Literal[2]],
-    ) -> Tensor[tuple[B, N, K, M], T, D]: ...
-    @overload
-    def permute_dims(
-        self: Shape[tuple[B, K, M, N], T, D], axes: tuple[int, int, int, int]
-    ) -> Tensor[tuple[Any, Any, Any, Any], T, D]: ...
-    @overload
-    def permute_dims(
-        self, axes: tuple[int, int, int, int, int, *tuple[int, ...]]
-    ) -> Tensor[Any, T, D]: ...
-    def permute_dims(self, axes: Any) -> Tensor[Any, Any, Any]:
-        """Return the axes in another order.
-
-        Shape: axis ``i`` of the result is axis ``axes[i]`` of `self`.
-        Derivative: the cotangent with the axes put back.
-
-        Args:
-            axes: every axis once.
-
-        Raises:
-            AxisError: if an axis is missing, named twice or not there.
-
-        >>> import tapetensor as tt
-        >>> tt.ones((2, 3, 4)).permute_dims((2, 0, 1)).shape
-        (4, 2, 3)
-        """
-        if not isinstance(axes, tuple):
-            raise ArgumentTypeError(f"permute_dims: axes is a tuple of ints, got {axes!r}")
-        shape = self._data.shape
-        order = tuple([normalize_axis("permute_dims", axis, shape) for axis in axes])
-        if sorted(order) != list(range(len(shape))):
-            raise AxisError(
-                f"permute_dims: axes {axes} must name every axis of shape {shape} exactly once"
-            )
-        return apply(kernels.permute_dims, (self,), (order,))
-
-    def transpose(
-        self: Shape[tuple[*Ds, M, N], T, D],
-    ) -> Tensor[tuple[*Ds, N, M], T, D]:
-        """Return the matrices transposed: the last two axes swapped.
-
-        Shape: ``(*Ds, M, N) -> (*Ds, N, M)``.
-        Derivative: the cotangent transposed.
-
-        Raises:
-            AxisError: if there are fewer than two axes.
-
-        >>> import tapetensor as tt
-        >>> tt.ones((2, 3)).transpose().shape
-        (3, 2)
-        """
-        rank = self._data.ndim
-        if rank < 2:
-            raise AxisError(f"transpose: needs two axes, the shape is {self._data.shape}")
-        order = (*range(rank - 2), rank - 1, rank - 2)
-        return apply(kernels.transpose, (self,), (order,))
 
     @overload
     def broadcast_to(self: Shape[tuple[()], T, D], shape: NewShape) -> Tensor[NewShape, T, D]: ...

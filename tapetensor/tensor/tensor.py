@@ -18,6 +18,7 @@ from tapetensor.tensor.linear_algebra import LinearAlgebra
 from tapetensor.tensor.masking import Masking
 from tapetensor.tensor.multiplication import Multiplication
 from tapetensor.tensor.ownership import Ownership
+from tapetensor.tensor.permutation import Permutation
 from tapetensor.tensor.pictures import Pictures
 from tapetensor.tensor.rectifiers import Rectifiers
 from tapetensor.tensor.reductions import Reductions
@@ -46,6 +47,7 @@ class Tensor(
     Statistics[S, T, D],
     Softmax[S, T, D],
     Shape[S, T, D],
+    Permutation[S, T, D],
     LinearAlgebra[S, T, D],
     Indexing[S, T, D],
     Conversion[S, T, D],

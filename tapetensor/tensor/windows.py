@@ -84,6 +84,24 @@ def check_fits(op: str, shape: Sizes, window: Window) -> None:
         )
 
 
+def check_inside(op: str, shape: Sizes, window: Window) -> None:
+    """Raise ShapeError if a window holds nothing but padding.
+
+    With a padding of at most half of the window, only one that begins before the image may.
+    """
+    sizes = shape[-len(window.kernel) :]
+    counts = window.counts(sizes)
+    numbers = zip(sizes, counts, window.stride, window.padding, window.dilation, strict=True)
+    for size, count, stride, padding, dilation in numbers:
+        starts = range(-padding, 0, stride)[:count]
+        # The first of its elements that does not lie before the image lies behind it.
+        if any(start % dilation >= size for start in starts):
+            raise ShapeError(
+                f"{op}: a window of {window.kernel} with padding {window.padding} and dilation "
+                f"{window.dilation} holds nothing but padding of the input of shape {shape}"
+            )
+
+
 def check_operands(op: str, x: object, weight: object, bias: object) -> tuple[Any, ...]:
     """Return the operands that are there, after a look at their kinds."""
     check_tensor(op, x, "the input")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from typing import Literal as L
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from tests.arrays import foreign
 from tests.arrays.foreign import ForeignArray
 from tests.arrays.placing import abroad, home
 from tests.io.models import FORMATS, assert_same, net
+from tests.typing.pages import blocks
 
 _ARRAY = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], np.float32)
 
@@ -108,6 +111,9 @@ def test_a_library_whose_arrays_do_not_dispatch_is_refused() -> None:
         lambda x, y: tt.scaled_dot_product_attention(y, y, y, mask=x[:, :2] > 0.0),
         lambda x, y: losses.mse(x, y),
         lambda x, y: x.trace().exp().backward(y),
+        lambda x, y: y == x,
+        lambda x, y: x > y,
+        lambda x, y: (x > 0.0) & (y > 0.0),
     ],
 )
 def test_two_libraries_in_one_op_are_refused_with_both_names_and_the_cure(op: Any) -> None:
@@ -219,7 +225,7 @@ def test_fit_trains_there_and_goes_on_to_the_bit(tmp_path: Path) -> None:
             metrics={"error": lambda model, batch: losses.mse(model.forward(batch), batch)},
             validation=[x],
             clip_norm=0.5,
-            stop=training.EarlyStopping("error", best=tmp_path / "best.npz"),
+            stop=training.EarlyStopping("error", best=tmp_path / f"best of {checkpoint}"),
             checkpoint=tmp_path / checkpoint,
             resume=True,
         )
@@ -240,3 +246,37 @@ def test_the_compiler_says_that_it_is_for_numpy() -> None:
 
     with pytest.raises(tt.ArgumentTypeError, match=r"compile: argument 0 .* foreign"):
         step(abroad(_ARRAY))
+
+
+def test_the_page_moves_a_model_and_a_batch_as_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    cupy = SimpleNamespace(
+        asarray=foreign.asarray,
+        ones=lambda shape, dtype: foreign.asarray(np.ones(shape, dtype)),
+        float32=np.float32,
+    )
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    names: dict[str, Any] = {
+        "io": io,
+        "losses": losses,
+        "np": np,
+        "optim": optim,
+        "tt": tt,
+        "rng": rng,
+        "Mlp": nn.Linear[L[4], L[3]],
+        "rows": np.ones((32, 4), np.float32),
+        "labels": tt.from_numpy(rng.integers(3, size=32), (32,)),
+    }
+    training, meeting = blocks("arrays", 'python title="with CuPy"')
+    exec(compile(training, "docs/arrays.md", "exec"), names)
+    with pytest.raises(tt.ArgumentTypeError) as raised:
+        exec(compile(meeting, "docs/arrays.md", "exec"), names)
+
+    assert home(names["y"]).shape == (32, 4)
+    assert names["optimizer"].steps == 1
+    assert (tmp_path / "model.npz").exists()
+    said = f"ArgumentTypeError: {raised.value}\n".replace(ForeignArray.__module__, "cupy")
+    assert said in blocks("arrays", "text")

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import re
 import threading
 import weakref
@@ -160,20 +161,6 @@ def test_a_constant_result_is_a_fresh_array_each_time() -> None:
     assert run(x).tolist() == [1.0, 1.0, 1.0]
 
 
-def test_a_traced_argument_is_refused_with_the_cure() -> None:
-    run = tt.compile(lambda x: x * 2.0)
-
-    with pytest.raises(TraceError, match=r"pass the plain tensor and write x\.trace\(\) inside"):
-        run(_vector(1.0).trace())
-
-
-def test_a_traced_result_is_refused_with_the_cure() -> None:
-    run = tt.compile(lambda x: x.trace() * 2.0)
-
-    with pytest.raises(TraceError, match="call backward\\(\\) inside"):
-        run(_vector(1.0))
-
-
 def test_a_condition_on_values_names_the_line_and_the_cure() -> None:
     def clipped(x: Tensor1D[Any]) -> Tensor1D[Any]:
         return x if x.sum() > 0 else -x
@@ -183,42 +170,26 @@ def test_a_condition_on_values_names_the_line_and_the_cure() -> None:
         tt.compile(clipped)(_vector(1.0))
 
 
-@pytest.mark.parametrize("read", [repr, lambda x: x.item(), lambda x: x.numpy(), float])
+@pytest.mark.parametrize(
+    "read",
+    [
+        repr,
+        float,
+        lambda x: f"{x.item():.2f}",
+        lambda x: range(x.item()),
+        lambda x: math.sqrt(x.item()),
+        lambda x: 0 if x.item() > 1 else 1,
+        lambda x: x.numpy().tolist(),
+    ],
+)
 def test_reading_values_is_refused(read: Any) -> None:
     def reading(x: Tensor1D[Any]) -> Any:
         read(x * 2.0)
         return x
 
-    with pytest.raises(TraceError, match="return the tensor and read it outside"):
+    # The lambdas stand in this file, too.
+    with pytest.raises(TraceError, match=re.escape(__file__) + r":\d+: compile: .*(return|write) "):
         tt.compile(reading)(_vector(1.0))
-
-
-def test_a_side_effect_on_an_object_is_refused_and_undone() -> None:
-    class Counter:
-        calls = 0
-
-    counter = Counter()
-    counter.calls = 0
-
-    def count(x: Tensor1D[Any], counter: Counter) -> Tensor1D[Any]:
-        counter.calls += 1
-        return x * 2.0
-
-    with pytest.raises(TraceError, match="calls is changed"):
-        tt.compile(count)(_vector(1.0), counter)
-    assert counter.calls == 0
-
-
-def test_a_tensor_that_leaked_out_of_a_trace_cannot_be_read() -> None:
-    leaked: list[Any] = []
-
-    def leak(x: Tensor1D[Any]) -> Tensor1D[Any]:
-        leaked.append(x * 2.0)
-        return x * 3.0
-
-    assert tt.compile(leak)(_vector(1.0)).item() == 3.0
-    with pytest.raises(TraceError):
-        leaked[0].numpy()
 
 
 def test_ownership_errors_are_those_of_eager_mode() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
+from tapetensor import nn, optim
 from tapetensor.compiler import plans
 from tapetensor.errors import ArgumentValueError
 
@@ -29,6 +30,42 @@ def test_what_is_computed_twice_is_computed_once() -> None:
     run(tt.ones((3,)))
 
     assert _calls(run, "exp") == 1
+
+
+def test_a_product_and_a_sum_are_the_same_the_other_way_round() -> None:
+    run = tt.compile(lambda x, y: (x * y + y).square() + (y + y * x).square())
+    run(tt.ones((3,)), tt.ones((3,)))
+
+    assert _calls(run, "multiply") == _calls(run, "square") == 1
+
+
+def test_powers_are_those_that_numpy_computes_in_another_way() -> None:
+    run = tt.compile(lambda x: (x**2.0, x**0.5, x**-1.0, x**1.0, np.negative(-x)))
+    x = np.array([0.25, 3.0])
+    found = run(x)
+
+    for one, expected in zip(found, (x**2.0, x**0.5, x**-1.0, x, x), strict=True):
+        assert one.tolist() == expected.tolist()
+    assert not _calls(run, "power")
+    assert not _calls(run, "negative")
+
+
+def test_gradients_take_memory_from_when_they_are_computed() -> None:
+    rng, rows = np.random.default_rng(0), 128
+    first, second = nn.Linear(800, 512, rng=rng), nn.Linear(512, 256, rng=rng)
+    model = nn.Sequential(first, second)
+    optimizer = optim.Sgd(model)
+
+    def step(x: Any) -> None:
+        hidden = first.forward(x.trace()).relu()
+        optimizer.step(second.forward(hidden).square().sum().backward(wrt=model))
+
+    compiled = tt.compile(step)
+    compiled(tt.zeros((rows, 800)))
+
+    # While the gradient of the first weight is computed, all that is needed beside those of the
+    # others is the cotangent of the hidden values.
+    assert plans(compiled)[0].arena_bytes < 4 * (513 * 256 + 801 * 512 + rows * 512) * 1.05
 
 
 def test_what_nobody_reads_is_not_computed() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from pathlib import Path
 from typing import Any
 from typing import Literal as L
@@ -13,6 +12,7 @@ import pytest
 import tapetensor as tt
 from tapetensor import Tensor2D, io, nn
 from tests.io.models import FORMATS, Array, write
+from tests.typing.pages import blocks
 
 torch: Any = pytest.importorskip("torch")
 
@@ -159,21 +159,79 @@ def test_recurrent_layers_load_here(tmp_path: Path, suffix: str, kind: str) -> N
     np.testing.assert_allclose(output.numpy(), expected.numpy(), rtol=1e-5, atol=1e-6)
 
 
-def test_an_attention_loads_here_as_the_page_says() -> None:
-    torch.manual_seed(1)
-    torch_attention = torch.nn.MultiheadAttention(8, 2, batch_first=True).eval()
-    with torch.no_grad():
-        torch_attention.in_proj_bias.normal_()
-        torch_attention.out_proj.bias.normal_()
-    attention: Any = nn.MultiHeadAttention(8, 2, rng=np.random.default_rng(0))
-    page = (Path(__file__).parents[2] / "docs" / "files.md").read_text()
-    program = page.split("matrices on top of one another:\n\n")[1].split("\n\n##")[0]
-    names = {"np": np, "io": io, "torch_attention": torch_attention, "attention": attention}
-    exec(compile(textwrap.dedent(program), "docs/files.md", "exec"), names)
+def test_a_model_goes_there_and_back_without_a_file_as_the_page_says() -> None:
+    model, torch_model = ours(1), theirs(2)
+    before = {name: array.copy() for name, array in io.state_dict(model).items()}
+    (program,) = blocks("files", 'python title="with PyTorch"')
+    there, back = program.splitlines()
+    names = {"io": io, "torch": torch, "model": model, "torch_model": torch_model}
+    exec(compile(there, "docs/files.md", "exec"), names)
+    np.testing.assert_allclose(*outputs(model, torch_model), rtol=1e-4, atol=1e-5)
+    io.load_state_dict(model, io.state_dict(ours(3)))
+    exec(compile(back, "docs/files.md", "exec"), names)
+
+    for name, array in io.state_dict(model).items():
+        np.testing.assert_array_equal(array, before[name])
+
+
+class Attentive(nn.Module):
+    """What PyTorch has as an encoder and a decoder, under fields of the same names."""
+
+    encoder: nn.Repeated[nn.EncoderBlock[L[8], L[2], L[12]], L[2]]
+    decoder: nn.DecoderBlock[L[8], L[2], L[12]]
+    attention: nn.MultiHeadAttention[L[8], L[4]]
+
+    def forward(self, x: Any) -> Any:
+        return self.attention.forward(self.decoder.forward(x, self.encoder.forward(x)))
+
+
+class TorchAttentive(torch.nn.Module):  # type: ignore[misc]  # PyTorch is not there for mypy
+    def __init__(self) -> None:
+        super().__init__()
+        sizes: dict[str, Any] = {"dim_feedforward": 12, "dropout": 0.0, "batch_first": True}
+        self.encoder = torch.nn.TransformerEncoder(
+            torch.nn.TransformerEncoderLayer(8, 2, **sizes), 2, enable_nested_tensor=False
+        )
+        self.decoder = torch.nn.TransformerDecoderLayer(8, 2, **sizes)
+        self.attention = torch.nn.MultiheadAttention(8, 4, batch_first=True)
+        for parameter in self.parameters():
+            torch.nn.init.normal_(parameter)
+
+    def forward(self, x: Any) -> Any:
+        mask = torch.nn.Transformer.generate_square_subsequent_mask(x.shape[-2])
+        y = self.decoder(x, self.encoder(x), tgt_mask=mask, tgt_is_causal=True)
+        return self.attention(y, y, y)[0]
+
+
+def attentive_outputs(model: Attentive, torch_model: Any) -> tuple[Array, Array]:
     x = np.random.default_rng(5).standard_normal((2, 6, 8)).astype(np.float32)
     with torch.no_grad():
-        expected, _ = torch_attention(*[torch.from_numpy(x)] * 3)
+        torch_output: Array = torch_model(torch.from_numpy(x)).numpy()
+    return model.forward(tt.from_numpy(x)).numpy(), torch_output
 
-    np.testing.assert_allclose(
-        attention.forward(tt.from_numpy(x)).numpy(), expected.numpy(), rtol=1e-4, atol=1e-5
-    )
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_attentions_load_here(tmp_path: Path, suffix: str) -> None:
+    torch.manual_seed(1)
+    path, torch_model = tmp_path / f"model{suffix}", TorchAttentive()
+    write(path, {name: one.numpy() for name, one in torch_model.state_dict().items()})
+    model = tt.build(Attentive, rng=np.random.default_rng(0))
+    io.load(path, model)
+
+    np.testing.assert_allclose(*attentive_outputs(model, torch_model), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_attentions_of_ours_load_in_torch(tmp_path: Path, suffix: str) -> None:
+    path, model = tmp_path / f"model{suffix}", tt.build(Attentive, rng=np.random.default_rng(0))
+    io.save(path, model, for_pytorch=True)
+    if suffix == ".safetensors":
+        torch_files: Any = pytest.importorskip("safetensors.torch")
+        state = torch_files.load_file(path)
+    else:
+        with np.load(path) as archive:
+            state = {name: torch.from_numpy(array) for name, array in archive.items()}
+    torch_model = TorchAttentive()
+    torch_model.load_state_dict(state)
+
+    np.testing.assert_allclose(*attentive_outputs(model, torch_model), rtol=1e-4, atol=1e-5)

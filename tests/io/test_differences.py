@@ -186,8 +186,9 @@ def test_a_path_must_say_the_format(tmp_path: Path, name: str) -> None:
 def test_a_file_that_is_not_there_is_pythons_own_error(tmp_path: Path, suffix: str) -> None:
     with pytest.raises(FileNotFoundError):
         io.load(tmp_path / f"net{suffix}", net(1))
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError) as caught:
         io.save(tmp_path / "nowhere" / f"net{suffix}", net(1))
+    assert Path(caught.value.filename) == tmp_path / "nowhere" / f"net{suffix}"
     (tmp_path / f"folder{suffix}").mkdir()
     with pytest.raises(IsADirectoryError):
         io.load(tmp_path / f"folder{suffix}", net(1))

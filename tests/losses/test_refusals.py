@@ -97,7 +97,7 @@ def test_a_label_that_is_no_class_is_refused_by_its_value(wrong: list[int]) -> N
     named = next(label for label in wrong if label not in range(3))
 
     with pytest.raises(
-        tt.AxisError, match=rf"^cross_entropy: labels of 3 classes .* 0 to 2, found {named}$"
+        tt.AxisError, match=rf"^cross_entropy: labels of 3 classes .* 0 to 2, found {named}\n"
     ):
         losses.cross_entropy(logits, labels)
     assert logits.owns_tape
@@ -116,14 +116,14 @@ def test_labels_of_every_dtype_are_checked_at_both_ends(dtype: str, classes: int
         if 0 <= label < classes:
             check_labels("nll", labels, classes)
         else:
-            with pytest.raises(tt.AxisError, match=rf"found {label}$"):
+            with pytest.raises(tt.AxisError, match=rf"found {label}\n"):
                 check_labels("nll", labels, classes)
 
 
 def test_of_many_wrong_labels_the_first_few_are_named() -> None:
     labels = tt.from_numpy(np.arange(100))
 
-    with pytest.raises(tt.AxisError, match=r"found 10, 11, 12, 13, 14, \.\.\.$"):
+    with pytest.raises(tt.AxisError, match=r"found 10, 11, 12, 13, 14, \.\.\.\n"):
         losses.cross_entropy(tt.zeros((100, 10)), labels)
 
 
@@ -162,7 +162,7 @@ def test_nll_refuses_what_cross_entropy_does() -> None:
     scores = tt.zeros((2, 3))
     floats: Any = tt.zeros((2,))
 
-    with pytest.raises(tt.AxisError, match=r"^nll: labels of 3 classes .* 0 to 2, found 3$"):
+    with pytest.raises(tt.AxisError, match=r"^nll: labels of 3 classes .* 0 to 2, found 3\n"):
         losses.nll(scores, tt.from_numpy([0, 3], shape=(2,), dtype=np.int64))
     with pytest.raises(tt.DTypeError, match=r"^nll: labels must be integers, .*kl_div"):
         losses.nll(scores, floats)

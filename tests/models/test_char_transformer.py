@@ -47,3 +47,27 @@ def test_training_that_is_interrupted_ends_where_it_would_have_ended(tmp_path: P
     expected, state = io.state_dict(whole.model), io.state_dict(second.model)
     for name, array in expected.items():
         np.testing.assert_array_equal(state[name], array, err_msg=name)
+
+
+def test_ctrl_c_says_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, step = tmp_path / "gpt.npz", example.Training.step
+
+    def stopping(training: example.Training) -> float:
+        if training.optimizer.steps == 5:
+            raise KeyboardInterrupt
+        return step(training)
+
+    monkeypatch.setattr(example.Training, "step", stopping)
+    sizes = ["--width=8", "--layers=1", "--heads=2", "--context=6", "--batch=2", "--steps=20"]
+    monkeypatch.setattr("sys.argv", ["char_transformer.py", *sizes, "--checkpoint", str(path)])
+    with pytest.raises(SystemExit) as caught:
+        example.main()
+
+    assert caught.value.code == 130
+    said = capsys.readouterr().err
+    assert said.endswith("stopped after 5 steps; --resume goes on from the last save\n")
+    training = example.Training(SMALL._replace(layers=1, batch=2, steps=20))
+    training.resume(path)
+    assert training.optimizer.steps == 5

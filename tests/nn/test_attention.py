@@ -16,6 +16,7 @@ from tapetensor.errors import (
     DTypeError,
     MovedTensorError,
     ShapeError,
+    TapeTensorError,
 )
 from tapetensor.gradients import Array
 from tapetensor.nn.typing import In, Out
@@ -148,7 +149,25 @@ def test_inputs_that_do_not_fit_are_refused(rng: np.random.Generator) -> None:
         layer.forward(x, x)
     with pytest.raises(ArgumentTypeError, match="must be a tensor, got ndarray"):
         layer.forward(x.numpy())
+    with pytest.raises(ShapeError, match=r"MultiHeadAttention: query \(6,\), key \(6,\)"):
+        layer.forward(values(rng, 6))
     spent = x.trace()
     layer.forward(spent)
     with pytest.raises(MovedTensorError, match="MultiHeadAttention"):
         layer.forward(spent)
+
+
+def test_what_is_refused_moves_nothing(rng: np.random.Generator) -> None:
+    layer, x = attention(rng), values(rng, 2, 3, 6).trace()
+    others: list[tuple[Any, dict[str, Any]]] = [
+        ((values(rng, 2, 4, 6), values(rng, 2, 5, 6)), {}),
+        ((values(rng, 5, 4, 6), values(rng, 5, 4, 6)), {}),
+        ((), {"mask": tt.ones((3, 4), np.bool_)}),
+        ((), {"mask": tt.ones((3, 3))}),
+        ((), {"causal": 1}),
+    ]
+
+    for inputs, options in others:
+        with pytest.raises(TapeTensorError, match=r"^MultiHeadAttention: "):
+            layer.forward(x, *inputs, **options)
+    assert layer.forward(x).owns_tape

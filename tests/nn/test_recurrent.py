@@ -159,11 +159,15 @@ def test_what_does_not_fit_is_refused_and_moves_nothing(
         (x, (values(rng, 2, 2),) * 3, ArgumentTypeError, "tensor"),
     ]
     if kind == "LSTM":
-        bad.append((x, values(rng, 2, 2), ArgumentTypeError, "a tuple of 2 tensors, got Tensor$"))
+        bad.append((x, values(rng, 2, 2), ArgumentTypeError, "a tuple of 2 tensors, got Tensor\n"))
     for given, state, error, message in bad:
         with pytest.raises(error, match=rf"{kind}: .*{message}"):
             one.forward(given, state)
     assert x.owns_tape
+    cell: Any = getattr(nn, f"{kind}Cell")(3, 2, np.float64, rng=rng)
+    for shape in ((3,), (2, 2, 3)):
+        with pytest.raises(ShapeError, match=rf"{kind}Cell: .* \(batch, features\), got"):
+            cell.forward(values(rng, *shape), states(kind, rng, 2))
     one.forward(x)
     with pytest.raises(MovedTensorError):
         one.forward(x)

@@ -76,4 +76,4 @@ def test_an_error_names_the_layer_that_it_comes_from(rng: np.random.Generator) -
 
     with pytest.raises(ShapeError) as caught:
         model.forward(tt.ones((5, 4), np.float64))
-    assert caught.value.__notes__[0].startswith("in layer 1 of the Repeated: Linear(in_features=9")
+    assert caught.value.__notes__[-1].startswith("in layer 1 of the Repeated: Linear(in_features=9")

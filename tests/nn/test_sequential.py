@@ -84,7 +84,8 @@ def test_an_error_names_the_layer_that_it_comes_from(rng: np.random.Generator) -
     with pytest.raises(ShapeError, match="must have size 9") as caught:
         model.forward(x)
     assert caught.value.__notes__ == [
-        "in layer 2 of the Sequential: Linear(in_features=9, out_features=2)"
+        "cause and cure: python -m tapetensor explain ShapeError",
+        "in layer 2 of the Sequential: Linear(in_features=9, out_features=2)",
     ]
 
 

@@ -131,3 +131,25 @@ def test_what_does_not_fit_is_refused(rng: np.random.Generator) -> None:
     model = build(nn.Transformer[L[4], L[2], L[6], L[1], L[1]], rng)
     with pytest.raises(ArgumentTypeError, match="Transformer: the target must be a tensor"):
         model.forward(tt.ones((3, 4)), None)
+    with pytest.raises(ShapeError, match=r"MultiHeadAttention: query \(4,\)"):
+        encoder(rng).forward(values(rng, 4))
+    with pytest.raises(ArgumentValueError, match="decoder has no module"):
+        build(nn.Transformer[L[4], L[2], L[6], L[1], L[0]], rng)
+    model.decoder = []
+    with pytest.raises(ArgumentValueError, match="Transformer: the decoder has no block"):
+        model.forward(values(rng, 3, 4), values(rng, 3, 4))
+
+
+@pytest.mark.parametrize("shape", [(4,), (3, 5), (7, 3, 4)])
+def test_what_does_not_go_with_the_other_sequence_is_refused_and_moves_nothing(
+    shape: tuple[int, ...], rng: np.random.Generator
+) -> None:
+    block = decoder(rng)
+    model = build(nn.Transformer[L[4], L[2], L[6], L[1], L[1], np.float64], rng)
+    x, other = values(rng, 2, 3, 4).trace(), values(rng, *shape)
+
+    for forward in (block.forward, model.forward):
+        for inputs in ((x, other), (other, x)):
+            with pytest.raises(ShapeError, match=r"DecoderBlock: |Transformer: "):
+                forward(*inputs)
+    assert block.forward(x, values(rng, 2, 3, 4)).owns_tape

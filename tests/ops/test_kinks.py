@@ -48,6 +48,11 @@ _ONE_OPERAND: dict[str, tuple[Callable[[Any], Any], Any, Any]] = {
         [1.0, 1.0, 3.0, 1.0],
         [1 / 3, 1 / 3, 0.0, 1 / 3],
     ),
+    "max_pool2d of infinities beside padding": (
+        lambda x: tt.max_pool2d(x.reshape((1, 2, 2)), 2, stride=2, padding=1),
+        [-np.inf, -np.inf, np.nan, 1.0],
+        [1.0, 1.0, 1.0, 1.0],
+    ),
     "max_pool2d of ties beside padding": (
         lambda x: tt.max_pool2d(x.reshape((1, 1, 2)), (1, 2), padding=(0, 1)),
         [-3.0, -3.0],
@@ -117,6 +122,15 @@ def test_the_derivative_of_sqrt_and_log_at_0_is_infinite_as_numpys() -> None:
     with np.errstate(divide="ignore"):
         assert x.trace().sqrt().sum().backward()[x].item() == np.inf
         assert x.trace().log().sum().backward()[x].item() == np.inf
+
+
+def test_the_derivatives_of_a_negative_power_of_0_are_infinite() -> None:
+    x, p = tt.zeros((1,)), tt.full((1,), -1.0)
+
+    with np.errstate(divide="ignore"):
+        grads = (x.trace() ** p).sum().backward()
+
+    assert (grads[x].item(), grads[p].item()) == (-np.inf, -np.inf)
 
 
 def test_the_largest_element_that_is_nan_gets_the_cotangent() -> None:

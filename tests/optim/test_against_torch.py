@@ -113,3 +113,15 @@ def test_a_cosine_is_torchs() -> None:
         assert ours(step) == pytest.approx(optimizer.param_groups[0]["lr"], rel=1e-12)
         optimizer.step()
         theirs.step()
+
+
+def test_steps_are_torchs() -> None:
+    parameter = torch.zeros(1, requires_grad=True)
+    optimizer = torch.optim.SGD([parameter], lr=0.5)
+    theirs = torch.optim.lr_scheduler.StepLR(optimizer, step_size=7, gamma=0.3)
+    ours = schedules.step_decay(0.5, every=7, factor=0.3)
+
+    for step in range(40):
+        assert ours(step) == pytest.approx(optimizer.param_groups[0]["lr"], rel=1e-12)
+        optimizer.step()
+        theirs.step()

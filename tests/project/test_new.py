@@ -52,6 +52,8 @@ def test_a_new_project_has_what_it_says(project: Path) -> None:
     assert [one.name for one in project.parent.iterdir()] == ["two_spirals"]
     assert "plugins = tapetensor.mypy_plugin" in (project / "mypy.ini").read_text()
     assert "strict = True" in (project / "mypy.ini").read_text()
+    # No index is known to have it.
+    assert "install tapetensor" not in (project / "README.md").read_text()
 
 
 def test_a_new_project_passes_mypy_and_a_wrong_size_in_it_does_not(project: Path) -> None:
@@ -78,7 +80,7 @@ def test_a_new_project_passes_pytest_and_trains(project: Path) -> None:
         ("my-project", "is no name for a package: .*; my_project, say"),
         ("My Project", "my_project, say"),
         ("3d", "is no name for a package: .*; d, say"),
-        ("", "a letter first$"),
+        ("", "a letter first\n"),
         ("../up", "; up, say"),
         ("größe", "is no name for a package"),
         ("class", "means something else to Python .*; my_class, say"),

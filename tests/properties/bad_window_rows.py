@@ -56,6 +56,8 @@ def _pooling(name: str) -> Rows:
         (lambda x, bad: call(x, 1, stride=bad), BAD_SIZES),
         (lambda x, bad: call(x, 1, padding=bad), [*BAD_PADDINGS, 1]),
         (lambda x, bad: call(x, 1, dilation=bad), BAD_SIZES),
+        # The window begins at -2, and its second element lies behind the image, at 2.
+        (lambda x, bad: call(x, (2, 1), padding=(2, 0), dilation=(bad, 1)), [4]),
         (lambda x, bad: getattr(api, name)(bad, 1), [None, ARRAY, tt.ones((2, 3))]),
         (lambda x, bad: getattr(api, name)(_image(x).astype(bad), 1), [np.int64, np.bool_]),
     ]

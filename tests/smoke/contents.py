@@ -16,7 +16,7 @@ MADE_BY_SETUPTOOLS = {"PKG-INFO", "setup.cfg", "tapetensor.egg-info"}
 def package_files(root: Path) -> set[str]:
     """Return the files of the package that a user needs."""
     package = root / "tapetensor"
-    kinds = ("*.py", "py.typed", "*.template", "*.css", "*.js")
+    kinds = ("*.py", "py.typed", "error_catalogue.md", "*.template", "*.css", "*.js")
     return {str(file.relative_to(root)) for kind in kinds for file in package.rglob(kind)}
 
 

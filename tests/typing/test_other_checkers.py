@@ -16,9 +16,9 @@ from tests.typing.pages import DOCS
 
 EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
 LISTED = {
-    (checker, file, line.replace(r"\|", "|"), code)
-    for checker, file, line, code in re.findall(
-        r"^\| (pyright|pyrefly|ty) \| `(.+?)` \| `(.+?)` \| `(.+?)` \|$",
+    (checker, file, line, code)
+    for checker, file, code, line in re.findall(
+        r"^- (pyright|pyrefly|ty), `(.+?)`, `(.+?)`:\n  `(.+?)`$",
         (DOCS / "checkers.md").read_text(),
         re.MULTILINE,
     )

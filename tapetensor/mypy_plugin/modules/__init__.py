@@ -3,8 +3,11 @@
 ==================  =========================================================================
 ``calling``         `model(x)` typed as `forward`; a misspelt `forward`
 ``fields``          what stands behind the ``=`` of a field, kept for the runs to come
+``sizes``           sizes that a layer refuses, where it is constructed
+``defining``        fields that nothing can be, where the class is defined
 ``building``        dims and fields that `build` cannot work out, at the call of `build`
 ``sequential``      the layers of a `Sequential` one after another
+``branches``        modules side by side, and beside their input
 ==================  =========================================================================
 """
 
@@ -13,16 +16,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mypy.plugin import ClassDefContext, FunctionContext, MethodContext
-from mypy.types import Type
+from mypy.plugin import ClassDefContext, FunctionContext, FunctionSigContext, MethodContext
+from mypy.types import FunctionLike, Type
 
 from tapetensor.mypy_plugin import names
-from tapetensor.mypy_plugin.modules import building, calling, classes, fields, sequential
+from tapetensor.mypy_plugin.modules import (
+    branches,
+    building,
+    calling,
+    classes,
+    defining,
+    fields,
+    sequential,
+    sizes,
+)
 
 
 def base_class(fullname: str) -> Callable[[ClassDefContext], None] | None:
     """Answer for a class whose base is `Module`, or is derived from it."""
     return _module_defined if classes.derives(fullname, names.MODULE) else None
+
+
+def function_signature(fullname: str) -> Callable[[FunctionSigContext], FunctionLike] | None:
+    """Answer for the constructors of layers."""
+    return sizes.check_constructed if classes.derives(fullname, names.MODULE) else None
 
 
 def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
@@ -37,6 +54,8 @@ def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
 def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
     """Answer for the call of a `Sequential`, or of a class derived from it."""
     owner, _, method = fullname.rpartition(".")
+    if method in ("forward", "__call__") and owner in branches.BRANCHES:
+        return branches.apply_branches
     if method in ("forward", "__call__") and classes.derives(owner, names.SEQUENTIAL):
         return sequential.apply_layers
     return None
@@ -47,3 +66,4 @@ def _module_defined(context: Any) -> None:
     calling.add_call(context)
     calling.check_spelling(context)
     calling.check_forward(context)
+    defining.check_fields(context)

@@ -1,7 +1,8 @@
 """What `build` cannot work out from the annotations, in the words of its run-time errors.
 
 Reported where `build` is called and not where the class is defined: there is nothing wrong with a
-class whose constructor is called with every field.
+class whose constructor is called with every field. What that cannot be given either is in
+``defining``.
 """
 
 from __future__ import annotations
@@ -37,9 +38,10 @@ from mypy.types import (
     get_proper_type,
 )
 
-from tapetensor.mypy_plugin import names
+from tapetensor.mypy_plugin import flow, names
 from tapetensor.mypy_plugin.codes import MODULE_DIMS
 from tapetensor.mypy_plugin.modules.classes import signature_of_constructor, with_constructor
+from tapetensor.mypy_plugin.modules.defining import impossible
 from tapetensor.mypy_plugin.modules.fields import kinds_of_fields
 from tapetensor.mypy_plugin.modules.wording import part_in_words
 from tapetensor.mypy_plugin.shapes.computed import respelled
@@ -73,9 +75,10 @@ def check_build(context: FunctionContext) -> Type:
         instance = _with_defaults(expression, given)
         checker: Any = context.api
         files = frozenset([checker.tree.fullname, *[one.module_name for one in info.mro]])
-        complaint = _module(files, instance, frozenset(), given.type.name)
+        path = given.type.name
+        complaint = _module(files, instance, frozenset(), path) or impossible(files, instance, path)
     if complaint is not None:
-        context.api.fail(f"build: {complaint}", expression, code=MODULE_DIMS)
+        flow.fail(context.api, f"build: {complaint}", expression, MODULE_DIMS)
     return made
 
 
@@ -281,7 +284,13 @@ def _constructor(
             continue
         annotation = get_proper_type(annotation)
         if isinstance(annotation, TypeVarType) and annotation.id.namespace == owner.fullname:
-            complaint = _dim(expand_type_by_instance(annotation, mapped), path)
+            given, bound = expand_type_by_instance(annotation, mapped), annotation.upper_bound
+            is_module = isinstance(bound, Instance) and bound.type.has_base(names.MODULE)
+            complaint = (
+                _module(files, given, frozenset(), f"{path}.{name}")
+                if is_module
+                else _dim(given, path)
+            )
             if complaint is not None:
                 return complaint
         elif kind.is_required() and not isinstance(annotation, TypeVarType):

@@ -19,6 +19,7 @@ from mypy.nodes import (
 from mypy.plugin import ClassDefContext
 from mypy.server.trigger import make_trigger
 
+from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.codes import MODULE_FORWARD, MODULE_NO_FORWARD
 from tapetensor.mypy_plugin.names import MODULE
 
@@ -65,11 +66,12 @@ def check_spelling(context: ClassDefContext) -> None:
         return
     for name, symbol in info.names.items():
         if isinstance(symbol.node, FuncDef | OverloadedFuncDef | Decorator) and _is_misspelt(name):
-            context.api.fail(
+            flow.fail(
+                context.api,
                 f'{info.name}: a module is called by its forward(), and "{name}" is another name; '
                 "rename it",
                 symbol.node,
-                code=MODULE_FORWARD,
+                MODULE_FORWARD,
             )
 
 
@@ -90,11 +92,12 @@ def check_forward(context: ClassDefContext) -> None:
     used = _names_used(checker.cur_mod_node.path)
     if used is None or info.name in used or any(used & base.names.keys() for base in own):
         return
-    context.api.fail(
+    flow.fail(
+        context.api,
         f"{info.name}: a module is called by its forward(), and this one has neither that nor any "
         "other method",
         context.cls,
-        code=MODULE_NO_FORWARD,
+        MODULE_NO_FORWARD,
     )
 
 

@@ -109,11 +109,11 @@ def _kind(statement: AssignmentStmt) -> str | None:
         return ""
     if isinstance(value, TempNode) and value.no_rhs:
         return f"{target.name},"
-    kind, options = _declared(value)
+    kind, options = declared(value)
     return ",".join([target.name, kind or _DEFAULT, *options])
 
 
-def _declared(value: Expression) -> tuple[str, list[str]]:
+def declared(value: Expression) -> tuple[str, list[str]]:
     """Return the kind and the names of the options of ``parameter(...)`` and the like."""
     if not (isinstance(value, CallExpr) and isinstance(value.callee, RefExpr)):
         return "", []

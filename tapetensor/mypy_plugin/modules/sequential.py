@@ -21,7 +21,7 @@ from mypy.types import (
     get_proper_type,
 )
 
-from tapetensor.mypy_plugin import names
+from tapetensor.mypy_plugin import flow, names
 from tapetensor.mypy_plugin.codes import MODULE_FORWARD, SHAPE_MISMATCH
 from tapetensor.mypy_plugin.modules.calling import has_forward
 from tapetensor.mypy_plugin.modules.wording import module_in_words, tensor_in_words
@@ -57,11 +57,11 @@ def apply_layers(context: MethodContext) -> Type:
         layer = get_proper_type(layer)
         if not isinstance(layer, Instance) or not has_forward(layer.type):
             return context.default_return_type
-        output, mistake = _output(context, layer, start)
+        output, mistake = output_of(context, layer, start)
         if mistake is not None:
             if not mistake.startswith("Sequential: "):
                 mistake = _mismatch(context, position, previous, layer, start)
-            context.api.fail(mistake, context.context, code=SHAPE_MISMATCH)
+            flow.fail(context.api, mistake, context.context, SHAPE_MISMATCH)
             return context.default_return_type
         output = get_proper_type(output)
         if not isinstance(output, Instance) or output.type.fullname != names.TENSOR:
@@ -104,7 +104,7 @@ def _layers_of(sequence: Type) -> list[Type] | None:
     return layers
 
 
-def _output(context: MethodContext, layer: Instance, value: Type) -> tuple[Type, str | None]:
+def output_of(context: MethodContext, layer: Instance, value: Type) -> tuple[Type, str | None]:
     """Return what mypy infers for ``layer.forward(value)``, and its message if that is wrong."""
     checker: Any = context.api
     # The argument stands for the call too: to the other rooms, a layer's call is not the one that
@@ -145,7 +145,7 @@ def _mismatch(
     context: MethodContext, position: int, previous: Instance | None, layer: Instance, value: Type
 ) -> str:
     """Return the message that names a layer, the one before and what does not fit."""
-    wanted = _wanted(context, layer)
+    wanted = wanted_by(context, layer)
     got = tensor_in_words(value, wanted)
     takes = "does not take that"
     if wanted is not None:
@@ -161,7 +161,7 @@ def _mismatch(
     )
 
 
-def _wanted(context: MethodContext, layer: Instance) -> Type | None:
+def wanted_by(context: MethodContext, layer: Instance) -> Type | None:
     """Return the type of the input that a layer takes, if there is just one."""
     checker: Any = context.api
     with checker.msg.filter_errors():
@@ -200,4 +200,4 @@ def _complaint(layer: Type) -> str:
 
 
 def _fail(context: FunctionContext, message: str) -> None:
-    context.api.fail(message, context.context, code=MODULE_FORWARD)
+    flow.fail(context.api, message, context.context, MODULE_FORWARD)

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 from mypy.nodes import (
     AssignmentExpr,
     CallExpr,
+    ComparisonExpr,
     ConditionalExpr,
     DictionaryComprehension,
     Expression,
     FuncItem,
     GeneratorExpr,
+    IndexExpr,
     IntExpr,
     LambdaExpr,
     ListComprehension,
@@ -110,6 +112,11 @@ class Expressions(ABC):
                 self._alternatives(left, (right, None))
             case ConditionalExpr(cond=condition, if_expr=yes, else_expr=no):
                 self._alternatives(condition, (yes, no))
+            case ComparisonExpr(operands=[first, second, *others]) if others:
+                self.expression(first)
+                self.expression(second)
+                self._links(expression, others)
+                self.point(expression)
             case ListComprehension(generator=inner) | SetComprehension(generator=inner):
                 self._comprehension(inner, [inner.left_expr])
             case DictionaryComprehension(key=name, value=value):
@@ -146,6 +153,20 @@ class Expressions(ABC):
                 joined += self.ends
         self.ends = joined
 
+    def _links(self, chain: ComparisonExpr, operands: list[Expression]) -> None:
+        """Add the last operands of ``a < b < c``, which are evaluated while all before is true."""
+        if not operands:
+            return
+        with self.region(mentions(chain)) as region:
+            one = self.branch(chain, region)
+            self.point()
+            self.expression(operands[0])
+            self._links(chain, operands[1:])
+            joined = self.ends
+            self.ends = [(one, True)]
+            self.point()
+        self.ends = joined + self.ends
+
     def _comprehension(
         self,
         inner: GeneratorExpr | DictionaryComprehension,
@@ -166,6 +187,7 @@ class Expressions(ABC):
             conditions = inner.condlists[depth]
             with self.region(mentions(sequence, *conditions), loop=True):
                 head = self.point()
+                head.runs, head.foreign = sequence, inner.is_async[depth]
                 self.point()
                 self.store(inner.indices[depth], sequence, self.point())
                 skipped: Ends = []
@@ -174,7 +196,8 @@ class Expressions(ABC):
                     skipped.append((self.branch(condition, None), True))
                 level(depth + 1)
                 self.ends += skipped
-                for end, sure in self.ends:
+                # Of a generator that is kept for later, no more than one item may be asked for.
+                for end, sure in () if started and depth == 0 else self.ends:
                     (end.next if sure else end.maybe).append(head)
             self.ends = [(head, True)]
 
@@ -192,6 +215,10 @@ class Expressions(ABC):
                 self.assign(part, its_value, at)
             return
         self.store(target, value, at)
+        self.copy(target, value)
+
+    def copy(self, target: Expression, value: Expression) -> None:
+        """Note that a target is another name of a value."""
         name = key_of(target)
         source = key_of(value)
         if name is not None and name[0] == "name":
@@ -209,15 +236,18 @@ class Expressions(ABC):
             self.store(target.expr, value, at)
         else:
             self.bind(target, at)
-            at.sources |= mentions(value)
+            read = mentions(value)
+            at.sources |= read
+            if isinstance(value, OpExpr) and key_of(target) in read:
+                at.counts = counts(value.op, value)
 
     def bind(self, target: Expression, at: Point) -> None:
         """Note at a point that a name, an attribute or an item gets a new value."""
         key = key_of(target)
-        if key is None:
-            # `items[i] = ...` may be any item of it.
-            part = next(iter(children(target)), None)
-            key = key_of(part)
+        if isinstance(target, IndexExpr):
+            at.runs = target.base
+            if key is None and (base := key_of(target.base)) is not None:
+                key = ("item", base, None)
         if key is not None:
             at.stores = (*at.stores, key)
             if key[0] == "name":
@@ -252,6 +282,11 @@ class Expressions(ABC):
     @abstractmethod
     def body(self, function: FuncItem) -> None:
         """Add what a function does when it is called."""
+
+
+def counts(operator: str, operand: Expression) -> bool:
+    """Tell whether ``n += operand`` is what one does with counters."""
+    return operator in ("+", "-", "*", "/", "//") and not has_call(operand)
 
 
 def is_true(expression: Expression) -> bool:

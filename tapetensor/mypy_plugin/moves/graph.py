@@ -8,11 +8,9 @@ A graph of our own answers exactly what is asked - does a way lead from this mov
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from mypy.nodes import Context, Expression, IfStmt, MypyFile, Node, Var
 
-from mypy.nodes import Expression, IfStmt, MypyFile, Node, Var
-
-from tapetensor.mypy_plugin.moves.keys import Key, prefixes
+from tapetensor.mypy_plugin.moves.keys import Key, may_be, prefixes
 
 
 class Fragment:
@@ -56,6 +54,8 @@ class Point:
 
     __slots__ = (
         "abrupt",
+        "counts",
+        "foreign",
         "fragment",
         "index",
         "maybe",
@@ -64,11 +64,13 @@ class Point:
         "region",
         "regions",
         "repeats",
+        "runs",
         "skipped_by",
         "sources",
         "stores",
         "suppressor",
         "tests",
+        "until",
         "without_else",
     )
 
@@ -86,11 +88,19 @@ class Point:
         # What gets a new value here, and what that is computed from.
         self.stores: tuple[Key, ...] = ()
         self.sources: frozenset[Key] = frozenset()
+        # Whether that is arithmetic on the value before, as of a counter.
+        self.counts = False
+        # Code from elsewhere that runs here: that of a value (an iterator, what has its items
+        # assigned to), or of whatever it may be, as at the start of a `with`.
+        self.runs: Expression | None = None
+        self.foreign = False
         # Of a branch: what the decision reads (None elsewhere), and the region that it opens.
         self.tests: frozenset[Key] | None = None
         self.region: Region | None = None
         # Whether the same decision is made again while all that it reads stays the same.
         self.repeats = False
+        # Of the decision of a `while`, the first way of which is the body: the loop.
+        self.until: Region | None = None
         # Whether this leaves a block early: return, raise, break, continue.
         self.abrupt = False
         # At the end of a `with`: the manager, which may have swallowed an exception.
@@ -102,7 +112,7 @@ class Point:
 
     def kills(self, key: Key) -> bool:
         """Tell whether the key names another value after this point."""
-        return any(stored == part for stored in self.stores for part in prefixes(key))
+        return any(may_be(stored, part) for stored in self.stores for part in prefixes(key))
 
 
 class Graph:
@@ -117,8 +127,12 @@ class Graph:
         # Names that an inner function assigns to: any call may change them.
         self.shared: set[str] = set()
         self.of_node: dict[Node, list[Point]] = {}
+        # Calls that are statements: what they return is dropped.
+        self.dropped: set[Context] = set()
         # `x += y` by y: mypy checks it as an expression of its own making.
         self.augmented: dict[Expression, Node] = {}
+        # Those of the `if`s that are written `elif`.
+        self.elifs: set[IfStmt] = set()
         # `y = x` by y: the key of x, or those of a tuple display.
         self.copies: dict[Key, Key | list[Key | None]] = {}
         # `return x`, by the key of x: a use that is no call.
@@ -132,7 +146,3 @@ class Graph:
     def within(self, region: Region) -> list[Point]:
         """Return the points of a region."""
         return self.points[region.start : region.end]
-
-    def bound_in(self, regions: Iterable[Region]) -> set[Key]:
-        """Return all that gets a new value somewhere in the regions."""
-        return {key for one in regions for point in self.within(one) for key in point.stores}

@@ -11,6 +11,7 @@ from mypy.nodes import (
     Decorator,
     Expression,
     FuncBase,
+    FuncDef,
     IndexExpr,
     ListExpr,
     MemberExpr,
@@ -18,6 +19,7 @@ from mypy.nodes import (
     OpExpr,
     RefExpr,
     StarExpr,
+    SymbolNode,
     TupleExpr,
     TypeInfo,
     UnaryExpr,
@@ -26,6 +28,7 @@ from mypy.plugin import FunctionContext, MethodContext
 from mypy.types import CallableType, Instance, Type, get_proper_type
 
 from tapetensor.mypy_plugin import flow
+from tapetensor.mypy_plugin.moves.borrowing import BORROWS, READS, function_in, is_borrowed
 from tapetensor.mypy_plugin.moves.judge import judge_of
 from tapetensor.mypy_plugin.moves.keys import Key, key_of
 from tapetensor.mypy_plugin.moves.lasting import is_lasting
@@ -39,35 +42,13 @@ from tapetensor.mypy_plugin.moves.owners import (
     takes,
     tensor_class,
 )
-from tapetensor.mypy_plugin.names import TENSOR_ROOMS
+from tapetensor.mypy_plugin.names import OPERATORS, TENSOR_ROOMS
 
-# Methods of Tensor that read a tensor, spent or not.
-_READS: Final = frozenset(
-    {"numpy", "item", "wrap_gradient", "__float__", "__int__", "__bool__", "__len__", "__repr__"}
-    | {"__hash__", "__str__", "__format__", "__init__", "__reduce__", "__copy__", "__deepcopy__"}
-)
-# Methods that a spent tensor refuses, but that leave the tape where it is.
-_BORROWS: Final = frozenset(
-    {"trace", "with_empty_tape", "retaped", "detach", "argmax", "put_tape"}
-    | {f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "xor", "invert")}
-)
-# The names by which the errors at run time know the operators.
-_OPERATORS: Final = {
-    "add": "add",
-    "matmul": "matmul",
-    "mul": "multiply",
-    "truediv": "divide",
-    "pow": "power",
-    "sub": "subtract",
-    "neg": "negative",
-    "eq": "equal",
-    "ne": "not_equal",
-    "lt": "less",
-    "le": "less_equal",
-    "gt": "greater",
-    "ge": "greater_equal",
+# Functions that move whatever owns a tape, and do not say so in their types.
+_MOVERS: Final = {
+    "builtins.abs": "abs",
+    "tapetensor.checkpointing.checkpoint.checkpoint": "checkpoint",
 }
-_ABS: Final = "builtins.abs"
 
 
 def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
@@ -80,8 +61,8 @@ def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
     def use_after_move(context: MethodContext) -> Type:
         info = tensor_class(context.type)
         if info is None or not _is_ours(info, name):
-            _declared(context, _method_type(context.type, name), skip=1)
-        elif name not in _READS:
+            _declared(context, _method(context.type, name), skip=1)
+        elif name not in READS:
             _tensor_method(context, name)
         return context.default_return_type
 
@@ -90,7 +71,7 @@ def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
 
 def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
     """Return the hook for the calls of a function."""
-    return None if _is_foreign(fullname) and fullname != _ABS else use_after_move
+    return None if _is_foreign(fullname) and fullname not in _MOVERS else use_after_move
 
 
 def _is_foreign(fullname: str) -> bool:
@@ -110,11 +91,12 @@ def use_after_move(context: FunctionContext) -> Type:
     call = context.context
     if isinstance(call, CallExpr) and isinstance(call.callee, RefExpr):
         node = call.callee.node
-        if call.callee.fullname == _ABS:
-            _note(context, "abs", [one for one in _arguments(context) if owns(one.type)])
+        name = _MOVERS.get(call.callee.fullname)
+        if name is not None:
+            _note(context, name, [one for one in _arguments(context) if owns(one.type)])
         elif not getattr(node, "info", None):
             # In `Class.method(...)` the first argument is `self`; rare, and not followed.
-            _declared(context, getattr(node, "type", None), skip=0)
+            _declared(context, node, skip=0)
     return context.default_return_type
 
 
@@ -123,7 +105,7 @@ def _tensor_method(context: MethodContext, name: str) -> None:
     operands = _operands(context, name)
     tensors = [one for one in operands if is_tensor(one.type)]
     owners = [one for one in operands if owns(one.type)]
-    if name in _BORROWS:
+    if name in BORROWS:
         _note(context, name, [one for one in owners if one not in tensors], tensors)
     elif name == "traced":
         _note(context, name, operands[:1])
@@ -162,7 +144,7 @@ def _note(
     judge = judge_of(context.api, context.context)
     if judge is not None:
         plain = name.removeprefix("__").removesuffix("__")
-        op = _OPERATORS.get(plain.removeprefix("r"), plain) if plain != name else name
+        op = OPERATORS.get(plain.removeprefix("r"), plain) if plain != name else name
         if judge.asks_for_tape:
             # Where the tape state decides what is done, nothing is known of a tape in general.
             moves = [one for one in moves if not is_open(one.type)]
@@ -178,22 +160,36 @@ def _keys(checker: Any, parts: list[_Part]) -> list[Key]:
     ]
 
 
-def _declared(context: MethodContext | FunctionContext, declared: Type | None, skip: int) -> None:
-    """Note what a function does to its arguments, as far as its signature tells."""
-    known = signatures(declared)
+def _declared(
+    context: MethodContext | FunctionContext, declared: SymbolNode | None, skip: int
+) -> None:
+    """Note what a function does to its arguments, as far as its signature or its body tells."""
+    known = signatures(getattr(declared, "type", None))
     call = context.context
     if not known or not isinstance(call, CallExpr):
         return
     moves: list[_Part] = []
+    body = function_in(flow.tree(context.api), declared)
     for number, (expressions, types) in enumerate(
         zip(context.args, context.arg_types, strict=True)
     ):
         fitting = [one for one in known if _may_accept(one, number + skip)]
         if fitting and all(_moves_parameter(one, number + skip) for one in fitting):
-            for expression, type_ in zip(expressions, types, strict=True):
-                moves += _owning_parts(context.api, expression, type_)
+            owning = [
+                part
+                for expression, type_ in zip(expressions, types, strict=True)
+                for part in _owning_parts(context.api, expression, type_)
+            ]
+            if owning and not (body and _is_borrowed(context, body, number + skip)):
+                moves += owning
     name = call.callee.name if isinstance(call.callee, NameExpr | MemberExpr) else "the call"
     _note(context, name, moves)
+
+
+def _is_borrowed(context: MethodContext | FunctionContext, function: FuncDef, number: int) -> bool:
+    judge = judge_of(context.api, context.context)
+    dropped = judge is not None and judge.is_dropped(context.context)
+    return is_borrowed(function, number, dropped=dropped)
 
 
 def _may_accept(signature: CallableType, number: int) -> bool:
@@ -237,11 +233,11 @@ def _is_ours(info: TypeInfo, name: str) -> bool:
     return isinstance(definer, str) and definer.startswith(TENSOR_ROOMS)
 
 
-def _method_type(receiver: Type, name: str) -> Type | None:
-    """Return the declared type of a method, `self` included."""
+def _method(receiver: Type, name: str) -> SymbolNode | None:
+    """Return what a method is declared as, `self` included."""
     receiver = get_proper_type(receiver)
     symbol = receiver.type.get(name) if isinstance(receiver, Instance) else None
     node = symbol.node if symbol is not None else None
     if isinstance(node, Decorator) and (node.func.is_static or node.func.is_class):
         return None
-    return getattr(node, "type", None) if isinstance(node, FuncBase | Decorator) else None
+    return node if isinstance(node, FuncBase | Decorator) else None

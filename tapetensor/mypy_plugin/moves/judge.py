@@ -4,24 +4,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from mypy.nodes import (
-    CallExpr,
-    Context,
-    Expression,
-    FuncItem,
-    MemberExpr,
-    MypyFile,
-    Node,
-    OpExpr,
-    RefExpr,
-)
+from mypy.nodes import Context, Expression, FuncItem, MypyFile, Node, OpExpr
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.codes import TAPE_MOVED
 from tapetensor.mypy_plugin.moves.aliases import Aliases
+from tapetensor.mypy_plugin.moves.effects import Effects
 from tapetensor.mypy_plugin.moves.graph import Point
 from tapetensor.mypy_plugin.moves.keys import Key, root, spelled
-from tapetensor.mypy_plugin.moves.owners import is_tensor
 from tapetensor.mypy_plugin.moves.paths import Paths
 from tapetensor.mypy_plugin.moves.statements import graph_of
 
@@ -73,12 +63,7 @@ class Judge:
         self.checker = checker
         self._graph = graph_of(unit)
         self._aliases = Aliases(self._graph)
-        self._paths = Paths(
-            self._graph,
-            lambda call: flow.never_returns(checker, call),
-            lambda manager: flow.suppresses(checker, manager),
-            self._is_harmless,
-        )
+        self._paths = Paths(self._graph, Effects(checker, self._graph))
         self._steps: dict[Node, list[Step]] = {}
         self._by_value: dict[Key, list[Step]] = {}
         self._returns = [
@@ -93,6 +78,10 @@ class Judge:
     def asks_for_tape(self) -> bool:
         """Whether the code decides by asking a tensor of either kind whether it owns a tape."""
         return self._graph.asks_for_tape
+
+    def is_dropped(self, call: Context) -> bool:
+        """Tell whether nothing is done with what a call returns."""
+        return call in self._graph.dropped
 
     def add(self, where: Context, op: str, moves: list[Key], uses: list[Key]) -> None:
         """Take a call or operator into account, in the place of what was known of it before.
@@ -211,13 +200,6 @@ class Judge:
 
     def _report(self, text: str, node: Node) -> None:
         flow.report(self.checker, text, node, TAPE_MOVED)
-
-    def _is_harmless(self, call: CallExpr) -> bool:
-        """Tell whether a call is known to change no attribute, item or global variable."""
-        callee = call.callee
-        if isinstance(callee, RefExpr) and callee.fullname.startswith(("builtins.", "tapetensor.")):
-            return True
-        return isinstance(callee, MemberExpr) and is_tensor(flow.type_of(self.checker, callee.expr))
 
 
 # Of the function that is being checked, and of the module around it.

@@ -41,7 +41,8 @@ from mypy.nodes import (
 
 from tapetensor.mypy_plugin.names import NONE_TAPE, OWNED_TAPE
 
-# ("name", Var), ("member", key, name) or ("item", key, constant): equal for equal spellings.
+# ("name", Var), ("member", key, name) or ("item", key, constant): equal for equal spellings. What
+# is assigned to may be ("item", key, None), any item.
 Key: TypeAlias = tuple[Any, ...]
 
 
@@ -56,7 +57,7 @@ def key_of(expression: Expression | None) -> Key | None:
         case IndexExpr(base=inner, index=index):
             base, item = key_of(inner), _constant(index)
             return None if base is None or item is None else ("item", base, item)
-        case CastExpr(expr=inner) | AssertTypeExpr(expr=inner):
+        case CastExpr(expr=inner) | AssertTypeExpr(expr=inner) | AssignmentExpr(target=inner):
             return key_of(inner)
         case CallExpr(analyzed=(CastExpr() | AssertTypeExpr()) as inner):
             return key_of(inner)
@@ -92,6 +93,25 @@ def prefixes(key: Key) -> Iterator[Key]:
     while key[0] != "name":
         key = key[1]
         yield key
+
+
+def may_be(stored: Key, key: Key) -> bool:
+    """Tell whether assigning to one key may give another one a new value.
+
+    Two spellings may mean one object: an attribute of one name is taken for that of any object.
+    """
+    if stored[0] != key[0] or stored[0] == "name":
+        return stored == key
+    if stored[0] == "member":
+        return bool(stored[2] == key[2])
+    return stored[2] is None or not _differ(stored[2], key[2])
+
+
+def _differ(one: int | str, other: int | str) -> bool:
+    """Tell whether two indices surely mean two items."""
+    if isinstance(one, int) and isinstance(other, int) and (one < 0) != (other < 0):
+        return False
+    return one != other
 
 
 def root(key: Key) -> Var:
@@ -152,9 +172,13 @@ def mentions(*expressions: Expression | None) -> frozenset[Key]:
     while pending:
         one = pending.pop()
         key = key_of(one)
+        if isinstance(one, AssignmentExpr):
+            pending.append(one.value)
+        if isinstance(one, NameExpr) and one.fullname.startswith("builtins."):
+            continue
         if key is not None:
             found.update(prefixes(key))
-        elif isinstance(one, NameExpr) and one.node and not one.fullname.startswith("builtins."):
+        elif isinstance(one, NameExpr) and one.node:
             found.add(("name", one.node))
         elif not isinstance(one, LambdaExpr):
             pending.extend(parts(one))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mypy.nodes import Expression, IndexExpr, MemberExpr, NameExpr, Var
+from mypy.nodes import AssignmentExpr, Expression, IndexExpr, MemberExpr, NameExpr, Var
 from mypy.types import Instance, ProperType, TupleType, TypeVarType, get_proper_type
 
 from tapetensor.mypy_plugin import flow
@@ -21,6 +21,8 @@ def is_lasting(checker: Any, expression: Expression) -> bool:
             return is_lasting(checker, base) and _is_variable(_type(checker, base), name)
         case IndexExpr(base=base):
             return is_lasting(checker, base) and _is_container(_type(checker, base))
+        case AssignmentExpr(target=target):
+            return is_lasting(checker, target)
     inner = getattr(expression, "analyzed", None) or getattr(expression, "expr", None)
     return isinstance(inner, Expression) and is_lasting(checker, inner)
 
@@ -37,7 +39,8 @@ def _is_variable(owner: ProperType | None, name: str) -> bool:
     if not isinstance(owner, Instance):
         return False
     symbol = owner.type.get(name)
-    if symbol is None or not isinstance(symbol.node, Var) or symbol.node.is_property:
+    # `is_property` of a variable says that it is a field of a named tuple or frozen data class.
+    if symbol is None or not isinstance(symbol.node, Var):
         return False
     held = get_proper_type(symbol.node.type)
     return not (isinstance(held, Instance) and held.type.get("__get__"))

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from typing import NamedTuple
 
-from mypy.nodes import CallExpr, Expression
+from mypy.nodes import CallExpr
 
+from tapetensor.mypy_plugin.moves.effects import Effects
 from tapetensor.mypy_plugin.moves.graph import Graph, Point, Region
-from tapetensor.mypy_plugin.moves.keys import Key, prefixes, root
+from tapetensor.mypy_plugin.moves.keys import Key, mentions, prefixes
+
+
+class Change(NamedTuple):
+    """What may be another value, or the same one changed, after some points.
+
+    Attributes:
+        keys: what is assigned to there, or given to code that may change it.
+        anywhere: whether code runs there that may change attributes, items and globals.
+    """
+
+    keys: set[Key]
+    anywhere: bool
 
 
 class Paths:
@@ -15,24 +29,16 @@ class Paths:
 
     Args:
         graph: the graph.
-        never_returns: whether a call is known not to return.
-        suppresses: whether a context manager may swallow exceptions.
-        harmless: whether a call is known to change no attribute, item or global variable.
+        effects: what its points do beside assigning.
     """
 
-    def __init__(
-        self,
-        graph: Graph,
-        never_returns: Callable[[CallExpr], bool],
-        suppresses: Callable[[Expression], bool],
-        harmless: Callable[[CallExpr], bool],
-    ) -> None:
+    def __init__(self, graph: Graph, effects: Effects) -> None:
         self._graph = graph
-        self._never_returns = never_returns
-        self._suppresses = suppresses
-        self._harmless = harmless
+        self._effects = effects
         # By move: what tells whether it was executed, and the points that may be reached without.
-        self._doubts: dict[Point, tuple[set[Key], set[Point]]] = {}
+        self._doubts: dict[Point, tuple[Change, set[Point]]] = {}
+        # Of one question only, for mypy comes to know more types.
+        self._changes: dict[Region, Change] = {}
 
     def leads(self, move: Point, use: Point, key: Key) -> bool:
         """Tell whether the value that `move` took is certainly the one that `use` may find.
@@ -40,6 +46,7 @@ class Paths:
         Where a decision on the way may go hand in hand with the decision to move at all, as in
         ``if first: y = x.exp()`` and later ``if not first: y = x.sin()``, the answer is no.
         """
+        self._changes.clear()
         seen: set[Point] = set()
         pending = self._after(move)
         while pending:
@@ -53,6 +60,8 @@ class Paths:
                 continue
             if one.tests and self._is_in_doubt(one, move) and self._matters(one, use, key):
                 pending += self._same_way(one, move)
+            elif one.until in move.regions and self._may_be_over(one.until):
+                pending += one.next[1:]
             else:
                 pending += one.next
         return False
@@ -76,7 +85,7 @@ class Paths:
                 # An exception in the move itself leaves the tensor as it was.
                 following = one.maybe if one in without else []
             else:
-                skips = one.skipped_by is None or self._suppresses(one.skipped_by)
+                skips = one.skipped_by is None or self._effects.suppresses(one.skipped_by)
                 following = [*one.next, *(one.maybe if skips else ())]
             for other in following:
                 if other not in seen:
@@ -89,45 +98,67 @@ class Paths:
 
     def _ends(self, point: Point) -> bool:
         """Tell whether there is no sure way on from a point."""
-        if point.suppressor is not None and self._suppresses(point.suppressor):
+        if point.suppressor is not None and self._effects.suppresses(point.suppressor):
             return True
-        if point.without_else is not None and point.without_else.unreachable_else:
+        if point.without_else is not None and self._effects.is_exhaustive(point.without_else):
             return True
-        return isinstance(point.node, CallExpr) and self._never_returns(point.node)
+        return isinstance(point.node, CallExpr) and self._effects.never_returns(point.node)
 
     def _loses(self, point: Point, key: Key) -> bool:
         """Tell whether the key may name another value after a point."""
         if point.kills(key):
             return True
-        enters_or_leaves = (point.suppressor or point.skipped_by) is not None
-        if not isinstance(point.node, CallExpr) and not enters_or_leaves:
-            return False
-        variable = root(key)
-        is_local = (
+        return not self._is_local(key, point) and self._effects.may_change(point)
+
+    def _is_local(self, key: Key, point: Point) -> bool:
+        """Tell whether only the code around a point gives a key another value."""
+        return (
             key[0] == "name"
-            and variable in point.fragment.bound
-            and variable.name not in self._graph.shared
+            and key[1] in point.fragment.bound
+            and key[1].name not in self._graph.shared
         )
-        if is_local:
-            return False
-        return not isinstance(point.node, CallExpr) or not self._harmless(point.node)
 
     def _is_in_doubt(self, branch: Point, move: Point) -> bool:
         """Tell whether a decision may depend on whether a move was executed."""
         if move not in self._doubts:
             entangled = self._entangled(move)
             start = [move.fragment.entry]
-            self._doubts[move] = entangled, self._reached(start, {move}) if entangled else set()
+            without = self._reached(start, {move}) if move.regions else set()
+            self._doubts[move] = entangled, without
         entangled, without = self._doubts[move]
-        return branch in without and not entangled.isdisjoint(branch.tests or ())
+        return branch in without and self._reads(branch, branch.tests or (), entangled)
 
-    def _entangled(self, move: Point) -> set[Key]:
+    def _reads(self, branch: Point, tests: Iterable[Key], change: Change) -> bool:
+        """Tell whether a decision reads what has changed."""
+        return any(
+            one in change.keys or (change.anywhere and not self._is_local(one, branch))
+            for one in tests
+        )
+
+    def _changed_in(self, region: Region) -> Change:
+        if region not in self._changes:
+            self._changes[region] = self._changed_by(self._graph.within(region))
+        return self._changes[region]
+
+    def _changed_by(self, points: list[Point]) -> Change:
+        keys: set[Key] = set()
+        anywhere = False
+        for point in points:
+            for key in point.stores:
+                keys.update(prefixes(key))
+            if self._effects.may_change(point):
+                anywhere = True
+                if isinstance(point.node, CallExpr):
+                    keys |= mentions(point.node)
+        return Change(keys, anywhere)
+
+    def _entangled(self, move: Point) -> Change:
         """Return all from which one may know whether a move was executed."""
         if not move.regions:
-            return set()
-        known = self._graph.bound_in(move.regions)
-        for region in move.regions:
-            known |= region.tests
+            return Change(set(), anywhere=False)
+        # The outermost region holds the others.
+        changed, anywhere = self._changed_in(move.regions[0])
+        known = changed.union(*(one.tests for one in move.regions))
         derived = [one for one in self._graph.points if one.stores and one.sources]
         grown = True
         while grown:
@@ -136,7 +167,11 @@ class Paths:
                 if not known.issuperset(one.stores) and not known.isdisjoint(one.sources):
                     known.update(one.stores)
                     grown = True
-        return known
+            for name, source in self._graph.copies.items():
+                if name in known and isinstance(source, tuple) and source not in known:
+                    known.add(source)
+                    grown = True
+        return Change(known, anywhere)
 
     def _matters(self, branch: Point, use: Point, key: Key) -> bool:
         """Tell whether it matters to the use which way a decision goes."""
@@ -151,22 +186,24 @@ class Paths:
         """Return the way that led to the move, if the decision is sure to be the same again."""
         if branch.region not in move.regions or branch.tests is None:
             return []
-        around: tuple[Region, ...] = tuple(one for one in move.regions if one.loop)
-        changing = self._graph.bound_in(around)
-        if any(part in changing for test in branch.tests for part in prefixes(test)):
-            return []
-        if any(test[0] != "name" for test in branch.tests) and self._calls_something(around):
-            return []
         if not branch.repeats:
+            return []
+        loops = [one for one in move.regions if one.loop]
+        if loops and self._reads(branch, branch.tests, self._changed_in(loops[0])):
             return []
         return [way for way in branch.next if way.index <= move.index < _end(branch, way)]
 
-    def _calls_something(self, regions: Iterable[Region]) -> bool:
-        """Tell whether code runs in the regions that may change attributes."""
-        points = [one for region in regions for one in self._graph.within(region)]
-        return any(
-            isinstance(one.node, CallExpr) and not self._harmless(one.node) for one in points
-        )
+    def _may_be_over(self, loop: Region | None) -> bool:
+        """Tell whether what a `while` loop does once may be all that it is to do.
+
+        A counter says that there are several passes; what it looks for and finds does not.
+        """
+        if loop is None:
+            return False
+        steps = [one for one in self._graph.within(loop) if one.counts]
+        counted = {key for one in steps for key in one.stores}
+        others = loop.tests - counted
+        return self._reads(self._graph.points[loop.start], others, self._changed_in(loop))
 
 
 def _end(branch: Point, way: Point) -> int:

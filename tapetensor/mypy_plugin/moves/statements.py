@@ -18,8 +18,11 @@ from mypy.nodes import (
     FuncItem,
     GlobalDecl,
     IfStmt,
+    IndexExpr,
     MatchStmt,
+    MemberExpr,
     MypyFile,
+    NameExpr,
     NonlocalDecl,
     OperatorAssignmentStmt,
     OverloadedFuncDef,
@@ -32,11 +35,12 @@ from mypy.nodes import (
     WhileStmt,
     WithStmt,
 )
+from mypy.patterns import AsPattern
 from typing_extensions import override
 
-from tapetensor.mypy_plugin.moves.expressions import Ends, Expressions, is_false, is_true
+from tapetensor.mypy_plugin.moves.expressions import Ends, Expressions, counts, is_false, is_true
 from tapetensor.mypy_plugin.moves.graph import Graph, Point
-from tapetensor.mypy_plugin.moves.keys import key_of, mentions
+from tapetensor.mypy_plugin.moves.keys import children, key_of, mentions
 from tapetensor.mypy_plugin.moves.patterns import captures, matches_all
 from tapetensor.mypy_plugin.moves.scopes import declared_global, function_of
 
@@ -86,22 +90,31 @@ class Statements(Expressions):
             self.ends = []
             return
         for statement in block.body if isinstance(block, Block) else block:
-            self.statement(statement)
+            if self.ends:
+                self.statement(statement)
 
     def statement(self, statement: Statement) -> None:
         """Add what a statement does."""
         match statement:
             case ExpressionStmt(expr=value):
                 self.expression(value)
+                self.graph.dropped.add(value)
             case AssignmentStmt(lvalues=targets, rvalue=value):
                 self.expression(value)
                 for target in targets:
+                    self._parts_of_target(target)
                     self.assign(target, value, self.point())
+                    if isinstance(target, NameExpr) and key_of(value) is None:
+                        # a = b = ...: two names of one value.
+                        value = target
             case OperatorAssignmentStmt(lvalue=target, rvalue=value):
+                self._parts_of_target(target)
                 self.expression(value)
                 self.graph.augmented[value] = statement
                 self.point(statement)
-                self.store(target, value, self.point())
+                one = self.point()
+                self.store(target, value, one)
+                one.counts = counts(statement.op, value)
             case IfStmt():
                 self._if(statement)
             case ForStmt(expr=items):
@@ -146,8 +159,17 @@ class Statements(Expressions):
             case _:
                 pass
 
+    def _parts_of_target(self, target: Expression) -> None:
+        """Add what is evaluated to find out what is assigned to."""
+        if isinstance(target, MemberExpr | IndexExpr):
+            for part in children(target):
+                self.expression(part)
+
     def _if(self, statement: IfStmt) -> None:
         joined: Ends = []
+        match statement.else_body:
+            case Block(body=[IfStmt() as inner]):
+                self.graph.elifs.add(inner)
         with self.region(mentions(*statement.expr)) as region:
             for test, block in zip(statement.expr, statement.body, strict=True):
                 self.expression(test)
@@ -170,7 +192,10 @@ class Statements(Expressions):
         decision = self.point()
         self.point()
         if isinstance(statement, ForStmt):
+            decision.runs, decision.foreign = statement.expr, statement.is_async
             self.store(statement.index, statement.expr, self.point())
+        else:
+            decision.until = self.regions[-1]
         self._loops.append(loop)
         self.block(statement.body)
         self._loops.pop()
@@ -248,12 +273,14 @@ class Statements(Expressions):
         for manager, target in zip(statement.expr, statement.target, strict=True):
             self.expression(manager)
             one = self.point()
+            one.foreign = True
             before.append(one)
             if target is not None:
                 self.store(target, manager, one)
         self.block(statement.body)
         for manager, start in zip(statement.expr, before, strict=True):
-            self.point().suppressor = manager
+            leaving = self.point()
+            leaving.suppressor, leaving.foreign = manager, True
             start.skipped_by = manager
             self.ends.append((start, False))
 
@@ -267,6 +294,8 @@ class Statements(Expressions):
                 inside = self.point()
                 for name in captures(pattern):
                     self.store(name, statement.subject, inside)
+                if isinstance(pattern, AsPattern) and pattern.name is not None:
+                    self.copy(pattern.name, statement.subject)
                 ways: Ends = [(one, True)]
                 if guard is not None:
                     self.expression(guard)
@@ -281,6 +310,7 @@ class Statements(Expressions):
     def _definition(self, statement: Statement) -> None:
         function = function_of(statement)
         if isinstance(statement, ClassDef):
+            self._evaluated(statement.decorators)
             self.block(statement.defs)
         elif function is None:
             return
@@ -288,7 +318,13 @@ class Statements(Expressions):
             # It has a graph of its own; here counts what it does to the module's variables.
             self.graph.shared.update(declared_global(function.body))
         else:
+            if isinstance(statement, Decorator):
+                self._evaluated(statement.original_decorators)
             self.function(function)
+
+    def _evaluated(self, decorators: list[Expression]) -> None:
+        for one in decorators:
+            self.expression(one)
 
 
 def _class(expression: Expression | None) -> TypeInfo | None:

@@ -8,11 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from mypy.plugin import AttributeContext, FunctionContext, MethodContext
-from mypy.types import Type
+from mypy.plugin import (
+    AttributeContext,
+    FunctionContext,
+    FunctionSigContext,
+    MethodContext,
+    MethodSigContext,
+)
+from mypy.types import FunctionLike, Type
 
 from tapetensor.mypy_plugin.names import ELSEWHERE, TENSOR, TENSOR_ROOMS
 from tapetensor.mypy_plugin.shapes import (
+    attention,
     computed,
     contraction,
     convolution,
@@ -21,9 +28,11 @@ from tapetensor.mypy_plugin.shapes import (
     indexing,
     joining,
     losses,
+    mapping,
     rearranging,
     reductions,
 )
+from tapetensor.mypy_plugin.shapes.agreement import agreeing
 from tapetensor.mypy_plugin.shapes.broadcasting import (
     comparison,
     elementwise,
@@ -55,6 +64,7 @@ _EXACT: Final[dict[str, Rule]] = {
     "__xor__": logic("xor"),
     "__matmul__": contraction.matmul,
     "__rmatmul__": contraction.rmatmul,
+    "roll": rearranging.roll,
 }
 
 # Plain typing leaves dims of these open.
@@ -89,19 +99,25 @@ _LAYERS: Final[dict[str, Rule]] = {
     "images.Upscale2d": images.upscale_layer,
     "images.Upscale2dBy": images.upscale_by_layer,
     "images.Flatten": images.flatten_layer,
+    "attention.MultiHeadAttention": attention.layer,
 }
 
-_METHODS: Final[dict[str, Hook]] = {
-    f"{TENSOR}.{name}": hook(rule, opens_in_displays=rules is _OPEN)
-    for rules in (_EXACT, _OPEN)
-    for name, rule in rules.items()
-} | {
-    f"tapetensor.nn.{name}.{called}": hook(rule)
-    for name, rule in _LAYERS.items()
-    for called in ("forward", "__call__")
-}
+_METHODS: Final[dict[str, Hook]] = (
+    {
+        f"{TENSOR}.{name}": hook(rule, opens_in_displays=rules is _OPEN)
+        for rules in (_EXACT, _OPEN)
+        for name, rule in rules.items()
+    }
+    | {
+        f"tapetensor.nn.{name}.{called}": hook(rule)
+        for name, rule in _LAYERS.items()
+        for called in ("forward", "__call__")
+    }
+    | {"builtins.str.format": hook(reductions.formatted)}
+)
 
 _NAMED: Final[dict[str, Hook]] = {
+    "tapetensor.tensor.creation.from_numpy": hook(creation.from_numpy),
     "tapetensor.tensor.selection.maximum": hook(extreme("maximum"), opens_in_displays=False),
     "tapetensor.tensor.selection.minimum": hook(extreme("minimum"), opens_in_displays=False),
     "tapetensor.tensor.selection.where": hook(where, opens_in_displays=False),
@@ -116,12 +132,14 @@ _NAMED: Final[dict[str, Hook]] = {
     "tapetensor.tensor.pooling.max_pool2d": hook(images.pooling("max_pool2d")),
     "tapetensor.tensor.pooling.min_pool2d": hook(images.pooling("min_pool2d")),
     "tapetensor.tensor.pooling.upscale2d": hook(images.upscale2d),
-    "tapetensor.losses.classification.cross_entropy": hook(losses.cross_entropy),
+    "tapetensor.losses.similarity.cosine_embedding": hook(losses.cosine_embedding),
+    "tapetensor.tensor.attention.scaled_dot_product_attention": hook(attention.attention),
 }
 
 _FUNCTIONS: Final[dict[str, Hook]] = (
-    {f"tapetensor.tensor.creation.{name}": hook(creation.made) for name in creation.NAMES}
+    {f"tapetensor.tensor.creation.{name}": hook(creation.made(name)) for name in creation.NAMES}
     | {f"tapetensor.losses.{name}": hook(losses.pair(name)) for name in losses.PAIRS}
+    | {f"tapetensor.losses.{name}": hook(losses.labelled(name)) for name in losses.LABELLED}
     | _NAMED
 )
 
@@ -131,12 +149,20 @@ annotation = computed.annotation
 
 def method_signature(fullname: str) -> Hook | None:
     """Return the hook for the signature of a method."""
-    return _METHODS.get(fullname) or _of_others(fullname, compute_dims)
+    return _METHODS.get(fullname) or _of_others(fullname, _agreeing_dims)
 
 
 def function_signature(fullname: str) -> Hook | None:
     """Return the hook for the signature of a function."""
-    return _FUNCTIONS.get(fullname) or _of_others(fullname, compute_dims)
+    if fullname == "builtins.map":
+        return mapping.mapped
+    if fullname.startswith(TENSOR_ROOMS):
+        return _FUNCTIONS.get(fullname) or agreeing
+    return _FUNCTIONS.get(fullname) or _of_others(fullname, _agreeing_dims)
+
+
+def _agreeing_dims(context: MethodSigContext | FunctionSigContext) -> FunctionLike:
+    return compute_dims(context._replace(default_signature=agreeing(context)))
 
 
 def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
@@ -146,9 +172,6 @@ def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
 
 def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
     """Return the hook for the result of a function."""
-    # What `map` yields: not of `map` itself, whose argument is then expected to return that.
-    if fullname == "builtins.next":
-        return computed.respell_result
     return _of_others(fullname, computed.respell_result)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mypy.plugin import CheckerPluginInterface
 from mypy.types import Instance, LiteralType, Type, get_proper_type
 
+from tapetensor.mypy_plugin.codes import ARGUMENT_KIND
 from tapetensor.mypy_plugin.shapes.calls import UNSURE, Answer, Call, MismatchError, Rule
 from tapetensor.mypy_plugin.shapes.dims import ANY, INT, ONE, Dim, Dims, Size, differ, written
 from tapetensor.mypy_plugin.shapes.reading import (
@@ -16,6 +16,12 @@ from tapetensor.mypy_plugin.shapes.reading import (
     merged_tape,
     read_tensor,
 )
+
+
+class NotATensorError(MismatchError):
+    """Numbers are given where a tensor is wanted."""
+
+    code = ARGUMENT_KIND
 
 
 def broadcast(op: str, shapes: Sequence[Dims]) -> Dims | None:
@@ -111,11 +117,13 @@ def where(call: Call) -> Answer:
     mask = read_tensor(call.position(0))
     values = [call.position(1), call.position(2)]
     tensors = [one for value in values if (one := read_tensor(value)) is not None]
+    if not tensors and all(one is not None and _is_number(one) for one in values):
+        raise NotATensorError("where: at least one of the two values must be a tensor")
     if mask is None or not _is_mask(mask) or not tensors:
         return UNSURE
     if len(tensors) == 1:
         number = next(value for value in values if read_tensor(value) is None)
-        if not _fits(number, tensors[0].dtype, call.api):
+        if not _fits(number, tensors[0].dtype):
             return UNSURE
     return _merged("where", call, tensors, mask)
 
@@ -177,14 +185,18 @@ def _is_mask(operand: Operand) -> bool:
     )
 
 
-def _fits(number: Type | None, dtype: Type, api: CheckerPluginInterface) -> bool:
+def _fits(number: Type | None, dtype: Type) -> bool:
     """Tell whether a number may stand beside a floating tensor."""
-    proper = get_proper_type(number)
+    return (
+        _is_number(number) and isinstance(dtype, Instance) and dtype.type.has_base("numpy.floating")
+    )
+
+
+def _is_number(found: Type | None) -> bool:
+    proper = get_proper_type(found)
     if isinstance(proper, LiteralType):
         proper = proper.fallback
-    return (
-        isinstance(proper, Instance)
-        and proper.type.fullname in ("builtins.int", "builtins.float")
-        and isinstance(dtype, Instance)
-        and dtype.type.has_base("numpy.floating")
+    return isinstance(proper, Instance) and proper.type.fullname in (
+        "builtins.int",
+        "builtins.float",
     )

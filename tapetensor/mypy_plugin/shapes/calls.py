@@ -8,13 +8,28 @@ typing decides), or by raising `MismatchError`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from mypy.binder import ConditionalTypeBinder
 from mypy.checker import TypeChecker
 from mypy.errorcodes import ErrorCode
 from mypy.maptype import map_instance_to_supertype
-from mypy.nodes import ARG_STAR, ARG_STAR2, CallExpr, Expression, TempNode, TypeInfo
+from mypy.nodes import (
+    ARG_NAMED,
+    ARG_NAMED_OPT,
+    ARG_OPT,
+    ARG_POS,
+    ARG_STAR,
+    ARG_STAR2,
+    CallExpr,
+    Expression,
+    ListExpr,
+    MemberExpr,
+    StarExpr,
+    StrExpr,
+    TempNode,
+    TypeInfo,
+)
 from mypy.plugin import FunctionSigContext, MethodSigContext
 from mypy.types import (
     AnyType,
@@ -28,11 +43,14 @@ from mypy.types import (
     get_proper_type,
 )
 
+from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.codes import AXIS_RANGE, SHAPE_MISMATCH
 from tapetensor.mypy_plugin.displays import is_displayed
 from tapetensor.mypy_plugin.names import TENSOR
 from tapetensor.mypy_plugin.shapes.dims import Dims
 from tapetensor.mypy_plugin.shapes.reading import Operand, is_computed, read_tensor, write_tensor
+
+_OPTIONAL: Final = {ARG_POS: ARG_OPT, ARG_NAMED: ARG_NAMED_OPT}
 
 
 class MismatchError(Exception):
@@ -108,10 +126,35 @@ class Call:
         """What the place of the call wants for a result."""
         return self.api.expr_checker.type_context[-1]
 
+    def expressions(self, index: int) -> list[Expression]:
+        """Return all arguments for a formal (``*operands``) by its place."""
+        return self._context.args[index]
+
+    @property
+    def text(self) -> str | None:
+        """The string whose method is called, if it is written down."""
+        called = self._context.context
+        if isinstance(called, CallExpr) and isinstance(called.callee, MemberExpr):
+            owner = called.callee.expr
+            return owner.value if isinstance(owner, StrExpr) else None
+        return None
+
     def types(self, index: int) -> list[Type]:
         """Return the types of all arguments for a formal (``*operands``) by its place."""
         self._read.add(index)
         return [self.type_of(one) for one in self._context.args[index]]
+
+    def items(self, name: str) -> list[Type] | None:
+        """Return the types in the tuple, or the list display, that is the argument for a formal."""
+        expression = self.argument_expression(name)
+        if isinstance(expression, ListExpr):
+            if any(isinstance(item, StarExpr) for item in expression.items):
+                return None
+            # Not the list's own type: what tensors of several shapes have in common is `object`.
+            self._read.add(self._item.arg_names.index(name))
+            return [self.type_of(item) for item in expression.items]
+        found = get_proper_type(self.argument(name))
+        return found.items if isinstance(found, TupleType) else None
 
     def type_of(self, expression: Expression) -> Type:
         """Return the type of an expression, evaluated as if on its own."""
@@ -156,7 +199,7 @@ class Call:
 
     def fail(self, mismatch: MismatchError) -> None:
         """Report an error at the call."""
-        self._context.api.fail(str(mismatch), self._context.context, code=mismatch.code)
+        flow.fail(self._context.api, str(mismatch), self._context.context, mismatch.code)
 
     def returning(self, result: Type) -> CallableType:
         """Return the signature that takes the arguments that were read, and gives `result`."""
@@ -172,7 +215,9 @@ class Call:
         """Return the signature that takes everything, so that one error is all there is."""
         unknown = AnyType(TypeOfAny.from_error)
         return self._item.copy_modified(
-            arg_types=[unknown] * len(self._item.arg_types), ret_type=unknown
+            arg_types=[unknown] * len(self._item.arg_types),
+            arg_kinds=[_OPTIONAL.get(kind, kind) for kind in self._item.arg_kinds],
+            ret_type=unknown,
         )
 
 
@@ -206,13 +251,18 @@ def hook(rule: Rule, *, opens_in_displays: bool = True) -> Hook:
     return signature
 
 
-def fitted(exact: Instance, api: TypeChecker) -> Instance:
+def fitted(exact: Instance, api: TypeChecker, wanted: Type | None = None) -> Instance:
     """Return a tensor type with an open size wherever what is wanted says `int` for one.
 
     All parameters are invariant, so a place that wants ``Tensor1D[int]`` refuses a literal. And
     what has a computed dim for plain typing has an open one, which an `int` fits.
+
+    Args:
+        exact: the type.
+        api: the type checker.
+        wanted: what is wanted; what the place of the call wants, unless given.
     """
-    wanted = api.expr_checker.type_context[-1]
+    wanted = wanted or api.expr_checker.type_context[-1]
     shape = get_proper_type(exact.args[0])
     if not isinstance(shape, TupleType):
         return exact

@@ -8,6 +8,7 @@ from mypy.types import Type
 
 from tapetensor.mypy_plugin.shapes.calls import UNSURE, Answer, Call, MismatchError, Rule
 from tapetensor.mypy_plugin.shapes.dims import ANY, Dim, Dims, Size, differ, written
+from tapetensor.mypy_plugin.shapes.dtypes import check_floating, check_same
 from tapetensor.mypy_plugin.shapes.reading import (
     Operand,
     common_dtype,
@@ -32,7 +33,7 @@ def convolution(op: str, axes: int) -> Rule:
     """Return the rule of a function that slides a weight over `x`."""
 
     def rule(call: Call) -> Answer:
-        operands = _operands(call)
+        operands = _operands(op, call)
         if operands is None:
             return UNSURE
         (x, weight, *biases), tape, dtype = operands
@@ -61,7 +62,7 @@ def convolution(op: str, axes: int) -> Rule:
 def conv_transpose2d(call: Call) -> Answer:
     """Return the result of `conv_transpose2d`."""
     op = "conv_transpose2d"
-    operands = _operands(call)
+    operands = _operands(op, call)
     if operands is None:
         return UNSURE
     (x, weight, *biases), tape, dtype = operands
@@ -70,13 +71,17 @@ def conv_transpose2d(call: Call) -> Answer:
     more = read_numbers(op, "output_padding", call.argument("output_padding"), 2, 0, low=0)
     if window is None or groups is None or more is None:
         return UNSURE
-    channels = x[-3]
+    channels, count = x[-3], groups[0]
+    if count is not None and isinstance(channels, Size) and (channels.literal or 0) % count:
+        raise MismatchError(
+            f"{op}: {count} groups do not divide the {channels} channels of shape {written(x)}"
+        )
     if differ(channels, weight[0]):
         raise MismatchError(
             f"{op}: channels differ: the input of shape {written(x)} has {channels}, "
             f"the weight of shape {written(weight)} takes {weight[0]}"
         )
-    out_channels = _times(weight[1], groups[0])
+    out_channels = _times(weight[1], count)
     _check_bias(op, biases, out_channels)
     return call.tensor((*x[:-3], out_channels, *_extents(op, window, x, more)), tape, dtype)
 
@@ -119,14 +124,18 @@ def check_rank(op: str, shape: Dims, axes: int) -> None:
         )
 
 
-def _operands(call: Call) -> tuple[list[Dims], Type, Type] | None:
+def _operands(op: str, call: Call) -> tuple[list[Dims], Type, Type] | None:
     """Return the shapes of the operands, and the tape state and dtype of the result."""
     given = [call.position(index) for index in range(3)]
     if is_none(given[2]):
         given[2] = None
     tensors = [read_tensor(one) for one in given if one is not None]
     known = [one for one in tensors if one is not None and one.shape is not None]
-    if len(known) != len(tensors) or len(known) < 2 or not is_floating(known[0].dtype):
+    if len(known) != len(tensors) or len(known) < 2:
+        return None
+    check_floating(op, known[0])
+    check_same(op, known)
+    if not is_floating(known[0].dtype):
         return None
     return _merged(known)
 

@@ -7,6 +7,7 @@ from mypy.types import Type
 from tapetensor.mypy_plugin.shapes.calls import UNSURE, Answer, Call, MismatchError, Rule
 from tapetensor.mypy_plugin.shapes.convolution import check_rank
 from tapetensor.mypy_plugin.shapes.dims import ANY, Dims, Size, product, written
+from tapetensor.mypy_plugin.shapes.dtypes import check_floating
 from tapetensor.mypy_plugin.shapes.reading import (
     Operand,
     is_floating,
@@ -36,7 +37,7 @@ def pooling(op: str) -> Rule:
             return UNSURE
         window = Window(kernel, stride, padding, dilation)
         _check_padding(op, window)
-        return call.like(x, (*shape[:-2], *window.counts(op, shape)))
+        return call.like(x, (*shape[:-2], *_counts(op, shape, window)))
 
     return rule
 
@@ -51,7 +52,7 @@ def pooling_layer(op: str) -> Rule:
         x, shape = image
         kernel, stride, padding = [(read_int(one),) * 2 for one in arguments]
         window = Window(kernel, stride, padding, (1, 1))
-        return call.like(x, (*shape[:-2], *window.counts(op, shape)))
+        return call.like(x, (*shape[:-2], *_counts(op, shape, window)))
 
     return rule
 
@@ -97,7 +98,10 @@ def flatten_layer(call: Call) -> Answer:
 def _image(op: str, found: Type | None) -> tuple[Operand, Dims] | None:
     """Return an image and its shape; None where plain typing decides."""
     x = read_tensor(found)
-    if x is None or x.shape is None or not is_floating(x.dtype):
+    if x is None or x.shape is None:
+        return None
+    check_floating(op, x)
+    if not is_floating(x.dtype):
         return None
     check_rank(op, x.shape, 2)
     return x, x.shape
@@ -113,6 +117,26 @@ def _check_padding(op: str, window: Window) -> None:
                 f"{op}: padding {listed(window.padding)} is more than half of the window "
                 f"{listed(window.kernel)}; a window would hold nothing but padding"
             )
+
+
+def _counts(op: str, shape: Dims, window: Window) -> Dims:
+    """Return how many windows there are along each axis, each of which holds some of the image."""
+    counts = window.counts(op, shape)
+    axes = zip(shape[-2:], counts, window.stride, window.padding, window.dilation, strict=True)
+    for size, count, stride, padding, dilation in axes:
+        if not isinstance(size, Size) or not isinstance(count, Size) or stride is None:
+            continue
+        if size.literal is None or count.literal is None or padding is None or dilation is None:
+            continue
+        # Of one that begins before it the first element that does not may lie behind it.
+        starts = range(-padding, 0, stride)[: count.literal]
+        if any(start % dilation >= size.literal for start in starts):
+            raise MismatchError(
+                f"{op}: a window of {listed(window.kernel)} with padding {listed(window.padding)} "
+                f"and dilation {listed(window.dilation)} holds nothing but padding of the input "
+                f"of shape {written(shape)}"
+            )
+    return counts
 
 
 def _stretched(call: Call, x: Operand, shape: Dims, size: Dims) -> Answer:

@@ -9,7 +9,7 @@ from mypy.nodes import Expression, SliceExpr, TupleExpr
 from mypy.types import Instance, Type, get_proper_type
 
 from tapetensor.mypy_plugin.shapes.broadcasting import broadcast
-from tapetensor.mypy_plugin.shapes.calls import UNSURE, Answer, Call, OutOfRangeError
+from tapetensor.mypy_plugin.shapes.calls import UNSURE, Answer, Call, MismatchError, OutOfRangeError
 from tapetensor.mypy_plugin.shapes.dims import ANY, ONE, Dim, Dims, Open, Size, written
 from tapetensor.mypy_plugin.shapes.joining import is_integer
 from tapetensor.mypy_plugin.shapes.reading import is_none, is_plain, read_int, read_tensor
@@ -151,8 +151,10 @@ def _check_position(index: _Index, axis: int, shape: Dims) -> None:
 
 def _length(bounds: slice | None, dim: Dim) -> Dim:
     """Return how many elements a slice reads."""
-    if bounds is None or bounds.step == 0:
+    if bounds is None:
         return ANY
+    if bounds.step == 0:
+        raise MismatchError("getitem: the step of a slice cannot be 0")
     if bounds in (slice(None), slice(0, None), slice(None, None, 1), slice(None, None, -1)):
         return dim
     size = None if isinstance(dim, Open) else dim.literal

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from mypy.types import Instance, TupleType, Type, get_proper_type
+from mypy.types import AnyType, Instance, Type
 
 from tapetensor.mypy_plugin.shapes.axes import normal_axis
 from tapetensor.mypy_plugin.shapes.calls import UNSURE, Answer, Call, MismatchError
 from tapetensor.mypy_plugin.shapes.dims import Dims, Size, differ, total, unified, written
+from tapetensor.mypy_plugin.shapes.dtypes import check_same
 from tapetensor.mypy_plugin.shapes.reading import (
     Operand,
     common_dtype,
@@ -18,8 +19,8 @@ from tapetensor.mypy_plugin.shapes.reading import (
 
 
 def concat(call: Call) -> Answer:
-    """Return the result of `concat` of a tuple."""
-    joined = _operands(call)
+    """Return the result of `concat` of a tuple or of what is listed."""
+    joined = _operands("concat", call)
     axis = _axis(call)
     if joined is None or axis is None:
         return UNSURE
@@ -41,8 +42,8 @@ def concat(call: Call) -> Answer:
 
 
 def stack(call: Call) -> Answer:
-    """Return the result of `stack` of a tuple."""
-    joined = _operands(call)
+    """Return the result of `stack` of a tuple or of what is listed."""
+    joined = _operands("stack", call)
     axis = _axis(call)
     if joined is None or axis is None:
         return UNSURE
@@ -70,7 +71,9 @@ def take(call: Call) -> Answer:
     # Of a 0-d tensor mypy has complained already: no overload takes it.
     if x is None or not x.shape or indices is None or indices.shape is None or axis is None:
         return UNSURE
-    if not is_plain(indices.tape) or not is_integer(indices.dtype):
+    if not is_plain(indices.tape):
+        return UNSURE
+    if not is_integer(indices.dtype) and not isinstance(indices.dtype, AnyType):
         return UNSURE
     position = normal_axis("take", axis, x.shape)
     return call.like(x, (*x.shape[:position], *indices.shape, *x.shape[position + 1 :]))
@@ -81,15 +84,16 @@ def is_integer(dtype: Type) -> bool:
     return isinstance(dtype, Instance) and dtype.type.has_base("numpy.integer")
 
 
-def _operands(call: Call) -> tuple[list[Dims], Type, Type] | None:
-    """Return the shapes in a tuple of tensors, and the tape state and dtype of the result."""
-    tensors = get_proper_type(call.argument("tensors"))
-    if not isinstance(tensors, TupleType) or not tensors.items:
+def _operands(op: str, call: Call) -> tuple[list[Dims], Type, Type] | None:
+    """Return the shapes of the tensors, and the tape state and dtype of the result."""
+    tensors = call.items("tensors")
+    if not tensors:
         return None
-    operands = [read_tensor(item) for item in tensors.items]
+    operands = [read_tensor(item) for item in tensors]
     known = [one for one in operands if one is not None and one.shape is not None]
     if len(known) < len(operands):
         return None
+    check_same(op, known)
     return _merged(known)
 
 

@@ -128,6 +128,16 @@ def expand_dims(call: Call) -> Answer:
     return call.like(x, (*x.shape[:position], ONE, *x.shape[position:]))
 
 
+def roll(call: Call) -> Answer:
+    """Return the result of `roll`, whose axis has to be there."""
+    x, axis = call.receiver, read_int(call.argument("axis"))
+    # Of a 0-d tensor mypy has complained already: no overload takes it.
+    if x is None or not x.shape or axis is None:
+        return UNSURE
+    normal_axis("roll", axis, x.shape)
+    return call.like(x, x.shape)
+
+
 def split(call: Call) -> Answer:
     """Return the result of `split`: as many parts as there are."""
     x, sections, axis = call.receiver, call.argument("sections"), call.argument("axis")
@@ -138,8 +148,6 @@ def split(call: Call) -> Answer:
     position = normal_axis("split", number, x.shape)
     whole = x.shape[position]
     sizes = _sections(read_int(sections), _listed(call), whole, position, x.shape)
-    if sizes is None:
-        return UNSURE
     if not sizes:
         return UNSURE
     parts = [call.like(x, (*x.shape[:position], size, *x.shape[position + 1 :])) for size in sizes]
@@ -160,7 +168,9 @@ def _sections(
 ) -> list[Size] | None:
     """Return the sizes of the parts; None where they are open."""
     size = None if isinstance(whole, Open) else whole.literal
-    if count is not None and not isinstance(whole, Open) and count > 0:
+    if count is not None and count < 1:
+        raise MismatchError(f"split: sections must be > 0, got {count}")
+    if count is not None and not isinstance(whole, Open):
         if size is not None and size % count:
             raise MismatchError(
                 f"split: axis {position} of shape {written(shape)} does not divide into {count} "

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from mypy.nodes import Expression, StrExpr
+
 from tapetensor.mypy_plugin.shapes.axes import normal_axes, normal_axis
 from tapetensor.mypy_plugin.shapes.calls import UNSURE, Answer, Call, MismatchError, Rule
 from tapetensor.mypy_plugin.shapes.dims import ONE, Open, Size, product, written
-from tapetensor.mypy_plugin.shapes.reading import is_none, read_bool, read_int, read_ints
+from tapetensor.mypy_plugin.shapes.reading import (
+    Operand,
+    is_none,
+    read_bool,
+    read_int,
+    read_ints,
+    read_tensor,
+)
 
 
 def reduction(op: str) -> Rule:
@@ -46,17 +55,34 @@ def argmax(call: Call) -> Answer:
 
 def item(call: Call) -> Answer:
     """Refuse `item` of what cannot have one element, whatever the open dims are."""
-    x = call.receiver
-    if x is not None and x.shape is not None:
-        known = [dim for dim in x.shape if isinstance(dim, Size) and dim.literal not in (None, 1)]
-        if known:
-            elements = product(x.shape)
-            held = "more than one element" if isinstance(elements, Open) else f"{elements} elements"
-            raise MismatchError(
-                f"item: a tensor of shape {written(x.shape)} has {held}, not one; reduce it first "
-                "(mean(), sum(), ...)"
-            )
+    _check_single(call.receiver)
     return UNSURE
+
+
+def formatted(call: Call) -> Answer:
+    """Refuse ``f"{x:.2f}"`` of what cannot have one element."""
+    # How mypy spells it: "{:{}}".format(x, ".2f").
+    spec = call.expressions(0)[1:]
+    if call.text == "{:{}}" and len(spec) == 1 and not _is_empty(spec[0]):
+        _check_single(read_tensor(call.types(0)[0]))
+    return UNSURE
+
+
+def _is_empty(spec: Expression) -> bool:
+    return isinstance(spec, StrExpr) and not spec.value
+
+
+def _check_single(x: Operand | None) -> None:
+    if x is None or x.shape is None:
+        return
+    known = [dim for dim in x.shape if isinstance(dim, Size) and dim.literal not in (None, 1)]
+    if known:
+        elements = product(x.shape)
+        held = "more than one element" if isinstance(elements, Open) else f"{elements} elements"
+        raise MismatchError(
+            f"item: a tensor of shape {written(x.shape)} has {held}, not one; reduce it first "
+            "(mean(), sum(), ...)"
+        )
 
 
 def along_axis(op: str) -> Rule:

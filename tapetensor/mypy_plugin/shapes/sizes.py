@@ -68,7 +68,7 @@ def sharpened(shape: Dims, asked: Expression | None, api: TypeChecker) -> Dims:
     """
     if INT not in shape or asked is None:
         return shape
-    display = _value_of(asked, api) or asked
+    display = value_of(asked, api) or asked
     if not isinstance(display, TupleExpr) or len(display.items) != len(shape):
         return shape
     if any(isinstance(item, StarExpr) for item in display.items):
@@ -89,7 +89,7 @@ def _computed(expression: Expression, api: TypeChecker, names: int) -> Dim:
         if isinstance(lhs, Open) or isinstance(rhs, Open):
             return INT
         return _result(expression.op, lhs, rhs) or INT
-    value = _value_of(expression, api) if names else None
+    value = value_of(expression, api) if names else None
     return INT if value is None else _computed(value, api, names - 1)
 
 
@@ -107,7 +107,7 @@ def _result(op: str, lhs: Size, rhs: Size) -> Size | None:
     return lhs / rhs
 
 
-def _value_of(expression: Expression, api: TypeChecker) -> Expression | None:
+def value_of(expression: Expression, api: TypeChecker) -> Expression | None:
     """Return what a local name is assigned, if it is assigned once."""
     if not isinstance(expression, NameExpr) or expression.kind != LDEF:
         return None
@@ -124,11 +124,11 @@ def _value_of(expression: Expression, api: TypeChecker) -> Expression | None:
 def _assigned_once(body: Block) -> dict[Node, Expression]:
     values: dict[Node, Expression] = {}
     stored: list[Node] = []
-    for statement in _statements(body):
+    for statement in statements(body):
         if isinstance(statement, MatchStmt):
             # Patterns assign too.
             return {}
-        for target in _targets(statement):
+        for target in targets(statement):
             stored += _names(target)
         if isinstance(statement, AssignmentStmt) and len(statement.lvalues) == 1:
             target = statement.lvalues[0]
@@ -140,12 +140,13 @@ def _assigned_once(body: Block) -> dict[Node, Expression]:
     return {name: value for name, value in values.items() if stored.count(name) == 1}
 
 
-def _statements(body: Block) -> Iterator[Statement]:
+def statements(body: Block) -> Iterator[Statement]:
+    """Yield the statements of a function, those of blocks and of functions in it included."""
     for statement in body.body:
         yield statement
         for inner in _blocks(statement):
             if inner is not None:
-                yield from _statements(inner)
+                yield from statements(inner)
 
 
 def _blocks(statement: Statement) -> list[Block | None]:
@@ -172,7 +173,8 @@ def _blocks(statement: Statement) -> list[Block | None]:
     return [function.body] if isinstance(function, FuncItem) else []
 
 
-def _targets(statement: Statement) -> list[Lvalue]:
+def targets(statement: Statement) -> list[Lvalue]:
+    """Return what a statement stores into, patterns aside."""
     if isinstance(statement, AssignmentStmt):
         return statement.lvalues
     if isinstance(statement, OperatorAssignmentStmt):

@@ -83,6 +83,7 @@ class OpenDim(nn.Module, Generic[N]):
 
 
 class WithTape(nn.Module):
+    # E: WithTape.scale is annotated with OwnedTape; a field holds a plain value (NoneTape), it is
     scale: Tensor1D[L[6], OwnedTape] = nn.parameter(nn.init.ones)
 
 

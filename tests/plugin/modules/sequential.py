@@ -8,8 +8,8 @@ from typing import Literal as L
 import numpy as np
 
 import tapetensor as tt
-from tapetensor import NoneTape, OwnedTape, Tensor1D, Tensor2D, Tensor3D, nn
-from tapetensor.typing import B, N, T
+from tapetensor import NoneTape, OwnedTape, Tensor, Tensor1D, Tensor2D, Tensor3D, nn
+from tapetensor.typing import B, M, N, S, T
 from tests.typing.check import assert_type, check
 
 Batch = NewType("Batch", int)
@@ -122,3 +122,36 @@ def no_layers(parts: NoForward) -> None:
     nn.Sequential(first, parts)  # E: Sequential: layer 1, a NoForward, has no forward()
     nn.Sequential()  # E: Sequential: give one module or more
     nn.Sequential([first, last])  # E: Sequential: layer 0 is a list, not a Module
+
+
+# Modules side by side, and beside their input.
+three: nn.Linear[L[3], L[3]] = nn.Linear(3, 3, rng=rng)
+wider: nn.Linear[L[3], L[4]] = nn.Linear(3, 4, rng=rng)
+narrow: nn.Linear[L[4], L[3]] = nn.Linear(4, 3, rng=rng)
+m23 = tt.ones((2, 3))
+assert nn.ResidualAdd(nn.Sequential(wider, nn.ReLU(), narrow))(m23).shape == (2, 3)
+assert nn.ResidualMul(nn.ReLU()).forward(m23.trace()).shape == (2, 3)
+assert nn.ParallelAdd(wider, nn.Sequential(three, wider))(m23).shape == (2, 4)
+assert len(nn.SplitInto(wider, three)(m23)) == 2
+assert nn.AddInto(three, narrow)((m23, tt.ones((2, 4)))).shape == (2, 3)
+assert nn.Repeated(layers=[three, three])(m23).shape == (2, 3)
+
+
+def of_any_shape(x: Tensor[S, T], size: int) -> None:
+    nn.ResidualAdd(three)(x)
+    nn.ResidualAdd(wider)(tt.zeros((size,)))
+
+
+def of_other_names(layer: nn.Linear[N, M], x: Tensor2D[B, N]) -> Tensor2D[B, N]:
+    return nn.ResidualAdd(layer)(x)
+
+
+def side_by_side() -> None:
+    # E: ResidualAdd: Linear[3, 4] makes shape (2, 4) of (2, 3); it must keep the shape  [shape-mism
+    nn.ResidualAdd(wider)(m23)
+    nn.ResidualMul(narrow).forward(m23)  # E: ResidualMul: the input is (2, 3), Linear[4, 3] takes
+    nn.Repeated(layers=[wider])(m23)  # E: Repeated: Linear[3, 4] makes shape (2, 4) of (2, 3); it
+    nn.ParallelAdd(wider, three)(m23)  # E: ParallelAdd: the modules make shapes (2, 4) and (2, 3);
+    nn.ParallelMul(wider, narrow)(m23)  # E: ParallelMul: the input is (2, 3), Linear[4, 3] takes
+    nn.SplitInto(three, narrow)(m23)  # E: SplitInto: the input is (2, 3), Linear[4, 3] takes
+    nn.AddInto(wider, three)((m23, m23))  # E: AddInto: the modules make shapes (2, 4) and (2, 3)

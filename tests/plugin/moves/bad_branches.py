@@ -167,3 +167,10 @@ def spent_tensor_returned(x: Plain) -> None:
         return traced  # E: return: "traced" was moved by "exp" on line 166
 
     spent(x.trace()).sin()
+
+
+def in_a_chain_of_comparisons(x: Plain, limit: int = 2) -> None:
+    traced = x.trace()
+    if limit < x.size < traced.exp().size + 1:
+        print("between")
+    traced.sin()  # E: sin: "traced" may have been moved by "exp"

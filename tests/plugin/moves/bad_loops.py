@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from tests.plugin.moves.cases import Plain
+from collections.abc import Iterator
+
+from tests.plugin.moves.cases import Plain, Traced
 
 
 def for_loop(x: Plain) -> None:
     traced = x.trace()
     for _ in range(2):
-        traced.exp()  # E: "traced" may have been moved by "exp" on line 11 in an earlier pass
+        traced.exp()  # E: "traced" may have been moved by "exp" on line 13 in an earlier pass
 
 
 def while_loop(x: Plain) -> None:
@@ -16,7 +18,7 @@ def while_loop(x: Plain) -> None:
     count = 0
     while count < 2:
         count += 1
-        traced.exp()  # E: exp: "traced" may have been moved by "exp" on line 19 in an earlier
+        traced.exp()  # E: exp: "traced" may have been moved by "exp" on line 21 in an earlier
 
 
 def endless_loop(x: Plain) -> None:
@@ -28,8 +30,8 @@ def endless_loop(x: Plain) -> None:
 def used_before_moved(x: Plain) -> None:
     traced = x.trace()
     for _ in range(2):
-        traced.with_empty_tape()  # E: "traced" may have been moved by "exp" on line 32 in an
-        traced.exp()  # E: "traced" may have been moved by "exp" on line 32 in an earlier pass
+        traced.with_empty_tape()  # E: "traced" may have been moved by "exp" on line 34 in an
+        traced.exp()  # E: "traced" may have been moved by "exp" on line 34 in an earlier pass
 
 
 def inner_loop(x: Plain) -> None:
@@ -44,7 +46,7 @@ def after_the_loop(x: Plain) -> None:
     for _ in range(1):
         traced.exp()
         break
-    traced.sin()  # E: sin: "traced" may have been moved by "exp" on line 45
+    traced.sin()  # E: sin: "traced" may have been moved by "exp" on line 47
 
 
 def with_a_harmless_branch(x: Plain) -> None:
@@ -104,3 +106,34 @@ def restarted_only_sometimes(x: Plain) -> None:
         traced.exp()  # E: "traced" may have been moved by "exp"
         if number == 2:
             traced = x.trace()
+
+
+def with_a_counter_of_its_own(x: Plain) -> None:
+    traced = x.trace()
+    count = 0
+    while (count := count + 1) < 3:
+        traced.exp()  # E: "traced" may have been moved by "exp"
+
+
+def attribute_that_nothing_assigns(x: Plain) -> None:
+    holder = Holder(x)
+    for number in range(2):
+        print("pass", number + 1)
+        holder.traced.exp()  # E: "holder.traced" may have been moved by "exp"
+        print(number - 1)
+
+
+def in_a_generator(x: Plain) -> None:
+    def steps() -> Iterator[Traced]:
+        traced = x.trace()
+        while True:
+            yield traced.exp()  # E: "traced" may have been moved by "exp"
+
+    endless = steps()
+    next(endless)
+    next(endless)
+
+
+class Holder:
+    def __init__(self, x: Plain) -> None:
+        self.traced = x.trace()

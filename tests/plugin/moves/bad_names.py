@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import tapetensor as tt
 from tapetensor import Gradients, Tensor
@@ -16,7 +18,7 @@ class Holder:
 
     def twice(self) -> None:
         self.traced.exp()
-        self.traced.sin()  # E: sin: "self.traced" was moved by "exp" on line 18
+        self.traced.sin()  # E: sin: "self.traced" was moved by "exp" on line 20
 
 
 def attribute(x: Plain) -> None:
@@ -33,7 +35,7 @@ def item_of_a_tuple(x: Plain) -> None:
     pair = (x.trace(), x.trace())
     pair[0].exp()
     pair[1].exp()
-    pair[0].sin()  # E: sin: "pair[0]" was moved by "exp" on line 34
+    pair[0].sin()  # E: sin: "pair[0]" was moved by "exp" on line 36
 
 
 def item_of_a_list(x: Plain) -> None:
@@ -103,6 +105,67 @@ def walrus(x: Plain) -> None:
         traced.sin()  # E: sin: "traced" was moved by "exp"
 
 
+def walrus_that_is_used_at_once(x: Plain) -> None:
+    [((traced := x.trace()).exp(), traced.sin()) for _ in range(2)]  # E: "traced" was moved
+
+
+def walrus_that_renames(x: Plain) -> None:
+    traced = x.trace()
+    (other := traced).exp()
+    traced.sin()  # E: sin: "traced" was moved by "exp"
+    print(other)
+
+
+def two_names_at_once(x: Plain) -> None:
+    first = second = x.trace()
+    first.exp()
+    second.sin()  # E: sin: "second" was moved by "exp"
+
+
+class Pair(NamedTuple):
+    traced: Traced
+    number: int
+
+
+@dataclass(frozen=True)
+class Frozen:
+    traced: Traced
+
+
+def field_of_a_named_tuple(x: Plain) -> None:
+    pair = Pair(x.trace(), 1)
+    pair.traced.exp()
+    pair.traced.sin()  # E: sin: "pair.traced" was moved by "exp"
+
+
+def field_of_a_frozen_data_class(x: Plain) -> None:
+    frozen = Frozen(x.trace())
+    frozen.traced.exp()
+    frozen.traced.sin()  # E: sin: "frozen.traced" was moved by "exp"
+
+
+def in_a_decorator(x: Plain) -> None:
+    traced = x.trace()
+
+    def plainly(_: Traced) -> Callable[[Callable[[], None]], Callable[[], None]]:
+        return lambda function: function
+
+    @plainly(traced.exp())
+    def nothing() -> None:
+        pass
+
+    nothing()
+    traced.sin()  # E: sin: "traced" was moved by "exp"
+
+
+def name_of_match(x: Plain) -> None:
+    traced = x.trace()
+    match traced:
+        case other:
+            other.exp()
+            traced.sin()  # E: sin: "traced" was moved by "exp"
+
+
 def for_target(x: Plain) -> None:
     for traced in [x.trace(), x.trace()]:
         traced.exp()
@@ -160,6 +223,19 @@ def own_function_with_gradients(x: Plain) -> None:
     step(loss)  # E: step: "loss" was moved by "step"
 
 
+def own_function_that_hands_it_back(x: Plain) -> None:
+    traced = x.trace()
+    other = same(traced)
+    other.exp()
+    traced.sin()  # E: sin: "traced" was moved by "same"
+
+
+def own_function_that_hands_it_to_another(x: Plain) -> None:
+    traced = x.trace()
+    handed_on(traced)
+    traced.sin()  # E: sin: "traced" was moved by "handed_on"
+
+
 def own_method(x: Plain) -> None:
     layer = Doubler()
     traced = x.trace()
@@ -184,6 +260,15 @@ def residual(x: Tensor[S, T]) -> Tensor[S, T]:
 
 def doubled(x: Tensor[S, T]) -> Tensor[S, T]:
     return x * 2.0
+
+
+def same(x: Traced) -> Traced:
+    return x
+
+
+def handed_on(x: Traced) -> Traced:
+    print(x)
+    return doubled(x)
 
 
 def added(lhs: Traced, rhs: Traced) -> Traced:

@@ -185,3 +185,9 @@ def mirrored(x: Plain) -> None:
     traced = x.trace()
     1.0 + traced
     1.0 - traced  # E: subtract: "traced" was moved by "add"
+
+
+def checkpointed(x: Plain) -> None:
+    traced = x.trace()
+    tt.checkpoint(lambda one: one.exp(), traced)
+    traced.sum()  # E: sum: "traced" was moved by "checkpoint"

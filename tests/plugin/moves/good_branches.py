@@ -228,3 +228,88 @@ def boolean_operators(x: Plain, flag: bool = True) -> None:
     owns = flag and traced.owns_tape
     traced.exp()
     print(owns or traced.owns_tape)
+
+
+class _Progress:
+    def __init__(self) -> None:
+        self.done = False
+
+    def finish(self) -> None:
+        self.done = True
+
+    def is_done(self) -> bool:
+        return self.done
+
+
+def known_by_what_was_collected(x: Plain, flag: bool = True) -> None:
+    traced = x.trace()
+    results: list[Traced] = []
+    if flag:
+        results.append(traced.exp())
+    if not results:
+        results.append(traced.sin())
+
+
+def known_by_an_entry(x: Plain, flag: bool = True) -> None:
+    traced = x.trace()
+    table: dict[str, Traced] = {}
+    if flag:
+        table["exp"] = traced.exp()
+    if "exp" not in table:
+        table["exp"] = traced.sin()
+
+
+def known_by_an_object(x: Plain, flag: bool = True) -> None:
+    traced = x.trace()
+    progress = _Progress()
+    if flag:
+        traced.exp()
+        progress.finish()
+    if not progress.done:
+        traced.sin()
+
+
+def known_by_an_object_of_another_name(x: Plain, flag: bool = True) -> None:
+    traced = x.trace()
+    progress = _Progress()
+    other = progress
+    if flag:
+        traced.exp()
+        other.done = True
+    if not progress.is_done():
+        traced.sin()
+
+
+def known_by_what_a_closure_assigns(x: Plain, flag: bool = True) -> None:
+    traced = x.trace()
+    done = False
+
+    def finish() -> None:
+        nonlocal done
+        done = True
+
+    if flag:
+        traced.exp()
+        finish()
+    if not done:
+        traced.sin()
+
+
+def known_by_what_went_wrong(x: Plain) -> None:
+    traced = x.trace()
+    problems: list[str] = []
+    try:
+        int("one")
+        traced.exp()
+    except ValueError as error:
+        problems.append(str(error))
+    if problems:
+        traced.sin()
+
+
+def chain_of_comparisons(x: Plain, limit: int = 5) -> None:
+    traced = x.trace()
+    if limit < x.size < traced.exp().size + 1:
+        print("between")
+    if limit >= x.size:
+        traced.sin()

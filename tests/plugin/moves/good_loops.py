@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import enum
+import sys
+from typing import NoReturn
+
+import tapetensor as tt
 from tests.plugin.moves.cases import Plain, Scalar, Traced
+
+
+class Mode(enum.Enum):
+    FAST = 1
+    SLOW = 2
+
+
+class Stopper:
+    def stop(self) -> NoReturn:
+        raise KeyError("stopped")
 
 
 def first_pass_only(x: Plain) -> None:
@@ -91,3 +107,79 @@ def comprehensions(x: Plain) -> None:
     print({name: traced.exp() for name, traced in {"a": x.trace()}.items()})
     print(sum(traced.sum().item() for traced in [x.trace(), x.trace()]))
     print([y.sin() for y in (x.trace() for _ in range(2))])
+
+
+def until_it_is_there(x: Plain) -> None:
+    traced = x.trace()
+    result: Traced | None = None
+    attempts = 0
+    while result is None and attempts < 3:
+        attempts += 1
+        with contextlib.suppress(tt.ShapeError):
+            result = traced.exp()
+
+
+def until_it_is_done(x: Plain) -> None:
+    traced = x.trace()
+    done = False
+    while not done:
+        try:
+            traced.exp()
+            done = True
+        except tt.ShapeError:
+            print("again")
+
+
+def until_there_is_one(x: Plain) -> None:
+    traced = x.trace()
+    results: list[Traced] = []
+    while not results:
+        results.append(traced.exp())
+    for _ in range(3):
+        if not results:
+            results.append(traced.sin())
+
+
+def left_by_a_function(x: Plain) -> None:
+    traced = x.trace()
+    with contextlib.suppress(SystemExit):
+        for _ in range(3):
+            traced.exp()
+            sys.exit(1)
+
+
+def left_by_a_method(x: Plain) -> None:
+    traced = x.trace()
+    stopper = Stopper()
+    with contextlib.suppress(KeyError):
+        while True:
+            traced.exp()
+            stopper.stop()
+
+
+def left_by_way_of_finally(x: Plain) -> None:
+    traced = x.trace()
+    for _ in range(3):
+        try:
+            break
+        finally:
+            traced.exp()
+
+
+def renewed_in_every_case(x: Plain) -> None:
+    traced = x.trace()
+    for mode in Mode:
+        traced.exp()
+        if mode is Mode.FAST:
+            traced = x.trace()
+        elif mode is Mode.SLOW:
+            traced = x.trace().sin()
+
+
+def generators_that_are_not_run_to_the_end(x: Plain) -> None:
+    traced = x.trace()
+    print(next(traced.exp() for _ in range(3)))
+    other = x.trace()
+    unused = (other.exp() for _ in range(3))
+    other.sin()
+    print(unused)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
+from typing_extensions import override
 
 from tapetensor import Gradients, OwnedTape, Tensor, losses, nn
 from tapetensor.typing import B, S, T
@@ -70,6 +72,113 @@ def made_anew_at_each_reading(x: Plain) -> None:
     holder[0].exp()
 
 
+class Hidden:
+    """What assigns to its attribute where no call is to be seen."""
+
+    def __init__(self, x: Plain) -> None:
+        self.plain = x
+        self.traced = x.trace()
+
+    def renew(self) -> int:
+        self.traced = self.plain.trace()
+        return 1
+
+    def passes(self) -> Iterator[int]:
+        for number in range(2):
+            self.renew()
+            yield number
+
+    def summary(self, traced: Traced) -> dict[str, Traced]:
+        return {"handle": traced.with_empty_tape()}
+
+    @property
+    def renewed(self) -> int:
+        return self.renew()
+
+    @override
+    def __str__(self) -> str:
+        return str(self.renew())
+
+    def __add__(self, _: int) -> int:
+        return self.renew()
+
+    def __setitem__(self, _: int, __: int) -> None:
+        self.renew()
+
+
+def renewed_out_of_sight(x: Plain) -> None:
+    hidden = Hidden(x)
+    for _ in hidden.passes():
+        hidden.traced.exp()
+    print([hidden.traced.exp() for _ in hidden.passes()])
+    passes = hidden.passes()
+    next(passes)
+    hidden.traced.exp()
+    next(passes)
+    hidden.traced.exp()
+    print(hidden.renewed)
+    hidden.traced.exp()
+    print(hidden)
+    hidden.traced.exp()
+    print(hidden + 1)
+    hidden.traced.exp()
+    hidden[0] = 1
+    hidden.traced.exp()
+    print(sorted([2, 1], key=lambda _: hidden.renew()))
+    hidden.traced.exp()
+    setattr(hidden, "traced", x.trace())  # noqa: B010
+    hidden.traced.exp()
+    vars(hidden)["traced"] = x.trace()
+    hidden.traced.exp()
+
+
+def renewed_while_it_waits(x: Plain) -> None:
+    hidden = Hidden(x)
+
+    async def renew() -> None:
+        hidden.renew()
+
+    async def passes() -> AsyncIterator[int]:
+        hidden.renew()
+        yield 1
+
+    async def use() -> None:
+        task = asyncio.create_task(renew())
+        hidden.traced.exp()
+        await task
+        hidden.traced.exp()
+        async for _ in passes():
+            hidden.traced.exp()
+
+    def steps() -> Iterator[int]:
+        hidden.renew()
+        hidden.traced.exp()
+        yield 1
+        hidden.traced.exp()
+
+    asyncio.run(use())
+    for _ in steps():
+        hidden.renew()
+
+
+def renewed_under_another_name(x: Plain) -> None:
+    holder = Holder(x)
+    other = holder
+    held = [holder]
+    holder.traced.exp()
+    other.traced = x.trace()
+    holder.traced.exp()
+    held[0].traced = x.trace()
+    holder.traced.exp()
+    items = [x.trace()]
+    same = items
+    items[0].exp()
+    same[0] = x.trace()
+    items[0].exp()
+    items[-1] = x.trace()
+    items[0].exp()
+
+
 def items(x: Plain) -> None:
     pair = [x.trace(), x.trace()]
     pair[0].exp()
@@ -130,6 +239,15 @@ def printed(x: Plain) -> None:
     _size(traced)
     print(_same(traced) is traced)
     traced.exp()
+
+
+def lent_to_functions_that_are_seen_to_only_read(x: Plain) -> None:
+    traced = x.trace()
+    (traced * _handle(traced).exp()).sum().backward()
+    traced = x.trace()
+    _checked(traced)
+    Hidden(x).summary(traced)
+    (traced - _centre(traced)).sum().backward()
 
 
 def kept(x: Plain) -> None:
@@ -254,6 +372,22 @@ def _size(x: Tensor[tuple[B], T]) -> B:
     return size
 
 
+def _handle(x: Traced) -> Traced:
+    print(f"a handle of {x}", x.shape)
+    return x.with_empty_tape()
+
+
+def _centre(x: Tensor[S, T]) -> Tensor[tuple[()], T]:
+    assert x.size > 0, "nothing"
+    return x.with_empty_tape().mean()
+
+
+def _checked(x: Traced) -> Traced:
+    if x.shape != (3,):
+        raise ValueError(str(x.shape))
+    return x
+
+
 def _same(x: object) -> object:
     return x
 
@@ -264,6 +398,19 @@ _Tree: TypeAlias = "int | list[_Tree] | tuple[_Tree, _Tree]"
 
 def beside_a_recursive_alias(x: Plain) -> None:
     print(_first([1, (2, 3)], x.trace()))
+
+
+# Not followed either, as a shape.
+_Endless: TypeAlias = "tuple[_Endless, ...]"
+
+
+def _endless(x: Tensor[_Endless]) -> None:
+    print(x)
+
+
+def beside_an_endless_shape(x: Plain) -> None:
+    anything: Any = x
+    _endless(anything)
 
 
 def _first(tree: _Tree, x: Traced) -> _Tree:

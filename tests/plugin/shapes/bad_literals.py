@@ -30,5 +30,20 @@ BAD: list[Callable[[], object]] = [
     lambda: counted + tt.arange(8),  # E: add: shapes (7,) and (8,) do not broadcast, 7 != 8
     lambda: data @ weight,  # E: matmul: inner dims differ: (1, 2) @ (3, 4), 2 != 3
     lambda: wide.forward(narrow.forward(x)),  # E: Argument 1 to "forward" of "Linear" has incompa
+    lambda: tt.from_numpy([[1.0, -2.0]], (2, 1)),  # E: from_numpy: the array has shape (1, 2), the
+    lambda: tt.from_numpy(((1, 2), (3, 4)), (4,), np.int8),  # E: shape (2, 2), the annotation says
+    lambda: tt.from_numpy(np.ones((2, 3)), (3, 2)),  # E: has shape (2, 3), the annotation says (3
+    lambda: tt.from_numpy(np.zeros(4).astype(np.float32), (5,)),  # E: has shape (4,), the annotat
+    lambda: f"{x:.2f}",  # E: item: a tensor of shape (5, 3) has 15 elements, not one; reduce it fi
     lambda: norm.forward(x),  # E: Argument 1 to "forward" of "LayerNorm" has incompatible type
 ]
+
+
+def pixels() -> object:
+    squares = np.zeros((2, 1, 4, 4), np.float32)
+    for square in squares:
+        square[:, 1:3, 1:3] = 1.0
+    return tt.from_numpy(squares, (2, 4, 4))  # E: has shape (2, 1, 4, 4), the annotation says (2,
+
+
+BAD += [pixels]

@@ -1,4 +1,4 @@
-"""Predictions and targets of two shapes. Every thunk raises."""
+"""Predictions and targets of two shapes or two dtypes. Every thunk raises."""
 
 from __future__ import annotations
 
@@ -10,15 +10,35 @@ import numpy as np
 import tapetensor as tt
 from tapetensor import NoneTape, Tensor1D, Tensor2D, losses
 from tapetensor.typing import B, M, N
-from tests.typing.operands import m, m77, v, v7
+from tests.typing.operands import m, m77, md, mi, s, v, v7, vi
 
 Labels = Tensor1D[M, NoneTape, np.int64]
 eight_labels: Labels[L[8]] = tt.from_numpy(np.zeros(8, np.int64), (8,))
+two_labels, two = tt.zeros((2,), np.int64), tt.ones((2,))
+m24 = tt.ones((2, 4))
 
 BAD: list[Callable[[], object]] = [
     lambda: losses.mse(m, m77),  # E: mse: prediction of shape (2, 3) and target of shape (7, 7) dif
     lambda: losses.mae(v.trace(), v7),  # E: mae: prediction of shape (3,) and target of shape (7,)
     lambda: losses.cross_entropy(m, eight_labels),  # E: logits of shape (2, 3) need labels of shape
+    lambda: losses.nll(m, eight_labels),  # E: log_probabilities of shape (2, 3) need labels of shap
+    # One of fewer axes, which plain typing takes for a question of type parameters.
+    lambda: losses.smooth_l1(m, v),  # E: prediction of shape (2, 3) and target of shape (3,) differ
+    lambda: losses.binary_cross_entropy(m, v),  # E: predictions of shape (2, 3) and probabilities o
+    lambda: losses.kl_div(m, v),  # E: logits of shape (2, 3) and probabilities of shape (3,) differ
+    lambda: losses.cross_entropy(m, mi),  # E: need labels of shape (2,), not (2, 3)
+    lambda: losses.nll(m, mi),  # E: nll: log_probabilities of shape (2, 3) need labels of shape (2,
+    lambda: losses.nll(s, two_labels),  # E: nll: log_probabilities of shape () have no axis of clas
+    lambda: losses.cosine_embedding(m, m24, two_labels),  # E: lhs of shape (2, 3), rhs of shape (2,
+    lambda: losses.cosine_embedding(m, m, eight_labels),  # E: and signs of shape (8,) do not fit
+    # Other dtypes.
+    lambda: losses.mse(m, md),  # E: mse: dtypes differ: float32 and float64; convert one with astyp
+    lambda: losses.rmse(vi, vi),  # E: rmse: not defined for dtype int64; convert first with x.astyp
+    lambda: losses.binary_cross_entropy_with_logits(m, mi),  # E: dtypes differ: float32 and int64
+    lambda: losses.cross_entropy(m, two),  # E: cross_entropy: labels must be integers, got float32;
+    lambda: losses.nll(m, two),  # E: nll: labels must be integers, got float32; for probabilities u
+    lambda: losses.cosine_embedding(m, m, two),  # E: cosine_embedding: signs must be integers, got
+    lambda: losses.cosine_embedding(m, md, two_labels),  # E: cosine_embedding: dtypes differ
 ]
 
 

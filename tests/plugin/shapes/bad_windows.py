@@ -17,6 +17,8 @@ m = tt.ones((9, 8))
 s = tt.ones((2, 4, 9))
 k = tt.ones((6, 4, 3, 3))
 kt = tt.ones((4, 6, 3, 3))
+kd = tt.ones((4, 4, 3, 3), np.float64)
+xi = tt.ones((2, 4, 9, 8), np.int64)
 k1 = tt.ones((6, 4, 3))
 k533 = tt.ones((6, 5, 3, 3))
 high = tt.ones((6, 4, 10, 3))
@@ -37,9 +39,15 @@ BAD: list[Callable[[], object]] = [
     lambda: tt.conv1d(s, tt.ones((6, 5, 3))),  # E: conv1d: channels differ: the input of shape (2,
     lambda: tt.conv1d(s, tt.ones((6, 4, 11))),  # E: conv1d: a kernel of (11,) is larger than the pa
     lambda: tt.conv_transpose2d(x, k),  # E: conv_transpose2d: channels differ: the input of shape
+    lambda: tt.conv_transpose2d(x, kt, groups=3),  # E: 3 groups do not divide the 4 channels of sha
+    lambda: tt.conv_transpose2d(x, kd),  # E: dtypes differ: float32 and float64; convert one with a
+    lambda: tt.conv2d(x, kd),  # E: conv2d: dtypes differ: float32 and float64; convert one with ast
+    lambda: tt.max_pool2d(xi, 2),  # E: max_pool2d: not defined for dtype int64; convert first with
     lambda: tt.conv_transpose2d(x, kt, padding=6),  # E: conv_transpose2d: the padding leaves nothin
     lambda: tt.max_pool2d(x, 9),  # E: max_pool2d: a kernel of (9, 9) is larger than the padded inpu
     lambda: tt.avg_pool2d(x, 2, padding=2),  # E: padding (2, 2) is more than half of the window (2,
+    lambda: tt.max_pool2d(x, 2, padding=8, dilation=17),  # E: max_pool2d: a window of (2, 2) with p
+    lambda: tt.avg_pool2d(tt.ones((1, 0, 3)), 2, padding=(1, 0)),  # E: avg_pool2d: a window
     lambda: tt.min_pool2d(x, 0),  # E: min_pool2d: kernel_size must be > 0, got 0
     lambda: tt.max_pool2d(m, 2),  # E: max_pool2d: the input must have shape (..., C, H, W), got (9,
     lambda: tt.upscale2d(x, (8, 16)),  # E: an input of shape (2, 4, 9, 8) cannot be stretched to (8

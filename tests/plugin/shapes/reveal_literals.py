@@ -125,3 +125,27 @@ open_cotangent = tt.zeros((rows,)).trace().backward(tt.zeros((5,)))
 check(same(made(2), tt.zeros((2,))), (2,))
 open_size: Tensor1D[int] = tt.zeros((rows,))
 check(repeated(open_size, 5), (5, 5))
+
+
+# Arrays that are written down have to have the shape that is asked for; others may.
+def arrays(size: int, row: list[float], more: bool) -> None:
+    tt.from_numpy([[1.0, -2], [3, size]], (2, 2))
+    tt.from_numpy([row, row], (2, 3))
+    tt.from_numpy([*row, 1.0], (4,))
+    tt.from_numpy(np.zeros((size, 3)), (2, 3))
+    resized = np.zeros((2, 3))
+    resized.resize((3, 2))
+    tt.from_numpy(resized, (3, 2))
+    reshaped = np.zeros((2, 3))
+    if more:
+        reshaped.shape = (3, 2)
+    tt.from_numpy(reshaped, (3, 2))
+    either = np.zeros((2, 3)) if more else np.zeros((3, 2))
+    tt.from_numpy(either, (2, 3))
+    grown = [1.0]
+    grown.append(2.0)
+    tt.from_numpy(grown, (2,))
+    print(f"{x} {x!r:>9} {x.mean():.2f} {x.mean():.{size}f}")
+
+
+arrays(2, [1.0, 2.0, 3.0], more=True)

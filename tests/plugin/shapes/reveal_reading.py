@@ -106,3 +106,14 @@ check(assert_type(dynamic @ w, Tensor2D[Any, L[6]]), (2, 6))
 check(assert_type(w.transpose() @ dynamic.transpose(), Tensor2D[L[6], Any]), (6, 2))
 check(dynamic.transpose() @ m, (3, 3))
 check(dynamic[1], (3,))
+
+
+# What is walked through may be a call itself.
+def rows_of(x: Tensor2D[L[2], L[3]]) -> Tensor2D[L[2], L[3]]:
+    return x
+
+
+for row in rows_of(tt.ones((2, 3))):
+    check(assert_type(row, Tensor1D[L[3]]), (3,))
+upper, lower = rows_of(tt.ones((2, 3)))
+check(tt.stack((upper, lower)), (2, 3))

@@ -57,7 +57,13 @@ check(assert_type(tt.stack((m, m, m, m), axis=1), Tensor3D[L[2], L[4], L[3]]), (
 check(
     assert_type(tt.stack((m.trace(), m), axis=-1), Tensor3D[L[2], L[3], L[2], OwnedTape]), (2, 3, 2)
 )
-check(assert_type(tt.concat([m, m]), Tensor2D[Any, L[3]]), (4, 3))
+check(assert_type(tt.concat([m, m]), Tensor2D[L[4], L[3]]), (4, 3))
+check(assert_type(tt.concat([m, c], axis=-1), Tensor2D[L[2], L[4]]), (2, 4))
+check(assert_type(tt.stack([m.trace(), m]), Tensor3D[L[2], L[2], L[3], OwnedTape]), (2, 2, 3))
+parts = [m, m]
+check(assert_type(tt.concat(parts), Tensor2D[Any, L[3]]), (4, 3))
+check(assert_type(tt.concat([m, *parts]), Tensor2D[Any, L[3]]), (6, 3))
+check(assert_type(q.roll(1, axis=-4), Tensor4D[L[5], L[4], L[2], L[3]]), (5, 4, 2, 3))
 first, second = q.split(2, axis=1)
 check(assert_type(first, Tensor4D[L[5], L[2], L[2], L[3]]), (5, 2, 2, 3))
 left, right = z.trace().split([1, 2], axis=-1)
@@ -67,6 +73,8 @@ for part in z.split((1, 3)):
     assert part.shape[1:] == (2, 3)
 check(assert_type(z.take(grid, axis=1), Tensor4D[L[4], L[7], L[8], L[3]]), (4, 7, 8, 3))
 check(assert_type(z.take(positions, axis=-2), Tensor3D[L[4], L[7], L[3]]), (4, 7, 3))
+untyped: Tensor1D[L[7], NoneTape, Any] = positions
+check(assert_type(q.take(untyped, axis=3), Tensor4D[L[5], L[4], L[2], L[7]]), (5, 4, 2, 7))
 check(assert_type(vi.take(positions), Tensor1D[L[7], NoneTape, np.int64]), (7,))
 
 

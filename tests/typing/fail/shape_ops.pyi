@@ -8,7 +8,7 @@ import numpy as np
 
 import tapetensor as tt
 from tapetensor import Tensor, Tensor1D, Tensor2D
-from tests.typing.operands import c, m, m77, mask, mi, positions, r, s, v, v7, vmask, w, z
+from tests.typing.operands import c, m, m77, mask, mi, positions, q, r, s, v, v7, vmask, w, z
 
 def wants_32(x: Tensor2D[L[3], L[2], Any]) -> None: ...
 def wants_vector(x: Tensor1D[L[3]]) -> None: ...
@@ -23,6 +23,10 @@ m.permute_dims((1,))  # type: ignore[arg-type]  # one axis of a matrix
 z.permute_dims((0, 0, 1))  # type: ignore[arg-type]  # an axis twice
 z.permute_dims((1, 0))  # type: ignore[arg-type]  # two axes of three
 v.permute_dims((0, 1))  # type: ignore[arg-type]  # two axes of a vector
+q.permute_dims((0, 1, 1, 3)).exp()  # type: ignore[attr-defined]  # an axis twice
+q.permute_dims((0, 1, 2, 4)).exp()  # type: ignore[attr-defined]  # no such axis
+q.expand_dims(0).permute_dims((0, 1, 3, 3, 4)).exp()  # type: ignore[attr-defined]  # an axis twice
+q.permute_dims((0, 1, 2))  # type: ignore[arg-type]  # three axes of four
 v.transpose()  # type: ignore[misc]  # a vector has no matrix to transpose
 s.transpose()  # type: ignore[misc]  # nor has a scalar
 wants_32(m)  # type: ignore[arg-type]  # (2, 3) is not transposed
@@ -45,6 +49,12 @@ m.realize((3, 2))  # type: ignore[arg-type]  # the dims are known, and others
 m.realize((6,))  # type: ignore[arg-type]  # nor does the rank change
 
 # Reading elements.
+m.item()  # type: ignore[call-arg]  # six elements
+v.trace().item()  # type: ignore[call-arg]  # three elements
+z.argmax().item()  # type: ignore[call-arg]  # eight integers
+mask.item()  # type: ignore[call-arg]  # six bools
+tt.from_numpy(m, (2, 3))  # type: ignore[call-overload]  # a tensor, not an array
+tt.from_numpy(m, (2, 3), np.float32)  # type: ignore[call-overload]  # nor with a dtype
 m["a"]  # type: ignore[call-overload]  # no index
 m[0.5]  # type: ignore[call-overload]  # no index
 wants_vector(m[0:1])  # type: ignore[arg-type]  # a slice keeps the axis

@@ -9,7 +9,7 @@ import numpy as np
 import tapetensor as tt
 from tapetensor import Gradients, NoneTape, OwnedTape, Tensor2D
 from tests.typing.check import assert_type, check
-from tests.typing.operands import m, md, s, sd, si, v, w, wd
+from tests.typing.operands import c, m, md, s, sd, si, v, w, wd
 
 # A plain tensor gets a tape, and only a plain one.
 check(assert_type(m.trace(), Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
@@ -62,6 +62,10 @@ assert_type(s.item(), float)
 assert_type(sd.trace().item(), float)
 assert_type(si.item(), int)
 assert_type((s > 0.0).item(), bool)
+assert_type(c.mean(axis=0).item(), float)
+assert_type(c.mean(axis=0, keepdims=True).item(), float)
+assert_type(tt.zeros((1,), np.int32).item(), int)
+assert_type(tt.zeros((1, 1, 1)).item(), float)
 assert_type(float(s), float)
 
 # Backward: of a traced scalar, or of anything traced with its cotangent.

@@ -7,7 +7,17 @@ from typing import Literal as L
 
 import numpy as np
 
-from tapetensor import NoneTape, OwnedTape, Tensor0D, Tensor1D, Tensor2D, Tensor3D, Tensor4D
+from tapetensor import (
+    NoneTape,
+    OwnedTape,
+    Tensor,
+    Tensor0D,
+    Tensor1D,
+    Tensor2D,
+    Tensor3D,
+    Tensor4D,
+    Tensor5D,
+)
 from tests.typing.check import assert_type, check
 from tests.typing.operands import c, m, mask, md, mi, q, r, s, u, uu, v, z, z1, zc, zr
 
@@ -42,22 +52,50 @@ check(assert_type(z.permute_dims((2, 1, 0)), Tensor3D[L[3], L[2], L[4]]), (3, 2,
 check(
     assert_type(z.trace().permute_dims((2, 1, 0)), Tensor3D[L[3], L[2], L[4], OwnedTape]), (3, 2, 4)
 )
+check(assert_type(v.permute_dims((0,)), Tensor1D[L[3]]), (3,))
+check(assert_type(m.permute_dims((0, 1)), Tensor2D[L[2], L[3]]), (2, 3))
+check(assert_type(z.permute_dims((0, 1, 2)), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
+check(assert_type(q.permute_dims((0, 1, 2, 3)), Tensor4D[L[5], L[4], L[2], L[3]]), (5, 4, 2, 3))
+check(assert_type(q.permute_dims((0, 1, 3, 2)), Tensor4D[L[5], L[4], L[3], L[2]]), (5, 4, 3, 2))
 check(assert_type(q.permute_dims((0, 2, 1, 3)), Tensor4D[L[5], L[2], L[4], L[3]]), (5, 2, 4, 3))
-check(
-    assert_type(q.trace().permute_dims((0, 2, 1, 3)), Tensor4D[L[5], L[2], L[4], L[3], OwnedTape]),
-    (5, 2, 4, 3),
-)
 check(assert_type(q.permute_dims((0, 2, 3, 1)), Tensor4D[L[5], L[2], L[3], L[4]]), (5, 2, 3, 4))
-check(
-    assert_type(q.trace().permute_dims((0, 2, 3, 1)), Tensor4D[L[5], L[2], L[3], L[4], OwnedTape]),
-    (5, 2, 3, 4),
-)
 check(assert_type(q.permute_dims((0, 3, 1, 2)), Tensor4D[L[5], L[3], L[4], L[2]]), (5, 3, 4, 2))
+check(assert_type(q.permute_dims((0, 3, 2, 1)), Tensor4D[L[5], L[3], L[2], L[4]]), (5, 3, 2, 4))
+check(assert_type(q.permute_dims((1, 0, 2, 3)), Tensor4D[L[4], L[5], L[2], L[3]]), (4, 5, 2, 3))
+check(assert_type(q.permute_dims((1, 0, 3, 2)), Tensor4D[L[4], L[5], L[3], L[2]]), (4, 5, 3, 2))
+check(assert_type(q.permute_dims((1, 2, 0, 3)), Tensor4D[L[4], L[2], L[5], L[3]]), (4, 2, 5, 3))
+check(assert_type(q.permute_dims((1, 2, 3, 0)), Tensor4D[L[4], L[2], L[3], L[5]]), (4, 2, 3, 5))
+check(assert_type(q.permute_dims((1, 3, 0, 2)), Tensor4D[L[4], L[3], L[5], L[2]]), (4, 3, 5, 2))
+check(assert_type(q.permute_dims((1, 3, 2, 0)), Tensor4D[L[4], L[3], L[2], L[5]]), (4, 3, 2, 5))
+check(assert_type(q.permute_dims((2, 0, 1, 3)), Tensor4D[L[2], L[5], L[4], L[3]]), (2, 5, 4, 3))
+check(assert_type(q.permute_dims((2, 0, 3, 1)), Tensor4D[L[2], L[5], L[3], L[4]]), (2, 5, 3, 4))
+check(assert_type(q.permute_dims((2, 1, 0, 3)), Tensor4D[L[2], L[4], L[5], L[3]]), (2, 4, 5, 3))
+check(assert_type(q.permute_dims((2, 1, 3, 0)), Tensor4D[L[2], L[4], L[3], L[5]]), (2, 4, 3, 5))
+check(assert_type(q.permute_dims((2, 3, 0, 1)), Tensor4D[L[2], L[3], L[5], L[4]]), (2, 3, 5, 4))
+check(assert_type(q.permute_dims((2, 3, 1, 0)), Tensor4D[L[2], L[3], L[4], L[5]]), (2, 3, 4, 5))
+check(assert_type(q.permute_dims((3, 0, 1, 2)), Tensor4D[L[3], L[5], L[4], L[2]]), (3, 5, 4, 2))
+check(assert_type(q.permute_dims((3, 0, 2, 1)), Tensor4D[L[3], L[5], L[2], L[4]]), (3, 5, 2, 4))
+check(assert_type(q.permute_dims((3, 1, 0, 2)), Tensor4D[L[3], L[4], L[5], L[2]]), (3, 4, 5, 2))
+check(assert_type(q.permute_dims((3, 1, 2, 0)), Tensor4D[L[3], L[4], L[2], L[5]]), (3, 4, 2, 5))
+check(assert_type(q.permute_dims((3, 2, 0, 1)), Tensor4D[L[3], L[2], L[5], L[4]]), (3, 2, 5, 4))
+check(assert_type(q.permute_dims((3, 2, 1, 0)), Tensor4D[L[3], L[2], L[4], L[5]]), (3, 2, 4, 5))
+traced = q.trace().permute_dims((0, 2, 1, 3))
+check(assert_type(traced, Tensor4D[L[5], L[2], L[4], L[3], OwnedTape]), (5, 2, 4, 3))
+check(assert_type(q.permute_dims((-1, 2, 1, 0)), Tensor4D[Any, Any, Any, Any]), (3, 2, 4, 5))
+
+
+def by_order(order: tuple[int, int, int, int]) -> Tensor4D[Any, Any, Any, Any]:
+    return assert_type(q.permute_dims(order), Tensor4D[Any, Any, Any, Any])
+
+
+check(by_order((0, 1, 3, 2)), (5, 4, 3, 2))
+five = q.expand_dims(0)
 check(
-    assert_type(q.trace().permute_dims((0, 3, 1, 2)), Tensor4D[L[5], L[3], L[4], L[2], OwnedTape]),
-    (5, 3, 4, 2),
+    assert_type(five.permute_dims((4, 3, 2, 1, 0)), Tensor5D[Any, Any, Any, Any, Any]),
+    (3, 2, 4, 5, 1),
 )
-check(assert_type(q.permute_dims((3, 2, 1, 0)), Tensor4D[Any, Any, Any, Any]), (3, 2, 4, 5))
+six = five.expand_dims(0)
+check(assert_type(six.permute_dims((5, 4, 3, 2, 1, 0)), Tensor[Any]), (3, 2, 4, 5, 1, 1))
 check(assert_type(m.transpose(), Tensor2D[L[3], L[2]]), (3, 2))
 check(assert_type(m.trace().transpose(), Tensor2D[L[3], L[2], OwnedTape]), (3, 2))
 check(assert_type(z.transpose(), Tensor3D[L[4], L[3], L[2]]), (4, 3, 2))

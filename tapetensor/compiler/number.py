@@ -1,0 +1,187 @@
+"""Numbers of a program: what `item()` and norms are while a function is traced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Never
+
+import numpy as np
+from typing_extensions import override
+
+from tapetensor.compiler.refusals import trace_error
+
+if TYPE_CHECKING:
+    from tapetensor.compiler.lazy import LazyArray
+
+_INTEGER = np.dtype(np.int64)
+_READ = (
+    "the value of a number is read that is not known yet (by printing it, int(), float() or a "
+    "function of the math module); return the number and read it outside"
+)
+
+
+class LazyNumber:
+    """Stands for a Python number that the program computes: sums and comparisons are steps.
+
+    As a Python number does, it takes the dtype of the array beside it.
+
+    Args:
+        array: the same as an array without axes; of float64, int64 or bool.
+    """
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: LazyArray) -> None:
+        kind = array.dtype.kind
+        wide = np.dtype(np.float64) if kind == "f" else _INTEGER if kind in "iu" else array.dtype
+        self.array = array.reshape(()).astype(wide)
+
+    @property
+    def kind(self) -> type:
+        """The type that the number has in eager mode."""
+        kinds: dict[str, type] = {"f": float, "i": int, "b": bool}
+        return kinds[self.array.dtype.kind]
+
+    def copy(self) -> LazyArray:
+        """Return the number as an array without axes, an index, say."""
+        return self.array
+
+    @property
+    def record_number(self) -> Callable[..., Any]:
+        """What records a function that returns a number."""
+        return self.array.record_number
+
+    @property
+    def record_check(self) -> Callable[..., Any]:
+        """What records a function that may raise."""
+        return self.array.record_check
+
+    @property
+    def record_step(self) -> Callable[..., Any]:
+        """What records a function that returns an array."""
+        return self.array.record_step
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        """Record a ufunc."""
+        return self.array.__array_ufunc__(ufunc, method, *inputs, **options)
+
+    def _by(self, ufunc: np.ufunc, *operands: Any) -> Any:
+        if not all(isinstance(one, LazyNumber | int | float) for one in operands):
+            return NotImplemented
+        # Python adds bools as integers.
+        arrays = [one.array if isinstance(one, LazyNumber) else one for one in operands]
+        if ufunc not in _LOGICAL:
+            arrays = [
+                one.astype(_INTEGER) if not isinstance(one, int | float) and one.dtype.kind == "b"
+                else one
+                for one in arrays
+            ]  # fmt: skip
+        return LazyNumber(ufunc(*arrays))
+
+    def __add__(self, other: Any) -> Any:
+        return self._by(np.add, self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._by(np.add, other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._by(np.subtract, self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._by(np.subtract, other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._by(np.multiply, self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._by(np.multiply, other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._by(np.true_divide, self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._by(np.true_divide, other, self)
+
+    def __pow__(self, other: Any) -> Any:
+        return self._by(np.power, self, other)
+
+    def __neg__(self) -> Any:
+        return self._by(np.negative, self)
+
+    def __abs__(self) -> Any:
+        return self._by(np.absolute, self)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._by(np.less, self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._by(np.less_equal, self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._by(np.greater, self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._by(np.greater_equal, self, other)
+
+    @override
+    def __eq__(self, other: object) -> Any:
+        return self._by(np.equal, self, other)
+
+    @override
+    def __ne__(self, other: object) -> Any:
+        return self._by(np.not_equal, self, other)
+
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> Never:
+        raise trace_error(
+            "a condition depends on a number that is not known yet; "
+            "write tt.where(mask, a, b) to choose by value"
+        )
+
+    def __float__(self) -> Never:
+        raise trace_error(_READ)
+
+    def __int__(self) -> Never:
+        raise trace_error(_READ)
+
+    def __index__(self) -> Never:
+        raise trace_error(_READ)
+
+    @override
+    def __str__(self) -> Never:
+        raise trace_error(_READ)
+
+    @override
+    def __format__(self, spec: str) -> Never:
+        raise trace_error(_READ)
+
+    @override
+    def __repr__(self) -> str:
+        """Show what the number is."""
+        return "<a number of a compiled function, known when it runs>"
+
+
+_LOGICAL = {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
+
+
+class Unreadable:
+    """Stands for a plain value that a trace must not freeze: every use is an error.
+
+    Args:
+        why: what is wrong, and what to write instead.
+    """
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+    def refuse(self, *args: object) -> Never:
+        """Raise the error."""
+        raise trace_error(self.why)
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = refuse
+    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = refuse
+    __pow__ = __rpow__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = refuse
+    __bool__ = __int__ = __float__ = __index__ = __str__ = __format__ = refuse
+    __eq__ = __ne__ = refuse
+    __hash__ = object.__hash__

@@ -1,0 +1,81 @@
+"""Which steps of a program have to run, and in which order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from tapetensor.compiler.operations import cast_to
+from tapetensor.compiler.program import Kind, Node, Program
+
+# What has to run although nobody reads its result.
+_LASTING = frozenset({Kind.RANDOM, Kind.EFFECT, Kind.UPDATE})
+# Whose result numpy writes where it is told.
+TAKES_OUT = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL})
+# What raises where values are wrong.
+_MAY_FAIL = frozenset({Kind.EFFECT, Kind.CALL})
+# The optimizer's step takes over what all other steps have computed.
+_LAST = Kind.UPDATE
+
+
+def scheduled(program: Program, leaving: Iterable[Node]) -> list[Node]:
+    """Return the nodes that have to run, in order; what changes state comes as late as it can."""
+    needed: set[Node] = set()
+    waiting = [*leaving, *[node for node in program.nodes if node.kind in _LASTING]]
+    while waiting:
+        node = waiting.pop()
+        if node not in needed:
+            needed.add(node)
+            waiting.extend(node.parents())
+    kept = _without_needless_copies([node for node in program.nodes if node in needed], leaving)
+    read = {parent for node in kept for parent in node.parents()}
+    late = [node for node in kept if node.kind is _LAST and node not in read]
+    return _checks_first([node for node in kept if node not in set(late)]) + late
+
+
+def _checks_first(nodes: list[Node]) -> list[Node]:
+    """Return the nodes with the checks that no optimizer's step leads to before the first step."""
+    if not any(node.kind is Kind.UPDATE for node in nodes):
+        return nodes
+    after: set[Node] = set()
+    for node in nodes:
+        if node.kind is Kind.UPDATE or any(parent in after for parent in node.parents()):
+            after.add(node)
+    first: set[Node] = set()
+    is_needed = False
+    for node in reversed(nodes):
+        if node in after:
+            continue
+        # Draws keep their order.
+        is_needed = is_needed or node.kind is Kind.EFFECT
+        if node in first or node.kind is Kind.EFFECT or (is_needed and node.kind is Kind.RANDOM):
+            first.add(node)
+            first.update(node.parents())
+    return [node for node in nodes if node in first] + [node for node in nodes if node not in first]
+
+
+def at_risk(schedule: list[Node]) -> list[Node]:
+    """Return the optimizers' steps if something that may fail comes after the first of them."""
+    updates = [node for node in schedule if node.kind is Kind.UPDATE]
+    if not updates:
+        return []
+    behind = schedule[schedule.index(updates[0]) :]
+    return updates if any(node.kind in _MAY_FAIL for node in behind) else []
+
+
+def _without_needless_copies(nodes: list[Node], leaving: Iterable[Node]) -> list[Node]:
+    """Return the nodes without those that are only computed to be copied before a write."""
+    readers = Counter(parent for node in nodes for parent in node.parents())
+    readers.update(leaving)
+    dropped: set[Node] = set()
+    for node in nodes:
+        if node.kind is not Kind.ELEMENTWISE or node.function is not cast_to(node.dtype):
+            continue
+        (source,) = node.args
+        is_fresh = source.kind in TAKES_OUT or source.kind is Kind.CALL
+        if is_fresh and readers[source] == 1 and source.dtype == node.dtype:
+            # The copy takes the place of what it would have copied.
+            node.kind, node.function = source.kind, source.function
+            node.args, node.detail = source.args, source.detail
+            dropped.add(source)
+    return [node for node in nodes if node not in dropped]

@@ -1,0 +1,160 @@
+"""Tapes that come into a compiled function, and those that leave it.
+
+To the tape of a caller a compiled function is one op: its record names the tensors that came in,
+and its pullbacks are a plan of their own, on what the forward pass keeps for them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Never
+
+import numpy as np
+from typing_extensions import override
+
+from tapetensor.compiler.backward import BackwardPlan
+from tapetensor.compiler.lazy import LazyArray
+from tapetensor.compiler.program import DType, Kind, Node, Shape
+from tapetensor.compiler.refusals import trace_error
+from tapetensor.gradients import Gradients
+from tapetensor.recorder import Recorder
+from tapetensor.tape import OwnedTape
+
+if TYPE_CHECKING:
+    from tapetensor.compiler.binding import Binding
+    from tapetensor.compiler.results import ResultWriter
+
+
+class Tapes:
+    """Follows tapes through a trace.
+
+    While a function is traced, a tensor that owns a tape owns an empty one that carries a marker.
+    In which result the marker ends up says where the caller's tape goes.
+
+    Args:
+        binding: of the trace.
+        op: what the record names.
+    """
+
+    def __init__(self, binding: Binding, op: Any) -> None:
+        self._binding = binding
+        self._op = op
+        # By the id of a marker: it, and the variable of the tensor whose tape it stands for.
+        self._markers: dict[int, tuple[Gradients, str]] = {}
+        self._leaving: list[OwnedTape] = []
+        self._results: list[Any] = []
+        # Those that make the tapes that leave.
+        self.lines: list[str] = []
+
+    def bring(self, tape: OwnedTape, local: str) -> OwnedTape:
+        """Return what takes the place of the tape of the tensor in a variable."""
+        name = self._op.__name__
+        tape.check_usable(name)
+        binding = self._binding
+        binding.guard(f"{local}._tape.__class__ is not OwnedTape")
+        binding.guards.append(f"{local}._tape.check_usable({binding.bind(name)})")
+        is_empty = not tape.records and not tape._carried
+        binding.guard(
+            f"(not {local}._tape.records and not {local}._tape._carried) is not {is_empty}"
+        )
+        marker = Gradients()
+        if not is_empty:
+            marker._arrays = _Outside()
+        self._markers[id(marker)] = marker, local
+        return OwnedTape(marker)
+
+    def local(self, tape: OwnedTape) -> str:
+        """Return the variable of a tape that leaves."""
+        if not any(tape is one for one in self._leaving):
+            self._leaving.append(tape)
+        return f"t{[one is tape for one in self._leaving].index(True)}"
+
+    def add_result(self, tensor: Any) -> None:
+        """Note a tensor that leaves."""
+        self._results.append(tensor)
+
+    def write(self, writer: ResultWriter) -> None:
+        """Write the lines that make the tapes that leave."""
+        program = self._binding.program
+        forward = len(program.nodes)
+        records = self._records(writer)
+        backward = program.nodes[forward:]
+        del program.nodes[forward:]
+        users: dict[str, int] = {}
+        for tape in self._leaving:
+            sources, carried = [], []
+            for key, store in tape._carried.items():
+                if key not in self._markers:
+                    carried.append(writer.write(store))
+                    continue
+                local = self._markers[key][1]
+                # A tape that goes into several results is the whole in each.
+                is_first = users.setdefault(local, id(tape)) == id(tape)
+                sources.append(f"{local}._tape" + ("" if is_first else ".fork()"))
+            taken, kept = [
+                f"({''.join([f'{one}, ' for one in many])})" for many in (sources, carried)
+            ]
+            self.lines.append(f"s{self.local(tape)} = {taken}, {kept}")
+        op = self._binding.bind(self._op)
+        for tape in self._leaving:
+            filed = []
+            for owner, unique_id, cotangent, gradients in records:
+                if owner is not tape:
+                    continue
+                plan = BackwardPlan(cotangent, list(gradients.values()), forward, backward)
+                kept = "".join([f"{writer.node(node)}, " for node in plan.residuals])
+                parents = "".join([f"{writer.id_of(one)}, " for one in gradients])
+                make = self._binding.bind(plan.pullbacks)
+                filed.append(f"({writer.id_of(unique_id)}, {make}({kept}), ({parents})), ")
+            local = self.local(tape)
+            self.lines.append(f"{local} = give_tape({op}, *s{local}, ({''.join(filed)}))")
+
+    def _records(self, writer: ResultWriter) -> list[tuple[OwnedTape, int, Node, dict[int, Node]]]:
+        """Run the tapes that leave backwards; return what leads to each result.
+
+        That is the tape, the id of the result, its cotangent, and the gradients of what came in.
+        """
+        program = self._binding.program
+        waiting: list[tuple[OwnedTape, int, Shape, DType]] = [
+            (tape, one._id, one._data.shape, one._data.dtype)
+            for one in self._results
+            for tape in self._leaving
+            if one._id in tape.records and one._data.dtype.kind == "f"
+        ]
+        leafs = frozenset(writer.ids).union(*[tape.records for tape in self._leaving])
+        found: list[tuple[OwnedTape, int, Node, dict[int, Node]]] = []
+        done: set[tuple[int, int]] = set()
+        while waiting:
+            tape, unique_id, shape, dtype = waiting.pop()
+            if (id(tape), unique_id) in done:
+                continue
+            done.add((id(tape), unique_id))
+            node = program.add(Kind.INPUT, None, (), shape, dtype, label="cotangent")
+            started: dict[int, Any] = {unique_id: LazyArray(program, node)}
+            arrays = Recorder(tape.records).replay(started, leafs - tape.records.keys())
+            gradients = {key: _node_of(program, array) for key, array in arrays.items()}
+            found.append((tape, unique_id, node, gradients))
+            # What a second tape that leaves has recorded.
+            waiting += [
+                (other, key, one.shape, one.dtype)
+                for key, one in gradients.items()
+                for other in self._leaving
+                if key in other.records
+            ]
+        return found
+
+
+class _Outside(dict[int, Any]):
+    """What a tape holds from before the call, which a trace cannot see."""
+
+    @override
+    def items(self) -> Never:
+        """Refuse to be read: a backward pass inside would leave it out."""
+        raise trace_error(
+            "backward runs inside on a tape with records or gradients from outside; call it "
+            "outside, or pass the plain tensor and write x.trace() inside"
+        )
+
+
+def _node_of(program: Any, array: Any) -> Node:
+    node: Node = array.node if isinstance(array, LazyArray) else program.constant(np.asarray(array))
+    return node

@@ -1,0 +1,224 @@
+"""Arguments that no overload takes: missing ones, too many, and those of a wrong kind.
+
+mypy lists all overloads then, and leaves it to the reader to find the difference. Where one
+argument is wrong whatever the others are, one sentence says so. Dims, tapes and dtypes are not
+compared here: nothing is said of a tensor where a tensor is wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from mypy.argmap import map_actuals_to_formals
+from mypy.checker import TypeChecker
+from mypy.erasetype import erase_typevars
+from mypy.nodes import (
+    ARG_POS,
+    ARG_STAR,
+    ARG_STAR2,
+    ArgKind,
+    CallExpr,
+    Expression,
+    FuncDef,
+    OverloadedFuncDef,
+    TempNode,
+    TypeInfo,
+)
+from mypy.plugin import FunctionSigContext, MethodSigContext
+from mypy.types import (
+    AnyType,
+    CallableType,
+    FunctionLike,
+    Instance,
+    Overloaded,
+    Type,
+    TypeOfAny,
+    get_proper_type,
+)
+
+from tapetensor.mypy_plugin.codes import ARGUMENT_KIND, OPERAND_KIND
+from tapetensor.mypy_plugin.kinds import accepts, described, kinds_in_words
+from tapetensor.mypy_plugin.names import OPERATORS, TENSOR
+from tapetensor.mypy_plugin.shapes.calls import type_of
+from tapetensor.mypy_plugin.shapes.reading import read_int
+from tapetensor.mypy_plugin.symbols import node_of
+
+_Context: TypeAlias = FunctionSigContext | MethodSigContext
+_OURS: Final = "tapetensor."
+# By the name of an argument, and by that of an op which others know with more arguments.
+_CURES: Final = {"shape": "; write (5, 3), say", "tensors": "; write ((x, y)), say"}
+_LONGER: Final = {"transpose": "; permute_dims((1, 0)) takes an order of axes"}
+
+
+def function_signature(fullname: str) -> Callable[[FunctionSigContext], FunctionLike] | None:
+    """Return the hook for the signature of a function or a class of the library."""
+    if not fullname.startswith(_OURS):
+        return None
+
+    def fitting_arguments(context: FunctionSigContext) -> FunctionLike:
+        node = node_of(fullname)
+        name = fullname.rpartition(".")[2]
+        if isinstance(node, TypeInfo):
+            return _checked(context, name, _signatures(node, "__init__"))
+        items = node.type if isinstance(node, OverloadedFuncDef) else None
+        return _checked(context, name, items.items if isinstance(items, Overloaded) else [])
+
+    return fitting_arguments
+
+
+def method_signature(fullname: str) -> Callable[[MethodSigContext], FunctionLike] | None:
+    """Return the hook for the signature of a method of the library."""
+    if not fullname.startswith(_OURS):
+        return None
+
+    def fitting_arguments(context: MethodSigContext) -> FunctionLike:
+        found = get_proper_type(context.type)
+        name = fullname.rpartition(".")[2]
+        if not isinstance(found, Instance):
+            return context.default_signature
+        called = found.type.name if name in ("forward", "__call__") else name
+        return _checked(context, called, _signatures(found.type, name))
+
+    return fitting_arguments
+
+
+def _signatures(info: TypeInfo, name: str) -> list[CallableType]:
+    """Return the overloads of a method, without `self`."""
+    node = info.get_method(name)
+    found = get_proper_type(node.type) if isinstance(node, FuncDef | OverloadedFuncDef) else None
+    if isinstance(found, CallableType) and info.fullname == TENSOR:
+        # Those who come from elsewhere write these with other arguments.
+        items = [found]
+    else:
+        items = found.items if isinstance(found, Overloaded) else []
+    return [
+        one.copy_modified(
+            arg_types=one.arg_types[1:], arg_kinds=one.arg_kinds[1:], arg_names=one.arg_names[1:]
+        )
+        for one in items
+        if one.arg_types and one.arg_kinds[0] is ARG_POS
+    ]
+
+
+class _Given(NamedTuple):
+    """The arguments of a call, as they are written."""
+
+    expressions: list[Expression]
+    types: list[Type]
+    kinds: list[ArgKind]
+    names: Sequence[str | None]
+
+
+def _checked(context: _Context, called: str, items: list[CallableType]) -> FunctionLike:
+    """Report the argument that is wrong for every overload; then the call takes anything."""
+    item = context.default_signature
+    result = get_proper_type(item.ret_type)
+    is_reported = isinstance(result, AnyType) and result.type_of_any == TypeOfAny.from_error
+    is_operator = called.startswith("__")
+    given = None if is_reported or not items else _given(context, is_operator)
+    if given is None:
+        return item
+    op = OPERATORS.get(called.strip("_"), called.strip("_")) if is_operator else called
+    complaint = _complaint(op, given, items)
+    if complaint is None:
+        return item
+    code = OPERAND_KIND if is_operator else ARGUMENT_KIND
+    context.api.fail(f"{op}: {complaint}", context.context, code=code)
+    unknown = AnyType(TypeOfAny.from_error)
+    return item.copy_modified(
+        arg_types=[unknown, unknown],
+        arg_kinds=[ARG_STAR, ARG_STAR2],
+        arg_names=[None, None],
+        ret_type=erase_typevars(item.ret_type) if item.is_type_obj() else unknown,
+        variables=[],
+    )
+
+
+def _given(context: _Context, is_operator: bool) -> _Given | None:
+    """Return the arguments of a call; None if they are not written one by one.
+
+    What an operator (`for row in f(x)`) stands at may be another call.
+    """
+    api, called = context.api, context.context
+    assert isinstance(api, TypeChecker)
+    inner = [one for formal in context.args for one in formal]
+    if isinstance(called, CallExpr) and not is_operator:
+        expressions, kinds, names = called.args, called.arg_kinds, called.arg_names
+    else:
+        expressions, kinds, names = inner, [ARG_POS] * len(inner), [None] * len(inner)
+    if ARG_STAR in kinds or ARG_STAR2 in kinds:
+        return None
+    types = [one.type if isinstance(one, TempNode) else type_of(one, api) for one in expressions]
+    return _Given(expressions, types, kinds, names)
+
+
+def _complaint(op: str, given: _Given, items: list[CallableType]) -> str | None:
+    """Return what is wrong with the arguments whatever the overload; None if nothing is."""
+    mapped = [
+        map_actuals_to_formals(
+            given.kinds, given.names, one.arg_kinds, one.arg_names, given.types.__getitem__
+        )
+        for one in items
+    ]
+    taking = [
+        (item, formals)
+        for item, formals in zip(items, mapped, strict=True)
+        if _takes_all(given, item, formals)
+    ]
+    if not taking:
+        return _too_many(op, given, items)
+    missing = [_missing(item, formals) for item, formals in taking]
+    if all(missing):
+        return f"the argument {min(missing, key=len)[0]} is missing"
+    complete = [pair for pair, lacking in zip(taking, missing, strict=True) if not lacking]
+    for index, found in enumerate(given.types):
+        places = [
+            (item, place)
+            for item, formals in complete
+            for place, actuals in enumerate(formals)
+            if index in actuals
+        ]
+        wanted = [item.arg_types[place] for item, place in places]
+        if not any(accepts(one, found) for one in wanted):
+            item, place = places[0]
+            name = item.arg_names[place] or "the other operand"
+            name = "an index" if op == "getitem" else name
+            cure = _CURES.get(name, "")
+            return f"{name} must be {kinds_in_words(wanted)}, got {described(found)}{cure}"
+    return None
+
+
+def _takes_all(given: _Given, item: CallableType, formals: list[list[int]]) -> bool:
+    """Tell whether each argument has a parameter of its own."""
+    for kind, actuals in zip(item.arg_kinds, formals, strict=True):
+        if len(actuals) > 1 and not kind.is_star():
+            return False
+        if any(given.kinds[one] is ARG_POS for one in actuals) and not kind.is_positional(True):
+            return False
+    return sum(map(len, formals)) == len(given.types)
+
+
+def _too_many(op: str, given: _Given, items: list[CallableType]) -> str | None:
+    """Return a complaint about an argument that no overload has."""
+    known = {name for item in items for name in item.arg_names}
+    for name in given.names:
+        if name is not None and name not in known:
+            return f"there is no argument {name}"
+    most = max(sum(kind.is_positional() for kind in item.arg_kinds) for item in items)
+    positional = given.kinds.count(ARG_POS)
+    if positional <= most:
+        return None
+    sizes = [read_int(found) for found in given.types]
+    cure = _LONGER.get(op, "")
+    if most == 1 and None not in sizes:
+        cure = f"; write {op}(({', '.join(map(str, sizes))}))"
+    return f"takes {most or 'no'} positional argument{'s' * (most != 1)}, got {positional}{cure}"
+
+
+def _missing(item: CallableType, formals: list[list[int]]) -> list[str]:
+    return [
+        name or "operand"
+        for name, kind, actuals in zip(item.arg_names, item.arg_kinds, formals, strict=True)
+        if kind.is_required() and not actuals
+    ]

@@ -1,0 +1,125 @@
+"""Of what kind a value is, and whether a parameter takes such: an int, a tuple, a tensor, ...
+
+What is within is left open: a tensor is one whatever its dims, a tuple one whatever its items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from mypy.subtypes import is_subtype
+from mypy.types import (
+    AnyType,
+    FunctionLike,
+    Instance,
+    LiteralType,
+    NoneType,
+    ProperType,
+    TupleType,
+    Type,
+    TypeOfAny,
+    TypeType,
+    TypeVarType,
+    UnionType,
+    get_proper_type,
+)
+from mypy.typevars import fill_typevars
+
+from tapetensor.mypy_plugin.names import TENSOR, TENSOR_BASE
+
+_WORDS: Final = {
+    "builtins.int": "an int",
+    "builtins.bool": "a bool",
+    "builtins.float": "a number",
+    "builtins.complex": "a complex number",
+    "builtins.tuple": "a tuple",
+    "builtins.list": "a list",
+    "typing.Sequence": "a list",
+    "numpy.random._generator.Generator": "a numpy generator",
+}
+
+
+def accepts(formal: Type, actual: Type) -> bool:
+    """Tell whether a parameter may take a value of a type; True where nobody knows."""
+    wanted, found = _open(formal), _open(actual)
+    if isinstance(wanted, UnionType):
+        return any(accepts(one, actual) for one in wanted.items)
+    if isinstance(found, UnionType):
+        return any(accepts(formal, one) for one in found.items)
+    if isinstance(wanted, TypeType):
+        return _is_class_of(found, _open(wanted.item))
+    if isinstance(wanted, NoneType) or (
+        isinstance(wanted, Instance) and not wanted.type.is_protocol
+    ):
+        return is_subtype(found, wanted)
+    return True
+
+
+def _is_class_of(found: ProperType, wanted: ProperType) -> bool:
+    """Tell whether a value may be a class whose objects are of a kind."""
+    if isinstance(found, FunctionLike):
+        return found.is_type_obj() and is_subtype(_open(fill_typevars(found.type_object())), wanted)
+    return not isinstance(found, Instance | NoneType) or (
+        isinstance(found, Instance) and found.type.has_base("builtins.type")
+    )
+
+
+def kinds_in_words(formals: Sequence[Type]) -> str:
+    """Return what the parameters of several overloads take: ``an int or a tuple``."""
+    words: list[str] = []
+    for one in formals:
+        wanted = _open(one)
+        for item in wanted.items if isinstance(wanted, UnionType) else [wanted]:
+            found = _in_words(_open(item))
+            if found not in (*words, "None"):
+                words.append(found)
+    if words[1:] and "something else" in words:
+        words.remove("something else")
+    if "a number" in words and "an int" in words:
+        words.remove("an int")
+    return " or ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
+
+
+def described(actual: Type) -> str:
+    """Return what a value is: ``a str``, ``3``, ``the class ReLU``."""
+    found = get_proper_type(actual)
+    if isinstance(found, Instance) and found.last_known_value is not None:
+        found = found.last_known_value
+    if isinstance(found, LiteralType) and not found.is_enum_literal():
+        return repr(found.value)
+    if isinstance(found, FunctionLike):
+        return f"the class {found.type_object().name}" if found.is_type_obj() else "a function"
+    if isinstance(found, Instance) and found.type.fullname == "builtins.float":
+        return "a float"
+    return _in_words(_open(actual))
+
+
+def _in_words(found: ProperType) -> str:
+    if isinstance(found, NoneType):
+        return "None"
+    if isinstance(found, TypeType):
+        item = _open(found.item)
+        of_numpy = isinstance(item, Instance) and item.type.fullname.startswith("numpy.")
+        return "a dtype such as np.float32" if of_numpy else "a class"
+    if not isinstance(found, Instance):
+        return "something else"
+    if found.type.fullname in (TENSOR, TENSOR_BASE):
+        return "a tensor"
+    article = "an" if found.type.name[0].lower() in "aeiou" else "a"
+    return _WORDS.get(found.type.fullname, f"{article} {found.type.name}")
+
+
+def _open(found: Type) -> ProperType:
+    """Return a type with everything within it open."""
+    proper = get_proper_type(found)
+    if isinstance(proper, TypeVarType):
+        return AnyType(TypeOfAny.special_form) if proper.values else _open(proper.upper_bound)
+    if isinstance(proper, LiteralType):
+        return proper.fallback
+    if isinstance(proper, TupleType):
+        proper = proper.partial_fallback
+    if isinstance(proper, Instance):
+        unknown = AnyType(TypeOfAny.special_form)
+        return proper.copy_modified(args=[unknown] * len(proper.args), last_known_value=None)
+    return proper

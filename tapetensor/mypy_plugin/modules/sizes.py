@@ -1,0 +1,150 @@
+"""Sizes that no layer of the library takes: what its constructor refuses, read off its type.
+
+In the words of the constructors, which is where the rules are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from mypy.expandtype import expand_type, expand_type_by_instance
+from mypy.maptype import map_instance_to_supertype
+from mypy.nodes import ARG_STAR, TypeInfo
+from mypy.plugin import FunctionSigContext
+from mypy.types import (
+    CallableType,
+    FunctionLike,
+    Instance,
+    LiteralType,
+    Type,
+    TypeVarId,
+    TypeVarType,
+    UnionType,
+    get_proper_type,
+)
+
+from tapetensor.mypy_plugin.codes import MODULE_DIMS
+from tapetensor.mypy_plugin.modules.classes import signature_of_constructor, with_constructor
+from tapetensor.mypy_plugin.shapes.calls import Call, is_readable
+from tapetensor.mypy_plugin.shapes.computed import respelled
+from tapetensor.mypy_plugin.shapes.dims import Size
+from tapetensor.mypy_plugin.shapes.reading import is_none, read_dim
+
+# By the name of the argument; those that are not known are left out.
+_Sizes: TypeAlias = Mapping[str, int]
+
+_MAY_BE_0 = ("padding", "output_padding")
+# Where the layers of the library are defined.
+LIBRARY = "tapetensor.nn."
+
+
+def check_constructed(context: FunctionSigContext) -> FunctionLike:
+    """Report a layer that is constructed with sizes that it refuses."""
+    item = context.default_signature
+    made = get_proper_type(item.ret_type)
+    owner = with_constructor(made.type) if isinstance(made, Instance) else None
+    if owner is not None and owner.module_name.startswith(LIBRARY) and is_readable(context):
+        complaint = refused(_constructed(Call(context, item), item, owner))
+        if complaint is not None:
+            context.api.fail(f"{owner.name}: {complaint}", context.context, code=MODULE_DIMS)
+    return item
+
+
+def _constructed(call: Call, item: CallableType, owner: TypeInfo) -> Instance:
+    """Return what the arguments of a constructor say of the layer that it makes."""
+    if owner.has_type_var_tuple_type:
+        return Instance(owner, call.types(0) if item.arg_kinds[:1] == [ARG_STAR] else [])
+    arguments = {one.id: name for name, one in _arguments(owner)}
+    found: dict[TypeVarId, Type] = {}
+    for variable in owner.defn.type_vars:
+        name = arguments.get(variable.id)
+        given = None if name is None else get_proper_type(call.argument(name))
+        if given is None or is_none(given):
+            found[variable.id] = expand_type(variable.default, found)
+        else:
+            literal = given.last_known_value if isinstance(given, Instance) else None
+            found[variable.id] = literal or given
+    return Instance(owner, list(found.values()))
+
+
+def refused(layer: Instance) -> str | None:
+    """Return why there is no layer with these type arguments; None if there may be one."""
+    owner = with_constructor(layer.type)
+    if owner is None or not owner.module_name.startswith(LIBRARY):
+        return None
+    mapped = map_instance_to_supertype(layer, owner)
+    found = [
+        (name, get_proper_type(expand_type_by_instance(one, mapped)))
+        for name, one in _arguments(owner)
+    ]
+    for name, one in found:
+        if isinstance(one, LiteralType) and isinstance(one.value, bool):
+            return f"{name} must be an int, got {one.value}"
+    sizes = {name: size for name, one in found if (size := _size(one)) is not None}
+    for name, size in sizes.items():
+        if size < 0:
+            return f"{name} must not be negative, got {size}"
+        if size == 0 and name not in _MAY_BE_0:
+            return f"{name} must be > 0, got 0"
+    if owner.name == "Reshape":
+        return _shape(mapped)
+    return _heads(sizes) or _groups(sizes) or _windows(owner, sizes)
+
+
+def _arguments(owner: TypeInfo) -> list[tuple[str, TypeVarType]]:
+    """Return the arguments of a constructor that a type variable stands for."""
+    signature = signature_of_constructor(owner)
+    if signature is None:
+        return []
+    found = []
+    for name, annotation in zip(signature.arg_names, signature.arg_types, strict=True):
+        proper = get_proper_type(annotation)
+        if isinstance(proper, UnionType):
+            # An argument that may be left out.
+            proper = get_proper_type(proper.items[0])
+        if name is not None and isinstance(proper, TypeVarType):
+            found.append((name, proper))
+    return found
+
+
+def _size(dim: Type) -> int | None:
+    size = read_dim(respelled(dim))
+    return size.literal if isinstance(size, Size) else None
+
+
+def _shape(mapped: Instance) -> str | None:
+    sizes = [one for one in map(_size, mapped.args) if one is not None and one < 0]
+    return f"a size must not be negative, got {sizes[0]}" if sizes else None
+
+
+def _heads(sizes: _Sizes) -> str | None:
+    heads = sizes.get("heads")
+    for name in ("key_features", "value_features"):
+        if heads is not None and name in sizes and sizes[name] % heads:
+            return f"{heads} heads do not divide {name}={sizes[name]} evenly"
+    return None
+
+
+def _groups(sizes: _Sizes) -> str | None:
+    groups = sizes.get("groups", 1)
+    channels = {name: sizes.get(name) for name in ("in_channels", "out_channels")}
+    if not any(size is not None and size % groups for size in channels.values()):
+        return None
+    said = [f"{name} {'?' if size is None else size}" for name, size in channels.items()]
+    return f"{groups} groups do not divide {' and '.join(said)}"
+
+
+def _windows(owner: TypeInfo, sizes: _Sizes) -> str | None:
+    if owner.name.endswith("Pool2d") and sizes.keys() >= {"kernel_size", "padding"}:
+        kernel, padding = sizes["kernel_size"], sizes["padding"]
+        if 2 * padding > kernel:
+            return f"padding must be at most half of the kernel_size {kernel}, got {padding}"
+    if sizes.keys() >= {"output_padding", "stride", "dilation"}:
+        more, stride, dilation = sizes["output_padding"], sizes["stride"], sizes["dilation"]
+        if more >= max(stride, dilation):
+            return (
+                f"output_padding must be less than the stride {stride} or the dilation "
+                f"{dilation}, got {more}"
+            )
+    return None

@@ -1,0 +1,83 @@
+"""Functions of the same file that are seen to leave the tape of an argument where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from mypy.nodes import (
+    CallExpr,
+    ComparisonExpr,
+    Expression,
+    FuncDef,
+    MemberExpr,
+    MypyFile,
+    NameExpr,
+    Node,
+    RefExpr,
+    ReturnStmt,
+    StrExpr,
+    SymbolNode,
+)
+
+from tapetensor.mypy_plugin.moves.statements import graph_of
+
+# Methods of Tensor that read a tensor, spent or not.
+READS: Final = frozenset(
+    {"numpy", "item", "wrap_gradient", "__float__", "__int__", "__bool__", "__len__", "__repr__"}
+    | {"__hash__", "__str__", "__format__", "__init__", "__reduce__", "__copy__", "__deepcopy__"}
+)
+# Methods that a spent tensor refuses, but that leave the tape where it is.
+BORROWS: Final = frozenset(
+    {"trace", "with_empty_tape", "retaped", "detach", "argmax", "put_tape"}
+    | {f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "xor", "invert")}
+)
+_ATTRIBUTES: Final = frozenset({"dtype", "id", "ndim", "owns_tape", "shape", "size", "tape_type"})
+_READERS: Final = frozenset(
+    f"builtins.{name}"
+    for name in ("float", "id", "int", "isinstance", "len", "print", "repr", "str")
+)
+
+
+def function_in(tree: MypyFile, node: SymbolNode | None) -> FuncDef | None:
+    """Return a function if its body stands in a file.
+
+    Those of other files have none where mypy has taken them from its cache.
+    """
+    if not isinstance(node, FuncDef):
+        return None
+    module = node.info.module_name if node.info else node.fullname.rpartition(".")[0]
+    return node if module in ("", tree.fullname) else None
+
+
+def is_borrowed(function: FuncDef, number: int, *, dropped: bool) -> bool:
+    """Tell whether a function only reads one of its arguments, or makes a second handle of it.
+
+    Args:
+        function: the function.
+        number: which argument.
+        dropped: whether what the call returns is not looked at: it may be the argument itself.
+    """
+    variable = function.arguments[number].variable
+    nodes = [one.node for one in graph_of(function).points if one.node is not None]
+    read = {name for node in nodes for name in _read_by(node, dropped=dropped)}
+    return all(
+        node in read for node in nodes if isinstance(node, NameExpr) and node.node is variable
+    )
+
+
+def _read_by(node: Node, *, dropped: bool) -> Iterator[Expression]:
+    """Yield the parts of a node that it leaves as they are."""
+    match node:
+        case CallExpr(callee=MemberExpr(expr=receiver, name=name)) if name in READS | BORROWS:
+            yield receiver
+        case CallExpr(callee=RefExpr(fullname=name), args=args) if name in _READERS:
+            yield from args
+        case CallExpr(callee=MemberExpr(expr=StrExpr()), args=args):
+            yield from args
+        case MemberExpr(expr=receiver, name=name) if name in _ATTRIBUTES:
+            yield receiver
+        case ComparisonExpr(operands=operands):
+            yield from operands
+        case ReturnStmt(expr=value) if dropped and value is not None:
+            yield value

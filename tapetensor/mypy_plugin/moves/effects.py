@@ -1,0 +1,192 @@
+"""What a step of execution may change beside what it assigns, and whether execution goes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mypy.nodes import (
+    AwaitExpr,
+    CallExpr,
+    ComparisonExpr,
+    Decorator,
+    Expression,
+    FloatExpr,
+    FuncBase,
+    IfStmt,
+    IndexExpr,
+    IntExpr,
+    ListExpr,
+    MemberExpr,
+    NameExpr,
+    Node,
+    OperatorAssignmentStmt,
+    OpExpr,
+    OverloadedFuncDef,
+    RefExpr,
+    StarExpr,
+    StrExpr,
+    SymbolNode,
+    TupleExpr,
+    TypeInfo,
+    UnaryExpr,
+    Var,
+    YieldExpr,
+    YieldFromExpr,
+)
+from mypy.types import (
+    Instance,
+    LiteralType,
+    NoneType,
+    TupleType,
+    Type,
+    TypeVarType,
+    UninhabitedType,
+    UnionType,
+    get_proper_type,
+)
+
+from tapetensor.mypy_plugin import flow
+from tapetensor.mypy_plugin.moves.graph import Graph, Point
+from tapetensor.mypy_plugin.moves.keys import children
+from tapetensor.mypy_plugin.moves.owners import is_tensor, signatures
+
+# Builtins that change nothing by themselves; what they are given may (`__str__`, a generator).
+_READERS = frozenset(
+    f"builtins.{name}"
+    for name in (
+        *("abs", "all", "any", "bool", "dict", "divmod", "enumerate", "float", "format"),
+        *("frozenset", "getattr", "hasattr", "hash", "id", "int", "isinstance", "issubclass"),
+        *("len", "list", "max", "min", "open", "print", "range", "repr", "reversed", "round"),
+        *("set", "sorted", "str", "sum", "tuple", "type", "zip"),
+    )
+)
+# Those whose result runs, when it is iterated over, the code of what they were given.
+_LAZY = frozenset(f"builtins.{name}" for name in ("enumerate", "filter", "map", "reversed", "zip"))
+
+
+class Effects:
+    """Answers for the points of one graph.
+
+    A type that mypy has not come to yet (in a loop, of what stands further down) is worked out as
+    far as declarations tell.
+
+    Args:
+        checker: mypy's type checker.
+        graph: the graph.
+    """
+
+    def __init__(self, checker: Any, graph: Graph) -> None:
+        self._checker = checker
+        self._graph = graph
+
+    def may_change(self, point: Point) -> bool:
+        """Tell whether code may run here that gives attributes, items or globals other values."""
+        if point.foreign or (point.runs is not None and not self._is_inert(point.runs)):
+            return True
+        return point.node is not None and self._may_run_code(point.node)
+
+    def never_returns(self, call: CallExpr) -> bool:
+        """Tell whether execution does not go on after a call."""
+        if flow.type_of(self._checker, call) is not None:
+            return flow.never_returns(self._checker, call)
+        known = signatures(self._declared(call.callee))
+        return bool(known) and all(
+            isinstance(get_proper_type(one.ret_type), UninhabitedType) for one in known
+        )
+
+    def is_exhaustive(self, statement: IfStmt) -> bool:
+        """Tell whether one of the branches of an `if` without `else` is taken, or may surely be."""
+        if flow.type_of(self._checker, statement.expr[-1]) is None:
+            # mypy has not come to it: one `if` may be passed by, a chain of them covers all cases.
+            return statement in self._graph.elifs
+        return statement.unreachable_else
+
+    def suppresses(self, manager: Expression) -> bool:
+        """Tell whether a context manager may swallow exceptions."""
+        return flow.suppresses(self._checker, manager)
+
+    def _may_run_code(self, node: Node) -> bool:
+        match node:
+            case YieldExpr() | YieldFromExpr() | AwaitExpr():
+                return True
+            case CallExpr():
+                return not self._is_reader(node)
+            case OpExpr(op="and" | "or") | UnaryExpr(op="not"):
+                return False
+            case OpExpr(left=left, right=right):
+                return not (self._is_inert(left) and self._is_inert(right))
+            case OperatorAssignmentStmt(lvalue=left, rvalue=right):
+                return not (self._is_inert(left) and self._is_inert(right))
+            case ComparisonExpr(operands=operands):
+                return not all(map(self._is_inert, operands))
+            case UnaryExpr(expr=operand) | IndexExpr(base=operand):
+                return not self._is_inert(operand)
+            case MemberExpr(expr=owner, name=name):
+                return self._is_property(self._type(owner), name)
+        return False
+
+    def _is_reader(self, call: CallExpr) -> bool:
+        """Tell whether a call is known to change no attribute, item or global variable."""
+        callee = call.callee
+        if isinstance(callee, MemberExpr) and is_tensor(self._type(callee.expr)):
+            return True
+        known = isinstance(callee, RefExpr) and (
+            callee.fullname in _READERS or callee.fullname.startswith("tapetensor.")
+        )
+        is_format = isinstance(callee, MemberExpr) and isinstance(callee.expr, StrExpr)
+        return (known or is_format) and all(map(self._is_inert, call.args))
+
+    def _is_inert(self, expression: Expression) -> bool:
+        """Tell whether no code of the user's runs when a value is read, printed, iterated over."""
+        match expression:
+            case StarExpr(expr=inner):
+                return self._is_inert(inner)
+            case IntExpr() | FloatExpr() | StrExpr() | NameExpr(node=TypeInfo()):
+                return True
+            case CallExpr(callee=RefExpr(fullname=name), args=args) if name in _READERS:
+                return all(map(self._is_inert, args))
+        found = self._type(expression)
+        if found is None and isinstance(expression, OpExpr | UnaryExpr | TupleExpr | ListExpr):
+            return all(map(self._is_inert, children(expression)))
+        return _is_inert_type(found)
+
+    def _type(self, expression: Expression) -> Type | None:
+        """Return the type of an expression, as far as it is known by now."""
+        found = flow.type_of(self._checker, expression)
+        if found is None and isinstance(expression, NameExpr) and isinstance(expression.node, Var):
+            return get_proper_type(expression.node.type)
+        return found
+
+    def _declared(self, callee: Expression) -> Type | None:
+        """Return the declared type of what is called."""
+        node: SymbolNode | None = callee.node if isinstance(callee, RefExpr) else None
+        if isinstance(callee, MemberExpr) and node is None:
+            owner = get_proper_type(self._type(callee.expr))
+            symbol = owner.type.get(callee.name) if isinstance(owner, Instance) else None
+            node = None if symbol is None else symbol.node
+        return getattr(node, "type", None) if isinstance(node, FuncBase | Decorator) else None
+
+    def _is_property(self, owner: Type | None, name: str) -> bool:
+        owner = get_proper_type(owner)
+        if not isinstance(owner, Instance) or _is_inert_type(owner):
+            return False
+        symbol = owner.type.get(name)
+        if symbol is None:
+            return True
+        node = symbol.node
+        if isinstance(node, Decorator):
+            return node.var.is_property
+        return isinstance(node, OverloadedFuncDef) and node.is_property
+
+
+def _is_inert_type(type_: Type | None) -> bool:
+    if isinstance(type_, TypeVarType):
+        type_ = type_.upper_bound
+    type_ = get_proper_type(type_)
+    if isinstance(type_, TupleType | UnionType):
+        return all(map(_is_inert_type, type_.items))
+    if isinstance(type_, Instance):
+        name = type_.type.fullname
+        is_known = name.startswith(("builtins.", "numpy.", "tapetensor.")) and name not in _LAZY
+        return (is_known or is_tensor(type_)) and all(map(_is_inert_type, type_.args))
+    return isinstance(type_, NoneType | LiteralType)

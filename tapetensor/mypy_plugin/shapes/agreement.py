@@ -1,0 +1,131 @@
+"""One name of a signature, one size: `N` of both operands of ``f(x: Tensor1D[N], y: Tensor1D[N])``.
+
+mypy sees to that itself, but for a type variable of the caller beside a literal: of these two it
+sometimes takes the join, which is `Any`, and accepts both. Where they meet, the name is put into
+the signature as the first argument has it, and mypy says which one does not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from mypy.checker import TypeChecker
+from mypy.expandtype import expand_type
+from mypy.plugin import FunctionSigContext, MethodSigContext
+from mypy.types import (
+    CallableType,
+    Instance,
+    LiteralType,
+    TupleType,
+    Type,
+    TypeVarId,
+    TypeVarTupleType,
+    TypeVarType,
+    UnionType,
+    UnpackType,
+    get_proper_type,
+)
+
+from tapetensor.mypy_plugin import flow
+from tapetensor.mypy_plugin.names import MODULE, TENSOR_BASE
+from tapetensor.mypy_plugin.shapes.calls import is_readable, type_of
+
+
+def agreeing(context: FunctionSigContext | MethodSigContext) -> CallableType:
+    """Return the signature with one size for each name on which the arguments do not agree."""
+    item = context.default_signature
+    assert isinstance(context.api, TypeChecker)
+    if not _is_shared(item) or not flow.is_generic(context.api) or not is_readable(context):
+        return item
+    known: dict[TypeVarId, Type] = {}
+    disputed: dict[TypeVarId, Type] = {}
+    for formal, arguments in zip(item.arg_types, context.args, strict=True):
+        for argument in arguments:
+            for name, found in _matched(formal, type_of(argument, context.api)):
+                first = known.setdefault(name, found)
+                if _is_joined_to_any(first, found):
+                    disputed[name] = first
+    return _with(item, disputed) if disputed else item
+
+
+def _with(item: CallableType, values: Mapping[TypeVarId, Type]) -> CallableType:
+    expanded = expand_type(item, values)
+    assert isinstance(expanded, CallableType)
+    return expanded.copy_modified(variables=[one for one in item.variables if one.id not in values])
+
+
+def _is_shared(item: CallableType) -> bool:
+    """Tell whether two parameters have shapes, or dims, that may speak of one name."""
+    shaped = [one for one in item.arg_types if any(map(_has_dims, _members(one)))]
+    return bool(item.variables) and len(shaped) > 1
+
+
+def _members(formal: Type) -> list[Type]:
+    proper = get_proper_type(formal)
+    return proper.items if isinstance(proper, TupleType | UnionType) else [proper]
+
+
+def _matched(formal: Type, actual: Type) -> Iterator[tuple[TypeVarId, Type]]:
+    """Yield the names in the shapes of a parameter, and what an argument has there."""
+    declared, found = get_proper_type(formal), get_proper_type(actual)
+    if isinstance(declared, UnionType):
+        # Of a union that differs in the tape only.
+        items = [get_proper_type(one) for one in declared.items]
+        shapes = [one.args[0] for one in items if isinstance(one, Instance) and _has_dims(one)]
+        if len(shapes) == len(items) and all(one == shapes[0] for one in shapes):
+            yield from _matched(declared.items[0], actual)
+    elif isinstance(declared, TupleType) and isinstance(found, TupleType):
+        if len(declared.items) == len(found.items):
+            for one, two in zip(declared.items, found.items, strict=True):
+                yield from _matched(one, two)
+    elif isinstance(declared, Instance) and isinstance(found, Instance):
+        if not _has_dims(declared) or declared.type != found.type:
+            return
+        for one, two in zip(declared.args, found.args, strict=False):
+            yield from _named(one, two)
+
+
+def _has_dims(formal: Type) -> bool:
+    proper = get_proper_type(formal)
+    if not isinstance(proper, Instance) or not proper.args:
+        return False
+    return proper.type.has_base(TENSOR_BASE) or proper.type.has_base(MODULE)
+
+
+def _named(declared: Type, found: Type) -> Iterator[tuple[TypeVarId, Type]]:
+    """Yield the names in an argument of a tensor's, or a module's, type."""
+    left, right = get_proper_type(declared), get_proper_type(found)
+    if isinstance(left, TypeVarType):
+        yield left.id, right
+    elif isinstance(left, TupleType) and isinstance(right, TupleType):
+        before, middle, after = _parted(left)
+        many = len(right.items) - len(before) - len(after)
+        if many < 0 or (middle is None and many) or _parted(right)[1] is not None:
+            return
+        ends = [*right.items[: len(before)], *right.items[len(before) + many :]]
+        for one, two in zip([*before, *after], ends, strict=True):
+            yield from _named(one, two)
+        if middle is not None:
+            rest = right.items[len(before) : len(before) + many]
+            yield middle.id, TupleType(list(rest), right.partial_fallback)
+
+
+def _parted(shape: TupleType) -> tuple[list[Type], TypeVarTupleType | None, list[Type]]:
+    """Return the dims before an unpacked part, that part, and the dims after it."""
+    for place, item in enumerate(shape.items):
+        if isinstance(item, UnpackType):
+            middle = get_proper_type(item.type)
+            if isinstance(middle, TypeVarTupleType):
+                return shape.items[:place], middle, shape.items[place + 1 :]
+    return shape.items, None, []
+
+
+def _is_joined_to_any(first: Type, second: Type) -> bool:
+    """Tell whether two types are, or have at one place, a type variable and a literal."""
+    left, right = get_proper_type(first), get_proper_type(second)
+    if isinstance(left, TupleType) and isinstance(right, TupleType):
+        return len(left.items) == len(right.items) and any(
+            map(_is_joined_to_any, left.items, right.items)
+        )
+    kinds = (TypeVarType, LiteralType)
+    return isinstance(left, kinds) and isinstance(right, kinds) and type(left) is not type(right)

@@ -1,0 +1,125 @@
+"""The shapes of numpy arrays and lists that are written down: ``np.zeros((2, 3))``, ``[[1.0]]``.
+
+numpy's types do not know sizes. So the expression is read, and that of a local array that is
+assigned once.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mypy.checker import TypeChecker
+from mypy.nodes import (
+    CallExpr,
+    Expression,
+    FloatExpr,
+    FuncItem,
+    IntExpr,
+    ListExpr,
+    MemberExpr,
+    NameExpr,
+    RefExpr,
+    TupleExpr,
+    UnaryExpr,
+)
+from mypy.server.subexpr import get_subexpressions
+
+from tapetensor.mypy_plugin import flow
+from tapetensor.mypy_plugin.shapes.calls import Call, MismatchError, type_of
+from tapetensor.mypy_plugin.shapes.dims import Dims, Open, Size, written
+from tapetensor.mypy_plugin.shapes.reading import read_dim, read_shape
+from tapetensor.mypy_plugin.shapes.sizes import statements, targets, value_of
+
+_MAKERS: Final = ("zeros", "ones", "empty", "full")
+
+
+def check_values(op: str, call: Call) -> None:
+    """Raise MismatchError if an array that is written down has another shape than is asked for."""
+    values, asked = call.argument_expression("array"), call.argument("shape")
+    target = None if asked is None else read_shape(asked)
+    if values is None or target is None:
+        return
+    found = _shape_of(values, call.api)
+    if found is None:
+        return
+    if len(found) != len(target) or any(map(_are_two_numbers, found, target)):
+        raise MismatchError(
+            f"{op}: the array has shape {written(found)}, the annotation says {written(target)}"
+        )
+
+
+def _are_two_numbers(lhs: object, rhs: object) -> bool:
+    return (
+        isinstance(lhs, Size)
+        and isinstance(rhs, Size)
+        and lhs.literal is not None
+        and rhs.literal is not None
+        and lhs != rhs
+    )
+
+
+def _shape_of(values: Expression, api: TypeChecker) -> Dims | None:
+    """Return the shape of an array or of nested lists; None where it is not written down."""
+    if isinstance(values, ListExpr | TupleExpr):
+        return _shape_of_display(values)
+    if isinstance(values, CallExpr):
+        return _shape_of_call(values, api)
+    made = value_of(values, api)
+    if not isinstance(values, NameExpr) or not isinstance(made, CallExpr):
+        # A list in a variable may grow.
+        return None
+    return None if _is_reshaped(values, api) else _shape_of_call(made, api)
+
+
+def _shape_of_display(values: Expression) -> Dims | None:
+    if isinstance(values, UnaryExpr):
+        values = values.expr
+    if isinstance(values, IntExpr | FloatExpr):
+        return ()
+    if not isinstance(values, ListExpr | TupleExpr) or not values.items:
+        return None
+    shapes = [_shape_of_display(item) for item in values.items]
+    first = shapes[0]
+    if first is None or any(one != first for one in shapes):
+        return None
+    return (Size.of(len(shapes)), *first)
+
+
+def _shape_of_call(call: CallExpr, api: TypeChecker) -> Dims | None:
+    callee = call.callee
+    if isinstance(callee, MemberExpr) and callee.name == "astype":
+        return _shape_of(callee.expr, api)
+    if not isinstance(callee, RefExpr) or not callee.fullname.startswith("numpy."):
+        return None
+    if callee.fullname.rpartition(".")[2] not in _MAKERS or not call.args:
+        return None
+    if call.arg_names[0] not in (None, "shape") or call.arg_kinds[0].is_star():
+        return None
+    asked = type_of(call.args[0], api)
+    one = read_dim(asked)
+    if one is None:
+        return read_shape(asked)
+    return None if isinstance(one, Open) else (one,)
+
+
+def _is_reshaped(name: NameExpr, api: TypeChecker) -> bool:
+    """Tell whether something in the function may put another shape into an array."""
+    unit = flow.unit(api)
+    assert isinstance(unit, FuncItem)
+    resized = [one for one in get_subexpressions(unit.body) if _is_attribute(one, name, "resize")]
+    assigned = [
+        target
+        for statement in statements(unit.body)
+        for target in targets(statement)
+        if any(_is_attribute(one, name, "shape") for one in get_subexpressions(target))
+    ]
+    return bool(resized or assigned)
+
+
+def _is_attribute(expression: Expression, name: NameExpr, attribute: str) -> bool:
+    return (
+        isinstance(expression, MemberExpr)
+        and expression.name == attribute
+        and isinstance(expression.expr, NameExpr)
+        and expression.expr.node is name.node
+    )

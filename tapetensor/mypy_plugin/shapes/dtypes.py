@@ -1,0 +1,69 @@
+"""Dtypes that an op refuses, where they are known: `Any` and what is abstract fit everything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from mypy.types import Instance, Type, get_proper_type
+
+from tapetensor.mypy_plugin.codes import DTYPE_MISMATCH
+from tapetensor.mypy_plugin.shapes.calls import MismatchError
+from tapetensor.mypy_plugin.shapes.reading import Operand
+
+_KINDS: Final = {
+    "numpy.floating": "float",
+    "numpy.signedinteger": "int",
+    "numpy.unsignedinteger": "uint",
+}
+_ALONE: Final = {"numpy.float64": "float64", "numpy.bool": "bool", "numpy.bool_": "bool"}
+
+
+class DTypeMismatchError(MismatchError):
+    """The dtypes do not fit."""
+
+    code = DTYPE_MISMATCH
+
+
+def check_same(op: str, operands: Sequence[Operand]) -> None:
+    """Raise DTypeMismatchError if the dtypes of operands differ."""
+    found = [_name(one.dtype) for one in operands]
+    if len({one for one in found if one is not None}) > 1:
+        raise DTypeMismatchError(
+            f"{op}: dtypes differ: {' and '.join([one or '?' for one in found])}; "
+            "convert one with astype(...), nothing is promoted"
+        )
+
+
+def check_floating(op: str, operand: Operand) -> None:
+    """Raise DTypeMismatchError if an operand that must be floating is not."""
+    found = _name(operand.dtype)
+    if found is not None and not found.startswith("float"):
+        raise DTypeMismatchError(
+            f"{op}: not defined for dtype {found}; convert first with x.astype(np.float32)"
+        )
+
+
+def check_integers(op: str, name: str, operand: Operand, cure: str = "") -> None:
+    """Raise DTypeMismatchError if an operand that must hold integers does not."""
+    found = _name(operand.dtype)
+    if found is not None and found.startswith(("float", "bool")):
+        raise DTypeMismatchError(f"{op}: {name} must be integers, got {found}{cure}")
+
+
+def is_bool(operand: Operand) -> bool:
+    """Tell whether an operand is known to hold truth values."""
+    return _name(operand.dtype) == "bool"
+
+
+def _name(dtype: Type) -> str | None:
+    """Return what numpy calls a dtype; None for one that is not known, or abstract."""
+    found = get_proper_type(dtype)
+    if not isinstance(found, Instance):
+        return None
+    kind = _KINDS.get(found.type.fullname)
+    bits = get_proper_type(found.args[0]) if found.args else None
+    if kind is None or not isinstance(bits, Instance):
+        return _ALONE.get(found.type.fullname)
+    size = bits.type.name.removeprefix("_").removesuffix("Bit")
+    return f"{kind}{size}" if size.isdigit() else None

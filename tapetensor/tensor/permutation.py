@@ -1,0 +1,254 @@
+"""Axes in another order.
+
+Plain typing says the exact shape for literal axes of up to four, and refuses literal ones that name
+one of four or five twice.
+"""
+
+# The overloads for mistakes overlap those for open axes, which come after them.
+# mypy: disable-error-code="overload-overlap"
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+
+from tapetensor.errors import ArgumentTypeError, AxisError
+from tapetensor.kernels import shape as kernels
+from tapetensor.shapes import normalize_axis
+from tapetensor.tensor.apply import apply
+from tapetensor.tensor.base import TensorBase
+from tapetensor.typing import B, D, Ds, K, M, N, P, S, T
+
+if TYPE_CHECKING:
+    from tapetensor.tensor.tensor import Tensor
+
+Zero: TypeAlias = Literal[0]
+One: TypeAlias = Literal[1]
+Two: TypeAlias = Literal[2]
+Three: TypeAlias = Literal[3]
+# As many literals as there are axes, of which one is missing: another is named twice, or there is
+# no such one. The overload for them comes before the one for open axes, and has for its result what
+# the call raises, so that nothing can be done with it.
+_Not0: TypeAlias = Literal[1, 2, 3, 4]
+_Not1: TypeAlias = Literal[0, 2, 3, 4]
+_Not2: TypeAlias = Literal[0, 1, 3, 4]
+_Not3: TypeAlias = Literal[0, 1, 2, 4]
+_Not4: TypeAlias = Literal[0, 1, 2, 3]
+_NotFour: TypeAlias = (
+    tuple[_Not0, _Not0, _Not0, _Not0]
+    | tuple[_Not1, _Not1, _Not1, _Not1]
+    | tuple[_Not2, _Not2, _Not2, _Not2]
+    | tuple[_Not3, _Not3, _Not3, _Not3]
+)
+_NotFive: TypeAlias = (
+    tuple[_Not0, _Not0, _Not0, _Not0, _Not0]
+    | tuple[_Not1, _Not1, _Not1, _Not1, _Not1]
+    | tuple[_Not2, _Not2, _Not2, _Not2, _Not2]
+    | tuple[_Not3, _Not3, _Not3, _Not3, _Not3]
+    | tuple[_Not4, _Not4, _Not4, _Not4, _Not4]
+)
+
+
+class Permutation(TensorBase[S, T, D]):
+    """Axes in another order.
+
+    Both return a tensor with a new id that owns the tape of `self`, which is then spent.
+    """
+
+    __slots__ = ()
+
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[N], T, D], axes: tuple[Zero]
+    ) -> Tensor[tuple[N], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[M, N], T, D], axes: tuple[One, Zero]
+    ) -> Tensor[tuple[N, M], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[M, N], T, D], axes: tuple[Zero, One]
+    ) -> Tensor[tuple[M, N], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, M, N], T, D], axes: tuple[Zero, Two, One]
+    ) -> Tensor[tuple[B, N, M], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, M, N], T, D], axes: tuple[One, Zero, Two]
+    ) -> Tensor[tuple[M, B, N], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, M, N], T, D], axes: tuple[One, Two, Zero]
+    ) -> Tensor[tuple[M, N, B], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, M, N], T, D], axes: tuple[Two, Zero, One]
+    ) -> Tensor[tuple[N, B, M], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, M, N], T, D], axes: tuple[Two, One, Zero]
+    ) -> Tensor[tuple[N, M, B], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, M, N], T, D], axes: tuple[Zero, One, Two]
+    ) -> Tensor[tuple[B, M, N], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, K, M, N], T, D], axes: tuple[Zero, One, Three, Two]
+    ) -> Tensor[tuple[B, K, N, M], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, K, M, N], T, D], axes: tuple[Zero, Two, One, Three]
+    ) -> Tensor[tuple[B, M, K, N], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, K, M, N], T, D], axes: tuple[Zero, Two, Three, One]
+    ) -> Tensor[tuple[B, M, N, K], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, K, M, N], T, D], axes: tuple[Zero, Three, One, Two]
+    ) -> Tensor[tuple[B, N, K, M], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, K, M, N], T, D], axes: tuple[Zero, Three, Two, One]
+    ) -> Tensor[tuple[B, N, M, K], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, K, M, N], T, D], axes: tuple[One, Zero, Two, Three]
+    ) -> Tensor[tuple[K, B, M, N], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, K, M, N], T, D], axes: tuple[One, Zero, Three, Two]
+    ) -> Tensor[tuple[K, B, N, M], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, K, M, N], T, D], axes: tuple[One, Two, Zero, Three]
+    ) -> Tensor[tuple[K, M, B, N], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, K, M, N], T, D], axes: tuple[One, Two, Three, Zero]
+    ) -> Tensor[tuple[K, M, N, B], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, K, M, N], T, D], axes: tuple[One, Three, Zero, Two]
+    ) -> Tensor[tuple[K, N, B, M], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, K, M, N], T, D], axes: tuple[One, Three, Two, Zero]
+    ) -> Tensor[tuple[K, N, M, B], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, K, M, N], T, D], axes: tuple[Two, Zero, One, Three]
+    ) -> Tensor[tuple[M, B, K, N], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, K, M, N], T, D], axes: tuple[Two, Zero, Three, One]
+    ) -> Tensor[tuple[M, B, N, K], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, K, M, N], T, D], axes: tuple[Two, One, Zero, Three]
+    ) -> Tensor[tuple[M, K, B, N], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, K, M, N], T, D], axes: tuple[Two, One, Three, Zero]
+    ) -> Tensor[tuple[M, K, N, B], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, K, M, N], T, D], axes: tuple[Two, Three, Zero, One]
+    ) -> Tensor[tuple[M, N, B, K], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, K, M, N], T, D], axes: tuple[Two, Three, One, Zero]
+    ) -> Tensor[tuple[M, N, K, B], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, K, M, N], T, D], axes: tuple[Three, Zero, One, Two]
+    ) -> Tensor[tuple[N, B, K, M], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, K, M, N], T, D], axes: tuple[Three, Zero, Two, One]
+    ) -> Tensor[tuple[N, B, M, K], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, K, M, N], T, D], axes: tuple[Three, One, Zero, Two]
+    ) -> Tensor[tuple[N, K, B, M], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, K, M, N], T, D], axes: tuple[Three, One, Two, Zero]
+    ) -> Tensor[tuple[N, K, M, B], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, K, M, N], T, D], axes: tuple[Three, Two, Zero, One]
+    ) -> Tensor[tuple[N, M, B, K], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, K, M, N], T, D], axes: tuple[Three, Two, One, Zero]
+    ) -> Tensor[tuple[N, M, K, B], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, K, M, N], T, D], axes: tuple[Zero, One, Two, Three]
+    ) -> Tensor[tuple[B, K, M, N], T, D]: ...
+    @overload
+    def permute_dims(self: Permutation[tuple[B, K, M, N], T, D], axes: _NotFour) -> AxisError: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, K, M, N], T, D], axes: tuple[int, int, int, int]
+    ) -> Tensor[tuple[Any, Any, Any, Any], T, D]: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, P, K, M, N], T, D], axes: _NotFive
+    ) -> AxisError: ...
+    @overload
+    def permute_dims(
+        self: Permutation[tuple[B, P, K, M, N], T, D], axes: tuple[int, int, int, int, int]
+    ) -> Tensor[tuple[Any, Any, Any, Any, Any], T, D]: ...
+    @overload
+    def permute_dims(
+        self, axes: tuple[int, int, int, int, int, int, *tuple[int, ...]]
+    ) -> Tensor[Any, T, D]: ...
+    def permute_dims(self, axes: Any) -> Any:
+        """Return the axes in another order.
+
+        Shape: axis ``i`` of the result is axis ``axes[i]`` of `self`.
+        Derivative: the cotangent with the axes put back.
+
+        Args:
+            axes: every axis once.
+
+        Raises:
+            AxisError: if an axis is missing, named twice or not there.
+
+        >>> import tapetensor as tt
+        >>> tt.ones((2, 3, 4)).permute_dims((2, 0, 1)).shape
+        (4, 2, 3)
+        """
+        if not isinstance(axes, tuple):
+            raise ArgumentTypeError(f"permute_dims: axes is a tuple of ints, got {axes!r}")
+        shape = self._data.shape
+        order = tuple([normalize_axis("permute_dims", axis, shape) for axis in axes])
+        if sorted(order) != list(range(len(shape))):
+            raise AxisError(
+                f"permute_dims: axes {axes} must name every axis of shape {shape} exactly once"
+            )
+        return apply(kernels.permute_dims, (self,), (order,))
+
+    def transpose(
+        self: Permutation[tuple[*Ds, M, N], T, D],
+    ) -> Tensor[tuple[*Ds, N, M], T, D]:
+        """Return the matrices transposed: the last two axes swapped.
+
+        Shape: ``(*Ds, M, N) -> (*Ds, N, M)``.
+        Derivative: the cotangent transposed.
+
+        Raises:
+            AxisError: if there are fewer than two axes.
+
+        >>> import tapetensor as tt
+        >>> tt.ones((2, 3)).transpose().shape
+        (3, 2)
+        """
+        rank = self._data.ndim
+        if rank < 2:
+            raise AxisError(f"transpose: needs two axes, the shape is {self._data.shape}")
+        order = (*range(rank - 2), rank - 1, rank - 2)
+        return apply(kernels.transpose, (self,), (order,))

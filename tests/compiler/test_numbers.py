@@ -1,0 +1,209 @@
+"""Numbers in compiled functions: norms, metrics and `item()`, known when the plan runs."""
+
+# Lambdas have no annotations.
+# mypy: disable-error-code="no-untyped-call"
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import losses, optim
+from tapetensor.compiler import plans
+from tapetensor.errors import NumericalInstabilityError
+from tests.compiler.test_training import _batch, _model, _state
+
+
+def _vector(*values: float) -> Any:
+    return tt.from_numpy(np.array(values))
+
+
+def clipped(grads: tt.Gradients, model: Any) -> Any:
+    return grads.clip_by_global_norm(0.5)
+
+
+def measured(grads: tt.Gradients, model: Any) -> Any:
+    return grads.global_norm()
+
+
+def scaled(grads: tt.Gradients, model: Any) -> Any:
+    norm = grads.global_norm()
+    for parameter in model.parameters().values():
+        grads.insert(parameter, grads[parameter] * (0.1 / (norm + 1.0)))
+    return norm * 2.0
+
+
+def accumulated(grads: tt.Gradients, model: Any) -> Any:
+    sums = tt.GradientAccumulator()
+    for name, parameter in model.parameters().items():
+        sums.accumulate(name, grads[parameter])
+        sums.accumulate(name, grads[parameter] * 0.5)
+    sums.normalize()
+    norm = sums.apply_clip(0.1)
+    for name, parameter in model.parameters().items():
+        grads.remove(parameter)
+        grads.insert(parameter, sums.get(name))
+    return norm
+
+
+@pytest.mark.parametrize("change", [clipped, measured, scaled, accumulated])
+def test_a_hundred_steps_with_norms_are_those_of_eager_mode(
+    change: Callable[[tt.Gradients, Any], Any],
+) -> None:
+    def step(model: Any, optimizer: optim.Optimizer, x: Any, labels: Any) -> Any:
+        logits = model.forward(x.trace())
+        right = (logits.detach().argmax() == labels).astype(np.float32).mean()
+        loss = losses.cross_entropy(logits, labels)
+        value = loss.item()
+        grads = loss.backward(wrt=model, check_finite=True)
+        norm = change(grads, model)
+        optimizer.step(grads)
+        return {"loss": value, "accuracy": right.item(), "norm": norm, "lr": optimizer.lr}
+
+    eager, planned = _model(), _model()
+    of_eager, of_planned = optim.Adam(eager, lr=0.01), optim.Adam(planned, lr=0.01)
+    compiled = tt.compile(step)
+    for position in range(100):
+        of_eager.lr = of_planned.lr = 0.01 / (1 + position)
+        expected = step(eager, of_eager, *_batch(position))
+        found = compiled(planned, of_planned, *_batch(position))
+        assert {type(value) for value in found.values()} == {float}
+        np.testing.assert_allclose(list(found.values()), list(expected.values()), rtol=1e-4)
+
+    assert len(plans(compiled)) == 1
+    for name, array in _state(eager).items():
+        np.testing.assert_allclose(_state(planned)[name], array, rtol=1e-4, atol=1e-5)
+
+
+def test_a_norm_that_is_not_finite_is_found_at_every_call_and_changes_nothing() -> None:
+    model = _model()
+    optimizer = optim.Sgd(model, lr=0.5)
+
+    @tt.compile
+    def step(x: Any, labels: Any) -> None:
+        grads = losses.cross_entropy(model.forward(x.trace()), labels).backward(wrt=model)
+        grads.clip_by_global_norm(1.0)
+        optimizer.step(grads)
+
+    x, labels = _batch()
+    step(x, labels)
+    before = _state(model)
+
+    with pytest.raises(NumericalInstabilityError, match="the norm of the gradients is nan"):
+        step(x * float("nan"), labels)
+
+    assert optimizer.steps == 1
+    for name, array in _state(model).items():
+        np.testing.assert_array_equal(array, before[name])
+
+
+def test_an_update_is_taken_back_where_a_later_step_fails() -> None:
+    model = _model()
+    optimizer = optim.Adam(model, lr=0.1)
+
+    def step(x: Any, labels: Any) -> Any:
+        grads = losses.cross_entropy(model.forward(x.trace()), labels).backward(wrt=model)
+        optimizer.step(grads)
+        return model.forward(x).sum()
+
+    def failing(x: Any, labels: Any) -> Any:
+        result = step(x, labels)
+        grads = tt.Gradients()
+        grads.insert(model.out.bias, model.out.bias.detach() * float("nan"))
+        grads.clip_by_global_norm(1.0)
+        return result
+
+    tt.compile(step)(*_batch())
+    compiled = tt.compile(failing)
+    before, state = _state(model), optimizer.state_arrays()
+    state = {name: array.copy() for name, array in state.items()}
+
+    for _ in range(2):
+        with pytest.raises(NumericalInstabilityError):
+            compiled(*_batch())
+        for name, array in {**_state(model), **optimizer.state_arrays()}.items():
+            np.testing.assert_array_equal(array, {**before, **state}[name])
+
+
+def test_numbers_are_computed_as_python_computes_them() -> None:
+    def numbers(x: Any, i: Any) -> Any:
+        a, n, b = x.sum().item(), i.sum().item(), (x.sum() > 0).item()
+        total = 0.0
+        for one in (a, n, b):
+            total += one
+        return (
+            a, n, b, total, a / n, n / 2, b + b, -a, abs(a), 2 - n, 2 * a, a**2, 1 / a, n * n,
+            a > n, n >= 3, b == 1, x * a, a * x, x + n, x / a, 2.0 - x * b, np.sqrt(a) * 1.0,
+        )  # fmt: skip
+
+    compiled = tt.compile(numbers)
+    for value in (1.5, 2.5):
+        args = tt.from_numpy(np.array([value, 1.0], np.float32)), tt.from_numpy(np.array([1, 2]))
+        for found, expected in zip(compiled(*args), numbers(*args), strict=True):
+            if isinstance(expected, tt.Tensor):
+                assert found.dtype == expected.dtype
+                np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-6)
+            else:
+                assert type(found) is type(expected) or isinstance(expected, np.floating)
+                assert found == pytest.approx(expected)
+    assert len(plans(compiled)) == 1
+
+
+def test_a_number_that_is_drawn_is_another_at_every_call() -> None:
+    rng, again = np.random.default_rng(0), np.random.default_rng(0)
+    run = tt.compile(lambda x: (x * rng.uniform(), x[rng.integers(3)], rng.random()))
+    x = _vector(1.0, 2.0, 3.0)
+
+    for _ in range(5):
+        scaled, chosen, number = run(x)
+        np.testing.assert_allclose(scaled.numpy(), x.numpy() * again.uniform())
+        assert chosen.item() == x.numpy()[again.integers(3)]
+        assert number == again.random()
+
+
+def test_arrays_become_tensors_and_tensors_arrays_inside() -> None:
+    run = tt.compile(lambda array: np.exp(tt.from_numpy(array, dtype=np.float32).square().numpy()))
+    for value in (1.0, 2.0):
+        found = run(np.array([value]))
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, np.exp(np.float32(value) ** 2), rtol=1e-6)
+
+
+def test_parameters_without_a_gradient_are_reported_and_the_others_updated() -> None:
+    def step(model: Any, optimizer: optim.Optimizer, x: Any, labels: Any) -> None:
+        loss = losses.cross_entropy(model.forward(x.trace()), labels)
+        with pytest.raises(tt.UnusedParametersError, match=r"hidden\.weight"):
+            optimizer.step(loss.backward(wrt=model.out))
+
+    eager, planned = _model(), _model()
+    of_eager, of_planned = optim.Adam(eager), optim.Adam(planned)
+    compiled = tt.compile(step)
+    for position in range(3):
+        step(eager, of_eager, *_batch(position))
+        compiled(planned, of_planned, *_batch(position))
+
+    assert of_planned.steps == of_eager.steps == 3
+    for name, array in _state(eager).items():
+        np.testing.assert_allclose(_state(planned)[name], array, rtol=1e-5, atol=1e-6)
+    x, labels = _batch()
+    of_eager.step(losses.cross_entropy(eager.forward(x.trace()), labels).backward(wrt=eager))
+    of_planned.step(losses.cross_entropy(planned.forward(x.trace()), labels).backward(wrt=planned))
+    for name, array in _state(eager).items():
+        np.testing.assert_allclose(_state(planned)[name], array, rtol=1e-5, atol=1e-6)
+
+
+def test_a_checkpoint_inside_gives_the_gradients_of_eager_mode() -> None:
+    model = _model()
+
+    def gradients(x: Any) -> Any:
+        hidden = tt.checkpoint(model.hidden.forward, x.trace())
+        return model.out.forward(hidden.relu()).sum().backward(wrt=model.out)[model.out.weight]
+
+    x, _ = _batch()
+    np.testing.assert_allclose(
+        tt.compile(gradients)(x).numpy(), gradients(x).numpy(), rtol=1e-5, atol=1e-6
+    )

@@ -1,0 +1,340 @@
+"""What compiled functions read from around themselves, and what they must not change there."""
+
+# Lambdas have no annotations.
+# mypy: disable-error-code="no-untyped-call"
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import Tensor1D, nn, optim
+from tapetensor.compiler import plans
+from tapetensor.errors import TraceError
+
+SCALE = 2.0
+RNG = np.random.default_rng(0)
+HISTORY: list[float] = []
+COUNT = 0
+# Of the name of an attribute that functions here use.
+trace = 0
+
+
+def _vector(*values: float) -> Tensor1D[Any]:
+    return tt.from_numpy(list(values), shape=(len(values),))
+
+
+class Holder:
+    """An object of the user's."""
+
+    kind = 1.0
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def scaled(self, x: Any) -> Any:
+        return x * SCALE
+
+
+class Slotted:
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    lhs: Any
+    rhs: Any
+
+
+@pytest.mark.parametrize("captured", ["closure", "global", "list", "object", "partial", "method"])
+def test_a_generator_draws_on_wherever_the_function_finds_it(
+    captured: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(7)
+    held = [rng]
+    holder = Holder(rng)
+    monkeypatch.setitem(globals(), "RNG", rng)
+
+    def draw(rng: np.random.Generator, x: Any) -> Any:
+        return x + tt.normal((3,), rng=rng, dtype=np.float64)
+
+    class Noise(Holder):
+        def add(self, x: Any) -> Any:
+            return draw(self.value, x)
+
+    functions: dict[str, Callable[..., Any]] = {
+        "closure": lambda x: draw(rng, x),
+        "global": lambda x: draw(RNG, x),
+        "list": lambda x: draw(held[0], x),
+        "object": lambda x: draw(holder.value, x),
+        "partial": partial(draw, rng),
+        "method": Noise(rng).add,
+    }
+    compiled = tt.compile(functions[captured])
+    zeros = tt.zeros((3,), dtype=np.float64)
+
+    found = [compiled(zeros).numpy().tolist() for _ in range(3)]
+
+    again = np.random.default_rng(7)
+    assert found == [again.standard_normal(3).tolist() for _ in range(3)]
+    assert len(plans(compiled)) == 1
+
+
+@pytest.mark.parametrize("kind", [Holder, Slotted, lambda x: OrderedDict(value=x), lambda x: [x]])
+def test_a_tensor_in_an_object_that_a_function_closes_over_is_read_at_every_call(kind: Any) -> None:
+    weight = _vector(3.0)
+    held = kind(weight)
+
+    def scaled(x: Any) -> Any:
+        if isinstance(held, Holder | Slotted):
+            return x * held.value
+        return x * (held["value"] if isinstance(held, dict) else held[0])
+
+    compiled = tt.compile(scaled)
+    assert compiled(_vector(1.0)).item() == 3.0
+    weight._data = np.array([5.0], np.float32)
+
+    assert compiled(_vector(1.0)).item() == 5.0
+    assert len(plans(compiled)) == 1
+
+
+@pytest.mark.parametrize("wrap", [lambda m: m, lambda m: partial(_called, m), lambda m: m.forward])
+def test_a_module_a_partial_and_a_method_see_what_training_changed(wrap: Any) -> None:
+    model = nn.Linear(2, 2, rng=np.random.default_rng(0))
+    compiled = tt.compile(wrap(model))
+    x: Any = tt.ones((1, 2))
+    compiled(x)
+    optim.Sgd(model, lr=0.5).step(model.forward(x.trace()).sum().backward(wrt=model))
+
+    expected: Any = model.forward(x).numpy()
+
+    np.testing.assert_allclose(compiled(x).numpy(), expected, rtol=1e-6)
+
+
+def _called(model: Any, x: Any) -> Any:
+    return model.forward(x)
+
+
+def test_a_global_that_a_method_reads_makes_another_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    holder = Holder(None)
+    compiled = tt.compile(lambda x: holder.scaled(x))
+    assert compiled(_vector(1.0)).item() == 2.0
+
+    monkeypatch.setitem(globals(), "SCALE", 7.0)
+
+    assert compiled(_vector(1.0)).item() == 7.0
+
+
+def test_an_attribute_of_a_class_makes_another_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    holder = Holder(None)
+    compiled = tt.compile(lambda x: x * holder.kind)
+    assert compiled(_vector(1.0)).item() == 1.0
+
+    monkeypatch.setattr(Holder, "kind", 4.0)
+
+    assert compiled(_vector(1.0)).item() == 4.0
+
+
+def test_a_global_of_the_name_of_an_attribute_makes_no_other_plan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compiled = tt.compile(lambda x: x.trace().detach())
+    for number in range(3):
+        monkeypatch.setitem(globals(), "trace", number)
+        compiled(_vector(1.0))
+
+    assert len(plans(compiled)) == 1
+
+
+def test_one_compiled_function_may_call_another() -> None:
+    weight = _vector(3.0)
+    inner = tt.compile(lambda x: x * weight)
+    outer = tt.compile(lambda x: inner(x) + 1.0)
+    assert outer(_vector(2.0)).item() == 7.0
+
+    weight._data = np.array([5.0], np.float32)
+
+    assert outer(_vector(2.0)).item() == 11.0
+    assert inner(_vector(2.0)).item() == 10.0
+
+
+def test_slotted_and_frozen_dataclasses_go_in_and_come_out() -> None:
+    swapped = tt.compile(lambda pair: Pair(pair.rhs, pair.lhs * 2.0))
+
+    for value in (1.0, 4.0):
+        pair = swapped(Pair(_vector(value), _vector(9.0)))
+        assert (pair.lhs.item(), pair.rhs.item()) == (9.0, 2 * value)
+    assert len(plans(swapped)) == 1
+
+
+def test_results_that_can_be_written_to_are_others_at_every_call() -> None:
+    def results(x: Any) -> Any:
+        shared = [x * 2.0]
+        return Holder(x), {1}, shared, shared, deque([x]), OrderedDict(x=x)
+
+    run = tt.compile(results)
+    first = run(_vector(1.0))
+    first[0].value, first[3][0] = None, None
+    first[1].add(2)
+    holder, numbers, shared, again, queue, ordered = run(_vector(3.0))
+
+    assert holder.value.item() == 3.0
+    assert numbers == {1}
+    assert shared is again
+    assert shared[0].item() == 6.0
+    assert queue[0].item() == ordered["x"].item() == 3.0
+
+
+def _refusals() -> dict[str, tuple[Callable[[Any], Any], Callable[[], object], str]]:
+    """Return functions with side effects, what would show them, and how they are named."""
+    numbers: list[float] = []
+    table: dict[str, Any] = {}
+    holder, queue, total = Holder(0), deque[float](), 0
+    array = np.zeros(1, np.float32)
+    model = nn.Linear(1, 1, rng=np.random.default_rng(0))
+    optimizer = optim.Sgd(model, lr=0.5)
+
+    def appends_to_global(x: Any) -> Any:
+        HISTORY.append(1.0)
+        return x
+
+    def appends(x: Any) -> Any:
+        numbers.append(1.0)
+        return x
+
+    def queues(x: Any) -> Any:
+        queue.append(1.0)
+        return x
+
+    def enters(x: Any) -> Any:
+        table["loss"] = x
+        return x
+
+    def counts(x: Any) -> Any:
+        global COUNT
+        COUNT += 1
+        return x
+
+    def adds(x: Any) -> Any:
+        nonlocal total
+        total += 1
+        return x
+
+    def sets(x: Any) -> Any:
+        holder.value += 1
+        return x
+
+    def sets_class(x: Any) -> Any:
+        Holder.kind = Holder.kind + 1.0
+        return x
+
+    def writes(x: Any) -> Any:
+        array[0] = 1
+        return x
+
+    def sets_rate(x: Any) -> Any:
+        optimizer.lr = 0.1
+        return x
+
+    return {
+        "global list": (appends_to_global, HISTORY.copy, "HISTORY[0]"),
+        "list": (appends, numbers.copy, "numbers[0]"),
+        "dict": (enters, table.copy, "table['loss']"),
+        "deque": (queues, queue.copy, "queue[0]"),
+        "global": (counts, lambda: COUNT, "COUNT"),
+        "nonlocal": (adds, lambda: total, "total"),
+        "attribute": (sets, lambda: holder.value, "holder.value"),
+        "class attribute": (sets_class, lambda: Holder.kind, "Holder.kind"),
+        "array": (writes, array.tolist, "a numpy array"),
+        "learning rate": (sets_rate, lambda: optimizer.lr, "optimizer.lr"),
+        "random": (lambda x: x * random.random(), lambda: None, "the state of random"),
+        "numpy's random": (
+            lambda x: x * np.random.rand(),  # noqa: NPY002  # what is refused
+            lambda: None,
+            "the state of np.random",
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", list(_refusals()))
+def test_a_side_effect_is_refused_by_name_and_line_and_undone(name: str) -> None:
+    function, read, what = _refusals()[name]
+    before = read()
+    first = function.__code__.co_firstlineno
+    last = max([line for *_, line in function.__code__.co_lines() if line])
+
+    with pytest.raises(TraceError, match=re.escape(what)) as error:
+        tt.compile(function)(_vector(1.0))
+
+    assert read() == before
+    found = re.match(re.escape(__file__) + r":(\d+): compile: ", str(error.value))
+    assert found is not None
+    assert first <= int(found[1]) <= last
+
+
+def test_an_argument_that_is_written_to_is_refused() -> None:
+    def write(array: Any) -> Any:
+        array += 1.0
+        return array * 2.0
+
+    array = np.zeros(2)
+    with pytest.raises(TraceError, match=r"argument 0 is written to, .* into a copy"):
+        tt.compile(write)(array)
+    assert array.tolist() == [0.0, 0.0]
+
+
+def test_an_iterator_is_refused() -> None:
+    numbers = itertools.count()
+
+    with pytest.raises(TraceError, match=r"numbers is an iterator, .* call next"):
+        tt.compile(lambda x: x * float(next(numbers)))(_vector(1.0))
+
+
+def test_the_number_of_steps_cannot_be_read_with_the_cure() -> None:
+    model = nn.Linear(1, 1, rng=np.random.default_rng(0))
+    optimizer = optim.Sgd(model, lr=0.5)
+    schedule = optim.schedules.cosine(lr=0.1, steps=10)
+
+    def step(x: Any) -> Any:
+        optimizer.lr = schedule(optimizer.steps)
+        return x
+
+    with pytest.raises(TraceError, match=r"optimizer\.lr = schedule\(optimizer\.steps\)"):
+        tt.compile(step)(_vector(1.0))
+    assert optimizer.lr == 0.5
+
+
+def test_a_result_that_cannot_be_made_again_is_refused() -> None:
+    with pytest.raises(TraceError, match="a result is a generator"):
+        tt.compile(lambda x: (one for one in [x]))(_vector(1.0))
+
+
+def test_functions_that_wait_or_yield_are_refused() -> None:
+    async def wait(x: Any) -> Any:
+        return x
+
+    def give(x: Any) -> Any:
+        yield x
+
+    with pytest.raises(tt.ArgumentTypeError, match="wait is async"):
+        tt.compile(wait)
+    with pytest.raises(tt.ArgumentTypeError, match="give yields"):
+        tt.compile(give)
+
+
+def test_an_array_with_rules_of_its_own_is_refused() -> None:
+    with pytest.raises(tt.ArgumentTypeError, match="MaskedArray, which has rules of its own"):
+        tt.compile(lambda x: x * 2.0)(np.ma.masked_array([1.0, 2.0], [True, False]))

@@ -1,0 +1,203 @@
+"""Tensors that own tapes go into compiled functions and come out: the gradients of eager mode."""
+
+# Lambdas have no annotations.
+# mypy: disable-error-code="no-untyped-call"
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import losses, optim
+from tapetensor.compiler import plans
+from tapetensor.errors import (
+    MissingGradientError,
+    MovedTensorError,
+    TapeClosedError,
+    TraceError,
+)
+from tests.compiler.test_training import Mlp, _batch, _model, _state
+
+
+def _vector(*values: float) -> Any:
+    return tt.from_numpy(np.array(values))
+
+
+def loss_of(model: Mlp, x: Any, labels: Any) -> Any:
+    return losses.cross_entropy(model.forward(x), labels)
+
+
+def test_a_hundred_steps_through_a_compiled_loss_are_those_of_eager_mode() -> None:
+    eager, planned = _model(), _model()
+    compiled = tt.compile(loss_of)
+    of_eager, of_planned = optim.Adam(eager, lr=0.01), optim.Adam(planned, lr=0.01)
+
+    for step in range(100):
+        x, labels = _batch(step)
+        expected = loss_of(eager, x.trace(), labels)
+        found = compiled(planned, x.trace(), labels)
+        np.testing.assert_allclose(found.item(), expected.item(), rtol=1e-5)
+        of_eager.step(expected.backward(wrt=eager))
+        of_planned.step(found.backward(wrt=planned))
+
+    assert len(plans(compiled)) == 1
+    for name, array in _state(eager).items():
+        np.testing.assert_allclose(_state(planned)[name], array, rtol=1e-5, atol=1e-6)
+
+
+def _two(x: Any) -> Any:
+    h = x.exp()
+    twin = h.with_empty_tape()
+    return (h * 2.0), twin.sin()
+
+
+def _plain_beside(x: Any) -> Any:
+    value, tape = x.exp().split_tape()
+    return value, value.put_tape(tape) * 3.0
+
+
+def _apart(x: Any) -> Any:
+    value, tape = x.exp().split_tape()
+    return value.trace() * 3.0, value.detach().put_tape(tape)
+
+
+def _tape_alone(x: Any) -> Any:
+    value, tape = x.exp().split_tape()
+    return value, value.put_tape(tape)
+
+
+FUNCTIONS: list[Callable[[Any], Any]] = [
+    lambda x: (x.detach(), x.exp()),
+    lambda x: tuple(x.sin().split(2)),
+    _two,
+    _plain_beside,
+    _apart,
+    _tape_alone,
+]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_what_is_computed_from_the_results_has_the_gradients_of_eager_mode(
+    function: Callable[[Any], Any],
+) -> None:
+    compiled = tt.compile(function)
+    for scale in (1.0, 1.0, 0.5):
+        x, y = _vector(1.0 * scale, 2.0), _vector(3.0, 4.0 * scale)
+        gradients = []
+        for one in (function, compiled):
+            first, second = one(x.trace() * y if scale == 1.0 else x.trace())
+            grads = (first * second.sum()).sum().backward()
+            gradients.append([grads.get(leaf) for leaf in (x, y)])
+
+        for expected, found in zip(*gradients, strict=True):
+            assert (found is None) == (expected is None)
+            if expected is not None:
+                np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-12)
+
+
+def test_a_backward_pass_computes_only_what_is_asked_for() -> None:
+    x, y = _vector(2.0), _vector(3.0)
+    product = tt.compile(lambda x, y: (x * y).sum())
+    for _ in range(2):
+        assert product(x.trace(), y).backward(wrt=y)[y].item() == 2.0
+        assert product(x.trace(), y).backward(wrt=x)[x].item() == 3.0
+        with pytest.raises(MissingGradientError):
+            product(x.trace(), y).backward(wrt=x)[y]
+
+
+def test_gradients_that_a_tape_carries_are_added() -> None:
+    squared = tt.compile(lambda x: x.square().sum())
+    x = _vector(3.0)
+    grads = tt.Gradients()
+    for _ in range(4):
+        grads = squared(x.trace(grads)).backward()
+
+    assert grads[x].item() == 24.0
+
+
+def test_gradients_that_a_tape_carries_from_inside_are_added() -> None:
+    squared = tt.compile(lambda x, grads: x.trace(grads).square().sum())
+    x = _vector(3.0)
+    grads = tt.Gradients()
+    for _ in range(4):
+        grads = squared(x, grads).backward()
+
+    assert grads[x].item() == 24.0
+
+
+def test_a_parameter_that_changes_before_the_backward_pass_changes_nothing() -> None:
+    model = _model()
+    compiled = tt.compile(loss_of)
+    optimizer = optim.Sgd(model, lr=0.5)
+    x, labels = _batch()
+    head = tt.compile(lambda h, labels: losses.cross_entropy(model.out.forward(h), labels))
+    hidden: Any = tt.ones((8, 16))
+    before = head(hidden.trace(), labels)
+    wanted: Any = losses.cross_entropy(model.out.forward(hidden.trace()), labels).backward()
+
+    for _ in range(3):
+        optimizer.step(compiled(model, x.trace(), labels).backward(wrt=model))
+        head(hidden.trace(), labels)
+
+    found = before.backward()
+    for leaf in (hidden, model.out.weight, model.out.bias):
+        np.testing.assert_allclose(found[leaf].numpy(), wanted[leaf].numpy(), rtol=1e-5, atol=1e-7)
+
+
+def test_ownership_errors_of_an_argument_are_those_of_eager_mode() -> None:
+    double = tt.compile(lambda x: x * 2.0)
+    x = _vector(1.0)
+    for _ in range(2):
+        traced = x.trace()
+        double(traced)
+        with pytest.raises(MovedTensorError, match="'multiply' took its tape"):
+            traced.sum()
+        with pytest.raises(MovedTensorError, match="'multiply' took its tape"):
+            double(traced)
+    with tt.GradientContext():
+        left = x.trace()
+    with pytest.raises(TapeClosedError):
+        double(left)
+
+
+def test_an_argument_that_is_only_read_keeps_its_tape() -> None:
+    product = tt.compile(lambda x, y: x.detach() * y)
+    x = _vector(2.0)
+    traced = x.trace()
+    for _ in range(2):
+        assert product(traced, _vector(3.0)).item() == 6.0
+
+    assert traced.sum().backward()[x].item() == 1.0
+
+
+def test_a_consumed_argument_is_spent_at_every_call() -> None:
+    double = tt.compile(lambda x: (x.traced() * 2.0).detach())
+    for _ in range(2):
+        x = _vector(1.0)
+        double(x)
+        with pytest.raises(MovedTensorError, match="'traced' took its tape"):
+            x * 2.0
+
+
+def test_a_backward_pass_inside_takes_a_tape_that_was_just_begun_and_no_other() -> None:
+    gradient = tt.compile(lambda x: x.square().sum().backward()[x])
+    x = _vector(3.0)
+    for _ in range(2):
+        assert gradient(x.trace()).item() == 6.0
+
+    for traced in (x.trace() * 1.0, x.trace(tt.Gradients())):
+        with pytest.raises(TraceError, match="records or gradients from outside; call it outside"):
+            gradient(traced)
+
+
+def test_grad_differentiates_through_a_compiled_function() -> None:
+    cubed = tt.compile(lambda x: (x**3).sum())
+    x = _vector(1.0, 2.0)
+
+    assert tt.grad(cubed, x).numpy().tolist() == [3.0, 12.0]
+    twice = tt.grad(lambda x: tt.grad(cubed, x).sum(), x)
+    assert twice.numpy().tolist() == [6.0, 12.0]

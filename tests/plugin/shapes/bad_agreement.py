@@ -1,0 +1,47 @@
+"""One name of a signature, two sizes: a name of the caller beside a number. Every thunk raises.
+
+Without the plugin mypy takes the two for one `Any`: in one run, and not in the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal as L
+
+import numpy as np
+
+from tapetensor import Tensor2D, nn
+from tapetensor.typing import B, K, M, N, T
+from tests.typing.operands import m, m77
+
+
+def project(x: Tensor2D[B, N, T], weight: Tensor2D[N, K]) -> Tensor2D[B, K, T]:
+    return x @ weight
+
+
+def through(layer: nn.Linear[N, K], x: Tensor2D[B, N, T]) -> Tensor2D[B, K, T]:
+    return layer.forward(x)
+
+
+class Projector:
+    def project(self, x: Tensor2D[B, N, T], weight: Tensor2D[N, K]) -> Tensor2D[B, K, T]:
+        return x @ weight
+
+
+def by_function(x: Tensor2D[B, M], w: Tensor2D[L[7], K]) -> object:
+    return project(x, w)  # E: Argument 2 to "project" has incompatible type
+
+
+def by_method(x: Tensor2D[B, M], w: Tensor2D[L[7], K]) -> object:
+    return Projector().project(x, w)  # E: Argument 2 to "project" of "Projector" has incompatible
+
+
+def by_layer(x: Tensor2D[B, M], layer: nn.Linear[L[7], K]) -> object:
+    return through(layer, x)  # E: Argument 2 to "through" has incompatible type
+
+
+BAD: list[Callable[[], object]] = [
+    lambda: by_function(m, m77),
+    lambda: by_method(m, m77),
+    lambda: by_layer(m, nn.Linear(7, 2, rng=np.random.default_rng(0))),
+]

@@ -1,0 +1,47 @@
+"""Queries, keys, values and masks that do not go together. Every thunk raises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal as L
+
+import numpy as np
+
+import tapetensor as tt
+from tapetensor import Tensor3D, nn
+from tapetensor import scaled_dot_product_attention as attention
+from tapetensor.typing import B, K, M, N
+
+q, k, v = tt.ones((2, 5, 8)), tt.ones((2, 7, 8)), tt.ones((2, 7, 6))
+k9, v6, k3 = tt.ones((2, 7, 9)), tt.ones((2, 6, 6)), tt.ones((3, 7, 8))
+kd, flat, row = tt.ones((2, 7, 8), np.float64), tt.ones((7, 8)), tt.ones((8,))
+layer = nn.MultiHeadAttention(8, 2, rng=np.random.default_rng(0))
+see = tt.ones((5, 6), np.bool_)
+
+BAD: list[Callable[[], object]] = [
+    lambda: attention(q, k9, v),  # E: do not fit: the features of queries and keys differ, 8 != 9
+    lambda: attention(q.trace(), k9, v),  # E: the features of queries and keys differ, 8 != 9
+    lambda: attention(q, k, v6),  # E: query (2, 5, 8), key (2, 7, 8) and value (2, 6, 6) do not fit
+    lambda: attention(q, k3, v),  # E: do not fit: the leading axes differ, 2 != 3
+    lambda: attention(q, flat, v),  # E: they are (*Ds, M, K), (*Ds, N, K) and (*Ds, N, P) with equa
+    lambda: attention(row, row, row),  # E: query (8,), key (8,) and value (8,) do not fit; they are
+    lambda: attention(q, kd, v),  # E: dtypes differ: float32 and float64 and float32; convert one
+    lambda: layer(k9),  # E: MultiHeadAttention: the last axis of the input must have size 8, got sh
+    lambda: layer(q, k9, k9),  # E: the last axis of the input must have size 8, got shape (2, 7, 9)
+    lambda: layer.forward(q, k, q),  # E: MultiHeadAttention: query (2, 5, 8), key (2, 7, 8) and val
+    lambda: layer(q, k3, k3),  # E: do not fit: the leading axes differ, 2 != 3
+    lambda: layer(q, mask=see),  # E: a mask of shape (5, 6) does not broadcast to the scores (2, 2,
+    lambda: layer(q, k),  # E: MultiHeadAttention: the argument value is missing
+    lambda: attention(q, k, v, mask=see),  # E: a mask of shape (5, 6) does not broadcast to the sco
+]
+
+
+def swapped(x: Tensor3D[B, M, K], y: Tensor3D[B, N, K]) -> object:
+    return attention(x, y, x)  # E: the numbers of keys and values differ, N != M
+
+
+def one_wide(x: Tensor3D[B, M, K], y: Tensor3D[B, N, L[8]]) -> object:
+    return attention(x, y, y)  # E: the features of queries and keys differ, K != 8
+
+
+BAD += [lambda: swapped(q, k), lambda: one_wide(k9, k)]
