@@ -34,6 +34,7 @@ from mypy.nodes import (
     YieldFromExpr,
 )
 from mypy.types import (
+    AnyType,
     Instance,
     LiteralType,
     NoneType,
@@ -146,14 +147,19 @@ class Effects:
             case CallExpr(callee=RefExpr(fullname=name), args=args) if name in _READERS:
                 return all(map(self._is_inert, args))
         found = self._type(expression)
-        if found is None and isinstance(expression, OpExpr | UnaryExpr | TupleExpr | ListExpr):
+        is_open = found is None or isinstance(found, AnyType)
+        if is_open and isinstance(expression, OpExpr | UnaryExpr | TupleExpr | ListExpr):
             return all(map(self._is_inert, children(expression)))
         return _is_inert_type(found)
 
     def _type(self, expression: Expression) -> Type | None:
-        """Return the type of an expression, as far as it is known by now."""
+        """Return the type of an expression, as far as it is known by now.
+
+        Any may stand for what mypy has put off, until it has seen a class further down.
+        """
         found = flow.type_of(self._checker, expression)
-        if found is None and isinstance(expression, NameExpr) and isinstance(expression.node, Var):
+        is_open = found is None or isinstance(found, AnyType)
+        if is_open and isinstance(expression, NameExpr) and isinstance(expression.node, Var):
             return get_proper_type(expression.node.type)
         return found
 
