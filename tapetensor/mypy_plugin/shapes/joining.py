@@ -5,7 +5,14 @@ from __future__ import annotations
 from mypy.types import AnyType, Instance, Type
 
 from tapetensor.mypy_plugin.shapes.axes import normal_axis
-from tapetensor.mypy_plugin.shapes.calls import UNSURE, Answer, Call, MismatchError
+from tapetensor.mypy_plugin.shapes.calls import (
+    OPEN,
+    UNSURE,
+    Answer,
+    Call,
+    MismatchError,
+    of_all_shapes,
+)
 from tapetensor.mypy_plugin.shapes.dims import Dims, Size, differ, total, unified, written
 from tapetensor.mypy_plugin.shapes.dtypes import check_same
 from tapetensor.mypy_plugin.shapes.reading import (
@@ -68,6 +75,11 @@ def take(call: Call) -> Answer:
     """Return the result of `take`."""
     x, indices = call.receiver, read_tensor(call.argument("indices"))
     axis = _axis(call)
+    if call.fits_all:
+        # Plain typing puts the axes of a few indices in their place, but takes more for those of
+        # a vector's.
+        few = indices is not None and indices.shape is not None and len(indices.shape) < 3
+        return UNSURE if few else OPEN
     # Of a 0-d tensor mypy has complained already: no overload takes it.
     if x is None or not x.shape or indices is None or indices.shape is None or axis is None:
         return UNSURE
@@ -77,6 +89,12 @@ def take(call: Call) -> Answer:
         return UNSURE
     position = normal_axis("take", axis, x.shape)
     return call.like(x, (*x.shape[:position], *indices.shape, *x.shape[position + 1 :]))
+
+
+@of_all_shapes
+def take_along_axis(call: Call) -> Answer:
+    """Leave the result of `take_along_axis` to plain typing, where it knows the shapes."""
+    return UNSURE
 
 
 def is_integer(dtype: Type) -> bool:
