@@ -47,24 +47,30 @@ class Paths:
         ``if first: y = x.exp()`` and later ``if not first: y = x.sin()``, the answer is no.
         """
         self._changes.clear()
-        seen: set[Point] = set()
-        pending = self._after(move)
+        starts = self._after(move)
+        # Backwards: what keeps a use from being reached is most often the decision around it, and
+        # so the many pairs of a long chain of branches are told apart in a few steps each.
+        seen = {use}
+        pending = [use] if starts else []
         while pending:
             one = pending.pop()
-            if one in seen:
-                continue
-            seen.add(one)
-            if one is use:
+            if one in starts:
                 return True
-            if self._loses(one, key) or self._ends(one):
-                continue
-            if one.tests and self._is_in_doubt(one, move) and self._matters(one, use, key):
-                pending += self._same_way(one, move)
-            elif one.until in move.regions and self._may_be_over(one.until):
-                pending += one.next[1:]
-            else:
-                pending += one.next
+            for before in self._graph.before[one]:
+                if before not in seen and one in self._ways(before, move, use, key):
+                    seen.add(before)
+                    pending.append(before)
         return False
+
+    def _ways(self, one: Point, move: Point, use: Point, key: Key) -> list[Point]:
+        """Return where execution may go on from a point between a move and a use."""
+        if self._loses(one, key) or self._ends(one):
+            return []
+        if one.tests and self._is_in_doubt(one, move) and self._matters(one, use, key):
+            return self._same_way(one, move)
+        if one.until in move.regions and self._may_be_over(one.until):
+            return one.next[1:]
+        return one.next
 
     def is_certain(self, use: Point, key: Key, moves: Iterable[Point]) -> bool:
         """Tell whether every way to `use` goes through one of the moves."""
