@@ -118,7 +118,16 @@ class GradientContext:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Close the tapes of this context, and no others."""
+        """Close the tapes of this context, and no others.
+
+        Raises:
+            TapeClosedError: if it was never entered, as context 0 is not.
+        """
+        if self._is_open is None or self._id == 0:
+            raise TapeClosedError(
+                f"GradientContext: context {self._id} was never entered; write "
+                "`with GradientContext():`, which enters it and leaves it"
+            )
         self._is_open = False
         if self._generator is None:
             _current.set(_nearest_open(_current.get()))

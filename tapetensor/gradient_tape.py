@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index
+from sys import float_info
 from typing import Any, final
 
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.arrays import is_array, read_only
+from tapetensor.arrays import check_one_library, is_array, read_only
 from tapetensor.dtypes import FLOATING
 from tapetensor.errors import (
     ArgumentTypeError,
@@ -113,6 +114,12 @@ class GradientTape:
         """Record ``lhs + rhs`` of two slots of one shape and return the slot of the result.
 
         Derivative: 1 for both.
+
+        Raises:
+            ShapeError: if the shapes differ.
+            DTypeError: if the dtypes differ.
+            ArgumentTypeError: if a slot is not an integer.
+            ArgumentValueError: if there is no such slot.
         """
         self._check_same_shape("record_add", lhs, rhs)
         return self.record(arithmetic.add, (lhs, rhs))
@@ -121,6 +128,8 @@ class GradientTape:
         """Record ``lhs * rhs`` of two slots of one shape and return the slot of the result.
 
         Derivative: ``rhs`` for `lhs` and the reverse.
+
+        Raises: the same as `record_add`.
         """
         self._check_same_shape("record_mul", lhs, rhs)
         return self.record(arithmetic.multiply, (lhs, rhs))
@@ -130,6 +139,8 @@ class GradientTape:
 
         Shape: ``(M, K) @ (K, N) -> (M, N)``, with numpy's rules for vectors and for leading axes.
         Derivative: ``g @ rhs.T`` for `lhs`, ``lhs.T @ g`` for `rhs`.
+
+        Raises: the same as `record_add`, where the contracted sizes differ.
         """
         return self.record(linear_algebra.matmul, (lhs, rhs))
 
@@ -149,6 +160,8 @@ class GradientTape:
         Derivative: with ``xhat`` the normalized `x` and ``s = g * scale``,
             ``(s - mean(s) - xhat * mean(s * xhat)) / sqrt(var(x) + eps)`` for `x`;
             ``sum(g * xhat)`` for `scale` and ``sum(g)`` for `bias`, over all axes but the last.
+
+        Raises: the same as `record_add`, and ArgumentValueError if `eps` is not finite and >= 0.
         """
         slots = [self._slot("record_layer_norm", slot) for slot in (x, scale, bias)]
         shapes = [self._values[slot].shape for slot in slots]
@@ -157,12 +170,14 @@ class GradientTape:
                 f"GradientTape.record_layer_norm: x of shape {shapes[0]} wants scale and bias of "
                 f"the shape of its last axis, got {shapes[1]} and {shapes[2]}"
             )
+        # A scalar of numpy's would impose its own dtype.
+        number: object = eps.item() if isinstance(eps, np.generic) else eps
         # Written so that a NaN is refused.
-        if not isinstance(eps, int | float) or not eps >= 0:
+        if not isinstance(number, int | float) or not 0 <= number <= float_info.max:
             raise ArgumentValueError(
                 f"GradientTape.record_layer_norm: eps must be a number >= 0, got {eps!r}"
             )
-        return self.record(normalization.layer_norm, slots, eps)
+        return self.record(normalization.layer_norm, slots, number)
 
     def record_ssm_scan(self, x: int, a: int, b: int) -> int:
         """Record a linear recurrence along a sequence and return the slot of the result.
@@ -173,6 +188,8 @@ class GradientTape:
             axis but one; `a` and `b` have the shape of `x`.
         Derivative: with ``G[t] = g[t] + a[t + 1] G[t + 1]``, it is ``b G`` for `x`,
             ``G[t] h[t - 1]`` for `a` and ``x G`` for `b`.
+
+        Raises: the same as `record_add`.
         """
         self._check_same_shape("record_ssm_scan", x, a)
         self._check_same_shape("record_ssm_scan", x, b)
@@ -186,7 +203,8 @@ class GradientTape:
             kernel: the values of the slots and `options` in; the output, and a tuple of one
                 pullback per slot, out. A pullback takes the cotangent of the output and returns
                 that of one operand; None stands for an operand that no gradient flows to. A kernel
-                writes to no operand, and a pullback not to its argument.
+                writes to no operand and never again to its output, and a pullback not to its
+                argument.
             slots: the operands.
             options: further arguments of the kernel.
 
@@ -236,6 +254,9 @@ class GradientTape:
                 f"GradientTape.record: {name!r}: slots {', '.join(map(str, parents))} of shapes "
                 f"{shapes} do not fit; {error}"
             ) from error
+        except TypeError:
+            check_one_library(f"GradientTape.record: {name!r}", values)
+            raise
         output, pullbacks = _checked_returned(name, returned, len(parents))
         result = _as_array("record", f"the output of {name!r}", output)
         if result.dtype != values[0].dtype:
@@ -283,6 +304,7 @@ class GradientTape:
         check_unused("GradientTape.backward", self._records, output, unused)
         seed = _as_array("backward", "loss_grad", loss_grad)
         self._check_gradient("loss_grad", output, seed)
+        check_one_library("GradientTape.backward", (self._values[output], seed))
         # The replay uses records up, so it gets a copy. So it does of the seed, by whose identity
         # pullbacks know again what they have computed.
         records = self._records.checked(self._check_gradient)

@@ -18,6 +18,7 @@ from tapetensor.errors import (
 )
 from tapetensor.gradients import Array
 from tapetensor.ids import next_id
+from tapetensor.kernels.sharing import computed_once
 from tapetensor.recorded import Level, RecordedArray, UnrecordedError
 from tapetensor.recorder import JointPullbacks, Kernel, Pullback, Pullbacks, Recorder, op_name
 from tapetensor.tape import NoneTape, OwnedTape
@@ -231,36 +232,18 @@ def _narrowed(
     """Return the pullbacks of a gradient, for the parents that need one."""
     sources = [one if is_needed else None for one, is_needed in zip(values, needed, strict=True)]
     wanted = frozenset([source for source in sources if source is not None])
-    backward = _Backward(recorder, output_id, values, wanted)
-    return tuple([None if one is None else partial(backward.by, one) for one in sources])
 
+    def backward(g: Array) -> dict[int, Array]:
+        # A replay uses its records up.
+        return Recorder(recorder).replay({output_id: g}, wanted)
 
-class _Backward:
-    """The backward pass through a gradient: run once for a cotangent, read once for each parent."""
+    once = computed_once(backward)
 
-    __slots__ = ("latest", "output_id", "recorder", "values", "wanted")
+    def pull_back(source: int, g: Array) -> Array:
+        found = once(g).get(source)
+        return np.zeros_like(values[source]) if found is None else found
 
-    def __init__(
-        self,
-        recorder: Recorder,
-        output_id: int,
-        values: dict[int, Array],
-        wanted: frozenset[int],
-    ) -> None:
-        self.recorder = recorder
-        self.output_id = output_id
-        self.values = values
-        self.wanted = wanted
-        self.latest: tuple[Array, dict[int, Array]] | None = None
-
-    def by(self, source: int, g: Array) -> Array:
-        """Return the cotangent of the array with the id `source`."""
-        if self.latest is None or self.latest[0] is not g:
-            # A replay uses its records up.
-            records = Recorder(self.recorder)
-            self.latest = g, records.replay({self.output_id: g}, self.wanted)
-        found = self.latest[1].get(source)
-        return np.zeros_like(self.values[source]) if found is None else found
+    return tuple([None if one is None else partial(pull_back, one) for one in sources])
 
 
 def _lifting(records: Recorder, level: Level) -> Recorder:

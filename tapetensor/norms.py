@@ -68,5 +68,8 @@ def as_positive(op: str, name: str, value: object) -> float:
         raise ArgumentTypeError(f"{op}: {name} must be a number, got {value!r}")
     if not value > 0:
         raise ArgumentValueError(f"{op}: {name} must be > 0, got {value!r}")
-    # A Python float: a numpy scalar would impose its own dtype.
-    return float(value)
+    try:
+        # A Python float: a numpy scalar would impose its own dtype.
+        return float(value)
+    except OverflowError as error:
+        raise ArgumentValueError(f"{op}: {name} is too large for a float") from error

@@ -207,7 +207,7 @@ def _check_float64(name: str, tensor: TensorBase[Any, Any, Any]) -> None:
 
 
 def _tolerance(name: Literal["eps", "rtol", "atol"], value: object) -> float:
-    number = as_number("check_grad", value)
+    number = as_number("check_grad", value, name)
     if not 0 <= number < math.inf:
         raise ArgumentValueError(f"check_grad: {name} must be finite and not negative, got {value}")
     return number

@@ -18,6 +18,7 @@ from tapetensor.errors import (
 )
 from tapetensor.gradients import Array
 from tapetensor.ids import next_id
+from tapetensor.kernels.sharing import computed_once
 from tapetensor.recorded import plain
 from tapetensor.recorder import JointPullbacks, Pullbacks, Record, Recorder
 from tapetensor.tape import OwnedTape
@@ -157,15 +158,19 @@ class _Part:
 
     def narrow(self, needed: list[bool]) -> Pullbacks:
         """Return the pullbacks, for the parents that need one."""
-        second = _SecondRun(self, needed)
+        once = computed_once(partial(self.run_again, needed))
+
+        def pull_back(index: int, g: Array) -> Any:
+            return once(g)[index]
+
         return tuple(
             [
-                partial(second.pull_back, index) if is_needed else None
+                partial(pull_back, index) if is_needed else None
                 for index, is_needed in enumerate(needed)
             ]
         )
 
-    def run_again(self, g: Array, needed: list[bool]) -> list[Any]:
+    def run_again(self, needed: list[bool], g: Array) -> list[Any]:
         """Run forwards and backwards; return the cotangents of the parents that are needed."""
         with self.surroundings.as_before(), GradientContext() as inside:
             handles = self._handles(Recorder())
@@ -216,25 +221,11 @@ class _Part:
         return output
 
 
-class _SecondRun:
-    """What all pullbacks of a checkpoint share: made once for a cotangent, read by each."""
-
-    __slots__ = ("latest", "needed", "part")
-
-    def __init__(self, part: _Part, needed: list[bool]) -> None:
-        self.part = part
-        self.needed = needed
-        self.latest: tuple[Array, list[Any]] | None = None
-
-    def pull_back(self, index: int, g: Array) -> Any:
-        """Return the cotangent of the parent with that index."""
-        if self.latest is None or self.latest[0] is not g:
-            self.latest = g, self.part.run_again(g, self.needed)
-        return self.latest[1][index]
-
-
 class _Forgetful(Recorder):
-    """Records reduced to which id came of which: what an op captured for its pullbacks is freed."""
+    """Records reduced to which id came of which: what an op captured for its pullbacks is freed.
+
+    All tapes that come of one share it: where they meet again nothing needs to be merged.
+    """
 
     __slots__ = ("parents",)
 
@@ -255,9 +246,7 @@ class _Forgetful(Recorder):
 
     @override
     def copy(self) -> Self:
-        twin = super().copy()
-        twin.parents = self.parents.copy()
-        return twin
+        return self
 
     @override
     def update(self, records: Mapping[int, Record]) -> None:  # type: ignore[override]  # of records only

@@ -93,7 +93,8 @@ def _within(value: Any) -> list[Any]:
     if isinstance(value, types.FunctionType):
         # What the library's own functions name are kernels and classes.
         own = (value.__module__ or "").partition(".")[0] == "tapetensor"
-        return [] if own else [*_closure(value), *_globals(value, value.__code__)]
+        given = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
+        return [] if own else [*given, *_closure(value), *_globals(value, value.__code__)]
     return list(vars(value).values()) if _is_module(value) else []
 
 

@@ -42,6 +42,25 @@ class Notes:
             json.dumps(self.value)
         except (TypeError, ValueError) as error:
             raise ArgumentTypeError(f"Notes: only what JSON has can be noted ({error})") from error
+        _check_comes_back(self.value)
+
+
+def _check_comes_back(value: object) -> None:
+    """Raise ArgumentTypeError for what JSON takes and gives back as something else."""
+    if isinstance(value, tuple):
+        raise ArgumentTypeError(
+            f"Notes: the tuple {value!r} would come back as a list; note a list"
+        )
+    if isinstance(value, dict):
+        for key in value:
+            if not isinstance(key, str):
+                raise ArgumentTypeError(
+                    f"Notes: the key {key!r} would come back as a text; note it as {str(key)!r}"
+                )
+        value = list(value.values())
+    if isinstance(value, list):
+        for one in value:
+            _check_comes_back(one)
 
 
 Part: TypeAlias = Module | Optimizer | np.random.Generator | Notes

@@ -64,7 +64,7 @@ def divide(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
 
 
 def power(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
-    """``lhs ** rhs``; the logarithm in the derivative by `rhs` counts as 0 where `lhs` is 0."""
+    """``lhs ** rhs``; where both are 0, or `lhs` is and `rhs` positive, its slope by `rhs` is 0."""
     result = lhs**rhs
 
     def pullback_lhs(g: Array) -> Array:
@@ -73,7 +73,8 @@ def power(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
         return sum_to(g * slope.astype(lhs.dtype), lhs.shape)
 
     def pullback_rhs(g: Array) -> Array:
-        log_lhs = np.log(np.where(lhs == 0, 1, lhs)).astype(lhs.dtype)
+        # 0 times the infinite logarithm would be NaN.
+        log_lhs = np.log(np.where((lhs == 0) & (rhs >= 0), 1, lhs)).astype(lhs.dtype)
         return sum_to(g * result * log_lhs, rhs.shape)
 
     return result, (pullback_lhs, pullback_rhs)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
 from tapetensor.gradients import Array
+from tapetensor.kernels.sharing import computed_once
 from tapetensor.kernels.windows import Sizes, Window, batch_first, batch_last, gather, scatter
 from tapetensor.tape import Pullback, Pullbacks
 
@@ -49,7 +49,9 @@ def conv_transpose2d(
     y = scatter(np.reshape(columns, (out_channels, window.area, *count, batch)), window, sizes)
     if bias is not None:
         y += np.reshape(bias, (out_channels, 1, 1, 1))
-    gathered = _kept(lambda g: _by_group(gather(batch_last(g, 2), window, count), groups, 2))
+    gathered = computed_once(
+        lambda g: _by_group(gather(batch_last(g, 2), window, count), groups, rows=2)
+    )
 
     def pullback_x(g: Array) -> Array:
         product = np.matmul(matrices, gathered(g))
@@ -75,7 +77,7 @@ def _convolution(
     y = np.reshape(np.matmul(matrices, columns), (weight.shape[0], *count, batch))
     if bias is not None:
         y += np.reshape(bias, (weight.shape[0], *[1] * (spatial + 1)))
-    rows = _kept(lambda g: _by_group(batch_last(g, spatial), groups))
+    rows = computed_once(lambda g: _by_group(batch_last(g, spatial), groups))
 
     def pullback_x(g: Array) -> Array:
         product = np.matmul(np.swapaxes(matrices, 1, 2), rows(g))
@@ -119,15 +121,3 @@ def _with_bias(
         pullback_weight,
         lambda g: np.add.reduce(batch_last(g, spatial), axis=axes),
     )
-
-
-def _kept(prepare: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """Return `prepare` with its last result kept: the pullbacks of one op get one cotangent."""
-    last: list[Array] = []
-
-    def prepared(g: Array) -> Array:
-        if not last or last[0] is not g:
-            last[:] = [g, prepare(g)]
-        return last[1]
-
-    return prepared

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from tapetensor.gradients import Array
 from tapetensor.kernels.blocks import in_blocks
 from tapetensor.kernels.broadcasting import sum_to
 from tapetensor.kernels.recurrence import run_recurrence
+from tapetensor.kernels.sharing import computed_once
 from tapetensor.tape import Pullbacks
 
 
@@ -23,7 +22,14 @@ def ssm_scan(x: Array, a: Array, b: Array) -> tuple[Array, Pullbacks]:
     run_recurrence(
         np.moveaxis(h, -2, 0), np.moveaxis(in_blocks(np.multiply, b, x), -2, 0), decay[1:]
     )
-    adjoint = _shared_adjoint(decay)
+
+    def run_backwards(g: Array) -> Array:
+        """Return ``G_t = g_t + a_(t+1) G_(t+1)``, which takes as long as the scan itself."""
+        result = np.empty_like(g)
+        run_recurrence(np.moveaxis(result, -2, 0)[::-1], np.moveaxis(g, -2, 0)[::-1], decay[:0:-1])
+        return result
+
+    adjoint = computed_once(run_backwards)
 
     def pullback_a(g: Array) -> Array:
         cotangent = np.empty_like(h)
@@ -36,22 +42,3 @@ def ssm_scan(x: Array, a: Array, b: Array) -> tuple[Array, Pullbacks]:
         pullback_a,
         lambda g: sum_to(in_blocks(np.multiply, adjoint(g), x), b.shape),
     )
-
-
-def _shared_adjoint(decay: Array) -> Callable[[Array], Array]:
-    """Return the function from ``g`` to ``G_t = g_t + a_(t+1) G_(t+1)``, which all pullbacks share.
-
-    It is the scan backwards, as long as the scan itself, so it keeps its latest result.
-    """
-    latest: list[Array] = []
-
-    def adjoint(g: Array) -> Array:
-        if not latest or latest[0] is not g:
-            result = np.empty_like(g)
-            run_recurrence(
-                np.moveaxis(result, -2, 0)[::-1], np.moveaxis(g, -2, 0)[::-1], decay[:0:-1]
-            )
-            latest[:] = g, result
-        return latest[1]
-
-    return adjoint

@@ -35,5 +35,8 @@ def run_together(*calls: tuple[Any, ...]) -> None:
     try:
         first(*calls[0][1:])
     finally:
+        # Of all, before one is allowed to raise.
         for other in others:
-            other.result()
+            other.exception()
+    for other in others:
+        other.result()

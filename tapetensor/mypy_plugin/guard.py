@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -30,7 +29,6 @@ def guarded(
         default: what mypy would have done without the plugin.
     """
 
-    @functools.wraps(hook)
     def safe(context: ContextT) -> ResultT:
         try:
             return hook(context)

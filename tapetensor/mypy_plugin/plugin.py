@@ -135,8 +135,13 @@ def _digest() -> str:
 
 def _hooks(question: str, fullname: str) -> list[Callable[[Any], Any]]:
     """Return what the rooms have for a name."""
-    asked = [getattr(room, question) for room in ROOMS if hasattr(room, question)]
-    return [hook for ask in asked if (hook := ask(fullname)) is not None]
+    return [hook for ask in _asked(question) if (hook := ask(fullname)) is not None]
+
+
+@cache
+def _asked(question: str) -> list[Callable[[str], Callable[[Any], Any] | None]]:
+    """Return the functions of the rooms that answer a question, which mypy asks for every name."""
+    return [getattr(room, question) for room in ROOMS if hasattr(room, question)]
 
 
 def _chained(question: str, fullname: str, answer: str) -> Callable[[ContextT], Any] | None:

@@ -40,9 +40,9 @@ def check_size(layer: str, name: str, value: _Size, low: int = 1) -> _Size:
 
 
 def check_number(
-    layer: str, name: str, value: object, *, low: float, high: float = math.inf
+    layer: str, name: str, value: object, *, low: float = -math.inf, high: float = math.inf
 ) -> float:
-    """Return a number between two bounds, both included.
+    """Return a finite number between two bounds, both included.
 
     Raises:
         ArgumentTypeError: if it is not a number.
@@ -51,7 +51,8 @@ def check_number(
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise ArgumentTypeError(f"{layer}: {name} must be a number, got {value!r}")
     if not low <= value <= high or math.isinf(value):
-        bounds = f">= {low} and finite" if math.isinf(high) else f"in [{low}, {high}]"
+        at_least = "" if math.isinf(low) else f">= {low} and "
+        bounds = f"{at_least}finite" if math.isinf(high) else f"in [{low}, {high}]"
         raise ArgumentValueError(f"{layer}: {name} must be {bounds}, got {value!r}")
     return float(value)
 

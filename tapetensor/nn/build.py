@@ -61,19 +61,29 @@ def build(module: type[ModuleT], *, rng: np.random.Generator) -> ModuleT:
     if not (isinstance(cls, type) and issubclass(cls, Module)):
         got = f"a {type(cls).__name__} object" if isinstance(cls, Module) else repr(cls)
         raise BuildError(f"build: expected a module class, build(Mlp, rng=rng), say; got {got}")
-    built: ModuleT = _build_module(module, {}, rng, cls.__name__)
+    built: ModuleT = _build_module(module, {}, rng, cls.__name__, ())
     return built
 
 
 def _build_module(
-    annotation: Any, options: Mapping[str, Any], rng: np.random.Generator, path: str
+    annotation: Any,
+    options: Mapping[str, Any],
+    rng: np.random.Generator,
+    path: str,
+    within: tuple[Any, ...],
 ) -> Any:
-    """Build a module from ``Class`` or ``Class[arguments]``."""
+    """Build a module from ``Class`` or ``Class[arguments]``, within others that are being built."""
     cls = get_origin(annotation) or annotation
     if not (isinstance(cls, type) and issubclass(cls, Module)):
         raise BuildError(f"build: {path} is annotated {_name(annotation)}, which is not a Module")
     arguments = [substituted(one, {}) for one in get_args(annotation)]
     _check_complete(cls, arguments, path)
+    if annotation in within:
+        raise BuildError(
+            f"build: {path} is annotated {_name(annotation)}, within which it stands, and so on "
+            f"without end; give it a default that ends it: {_name(annotation)} | None = None, say"
+        )
+    within = (*within, annotation)
     substitutions = scopes(cls, arguments)
     # A copy: a module among the options belongs to one module only. A generator stays one stream.
     values = {
@@ -82,7 +92,7 @@ def _build_module(
     }
     try:
         if cls.__init__ is not Module.__init__:
-            return _construct(cls, substitutions, values, rng, path)
+            return _construct(cls, substitutions, values, rng, path, within)
         for name, field in cls.fields_of_class.items():
             if name not in values and field.default is MISSING:
                 inner = f"{path}.{name}"
@@ -90,7 +100,8 @@ def _build_module(
                 length = length_of_field(cls, name, substitutions)
                 if not (length is None or isinstance(length, int)):
                     length = _size(length, inner)
-                values[name] = _build_field(name, field._replace(length=length), hint, rng, inner)
+                field = field._replace(length=length)
+                values[name] = _build_field(name, field, hint, rng, inner, within)
         return cls(**values)
     except TapeTensorError as error:
         if path not in f"{error} {getattr(error, '__notes__', '')}":
@@ -99,7 +110,12 @@ def _build_module(
 
 
 def _build_field(
-    name: str, field: Field, annotation: Any, rng: np.random.Generator, path: str
+    name: str,
+    field: Field,
+    annotation: Any,
+    rng: np.random.Generator,
+    path: str,
+    within: tuple[Any, ...],
 ) -> Any:
     """Build the value of one field of a module without a constructor of its own."""
     origin, arguments = get_origin(annotation) or annotation, get_args(annotation)
@@ -115,13 +131,14 @@ def _build_field(
             raise ArgumentValueError(f"build: {path} has no module: its length is {field.length}")
         element = arguments[0] if arguments else None
         return origin(
-            _build_module(element, options, rng, f"{path}.{index}") for index in range(field.length)
+            _build_module(element, options, rng, f"{path}.{index}", within)
+            for index in range(field.length)
         )
     if origin is tuple:
         _check_kind(field, ("", "options"), annotation, path)
         return tuple(
             [
-                _build_module(one, options, rng, f"{path}.{index}")
+                _build_module(one, options, rng, f"{path}.{index}", within)
                 for index, one in enumerate(arguments)
             ]
         )
@@ -130,7 +147,7 @@ def _build_field(
         return _build_tensor(name, field, arguments, rng, path)
     if isinstance(origin, type) and issubclass(origin, Module):
         _check_kind(field, ("", "options"), annotation, path)
-        return _build_module(annotation, options, rng, path)
+        return _build_module(annotation, options, rng, path, within)
     if origin is np.random.Generator:
         return rng
     raise BuildError(
@@ -186,6 +203,7 @@ def _construct(
     options: Mapping[str, Any],
     rng: np.random.Generator,
     path: str,
+    within: tuple[Any, ...],
 ) -> Module:
     """Call a constructor with what the type arguments say.
 
@@ -209,7 +227,7 @@ def _construct(
         if name == "rng":
             keywords[name] = rng
             continue
-        value = _argument(parameter, owner, substitutions, rng, path)
+        value = _argument(parameter, owner, substitutions, rng, path, within)
         if parameter.kind is parameter.VAR_POSITIONAL:
             positional.extend(value)
         elif value is not MISSING:
@@ -228,6 +246,7 @@ def _argument(
     substitutions: Mapping[type, Substitution],
     rng: np.random.Generator,
     path: str,
+    within: tuple[Any, ...],
 ) -> Any:
     """Return what the type arguments say of one argument, `MISSING` if that is nothing."""
     substitution = substitutions[owner]
@@ -240,7 +259,7 @@ def _argument(
         return [
             _size(one, path)
             if get_origin(one) is Literal
-            else _build_module(one, {}, rng, f"{path}.{index}")
+            else _build_module(one, {}, rng, f"{path}.{index}", within)
             for index, one in enumerate(given)
         ]
     if parameter.name == "dtype":
@@ -259,7 +278,7 @@ def _argument(
     cls: Any = get_origin(argument) or argument
     is_module = isinstance(cls, type) and issubclass(cls, Module)
     return (
-        _build_module(argument, {}, rng, f"{path}.{parameter.name}")
+        _build_module(argument, {}, rng, f"{path}.{parameter.name}", within)
         if is_module
         else _size(argument, path)
     )

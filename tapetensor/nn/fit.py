@@ -101,7 +101,9 @@ def _check(annotation: Any, value: Any, found: Found, op: str, path: str) -> Non
         _check_each(origin, list(arguments), vars(value), found, op, f"{path}.")
     elif origin in (list, tuple) and arguments:
         _check_items(origin, arguments, value, found, op, path)
-    elif origin is dict and arguments and isinstance(value, Mapping):
+    elif origin is dict and arguments:
+        if not isinstance(value, Mapping):
+            raise BuildError(f"{op}{path} must be a dict, as it is annotated, got {_short(value)}")
         for key, one in value.items():
             _check(arguments[1], one, found, op, f"{path}.{key}")
 
@@ -188,8 +190,10 @@ def _field(path: str) -> str:
 
 
 def _short(value: object) -> str:
-    """Return a value for a message: modules and tensors by their class."""
+    """Return a value for a message: modules, tensors and what holds them by their class."""
     if isinstance(value, type):
         return f"the class {value.__name__} itself"
-    is_big = isinstance(value, Tensor | np.ndarray) or hasattr(value, "fields_of_class")
-    return f"a {type(value).__name__}" if is_big else repr(value)
+    is_big = isinstance(value, Tensor | np.ndarray | list | tuple | dict)
+    if is_big or hasattr(value, "fields_of_class"):
+        return f"a {type(value).__name__}"
+    return repr(value)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from tapetensor.errors import ArgumentValueError, BuildError
+from tapetensor.errors import BuildError
 from tapetensor.gradients import Array
 from tapetensor.ids import next_id
+from tapetensor.nn.arguments import check_number
 from tapetensor.nn.fields import Initializer
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor
@@ -71,15 +71,15 @@ def constant(value: float) -> Initializer:
         value: finite.
 
     Raises:
-        ArgumentValueError: if `value` is not such a number.
+        ArgumentTypeError: if `value` is not a number.
+        ArgumentValueError: if it is outside its range.
     """
-    if not (isinstance(value, int | float) and math.isfinite(value)):
-        raise ArgumentValueError(f"init.constant: value must be finite, got {value!r}")
+    number = check_number("init.constant", "value", value)
 
     def initializer(
         shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generator
     ) -> Array:
-        return np.full(shape, value, dtype)
+        return np.full(shape, number, dtype)
 
     return initializer
 
@@ -91,14 +91,15 @@ def uniform(bound: float) -> Initializer:
         bound: >= 0 and finite.
 
     Raises:
-        ArgumentValueError: if `bound` is not such a number.
+        ArgumentTypeError: if `bound` is not a number.
+        ArgumentValueError: if it is outside its range.
     """
-    _check_scale("uniform", "bound", bound)
+    limit = check_number("init.uniform", "bound", bound, low=0.0)
 
     def initializer(
         shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generator
     ) -> Array:
-        return rng.uniform(-bound, bound, shape).astype(dtype)
+        return rng.uniform(-limit, limit, shape).astype(dtype)
 
     return initializer
 
@@ -110,18 +111,14 @@ def normal(std: float) -> Initializer:
         std: the standard deviation, >= 0 and finite.
 
     Raises:
-        ArgumentValueError: if `std` is not such a number.
+        ArgumentTypeError: if `std` is not a number.
+        ArgumentValueError: if it is outside its range.
     """
-    _check_scale("normal", "std", std)
+    scale = check_number("init.normal", "std", std, low=0.0)
 
     def initializer(
         shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generator
     ) -> Array:
-        return rng.normal(0.0, std, shape).astype(dtype)
+        return rng.normal(0.0, scale, shape).astype(dtype)
 
     return initializer
-
-
-def _check_scale(name: str, argument: str, value: float) -> None:
-    if not (isinstance(value, int | float) and math.isfinite(value) and value >= 0):
-        raise ArgumentValueError(f"init.{name}: {argument} must be finite and >= 0, got {value!r}")

@@ -8,12 +8,11 @@ import numpy as np
 
 from tapetensor.errors import ShapeError
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_input, check_size, check_weight_dtype
+from tapetensor.nn.arguments import check_input, check_number, check_size, check_weight_dtype
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import W
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor1D
-from tapetensor.tensor.operands import as_finite
 from tapetensor.typing import B, Ds, N, S, T
 
 
@@ -116,5 +115,5 @@ class PReLU1d(Module, Generic[N, W]):
 
 def _slopes(layer: str, count: int, dtype: object, slope: float) -> Tensor[Any, NoneTape, Any]:
     scalar_type = check_weight_dtype(layer, dtype)
-    value = as_finite(layer, "init", slope)
+    value = check_number(layer, "init", slope)
     return init.make(init.constant(value), (count,), scalar_type, init.NO_RANDOMNESS)

@@ -81,7 +81,7 @@ def _paired(
     """Return the tensors of both models that go by one name, checked."""
     op = "exponential_moving_average"
     for one in (average, model):
-        if not callable(getattr(one, kind, None)):
+        if not callable(getattr(one, kind, None)) or isinstance(one, type):
             raise ArgumentTypeError(f"{op}: expected two models, got {type(one).__name__}")
     mine: Tensors = getattr(average, kind)()
     theirs: Tensors = getattr(model, kind)()

@@ -53,8 +53,8 @@ class Optimizer(ABC):
         states: Sequence[State],
     ) -> None:
         self._op = op
-        self._lr = as_hyperparameter(op, "lr", lr)
-        parameters = _named_parameters(op, model)
+        self._lr = _as_lr(op, lr)
+        self._parameters = parameters = _named_parameters(op, model)
         self._count = len(parameters)
         self._size = sum([tensor.size for tensor in parameters.values()])
         self._steps = 0
@@ -75,7 +75,11 @@ class Optimizer(ABC):
 
     @lr.setter
     def lr(self, value: float) -> None:
-        self._lr = as_hyperparameter(self._op, "lr", value)
+        self._lr = _as_lr(self._op, value)
+
+    def parameters(self) -> dict[str, Tensor[Any, Any, Any]]:
+        """Return what is updated, by all its names: ``loss.backward(wrt=optimizer)``."""
+        return {name: tensor for names, tensor in self._parameters.items() for name in names}
 
     def step(self, grads: Gradients) -> None:
         """Update every parameter by its gradient.
@@ -105,7 +109,8 @@ class Optimizer(ABC):
             listed = "; ".join([f"{' = '.join(names)}: {reason}" for names, reason in unused])
             raise UnusedParametersError(
                 f"{self._op}.step: not updated, while all others were: {listed}. "
-                "Did they take part in the loss, and was `wrt` the whole model?",
+                "Did they take part in the loss, was `wrt` the whole model, and does it still have "
+                "them? After a layer is replaced, make a new optimizer.",
                 [name for names, _ in unused for name in names],
             )
 
@@ -161,13 +166,23 @@ class Optimizer(ABC):
         """Return the options of the kernels for step number `count`, counted from 1."""
 
 
+def _as_lr(op: str, value: object) -> float:
+    if callable(value):
+        raise ArgumentTypeError(
+            f"{op}: lr must be a number, got a function; of a schedule take the number before each "
+            "step: optimizer.lr = schedule(optimizer.steps)"
+        )
+    return as_hyperparameter(op, "lr", value)
+
+
 def _named_parameters(op: str, model: HasParameters) -> dict[Names, Tensor[Any, Any, Any]]:
     """Return the parameters of `model`, each once, by all its names."""
     parameters: Any = getattr(model, "parameters", None)
-    if not callable(parameters):
+    if not callable(parameters) or isinstance(model, type):
+        got = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
         raise ArgumentTypeError(
             f"{op}: expected a model with a method parameters() that returns tensors by name, "
-            f"got {type(model).__name__}"
+            f"got {got}"
         )
     names: dict[int, Names] = {}
     tensors: dict[int, Any] = {}

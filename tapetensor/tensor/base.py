@@ -163,7 +163,7 @@ class TensorBase(Generic[S, T, D, _Kind]):
     def __bool__(self) -> bool:
         """Return the truth of the only element; a tensor of several has none."""
         self._check_single()
-        return bool(self._data)
+        return bool(plain(self._data))
 
     if TYPE_CHECKING:
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from typing_extensions import override
 
+from tapetensor.arrays import check_one_library
 from tapetensor.errors import ArgumentValueError, DTypeError, ShapeError
 from tapetensor.gradients import Array
 from tapetensor.ids import next_id
@@ -126,6 +127,9 @@ def _broadcasting(op: str, combine: Callable[[Any, Any], Array], lhs: Array, rhs
         raise ArgumentValueError(
             f"{op}: the number is outside the range of dtype {lhs.dtype}"
         ) from error
+    except TypeError:
+        check_one_library(op, (lhs, rhs))
+        raise
 
 
 def _check_mask(op: str, tensor: object) -> None:

@@ -349,7 +349,7 @@ def conv2d(
 
     Shape: ``(*Ds, C, H, W)`` and a weight ``(O, C / groups, kh, kw)`` give ``(*Ds, O, H', W')``
         with ``H' = floor((H + 2 padding - dilation (kh - 1) - 1) / stride) + 1``, and so for the
-        width. Plain typing knows the XX
+        width.
     Derivative: the transposed convolution of the cotangent for `x`; for `weight` the sum of the
         cotangent times what each of its elements met.
     Tape: the tapes of all operands merge; one that owned a tape is spent.

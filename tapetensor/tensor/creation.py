@@ -76,10 +76,15 @@ def full(shape: Any, value: float, dtype: Any = np.float32) -> Any:
     >>> tt.full((2,), 7.0)
     Tensor([7., 7.], shape=(2,), dtype=float32, NoneTape)
     """
-    number = as_number("full", value)
+    number = as_number("full", value, "value")
     sizes, scalar_type = as_shape("full", shape), as_dtype("full", dtype)
-    if scalar_type.kind in "iu" and not float(number).is_integer():
-        raise ArgumentValueError(f"full: {value!r} is not an integer, and dtype is {scalar_type}")
+    if scalar_type.kind in "iu" and isinstance(number, float):
+        if not number.is_integer():
+            raise ArgumentValueError(
+                f"full: {value!r} is not an integer, and dtype is {scalar_type}"
+            )
+        # Of an int numpy says if the dtype does not hold it; a float it would wrap around.
+        number = int(number)
     return _made("full", np.full, sizes, number, scalar_type)
 
 
@@ -191,12 +196,14 @@ def uniform(
 ) -> Any:
     """Return a tensor of independent samples, uniform in ``[low, high)``.
 
+    Where few numbers of the dtype lie between the two, a sample may be rounded up to `high`.
+
     Args:
         shape: a tuple of sizes.
         dtype: float32 unless given.
         rng: where the samples come from.
         low: the lower bound.
-        high: the upper bound, not below `low`.
+        high: the upper bound, not below `low`; the dtype holds both and their difference.
 
     >>> import tapetensor as tt
     >>> tt.uniform((2, 3), rng=np.random.default_rng(0)).shape
@@ -206,9 +213,12 @@ def uniform(
     if bottom > top:
         raise ArgumentValueError(f"uniform: low must not exceed high, got {low!r} and {high!r}")
     sizes = as_shape("uniform", shape)
-    draw = check_rng("uniform", rng).random
-    samples: Any = _made("uniform", draw, sizes, _floating("uniform", dtype))
-    return samples * (top - bottom) + bottom
+    draw, scalar_type = check_rng("uniform", rng).random, _floating("uniform", dtype)
+    width = top - bottom
+    if max(-bottom, top, width) > float(np.finfo(scalar_type).max):
+        raise ArgumentValueError(f"uniform: {scalar_type} cannot span {low!r} to {high!r}")
+    samples: Any = _made("uniform", draw, sizes, scalar_type)
+    return samples * width + bottom
 
 
 @overload
@@ -236,7 +246,8 @@ def from_numpy(array: Any, shape: Any = None, dtype: Any = None) -> Any:
 
     Raises:
         ShapeError: if the array does not have that shape.
-        ArgumentValueError: if the lists are ragged or hold something else than numbers.
+        ArgumentValueError: if the lists are ragged or hold something else than numbers, or if an
+            integer dtype does not hold one of the numbers.
         DTypeError: if a tensor cannot have that dtype.
         ArgumentTypeError: if `array` is neither an array nor lists.
 
@@ -266,6 +277,8 @@ def from_numpy(array: Any, shape: Any = None, dtype: Any = None) -> Any:
             raise TypeError(f"its elements are {found.dtype}")
         if found.dtype.kind == "f" and target.kind in "iu" and not np.isfinite(found).all():
             raise ValueError(f"{target} holds no NaN and no infinity")
+        if target.kind in "iu" and found.size and not np.can_cast(found.dtype, target):
+            _check_range(found, target)
         data = np.array(found, dtype=target, order="C")
     except (ValueError, TypeError) as error:
         raise ArgumentValueError(f"from_numpy: not an array of numbers ({error})") from error
@@ -308,6 +321,14 @@ def from_array(array: Any, shape: Any = None) -> Any:
     # numpy's scalars become 0-d arrays.
     copy = np.array(array) if isinstance(array, np.ndarray | np.generic) else array.copy()
     return wrap(Tensor, copy, next_id(), None)
+
+
+def _check_range(array: Array, target: np.dtype[Any]) -> None:
+    # numpy would wrap them around.
+    lowest, highest = int(array.min()), int(array.max())
+    limits = np.iinfo(target)
+    if lowest < limits.min or highest > limits.max:
+        raise ValueError(f"{target} does not hold all numbers from {lowest} to {highest}")
 
 
 def zeros_beside(x: Tensor[Any, Any, Any], shape: tuple[Any, ...]) -> Tensor[Any, NoneTape, Any]:

@@ -22,6 +22,8 @@ from tapetensor.typing import R, T
 
 NewShape = TypeVar("NewShape", bound=tuple[Any, ...])
 
+_PROMOTED = "a number from numpy imposes its own dtype, write float(...) around it"
+
 
 @overload
 def custom_op(
@@ -60,7 +62,9 @@ def custom_op(kernel: Any, *operands: Any, shape: Any) -> Tensor[Any, Any, Any]:
         kernel: takes one array per operand, read-only, and returns the output and a tuple of one
             pullback per operand: a function from the cotangent of the output to that of the
             operand, or None for an operand that has no derivative. Give settings to it with
-            `functools.partial`. Its name, less an ending "_kernel", is that of the op in messages.
+            `functools.partial`. The output must be an array that nobody writes to any more: not a
+            buffer that the next call fills again. Its name, less an ending "_kernel", is that of
+            the op in messages.
         *operands: one tensor or more, of one dtype, which is that of the output too.
         shape: the shape of the output: ``x.shape`` for an op that acts element by element, ``()``
             for a total, ``(rows, columns)`` from the dims of the operands.
@@ -122,6 +126,11 @@ class _Checked:
                 f"{self.__name__}: the kernel returned shape {output.shape}, "
                 f"not the declared shape={self.shape}"
             )
+        if output.dtype != arrays[0].dtype:
+            raise DTypeError(
+                f"{self.__name__}: the kernel returned dtype {output.dtype}, the operands have "
+                f"dtype {arrays[0].dtype}; {_PROMOTED}"
+            )
         return output, self._pullbacks(returned[1], arrays)
 
     def _pullbacks(self, pullbacks: object, arrays: tuple[Array, ...]) -> Pullbacks:
@@ -168,7 +177,7 @@ def _checked(op: str, position: int, pullback: Pullback, operand: Array) -> Pull
         if cotangent.dtype != dtype:
             raise DTypeError(
                 f"{op}: {name} returned dtype {cotangent.dtype}, the operand has dtype {dtype}; "
-                "a number from numpy imposes its own dtype, write float(...) around it"
+                f"{_PROMOTED}"
             )
         return cotangent
 

@@ -17,7 +17,7 @@ from tapetensor.kernels import (
 )
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import check_same_dtype
+from tapetensor.tensor.base import check_numeric, check_same_dtype
 from tapetensor.tensor.joining import as_operands
 from tapetensor.tensor.tensor import Joins, Tensor
 from tapetensor.typing import R, T
@@ -54,6 +54,7 @@ def einsum(subscripts: str, /, *operands: Any) -> Any:
     Raises:
         ShapeError: if the subscripts do not fit the shapes.
         ArgumentValueError: if the subscripts cannot be read.
+        DTypeError: if the dtypes differ, or are bool.
 
     >>> import tapetensor as tt
     >>> tt.einsum("ij,jk->ik", tt.ones((2, 3)), tt.ones((3, 4))).shape
@@ -62,6 +63,7 @@ def einsum(subscripts: str, /, *operands: Any) -> Any:
     tensors = as_operands("einsum", operands)
     inputs, output, sizes = _explicit_subscripts(subscripts, [x._data.shape for x in tensors])
     check_same_dtype("einsum", tensors)
+    check_numeric("einsum", tensors[0])
     shapes = [tuple([sizes[letter] for letter in letters]) for letters in inputs]
     # Broadcast inside the kernel: as ops of their own they would take tapes before all is checked.
     return apply(

@@ -105,12 +105,14 @@ class Indexing(TensorBase[S, T, D]):
         )
         try:
             return apply(indexing.getitem, (self,), (plain,))
-        except ShapeError as error:
-            if not isinstance(error.__cause__, IndexError):
-                raise
-            raise AxisError(
-                f"getitem: the index does not fit shape {self._data.shape} ({error.__cause__})"
-            ) from error
+        except (ShapeError, DTypeError) as error:
+            if isinstance(error.__cause__, IndexError):
+                raise AxisError(
+                    f"getitem: the index does not fit shape {self._data.shape} ({error.__cause__})"
+                ) from error
+            if isinstance(error.__cause__, TypeError):
+                raise ArgumentTypeError(f"getitem: {error.__cause__}") from error
+            raise
 
     def __iter__(
         self: Indexing[tuple[N, *Ds], NoneTape, D],

@@ -80,7 +80,7 @@ class Masking(TensorBase[S, T, D]):
         Tensor([0., 2.], shape=(2,), dtype=float32, NoneTape)
         """
         check_floating("nans_to", self)
-        return apply(masking.nans_to, (self,), (as_number("nans_to", number),))
+        return apply(masking.nans_to, (self,), (as_number("nans_to", number, "number"),))
 
     def dropout(
         self: FloatingBase[S, T, F], p: float, *, rng: np.random.Generator
@@ -111,7 +111,7 @@ class Masking(TensorBase[S, T, D]):
         Tensor([2., 2., 2., 0.], shape=(4,), dtype=float32, NoneTape)
         """
         check_floating("dropout", self)
-        probability = as_number("dropout", p)
+        probability = as_number("dropout", p, "p")
         if not 0.0 <= probability <= 1.0:
             raise ArgumentValueError(f"dropout: p must be in [0, 1], got {p!r}")
         generator = check_rng("dropout", rng)

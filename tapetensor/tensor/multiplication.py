@@ -344,7 +344,7 @@ class Multiplication(TensorBase[S, T, D]):
 
         Shape: that of `x`; a tensor exponent broadcasts as numpy's.
         Derivative: ``p * x**(p - 1)`` for `x`, 0 where ``p`` is 0; ``x**p * log(x)`` for `p`, 0
-            where `x` is 0.
+            where `x` is 0 and `p` is not negative.
         Tape: the tapes of both merge; an operand that owned one is spent.
 
         Raises:

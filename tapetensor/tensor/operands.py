@@ -24,8 +24,13 @@ ShapeOfRhs = TypeVar("ShapeOfRhs", bound=tuple[Any, ...])
 _LARGEST = sys.float_info.max
 
 
-def as_number(op: str, value: object) -> float:
+def as_number(op: str, value: object, name: str = "") -> float:
     """Return `value` as a plain Python number, which takes the dtype of the tensor beside it.
+
+    Args:
+        op: the name of the op for the message.
+        value: what is to be a number.
+        name: the argument's; empty for an operand, which might be a tensor too.
 
     Raises:
         ArgumentTypeError: if it is not a real number.
@@ -42,6 +47,8 @@ def as_number(op: str, value: object) -> float:
         # A number that a recorded program computes.
         number: Any = value
         return number  # type: ignore[no-any-return]  # it stands for one
+    if name:
+        raise ArgumentTypeError(f"{op}: {name} must be a number, got {type(value).__name__}")
     raise ArgumentTypeError(
         f"{op}: the other operand must be a tensor or a number, got {type(value).__name__}; "
         "wrap numpy arrays and lists with tt.from_numpy(...)"
@@ -55,7 +62,7 @@ def as_finite(op: str, name: str, value: object) -> float:
         ArgumentTypeError: if it is not a real number.
         ArgumentValueError: if it is not finite.
     """
-    number = as_number(op, value)
+    number = as_number(op, value, name)
     # Not by isfinite, which an int beyond every float does not reach.
     if not -_LARGEST <= number <= _LARGEST:
         raise ArgumentValueError(f"{op}: {name} must be finite, got {value!r}")

@@ -138,6 +138,8 @@ class Reductions(TensorBase[S, T, D]):
     def sum(self, axis: Any = None, keepdims: bool = False) -> Tensor[Any, Any, Any]:
         """Return the sum of the elements; 0 for none.
 
+        In the dtype of `self`, which a sum of small integers may leave: it wraps around then.
+
         Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
         Derivative: 1.
 

@@ -333,7 +333,7 @@ def _spread_measure(
     check_floating(op, x)
     axes = normalize_axes(op, axis, x._data.shape)
     count = math.prod([x._data.shape[one] for one in axes])
-    number = as_number(op, correction)
+    number = as_number(op, correction, "correction")
     if not 0 <= number < count:
         raise ArgumentValueError(
             f"{op}: correction must be >= 0 and less than the {count} elements that are reduced, "

@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
-from tapetensor.errors import ArgumentValueError, NumericalInstabilityError
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, NumericalInstabilityError
 from tapetensor.optim import Optimizer
 from tapetensor.optim.schedules import Schedule
 from tapetensor.tape import NoneTape, OwnedTape
-from tapetensor.tensor import Tensor0D
+from tapetensor.tensor import Tensor, Tensor0D
 from tapetensor.training.checkpoint import Generators, Position, set_states, states_of
 from tapetensor.training.evaluation import Batch, M, Source, check_equal, iterate, rows_of
 from tapetensor.training.interruption import Interruption
@@ -35,9 +35,9 @@ def step_of(
     """Return the step of a process that trains alone."""
 
     def step(batch: Batch) -> Tensor0D[NoneTape, Any]:
-        loss = loss_of(model, batch)
+        loss = loss_from(loss_of, model, batch)
         value = loss.detach()
-        grads = loss.backward(wrt=model)
+        grads = loss.backward(wrt=optimizer)
         if clip_norm is not None:
             grads.clip_by_global_norm(clip_norm)
         optimizer.step(grads)
@@ -48,6 +48,20 @@ def step_of(
 
         step = compile(step)
     return lambda batch: rows_of(batch) * step(batch).item()
+
+
+def loss_from(loss_of: Loss[M, Batch], model: M, batch: Batch) -> Tensor0D[OwnedTape, Any]:
+    """Return the loss.
+
+    Raises:
+        ArgumentTypeError: if it is no tensor.
+    """
+    loss: object = loss_of(model, batch)
+    if not isinstance(loss, Tensor):
+        raise ArgumentTypeError(
+            f"fit: loss_of must return the loss, a traced tensor, got {type(loss).__name__}"
+        )
+    return loss
 
 
 class EpochRunner(Generic[Batch]):

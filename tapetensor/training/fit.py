@@ -13,16 +13,15 @@ import numpy as np
 from typing_extensions import TypeVar
 
 from tapetensor import io
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError
+from tapetensor.errors import ArgumentValueError
 from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
-from tapetensor.optim.hyperparameters import as_hyperparameter
 from tapetensor.optim.schedules import Schedule
-from tapetensor.shapes import as_size
+from tapetensor.training.arguments import check_kinds, check_plan
 from tapetensor.training.checkpoint import Checkpoint, Position, found_generators
 from tapetensor.training.disk import explained
 from tapetensor.training.epoch import EpochRunner, Loss, step_of
-from tapetensor.training.evaluation import Batch, M, Metric, Source, check_metrics, evaluate
+from tapetensor.training.evaluation import Batch, M, Metric, Source, evaluate
 from tapetensor.training.history import COLUMNS, Ended, History, Row
 from tapetensor.training.interruption import Interruption
 from tapetensor.training.logs import Log
@@ -67,14 +66,14 @@ def fit(
         for batch in batches:
             optimizer.lr = schedule(optimizer.steps)
             loss = loss_of(model, batch)
-            optimizer.step(loss.backward(wrt=model))
+            optimizer.step(loss.backward(wrt=optimizer))
 
     That is all that it does to the model; `loss_of` decides what is traced. After each epoch come
     the metrics, the best model, the checkpoint and the logs, in this order.
 
     Args:
         model: what is trained.
-        optimizer: made for the model.
+        optimizer: made for the model, or for a `tapetensor.nn.Selection` of what is not frozen.
         loss_of: function of model and batch that returns the traced loss.
         batches: what `tapetensor.data.batches` returns, a list, or a function that returns the
             batches of the next epoch.
@@ -82,7 +81,8 @@ def fit(
         metrics: functions of model and held-out batch, by name; see `evaluate`.
         validation: the held-out batches.
         schedule: of the learning rate, by the optimizer's steps.
-        clip_norm: gradients of a larger global norm are scaled down to it; > 0.
+        clip_norm: gradients of a larger global norm, over what the optimizer updates, are scaled
+            down to it; > 0.
         stop: when to stop early.
         checkpoint: a file, ``.npz`` or ``.safetensors``, that is written after each epoch and at
             Ctrl-C; whether that can be done is tried before the first step.
@@ -104,7 +104,8 @@ def fit(
     Raises:
         ArgumentTypeError: if an argument is of the wrong kind.
         ArgumentValueError: if one is outside its range, there are no batches, or the checkpoint is
-            there already and `resume` is not asked for.
+            there already and `resume` is not asked for, or the file for the best model is there
+            though nothing is resumed.
         NumericalInstabilityError: if a loss is not finite.
         StateMismatchError: if the checkpoint does not fit.
         DistributedError: if the ranks do not begin alike, or rank 0 fails; on the others.
@@ -126,9 +127,8 @@ def fit(
     >>> history["loss"][-1] < 0.01 * history["loss"][0]
     True
     """
-    _check(model, optimizer, epochs, metrics, validation, stop)
-    if clip_norm is not None and as_hyperparameter("fit", "clip_norm", clip_norm) == 0:
-        raise ArgumentValueError("fit: clip_norm must be > 0, got 0")
+    check_kinds(model, optimizer, loss_of, schedule, stop, log)
+    check_plan(epochs, metrics, validation, clip_norm, stop)
     measures = {} if metrics is None else metrics
     generators = found_generators(model, (batches, validation), rng)
     team = communicator_of(ranks)
@@ -149,10 +149,8 @@ def fit(
     def start() -> None:
         nonlocal position
         position = _start(file, checkpoint, resume)
-        if stop is not None and stop.best is not None and not Path(stop.best).exists():
-            # Whether it can be written, and it leaves none, as the checkpoint does.
-            _save_best(model, stop.best)
-            Path(stop.best).unlink()
+        if stop is not None and stop.best is not None:
+            _try_out_best(model, stop.best, position)
 
     team.on_root("fit", start)
     make_alike(team, (model, optimizer, *generators))
@@ -243,6 +241,18 @@ def _is_best(stop: EarlyStopping, history: History) -> bool:
     return stop.best_of(history[stop.watch]) == len(history) - 1
 
 
+def _try_out_best(model: Module, path: str | os.PathLike[str], position: Position) -> None:
+    """Find out whether the best model can be written, and leave none where none was."""
+    if not Path(path).exists():
+        _save_best(model, path)
+        Path(path).unlink()
+    elif not position.rows and not position.batches:
+        raise ArgumentValueError(
+            f"fit: the best model {os.fspath(path)!r} is there already, of another training; a new "
+            "one needs another path"
+        )
+
+
 def _save_best(model: Module, path: str | os.PathLike[str]) -> None:
     rest = (
         "nothing was lost: the model in memory has all its steps; the checkpoint, if there is one, "
@@ -250,38 +260,3 @@ def _save_best(model: Module, path: str | os.PathLike[str]) -> None:
     )
     with explained("the best model", path, rest):
         io.save(path, model)
-
-
-def _check(
-    model: object,
-    optimizer: object,
-    epochs: object,
-    metrics: Mapping[str, object] | None,
-    validation: object,
-    stop: EarlyStopping | None,
-) -> None:
-    for name, value, kind in (("model", model, Module), ("optimizer", optimizer, Optimizer)):
-        if not isinstance(value, kind):
-            raise ArgumentTypeError(
-                f"fit: {name} must be a {kind.__name__}, got {type(value).__name__}"
-            )
-    if as_size("fit", "epochs", epochs) == 0:
-        raise ArgumentValueError("fit: epochs must be at least 1, got 0")
-    if (metrics is None) != (validation is None):
-        raise ArgumentTypeError(
-            "fit: metrics and validation come together: metrics say what is computed, and "
-            "validation are the batches to compute it on"
-        )
-    if metrics is not None:
-        check_metrics("fit", metrics)
-    names = [*(metrics or {})]
-    taken = [name for name in names if name in COLUMNS]
-    if taken:
-        raise ArgumentValueError(
-            f"fit: the history has a column {taken[0]} of its own, call the metric something else"
-        )
-    if stop is not None and stop.watch not in ("loss", *names):
-        raise ArgumentValueError(
-            f"fit: stop watches {stop.watch!r}, which is no metric; there are "
-            f"{', '.join(['loss', *names])}"
-        )

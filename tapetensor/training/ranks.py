@@ -20,7 +20,7 @@ from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor0D, full
 from tapetensor.tensor.base import rewrap
 from tapetensor.training.checkpoint import Generators, set_states
-from tapetensor.training.epoch import Loss, Step
+from tapetensor.training.epoch import Loss, Step, loss_from
 from tapetensor.training.evaluation import Batch, M, rows_of
 
 if TYPE_CHECKING:
@@ -97,9 +97,9 @@ def step_of_ranks(
     reducer = Reducer(model, ranks, op="sum")
 
     def gradients(share: Batch, weight: float) -> tuple[Tensor0D[NoneTape, Any], Gradients]:
-        loss = loss_of(model, share)
+        loss = loss_from(loss_of, model, share)
         value = loss.detach()
-        return value, loss.backward(full((), weight, loss.dtype.type), wrt=model)
+        return value, loss.backward(full((), weight, loss.dtype.type), wrt=optimizer)
 
     compiled = compile(gradients)
 
@@ -109,7 +109,7 @@ def step_of_ranks(
         if is_compiled:
             value, grads = compiled(share, weight)
             return value.item(), reducer.all_reduce(grads)
-        loss = loss_of(model, share)
+        loss = loss_from(loss_of, model, share)
         value = loss.detach()
         return value.item(), reducer.backward(loss, full((), weight, loss.dtype.type))
 
@@ -118,6 +118,8 @@ def step_of_ranks(
         with _streams_of(ranks.rank, optimizer.steps, generators):
             loss, grads = reduced(share, count / rows_of(batch))
         if clip_norm is not None:
+            # Of frozen parameters there are gradients too, for `Reducer` is one of the whole model.
+            grads.retain_leafs(optimizer.parameters().values())
             grads.clip_by_global_norm(clip_norm)
         optimizer.step(grads)
         return count * loss

@@ -23,7 +23,7 @@ class EarlyStopping:
         mode: whether a small number is good, or a large one.
         min_delta: by how much a number has to be better, >= 0.
         best: where the model of the best epoch is saved whenever there is a new one; a path as
-            `tapetensor.io.save` takes it.
+            `tapetensor.io.save` takes it. Of an earlier training it is never overwritten.
 
     Raises:
         ArgumentTypeError: if an argument is of the wrong kind.

@@ -111,6 +111,9 @@ def test_a_library_whose_arrays_do_not_dispatch_is_refused() -> None:
         lambda x, y: tt.scaled_dot_product_attention(y, y, y, mask=x[:, :2] > 0.0),
         lambda x, y: losses.mse(x, y),
         lambda x, y: x.trace().exp().backward(y),
+        lambda x, y: y == x,
+        lambda x, y: x > y,
+        lambda x, y: (x > 0.0) & (y > 0.0),
     ],
 )
 def test_two_libraries_in_one_op_are_refused_with_both_names_and_the_cure(op: Any) -> None:
@@ -222,7 +225,7 @@ def test_fit_trains_there_and_goes_on_to_the_bit(tmp_path: Path) -> None:
             metrics={"error": lambda model, batch: losses.mse(model.forward(batch), batch)},
             validation=[x],
             clip_norm=0.5,
-            stop=training.EarlyStopping("error", best=tmp_path / "best.npz"),
+            stop=training.EarlyStopping("error", best=tmp_path / f"best of {checkpoint}"),
             checkpoint=tmp_path / checkpoint,
             resume=True,
         )

@@ -167,6 +167,11 @@ def test_a_gradient_tape_that_is_driven_by_hand_works_there() -> None:
     gradients = tape.backward(values[0])
 
     np.testing.assert_array_equal(home(gradients[x]), [3.0, -2.0])
+    with pytest.raises(tt.ArgumentTypeError, match=r"backward: .*foreign and numpy do not mix"):
+        tape.backward(np.ones(2))
+    tape.alloc(np.ones(2))
+    with pytest.raises(tt.ArgumentTypeError, match=r"'multiply': .*foreign and numpy do not mix"):
+        tape.record_mul(x, 3)
 
 
 def test_a_gradient_that_is_not_finite_is_found_there() -> None:

@@ -43,6 +43,18 @@ def built() -> Mlp:
     )
 
 
+def with_defaults(model: Mlp) -> Any:
+    """Return a function that holds its layers as one made in a loop over them does."""
+
+    def forward(
+        x: Any, hidden: Any = model.hidden, *, norm: Any = model.norm, rest: Any = model
+    ) -> Any:
+        h = hidden.forward(x).tanh()
+        return rest.out.forward(rest.drop.forward(norm.forward(h.with_empty_tape())) + h)
+
+    return forward
+
+
 def outcome(model: Mlp, loss: Any) -> list[Any]:
     """Return the loss, all gradients and all state that a step leaves, as lists."""
     value = loss.item()
@@ -62,6 +74,7 @@ def outcome(model: Mlp, loss: Any) -> list[Any]:
         lambda model, x: tt.checkpoint(model.forward, x),
         lambda model, x: tt.checkpoint(model, x),
         lambda model, x: tt.checkpoint(lambda x: model.forward(x), x),
+        lambda model, x: tt.checkpoint(with_defaults(model), x),
         lambda model, x: tt.checkpoint(partial(Mlp.forward, model), x),
         lambda model, x: tt.checkpoint(lambda x: tt.checkpoint(model.forward, x), x),
         lambda model, x: model.out.forward(
@@ -259,6 +272,20 @@ def test_constants_made_inside_and_parts_of_the_input_are_no_trouble() -> None:
     found = tt.checkpoint(f, _X.trace()).sum().backward()
 
     np.testing.assert_array_equal(found[_X].numpy(), expected[_X].numpy())
+
+
+def test_gradients_flow_to_what_each_part_of_a_split_meets() -> None:
+    weights = [tt.from_numpy([2.0, 3.0], dtype=np.float64) for _ in range(3)]
+
+    def f(x: Any) -> Any:
+        twin = x.with_empty_tape()
+        one, two = x.split(2)
+        return (one * weights[0] + two * weights[1] + twin[:2] * weights[2]).exp().sum()
+
+    x = tt.from_numpy([0.1, 0.2, 0.3, 0.4], dtype=np.float64)
+    expected, found = f(x.trace()).backward(), tt.checkpoint(f, x.trace()).backward()
+    for tensor in (x, *weights):
+        assert found[tensor].numpy().tolist() == expected[tensor].numpy().tolist()
 
 
 def test_f_may_return_its_input_and_need_not_depend_on_all() -> None:

@@ -10,6 +10,7 @@ import re
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +18,15 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import data, distributed, io, optim
+from tapetensor import data, distributed, io, nn, optim
 from tapetensor.training import CsvLog, EarlyStopping, History, fit
 from tests.distributed.training import build_model, loss_of
 from tests.training.models import METRICS, SCHEDULE, Net, Run, numbers
 
-FOLDER = Path(sys.argv[1])
 
-
-def classified(seed: int, ranks: distributed.Communicator, **options: Any) -> tuple[Any, History]:
+def classified(
+    seed: int, ranks: distributed.Communicator, only: list[str] | None = None, **options: Any
+) -> tuple[Any, History]:
     """Train on batches of 5 rows and a last one of 1, which divide among no ranks."""
     model, rng = build_model(seed), np.random.default_rng(seed)
     rows = np.random.default_rng(1)
@@ -37,7 +38,7 @@ def classified(seed: int, ranks: distributed.Communicator, **options: Any) -> tu
 
     history = fit(
         model,
-        optim.AdamW(model, lr=1e-2),
+        optim.AdamW(nn.Selection(model, only=only), lr=1e-2),
         lambda model, batch: loss_of(model, *batch),
         data.batches(x, labels, size=5, rng=rng),
         epochs=4,
@@ -51,7 +52,8 @@ def classified(seed: int, ranks: distributed.Communicator, **options: Any) -> tu
 
 def training_is_that_of_one_process(ranks: distributed.Communicator) -> None:
     """Begin with rank 0's values and order, and end with the parameters of one process."""
-    for options in ({"clip_norm": 0.5}, {"compile": True}):
+    frozen: dict[str, Any] = {"clip_norm": 0.01, "only": ["0"]}
+    for options in ({"clip_norm": 0.5}, {"compile": True}, frozen):
         expected, expected_history = classified(0, distributed.alone(), **options)
         model, history = classified(ranks.rank, ranks, **options)
         for name, array in io.state_dict(expected).items():
@@ -79,10 +81,10 @@ def same_on_all(ranks: distributed.Communicator, run: Run, history: History) -> 
     return len(set(texts)) == 1
 
 
-def a_training_goes_on_to_the_bit(ranks: distributed.Communicator) -> None:
+def a_training_goes_on_to_the_bit(folder: Path, ranks: distributed.Communicator) -> None:
     """Interrupt one rank in the middle of an epoch, and go on from the file of rank 0."""
     for is_compiled in (False, True):
-        path = FOLDER / f"run {is_compiled}.npz"
+        path = folder / f"run {is_compiled}.npz"
         options: dict[str, Any] = {"ranks": ranks, "compile": is_compiled, "metrics": METRICS}
         runs = [Run(seed=seed + 10 * ranks.rank) for seed in (1, 1, 2)]
         options["validation"] = runs[0].held_out
@@ -100,10 +102,10 @@ def a_training_goes_on_to_the_bit(ranks: distributed.Communicator) -> None:
             assert array.tobytes() == runs[2].state()[name].tobytes(), name
 
 
-def rank_0_writes_and_all_stop(ranks: distributed.Communicator) -> None:
+def rank_0_writes_and_all_stop(folder: Path, ranks: distributed.Communicator) -> None:
     """Stop early by a metric that differs between the ranks, and write on rank 0 alone."""
     run = Run()
-    folder = FOLDER / f"of rank {ranks.rank}"
+    folder = folder / f"of rank {ranks.rank}"
     folder.mkdir()
     score: Callable[..., float] = lambda model, batch: float(ranks.rank)  # noqa: E731
     stop = EarlyStopping("score", patience=2, best=folder / "best.npz")
@@ -165,11 +167,11 @@ def what_differs_is_refused(ranks: distributed.Communicator) -> None:
 
 def main() -> None:
     """Do all of it."""
-    ranks = distributed.world()
+    ranks, folder = distributed.world(), Path(sys.argv[1])
     for check in (
         training_is_that_of_one_process,
-        a_training_goes_on_to_the_bit,
-        rank_0_writes_and_all_stop,
+        partial(a_training_goes_on_to_the_bit, folder),
+        partial(rank_0_writes_and_all_stop, folder),
         dropout_differs_by_rank,
         what_differs_is_refused,
     ):

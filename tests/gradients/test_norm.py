@@ -98,6 +98,11 @@ def test_a_bound_that_is_not_positive_is_refused(max_norm: Any) -> None:
     assert grads[x].numpy().tolist() == [3.0, 4.0]
 
 
+def test_a_bound_beyond_every_float_is_refused() -> None:
+    with pytest.raises(tt.ArgumentValueError, match="max_norm is too large for a float"):
+        tt.Gradients().clip_by_global_norm(10**400)
+
+
 @pytest.mark.parametrize("max_norm", [True, False, "1", None, 1j, [1.0], tt.ones(())])
 def test_a_bound_that_is_no_number_is_refused(max_norm: Any) -> None:
     grads, (x,) = filled(np.array([3.0, 4.0], np.float32))

@@ -162,6 +162,12 @@ def test_notes_come_back_to_the_bit(tmp_path: Path, suffix: str) -> None:
     assert notes.value == value
 
 
+def test_notes_that_would_come_back_as_something_else_are_refused() -> None:
+    for value in ((1, 2), {"epochs": [{3: 0.5}]}, {None: 1}, {"sizes": (3, 4)}):
+        with pytest.raises(tt.ArgumentTypeError, match=r"Notes: .* (list|text)"):
+            io.Notes(value)
+
+
 def test_notes_that_are_no_json_are_refused() -> None:
     with pytest.raises(tt.ArgumentTypeError, match="Notes: only what JSON has"):
         io.Notes({"model": net(1)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -111,6 +112,20 @@ def test_the_error_state_of_the_caller_holds_in_every_thread(
         in_blocks(np.exp, x)
     with np.errstate(over="ignore"):
         assert in_blocks(np.exp, x)[place] == np.inf
+
+
+def test_all_parts_have_ended_when_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "_pools", [])
+    monkeypatch.setattr(workers, "count", lambda: 3)
+    ended, gate = [], threading.Event()
+
+    def late() -> None:
+        gate.wait(0.05)
+        ended.append(True)
+
+    with pytest.raises(ZeroDivisionError):
+        workers.run_together((len, ()), (divmod, 1, 0), (late,))
+    assert ended
 
 
 def test_an_array_that_is_not_contiguous_goes_through_as_it_is(rng: np.random.Generator) -> None:

@@ -143,6 +143,14 @@ FIELDS = [
         "write nn.repeat(...), or nothing",
     ),
     ("f: nn.Sequential[nn.ReLU, int]", "build: Bad.f.1 is annotated int, which is not a Module"),
+    (
+        "f: 'Bad'",
+        "build: Bad.f is annotated Bad, within which it stands, and so on without end; "
+        "give it a default that ends it: Bad | None = None, say",
+    ),
+    ("f: 'nn.Sequential[nn.ReLU, Bad]'", "build: Bad.f.1 is annotated Bad, within which it stands"),
+    ("f: 'nn.ResidualAdd[Bad]'", "build: Bad.f.layer is annotated Bad, within which it stands"),
+    ("f: 'list[Bad]' = nn.repeat(2)", "build: Bad.f.0 is annotated Bad, within which it stands"),
 ]
 
 
@@ -243,3 +251,18 @@ def test_a_wrong_declaration_is_refused_where_it_stands(declare: Any, message: s
 def test_initializers_want_a_finite_scale(make: Any, wrong: Any) -> None:
     with pytest.raises(TapeTensorError, match=f"init.{make.__name__}: .* got {wrong!r}"):
         make(wrong)
+
+
+@pytest.mark.parametrize("make", [nn.init.uniform, nn.init.normal, nn.init.constant])
+def test_initializers_take_the_numbers_of_numpy_and_nothing_else(
+    make: Any, rng: np.random.Generator
+) -> None:
+    values = make(np.float32(0.5))((3,), np.dtype(np.float64), rng)
+
+    assert values.dtype == np.float64
+    wrong: Any
+    for wrong in ("0.5", True):
+        with pytest.raises(
+            tt.ArgumentTypeError, match=rf"init\.{make.__name__}: \w+ must be a num"
+        ):
+            make(wrong)

@@ -138,12 +138,18 @@ def test_values_in_lists_tuples_and_options_are_checked_too() -> None:
         ({"pair": (nn.ReLU(),)}, "pair has 1 elements, the annotation of pair says 2"),
         ({"pair": (nn.ReLU(), nn.ReLU())}, "pair.1 must be a LayerNorm"),
         ({"named": {"a": linear(2, 1)}}, "named.a.weight has shape (1, 2)"),
+        ({"named": [linear(3, 1)]}, "named must be a dict, as it is annotated, got a list"),
         ({"maybe": nn.LayerNorm(3)}, "maybe.weight has shape (3,)"),
         ({"table": tt.ones((3,))}, "table has shape (3,), the annotation of table says (3, Any)"),
         ({"table": np.ones((3, 2))}, "table must be a tensor, as it is annotated, got a ndarray"),
     ]:
         with pytest.raises(tt.TapeTensorError, match=re.escape(f"Model: {message}")):
             Model(**good | wrong)
+        model = Model(**good)
+        ((name, value),) = wrong.items()
+        with pytest.raises(tt.TapeTensorError, match=re.escape(message.partition(" ")[0])):
+            setattr(model, name, value)
+        assert vars(model) == good
 
 
 def test_defaults_are_copied_for_every_module() -> None:
@@ -203,7 +209,16 @@ def test_what_replaces_a_field_must_fit_it() -> None:
         model.out.bias = tt.ones((3,))  # type: ignore[arg-type]  # on purpose
     with pytest.raises(DTypeError, match=r"Linear.bias has dtype float32, a tensor of .*64"):
         model.out.bias = tt.ones((2,), np.float64)  # type: ignore[arg-type]  # on purpose
+    message = "Linear: bias must be a tensor, as it is annotated, got a ndarray; wrap numpy arrays"
+    with pytest.raises(BuildError, match=message):
+        model.out.bias = np.ones(2, np.float32)  # type: ignore[assignment]  # on purpose
+    with pytest.raises(BuildError, match="Linear: bias must be a tensor, as it is annotated, got "):
+        model.out.bias = None  # type: ignore[assignment]  # on purpose
+    for wrong in (None, tt.ones((2, 5)), [before]):
+        with pytest.raises(BuildError, match="Mlp: out must be a Linear, as it is annotated, got "):
+            model.out = wrong  # type: ignore[assignment]  # on purpose
     assert model.out is before
+    assert list(model.parameters()) == ["hidden.weight", "hidden.bias", "out.weight", "out.bias"]
 
     model.out = linear(5, 2)
 

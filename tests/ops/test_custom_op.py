@@ -115,7 +115,7 @@ def _assigning(x: Array) -> tuple[Array, Pullbacks]:
         (lambda x: (x, (None, None)), tt.ArgumentValueError, "returned 2"),
         (lambda x: (x, (2.0,)), tt.ArgumentTypeError, "operand 0 must be a function or None"),
         (lambda x: (x[:1], (None,)), tt.ShapeError, r"returned shape \(1,\), not .*\(2,\)"),
-        (lambda x: (x.astype(np.float64), (None,)), tt.DTypeError, "result would be float64"),
+        (lambda x: (x.astype(np.float64), (None,)), tt.DTypeError, "the kernel returned dtype f"),
         (lambda x: (x + np.ones(3), (None,)), tt.ShapeError, "broadcast_to one of them"),
         (_in_place, tt.ArgumentValueError, "the kernel writes to an array that it was given"),
         (_assigning, tt.ArgumentValueError, "the kernel writes to an array that it was given"),

@@ -124,6 +124,15 @@ def test_the_derivative_of_sqrt_and_log_at_0_is_infinite_as_numpys() -> None:
         assert x.trace().log().sum().backward()[x].item() == np.inf
 
 
+def test_the_derivatives_of_a_negative_power_of_0_are_infinite() -> None:
+    x, p = tt.zeros((1,)), tt.full((1,), -1.0)
+
+    with np.errstate(divide="ignore"):
+        grads = (x.trace() ** p).sum().backward()
+
+    assert (grads[x].item(), grads[p].item()) == (-np.inf, -np.inf)
+
+
 def test_the_largest_element_that_is_nan_gets_the_cotangent() -> None:
     x = tt.from_numpy([1.0, np.nan, 3.0])
 

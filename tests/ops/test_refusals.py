@@ -87,6 +87,19 @@ def test_a_reduction_of_a_bool_tensor_says_what_to_write(name: str) -> None:
         getattr(mask, name)()
 
 
+def test_einsum_does_no_logic_with_masks() -> None:
+    mask: Any = tt.ones((2,), np.bool_)
+
+    with pytest.raises(tt.DTypeError, match=r"einsum:.*bool.*astype"):
+        tt.einsum("i,i->", mask, mask)
+
+
+@pytest.mark.parametrize("bound", [0.5, "a", tt.arange(2)[1]])
+def test_a_slice_with_a_bound_that_is_no_integer_names_the_kind_of_mistake(bound: Any) -> None:
+    with pytest.raises(tt.ArgumentTypeError, match=r"getitem: .*slice indices must be integers"):
+        tt.zeros((2,))[bound:]
+
+
 def test_numpys_operators_do_not_swallow_a_tensor() -> None:
     x: Any = tt.zeros((2,))
 
@@ -96,3 +109,17 @@ def test_numpys_operators_do_not_swallow_a_tensor() -> None:
         x * np.ones(2)
     with pytest.raises(tt.ArgumentTypeError, match="own method"):
         np.stack([x, x])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: tt.full((2,), "a"), "full: value must be a number, got str"),  # type: ignore[call-overload]  # on purpose
+        (lambda: tt.ones((2,)).clip("a"), "clip: low must be a number, got str"),  # type: ignore[arg-type]  # on purpose
+        (lambda: tt.ones((2,)).elu([1.0]), "elu: alpha must be a number, got list"),  # type: ignore[arg-type]  # on purpose
+        (lambda: tt.ones((2,)).nans_to("a"), "nans_to: number must be a number, got str"),  # type: ignore[arg-type]  # on purpose
+    ],
+)
+def test_an_argument_that_is_no_number_goes_by_its_name(call: Any, message: str) -> None:
+    with pytest.raises(tt.ArgumentTypeError, match=f"^{message}"):
+        call()

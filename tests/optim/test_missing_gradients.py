@@ -110,3 +110,12 @@ def test_after_a_missed_step_a_whole_model_goes_on_through_backward(
     optimizer.step((x.trace() * used * unused).mean().backward())
 
     assert not np.array_equal(unused.numpy(), [1.0, 1.0])
+
+
+def test_what_an_optimizer_updates_goes_by_all_its_names() -> None:
+    shared = tt.ones((2,))
+    model = Model(embedding=shared, bias=tt.ones((1,)), out=shared)
+    optimizer = Sgd(model, lr=0.1)
+
+    assert optimizer.parameters() == model.parameters()
+    assert (shared.trace() * 2.0).sum().backward(wrt=optimizer)[shared].shape == (2,)

@@ -104,6 +104,9 @@ def test_models_that_do_not_go_together_are_refused_and_nothing_changes(
     other: Any = tt.build(Net, rng=rng)
     with pytest.raises(tt.ArgumentValueError, match=r"only one of the two models has bias, hidden"):
         exponential_moving_average(model, other, decay=0.9)
+    net: Any = Net
+    with pytest.raises(tt.ArgumentTypeError, match=r"expected two models, got type"):
+        exponential_moving_average(model, net, decay=0.9)
     with pytest.raises(tt.ArgumentTypeError, match=r"expected two models, got int"):
         exponential_moving_average(3, model, decay=0.9)
     np.testing.assert_array_equal(model.weight.numpy(), before)

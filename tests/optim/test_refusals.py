@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor.optim import Adagrad, Adam, AdamW, Optimizer, RMSprop, Sgd
+from tapetensor import nn
+from tapetensor.optim import Adagrad, Adam, AdamW, Optimizer, RMSprop, Sgd, schedules
 from tests.optim.models import Model
 
 OPTIMIZERS: list[Any] = [Sgd, Adam, AdamW, RMSprop, Adagrad]
@@ -103,7 +104,7 @@ def test_a_model_without_parameters_is_refused(make: Any) -> None:
         make(Model())
 
 
-@pytest.mark.parametrize("wrong", [None, 3, [1.0], {"p": 1.0}])
+@pytest.mark.parametrize("wrong", [None, 3, [1.0], {"p": 1.0}, Model, nn.ReLU])
 def test_what_is_not_a_model_is_refused(wrong: Any) -> None:
     with pytest.raises(tt.ArgumentTypeError, match=r"^Adam: expected a model with .*parameters"):
         Adam(wrong)
@@ -149,4 +150,16 @@ def test_a_wrong_learning_rate_is_not_taken_over(wrong: Any) -> None:
 
     with pytest.raises((tt.ArgumentValueError, tt.ArgumentTypeError), match=r"^Adam: lr must be"):
         optimizer.lr = wrong
+    assert optimizer.lr == 0.5
+
+
+def test_a_schedule_in_place_of_a_learning_rate_is_explained() -> None:
+    schedule: Any = schedules.constant(0.1)
+    optimizer = Adam(model(), lr=0.5)
+
+    message = r"^Adam: lr must be a number, got a function; .* optimizer\.lr = schedule\("
+    with pytest.raises(tt.ArgumentTypeError, match=message):
+        Adam(model(), lr=schedule)
+    with pytest.raises(tt.ArgumentTypeError, match=message):
+        optimizer.lr = schedule
     assert optimizer.lr == 0.5

@@ -52,6 +52,8 @@ def test_a_new_project_has_what_it_says(project: Path) -> None:
     assert [one.name for one in project.parent.iterdir()] == ["two_spirals"]
     assert "plugins = tapetensor.mypy_plugin" in (project / "mypy.ini").read_text()
     assert "strict = True" in (project / "mypy.ini").read_text()
+    # No index is known to have it.
+    assert "install tapetensor" not in (project / "README.md").read_text()
 
 
 def test_a_new_project_passes_mypy_and_a_wrong_size_in_it_does_not(project: Path) -> None:

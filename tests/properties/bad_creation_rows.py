@@ -39,7 +39,7 @@ CREATION: dict[str, list[tuple[Call, list[Any]]]] = {
     "full": [
         (lambda bad: api.full(bad, 1.0), BAD_SHAPES),
         (lambda bad: api.full((2,), bad), [*NOT_NUMBERS, HUGE]),
-        (lambda bad: api.full((2,), bad, np.uint8), [300, -1, 0.5, NAN, INF]),
+        (lambda bad: api.full((2,), bad, np.uint8), [300, 300.0, -1, 0.5, NAN, INF, HUGE]),
         (lambda bad: api.full((2,), 1.0, bad), BAD_DTYPES),
     ],
     "arange": [
@@ -67,6 +67,8 @@ CREATION: dict[str, list[tuple[Call, list[Any]]]] = {
         (lambda bad: api.uniform((2,), rng=bad), [None, 0, np.random.RandomState(0)]),
         (lambda bad: api.uniform((2,), rng=RNG, low=bad), [*NOT_NUMBERS, *NOT_FINITE, 2.0]),
         (lambda bad: api.uniform((2,), rng=RNG, high=bad), [*NOT_NUMBERS, *NOT_FINITE, -1.0]),
+        (lambda bad: api.uniform((2,), rng=RNG, low=-bad, high=bad), [3e38]),
+        (lambda bad: api.uniform((2,), np.float64, rng=RNG, low=-bad, high=bad), [1.7e308]),
     ],
     "from_array": [
         (lambda bad: api.from_array(bad), [None, 1.0, [1.0], tt.ones((2,)), np.ones(2, complex)]),
@@ -83,6 +85,7 @@ CREATION: dict[str, list[tuple[Call, list[Any]]]] = {
         ),
         (lambda bad: api.from_numpy(ARRAY, bad), [3, 2.0, "ab", (3, 2), (6,), (2, -1), (2, 3.0)]),
         (lambda bad: api.from_numpy(ARRAY, dtype=bad), BAD_DTYPES[1:]),
-        (lambda bad: api.from_numpy(bad, dtype=np.int64), [[NAN], ["a"]]),
+        (lambda bad: api.from_numpy(bad, dtype=np.int64), [[NAN], ["a"], [1e30], [2.0**63]]),
+        (lambda bad: api.from_numpy(bad, dtype=np.uint8), [[300], [-1], [255.5, 256.0]]),
     ],
 }

@@ -93,6 +93,9 @@ def test_context_zero_is_always_there_and_never_left() -> None:
         assert 0 < one.id < other.id
     with pytest.raises(tt.TapeClosedError, match="context 0 has been entered before"):
         DEFAULT.__enter__()
+    with pytest.raises(tt.TapeClosedError, match="context 0 was never entered"):
+        DEFAULT.__exit__(None, None, None)
+    assert DEFAULT.is_open
 
 
 def test_a_context_is_entered_once() -> None:
@@ -298,3 +301,14 @@ def test_several_calls_of_compute_gradients_are_independent_of_each_other() -> N
     other = tt.compute_gradients(second)
 
     assert grads[X].numpy().tolist() == other[X].numpy().tolist() == [2.0, 4.0]
+
+
+def test_a_context_that_was_never_entered_cannot_be_left() -> None:
+    context = tt.GradientContext()
+
+    with pytest.raises(
+        tt.TapeClosedError, match=r"context \d+ was never entered; write `with Grad"
+    ):
+        context.__exit__(None, None, None)
+    with context:
+        assert active_context() is context

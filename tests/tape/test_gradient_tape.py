@@ -106,6 +106,14 @@ def test_the_layer_norm_of_a_uniform_scale_is_exact_where_the_upstream_one_is_no
     assert not np.allclose(gradient, approximation)
 
 
+@pytest.mark.parametrize("eps", [0.5, np.float32(0.5), np.float64(0.5)])
+def test_the_eps_of_layer_norm_may_be_any_number_and_imposes_no_dtype(eps: Any) -> None:
+    tape = tt.GradientTape()
+    x, scale, bias = (tape.alloc(np.ones(3, np.float32)) for _ in range(3))
+
+    assert tape.value(tape.record_layer_norm(x, scale, bias, eps)).dtype == np.float32
+
+
 def test_slots_are_handed_out_in_order_so_that_inputs_and_results_do_not_collide() -> None:
     tape = tt.GradientTape()
     inputs = [tape.alloc(np.ones(2)), tape.alloc(np.ones(2))]
@@ -305,6 +313,7 @@ def _promoting(x: Array) -> Any:
             "eps must be a number >= 0, got -1.0",
         ),
         (lambda t: t.record_layer_norm(0, 0, 0, np.nan), tt.ArgumentValueError, "got nan"),
+        (lambda t: t.record_layer_norm(0, 0, 0, np.inf), tt.ArgumentValueError, "got inf"),
         (lambda t: t.record_layer_norm(0, 0, 0, "1"), tt.ArgumentValueError, "got '1'"),
         (lambda t: t.record(3, (0,)), tt.ArgumentTypeError, "a kernel and its slots .* got int"),
         (lambda t: t.record(_explosion, 0), tt.ArgumentTypeError, "in a tuple, got function and i"),

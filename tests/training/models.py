@@ -66,7 +66,7 @@ class Run:
         # The model's dropout, and the order of the rows, each with a generator of its own.
         self.rng = np.random.default_rng(seed)
         self.model = tt.build(Net, rng=self.rng)
-        self.optimizer = optim.AdamW(self.model)
+        self.optimizer: optim.Optimizer = optim.AdamW(self.model)
         self.batches: Batches[Batch] = batches(
             *data(rows, drawing), size=8, rng=np.random.default_rng(seed + 1000)
         )

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import losses, training
+from tapetensor import losses, nn, optim, training
 from tapetensor.data import batched, shuffled
 from tests.io.models import assert_same
 from tests.training.models import (
@@ -135,6 +135,23 @@ def test_it_stops_early_and_keeps_the_best_model(tmp_path: Any) -> None:
     assert_same(tt.io.state_dict(best), seen[2])
 
 
+def test_the_best_model_of_another_training_is_not_overwritten(tmp_path: Any) -> None:
+    best, path = tmp_path / "best.npz", tmp_path / "run.npz"
+    stop = training.EarlyStopping("loss", best=best)
+    Run().fit(epochs=1, stop=stop, checkpoint=path)
+    content, other = best.read_bytes(), Run(seed=1)
+    before = other.state()
+
+    with pytest.raises(tt.ArgumentValueError, match=r"the best model .*best.npz' is there already"):
+        other.fit(epochs=1, stop=stop)
+
+    assert_same(other.state(), before)
+    assert best.read_bytes() == content
+    # The same training may.
+    other.fit(epochs=2, stop=stop, checkpoint=path, resume=True)
+    assert best.read_bytes() != content
+
+
 def test_a_loss_that_is_not_finite_ends_the_training_before_its_checkpoint(tmp_path: Any) -> None:
     run = Run()
 
@@ -175,6 +192,20 @@ def test_a_loss_that_is_not_finite_ends_the_training_before_its_checkpoint(tmp_p
         ),
         ({"resume": True}, tt.ArgumentValueError, "resume needs the path of a checkpoint"),
         ({"rng": 3}, tt.ArgumentTypeError, "rng must be a numpy Generator"),
+        ({"loss_of": 3}, tt.ArgumentTypeError, "fit: loss_of must be a function, got int"),
+        (
+            {"loss_of": lambda model, batch: None},
+            tt.ArgumentTypeError,
+            "fit: loss_of must return the loss, a traced tensor, got NoneType",
+        ),
+        ({"schedule": 0.1}, tt.ArgumentTypeError, "fit: schedule must be a function, got float"),
+        ({"stop": "loss"}, tt.ArgumentTypeError, "fit: stop must be a EarlyStopping, got str"),
+        (
+            {"log": training.CsvLog("log.csv")},
+            tt.ArgumentTypeError,
+            r"fit: log must be a list of logs, \[CsvLog\(\.\.\.\)\], say, got CsvLog",
+        ),
+        ({"log": "log.csv"}, tt.ArgumentTypeError, "fit: log must be a list of logs"),
         ({"clip_norm": 0.0}, tt.ArgumentValueError, "fit: clip_norm must be > 0"),
     ],
 )
@@ -240,3 +271,30 @@ def test_a_history_shows_how_far_it_got() -> None:
     assert numbers(history)[0].keys() == {"epoch", "steps", "lr", "loss"}
     with pytest.raises(tt.ArgumentValueError, match="no column 'accuracy'; there are epoch, steps"):
         history["accuracy"]
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_only_what_the_optimizer_trains_gets_gradients(is_compiled: bool) -> None:
+    run = Run()
+    run.optimizer = optim.AdamW(nn.Selection(run.model, only=["out"]))
+    before = run.state()
+    run.fit(epochs=1, compile=is_compiled)
+
+    changed = [
+        name for name, array in run.state().items() if not np.array_equal(array, before[name])
+    ]
+    assert [name for name in changed if "hidden" in name] == []
+    assert "model.out.weight" in changed
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_frozen_parameters_do_not_count_in_the_norm_that_is_clipped(is_compiled: bool) -> None:
+    run = Run()
+    head = nn.Selection(run.model, only=["out"])
+    run.optimizer = optim.Sgd(head, lr=1.0)
+    before = {name: tensor.numpy().copy() for name, tensor in head.parameters().items()}
+    (batch, *_) = run.held_out
+    run.fit(epochs=1, batches=[batch], clip_norm=1e-3, compile=is_compiled)
+
+    moved = [tensor.numpy() - before[name] for name, tensor in head.parameters().items()]
+    assert math.sqrt(sum([(step**2).sum() for step in moved])) == pytest.approx(1e-3, rel=1e-3)

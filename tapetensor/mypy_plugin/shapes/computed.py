@@ -7,6 +7,7 @@ replaces type variables without asking, so the types of calls and attributes are
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from mypy.checker import TypeChecker
 from mypy.nodes import TypeAlias
@@ -38,6 +39,16 @@ from tapetensor.mypy_plugin.shapes.reading import is_computed, read_dim
 from tapetensor.mypy_plugin.shapes.spelling import write_known
 from tapetensor.mypy_plugin.symbols import class_of, node_of
 
+# Where most names of annotations come from, and no alias of dims: the library writes none either.
+_WITHOUT_ALIASES: Final = (
+    "builtins.",
+    "typing",
+    "collections.",
+    "_typeshed.",
+    "numpy.",
+    "tapetensor.",
+)
+
 
 class _Aliases:
     """Whether an alias is being expanded, which asks for the hook of the same name again."""
@@ -53,8 +64,7 @@ def annotation(fullname: str) -> Callable[[AnalyzeTypeContext], Type] | None:
     """Return the hook for ``Mul`` and its like, and for aliases that speak of them."""
     if fullname in _SPELLED:
         return _SPELLED[fullname]
-    # Of its own aliases the library writes none with them.
-    if _aliases.expanding or fullname.startswith("tapetensor."):
+    if _aliases.expanding or fullname.startswith(_WITHOUT_ALIASES):
         return None
     node = node_of(fullname)
     if isinstance(node, TypeAlias) and COMPUTED in str(node.target):

@@ -1,0 +1,85 @@
+"""Checks of what `fit` is given, before it does anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError
+from tapetensor.nn import Module
+from tapetensor.optim import Optimizer
+from tapetensor.optim.hyperparameters import as_hyperparameter
+from tapetensor.shapes import as_size
+from tapetensor.training.evaluation import check_metrics
+from tapetensor.training.history import COLUMNS
+from tapetensor.training.stopping import EarlyStopping
+
+
+def check_kinds(
+    model: object,
+    optimizer: object,
+    loss_of: object,
+    schedule: object,
+    stop: object,
+    log: object,
+) -> None:
+    """Refuse what is not of the kind that it is annotated as.
+
+    Raises:
+        ArgumentTypeError: if there is such an argument.
+    """
+    kinds = {"model": (model, Module), "optimizer": (optimizer, Optimizer)}
+    functions = {"loss_of": loss_of}
+    if stop is not None:
+        kinds["stop"] = stop, EarlyStopping
+    if schedule is not None:
+        functions["schedule"] = schedule
+    for name, (value, kind) in kinds.items():
+        if not isinstance(value, kind):
+            raise ArgumentTypeError(
+                f"fit: {name} must be a {kind.__name__}, got {type(value).__name__}"
+            )
+    for name, value in functions.items():
+        if not callable(value):
+            raise ArgumentTypeError(f"fit: {name} must be a function, got {type(value).__name__}")
+    if not isinstance(log, Sequence) or isinstance(log, str):
+        raise ArgumentTypeError(
+            f"fit: log must be a list of logs, [CsvLog(...)], say, got {type(log).__name__}"
+        )
+
+
+def check_plan(
+    epochs: object,
+    metrics: Mapping[str, object] | None,
+    validation: object,
+    clip_norm: object,
+    stop: EarlyStopping | None,
+) -> None:
+    """Refuse numbers outside their range, and metrics and a watch that do not go together.
+
+    Raises:
+        ArgumentTypeError: if an argument is of the wrong kind, or missing beside another.
+        ArgumentValueError: if there are no epochs, the norm is not positive, or a name is taken or
+            unknown.
+    """
+    if as_size("fit", "epochs", epochs) == 0:
+        raise ArgumentValueError("fit: epochs must be at least 1, got 0")
+    if clip_norm is not None and as_hyperparameter("fit", "clip_norm", clip_norm) == 0:
+        raise ArgumentValueError("fit: clip_norm must be > 0, got 0")
+    if (metrics is None) != (validation is None):
+        raise ArgumentTypeError(
+            "fit: metrics and validation come together: metrics say what is computed, and "
+            "validation are the batches to compute it on"
+        )
+    if metrics is not None:
+        check_metrics("fit", metrics)
+    names = [*(metrics or {})]
+    taken = [name for name in names if name in COLUMNS]
+    if taken:
+        raise ArgumentValueError(
+            f"fit: the history has a column {taken[0]} of its own, call the metric something else"
+        )
+    if stop is not None and stop.watch not in ("loss", *names):
+        raise ArgumentValueError(
+            f"fit: stop watches {stop.watch!r}, which is no metric; there are "
+            f"{', '.join(['loss', *names])}"
+        )
