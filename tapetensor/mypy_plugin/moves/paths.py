@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from mypy.nodes import CallExpr
@@ -47,20 +47,34 @@ class Paths:
         ``if first: y = x.exp()`` and later ``if not first: y = x.sin()``, the answer is no.
         """
         self._changes.clear()
-        starts = self._after(move)
-        # Backwards: what keeps a use from being reached is most often the decision around it, and
-        # so the many pairs of a long chain of branches are told apart in a few steps each.
-        seen = {use}
-        pending = [use] if starts else []
+        # From both ends, a step at a time: a long chain of branches has many pairs, and either the
+        # new value right after the move or the decision around the use ends the search soon.
+        both = zip(self._onwards(move, use, key), self._back(move, use, key), strict=False)
+        return any(found for steps in both for found in steps)
+
+    def _onwards(self, move: Point, use: Point, key: Key) -> Iterator[bool]:
+        """Go from the move on; yield for each point whether it is the use."""
+        seen: set[Point] = set()
+        pending = self._after(move)
         while pending:
             one = pending.pop()
-            if one in starts:
-                return True
+            yield one is use
+            if one not in seen:
+                seen.add(one)
+                pending += self._ways(one, move, use, key)
+
+    def _back(self, move: Point, use: Point, key: Key) -> Iterator[bool]:
+        """Go back from the use; yield for each point whether it is right after the move."""
+        starts = self._after(move)
+        seen = {use}
+        pending = [use]
+        while pending:
+            one = pending.pop()
+            yield one in starts
             for before in self._graph.before[one]:
                 if before not in seen and one in self._ways(before, move, use, key):
                     seen.add(before)
                     pending.append(before)
-        return False
 
     def _ways(self, one: Point, move: Point, use: Point, key: Key) -> list[Point]:
         """Return where execution may go on from a point between a move and a use."""
