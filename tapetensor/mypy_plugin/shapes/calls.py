@@ -262,7 +262,8 @@ def of_all_shapes(rule: Rule) -> Rule:
     """Return a rule that claims no shape where one of the operands, which all have a say, is open.
 
     Where an `Any` stands for a whole shape, plain typing takes the shape of the other operand, and
-    the result may have more axes than that.
+    the result may have more axes than that; where one stands for the rest of a shape, mypy takes
+    the dims beside it for other ones than those that an overload names.
     """
 
     def opening(call: Call) -> Answer:

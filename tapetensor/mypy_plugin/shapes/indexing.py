@@ -6,24 +6,22 @@ from dataclasses import dataclass
 from enum import Enum
 
 from mypy.nodes import Expression, SliceExpr, TupleExpr
-from mypy.types import Instance, TupleType, Type, get_proper_type
+from mypy.types import Instance, Type, get_proper_type
 
 from tapetensor.mypy_plugin.shapes.broadcasting import broadcast
 from tapetensor.mypy_plugin.shapes.calls import (
-    OPEN,
     UNSURE,
     Answer,
     Call,
     MismatchError,
     OutOfRangeError,
+    of_all_shapes,
 )
 from tapetensor.mypy_plugin.shapes.dims import ANY, ONE, Dim, Dims, Open, Size, written
 from tapetensor.mypy_plugin.shapes.joining import is_integer
 from tapetensor.mypy_plugin.shapes.reading import (
-    Operand,
     is_none,
     is_plain,
-    may_have_any_shape,
     read_int,
     read_tensor,
 )
@@ -48,11 +46,10 @@ class _Index:
     shape: Dims = ()
 
 
+@of_all_shapes
 def getitem(call: Call) -> Answer:
     """Return the result of ``x[index]``."""
     x, expression = call.receiver, call.expression(0)
-    if x is not None and _fits_all(x, call.position(0)):
-        return OPEN
     if x is None or x.shape is None or expression is None or call.position(0) is None:
         return UNSURE
     items = expression.items if isinstance(expression, TupleExpr) else [expression]
@@ -63,18 +60,6 @@ def getitem(call: Call) -> Answer:
     indices = _without_rest(indices, x.shape)
     shape = _read_shape(indices, x.shape)
     return UNSURE if shape is None else call.like(x, shape)
-
-
-def _fits_all(x: Operand, index: Type | None) -> bool:
-    """Tell whether tensors read a tensor, of which one has an open shape.
-
-    Plain typing takes the first way that fits: a vector of positions, a mask of all axes.
-    """
-    found = get_proper_type(index)
-    parts = found.items if isinstance(found, TupleType) else [found]
-    if any(map(may_have_any_shape, parts)):
-        return True
-    return x.fits_all and any(read_tensor(one) is not None for one in parts)
 
 
 def _read(call: Call, expression: Expression) -> _Index | None:

@@ -19,6 +19,7 @@ from tapetensor.mypy_plugin.shapes.reading import (
     Operand,
     common_dtype,
     is_plain,
+    may_have_any_shape,
     merged_tape,
     read_int,
     read_tensor,
@@ -30,7 +31,7 @@ def concat(call: Call) -> Answer:
     joined = _operands("concat", call)
     axis = _axis(call)
     if joined is None or axis is None:
-        return UNSURE
+        return _undecided(call)
     shapes, tape, dtype = joined
     position = normal_axis("concat", axis, shapes[0])
     result = list(shapes[0])
@@ -53,7 +54,7 @@ def stack(call: Call) -> Answer:
     joined = _operands("stack", call)
     axis = _axis(call)
     if joined is None or axis is None:
-        return UNSURE
+        return _undecided(call)
     shapes, tape, dtype = joined
     position = normal_axis("stack", axis, shapes[0], extra=1)
     result = list(shapes[0])
@@ -71,15 +72,11 @@ def stack(call: Call) -> Answer:
     return call.tensor(tuple(result), tape, dtype)
 
 
+@of_all_shapes
 def take(call: Call) -> Answer:
     """Return the result of `take`."""
     x, indices = call.receiver, read_tensor(call.argument("indices"))
     axis = _axis(call)
-    if call.fits_all:
-        # Plain typing puts the axes of a few indices in their place, but takes more for those of
-        # a vector's.
-        few = indices is not None and indices.shape is not None and len(indices.shape) < 3
-        return UNSURE if few else OPEN
     # Of a 0-d tensor mypy has complained already: no overload takes it.
     if x is None or not x.shape or indices is None or indices.shape is None or axis is None:
         return UNSURE
@@ -100,6 +97,12 @@ def take_along_axis(call: Call) -> Answer:
 def is_integer(dtype: Type) -> bool:
     """Tell whether a dtype holds integers."""
     return isinstance(dtype, Instance) and dtype.type.has_base("numpy.integer")
+
+
+def _undecided(call: Call) -> Answer:
+    """Return what is left where not all shapes are known: what plain typing has from the others."""
+    tensors = call.items("tensors")
+    return OPEN if tensors and all(map(may_have_any_shape, tensors)) else UNSURE
 
 
 def _operands(op: str, call: Call) -> tuple[list[Dims], Type, Type] | None:

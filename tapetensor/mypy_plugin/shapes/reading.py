@@ -82,9 +82,9 @@ def read_tensor(found: Type | None) -> Operand | None:
 
 
 def may_have_any_shape(found: Type | None) -> bool:
-    """Tell whether an argument may be a tensor whose shape fits whatever is wanted."""
+    """Tell whether an argument may be, or hold, a tensor whose shape fits whatever is wanted."""
     proper = get_proper_type(found)
-    if isinstance(proper, UnionType):
+    if isinstance(proper, UnionType | TupleType):
         return any(map(may_have_any_shape, proper.items))
     tensor = read_tensor(proper)
     return isinstance(proper, AnyType) or (tensor is not None and tensor.fits_all)
