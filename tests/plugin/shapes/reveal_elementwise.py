@@ -107,9 +107,6 @@ untyped: Tensor[Any, Any, Any] = m
 check(assert_type(v.trace() / untyped, Tensor[Any, OwnedTape]), (2, 3))
 of_any_rank: Tensor[tuple[Any, ...]] = m
 check(assert_type(v + of_any_rank, Tensor[Any]), (2, 3))
-led: Tensor[tuple[Any, *tuple[Any, ...]]] = m
-check(assert_type(v - led, Tensor[Any]), (2, 3))
-check(assert_type(led * m, Tensor[Any]), (2, 3))
 
 # So does a computed one.
 rows: int = sum((1, 1))

@@ -121,8 +121,8 @@ unknown_positions: Tensor[Any, NoneTape, np.int64] = grid * 0
 check(assert_type(m[unknown_positions], Tensor[Any]), (7, 8, 3))
 check(assert_type(m[unknown_positions, unknown_positions], Tensor[Any]), (7, 8))
 check(assert_type(m.take(unknown_positions, axis=0), Tensor[Any]), (7, 8, 3))
-chosen: Tensor2D[L[1], L[3], NoneTape, np.int64] = mi[:1] * 0
-check(assert_type(unknown.take_along_axis(chosen), Tensor[Any]), (2, 3))
+chosen: Tensor[Any, NoneTape, np.int64] = mi[:1] * 0
+check(assert_type(m.take_along_axis(chosen), Tensor[Any]), (2, 3))
 
 
 # What is walked through may be a call itself.
