@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,10 @@ from benchmarks.problems import WORKLOADS
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure what the command line asks for."""
-    asked = _parser().parse_args(arguments)
+    parser = _parser()
+    asked = parser.parse_args(arguments)
+    if asked.rounds < 1:
+        parser.error("argument --rounds: there must be one at least")
     for name in asked.workloads:
         if not _named(name):
             raise SystemExit(f"no such workload: {name}; there are {', '.join(WORKLOADS)}")
@@ -29,6 +33,12 @@ def main(arguments: list[str] | None = None) -> None:
     strangers = set(names) - set(contenders.names())
     if strangers:
         raise SystemExit(f"no such contender: {', '.join(sorted(strangers))}")
+    # Now, and not after minutes of measuring.
+    for file in (asked.json, asked.picture):
+        if file is not None and not file.parent.is_dir():
+            raise SystemExit(f"no such folder: {file.parent}")
+    if asked.picture is not None and find_spec("matplotlib") is None:
+        raise SystemExit("--picture needs matplotlib: pip install '.[benchmarks]'")
     print(
         f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, "
         f"Python {platform.python_version()}, numpy {np.__version__}\n"

@@ -1,8 +1,8 @@
 """Where the time of a step goes: kernels, tape, optimizer, and the Python around them.
 
-Every kernel and its pullbacks, `apply`, the replay of a tape and the optimizer's step are replaced,
-wherever the library has imported them, by versions that start and stop a watch. The watch costs a
-fraction of a microsecond each time, so the profile is not the measurement.
+Every kernel and its pullbacks, `apply` and `apply_pair`, the replay of a tape and the optimizer's
+step are replaced, wherever the library has imported them, by versions that start and stop a watch.
+The watch costs a fraction of a microsecond each time, so the profile is not the measurement.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from benchmarks.problems import WORKLOADS
 from benchmarks.worker import steps_of, time_steps
 from tapetensor.optim import Optimizer
 from tapetensor.tape import OwnedTape, Pullbacks
-from tapetensor.tensor.apply import apply
+from tapetensor.tensor.apply import apply, apply_pair
 
 Function: TypeAlias = Callable[..., Any]
 
@@ -112,7 +112,9 @@ def profile(workload: str, seconds: float, *, tiny: bool = False) -> str:
 @contextmanager
 def _watched_library(watch: Watch) -> Iterator[None]:
     """Replace the parts of the library, and put them back in the end."""
-    replaced: dict[Function, Function] = {apply: watch.timed(RECORDING, apply)}
+    replaced: dict[Function, Function] = {
+        function: watch.timed(RECORDING, function) for function in (apply, apply_pair)
+    }
     for module in pkgutil.iter_modules(tapetensor.kernels.__path__, "tapetensor.kernels."):
         for name, function in vars(importlib.import_module(module.name)).items():
             # What a kernel calls inside counts as the kernel.

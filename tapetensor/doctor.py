@@ -154,7 +154,8 @@ def report(of: Processor, blas: Blas, as_it_is: float, by_kernel: dict[str, floa
     if by_kernel[best] < _WORTH_TELLING * as_it_is:
         return "\n".join([*lines, "advice     nothing to gain from another kernel"])
     advice = f"export {KERNEL_VARIABLE}={best}  # {by_kernel[best] / as_it_is:.1f} times the speed"
-    if best == better_kernel(of):
+    # The setting leaves a kernel that is asked for alone.
+    if best == better_kernel(of) and not asked:
         advice += f"; or {SETTING}=auto, where tapetensor is imported before numpy"
     return "\n".join([*lines, f"advice     {advice}"])
 
@@ -166,6 +167,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=3, help="of measurements")
     parser.add_argument("--measure", action="store_true", help="only the speed of this process")
     asked = parser.parse_args(arguments)
+    if asked.rounds < 1:
+        parser.error("argument --rounds: there must be one at least")
     if asked.measure:
         print(loaded_blas().kernel or "unknown", product_speed(asked.seconds))
         return

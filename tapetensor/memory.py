@@ -6,7 +6,7 @@ of a small transformer. Kept, it costs nothing. So tapetensor sets two limits of
 when it is imported. What is given up: up to `KEPT` bytes of freed memory stay with the process.
 
 ``TAPETENSOR_MEMORY=system`` leaves the allocator as it is, and so does any setting of glibc's own
-(``MALLOC_TRIM_THRESHOLD_``, ``MALLOC_MMAP_THRESHOLD_``, ...).
+(``MALLOC_TRIM_THRESHOLD_``, ``MALLOC_MMAP_THRESHOLD_``, ..., ``GLIBC_TUNABLES=glibc.malloc...``).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MAPPED_FROM = 1 << 25
 
 def keep_freed_memory() -> bool:
     """Set the limits where the allocator is glibc's and nobody has; tell whether it was done."""
-    if os.environ.get(SETTING) == "system" or any(one.startswith("MALLOC_") for one in os.environ):
+    if os.environ.get(SETTING) == "system" or _is_set_by_the_user():
         return False
     if not sys.platform.startswith("linux") or not _is_glibc():
         return False
@@ -40,6 +40,11 @@ def keep_freed_memory() -> bool:
     kept: int = mallopt(_M_TRIM_THRESHOLD, KEPT)
     mapped: int = mallopt(_M_MMAP_THRESHOLD, _MAPPED_FROM)
     return kept == mapped == 1
+
+
+def _is_set_by_the_user() -> bool:
+    tunables = os.environ.get("GLIBC_TUNABLES", "")
+    return "glibc.malloc." in tunables or any(one.startswith("MALLOC_") for one in os.environ)
 
 
 def _is_glibc() -> bool:

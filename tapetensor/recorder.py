@@ -94,20 +94,30 @@ class Recorder(dict[int, Record]):
                 continue
             if kept and produced_id in kept:
                 finished[produced_id] = g
-            if parents.__class__ is int:
-                if pullbacks is not None:
-                    added = pullbacks(g)
-                    if parents in arrays:
-                        added = _summed(summed, parents, arrays[parents], added)
-                    arrays[parents] = added
-                continue
-            # As many parents as pullbacks; saying so to zip() would cost a fifth of this loop.
-            for parent, pullback in zip(parents, pullbacks):  # noqa: B905
+            if parents.__class__ is not int:
+                if len(parents) != 2:
+                    # As many parents as pullbacks; saying so to zip() costs a tenth of the loop.
+                    for parent, pullback in zip(parents, pullbacks):  # noqa: B905
+                        if pullback is not None:
+                            added = pullback(g)
+                            if parent in arrays:
+                                added = _summed(summed, parent, arrays[parent], added)
+                            arrays[parent] = added
+                    continue
+                # Written out, for a zip() costs as much as half a small op: the first of the two,
+                # and then the second as if it were alone.
+                parent, parents = parents
+                pullback, pullbacks = pullbacks
                 if pullback is not None:
                     added = pullback(g)
                     if parent in arrays:
                         added = _summed(summed, parent, arrays[parent], added)
                     arrays[parent] = added
+            if pullbacks is not None:
+                added = pullbacks(g)
+                if parents in arrays:
+                    added = _summed(summed, parents, arrays[parents], added)
+                arrays[parents] = added
         # What is left belongs to ids that no record produced: leafs.
         leafs = arrays if wanted is None else {key: arrays[key] for key in wanted & arrays.keys()}
         finished.update(leafs)

@@ -40,11 +40,19 @@ def test_the_next_pass_finds_the_memory_of_the_one_before() -> None:
     assert kept < 1000 < given_back
 
 
-@pytest.mark.parametrize("variable", ["MALLOC_TRIM_THRESHOLD_", "MALLOC_ARENA_MAX"])
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("MALLOC_TRIM_THRESHOLD_", "1000000"),
+        ("MALLOC_ARENA_MAX", "1"),
+        ("GLIBC_TUNABLES", "glibc.rtld.nns=4:glibc.malloc.trim_threshold=1000000"),
+    ],
+)
 def test_settings_of_the_allocator_are_left_alone(
-    variable: str, monkeypatch: pytest.MonkeyPatch
+    variable: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(variable, "1000000")
+    monkeypatch.delenv(memory.SETTING, raising=False)
+    monkeypatch.setenv(variable, value)
 
     assert not memory.keep_freed_memory()
 

@@ -6,6 +6,7 @@ Where the number comes first the name starts with an r, as in Python's `__rsub__
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +18,8 @@ from tapetensor.tape import Pullbacks
 # Nothing was broadcast, so nothing is summed.
 _BOTH_UNCHANGED = (unchanged, unchanged)
 _UNCHANGED_AND_NEGATED = (unchanged, np.negative)
-# To look a ufunc up in numpy costs a quarter of a small product.
-_times = np.multiply
+# To look a function up in numpy costs a tenth of a small product.
+_times, _as_array = np.multiply, np.asarray
 
 
 def add(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
@@ -117,11 +118,13 @@ def rsubtract_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
 
 def multiply_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
     """``x * number``."""
+    number = _like(x, number)
     return x * number, (partial(_times, number),)
 
 
 def divide_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
     """``x / number``."""
+    number = _like(x, number)
     return x / number, (lambda g: g / number,)
 
 
@@ -154,6 +157,17 @@ def maximum_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
 def minimum_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
     """The smaller of an element and a number; a tie gives one half of the cotangent."""
     return np.minimum(x, number), (lambda g: g * _share(x < number, x == number, g),)
+
+
+def _like(x: Array, number: float) -> Any:
+    """Return the number as an array of the dtype of `x`, if that is numpy's own and floating.
+
+    numpy makes the same array of a plain number at each use, which takes as long as a small
+    product; so it pays where a number is used twice.
+    """
+    if x.__class__ is np.ndarray and x.dtype.kind == "f":
+        return _as_array(number, x.dtype)
+    return number
 
 
 def negative(x: Array) -> tuple[Array, Pullbacks]:

@@ -78,8 +78,9 @@ def relu(x: Array) -> tuple[Array, Pullbacks]:
     """``max(x, 0)``; the derivative at 0 is 0."""
     if _is_long(x):
         y = _positive_part(x)
-        # The cast of the comparison is by now less than taking signs.
-        return y, (lambda g: g * (y > 0),)
+        # The cast of the comparison is by now less than taking signs. A NaN is not 0, so that the
+        # cotangent of one does not vanish.
+        return y, (lambda g: g * (y != 0),)
     y = np.maximum(x, _ZEROS.get(x.dtype, 0) if x.__class__ is np.ndarray else 0)
     # y is 0 or positive, so its sign is the derivative, without a comparison's cast.
     return y, (lambda g: g * np.sign(y),)

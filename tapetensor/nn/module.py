@@ -281,7 +281,7 @@ class Module:
         contents: list[tuple[str, object, bool]] = []
         for name, field in self.fields_of_class.items():
             value = getattr(self, name, None)
-            if isinstance(value, Tensor):
+            if isinstance(value, _CONTENTS):
                 # The common case, and every training step asks for all parameters.
                 contents.append((name, value, field.kind == "buffer"))
             elif value.__class__ not in _SETTINGS:
@@ -331,6 +331,9 @@ class Module:
             elif name == "dtype" and is_constructed:
                 dtypes = {str(tensor.dtype) for tensor in self.parameters().values()}
                 yield from [f"dtype={dtype}" for dtype in dtypes - {"float32"}]
+
+
+_CONTENTS = (Tensor, Module)
 
 
 def _leafs(path: str, value: object) -> Iterator[tuple[str, object]]:

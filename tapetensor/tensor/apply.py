@@ -78,10 +78,13 @@ def apply(
     try:
         if not is_alone:
             output, pullbacks = kernel(*_arrays(kernel, operands, tape), *options)
-        elif options:
-            output, pullbacks = kernel(data, *options)
-        else:
+        elif not options:
             output, pullbacks = kernel(data)
+        elif len(options) == 1:
+            # To unpack them costs as much as two checks.
+            output, pullbacks = kernel(data, options[0])
+        else:
+            output, pullbacks = kernel(data, *options)
     except TapeTensorError:
         raise
     except (ValueError, TypeError, IndexError, OverflowError) as error:

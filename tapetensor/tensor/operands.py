@@ -73,7 +73,8 @@ def binary(
     kernel: Kernel, number_kernel: Kernel, lhs: TensorBase[Any, Any, Any], rhs: object
 ) -> Tensor[Any, Any, Any]:
     """Run the kernel for two tensors, or the one for a tensor and a number."""
+    if rhs.__class__ is float:
+        return apply(number_kernel, (lhs,), (rhs,))
     if isinstance(rhs, TensorBase):
         return apply_pair(kernel, lhs, rhs)
-    number = rhs if rhs.__class__ is float else as_number(kernel.__name__, rhs)
-    return apply(number_kernel, (lhs,), (number,))
+    return apply(number_kernel, (lhs,), (as_number(kernel.__name__, rhs),))

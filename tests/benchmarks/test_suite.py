@@ -88,11 +88,25 @@ def test_a_name_that_does_not_exist_is_refused(asked: list[str]) -> None:
         main(asked)
 
 
+@pytest.mark.parametrize("option", ["--json", "--picture"])
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="no such folder"):
+        main(["W7", "--tiny", option, str(tmp_path / "missing" / "file.png")])
+
+    assert capsys.readouterr().out == ""
+
+
 def test_the_profile_accounts_for_kernels_tape_and_optimizer() -> None:
     text = profiling.profile("W1", 0.0, tiny=True)
 
     for part in ("kernel linear,", "kernel relu", "tape: apply", "tape: replay", "optimizer"):
         assert part in text
+
+
+def test_the_profile_counts_the_operators_to_the_tape() -> None:
+    assert "tape: apply" in profiling.profile("W7", 0.0, tiny=True)
 
 
 def test_the_profile_leaves_the_library_as_it_was() -> None:

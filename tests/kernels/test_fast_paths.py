@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tapetensor.gradients import Array
-from tapetensor.kernels import elementwise
+from tapetensor.kernels import arithmetic, elementwise
 from tapetensor.kernels.broadcasting import sum_to
 from tapetensor.kernels.linear_algebra import linear, unbiased_linear
 
@@ -85,3 +85,25 @@ def test_relu_of_a_short_array_is_the_maximum_with_0(dtype: Any) -> None:
     y, _ = elementwise.relu(x)
     assert y.dtype == dtype
     np.testing.assert_array_equal(y, np.maximum(x, 0))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.longdouble, np.int64])
+@pytest.mark.parametrize("number", [0.1, -0.0, 0.0, 3, True, 1e300, -1e-50, np.inf, np.nan])
+def test_a_factor_and_a_divisor_act_as_the_plain_numbers(dtype: Any, number: float) -> None:
+    x = np.array([-np.inf, -2.5, -0.0, 0.0, 3.5, np.nan]).astype(dtype)
+    for kernel, expected in (
+        (arithmetic.multiply_number, x * number),
+        (arithmetic.divide_number, x / number),
+    ):
+        y, (pullback,) = kernel(x, number)
+        assert pullback is not None
+        for found in (y, pullback(x)):
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(found, expected)
+            np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+
+
+def test_a_factor_beyond_every_float_overflows() -> None:
+    with pytest.raises(OverflowError):
+        arithmetic.multiply_number(np.ones(3, np.float32), 10**400)

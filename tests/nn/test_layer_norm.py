@@ -10,6 +10,7 @@ import pytest
 import tapetensor as tt
 from tapetensor import nn
 from tapetensor.errors import DTypeError, ShapeError
+from tapetensor.kernels import normalization
 from tests.nn.gradients import check_layer
 
 
@@ -40,12 +41,29 @@ def test_the_gradients_with_an_uneven_scale(
     check_layer(uneven(rng), tt.from_numpy(rng.standard_normal((*leading, 4))), rng)
 
 
+def test_the_gradients_of_long_rows(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(normalization, "_SHORT", 3)
+    check_layer(uneven(rng), tt.from_numpy(rng.standard_normal((5, 4))), rng)
+
+
 def test_weight_and_bias_start_as_one_and_zero() -> None:
     layer = nn.LayerNorm(3)
 
     assert layer.weight.numpy().tolist() == [1.0, 1.0, 1.0]
     assert layer.bias.numpy().tolist() == [0.0, 0.0, 0.0]
     assert layer.eps == 1e-5
+
+
+def test_long_rows_are_as_exact_as_short_ones(rng: np.random.Generator) -> None:
+    x = (1000 + rng.standard_normal((2, 1 << 16))).astype(np.float32)
+    exact = x.astype(np.float64)
+    wanted = (exact - exact.mean(-1, keepdims=True)) / exact.std(-1, keepdims=True)
+
+    y = nn.LayerNorm(1 << 16).forward(tt.from_numpy(x, x.shape))
+
+    np.testing.assert_allclose(y.numpy(), wanted, rtol=1e-4, atol=2e-4)
 
 
 def test_both_tapes_give_the_same(rng: np.random.Generator) -> None:
