@@ -53,7 +53,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import Any, Generic, TypeAlias, cast
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 from typing import Literal as L
 
 import numpy as np
@@ -69,6 +69,7 @@ from tapetensor.typing import Add, B, D, Div, Ds, K, M, Mul, N, S, Sub, T
 Huge: TypeAlias = Tensor2D[L[0], L[9223372036854775807]]
 Twice: TypeAlias = Tensor1D[Mul[N, L[2]], T]
 Loop: TypeAlias = "list[Loop] | Tensor1D[Any]"
+Held = TypeVar("Held")
 rng = np.random.default_rng(0)
 
 
@@ -91,8 +92,8 @@ class Pair(Generic[S, T]):
 
 
 @dataclass
-class Box(Generic[K]):
-    value: K
+class Box(Generic[Held]):
+    value: Held
 
 
 class Net(nn.Module, Generic[M, N]):
