@@ -51,6 +51,7 @@ _SHAPE = re.compile(
     r'Revealed type is "tapetensor\.tensor\.tensor\.Tensor\[tuple\['
     r"(?P<dims>(?:[^\[\]]|\[(?:[^\[\]]|\[[^\[\]]*\])*\])*)\], "
 )
+_REST = re.compile(r"\*tuple\[Any, \.\.\.\]")
 _LITERAL = re.compile(r"Literal\[(\d+)\]\??")
 
 Messages = Mapping[str, Mapping[int, list[tuple[str, str]]]]
@@ -129,9 +130,12 @@ def complaints(program: Program, name: str, plain: Run, plugin: Run) -> list[str
 
 def _agree(static: str, shape: tuple[int, ...]) -> bool:
     """Tell whether a shape may be what mypy says: ``Literal[3], Any``, and ``()`` for none."""
-    dims = [] if static == "()" else static.split(", ")
-    if any(dim.startswith("*") or "..." in dim for dim in dims):
+    if static == "Any, ...":
         return True
+    dims = [] if static == "()" else _REST.sub("*", static).split(", ")
+    if "*" in dims:
+        place = dims.index("*")
+        dims[place : place + 1] = ["Any"] * (len(shape) - len(dims) + 1)
     if len(dims) != len(shape):
         return False
     pairs = zip(map(_LITERAL.fullmatch, dims), shape, strict=True)

@@ -10,7 +10,7 @@ import random
 import re
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -53,7 +53,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import Any, Generic, TypeAlias, cast
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 from typing import Literal as L
 
 import numpy as np
@@ -69,6 +69,7 @@ from tapetensor.typing import Add, B, D, Div, Ds, K, M, Mul, N, S, Sub, T
 Huge: TypeAlias = Tensor2D[L[0], L[9223372036854775807]]
 Twice: TypeAlias = Tensor1D[Mul[N, L[2]], T]
 Loop: TypeAlias = "list[Loop] | Tensor1D[Any]"
+Held = TypeVar("Held")
 rng = np.random.default_rng(0)
 
 
@@ -91,8 +92,8 @@ class Pair(Generic[S, T]):
 
 
 @dataclass
-class Box(Generic[K]):
-    value: K
+class Box(Generic[Held]):
+    value: Held
 
 
 class Net(nn.Module, Generic[M, N]):
@@ -157,11 +158,11 @@ def odd() -> None:
     reveal_type(huge.transpose())
 """
 
-# In which x and y stand for any variable, v and w for vectors, m for a matrix: through `Any`, a
-# function might be given what its signature does not say.
+# In which x and y stand for any variable; of those that hold float32, f stands for any, v and w for
+# vectors, m for a matrix: through `Any`, a function might be given what its signature does not say.
 _WRAPPED = (
     "kept({x})",
-    "deep({x}, 3)",
+    "deep({f}, 3)",
     "first_row({m})",
     "flat({m})",
     "doubled({v})",
@@ -172,10 +173,10 @@ _WRAPPED = (
     "outer({v}, {w})",
     "turned({m})",
     "turned(turned({m}))",
-    "applied(kept, {x})",
-    "applied(lambda given: given * 2.0, {x})",
-    "Pair({x}, {x}).both()[1]",
-    "Pair(kept({x}), {x}).first",
+    "applied(kept, {f})",
+    "applied(lambda given: given * 2.0, {f})",
+    "Pair({f}, {f}).both()[1]",
+    "Pair(kept({f}), {f}).first",
     "Box({x}).value",
     "Box(Box({x})).value.value",
     "{x} if {x}.ndim else {x}",
@@ -204,7 +205,13 @@ _WRAPPED = (
     "tt.build(Net[L[3], L[2]], rng=rng).forward({x})",
     "{x} + {y}",
     "{x} @ {y}",
+    "{x} == {y}",
     "{x}.trace() * {y}",
+    "{x}.trace() ** {y}",
+    "tt.maximum({x}.trace(), {y})",
+    "tt.where({x} > 0.0, {y}, 0.0)",
+    "{x}[{y} > 0.0]",
+    "{x}.take(({y} * 0.0).astype(np.int64), axis=0)",
     "{x}.exp().sum(axis=-1)",
     "{x}.reshape((-1,))",
     "{x}.transpose() @ {x}",
@@ -221,6 +228,7 @@ _DECLARED = (
     "{name}: Any = {value}",
     "{name}: exported.Anything = {value}",
     "{name}: Tensor[Any, Any, Any] = {value}",
+    "{name}: Tensor[tuple[Any, ...], Any, Any] = {value}",
     "({name} := {value})",
     "{name}, _ = {value}, 1",
     "for {name} in ({value},): pass",
@@ -252,7 +260,7 @@ class Program:
         self._random = random.Random(seed)
         self._expressions = Writer(seed)
         self._lines = [*HEADER.splitlines(), "", "", "def main() -> None:"]
-        self._tensors: dict[str, tuple[int, ...]] = {}
+        self._tensors: dict[str, Tensor[Any, Any, Any]] = {}
         self.shapes: dict[int, tuple[int, ...]] = {}
         self._names = _run_header()
         for index in range(length):
@@ -273,7 +281,7 @@ class Program:
             self.shapes[len(self._lines)] = made.shape
             # A variable that is not spent afterwards.
             if not made.owns_tape:
-                self._tensors[name] = made.shape
+                self._tensors[name] = made
 
     def _value(self) -> str:
         if not self._tensors or self._random.random() < 0.25:
@@ -281,13 +289,17 @@ class Program:
             return f"tt.ones({shape!r})"
         if self._random.random() < 0.2:
             return self._expressions.expression()
-        ranks = {"x": None, "y": None, "v": 1, "w": 1, "m": 2}
-        names = {letter: self._variable(rank) for letter, rank in ranks.items()}
+        names = {letter: self._variable(self._tensors) for letter in "xy"}
+        floating = {name: one for name, one in self._tensors.items() if one.dtype == np.float32}
+        for letter, rank in {"f": None, "v": 1, "w": 1, "m": 2}.items():
+            names[letter] = self._variable(floating, rank)
         return self._random.choice(_WRAPPED).format(**names)
 
-    def _variable(self, rank: int | None) -> str:
+    def _variable(
+        self, tensors: Mapping[str, Tensor[Any, Any, Any]], rank: int | None = None
+    ) -> str:
         """Return a variable of a rank, of any for None, or a new tensor if there is none."""
-        found = [name for name, shape in self._tensors.items() if rank in (None, len(shape))]
+        found = [name for name, one in tensors.items() if rank in (None, len(one.shape))]
         return self._random.choice(found) if found else f"tt.ones({(2, 3)[:rank]!r})"
 
     def _rank(self) -> int:

@@ -8,6 +8,8 @@ A graph of our own answers exactly what is asked - does a way lead from this mov
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from mypy.nodes import Context, Expression, IfStmt, MypyFile, Node, Var
 
 from tapetensor.mypy_plugin.moves.keys import Key, may_be, prefixes
@@ -137,6 +139,15 @@ class Graph:
         self.copies: dict[Key, Key | list[Key | None]] = {}
         # `return x`, by the key of x: a use that is no call.
         self.returns: dict[Key, list[Point]] = {}
+
+    @cached_property
+    def before(self) -> dict[Point, list[Point]]:
+        """The points from which there is a sure way to a point; asked for when all are there."""
+        found: dict[Point, list[Point]] = {one: [] for one in self.points}
+        for one in self.points:
+            for following in one.next:
+                found[following].append(one)
+        return found
 
     @property
     def is_module(self) -> bool:

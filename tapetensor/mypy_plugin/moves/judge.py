@@ -73,6 +73,8 @@ class Judge:
             if one.node is not None
         ]
         self._told: dict[tuple[Node, Key], str] = {}
+        # What has been reported of a node since mypy came to it last: once is enough.
+        self._reported: dict[Node, set[Key]] = {}
 
     @property
     def asks_for_tape(self) -> bool:
@@ -123,6 +125,7 @@ class Judge:
         return None
 
     def _forget(self, node: Node) -> None:
+        self._reported.pop(node, None)
         for step in self._steps.pop(node, ()):
             self._by_value[step.value].remove(step)
 
@@ -135,6 +138,8 @@ class Judge:
     def _compare(self, move: Step, use: Step) -> None:
         """Report a use of what another step has moved."""
         if not move.moves or (move.point is use.point and not self._may_repeat(move.point)):
+            return
+        if use.key in self._reported.get(use.node, ()):
             return
         at = self._seen_from(use.point, move.point, use.value)
         if at is not None and self._paths.leads(move.point, at, use.value):
@@ -178,6 +183,7 @@ class Judge:
             if move.point.index >= at.index:
                 text = text.replace(";", " in an earlier pass of the loop;", 1)
             self._told[use.node, use.key] = text
+        self._reported.setdefault(use.node, set()).add(use.key)
         self._report(self._told[use.node, use.key], use.node)
 
     def _message(self, op: str, key: Key, move: Step, *, certain: bool) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from mypy.nodes import CallExpr
@@ -47,24 +47,44 @@ class Paths:
         ``if first: y = x.exp()`` and later ``if not first: y = x.sin()``, the answer is no.
         """
         self._changes.clear()
+        # From both ends, a step at a time: a long chain of branches has many pairs, and either the
+        # new value right after the move or the decision around the use ends the search soon.
+        both = zip(self._onwards(move, use, key), self._back(move, use, key), strict=False)
+        return any(found for steps in both for found in steps)
+
+    def _onwards(self, move: Point, use: Point, key: Key) -> Iterator[bool]:
+        """Go from the move on; yield for each point whether it is the use."""
         seen: set[Point] = set()
         pending = self._after(move)
         while pending:
             one = pending.pop()
-            if one in seen:
-                continue
-            seen.add(one)
-            if one is use:
-                return True
-            if self._loses(one, key) or self._ends(one):
-                continue
-            if one.tests and self._is_in_doubt(one, move) and self._matters(one, use, key):
-                pending += self._same_way(one, move)
-            elif one.until in move.regions and self._may_be_over(one.until):
-                pending += one.next[1:]
-            else:
-                pending += one.next
-        return False
+            yield one is use
+            if one not in seen:
+                seen.add(one)
+                pending += self._ways(one, move, use, key)
+
+    def _back(self, move: Point, use: Point, key: Key) -> Iterator[bool]:
+        """Go back from the use; yield for each point whether it is right after the move."""
+        starts = self._after(move)
+        seen = {use}
+        pending = [use]
+        while pending:
+            one = pending.pop()
+            yield one in starts
+            for before in self._graph.before[one]:
+                if before not in seen and one in self._ways(before, move, use, key):
+                    seen.add(before)
+                    pending.append(before)
+
+    def _ways(self, one: Point, move: Point, use: Point, key: Key) -> list[Point]:
+        """Return where execution may go on from a point between a move and a use."""
+        if self._loses(one, key) or self._ends(one):
+            return []
+        if one.tests and self._is_in_doubt(one, move) and self._matters(one, use, key):
+            return self._same_way(one, move)
+        if one.until in move.regions and self._may_be_over(one.until):
+            return one.next[1:]
+        return one.next
 
     def is_certain(self, use: Point, key: Key, moves: Iterable[Point]) -> bool:
         """Tell whether every way to `use` goes through one of the moves."""

@@ -166,6 +166,8 @@ class Statements(Expressions):
                 self.expression(part)
 
     def _if(self, statement: IfStmt) -> None:
+        if _never_runs(statement):
+            return
         joined: Ends = []
         match statement.else_body:
             case Block(body=[IfStmt() as inner]):
@@ -325,6 +327,18 @@ class Statements(Expressions):
     def _evaluated(self, decorators: list[Expression]) -> None:
         for one in decorators:
             self.expression(one)
+
+
+def _never_runs(statement: IfStmt) -> bool:
+    """Tell whether an `if` is for type checkers alone.
+
+    Where it has an `else`, at which mypy does not look, it stands for that.
+    """
+    test, rest = statement.expr[0], statement.else_body
+    # mypy puts an empty `else` where it knows that it is never come to.
+    if rest is not None and rest.body:
+        return False
+    return isinstance(test, NameExpr | MemberExpr) and test.name in ("MYPY", "TYPE_CHECKING")
 
 
 def _class(expression: Expression | None) -> TypeInfo | None:

@@ -71,6 +71,7 @@ _EXACT: Final[dict[str, Rule]] = {
 _OPEN: Final[dict[str, Rule]] = {
     "__getitem__": indexing.getitem,
     "take": joining.take,
+    "take_along_axis": joining.take_along_axis,
     "argmax": reductions.argmax,
     "item": reductions.item,
     "softmax": reductions.along_axis("softmax"),

@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from mypy.types import Instance, LiteralType, Type, get_proper_type
 
 from tapetensor.mypy_plugin.codes import ARGUMENT_KIND
-from tapetensor.mypy_plugin.shapes.calls import UNSURE, Answer, Call, MismatchError, Rule
+from tapetensor.mypy_plugin.shapes.calls import (
+    UNSURE,
+    Answer,
+    Call,
+    MismatchError,
+    Rule,
+    of_all_shapes,
+)
 from tapetensor.mypy_plugin.shapes.dims import ANY, INT, ONE, Dim, Dims, Size, differ, written
 from tapetensor.mypy_plugin.shapes.reading import (
     Operand,
@@ -72,7 +79,7 @@ def elementwise(op: str) -> Rule:
         lhs, rhs = call.receiver, read_tensor(call.position(0))
         return UNSURE if lhs is None or rhs is None else _merged(op, call, [lhs, rhs])
 
-    return rule
+    return of_all_shapes(rule)
 
 
 def extreme(op: str) -> Rule:
@@ -82,7 +89,7 @@ def extreme(op: str) -> Rule:
         lhs, rhs = read_tensor(call.position(0)), read_tensor(call.position(1))
         return UNSURE if lhs is None or rhs is None else _merged(op, call, [lhs, rhs])
 
-    return rule
+    return of_all_shapes(rule)
 
 
 def comparison(op: str) -> Rule:
@@ -97,7 +104,7 @@ def comparison(op: str) -> Rule:
         shape = broadcast(op, [lhs.shape, rhs.shape])
         return UNSURE if shape is None else call.like(result, shape)
 
-    return rule
+    return of_all_shapes(rule)
 
 
 def logic(op: str) -> Rule:
@@ -109,9 +116,10 @@ def logic(op: str) -> Rule:
             return UNSURE
         return _merged(op, call, [lhs, rhs])
 
-    return rule
+    return of_all_shapes(rule)
 
 
+@of_all_shapes
 def where(call: Call) -> Answer:
     """Return the result of `where`."""
     mask = read_tensor(call.position(0))

@@ -8,6 +8,7 @@ typing decides), or by raising `MismatchError`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 from typing import Final, TypeAlias
 
 from mypy.binder import ConditionalTypeBinder
@@ -48,7 +49,13 @@ from tapetensor.mypy_plugin.codes import AXIS_RANGE, SHAPE_MISMATCH
 from tapetensor.mypy_plugin.displays import is_displayed
 from tapetensor.mypy_plugin.names import TENSOR
 from tapetensor.mypy_plugin.shapes.dims import Dims
-from tapetensor.mypy_plugin.shapes.reading import Operand, is_computed, read_tensor, write_tensor
+from tapetensor.mypy_plugin.shapes.reading import (
+    Operand,
+    is_computed,
+    may_have_any_shape,
+    read_tensor,
+    write_tensor,
+)
 
 _OPTIONAL: Final = {ARG_POS: ARG_OPT, ARG_NAMED: ARG_NAMED_OPT}
 
@@ -65,9 +72,16 @@ class OutOfRangeError(MismatchError):
     code = AXIS_RANGE
 
 
-Answer: TypeAlias = Type | None
-# What a rule returns where plain typing decides.
-UNSURE: None = None
+class Undecided(Enum):
+    """What a rule returns where plain typing decides."""
+
+    ALL = "the shape of the result too"
+    ALL_BUT_SHAPE = "whose shape is open, whatever plain typing says"
+
+
+Answer: TypeAlias = Type | Undecided
+UNSURE: Final = Undecided.ALL
+OPEN: Final = Undecided.ALL_BUT_SHAPE
 
 
 class Call:
@@ -91,6 +105,16 @@ class Call:
         """The tensor whose method is called."""
         return (
             read_tensor(self._context.type) if isinstance(self._context, MethodSigContext) else None
+        )
+
+    @property
+    def fits_all(self) -> bool:
+        """Whether an operand may be a tensor whose shape fits whatever is wanted."""
+        receiver = self.receiver
+        if receiver is not None and receiver.fits_all:
+            return True
+        return any(
+            may_have_any_shape(one) for index in range(self.formals) for one in self.types(index)
         )
 
     @property
@@ -211,6 +235,16 @@ class Call:
         ]
         return self._item.copy_modified(arg_types=formals, ret_type=result)
 
+    def opened(self) -> CallableType:
+        """Return the signature of plain typing, with an open shape in its result."""
+        result = get_proper_type(self._item.ret_type)
+        if not isinstance(result, Instance) or result.type != self.tensor_info:
+            return self._item
+        unknown = AnyType(TypeOfAny.special_form)
+        return self._item.copy_modified(
+            ret_type=result.copy_modified(args=[unknown, *result.args[1:]])
+        )
+
     def refused(self) -> CallableType:
         """Return the signature that takes everything, so that one error is all there is."""
         unknown = AnyType(TypeOfAny.from_error)
@@ -222,6 +256,23 @@ class Call:
 
 
 Rule: TypeAlias = Callable[[Call], Answer]
+
+
+def of_all_shapes(rule: Rule) -> Rule:
+    """Return a rule that claims no shape where one of the operands, which all have a say, is open.
+
+    Where an `Any` stands for a whole shape, plain typing takes the shape of the other operand, and
+    the result may have more axes than that; where one stands for the rest of a shape, mypy takes
+    the dims beside it for other ones than those that an overload names.
+    """
+
+    def opening(call: Call) -> Answer:
+        answer = rule(call)
+        return OPEN if answer is UNSURE and call.fits_all else answer
+
+    return opening
+
+
 Hook: TypeAlias = Callable[[MethodSigContext | FunctionSigContext], FunctionLike]
 
 
@@ -244,7 +295,9 @@ def hook(rule: Rule, *, opens_in_displays: bool = True) -> Hook:
         except MismatchError as mismatch:
             call.fail(mismatch)
             return call.refused()
-        if result is None or (opens_in_displays and is_displayed(context.context, call.api)):
+        if result is OPEN:
+            return call.opened()
+        if result is UNSURE or (opens_in_displays and is_displayed(context.context, call.api)):
             return item
         return call.returning(result)
 

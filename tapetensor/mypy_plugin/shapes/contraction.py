@@ -8,7 +8,7 @@ import string
 from mypy.types import Type
 
 from tapetensor.mypy_plugin.shapes.broadcasting import broadcast, joined_dim
-from tapetensor.mypy_plugin.shapes.calls import UNSURE, Answer, Call, MismatchError
+from tapetensor.mypy_plugin.shapes.calls import OPEN, UNSURE, Answer, Call, MismatchError
 from tapetensor.mypy_plugin.shapes.dims import Dim, Dims, differ, unified, written
 from tapetensor.mypy_plugin.shapes.reading import (
     common_dtype,
@@ -24,7 +24,9 @@ def matmul(call: Call) -> Answer:
     """Return the result of ``@`` for operands of all ranks."""
     lhs, rhs = call.receiver, read_tensor(call.position(0))
     if lhs is None or rhs is None or lhs.shape is None or rhs.shape is None:
-        return UNSURE
+        # Plain typing knows the columns of what a matrix gives, and nothing else of an open shape.
+        by_matrix = rhs is not None and rhs.shape is not None and len(rhs.shape) == 2
+        return OPEN if call.fits_all and not by_matrix else UNSURE
     tape, dtype = merged_tape(lhs.tape, rhs.tape), common_dtype(lhs.dtype, rhs.dtype)
     if tape is None or dtype is None:
         return UNSURE

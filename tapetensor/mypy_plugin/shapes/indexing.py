@@ -9,10 +9,22 @@ from mypy.nodes import Expression, SliceExpr, TupleExpr
 from mypy.types import Instance, Type, get_proper_type
 
 from tapetensor.mypy_plugin.shapes.broadcasting import broadcast
-from tapetensor.mypy_plugin.shapes.calls import UNSURE, Answer, Call, MismatchError, OutOfRangeError
+from tapetensor.mypy_plugin.shapes.calls import (
+    UNSURE,
+    Answer,
+    Call,
+    MismatchError,
+    OutOfRangeError,
+    of_all_shapes,
+)
 from tapetensor.mypy_plugin.shapes.dims import ANY, ONE, Dim, Dims, Open, Size, written
 from tapetensor.mypy_plugin.shapes.joining import is_integer
-from tapetensor.mypy_plugin.shapes.reading import is_none, is_plain, read_int, read_tensor
+from tapetensor.mypy_plugin.shapes.reading import (
+    is_none,
+    is_plain,
+    read_int,
+    read_tensor,
+)
 
 
 class _Kind(Enum):
@@ -34,6 +46,7 @@ class _Index:
     shape: Dims = ()
 
 
+@of_all_shapes
 def getitem(call: Call) -> Answer:
     """Return the result of ``x[index]``."""
     x, expression = call.receiver, call.expression(0)

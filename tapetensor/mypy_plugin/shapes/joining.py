@@ -5,13 +5,21 @@ from __future__ import annotations
 from mypy.types import AnyType, Instance, Type
 
 from tapetensor.mypy_plugin.shapes.axes import normal_axis
-from tapetensor.mypy_plugin.shapes.calls import UNSURE, Answer, Call, MismatchError
+from tapetensor.mypy_plugin.shapes.calls import (
+    OPEN,
+    UNSURE,
+    Answer,
+    Call,
+    MismatchError,
+    of_all_shapes,
+)
 from tapetensor.mypy_plugin.shapes.dims import Dims, Size, differ, total, unified, written
 from tapetensor.mypy_plugin.shapes.dtypes import check_same
 from tapetensor.mypy_plugin.shapes.reading import (
     Operand,
     common_dtype,
     is_plain,
+    may_have_any_shape,
     merged_tape,
     read_int,
     read_tensor,
@@ -23,7 +31,7 @@ def concat(call: Call) -> Answer:
     joined = _operands("concat", call)
     axis = _axis(call)
     if joined is None or axis is None:
-        return UNSURE
+        return _undecided(call)
     shapes, tape, dtype = joined
     position = normal_axis("concat", axis, shapes[0])
     result = list(shapes[0])
@@ -46,7 +54,7 @@ def stack(call: Call) -> Answer:
     joined = _operands("stack", call)
     axis = _axis(call)
     if joined is None or axis is None:
-        return UNSURE
+        return _undecided(call)
     shapes, tape, dtype = joined
     position = normal_axis("stack", axis, shapes[0], extra=1)
     result = list(shapes[0])
@@ -64,6 +72,7 @@ def stack(call: Call) -> Answer:
     return call.tensor(tuple(result), tape, dtype)
 
 
+@of_all_shapes
 def take(call: Call) -> Answer:
     """Return the result of `take`."""
     x, indices = call.receiver, read_tensor(call.argument("indices"))
@@ -79,9 +88,21 @@ def take(call: Call) -> Answer:
     return call.like(x, (*x.shape[:position], *indices.shape, *x.shape[position + 1 :]))
 
 
+@of_all_shapes
+def take_along_axis(call: Call) -> Answer:
+    """Leave the result of `take_along_axis` to plain typing, where it knows the shapes."""
+    return UNSURE
+
+
 def is_integer(dtype: Type) -> bool:
     """Tell whether a dtype holds integers."""
     return isinstance(dtype, Instance) and dtype.type.has_base("numpy.integer")
+
+
+def _undecided(call: Call) -> Answer:
+    """Return what is left where not all shapes are known: what plain typing has from the others."""
+    tensors = call.items("tensors")
+    return OPEN if tensors and all(map(may_have_any_shape, tensors)) else UNSURE
 
 
 def _operands(op: str, call: Call) -> tuple[list[Dims], Type, Type] | None:

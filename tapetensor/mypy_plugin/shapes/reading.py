@@ -21,6 +21,7 @@ from mypy.types import (
     TypeOfAny,
     TypeVarType,
     UninhabitedType,
+    UnionType,
     UnpackType,
     get_proper_type,
 )
@@ -49,11 +50,21 @@ _MOST_PRODUCTS = 32
 
 @dataclass(frozen=True)
 class Operand:
-    """A tensor, read: its shape (None where even the rank is open), tape state and dtype."""
+    """A tensor, read.
+
+    Attributes:
+        shape: its dims; None where they are not all known to be there, one by one.
+        tape: its tape state.
+        dtype: its dtype.
+        fits_all: whether its shape is, or has in it, an `Any` for dims of any number. That fits
+            whatever an overload wants, so what plain typing takes from the other operands for the
+            shape of a result need not be true.
+    """
 
     shape: Dims | None
     tape: Type
     dtype: Type
+    fits_all: bool
 
 
 def read_tensor(found: Type | None) -> Operand | None:
@@ -67,7 +78,25 @@ def read_tensor(found: Type | None) -> Operand | None:
     if dims is not None:
         # No tensor has a size below 0: plain typing takes the -1 of a reshape for one.
         dims = tuple(ANY if is_negative(dim) else dim for dim in dims)
-    return Operand(dims, get_proper_type(tape), get_proper_type(dtype))
+    return Operand(dims, get_proper_type(tape), get_proper_type(dtype), _fits_all(shape))
+
+
+def may_have_any_shape(found: Type | None) -> bool:
+    """Tell whether an argument may be, or hold, a tensor whose shape fits whatever is wanted."""
+    proper = get_proper_type(found)
+    if isinstance(proper, UnionType | TupleType):
+        return any(map(may_have_any_shape, proper.items))
+    tensor = read_tensor(proper)
+    return isinstance(proper, AnyType) or (tensor is not None and tensor.fits_all)
+
+
+def _fits_all(shape: Type) -> bool:
+    proper = get_proper_type(shape)
+    if isinstance(proper, TupleType):
+        return any(isinstance(one, UnpackType) and _fits_all(one.type) for one in proper.items)
+    if isinstance(proper, Instance):
+        return proper.type.fullname == "builtins.tuple" and is_any(proper.args[0])
+    return isinstance(proper, AnyType)
 
 
 def read_shape(found: Type) -> Dims | None:

@@ -6,7 +6,14 @@ from mypy.nodes import ListExpr
 from mypy.types import TupleType
 
 from tapetensor.mypy_plugin.shapes.axes import normal_axes, normal_axis
-from tapetensor.mypy_plugin.shapes.calls import UNSURE, Answer, Call, MismatchError, OutOfRangeError
+from tapetensor.mypy_plugin.shapes.calls import (
+    UNSURE,
+    Answer,
+    Call,
+    MismatchError,
+    OutOfRangeError,
+    of_all_shapes,
+)
 from tapetensor.mypy_plugin.shapes.dims import (
     ANY,
     ONE,
@@ -56,6 +63,7 @@ def flatten(call: Call) -> Answer:
     return UNSURE if x is None or x.shape is None else call.like(x, (product(x.shape),))
 
 
+@of_all_shapes
 def permute_dims(call: Call) -> Answer:
     """Return the result of `permute_dims`."""
     x, axes = call.receiver, read_ints(call.argument("axes"))
@@ -70,6 +78,7 @@ def permute_dims(call: Call) -> Answer:
     return call.like(x, tuple(x.shape[axis] for axis in order))
 
 
+@of_all_shapes
 def transpose(call: Call) -> Answer:
     """Return the result of `transpose`."""
     x = call.receiver
@@ -98,6 +107,7 @@ def broadcast_to(call: Call) -> Answer:
     return call.like(x, target)
 
 
+@of_all_shapes
 def squeeze(call: Call) -> Answer:
     """Return the result of `squeeze`."""
     x, axis = call.receiver, call.argument("axis")
@@ -119,6 +129,7 @@ def squeeze(call: Call) -> Answer:
     return call.like(x, tuple(dim for index, dim in enumerate(x.shape) if index not in axes))
 
 
+@of_all_shapes
 def expand_dims(call: Call) -> Answer:
     """Return the result of `expand_dims`."""
     x, axis = call.receiver, read_int(call.argument("axis"))

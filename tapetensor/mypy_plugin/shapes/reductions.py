@@ -5,7 +5,15 @@ from __future__ import annotations
 from mypy.nodes import Expression, StrExpr
 
 from tapetensor.mypy_plugin.shapes.axes import normal_axes, normal_axis
-from tapetensor.mypy_plugin.shapes.calls import UNSURE, Answer, Call, MismatchError, Rule
+from tapetensor.mypy_plugin.shapes.calls import (
+    OPEN,
+    UNSURE,
+    Answer,
+    Call,
+    MismatchError,
+    Rule,
+    of_all_shapes,
+)
 from tapetensor.mypy_plugin.shapes.dims import ONE, Open, Size, product, written
 from tapetensor.mypy_plugin.shapes.reading import (
     Operand,
@@ -23,7 +31,8 @@ def reduction(op: str) -> Rule:
     def rule(call: Call) -> Answer:
         x, axis, keepdims = call.receiver, call.argument("axis"), call.argument("keepdims")
         if x is None or x.shape is None:
-            return UNSURE
+            is_whole = axis is None or is_none(axis)
+            return OPEN if x is not None and x.fits_all and not is_whole else UNSURE
         keep = False if keepdims is None else read_bool(keepdims)
         if axis is None or is_none(axis):
             axes = set(range(len(x.shape)))
@@ -42,6 +51,7 @@ def reduction(op: str) -> Rule:
     return rule
 
 
+@of_all_shapes
 def argmax(call: Call) -> Answer:
     """Return the result of `argmax`, whose dtype is its own."""
     x, result, axis = call.receiver, call.result, call.argument("axis")

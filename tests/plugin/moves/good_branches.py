@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import enum
 import sys
+import typing
+from typing import TYPE_CHECKING, NoReturn
 from typing import Literal as L
-from typing import NoReturn
 
 import tapetensor as tt
 from tapetensor import NoneTape, Tensor
@@ -25,6 +26,15 @@ def either_way(x: Plain, flag: bool = True) -> None:
     traced = x.trace()
     result = traced.exp() if flag else traced.sin()
     result.sum()
+
+
+def for_checkers_alone(x: Plain) -> None:
+    traced = x.trace()
+    if TYPE_CHECKING:
+        traced.exp()
+    if typing.TYPE_CHECKING:
+        traced.exp()
+    traced.sin()
 
 
 def either_branch(x: Plain, flag: bool = True) -> Scalar:

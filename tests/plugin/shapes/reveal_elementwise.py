@@ -85,11 +85,28 @@ dynamic: Tensor2D[Any, L[3]] = m
 check(assert_type(dynamic + v, Tensor2D[Any, L[3]]), (2, 3))
 check(assert_type(dynamic + r, Tensor2D[Any, L[3]]), (2, 3))
 check(assert_type(dynamic + m, Tensor2D[L[2], L[3]]), (2, 3))
-unknown: Tensor[Any] = m
-check(unknown + unknown, (2, 3))
-check(unknown + v, (2, 3))
 anything: Any = m
 check(assert_type(m + anything, Any), (2, 3))
+
+# Where the rank is open too, the result may have more axes than the other operand.
+unknown: Tensor[Any] = m
+check(assert_type(unknown + unknown, Tensor[Any]), (2, 3))
+check(assert_type(v + unknown, Tensor[Any]), (2, 3))
+check(assert_type(unknown - v.trace(), Tensor[Any, OwnedTape]), (2, 3))
+check(assert_type(v.trace() * unknown, Tensor[Any, OwnedTape]), (2, 3))
+check(assert_type(v.trace() ** unknown, Tensor[Any, OwnedTape]), (2, 3))
+check(assert_type(v == unknown, Tensor[Any, NoneTape, np.bool_]), (2, 3))
+check(assert_type(s < unknown, Tensor[Any, NoneTape, np.bool_]), (2, 3))
+check(assert_type(vmask & (unknown > 0.0), Tensor[Any, NoneTape, np.bool_]), (2, 3))
+check(assert_type(tt.minimum(v.trace(), unknown), Tensor[Any, OwnedTape]), (2, 3))
+check(assert_type(tt.maximum(v.trace(), anything), Tensor[Any, OwnedTape]), (2, 3))
+check(assert_type(tt.where(vmask, v, unknown), Tensor[Any]), (2, 3))
+check(assert_type(tt.where(unknown > 0.0, v.trace(), 0.0), Tensor[Any, OwnedTape]), (2, 3))
+check(assert_type(tt.where(unknown > 0.0, v, v), Tensor[Any]), (2, 3))
+untyped: Tensor[Any, Any, Any] = m
+check(assert_type(v.trace() / untyped, Tensor[Any, OwnedTape]), (2, 3))
+of_any_rank: Tensor[tuple[Any, ...]] = m
+check(assert_type(v + of_any_rank, Tensor[Any]), (2, 3))
 
 # So does a computed one.
 rows: int = sum((1, 1))

@@ -20,7 +20,7 @@ from tapetensor import (
 )
 from tapetensor.typing import B, K, M, N, T
 from tests.typing.check import assert_type, check
-from tests.typing.operands import grid, m, md, mi, positions, q, v, w, z, zr, zw
+from tests.typing.operands import box, grid, m, md, mi, positions, q, v, vmask, w, z, zr, zw
 
 # Reductions over literal axes, several or one, and keepdims.
 check(assert_type(q.sum(axis=(0, -1)), Tensor2D[L[4], L[2]]), (4, 2))
@@ -106,6 +106,23 @@ check(assert_type(dynamic @ w, Tensor2D[Any, L[6]]), (2, 6))
 check(assert_type(w.transpose() @ dynamic.transpose(), Tensor2D[L[6], Any]), (6, 2))
 check(dynamic.transpose() @ m, (3, 3))
 check(dynamic[1], (3,))
+unknown: Tensor[Any] = m
+check(assert_type(unknown @ v, Tensor[Any]), (2,))
+check(assert_type(v.trace() @ unknown.transpose(), Tensor[Any, OwnedTape]), (2,))
+check(unknown @ w, (2, 6))
+check(assert_type(unknown.take(box * 0, axis=0), Tensor[Any]), (7, 8, 9, 3))
+check(unknown.take(positions * 0, axis=1), (2, 7))
+check(assert_type(unknown[vmask[:2]], Tensor[Any]), (2, 3))
+both = tt.concat((unknown, unknown))
+check(assert_type(both.sum(axis=-1), Tensor[Any]), (4,))
+check(assert_type(unknown.sum(), Tensor0D), ())
+check(assert_type(unknown.expand_dims(0)[:, 0].max(axis=0), Tensor[Any]), (3,))
+unknown_positions: Tensor[Any, NoneTape, np.int64] = grid * 0
+check(assert_type(m[unknown_positions], Tensor[Any]), (7, 8, 3))
+check(assert_type(m[unknown_positions, unknown_positions], Tensor[Any]), (7, 8))
+check(assert_type(m.take(unknown_positions, axis=0), Tensor[Any]), (7, 8, 3))
+chosen: Tensor[Any, NoneTape, np.int64] = mi[:1] * 0
+check(assert_type(m.take_along_axis(chosen), Tensor[Any]), (2, 3))
 
 
 # What is walked through may be a call itself.
