@@ -111,7 +111,7 @@ def complaints(program: Program, name: str, plain: Run, plugin: Run) -> list[str
     lines = program.text.splitlines()
     refused = {
         number
-        for number, said in plugin.messages[name].items()
+        for number, said in plain.messages[name].items()
         if any(kind == "error" for kind, _ in said)
     }
     for number, said in plugin.messages[name].items():
@@ -124,7 +124,7 @@ def complaints(program: Program, name: str, plain: Run, plugin: Run) -> list[str
             if (
                 dims
                 and number in program.shapes
-                # Of the result of what it refuses mypy claims nothing.
+                # Of the result of what it refuses anyway mypy claims nothing.
                 and number - 1 not in refused
                 and not _agree(dims["dims"], program.shapes[number])
             ):
