@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 from typing import Any
 from typing import Literal as L
@@ -163,7 +164,7 @@ def test_a_model_goes_there_and_back_without_a_file_as_the_page_says() -> None:
     model, torch_model = ours(1), theirs(2)
     before = {name: array.copy() for name, array in io.state_dict(model).items()}
     (program,) = blocks("files", 'python title="with PyTorch"')
-    there, back = program.splitlines()
+    there, back = map(ast.unparse, ast.parse(program).body)
     names = {"io": io, "torch": torch, "model": model, "torch_model": torch_model}
     exec(compile(there, "docs/files.md", "exec"), names)
     np.testing.assert_allclose(*outputs(model, torch_model), rtol=1e-4, atol=1e-5)
