@@ -72,21 +72,23 @@ def nll(log_probabilities: Array, labels: Array) -> tuple[Array, Pullbacks]:
 
 def cross_entropy(logits: Array, labels: Array) -> tuple[Array, Pullbacks]:
     """The mean negative log-softmax at the labels, which the caller has checked."""
-    is_matrix = logits.ndim == 2
-    rows = logits if is_matrix else np.reshape(logits, (-1, logits.shape[-1]))
-    count = rows.shape[0]
-    at_labels = (np.arange(count), labels if is_matrix else np.reshape(labels, (-1,)))
+    rows = logits if logits.ndim == 2 else np.reshape(logits, (-1, logits.shape[-1]))
+    count, classes = rows.shape
+    # In the flat array, where numpy finds an element in a sixth of the time of (row, column).
+    starts = like(np.arange(0, count * classes, classes, np.intp), rows)
+    at_labels = starts + like(labels, rows).astype(np.intp, copy=False).reshape(-1)
     shifted = rows - largest(rows, 1)
     exponentials = np.exp(shifted)
     totals = np.add.reduce(exponentials, axis=1)
 
     def pullback(g: Array) -> Array:
         share = g / count
-        cotangent = exponentials * (share / totals)[:, None]
+        cotangent = (exponentials * (share / totals)[:, None]).reshape(-1)
         cotangent[at_labels] -= share
-        return cotangent if is_matrix else np.reshape(cotangent, logits.shape)
+        return cotangent.reshape(logits.shape)
 
-    return np.add.reduce(np.log(totals) - shifted[at_labels]) / count, (pullback, None)
+    chosen = shifted.reshape(-1)[at_labels]
+    return np.add.reduce(np.log(totals) - chosen) / count, (pullback, None)
 
 
 def cross_entropy_with_probabilities(

@@ -147,6 +147,11 @@ class RecordedArray(NDArrayOperatorsMixin):
         self._sharers.append(ref(view))
         view._sharers = self._sharers
 
+    def reshape(self, *shape: Any) -> Any:
+        """As numpy's."""
+        function: Any = np.reshape
+        return function(self, shape[0] if len(shape) == 1 else shape)
+
     def copy(self) -> RecordedArray:
         """As numpy's."""
         return self.level.run(kernels.copy, (self,))

@@ -49,13 +49,15 @@ def _refuse_beyond(values: Array, op: str, classes: int) -> None:
 
 
 def _are_below(values: Array, classes: int) -> bool:
-    """Tell by one reduction that all are classes: read as unsigned, what is below 0 is large.
+    """Tell by one search that all are classes: read as unsigned, what is below 0 is large.
 
     False is no answer; it may be a dtype that has no such reading, or an array that is not numpy's.
     """
     if values.__class__ is not np.ndarray:
         return False
     unsigned, held = _UNSIGNED.get(values.dtype, (None, 0))
-    return unsigned is not None and bool(
-        np.maximum.reduce(values.view(unsigned), axis=None) < min(classes, held)
-    )
+    if unsigned is None:
+        return False
+    read = values.view(unsigned)
+    # On short arrays numpy finds the place of the largest in a third of the time of its value.
+    return read.item(read.argmax()) < min(classes, held)
