@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tapetensor.compiler.calls import Call
 from tapetensor.compiler.fusion import BLOCK, Group
 from tapetensor.compiler.operations import select
 from tapetensor.compiler.program import Kind, Node
@@ -148,11 +149,11 @@ class Body:
             elif node in group.sums:
                 part = planner.bind(np.empty(node.shape, node.dtype))
                 total = self._total(node)
-                self._lines.append(planner.call_with_out(node, part, self._operand))
+                self._lines.append(self._call_into(node, part))
                 self._lines.append(f"{planner.bind(np.add)}({total}, {part}, {total})")
             else:
                 out = self._out(node, position)
-                self._lines.append(planner.call_with_out(node, out, self._operand))
+                self._lines.append(self._call_into(node, out))
             for base in {self._base(parent) for parent in node.parents()}:
                 if base in self._live and self._loop.last_read[base] == position:
                     self._free.append(self._live.pop(base))
@@ -172,6 +173,10 @@ class Body:
         self.arguments = planner.bind(slices) + "".join(
             [f", {source}" for source in self._passed.values()]
         )
+
+    def _call_into(self, node: Node, out: str) -> str:
+        operands = [self._operand(operand, node) for operand in node.args]
+        return Call(self._planner, node, out, operands, self._count).source()
 
     def release(self) -> None:
         """Give the scratch back, when no other body runs at the same time as those to come."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from tapetensor.compiler.arena import Arena
+from tapetensor.compiler.calls import Call
 from tapetensor.compiler.fusion import Group, Unit, fused
 from tapetensor.compiler.loop import GroupLoop
 from tapetensor.compiler.operations import Keywords, cast_to, select, unwritten
@@ -232,7 +232,7 @@ class Planner:
             shape, dtype = self.bind(node.shape), self.bind(node.dtype)
             self.emit(node, f"{local} = {self.bind(np.empty)}({shape}, {dtype})", title="allocate")
             if node.function is not unwritten:
-                self.emit(node, self.call_with_out(node, local))
+                self.emit(node, self._call_into(node, local))
             return
         out = self._destination(node)
         reused = self._in_place(node, position) if out is None else None
@@ -243,7 +243,11 @@ class Planner:
         self.layout.expressions[node] = name
         is_taken_over = reused is not None and node.function is cast_to(node.dtype)
         if not is_taken_over and node.function is not unwritten:
-            self.emit(node, self.call_with_out(node, name), out)
+            self.emit(node, self._call_into(node, name), out)
+
+    def _call_into(self, node: Node, out: str) -> str:
+        operands = [self.expression(operand) for operand in node.args]
+        return Call(self, node, out, operands).source()
 
     def _in_place(self, node: Node, position: int) -> Array | None:
         """Return the buffer of an operand that dies here and may be written over."""
@@ -326,28 +330,6 @@ class Planner:
             self._assign(node, call)
         else:
             self.emit(node, call)
-
-    def call_with_out(
-        self, node: Node, out: str, source_of: Callable[[Node, Node], str] | None = None
-    ) -> str:
-        """Return the source of a call that writes to `out`.
-
-        Args:
-            node: what is computed.
-            out: the source of where it goes.
-            source_of: gives the source of an operand and its reader; by default the whole array.
-        """
-        operand_source = source_of or (lambda operand, _: self.expression(operand))
-        if node.kind is Kind.REDUCE:
-            axes, options = node.detail
-            reduce = self.bind(node.function.reduce)
-            extra = "".join([f", {key}={self._source(value)}" for key, value in options])
-            source = operand_source(node.args[0], node)
-            return f"{reduce}({source}, {axes}, None, {out}, True{extra})"
-        arguments = ", ".join([operand_source(operand, node) for operand in node.args])
-        # numpy deprecates a third positional argument of these two.
-        keyword = "out=" if node.function in (np.maximum, np.minimum) else ""
-        return f"{self.bind(node.function)}({arguments}, {keyword}{out})"
 
     def _arguments(self, args: tuple[Any, ...]) -> str:
         sources = []

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import string
-
 import numpy as np
 
 from tapetensor.arrays import like
 from tapetensor.gradients import Array
 from tapetensor.kernels.extremes import largest_or_minus_infinity
 from tapetensor.kernels.sharing import computed_once
+from tapetensor.kernels.sums import row_products, row_sums
 from tapetensor.tape import Pullbacks
 
 
@@ -31,7 +30,7 @@ def scaled_dot_product_attention(
     largest = largest_or_minus_infinity(weights, -1)
     weights -= np.maximum(largest, np.finfo(query.dtype).min)
     weights = np.exp(weights, out=weights)
-    total = _row_sums(weights)
+    total = row_sums(weights)
     total = np.where(total == 0, np.ones_like(total), total)
     output = np.matmul(weights, value)
     output /= total
@@ -40,7 +39,7 @@ def scaled_dot_product_attention(
         """Return the cotangent of the scores."""
         scaled = g / total
         cotangent: Array = np.matmul(scaled, np.swapaxes(value, -1, -2))
-        cotangent -= _row_sums(scaled, output)
+        cotangent -= row_products(scaled, output)
         cotangent *= weights
         return cotangent
 
@@ -67,11 +66,3 @@ def _earlier(queries: int, keys: int) -> Array:
     """Return the mask that lets a query see the keys up to its own position."""
     mask: Array = np.arange(keys) <= np.arange(queries)[:, None]
     return mask
-
-
-def _row_sums(*operands: Array) -> Array:
-    """Return the sums of products along the last axis, which stays with size 1."""
-    letters = string.ascii_lowercase[: operands[0].ndim]
-    # On short rows twice as fast as a reduction over the last axis.
-    sums = np.einsum(",".join([letters] * len(operands)) + "->" + letters[:-1], *operands)
-    return np.expand_dims(sums, -1)

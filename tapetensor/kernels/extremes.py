@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
 from tapetensor.gradients import Array
+from tapetensor.kernels.sums import is_short
 
 Axis = int | tuple[int, ...]
+# The starts of so many rows are kept for the next search in as many.
+_KEPT = 1 << 14
 
 
 def largest(x: Array, axis: Axis) -> Array:
     """Return the largest elements along axes, which stay with size 1."""
     if x.__class__ is np.ndarray:
+        if _has_short_rows(x, axis):
+            return _at(x, x.reshape(-1, x.shape[-1]).argmax(1))
         # np.max wraps it in Python that costs as much again.
         return np.maximum.reduce(x, axis=axis, keepdims=True)
     found: Array = np.max(x, axis=axis, keepdims=True)
@@ -23,6 +29,8 @@ def largest(x: Array, axis: Axis) -> Array:
 def smallest(x: Array, axis: Axis) -> Array:
     """Return the smallest elements along axes, which stay with size 1."""
     if x.__class__ is np.ndarray:
+        if _has_short_rows(x, axis):
+            return _at(x, x.reshape(-1, x.shape[-1]).argmin(1))
         return np.minimum.reduce(x, axis=axis, keepdims=True)
     found: Array = np.min(x, axis=axis, keepdims=True)
     return found
@@ -35,3 +43,31 @@ def largest_or_minus_infinity(x: Array, axis: Axis) -> Array:
         return largest(x, axis)
     # The sum of nothing is 0. CuPy's maximum takes no initial value.
     return np.add.reduce(x, axis=axis, keepdims=True) - np.inf
+
+
+def starts_of_rows(count: int, width: int) -> Array:
+    """Return where each of `count` rows starts in a flat array; nobody may write to it."""
+    return _kept_starts(count, width) if count <= _KEPT else _starts(count, width)
+
+
+def _has_short_rows(x: Array, axis: Axis) -> bool:
+    last = x.ndim - 1
+    return axis in (last, -1, (last,)) and x.flags.c_contiguous and is_short(x.size, x.shape[-1])
+
+
+def _at(x: Array, places: Array) -> Array:
+    """Return one element of each row, the place of which is known.
+
+    To look for places and read the elements there takes a fifth of the time of a reduction, which
+    does not use vector instructions within a row.
+    """
+    places += starts_of_rows(places.size, x.shape[-1])
+    found: Array = x.reshape(-1)[places]
+    return found.reshape(*x.shape[:-1], 1)
+
+
+def _starts(count: int, width: int) -> Array:
+    return np.arange(0, count * width, width, np.intp)
+
+
+_kept_starts = lru_cache(maxsize=16)(_starts)

@@ -9,30 +9,23 @@ import numpy as np
 from tapetensor.gradients import Array
 from tapetensor.kernels.broadcasting import sum_to
 from tapetensor.kernels.mean import mean_over
+from tapetensor.kernels.sums import row_products, row_sums
 from tapetensor.tape import Pullback, Pullbacks
-
-# einsum adds one element after the other. Up to so many, that is as exact as a reduction, which
-# adds in pairs, to a digit; a mean over ten thousand loses two digits and more.
-_SHORT = 1 << 10
 
 
 def layer_norm(x: Array, weight: Array, bias: Array, eps: float) -> tuple[Array, Pullbacks]:
-    """Normalize the last axis, then scale and shift.
-
-    Short rows are summed by einsum: it takes a third of the time of a reduction over the last axis,
-    and the products of two arrays are never written out.
-    """
+    """Normalize the last axis, then scale and shift."""
     count = x.shape[-1]
-    normalized = x - _row_sums(x) / count
-    inverse_std = 1.0 / np.sqrt(_row_sums(normalized, normalized) / count + eps)
+    normalized = x - row_sums(x) / count
+    inverse_std = 1.0 / np.sqrt(row_products(normalized, normalized) / count + eps)
     normalized *= inverse_std
     y = normalized * weight
     y += bias
 
     def pullback_x(g: Array) -> Array:
         scaled = g * weight
-        projection = _row_sums(scaled, normalized) / count
-        cotangent: Array = scaled - _row_sums(scaled) / count
+        projection = row_products(scaled, normalized) / count
+        cotangent: Array = scaled - row_sums(scaled) / count
         cotangent -= normalized * projection
         cotangent *= inverse_std
         return cotangent
@@ -97,15 +90,6 @@ def running_statistics(x: Array, mean: Array, var: Array, momentum: float) -> tu
 def channel_shape(ndim: int, per_channel: Array) -> tuple[int, ...]:
     """Return the shape under which one number per channel broadcasts along axis 1."""
     return (1, per_channel.shape[0], *[1] * (ndim - 2))
-
-
-def _row_sums(x: Array, factor: Array | None = None) -> Array:
-    """Return the sums along the last axis, which stays with size 1, of `x` or of a product."""
-    if x.shape[-1] > _SHORT:
-        return np.add.reduce(x if factor is None else x * factor, axis=-1, keepdims=True)
-    if factor is None:
-        return np.expand_dims(np.einsum("...i->...", x), -1)
-    return np.expand_dims(np.einsum("...i,...i->...", x, factor), -1)
 
 
 def _normalized(x: Array, axes: tuple[int, ...], eps: float) -> tuple[Array, Array]:

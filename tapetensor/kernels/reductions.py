@@ -1,4 +1,4 @@
-"""Reductions over axes, by the ufuncs' own `reduce`: `np.sum` and its like wrap it in more Python.
+"""Reductions over axes.
 
 `axis` is a sorted tuple of non-negative axes, checked by the caller.
 """
@@ -12,6 +12,7 @@ import numpy as np
 from tapetensor.gradients import Array
 from tapetensor.kernels.extremes import largest, largest_or_minus_infinity, smallest
 from tapetensor.kernels.mean import mean_over
+from tapetensor.kernels.sums import sum_over
 from tapetensor.tape import Pullback, Pullbacks
 
 Axis = tuple[int, ...]
@@ -19,7 +20,7 @@ Axis = tuple[int, ...]
 
 def sum(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
     """The sum."""
-    y = np.add.reduce(x, axis=axis, keepdims=True, dtype=x.dtype)
+    y = sum_over(x, axis)
     return _squeezed(y, axis, keepdims), (_spread(x, axis),)
 
 
@@ -47,7 +48,7 @@ def var(x: Array, axis: Axis, keepdims: bool, correction: float) -> tuple[Array,
     """The mean squared deviation, divided by ``count - correction``."""
     deviation = x - mean_over(x, axis)
     divisor = _count(x, axis) - correction
-    y = np.add.reduce(np.square(deviation), axis=axis, keepdims=True) / divisor
+    y = sum_over(np.square(deviation), axis) / divisor
     spread = _spread(x, axis)
     return _squeezed(y, axis, keepdims), (lambda g: spread(g * (2.0 / divisor)) * deviation,)
 
@@ -58,7 +59,7 @@ def std(
     """The square root of ``var + eps``; the derivative where all elements are equal is 0."""
     deviation = x - mean_over(x, axis)
     divisor = _count(x, axis) - correction
-    total = np.add.reduce(np.square(deviation), axis=axis, keepdims=True)
+    total = sum_over(np.square(deviation), axis)
     y = _squeezed(np.sqrt(total / divisor + eps), axis, keepdims)
     spread = _spread(x, axis)
 
@@ -75,7 +76,7 @@ def logsumexp(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
     """``log(sum(exp(x)))``, shifted by the largest element."""
     shift = _finite_max(x, axis)
     shifted_exp = np.exp(x - shift)
-    total = np.add.reduce(shifted_exp, axis=axis, keepdims=True)
+    total = sum_over(shifted_exp, axis)
     y = np.log(total) + shift
     spread = _spread(x, axis)
     return _squeezed(y, axis, keepdims), (lambda g: spread(g) * (shifted_exp / total),)
@@ -87,11 +88,11 @@ def softmax(x: Array, axis: int) -> tuple[Array, Pullbacks]:
     A pullback of its own: the composite would keep and walk through three arrays of this size.
     """
     y = np.exp(x - _finite_max(x, (axis,)))
-    y = y / np.add.reduce(y, axis=axis, keepdims=True)
+    y = y / sum_over(y, (axis,))
 
     def pullback(g: Array) -> Array:
         weighted = g * y
-        cotangent: Array = weighted - y * np.add.reduce(weighted, axis=axis, keepdims=True)
+        cotangent: Array = weighted - y * sum_over(weighted, (axis,))
         return cotangent
 
     return y, (pullback,)
@@ -106,8 +107,8 @@ def log_softmax(x: Array, axis: int) -> tuple[Array, Pullbacks]:
     if x.size == 0:
         # The sum over an empty axis is 0: numpy would warn of a logarithm that nothing reads.
         return shifted, (np.zeros_like,)
-    y = shifted - np.log(np.add.reduce(np.exp(shifted), axis=axis, keepdims=True))
-    return y, (lambda g: g - np.exp(y) * np.add.reduce(g, axis=axis, keepdims=True),)
+    y = shifted - np.log(sum_over(np.exp(shifted), (axis,)))
+    return y, (lambda g: g - np.exp(y) * sum_over(g, (axis,)),)
 
 
 def _count(x: Array, axis: Axis) -> int:
@@ -131,7 +132,7 @@ def _shared_among_ties(x: Array, extreme: Array, axis: Axis) -> Pullback:
     def pullback(g: Array) -> Array:
         # NaN is the extreme of a slice that holds one, and equals nothing but itself here.
         is_extreme = ((x == extreme) | ((x != x) & (extreme != extreme))).astype(x.dtype)
-        share: Array = is_extreme / np.add.reduce(is_extreme, axis=axis, keepdims=True)
+        share: Array = is_extreme / sum_over(is_extreme, axis)
         return spread(g) * share
 
     return pullback

@@ -150,7 +150,7 @@ def test_blocks_of_rows_give_what_the_whole_gives(shape: tuple[int, ...]) -> Non
 
     for _ in range(2):
         for found, wanted in zip(compiled(x, weight, bias), expected, strict=True):
-            np.testing.assert_allclose(found, wanted, rtol=1e-11)
+            np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-15)
 
 
 def test_rows_of_a_broken_layout_are_read_right() -> None:
