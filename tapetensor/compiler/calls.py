@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,7 +77,7 @@ class Call:
         return f"{reduce}({self._operands[0]}, {axes}, None, {self._out}, True{extra})"
 
     def _of_rows(self) -> str:
-        """Return a reduction over the last axes in the way of `tapetensor.kernels.sums`; or none."""
+        """Return a reduction over the last axes as `tapetensor.kernels` has it; empty without."""
         node = self._node
         (operand,) = node.args
         axes, options = node.detail
@@ -109,7 +108,8 @@ class Call:
         if array is None:
             return f"{source}.reshape({shape})"
         view = array.reshape(shape)
-        return self._bind(view) if np.may_share_memory(view, array) else f"{source}.reshape({shape})"
+        is_view = np.may_share_memory(view, array)
+        return self._bind(view) if is_view else f"{source}.reshape({shape})"
 
     def _bind(self, value: Any) -> str:
         return self._planner.bind(value)

@@ -55,6 +55,10 @@ _PURE = frozenset(
 )
 
 
+# What numpy lays out in C order. To reshape anything else may copy, which is done once.
+_IN_ORDER = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL})
+
+
 class Node:
     """One value of a program, and how it is made.
 
@@ -253,9 +257,12 @@ class Program:
         if operand.kind is Kind.CONSTANT:
             return self.constant(function(operand.detail))
         if operand.kind is Kind.VIEW:
+            (base,) = operand.args
             merged = function.after(operand.function)
             if merged is not None:
-                return self.view(merged, operand.args[0], shape)
+                return self.view(merged, base, shape)
+            if function.name == operand.function.name == "reshape" and base.kind in _IN_ORDER:
+                return self.view(function, base, shape)
         return self.add(Kind.VIEW, function, (operand,), shape, operand.dtype)
 
     def _without_broadcast(self, operand: Node) -> Node:

@@ -67,7 +67,8 @@ def _at(x: Array, places: Array) -> Array:
 
 
 def _starts(count: int, width: int) -> Array:
-    return np.arange(0, count * width, width, np.intp)
+    starts: Array = np.arange(0, count * width, width)
+    return starts
 
 
 _kept_starts = lru_cache(maxsize=16)(_starts)

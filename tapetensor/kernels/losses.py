@@ -84,9 +84,9 @@ def cross_entropy(logits: Array, labels: Array) -> tuple[Array, Pullbacks]:
 
     def pullback(g: Array) -> Array:
         share = g / count
-        cotangent = (exponentials * (share / totals)).reshape(-1)
+        cotangent: Array = (exponentials * (share / totals)).reshape(-1)
         cotangent[at_labels] -= share
-        return cotangent.reshape(logits.shape)
+        return np.reshape(cotangent, logits.shape)
 
     chosen = shifted.reshape(-1)[at_labels]
     return np.add.reduce(np.log(totals).reshape(-1) - chosen) / count, (pullback, None)

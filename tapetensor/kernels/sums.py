@@ -29,29 +29,16 @@ _KEPT = 1 << 14
 
 def sum_over(x: Array, axis: tuple[int, ...]) -> Array:
     """Return the sums over sorted axes >= 0, which stay with size 1."""
-    if (
-        axis
-        and x.__class__ is np.ndarray
-        and x.dtype in PRODUCT_DTYPES
-        and x.flags.c_contiguous
-    ):
-        if axis[-1] == x.ndim - 1:
-            kept = axis[-1]
-            while kept - 1 in axis:
-                kept -= 1
-            width = math.prod(x.shape[kept:])
-            if is_short(x.size, width):
-                sums: Array = x.reshape(-1, width).dot(ones(width, x.dtype))
-                x = sums.reshape(*x.shape[:kept], *[1] * (x.ndim - kept))
-                axis = tuple([one for one in axis if one < kept])
-                if not axis:
-                    return x
-        elif axis[-1] == len(axis) - 1:
-            rows = math.prod(x.shape[: len(axis)])
-            if rows and x.size >= FEW * rows:
-                sums = ones(rows, x.dtype).dot(x.reshape(rows, -1))
-                return sums.reshape(*[1] * len(axis), *x.shape[len(axis) :])
-    return np.add.reduce(x, axis=axis, keepdims=True, dtype=x.dtype)
+    if not axis or x.__class__ is not np.ndarray or x.dtype not in PRODUCT_DTYPES:
+        return np.add.reduce(x, axis=axis, keepdims=True, dtype=x.dtype)
+    if x.flags.c_contiguous:
+        return _sum_in_order(x, axis)
+    order = sorted(range(x.ndim), key=lambda one: -x.strides[one])
+    turned = x.transpose(order)
+    if not turned.flags.c_contiguous:
+        return np.add.reduce(x, axis=axis, keepdims=True)
+    sums = _sum_in_order(turned, tuple([place for place in range(x.ndim) if order[place] in axis]))
+    return sums.transpose([order.index(one) for one in range(x.ndim)])
 
 
 def row_sums(x: Array) -> Array:
@@ -75,9 +62,29 @@ def sum_of_rows(x: Array) -> Array:
     rows = math.prod(x.shape[:-1])
     matrix = x if x.ndim == 2 else np.reshape(x, (rows, x.shape[-1]))
     if x.__class__ is np.ndarray:
-        return ones(rows, x.dtype).dot(matrix)
+        product: Array = ones(rows, x.dtype).dot(matrix)
+        return product
     recorded: Array = np.matmul(ones(rows, x.dtype), matrix)
     return recorded
+
+
+def _sum_in_order(x: Array, axis: tuple[int, ...]) -> Array:
+    """Return the sums over sorted axes of an array that lies in C order."""
+    if axis[-1] == x.ndim - 1:
+        kept = axis[-1]
+        while kept - 1 in axis:
+            kept -= 1
+        width = math.prod(x.shape[kept:])
+        if is_short(x.size, width):
+            sums: Array = x.reshape(-1, width).dot(ones(width, x.dtype))
+            x = sums.reshape(*x.shape[:kept], *[1] * (x.ndim - kept))
+            axis = tuple([one for one in axis if one < kept])
+    elif axis[-1] == len(axis) - 1:
+        rows = math.prod(x.shape[: len(axis)])
+        if rows and x.size >= FEW * rows:
+            sums = ones(rows, x.dtype).dot(x.reshape(rows, -1))
+            return sums.reshape(*[1] * len(axis), *x.shape[len(axis) :])
+    return np.add.reduce(x, axis=axis, keepdims=True) if axis else x
 
 
 def is_short(size: int, width: int) -> bool:

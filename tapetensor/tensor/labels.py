@@ -60,4 +60,4 @@ def _are_below(values: Array, classes: int) -> bool:
         return False
     read = values.view(unsigned)
     # On short arrays numpy finds the place of the largest in a third of the time of its value.
-    return read.item(read.argmax()) < min(classes, held)
+    return bool(read.item(read.argmax()) < min(classes, held))
