@@ -10,6 +10,7 @@ import numpy as np
 
 from tapetensor.compiler.program import DType
 from tapetensor.gradients import Array
+from tapetensor.kernels.choice import blend, can_blend
 
 
 class Keywords(dict[str, Any]):
@@ -38,6 +39,8 @@ def select(mask: Any, lhs: Any, rhs: Any, out: Any = None) -> Any:
     """``np.where`` that can write to `out`."""
     if out is None:
         return np.where(mask, lhs, rhs)
+    if can_blend(mask, lhs, rhs):
+        return blend(mask, lhs, rhs, out)
     np.copyto(out, rhs)
     np.copyto(out, lhs, where=mask)
     return out

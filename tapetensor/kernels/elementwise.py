@@ -9,12 +9,14 @@ import numpy as np
 
 from tapetensor.gradients import Array
 from tapetensor.kernels.blocks import LARGE, in_blocks
-from tapetensor.kernels.special import erf
+from tapetensor.kernels.special import erf, normal_cdf_of_single
 from tapetensor.kernels.steps import elementwise_step
 from tapetensor.tape import Pullbacks
 
 _SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
 _GELU_CUBIC = 0.044715
+# Of the standard normal distribution.
+_DENSITY_AT_0 = 1.0 / math.sqrt(2.0 * math.pi)
 
 # From so many elements on the work on them outweighs the calls.
 _LONG = 1 << 12
@@ -94,10 +96,12 @@ def silu(x: Array) -> tuple[Array, Pullbacks]:
 
 
 def gelu(x: Array) -> tuple[Array, Pullbacks]:
-    """``x * Phi(x)``, with the normal distribution function from the error function."""
+    """``x * Phi(x)``, with the normal distribution function."""
+    if x.dtype == np.float32 and _can_run_steps(x):
+        phi = in_blocks(normal_cdf_of_single, x)
+        return in_blocks(np.multiply, x, phi), (lambda g: in_blocks(_gelu_cotangent, g, x, phi),)
     cdf = 0.5 * (1.0 + erf(x * math.sqrt(0.5)))
-    scale = 1.0 / math.sqrt(2.0 * math.pi)
-    return x * cdf, (lambda g: g * (cdf + x * (np.exp(-0.5 * np.square(x)) * scale)),)
+    return x * cdf, (lambda g: g * (cdf + x * (np.exp(-0.5 * np.square(x)) * _DENSITY_AT_0)),)
 
 
 def gelu_tanh(x: Array) -> tuple[Array, Pullbacks]:
@@ -170,6 +174,19 @@ def _silu_cotangent(g: Array, s: Array, y: Array, out: Array | None = None) -> A
     return result
 
 
+@elementwise_step
+def _gelu_cotangent(g: Array, x: Array, phi: Array, out: Array | None = None) -> Array:
+    # Infinity leads to the density of 0 that is meant.
+    with np.errstate(over="ignore"):
+        density = np.multiply(x, x, out=np.empty_like(x))
+    density *= -0.5
+    np.exp(density, out=density)
+    density *= _DENSITY_AT_0
+    density *= x
+    density += phi
+    return np.multiply(g, density, out=density if out is None else out)
+
+
 def _gelu_tanh_inner(x: Array, out: Array | None = None) -> Array:
     result: Array = np.tanh(
         x * (_SQRT_2_OVER_PI + (_SQRT_2_OVER_PI * _GELU_CUBIC) * (x * x)), out=out
@@ -199,8 +216,13 @@ def _logistic(x: Array) -> Array:
 
 
 def _is_long(x: Array) -> bool:
-    """Tell whether an `elementwise_step` pays, which not every kind of array can run or record."""
-    return x.size >= _LONG and (x.__class__ is np.ndarray or hasattr(x, "record_elementwise"))
+    """Tell whether an `elementwise_step` pays."""
+    return x.size >= _LONG and _can_run_steps(x)
+
+
+def _can_run_steps(x: Array) -> bool:
+    """Tell whether an array can run an `elementwise_step` or record one."""
+    return x.__class__ is np.ndarray or hasattr(x, "record_elementwise")
 
 
 @elementwise_step

@@ -9,6 +9,7 @@ import numpy as np
 from tapetensor.arrays import like
 from tapetensor.gradients import Array
 from tapetensor.kernels.broadcasting import sum_to
+from tapetensor.kernels.choice import choose
 from tapetensor.kernels.steps import single_step
 from tapetensor.tape import Pullbacks
 
@@ -76,17 +77,17 @@ def take_along_axis(x: Array, indices: Array, axis: int) -> tuple[Array, Pullbac
 
 def where(lhs: Array, rhs: Array, mask: Array) -> tuple[Array, Pullbacks]:
     """`lhs` where `mask` holds, `rhs` elsewhere."""
-    return np.where(mask, lhs, rhs), (
-        lambda g: sum_to(np.where(mask, g, 0), lhs.shape),
-        lambda g: sum_to(np.where(mask, 0, g), rhs.shape),
+    return choose(mask, lhs, rhs), (
+        lambda g: sum_to(choose(mask, g, 0), lhs.shape),
+        lambda g: sum_to(choose(~mask, g, 0), rhs.shape),
         None,
     )
 
 
 def where_number(x: Array, mask: Array, number: float) -> tuple[Array, Pullbacks]:
     """`x` where `mask` holds, a number elsewhere."""
-    return np.where(mask, x, number), (
-        lambda g: sum_to(np.where(mask, g, 0), x.shape),
+    return choose(mask, x, number), (
+        lambda g: sum_to(choose(mask, g, 0), x.shape),
         None,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tapetensor.gradients import Array
+from tapetensor.kernels.choice import choose
 from tapetensor.tape import Pullbacks
 
 
@@ -21,4 +22,4 @@ def triu(x: Array, k: int) -> tuple[Array, Pullbacks]:
 def nans_to(x: Array, number: float) -> tuple[Array, Pullbacks]:
     """``x``, and a number where it is NaN."""
     is_nan = np.isnan(x)
-    return np.where(is_nan, number, x), (lambda g: np.where(is_nan, 0, g),)
+    return choose(is_nan, number, x), (lambda g: choose(~is_nan, g, 0),)

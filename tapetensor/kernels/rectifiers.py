@@ -6,19 +6,20 @@ import numpy as np
 
 from tapetensor.gradients import Array
 from tapetensor.kernels.broadcasting import sum_to
+from tapetensor.kernels.choice import choose
 from tapetensor.tape import Pullbacks
 
 
 def leaky_relu(x: Array, slope: float) -> tuple[Array, Pullbacks]:
     """``x`` above 0, ``slope * x`` elsewhere; the derivative at 0 is the slope."""
-    return np.where(x > 0, x, x * slope), (lambda g: np.where(x > 0, g, g * slope),)
+    return choose(x > 0, x, x * slope), (lambda g: choose(x > 0, g, g * slope),)
 
 
 def prelu(x: Array, slope: Array) -> tuple[Array, Pullbacks]:
     """``x`` above 0, ``slope * x`` elsewhere, for an array of slopes that broadcasts."""
-    return np.where(x > 0, x, x * slope), (
-        lambda g: sum_to(np.where(x > 0, g, g * slope), x.shape),
-        lambda g: sum_to(np.where(x > 0, np.zeros_like(x), x) * g, slope.shape),
+    return choose(x > 0, x, x * slope), (
+        lambda g: sum_to(choose(x > 0, g, g * slope), x.shape),
+        lambda g: sum_to(choose(x > 0, np.zeros_like(x), x) * g, slope.shape),
     )
 
 
@@ -26,4 +27,4 @@ def elu(x: Array, alpha: float) -> tuple[Array, Pullbacks]:
     """``x`` above 0, ``alpha * (e ** x - 1)`` elsewhere; the derivative at 0 is `alpha`."""
     # The exponential of what is positive could overflow, and is not used.
     below = alpha * np.expm1(np.minimum(x, 0))
-    return np.where(x > 0, x, below), (lambda g: np.where(x > 0, g, g * (below + alpha)),)
+    return choose(x > 0, x, below), (lambda g: choose(x > 0, g, g * (below + alpha)),)

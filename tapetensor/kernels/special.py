@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from tapetensor.gradients import Array
+from tapetensor.kernels.choice import choose
+from tapetensor.kernels.steps import elementwise_step
 
 # W. J. Cody (1969), "Rational Chebyshev approximations for the error function", Mathematics of
 # Computation 23, as tabulated in SPECFUN's CALERF; highest power first.
@@ -63,6 +65,17 @@ _LARGE_BOTTOM = (
     6.05183413124413191e-2,
     2.33520497626869185e-3,
 )
+
+# Minus the logit of the normal distribution function, over x, as a function of x * x up to 5.6:
+# fitted by weighted least squares, for an error of the function below 5e-9. Highest power first.
+_CDF_END = 5.6
+_CDF_TOP = [
+    np.array(one, np.float32)
+    for one in (-1.51993363e-06, -0.000560482053, -0.0183163576, -0.221693098, -1.59576901)
+]
+_CDF_BOTTOM = [
+    np.array(one, np.float32) for one in (8.91017007e-05, 0.00727253722, 0.0933851386, 1.0)
+]
 _ONE_OVER_SQRT_PI = 1.0 / math.sqrt(math.pi)
 
 
@@ -81,8 +94,38 @@ def erf(x: Array) -> Array:
     inverse = 1.0 / (large * large)
     series = _ONE_OVER_SQRT_PI - inverse * _ratio(_LARGE_TOP, _LARGE_BOTTOM, inverse)
     far = 1.0 - np.exp(-large * large) * series / large
-    outside = np.copysign(np.where(size <= 4.0, centre, far), x)
-    return np.where(size <= 0.46875, near, outside)
+    outside = np.copysign(choose(size <= 4.0, centre, far), x)
+    return choose(size <= 0.46875, near, outside)
+
+
+@elementwise_step
+def normal_cdf_of_single(x: Array, out: Array | None = None) -> Array:
+    """Return the standard normal distribution function of float32, to within 3 units of 2**-24.
+
+    As ``1 / (1 + exp(-x * r(x * x)))`` with a rational `r`, one exponential and no cases: a fifth
+    of the time of `erf`. Of small results the first four digits are right.
+    """
+    # The square and the exponential overflow to infinity, which leads to the 0 or 1 that is meant.
+    with np.errstate(over="ignore"):
+        square = np.multiply(x, x, out=np.empty_like(x))
+        # Beyond, the result is 0 or 1 but for less than 1e-8. Of two arrays, because numpy
+        # compares an array and a number without vector instructions.
+        np.minimum(square, np.full_like(x, _CDF_END * _CDF_END), out=square)
+        exponent = _polynomial_of_single(_CDF_TOP, square)
+        exponent *= x
+        exponent /= _polynomial_of_single(_CDF_BOTTOM, square)
+        np.exp(exponent, out=exponent)
+    exponent += 1
+    return np.reciprocal(exponent, out=exponent if out is None else out)
+
+
+def _polynomial_of_single(coefficients: Sequence[Array], x: Array) -> Array:
+    result = np.multiply(x, coefficients[0], out=np.empty_like(x))
+    for coefficient in coefficients[1:-1]:
+        result += coefficient
+        result *= x
+    result += coefficients[-1]
+    return result
 
 
 def _ratio(top: Sequence[float], bottom: Sequence[float], x: Array) -> Array:

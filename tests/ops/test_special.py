@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tapetensor.kernels.special import erf
+from tapetensor.kernels.special import erf, normal_cdf_of_single
 
 
 @pytest.mark.parametrize(("dtype", "units"), [(np.float64, 4.0), (np.float32, 4.0)])
@@ -30,3 +30,22 @@ def test_erf_of_the_ends_of_the_line() -> None:
 
     np.testing.assert_array_equal(y, [0.0, 0.0, 1.0, -1.0, np.nan])
     np.testing.assert_array_equal(np.signbit(y[:2]), [False, True])
+
+
+def test_the_normal_distribution_function_of_float32_is_right_to_its_last_digit() -> None:
+    x = np.concatenate((np.linspace(-9.0, 9.0, 40001), [1e-30, -1e-8, 5.6, -5.6, -40.0, 1e20]))
+    x = x.astype(np.float32)
+
+    phi = normal_cdf_of_single(x)
+
+    exact = np.array([0.5 * math.erfc(-one / math.sqrt(2.0)) for one in x.tolist()])
+    assert phi.dtype == np.float32
+    np.testing.assert_array_less(np.abs(phi - exact), 3 * 2.0**-24)
+    inner = x > -5.5
+    np.testing.assert_allclose(phi[inner], exact[inner], rtol=2e-5)
+
+
+def test_the_normal_distribution_function_of_the_ends_of_the_line() -> None:
+    phi = normal_cdf_of_single(np.array([0.0, -0.0, np.inf, -np.inf, np.nan], np.float32))
+
+    np.testing.assert_array_equal(phi, [0.5, 0.5, 1.0, 0.0, np.nan])

@@ -1,0 +1,70 @@
+"""Choosing element by element between two arrays, without a jump for every element.
+
+`np.where` and `np.copyto` decide at every element which way to go. Where the processor cannot
+foresee it, as for the signs of activations, that takes seven to seventeen times as long as to blend
+the bits of both sides.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapetensor.gradients import Array
+
+# Smaller arrays take less time than the calls.
+_SMALLEST = 1 << 10
+# As what the bits of a dtype are read.
+_BITS: dict[Any, Any] = {
+    np.dtype(np.float32): np.dtype(np.int32),
+    np.dtype(np.float64): np.dtype(np.int64),
+}
+
+
+def choose(mask: Array, lhs: Any, rhs: Any) -> Array:
+    """Return ``np.where(mask, lhs, rhs)``; one side may be a Python number."""
+    if mask.__class__ is np.ndarray and mask.size >= _SMALLEST:
+        one, other = _with_dtype_of(rhs, lhs), _with_dtype_of(lhs, rhs)
+        if can_blend(mask, one, other):
+            return blend(mask, one, other)
+    chosen: Array = np.where(mask, lhs, rhs)
+    return chosen
+
+
+def can_blend(mask: Array, lhs: Any, rhs: Any) -> bool:
+    """Tell whether `blend` is for these arrays of numpy's, and faster."""
+    return (
+        mask.size >= _SMALLEST
+        and mask.dtype == np.bool_
+        and isinstance(lhs, np.ndarray)
+        and isinstance(rhs, np.ndarray)
+        and lhs.dtype == rhs.dtype
+        and lhs.dtype in _BITS
+        and lhs.shape in (mask.shape, ())
+        and rhs.shape in (mask.shape, ())
+    )
+
+
+def blend(mask: Array, lhs: Array, rhs: Array, out: Array | None = None) -> Array:
+    """Return ``np.where(mask, lhs, rhs)`` for floats of one dtype; `out` may be one of them."""
+    kind = _BITS[lhs.dtype]
+    one, other = lhs.view(kind), rhs.view(kind)
+    # A bool is a byte, 0 or 1; its negative, cast to more bytes, has all bits or none.
+    bits = np.negative(mask.view(np.int8), dtype=kind)
+    is_zero = rhs.ndim == 0 and not other
+    bits &= one if is_zero else one ^ other
+    if out is not None:
+        np.bitwise_xor(bits, other, out=out.view(kind))
+        return out
+    if not is_zero:
+        bits ^= other
+    blended: Array = bits.view(lhs.dtype)
+    return blended
+
+
+def _with_dtype_of(other: Any, side: Any) -> Any:
+    """Return a Python number as an array of the dtype of the other side; an array as it is."""
+    if side.__class__ in (int, float) and isinstance(other, np.ndarray):
+        return np.array(side, other.dtype)
+    return side

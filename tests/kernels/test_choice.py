@@ -1,0 +1,73 @@
+"""Choosing between two arrays by their bits, against `np.where`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tapetensor.kernels.choice import blend, can_blend, choose
+
+_SHAPE = (64, 33)
+_ODD = [np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-45, -1.5]
+
+
+def _side(dtype: Any, seed: int) -> Any:
+    rng = np.random.default_rng(seed)
+    side = rng.standard_normal(_SHAPE).astype(dtype)
+    side.flat[rng.integers(0, side.size, 500)] = rng.choice(np.array(_ODD, dtype), 500)
+    return side
+
+
+def _mask() -> Any:
+    return np.random.default_rng(9).random(_SHAPE) < 0.5
+
+
+def _assert_same(found: Any, wanted: Any) -> None:
+    assert found.dtype == wanted.dtype
+    assert found.shape == wanted.shape
+    assert found.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("number", [0, 0.0, -0.0, 1, 2.5, np.inf])
+def test_a_number_on_either_side_is_chosen_bit_by_bit(dtype: Any, number: float) -> None:
+    mask, side = _mask(), _side(dtype, 0)
+
+    _assert_same(choose(mask, side, number), np.where(mask, side, number))
+    _assert_same(choose(mask, number, side), np.where(mask, number, side))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_arrays_of_any_layout_are_chosen_bit_by_bit(dtype: Any) -> None:
+    mask, lhs, rhs = _mask(), _side(dtype, 1), _side(dtype, 2)
+    row = np.broadcast_to(rhs[0], _SHAPE)
+
+    for one, other in ((lhs, rhs), (lhs, row), (lhs[::-1], rhs[:, ::-1])):
+        _assert_same(choose(mask, one, other), np.where(mask, one, other))
+        _assert_same(choose(mask[::-1], one, other), np.where(mask[::-1], one, other))
+
+
+def test_what_has_no_such_bits_is_left_to_numpy() -> None:
+    mask, lhs = _mask(), _side(np.float32, 3)
+    others: list[Any] = [
+        lhs.astype(np.float64), lhs[0], np.float64(0.1), lhs.astype(np.float16), np.arange(33),
+    ]  # fmt: skip
+
+    for other in others:
+        assert not can_blend(mask, lhs, other)
+        _assert_same(choose(mask, lhs, other), np.where(mask, lhs, other))
+    assert not can_blend(mask[:2], lhs[:2], lhs[:2])
+    _assert_same(choose(mask[:2], lhs[:2], 0), np.where(mask[:2], lhs[:2], 0))
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_the_result_may_take_the_place_of_a_side(place: int) -> None:
+    mask, sides = _mask(), (_side(np.float32, 4), _side(np.float32, 5))
+    wanted = np.where(mask, *sides)
+
+    found = blend(mask, *sides, out=sides[place])
+
+    assert found is sides[place]
+    _assert_same(found, wanted)
