@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tapetensor.gradients import Array
+from tapetensor.kernels.steps import can_run_steps, single_step
 from tapetensor.kernels.windows import Sizes, Window, batch_first, batch_last, cropped, padded
 from tapetensor.tape import Pullbacks
 
@@ -48,18 +49,16 @@ def _extreme(
     """Reduce windows by `extreme`; `fill` is what never wins, and pads."""
     leading, count = x.shape[:-3], window.counts(x.shape[-2:])
     full = padded(batch_last(x, 2), window.padding, fill)
-    by_steps = full.__class__ is np.ndarray and not window.is_disjoint
-    if by_steps:
-        # First down the columns, then along the rows: fewer steps, and most of them over long runs.
-        highest = _combined(_shifted(full, 1, window, count), extreme)
-        best = _combined(_shifted(highest, 2, window, count), extreme)
+    in_two_steps = can_run_steps(full) and not window.is_disjoint
+    if in_two_steps:
+        highest, best = _found_in_two_steps(full, extreme, window, count)
     else:
         best = _combined([full[place] for place in window.places(count)], extreme)
 
     def pullback(g: Array) -> Array:
         turned = batch_last(g, 2)
-        if by_steps and g.__class__ is np.ndarray and np.isfinite(best).all():
-            result = _shared_by_steps(turned, (full, highest, best), window)
+        if in_two_steps and can_run_steps(g):
+            result = _shared_in_two_steps(turned, full, highest, best, is_beaten, window)
         else:
             result = _shared(turned, full, best, is_beaten, window)
         return batch_first(cropped(result, window.padding), leading)
@@ -91,15 +90,25 @@ def _shared(g: Array, full: Array, best: Array, is_beaten: np.ufunc, window: Win
     return result
 
 
-def _shared_by_steps(g: Array, found: tuple[Array, Array, Array], window: Window) -> Array:
-    """Return what `_shared` does, where everything that was found is finite.
+@single_step
+def _found_in_two_steps(
+    full: Array, extreme: np.ufunc, window: Window, count: Sizes
+) -> tuple[Array, Array]:
+    """Return the extremes of the columns of all windows, and the extremes of these along the rows.
 
-    Args:
-        g: the cotangent of the best.
-        found: the padded array, the best of each window's columns, and the best of these.
-        window: what they were found in.
+    That is less to do than all at once, and most of it in long runs.
     """
-    full, highest, best = found
+    highest = _combined(_shifted(full, 1, window, count), extreme)
+    return highest, _combined(_shifted(highest, 2, window, count), extreme)
+
+
+@single_step
+def _shared_in_two_steps(
+    g: Array, full: Array, highest: Array, best: Array, is_beaten: np.ufunc, window: Window
+) -> Array:
+    """Return what `_shared` does, `highest` and `best` being what was found in two steps."""
+    if not np.isfinite(best).all():
+        return _shared(g, full, best, is_beaten, window)
     count = best.shape[1:-1]
     row_wins = [one == best for one in _shifted(highest, 2, window, count)]
     column_wins = [one == highest for one in _shifted(full, 1, window, count)]
