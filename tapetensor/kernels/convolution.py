@@ -1,4 +1,7 @@
-"""Convolutions, each product of which is one matrix product over the columns of all windows."""
+"""Convolutions, each product of which is one matrix product over the columns of all windows.
+
+Those of groups of few channels are the exception: see `grouped`.
+"""
 
 from __future__ import annotations
 
