@@ -110,7 +110,8 @@ class Optimizer(ABC):
             raise UnusedParametersError(
                 f"{self._op}.step: not updated, while all others were: {listed}. "
                 "Did they take part in the loss, was `wrt` the whole model, and does it still have "
-                "them? After a layer is replaced, make a new optimizer.",
+                "them? After a layer is replaced, make a new optimizer. One that meets plain "
+                "values before it meets the tape is not recorded: weight.retaped(x.tape_type).",
                 [name for names, _ in unused for name in names],
             )
 
