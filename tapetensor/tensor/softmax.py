@@ -1,23 +1,29 @@
-"""Functions that see one axis as a whole and keep the shape: softmax, normalization."""
+"""Functions that see one axis as a whole and keep the shape: softmax, normalization, sums."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from tapetensor.errors import ArgumentValueError
-from tapetensor.kernels import normalization, reductions
+from tapetensor.kernels import normalization, reductions, scan
 from tapetensor.shapes import normalize_axis
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating
+from tapetensor.tensor.base import (
+    FloatingBase,
+    NumberBase,
+    TensorBase,
+    check_floating,
+    check_numeric,
+)
 from tapetensor.tensor.operands import as_finite
-from tapetensor.typing import D, F, S, T
+from tapetensor.typing import D, F, R, S, T
 
 if TYPE_CHECKING:
     from tapetensor.tensor.tensor import Tensor
 
 
 class Softmax(TensorBase[S, T, D]):
-    """Softmax, its logarithm and normalization.
+    """Softmax, its logarithm, normalization and cumulative sums.
 
     The results own the tape of `self`, which is then spent.
     """
@@ -106,3 +112,26 @@ class Softmax(TensorBase[S, T, D]):
             raise ArgumentValueError(f"normalize: eps must be >= 0, got {eps!r}")
         options = (normalize_axis("normalize", axis, self._data.shape), added)
         return apply(normalization.normalize, (self,), options)
+
+    def cumulative_sum(self: NumberBase[S, T, R], axis: int) -> Tensor[S, T, R]:
+        """Return the sums of the elements so far along one axis.
+
+            y[t] = x[0] + ... + x[t]
+
+        Shape: that of `self`.
+        Derivative: the sum of the cotangents from ``t`` on.
+
+        Args:
+            axis: the axis to add along.
+
+        Raises:
+            AxisError: if there is no such axis.
+            DTypeError: for a bool tensor.
+
+        >>> import tapetensor as tt
+        >>> tt.arange(4).cumulative_sum(axis=0)
+        Tensor([0, 1, 3, 6], shape=(4,), dtype=int64, NoneTape)
+        """
+        check_numeric("cumulative_sum", self)
+        position = normalize_axis("cumulative_sum", axis, self._data.shape)
+        return apply(scan.cumulative_sum, (self,), (position,))

@@ -157,6 +157,7 @@ SAME: dict[str, Callable[..., Any]] = {
     "squeeze": lambda x, axis: torch.squeeze(x, axis),
     "expand_dims": lambda x, axis: torch.unsqueeze(x, axis),
     "split": _split,
+    "cumulative_sum": lambda x, axis: torch.cumsum(x, axis, dtype=x.dtype),
     "roll": lambda x, shift, axis=None: torch.roll(x, shift, axis),
     "realize": lambda x, shape: torch.reshape(x, x.shape),
     "tril": lambda x, k=0: torch.tril(x, k),
