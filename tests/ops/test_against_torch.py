@@ -148,6 +148,9 @@ SAME: dict[str, Callable[..., Any]] = {
     "normalize": _normalized,
     "softmax": lambda x, axis=-1: torch.softmax(x, axis),
     "log_softmax": lambda x, axis=-1: torch.log_softmax(x, axis),
+    "argsort": lambda x, axis=-1, descending=False: torch.argsort(
+        x, dim=axis, descending=descending, stable=True
+    ),
     "argmax": lambda x, axis=-1: torch.argmax(x, axis),
     "reshape": torch.reshape,
     "flatten": torch.flatten,

@@ -86,7 +86,7 @@ _OPEN: Final[dict[str, Rule]] = (
     }
     | {
         name: reductions.along_axis(name)
-        for name in ("softmax", "log_softmax", "normalize", "cumulative_sum")
+        for name in ("softmax", "log_softmax", "normalize", "argsort", "cumulative_sum")
     }
     | {
         name: reductions.reduction(name)

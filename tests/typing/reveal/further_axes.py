@@ -97,6 +97,15 @@ check(assert_type(q.trace().argmax(-2), Tensor3D[L[5], L[4], L[3], NoneTape, np.
 check(assert_type(q.argmax(axis=3), Tensor3D[L[5], L[4], L[2], NoneTape, np.int64]), (5, 4, 2))
 check(assert_type(q.argmax(axis=-3), Tensor3D[L[5], L[2], L[3], NoneTape, np.int64]), (5, 2, 3))
 
+# `argsort` gives plain positions too, which `take_along_axis` reads; the first of them are the top.
+check(assert_type(m.argsort(), Tensor2D[L[2], L[3], NoneTape, np.int64]), (2, 3))
+order = z.trace().argsort(axis=1, descending=True)
+check(assert_type(order, Tensor3D[L[4], L[2], L[3], NoneTape, np.int64]), (4, 2, 3))
+check(
+    assert_type(z.trace().take_along_axis(order, axis=1), Tensor3D[L[4], L[2], L[3], OwnedTape]),
+    (4, 2, 3),
+)
+
 # `take`: a row of positions has an exact shape, positions of another rank leave it open.
 check(assert_type(z.take(positions, axis=2), Tensor3D[L[4], L[2], L[7]]), (4, 2, 7))
 check(
