@@ -69,6 +69,7 @@ from tapetensor.nn.recurrent_cells import LSTMCell as LSTMCell
 from tapetensor.nn.recurrent_cells import RNNCell as RNNCell
 from tapetensor.nn.repeated import Repeated as Repeated
 from tapetensor.nn.reshaping import Reshape as Reshape
+from tapetensor.nn.rms_norm import RMSNorm as RMSNorm
 from tapetensor.nn.selection import Selection as Selection
 from tapetensor.nn.sequential import Sequential as Sequential
 from tapetensor.nn.state_space import DiagonalSSM as DiagonalSSM

@@ -298,6 +298,13 @@ PAIRS: dict[str, list[Pair]] = {
     ],
     "BatchNorm2d": [normalization("BatchNorm2d", 4, (3, 4, 5, 2))],
     "LayerNorm": [normalization("LayerNorm", 4, (2, 3, 4))],
+    "RMSNorm": [
+        Pair(
+            lambda dtype, _: here.RMSNorm(4, dtype, eps=0.1),
+            lambda: there.RMSNorm(4, eps=0.1),
+            normal((2, 3, 4)),
+        )
+    ],
     **{kind: [recurrent(kind)] for kind in ("RNN", "GRU", "LSTM")},
     **{kind: [cell(kind)] for kind in ("RNNCell", "GRUCell", "LSTMCell")},
     "MultiHeadAttention": [
