@@ -1,13 +1,15 @@
-"""Parameters that get no gradient: those that are changed before they meet the tape.
+"""Parameters that get no gradient: those that do not meet the tape, but what was computed of them.
 
 An op on plain values is not recorded. Of ``x @ self.weight.transpose()`` the tape of `x` gets the
 product alone, and `weight` trains as if it were not there: silently, where it takes part elsewhere
 too, as a table of tokens does that is also the last layer.
 
+The same goes for a layer that is given a plain value, as a table of positions is by ``arange``.
+
 Only what is plain to see is reported: in a method of a module, an op on an owner of a tape and on
-what is computed from a parameter of that module, or from the weight or bias of a layer that it
-holds. What is meant as a constant says so by `detach`. Elsewhere parameters may well be constants,
-those of a teacher for one.
+what is computed from a parameter of that module, from the weight or bias of a layer of the library
+that it holds, or by such a layer. What is meant as a constant says so by `detach`. Elsewhere
+parameters may well be constants, those of a teacher for one.
 """
 
 from __future__ import annotations
@@ -56,11 +58,20 @@ _OPERATORS: Final = {
 _MOST_NAMES: Final = 10
 
 
-class _Changed(NamedTuple):
-    """What is computed from a parameter: how that is spelled, and the op that took it first."""
+class _Lost(NamedTuple):
+    """What is computed from a parameter, or by a layer, and is not recorded.
 
-    parameter: str
-    op: str
+    Attributes:
+        name: how the parameter or layer is spelled.
+        why: what it is that is not recorded.
+        cure: what to write, where ``{}`` is the tensor with the tape.
+        constant: what to write for a constant.
+    """
+
+    name: str
+    why: str
+    cure: str
+    constant: str
 
 
 def check_method(fullname: str) -> Callable[[MethodContext], Type] | None:
@@ -90,17 +101,16 @@ def _check(context: MethodContext | FunctionContext, name: str, parts: list[Part
     if owner is None:
         return
     for part in parts:
-        changed = _changed(context.api, part.expression, _MOST_NAMES)
-        if changed is not None and not _is_decided(context, owner):
+        lost = _lost(context.api, part.expression, _MOST_NAMES)
+        if lost is not None and not _is_decided(context, owner):
             key = key_of(owner.expression)
             other = "x" if key is None else spelled(key)
-            cure = f"{changed.parameter}.retaped({other}.tape_type)"
             flow.report(
                 context.api,
-                f'{op_called(name)}: "{changed.parameter}" gets no gradient here, for '
-                f'"{changed.op}" on a plain value is not recorded; write {cure}'
-                f"{', x being the other operand' if key is None else ''}, or "
-                f"{changed.parameter}.detach() for a constant",
+                f'{op_called(name)}: "{lost.name}" gets no gradient here, for {lost.why} is not '
+                f"recorded; write {lost.cure.format(other)}"
+                f"{', x being the other operand' if key is None else ''}, or {lost.constant} for "
+                "a constant",
                 context.context,
                 MODULE_GRADIENT,
             )
@@ -121,16 +131,21 @@ def _is_decided(context: MethodContext | FunctionContext, owner: Part) -> bool:
     return judge is None or (judge.asks_for_tape and is_open(owner.type))
 
 
-def _changed(checker: Any, expression: Expression, names_left: int) -> _Changed | None:
-    """Return what is computed from a parameter by ops that are not recorded."""
+def _lost(checker: Any, expression: Expression, names_left: int) -> _Lost | None:
+    """Return what is lost of a parameter, or of a layer, by ops that are not recorded."""
     found = read_tensor(flow.type_of(checker, expression))
     if found is None or not is_plain(found.tape) or not is_floating(found.dtype):
         return None
     match expression:
         case NameExpr():
             value = value_of(expression, checker) if names_left else None
-            return None if value is None else _changed(checker, value, names_left - 1)
+            return None if value is None else _lost(checker, value, names_left - 1)
+        case CallExpr(callee=MemberExpr() as called) if _layer(checker, called) is not None:
+            return _lost_layer(f"self.{called.name}", expression)
         case CallExpr(callee=MemberExpr(expr=inner, name=op)) if op != "detach":
+            layer = _layer(checker, inner) if op == "forward" else None
+            if layer is not None:
+                return _lost_layer(layer, expression)
             operands = [inner]
         case OpExpr(op=symbol, left=left, right=right) if symbol in _OPERATORS:
             operands, op = [left, right], _OPERATORS[symbol]
@@ -143,10 +158,32 @@ def _changed(checker: Any, expression: Expression, names_left: int) -> _Changed 
     for operand in operands:
         parameter = _parameter(checker, operand, names_left)
         if parameter is not None:
-            return _Changed(parameter, op)
-        changed = _changed(checker, operand, names_left)
-        if changed is not None:
-            return changed
+            why = f'"{op}" on a plain value'
+            return _Lost(
+                parameter, why, f"{parameter}.retaped({{}}.tape_type)", f"{parameter}.detach()"
+            )
+        lost = _lost(checker, operand, names_left)
+        if lost is not None:
+            return lost
+    return None
+
+
+def _lost_layer(layer: str, call: CallExpr) -> _Lost:
+    """Return what is lost of a layer at a call."""
+    key = key_of(call.args[0]) if len(call.args) == 1 else None
+    run = f"{layer}.forward({'input' if key is None else spelled(key)}"
+    why = "a layer on a plain value"
+    return _Lost(layer, why, f"{run}.retaped({{}}.tape_type))", f"{run}).detach()")
+
+
+def _layer(checker: Any, expression: Expression) -> str | None:
+    """Return how a layer of the library with a weight is spelled, in a field of the module."""
+    match expression:
+        case MemberExpr(expr=NameExpr(node=Var(is_self=True)), name=name):
+            module = _class(checker, expression)
+            if module is None or not module.type.fullname.startswith(_LAYERS):
+                return None
+            return f"self.{name}" if module.type.get("weight") is not None else None
     return None
 
 
@@ -161,12 +198,9 @@ def _parameter(checker: Any, expression: Expression, names_left: int) -> str | N
             kinds = None if module is None else kinds_of_fields(module.type)
             kind, _ = (kinds or {}).get(name, ("", None))
             return f"self.{name}" if kind == "parameter" else None
-        case MemberExpr(
-            expr=MemberExpr(expr=NameExpr(node=Var(is_self=True)), name=layer) as owner, name=name
-        ) if name in _TRAINED:
-            module = _class(checker, owner)
-            is_layer = module is not None and module.type.fullname.startswith(_LAYERS)
-            return f"self.{layer}.{name}" if is_layer else None
+        case MemberExpr(expr=owner, name=name) if name in _TRAINED:
+            layer = _layer(checker, owner)
+            return None if layer is None else f"{layer}.{name}"
     return None
 
 

@@ -36,6 +36,32 @@ class Tied(nn.Module):
         return x @ self.tokens.weight.retaped(x.tape_type).transpose()
 
 
+class Placed(nn.Module):
+    tokens: nn.Embedding[L[5], L[4]]
+    places: nn.Embedding[L[9], L[4]]
+    drop: nn.Dropout
+    inner: Tied
+
+    def forward(self, ids: Tokens[M, T]) -> Tensor2D[M, L[4], T]:
+        (m,) = ids.shape
+        positions = tt.arange(m)
+        x = self.tokens.forward(ids)
+        # E: add: "self.places" gets no gradient here, for a layer on a plain value is not recorded
+        # E: ; write self.places.forward(positions.retaped(x.tape_type)), or
+        # E: self.places.forward(positions).detach() for a constant  [module-gradient]
+        x = x + self.places.forward(positions)
+        x = x + self.places(tt.arange(m))  # E: write self.places.forward(input.retaped(x.tape
+        places = self.places.forward(positions)
+        x = x + places * 2.0  # E: add: "self.places" gets no gradient here, for a layer on a plain
+        x = x + self.places.forward(positions.retaped(x.tape_type))
+        return x + self.places.forward(positions).detach() + self.drop.forward(tt.ones((4,)))
+
+    def teacher(self, x: Tensor2D[M, L[4], T]) -> Tensor2D[M, L[5], T]:
+        """Be silent about modules of one's own, which may be held as a constant."""
+        m, _ = x.shape
+        return x @ tt.ones((4, 5)) + self.inner.forward(tt.arange(m))
+
+
 class Scaled(nn.Module):
     scale: Tensor1D[L[4]] = nn.parameter(nn.init.ones)
     other: Tensor1D[L[4]] = nn.parameter(nn.init.ones)
