@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import os
 import sys
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NoReturn, Protocol
 
+from tapetensor.distributed.start import LIMIT, LIMIT_VARIABLE, watched_start
 from tapetensor.errors import DistributedError, MissingDependencyError
 from tapetensor.extras import import_extra
 
@@ -88,7 +90,8 @@ def load() -> Mpi:
         MissingDependencyError: if mpi4py, or the MPI library that it needs, is not installed.
     """
     try:
-        mpi: Mpi = import_extra("mpi4py.MPI", "many ranks", "mpi")
+        with _watched():
+            mpi: Mpi = import_extra("mpi4py.MPI", "many ranks", "mpi")
     # What mpi4py raises when it finds no library to load.
     except RuntimeError as error:
         raise MissingDependencyError(
@@ -96,6 +99,40 @@ def load() -> Mpi:
             f"pip install 'tapetensor[mpi]' (mpi4py says: {error})"
         ) from error
     return mpi
+
+
+def _watched() -> contextlib.AbstractContextManager[None]:
+    """Return what ends this process if it waits for a rank that will not come."""
+    rank = _rank_of_launcher()
+    return contextlib.nullcontext() if rank is None else watched_start(rank, _limit())
+
+
+def _limit() -> float:
+    """Return how many seconds all ranks have to start MPI.
+
+    Raises:
+        DistributedError: if the variable that says it has no number above 0.
+    """
+    text = os.environ.get(LIMIT_VARIABLE, str(LIMIT))
+    try:
+        limit = float(text)
+    except ValueError:
+        limit = 0.0
+    if not limit > 0:
+        raise DistributedError(
+            f"world: {LIMIT_VARIABLE} must be seconds, a number above 0, got {text!r}"
+        )
+    return limit
+
+
+def _rank_of_launcher() -> str | None:
+    """Return the number that a launcher has given this process, if one has."""
+    # As MPICH, Open MPI and PMIx say it.
+    for variable in ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK"):
+        rank = os.environ.get(variable)
+        if rank is not None:
+            return rank
+    return None
 
 
 def check_launcher() -> None:
@@ -143,15 +180,17 @@ def guard_the_start(leave: Callable[[], None]) -> None:
 
     Args:
         leave: starts MPI if that has not happened, and tells the others that this rank ends.
+
+    Raises:
+        DistributedError: if the time that ranks have to start is no number above 0.
     """
-    # As MPICH, Open MPI and PMIx say it.
-    for variable in ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK"):
-        rank = os.environ.get(variable)
-        if rank is not None:
-            sys.excepthook = functools.partial(end_all_ranks, f"rank {rank}")
-            if _hears_the_launcher():
-                atexit.register(_leave_as, os.getpid(), leave)
-            return
+    rank = _rank_of_launcher()
+    if rank is None:
+        return
+    _limit()
+    sys.excepthook = functools.partial(end_all_ranks, f"rank {rank}")
+    if _hears_the_launcher():
+        atexit.register(_leave_as, os.getpid(), leave)
 
 
 def _hears_the_launcher() -> bool:

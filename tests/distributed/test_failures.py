@@ -31,6 +31,35 @@ def test_an_error_before_mpi_has_started_ends_the_ranks_that_wait_for_the_start(
     assert "ZeroDivisionError: the bug" in said
 
 
+# Rank 1 does something else before tapetensor is imported there.
+EARLY = """
+import os
+if os.environ["PMI_RANK"] == "1":
+    {}
+from tapetensor import distributed
+distributed.world()
+"""
+
+
+def test_a_rank_that_ends_before_it_imports_tapetensor_ends_those_that_wait_for_the_start() -> None:
+    job = mpiexec(2, "-c", EARLY.format("os._exit(0)"))
+
+    assert job.returncode != 0
+    assert "rank 0 ends the job: of the 2 ranks of this machine (from 0) number 1 has" in job.stderr
+
+
+def test_ranks_wait_for_the_start_as_long_as_they_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TAPETENSOR_START_SECONDS", "1")
+    late = mpiexec(2, "-c", EARLY.format("__import__('time').sleep(60)"))
+    monkeypatch.setenv("TAPETENSOR_START_SECONDS", "soon")
+    wrong = mpiexec(2, "-c", EARLY.format("pass"))
+
+    assert late.returncode != 0
+    assert "rank 0 ends the job: it has waited 1.0 seconds for all ranks to start" in late.stderr
+    assert wrong.returncode != 0
+    assert "TAPETENSOR_START_SECONDS must be seconds, a number above 0, got 'soon'" in wrong.stderr
+
+
 def test_who_waits_for_a_rank_that_has_left_is_told() -> None:
     assert "all_reduce: rank 1 has ended and rank 0 waits for it" in failed("exits")
     assert "barrier: rank 1 has ended and rank 0 waits for it" in failed("exits before MPI")
