@@ -60,6 +60,15 @@ def test_ranks_wait_for_the_start_as_long_as_they_are_told(monkeypatch: pytest.M
     assert "TAPETENSOR_START_SECONDS must be seconds, a number above 0, got 'soon'" in wrong.stderr
 
 
+def test_ranks_without_mpi4py_say_so_once_each() -> None:
+    missing = "import sys; sys.modules['mpi4py.MPI'] = None\n"
+    job = mpiexec(2, "-c", f"{missing}from tapetensor import distributed; distributed.world()")
+
+    assert job.returncode != 0
+    assert job.stderr.count("Error: many ranks need the package mpi4py: pip install") == 2
+    assert "sys.excepthook" not in job.stderr
+
+
 def test_who_waits_for_a_rank_that_has_left_is_told() -> None:
     assert "all_reduce: rank 1 has ended and rank 0 waits for it" in failed("exits")
     assert "barrier: rank 1 has ended and rank 0 waits for it" in failed("exits before MPI")
