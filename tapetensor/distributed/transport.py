@@ -12,6 +12,7 @@ from typing import NoReturn, final
 import numpy as np
 
 from tapetensor.distributed.mpi import Comm, Mpi, Request, end_all_ranks
+from tapetensor.distributed.order import Order
 from tapetensor.errors import DistributedError
 from tapetensor.gradients import Array
 
@@ -24,11 +25,15 @@ class Pending:
         transport: what it goes over.
         request: MPI's handle of it.
         name: what it is, for messages.
+        array: what is sent; None for nothing.
     """
 
     __slots__ = ("_name", "_number", "_request", "_transport")
 
-    def __init__(self, transport: Transport, request: Request, name: str) -> None:
+    def __init__(
+        self, transport: Transport, request: Request, name: str, array: Array | None = None
+    ) -> None:
+        transport.order.announce(name if array is None else f"{name} of {array.size} {array.dtype}")
         transport.started += 1
         self._number = transport.started
         self._transport = transport
@@ -43,16 +48,16 @@ class Pending:
         """Return when it is complete.
 
         Raises:
-            DistributedError: if a rank has left that has not taken part.
+            DistributedError: if a rank has left that has not taken part, or calls something else.
         """
-        while not self._request.Test():
+        while not (self._transport.order.is_kept(self._number) and self._request.Test()):
             self._transport.check_left(self._number, self._name)
             _let_others_run()
 
 
 @final
 class Transport:
-    """Collective communications, which every rank starts in the same order.
+    """Collective communications, which every rank starts in the same order; that is checked.
 
     They are counted. A rank that ends, by ``sys.exit`` or at the end of its program, tells the
     others how many it took part in, so that one that waits for more knows that it waits in vain. An
@@ -66,6 +71,7 @@ class Transport:
         self._mpi = mpi
         self._comm: Comm = mpi.COMM_WORLD.Dup()
         self._farewells: Comm = mpi.COMM_WORLD.Dup()
+        self.order = Order(mpi.COMM_WORLD.Dup())
         # By the rank that has left, how many collectives it took part in.
         self._left: dict[int, int] = {}
         self.started = 0
@@ -77,16 +83,16 @@ class Transport:
         """Wait for all ranks."""
         Pending(self, self._comm.Ibarrier(), "barrier").wait()
 
-    def start_sum(self, array: Array) -> Pending:
+    def start_sum(self, array: Array, name: str = "all_reduce") -> Pending:
         """Start to replace a contiguous array by its sum over all ranks."""
         request = self._comm.Iallreduce(self._mpi.IN_PLACE, array)
-        return Pending(self, request, "all_reduce")
+        return Pending(self, request, name, array)
 
     def broadcast(self, array: Array) -> None:
         """Replace a contiguous array by that of rank 0."""
         # As bytes: MPI has no word for some dtypes.
         request = self._comm.Ibcast(array.reshape(-1).view(np.uint8), root=0)
-        Pending(self, request, "broadcast").wait()
+        Pending(self, request, "broadcast", array).wait()
 
     def broadcast_bytes(self, content: bytes) -> bytes:
         """Return what rank 0 gave."""
@@ -101,11 +107,11 @@ class Transport:
         """Return what every rank gave, by rank; each may give another number of bytes."""
         lengths = np.zeros(self.size, np.int64)
         request = self._comm.Iallgather(np.array([len(content)]), lengths)
-        Pending(self, request, "gather").wait()
+        Pending(self, request, "gather", lengths).wait()
         joined = np.zeros(lengths.sum(), np.uint8)
         sent = np.frombuffer(content, np.uint8)
         request = self._comm.Iallgatherv(sent, [joined, lengths.tolist()])
-        Pending(self, request, "gather").wait()
+        Pending(self, request, "gather", joined).wait()
         ends = np.cumsum(lengths)
         return [
             joined[end - length : end].tobytes() for end, length in zip(ends, lengths, strict=True)

@@ -74,6 +74,20 @@ def unlike_optimizers(ranks: distributed.Communicator) -> None:
     ranks.broadcast(optim.Adam(model) if ranks.rank else optim.Sgd(model, lr=0.1, momentum=0.9))
 
 
+def only_root(ranks: distributed.Communicator) -> None:
+    """Let rank 0 alone ask for what all have to give."""
+    if ranks.is_root:
+        print(ranks.mean(1.0))
+    train(ranks, raise_an_error)
+
+
+def only_root_saves(ranks: distributed.Communicator) -> None:
+    """Let rank 0 alone save, while the others go on."""
+    if ranks.is_root:
+        ranks.save_checkpoint("/nowhere/run.npz", model=linear())
+    ranks.barrier()
+
+
 FAILURES: dict[str, Callable[[distributed.Communicator], object]] = {
     "raises": lambda ranks: train(ranks, raise_an_error),
     "exits": lambda ranks: train(ranks, lambda: sys.exit(3)),
@@ -82,6 +96,8 @@ FAILURES: dict[str, Callable[[distributed.Communicator], object]] = {
     "other names": sequence,
     "another optimizer": unlike_optimizers,
     "no folder": save,
+    "only root": only_root,
+    "only root saves": only_root_saves,
     "too few ranks": lambda ranks: distributed.world(ranks.size + 1),
 }
 

@@ -92,6 +92,23 @@ def test_what_does_not_fit_is_refused_before_the_first_step(way: str, said: str)
     assert said in failed(way)
 
 
+@pytest.mark.parametrize(
+    ("way", "root", "other"),
+    [
+        ("only root", "mean or sum of 1 float64", "gather of 2 int64"),
+        ("only root saves", "broadcast of 1 int64", "barrier"),
+    ],
+)
+def test_what_rank_0_alone_asks_of_all_is_refused(way: str, root: str, other: str) -> None:
+    said = failed(way)
+
+    # Each compares itself with the rank before it, and the first to know ends both.
+    assert (
+        f"DistributedError: rank 1 calls {other} where rank 0 calls {root}; every rank" in said
+        or f"DistributedError: rank 0 calls {root} where rank 1 calls {other}; every rank" in said
+    )
+
+
 def test_every_rank_learns_that_rank_0_could_not_save() -> None:
     job = mpiexec(2, "-m", "tests.distributed.failing", "no folder")
 
