@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import math
 import os
 import sys
 import time
@@ -104,24 +105,31 @@ def load() -> Mpi:
 def _watched() -> contextlib.AbstractContextManager[None]:
     """Return what ends this process if it waits for a rank that will not come."""
     rank = _rank_of_launcher()
-    return contextlib.nullcontext() if rank is None else watched_start(rank, _limit())
+    return (
+        contextlib.nullcontext()
+        if rank is None
+        else watched_start(rank, _seconds(LIMIT_VARIABLE, LIMIT))
+    )
 
 
-def _limit() -> float:
-    """Return how many seconds all ranks have to start MPI.
+def wait_limit() -> float:
+    """Return how many seconds a rank waits for others once all have started.
 
     Raises:
         DistributedError: if the variable that says it has no number above 0.
     """
-    text = os.environ.get(LIMIT_VARIABLE, str(LIMIT))
+    # Without an end by default: nobody knows how long a step of another takes.
+    return _seconds("TAPETENSOR_WAIT_SECONDS", math.inf)
+
+
+def _seconds(variable: str, default: float) -> float:
+    text = os.environ.get(variable, str(default))
     try:
         limit = float(text)
     except ValueError:
         limit = 0.0
     if not limit > 0:
-        raise DistributedError(
-            f"world: {LIMIT_VARIABLE} must be seconds, a number above 0, got {text!r}"
-        )
+        raise DistributedError(f"world: {variable} must be seconds, a number above 0, got {text!r}")
     return limit
 
 
@@ -184,12 +192,13 @@ def guard_the_start(leave: Callable[[], None]) -> None:
         leave: starts MPI if that has not happened, and tells the others that this rank ends.
 
     Raises:
-        DistributedError: if the time that ranks have to start is no number above 0.
+        DistributedError: if a limit of time is no number above 0.
     """
     rank = _rank_of_launcher()
     if rank is None:
         return
-    _limit()
+    _seconds(LIMIT_VARIABLE, LIMIT)
+    wait_limit()
     sys.excepthook = functools.partial(end_all_ranks, f"rank {rank}")
     if _hears_the_launcher():
         atexit.register(_leave_as, os.getpid(), leave)

@@ -11,10 +11,13 @@ from typing import NoReturn, final
 
 import numpy as np
 
-from tapetensor.distributed.mpi import Comm, Mpi, Request, end_all_ranks
+from tapetensor.distributed.mpi import Comm, Mpi, Request, end_all_ranks, wait_limit
 from tapetensor.distributed.order import Order
 from tapetensor.errors import DistributedError
 from tapetensor.gradients import Array
+
+# Seconds.
+NOTED_AFTER = 60.0
 
 
 @final
@@ -48,10 +51,13 @@ class Pending:
         """Return when it is complete.
 
         Raises:
-            DistributedError: if a rank has left that has not taken part, or calls something else.
+            DistributedError: if a rank has left that has not taken part, or calls something else,
+                or the time is over in which all have to come.
         """
+        since = time.monotonic()
         while not (self._transport.order.is_kept(self._number) and self._request.Test()):
             self._transport.check_left(self._number, self._name)
+            self._transport.check_late(self._number, self._name, time.monotonic() - since)
             _let_others_run()
 
 
@@ -71,6 +77,9 @@ class Transport:
         self._mpi = mpi
         self._comm: Comm = mpi.COMM_WORLD.Dup()
         self._farewells: Comm = mpi.COMM_WORLD.Dup()
+        self._limit = wait_limit()
+        # The number of the collective that somebody has been missed in.
+        self._missed_in = 0
         self.order = Order(mpi.COMM_WORLD.Dup())
         # By the rank that has left, how many collectives it took part in.
         self._left: dict[int, int] = {}
@@ -125,6 +134,28 @@ class Transport:
         for rank, count in self._left.items():
             if count < number:
                 self._give_up(rank, name)
+
+    def check_late(self, number: int, name: str, waited: float) -> None:
+        """Say once, after a minute, that the rank before this one has not come; raise at the limit.
+
+        Args:
+            number: of the collective.
+            name: of it.
+            waited: seconds.
+        """
+        if waited < min(NOTED_AFTER, self._limit):
+            return
+        before = (self.rank - 1) % self.size
+        has_come = self.order.is_kept(number)
+        whom = "another rank" if has_come else f"rank {before}, which has not called it"
+        text = f"{name}: rank {self.rank} has waited {waited:.0f} seconds for {whom}"
+        # Who knows the name is first to say it.
+        if waited >= self._limit + has_come:
+            raise DistributedError(f"{text}; TAPETENSOR_WAIT_SECONDS sets how long it waits")
+        if not has_come and self._missed_in != number:
+            self._missed_in = number
+            sys.stderr.write(f"{text} yet; is it at work, or hangs?\n")
+            sys.stderr.flush()
 
     def _give_up(self, rank: int, name: str) -> NoReturn:
         raise DistributedError(

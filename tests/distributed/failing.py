@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 
 import tapetensor as tt
 from tapetensor import distributed, losses, nn, optim
+from tapetensor.distributed import transport
 
 
 def linear(**changes: Any) -> Any:
@@ -44,6 +46,11 @@ def train(ranks: distributed.Communicator, fail: Callable[[], object]) -> None:
 def raise_an_error() -> None:
     """Fail as a bug does."""
     raise ZeroDivisionError("the bug")
+
+
+def hang() -> None:
+    """Fail as an endless loop does."""
+    time.sleep(600)
 
 
 def differ(ranks: distributed.Communicator, **changes: Any) -> None:
@@ -91,6 +98,7 @@ def only_root_saves(ranks: distributed.Communicator) -> None:
 FAILURES: dict[str, Callable[[distributed.Communicator], object]] = {
     "raises": lambda ranks: train(ranks, raise_an_error),
     "exits": lambda ranks: train(ranks, lambda: sys.exit(3)),
+    "hangs": lambda ranks: train(ranks, hang),
     "is killed": lambda ranks: train(ranks, lambda: os.kill(os.getpid(), signal.SIGKILL)),
     "another model": lambda ranks: differ(ranks, out_features=3, dtype=np.float64),
     "other names": sequence,
@@ -108,6 +116,7 @@ def main() -> None:
         "raises before MPI": raise_an_error,
         "exits before MPI": lambda: sys.exit(0),
     }
+    transport.NOTED_AFTER = 1.0
     if sys.argv[1] in before:
         if os.environ["PMI_RANK"] == "1":
             before[sys.argv[1]]()

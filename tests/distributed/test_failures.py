@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.distributed.jobs import mpiexec, needs_mpi
@@ -72,6 +74,17 @@ def test_ranks_without_mpi4py_say_so_once_each() -> None:
 def test_who_waits_for_a_rank_that_has_left_is_told() -> None:
     assert "all_reduce: rank 1 has ended and rank 0 waits for it" in failed("exits")
     assert "barrier: rank 1 has ended and rank 0 waits for it" in failed("exits before MPI")
+
+
+def test_a_rank_that_hangs_is_named_and_waited_for_as_long_as_is_wanted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TAPETENSOR_WAIT_SECONDS", "3")
+    said = failed("hangs", ranks=4)
+
+    waited = r"all_reduce: rank 0 has waited \d seconds for rank 3, which has not called it"
+    assert re.search(f"^{waited} yet; is it at work, or hangs", said, re.MULTILINE)
+    assert re.search(f"DistributedError: {waited}; TAPETENSOR_WAIT_SECONDS sets how", said)
 
 
 def test_a_rank_that_is_killed_ends_the_job() -> None:
