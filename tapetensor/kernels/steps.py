@@ -61,6 +61,11 @@ def elementwise_step(function: Callable[Arguments, Result]) -> Callable[Argument
     return run
 
 
+def runs_steps(x: Any) -> bool:
+    """Tell whether an array can run an `elementwise_step`, or record one."""
+    return x.__class__ is np.ndarray or hasattr(x, "record_elementwise")
+
+
 def check(function: Callable[..., None], array: Any, *args: Any) -> None:
     """Run a function that raises where values are wrong; recording arrays run it at each replay."""
     if array.__class__ is not np.ndarray and hasattr(array, "record_check"):
