@@ -36,7 +36,7 @@ class Pending:
     def __init__(
         self, transport: Transport, request: Request, name: str, array: Array | None = None
     ) -> None:
-        transport.order.announce(name if array is None else f"{name} of {array.size} {array.dtype}")
+        transport.order.announce(name, array)
         transport.started += 1
         self._number = transport.started
         self._transport = transport
