@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -41,22 +41,23 @@ def watched_start(rank: str, limit: float) -> Iterator[None]:
         limit: how many seconds all ranks have to come.
     """
     local = os.environ.get("MPI_LOCALNRANKS", "0")
-    try:
+    # Of a frozen program that would be the program once more.
+    python = "" if getattr(sys, "frozen", False) else sys.executable or ""
+    watcher = None
+    # Where no process can be started, MPI may start nevertheless.
+    with suppress(OSError):
         # Isolated, for it shares nothing with this process but the pipe, whose end is that of both.
         watcher = subprocess.Popen(
-            [sys.executable, "-I", "-S", __file__, rank, str(limit), str(os.getppid()), local],
+            [python, "-I", "-S", __file__, rank, str(limit), str(os.getppid()), local],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
         )
-    except OSError:
-        # Where no process can be started, MPI may start nevertheless.
-        yield
-        return
-    with watcher:
+    with watcher or nullcontext():
         try:
             yield
         finally:
-            watcher.kill()
+            if watcher is not None:
+                watcher.kill()
 
 
 def main() -> None:
