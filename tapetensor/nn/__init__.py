@@ -42,6 +42,7 @@ from tapetensor.nn.fields import buffer as buffer
 from tapetensor.nn.fields import options as options
 from tapetensor.nn.fields import parameter as parameter
 from tapetensor.nn.fields import repeat as repeat
+from tapetensor.nn.group_norm import GroupNorm as GroupNorm
 from tapetensor.nn.images import Bias2d as Bias2d
 from tapetensor.nn.images import Flatten as Flatten
 from tapetensor.nn.images import Upscale2d as Upscale2d
