@@ -46,6 +46,34 @@ class JointPullbacks(tuple[Pullback | None, ...]):
         return joint
 
 
+class PartPullback:
+    """The pullback of reading a part of an array, every element once: the cotangent in its place.
+
+    A replay adds the cotangents of further parts to what it has, instead of filling an array with
+    each.
+
+    Args:
+        x: the array, for its shape and the order of its axes in memory.
+        index: which part of it was read.
+    """
+
+    __slots__ = ("_index", "_x")
+
+    def __init__(self, x: Array, index: Any) -> None:
+        self._x = x
+        self._index = index
+
+    def __call__(self, g: Array) -> Array:
+        """Return zeros with the cotangent where the part was: a fresh array."""
+        whole = np.zeros_like(self._x)
+        whole[self._index] = g
+        return whole
+
+    def add_to(self, whole: Array, g: Array) -> None:
+        """Add the cotangent where the part was."""
+        whole[self._index] += g
+
+
 class Recorder(dict[int, Record]):
     """Records, filed under the id of their result, which is also the time stamp.
 
@@ -84,7 +112,7 @@ class Recorder(dict[int, Record]):
             order = self._pruned(wanted, order)
         kept = self.keys() & wanted if wanted is not None else set(order) if keeps_all else set()
         finished: dict[int, Array] = {}
-        # The ids whose gradient is a sum by now.
+        # The ids whose gradient was made here and is nobody else's: a sum, a part among zeros.
         summed: set[int] = set()
         take_record, take = self.pop, arrays.pop
         for produced_id in reversed(order):
@@ -99,9 +127,10 @@ class Recorder(dict[int, Record]):
                     # As many parents as pullbacks; saying so to zip() costs a tenth of the loop.
                     for parent, pullback in zip(parents, pullbacks):  # noqa: B905
                         if pullback is not None:
-                            added = pullback(g)
                             if parent in arrays:
-                                added = _summed(summed, parent, arrays[parent], added)
+                                added = _summed(summed, parent, arrays[parent], pullback, g)
+                            else:
+                                added = pullback(g)
                             arrays[parent] = added
                     continue
                 # Written out, for a zip() costs as much as half a small op: the first of the two,
@@ -109,14 +138,19 @@ class Recorder(dict[int, Record]):
                 parent, parents = parents
                 pullback, pullbacks = pullbacks
                 if pullback is not None:
-                    added = pullback(g)
                     if parent in arrays:
-                        added = _summed(summed, parent, arrays[parent], added)
+                        added = _summed(summed, parent, arrays[parent], pullback, g)
+                    else:
+                        added = pullback(g)
                     arrays[parent] = added
             if pullbacks is not None:
-                added = pullbacks(g)
                 if parents in arrays:
-                    added = _summed(summed, parents, arrays[parents], added)
+                    added = _summed(summed, parents, arrays[parents], pullbacks, g)
+                else:
+                    added = pullbacks(g)
+                    if pullbacks.__class__ is PartPullback:
+                        # A fresh array, as a sum is.
+                        summed.add(parents)
                 arrays[parents] = added
         # What is left belongs to ids that no record produced: leafs.
         leafs = arrays if wanted is None else {key: arrays[key] for key in wanted & arrays.keys()}
@@ -249,15 +283,23 @@ def _checked_pullback(
     return pull_back
 
 
-def _summed(summed: set[int], unique_id: int, earlier: Array, added: Array) -> Array:
-    """Return the sum of two gradients of one id, written over the earlier if that is a sum too.
+def _summed(
+    summed: set[int], unique_id: int, earlier: Array, pullback: Pullback, g: Array
+) -> Array:
+    """Return the sum of a gradient and of what `pullback` gives.
 
-    Such a sum was made here, so nobody else holds it.
+    It is written over the earlier one if that was made here, so that nobody else holds it.
     """
-    if unique_id in summed and earlier.__class__ is np.ndarray and added.__class__ is np.ndarray:
+    if unique_id not in summed:
+        summed.add(unique_id)
+        return earlier + pullback(g)
+    if pullback.__class__ is PartPullback and earlier.__class__ is g.__class__:
+        pullback.add_to(earlier, g)
+        return earlier
+    added = pullback(g)
+    if earlier.__class__ is np.ndarray and added.__class__ is np.ndarray:
         earlier += added
         return earlier
-    summed.add(unique_id)
     return earlier + added
 
 

@@ -12,6 +12,7 @@ from tapetensor.gradients import Array
 from tapetensor.kernels.broadcasting import sum_to
 from tapetensor.kernels.choice import choose
 from tapetensor.kernels.segments import segment_sum
+from tapetensor.recorder import PartPullback
 from tapetensor.tape import Pullbacks
 
 # Of fewer elements numpy adds each at its index sooner than their places are found.
@@ -22,16 +23,9 @@ def getitem(x: Array, index: Any) -> tuple[Array, Pullbacks]:
     """``x[index]`` for basic slices, integer arrays and boolean masks."""
     shape = x.shape
     parts = index if isinstance(index, tuple) else (index,)
-    repeats = any(hasattr(one, "shape") and one.dtype.kind != "b" for one in parts)
-
-    def pullback(g: Array) -> Array:
-        if repeats:
-            return _summed_at(g, parts, shape)
-        result = np.zeros_like(g, shape=shape)
-        result[index] = g
-        return result
-
-    return x[index], (pullback,)
+    if any(hasattr(one, "shape") and one.dtype.kind != "b" for one in parts):
+        return x[index], (lambda g: _summed_at(g, parts, shape),)
+    return x[index], (PartPullback(x, index),)
 
 
 def take(x: Array, indices: Array, axis: int) -> tuple[Array, Pullbacks]:
