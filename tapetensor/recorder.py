@@ -290,17 +290,17 @@ def _summed(
 
     It is written over the earlier one if that was made here, so that nobody else holds it.
     """
-    if unique_id not in summed:
+    if unique_id not in summed or earlier.__class__ is not np.ndarray:
         summed.add(unique_id)
         return earlier + pullback(g)
-    if pullback.__class__ is PartPullback and earlier.__class__ is g.__class__:
+    if pullback.__class__ is PartPullback and g.__class__ is np.ndarray:
         pullback.add_to(earlier, g)
         return earlier
     added = pullback(g)
-    if earlier.__class__ is np.ndarray and added.__class__ is np.ndarray:
-        earlier += added
-        return earlier
-    return earlier + added
+    if added.__class__ is not np.ndarray:
+        return earlier + added
+    earlier += added
+    return earlier
 
 
 def check_finite(origin: str, place: str, gradient: Array) -> None:
