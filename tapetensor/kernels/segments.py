@@ -12,6 +12,8 @@ from tapetensor.kernels.sums import ones
 # Narrower rows, and fewer elements, are added one by one.
 _WIDE = 64
 _LARGE = 1 << 15
+# The places of so many elements stay in the cache.
+_BLOCK = 1 << 15
 # A longer run of rows with one target is a product with ones.
 _LONG = 8
 
@@ -29,13 +31,29 @@ def segment_sum(rows: Array, targets: Array, count: int) -> Array:
         return _of_any_library(rows, targets, count)
     width = rows.shape[1]
     sums = np.zeros((count, width), rows.dtype)
+    if rows.size == 0:
+        return sums
     if width < _WIDE or rows.size < _LARGE:
-        places = targets if width == 1 else np.add.outer(targets * width, np.arange(width))
-        # Of all that numpy adds at positions it has a loop of its own for flat arrays alone.
-        np.add.at(sums.reshape(-1), places.reshape(-1), rows.reshape(-1))
+        _add_elements(sums.reshape(-1), rows, targets)
     else:
         _add_runs(sums, np.ascontiguousarray(rows), targets)
     return sums
+
+
+def _add_elements(sums: Array, rows: Array, targets: Array) -> None:
+    """Add rows, few elements or narrow ones, to their places in flat `sums`.
+
+    Of all that numpy adds at positions it has a loop of its own for flat arrays alone.
+    """
+    width = rows.shape[1]
+    if width == 1:
+        np.add.at(sums, targets, rows.reshape(-1))
+        return
+    columns, many = np.arange(width), _BLOCK // width
+    for start in range(0, len(rows), many):
+        block = slice(start, start + many)
+        places = np.add.outer(targets[block] * width, columns)
+        np.add.at(sums, places.reshape(-1), rows[block].reshape(-1))
 
 
 def _add_runs(sums: Array, rows: Array, targets: Array) -> None:
