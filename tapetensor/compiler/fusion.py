@@ -109,10 +109,21 @@ class _Opened:
         rows = _rows(node)
         if node.kind is Kind.VIEW and node.args[0] not in self._inside:
             rows = 0
-        if is_late or rows != self.group.rows:
+        if is_late or rows != self.group.rows or not self._reads_its_own_rows(node):
             return False
         self._add(node)
         return True
+
+    def _reads_its_own_rows(self, node: Node) -> bool:
+        """Tell whether each row needs that row alone of what the group computes.
+
+        With fewer axes a value is repeated for every row, as in ``x[:, None] - x``.
+        """
+        return node.kind is not Kind.ELEMENTWISE or all(
+            len(parent.shape) == len(node.shape)
+            for parent in node.parents()
+            if parent in self._inside
+        )
 
     def is_passed_by(self, node: Node) -> bool:
         """Tell whether a step may run before the group although it comes later."""

@@ -19,6 +19,7 @@ from tapetensor.compiler.operations import (
     copied,
     into,
     read_index,
+    write_all,
     write_index,
 )
 from tapetensor.compiler.program import DType, Kind, Node, Program, Shape, View, replaced
@@ -104,7 +105,7 @@ class LazyArray(NDArrayOperatorsMixin):
         """Return the elements converted."""
         wanted = np.dtype(dtype)
         if wanted == self.dtype:
-            return self
+            return self.copy() if copy else self
         return self.wrap(
             self.program.elementwise(cast_to(wanted), (self.node,), self.shape, wanted)
         )
@@ -117,7 +118,10 @@ class LazyArray(NDArrayOperatorsMixin):
 
     def copy(self) -> LazyArray:
         """Return the array; writing into either replaces only its own value."""
-        return self.wrap(self.node)
+        node = self.node
+        if node.is_written_to:
+            node = self._fresh()
+        return self.wrap(node)
 
     def min(self, **options: Any) -> Any:
         """Return the smallest element, or the smallest along axes."""
@@ -174,7 +178,7 @@ class LazyArray(NDArrayOperatorsMixin):
             if isinstance(value, LazyArray) and value.node is target.node:
                 # The second half of ``array[index] += ...``: what is written is there already.
                 return
-            target.write(np.copyto, value)
+            target.write(write_all, value)
         else:
             self.write(write_index, index, value)
 
@@ -199,15 +203,17 @@ class LazyArray(NDArrayOperatorsMixin):
         owner = self._owner()
         program = self.program
         if owner._node.kind is not Kind.WRITE:
-            # Fresh memory, with a detail that no equal value has, for writing changes it.
-            before = owner._node
-            owner._node = program.add(
-                Kind.ELEMENTWISE, cast_to(before.dtype), (before,), before.shape, before.dtype,
-                detail=object(),
-            )  # fmt: skip
+            owner._node = owner._fresh()
         nodes = replaced(args, self._unwrap)
         owner._node = program.add(
             Kind.WRITE, function, (owner._node, self.node, *nodes), owner.shape, owner.dtype
+        )
+
+    def _fresh(self) -> Node:
+        """Record a copy into memory of its own, which no equal value shares."""
+        node = self.node
+        return self.program.add(
+            Kind.ELEMENTWISE, cast_to(node.dtype), (node,), node.shape, node.dtype, detail=object()
         )
 
     def becomes(self, node: Node) -> bool:
@@ -378,6 +384,8 @@ class LazyArray(NDArrayOperatorsMixin):
             return value.node
         if isinstance(value, LazyNumber):
             return value.array.astype(dtype).node
+        if isinstance(value, np.ndarray):
+            return self.program.constant(self.program.snapshot(value))
         return self.program.constant(value, None if hasattr(value, "dtype") else dtype)
 
     def _unwrap(self, value: Any) -> Any:
@@ -385,7 +393,7 @@ class LazyArray(NDArrayOperatorsMixin):
             return value.array.node
         if isinstance(value, LazyArray):
             return value.node
-        return value
+        return self.program.snapshot(value) if isinstance(value, np.ndarray) else value
 
     def wrap(self, node: Node) -> LazyArray:
         """Return the array that stands for a node."""

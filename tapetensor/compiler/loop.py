@@ -221,7 +221,8 @@ class Body:
         wanted = math.prod(shape) * dtype.itemsize
         for position, array in enumerate(self._free):
             if array.nbytes == wanted:
-                return _Scratch(self._free.pop(position).view(dtype).reshape(shape))
+                flat = self._free.pop(position).reshape(-1)
+                return _Scratch(flat.view(dtype).reshape(shape))
         array = self._planner.arena.take(shape, dtype)
         self._taken.append(array)
         return _Scratch(array)
@@ -239,6 +240,11 @@ class Body:
         is_reshape = node.function.name == "reshape"
         if scratch is not None:
             view = scratch.reshape(shape) if is_reshape else node.function(scratch)
+            if not np.may_share_memory(view, scratch):
+                # Such a reshape copies. Its place is not given to others, which few ask for.
+                view = self._scratch(shape, node.dtype).array
+                shaped = self._planner.bind(view.reshape(scratch.shape))
+                self._lines.append(f"{self._planner.bind(np.copyto)}({shaped}, {source})")
             self._values[node] = self._planner.bind(view), view
             return
         call = f"reshape({shape})" if is_reshape else f"transpose({node.function.parameter})"

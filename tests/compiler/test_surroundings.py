@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import random
 import re
@@ -283,6 +284,25 @@ def test_a_side_effect_is_refused_by_name_and_line_and_undone(name: str) -> None
     found = re.match(re.escape(__file__) + r":(\d+): compile: ", str(error.value))
     assert found is not None
     assert first <= int(found[1]) <= last
+
+
+@pytest.mark.parametrize(
+    ("run", "what"),
+    [
+        (
+            lambda rng: rng.standard_normal(out=np.empty(2)),
+            "rng.standard_normal writes into an array; use the array that it returns",
+        ),
+        (lambda rng: copy.deepcopy(rng).random(2), "a random generator is copied; copy it outside"),
+        (lambda rng: copy.copy(rng).random(2), "a random generator is copied; copy it outside"),
+    ],
+)
+def test_draws_that_a_replay_would_not_repeat_are_refused_with_the_line(
+    run: Any, what: str
+) -> None:
+    with pytest.raises(TraceError, match=what) as error:
+        tt.compile(run)(np.random.default_rng(0))
+    assert str(error.value).startswith(__file__)
 
 
 def test_an_argument_that_is_written_to_is_refused() -> None:
