@@ -370,8 +370,9 @@ class Binding(GuardWriter):
         lazy = {
             "_lr": LazyNumber(LazyArray(self.program, rate)),
             "_steps": Unreadable(
+                self.program,
                 f"{where}.steps is read, which every call changes; set the learning rate between "
-                "the calls: optimizer.lr = schedule(optimizer.steps)"
+                "the calls: optimizer.lr = schedule(optimizer.steps)",
             ),
         }
         self._undo.append(partial(fields.update, {name: fields[name] for name in lazy}))

@@ -24,6 +24,7 @@ from tapetensor.compiler.operations import (
 )
 from tapetensor.compiler.program import DType, Kind, Node, Program, Shape, View, replaced
 from tapetensor.compiler.refusals import NoAttributeError, trace_error
+from tapetensor.errors import TraceError
 
 
 class LazyArray(NDArrayOperatorsMixin):
@@ -57,6 +58,7 @@ class LazyArray(NDArrayOperatorsMixin):
     @property
     def node(self) -> Node:
         """The value that it stands for at the moment."""
+        self.program.check_thread()
         if self._base is not None and self._view is not None:
             current = self._base.node
             if current is not self._seen:
@@ -67,22 +69,22 @@ class LazyArray(NDArrayOperatorsMixin):
     @property
     def shape(self) -> Shape:
         """The shape."""
-        return self.node.shape
+        return self._node.shape
 
     @property
     def dtype(self) -> DType:
         """The dtype."""
-        return self.node.dtype
+        return self._node.dtype
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        return len(self.node.shape)
+        return len(self._node.shape)
 
     @property
     def size(self) -> int:
         """The number of elements."""
-        return self.node.size
+        return self._node.size
 
     @property
     def T(self) -> LazyArray:  # noqa: N802  # numpy's name
@@ -123,6 +125,17 @@ class LazyArray(NDArrayOperatorsMixin):
             node = self._fresh()
         return self.wrap(node)
 
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: object) -> LazyArray:
+        """Return the array, as `copy` does."""
+        return self.copy()
+
+    @override
+    def __reduce__(self) -> Never:
+        """Refuse: there are no values."""
+        self.__array__()
+
     def min(self, **options: Any) -> Any:
         """Return the smallest element, or the smallest along axes."""
         return np.minimum.reduce(self, **{"axis": None, **options})
@@ -139,7 +152,7 @@ class LazyArray(NDArrayOperatorsMixin):
         """Refuse: what is not here has a function of numpy's that can be traced, perhaps."""
         if not hasattr(np.ndarray, name):
             raise AttributeError(name)
-        error = trace_error(
+        error = self._error(
             f"{name} of an array cannot be traced; write it with functions of numpy, or return "
             "the array and do it outside"
         )
@@ -371,6 +384,7 @@ class LazyArray(NDArrayOperatorsMixin):
         self, function: Callable[..., Any], types: Any, args: tuple[Any, ...], options: Any
     ) -> Any:
         """Record one of numpy's functions that are no ufuncs."""
+        self.program.check_thread()
         known = FUNCTIONS.get(function)
         if known is not None:
             return known(self, *args, **options)
@@ -410,17 +424,22 @@ class LazyArray(NDArrayOperatorsMixin):
 
     def __bool__(self) -> Never:
         """Refuse: the answer depends on values, which there are none of."""
-        raise trace_error(
+        raise self._error(
             "a condition depends on the values of a tensor; "
             "write tt.where(mask, a, b) to choose by value"
         )
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> Never:
         """Refuse: there are no values."""
-        raise trace_error(
+        raise self._error(
             "the values of a tensor are read (by printing it, float() or a numpy function "
             "without dispatch); return the tensor and read it outside"
         )
+
+    def _error(self, what: str) -> TraceError:
+        """Return the error for what cannot be traced, if it is asked for in the right thread."""
+        self.program.check_thread()
+        return trace_error(what)
 
     def item(self) -> LazyNumber:
         """Return the only element as a number of the program."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator
 from enum import Enum, auto
+from threading import get_ident
 from typing import Any, TypeAlias
 
 import numpy as np
 from typing_extensions import override
 
+from tapetensor.compiler.refusals import trace_error
 from tapetensor.gradients import Array
 from tapetensor.pictures import users_place
 
@@ -164,15 +166,26 @@ def replaced(value: Any, replace: Callable[[Any], Any]) -> Any:
 
 
 class Program:
-    """The nodes of a trace in the order in which they ran."""
+    """The nodes of a trace in the order in which they ran, all in the thread that begins it."""
 
     def __init__(self) -> None:
+        self._thread = get_ident()
         self.nodes: list[Node] = []
         self._known: dict[Hashable, Node] = {}
         # Constants are told apart by identity, so they have to stay alive.
         self._kept: list[Any] = []
         # By the id of an array of the user's: it, and what it held.
         self._snapshots: dict[int, tuple[Array, Array]] = {}
+
+    def check_thread(self) -> None:
+        """Refuse another thread, which found an array of this trace in what both of them use."""
+        if get_ident() != self._thread:
+            raise trace_error(
+                "what is used here is being traced in another thread, for a compiled function's "
+                "first call of a kind, and has no values meanwhile; make that call before other "
+                "threads begin, or give each thread a model of its own (a function that is "
+                "compiled works in one thread)"
+            )
 
     def add(
         self,
@@ -185,6 +198,7 @@ class Program:
         label: str = "",
     ) -> Node:
         """Record a node, or return the one that computes the same."""
+        self.check_thread()
         key = None
         if kind in _PURE:
             key = _key((kind, function, args, detail), self._kept)

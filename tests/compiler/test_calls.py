@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import math
 import re
@@ -17,7 +18,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import NoneTape, Tensor1D, nn, optim
+from tapetensor import NoneTape, Tensor1D, io, nn, optim
 from tapetensor.compiler import MAX_PLANS, plans
 from tapetensor.errors import AxisError, MovedTensorError, ShapeError, TraceError
 from tests.compiler.test_training import _batch, _model, _state, train_step
@@ -277,6 +278,63 @@ def test_two_threads_may_call_one_function() -> None:
         thread.join()
 
     assert not wrong
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda model, optimizer, grads: model.forward(tt.ones((3, 4))),
+        lambda model, optimizer, grads: optimizer.step(grads),
+        lambda model, optimizer, grads: setattr(optimizer, "lr", 0.5),
+        lambda model, optimizer, grads: print(optimizer.lr, optimizer.steps),
+        lambda model, optimizer, grads: model.weight.numpy(),
+        lambda model, optimizer, grads: copy.deepcopy(model),
+        lambda model, optimizer, grads: io.load_state_dict(
+            model, {"weight": np.zeros((2, 4), np.float32), "bias": np.zeros(2, np.float32)}
+        ),
+    ],
+)
+def test_another_thread_cannot_use_a_model_while_it_is_traced(use: Any) -> None:
+    began, tried, errors = threading.Event(), threading.Event(), []
+    model = nn.Linear(4, 2, rng=np.random.default_rng(0))
+    optimizer = optim.Sgd(model, lr=0.1)
+    grads = model.forward(tt.ones((3, 4)).trace()).sum().backward(wrt=model)
+    twin = copy.deepcopy(model)
+    optim.Sgd(twin, lr=0.1).step(grads_of(twin))
+
+    def step(model: Any, optimizer: Any) -> None:
+        began.set()
+        tried.wait(10)
+        optimizer.step(grads_of(model))
+
+    def intrude() -> None:
+        began.wait(10)
+        try:
+            use(model, optimizer, grads)
+        except BaseException as error:
+            errors.append(error)
+        tried.set()
+
+    thread = threading.Thread(target=intrude)
+    thread.start()
+    tt.compile(step)(model, optimizer)
+    thread.join()
+
+    (error,) = errors
+    assert isinstance(error, TraceError)
+    assert re.match(
+        re.escape(__file__) + r":\d+: compile: what is used here is being traced in another "
+        r"thread, .* make that call before other threads begin",
+        str(error),
+    )
+    np.testing.assert_array_equal(model.weight.numpy(), twin.weight.numpy())
+
+
+def grads_of(model: Any) -> tt.Gradients:
+    """Return the gradients of the sum of what a model gives."""
+    ones: Any = tt.ones((3, 4))
+    grads: tt.Gradients = model.forward(ones.trace()).sum().backward(wrt=model)
+    return grads
 
 
 def test_a_dropped_function_frees_its_memory() -> None:
