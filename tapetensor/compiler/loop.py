@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tapetensor.compiler.calls import Call
-from tapetensor.compiler.fusion import BLOCK, Group
+from tapetensor.compiler.fusion import BLOCK, Group, start_of
 from tapetensor.compiler.operations import select
 from tapetensor.compiler.program import Kind, Node
 from tapetensor.gradients import Array
@@ -49,7 +49,7 @@ class GroupLoop:
         """Emit all steps of the group."""
         planner, group = self.planner, self.group
         for node in group.nodes:
-            if node in self.kept or node in group.sums:
+            if node in self.kept or node in group.totals:
                 planner.place_kept(node)
         rows = min(group.rows, max(1, BLOCK // group.elements_in_row))
         whole, tail = divmod(group.rows, rows)
@@ -78,7 +78,8 @@ class GroupLoop:
         title = f"group of {len(names)}: {', '.join(names)}"
         for body in bodies:
             for node, total in body.totals.items():
-                planner.emit(node, f"{total}.fill(0)", title="set to 0")
+                start = start_of(node)
+                planner.emit(node, f"{total}.fill({planner.bind(start)})", title=f"set to {start}")
         if len(bodies) == 1:
             planner.emit(last, f"{bodies[0].name}({bodies[0].arguments})", title=title, group=nodes)
         else:
@@ -86,11 +87,10 @@ class GroupLoop:
             planner.emit(
                 last, f"{planner.bind(threads.run_together)}({calls})", title=title, group=nodes
             )
-        add = planner.bind(np.add)
         for body in bodies[1:]:
             for node, part in body.totals.items():
                 total = bodies[0].totals[node]
-                planner.emit(node, f"{add}({total}, {part}, {total})", title="add up")
+                planner.emit(node, _taken_into(planner, node, total, part), title="take together")
 
     def _leaves(self, node: Node) -> bool:
         """Tell whether a value, or a view of it, is read outside the group."""
@@ -109,7 +109,7 @@ class Body:
         loop: the group.
         count: the number of rows of each block.
         blocks: where they start and stop.
-        is_first: whether sums over the rows go to their final place.
+        is_first: whether totals of the rows go to their final place.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class Body:
             if is_first
             else planner.bind(np.empty(node.shape, node.dtype))
             for node in loop.group.nodes
-            if node in loop.group.sums
+            if node in loop.group.totals
         }
         self._lines: list[str] = []
         # Arrays that are cut into blocks: known ones beforehand, others as the function runs.
@@ -146,11 +146,11 @@ class Body:
         for position, node in enumerate(group.nodes):
             if node.kind is Kind.VIEW:
                 self._write_view(node)
-            elif node in group.sums:
+            elif node in group.totals:
                 part = planner.bind(np.empty(node.shape, node.dtype))
                 total = self._total(node)
                 self._lines.append(self._call_into(node, part))
-                self._lines.append(f"{planner.bind(np.add)}({total}, {part}, {total})")
+                self._lines.append(_taken_into(planner, node, total, part))
             else:
                 out = self._out(node, position)
                 self._lines.append(self._call_into(node, out))
@@ -286,6 +286,11 @@ class _Scratch:
 
     def __init__(self, array: Array) -> None:
         self.array = array
+
+
+def _taken_into(planner: Planner, node: Node, total: str, part: str) -> str:
+    """Return the call that takes a total of some rows into that of all."""
+    return f"{planner.bind(node.function)}({total}, {part}, out={total})"
 
 
 def _name(node: Node) -> str:

@@ -15,6 +15,7 @@ import tapetensor as tt
 from tapetensor import nn, optim
 from tapetensor.compiler import fusion, loop, plans
 from tapetensor.errors import ArgumentValueError
+from tapetensor.kernels import threads
 
 
 def _titles(function: Any) -> list[str]:
@@ -192,6 +193,40 @@ def test_groups_of_rows_give_what_the_whole_gives(
 
     np.testing.assert_allclose(compiled(x), run(x), rtol=1e-12)
     assert any(title.startswith("group of") for title in _titles(compiled))
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, np.bool_])
+@pytest.mark.parametrize(
+    "ufunc",
+    [np.add, np.multiply, np.maximum, np.minimum, np.logical_and, np.logical_or],
+)
+def test_totals_of_all_rows_are_folded_into_the_group_that_computes_the_rows(
+    ufunc: np.ufunc, dtype: Any, cores: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "BLOCK", 20)
+    monkeypatch.setattr(fusion, "_SMALLEST", 1)
+    monkeypatch.setattr(fusion, "_SMALLEST_FOR_THREADS", 1)
+    monkeypatch.setattr(threads, "count", lambda: cores)
+    bound = 40.0 if dtype is np.int16 else 1.3
+    x = np.random.default_rng(0).uniform(-bound, bound, (33, 4))
+    x[:, 1], x[:, 2] = 1.0, -1.0
+    if dtype in (np.float32, np.float64):
+        x[20, 3], x[0, 2] = np.nan, -np.inf
+    x = x.astype(dtype)
+
+    def run(x: Any) -> Any:
+        y = np.maximum(x, np.minimum(x, x))
+        by_column = ufunc.reduce(y, axis=0)
+        return by_column, ufunc.reduce(y, axis=(0, 1), keepdims=True), ufunc.reduce(y[:, :3], 1)
+
+    compiled = tt.compile(run)
+    for rows in (x, x[::-1]):
+        for found, expected in zip(compiled(rows), run(rows), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-5)
+            assert found.dtype == expected.dtype
+    (group,) = [title for title in _titles(compiled) if title.startswith("group of")]
+    assert group.count(f"{ufunc.__name__}.reduce") == 2
 
 
 def test_rows_of_a_broken_layout_are_read_right() -> None:
