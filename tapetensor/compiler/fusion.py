@@ -52,6 +52,11 @@ class Group:
         return max(sizes)
 
     @property
+    def rows_of_block(self) -> int:
+        """How many rows are worked on at a time."""
+        return min(self.rows, max(1, BLOCK // self.elements_in_row))
+
+    @property
     def is_worth_threads(self) -> bool:
         """Whether there is enough to do for a second thread to pay its way."""
         return max(node.size for node in self._values()) >= _SMALLEST_FOR_THREADS
@@ -60,7 +65,9 @@ class Group:
     def is_worth_it(self) -> bool:
         """Whether blocks save trips to memory."""
         steps = [node for node in self.nodes if node.kind is not Kind.VIEW]
-        return len(steps) > 1 and max(node.nbytes for node in self._values()) >= _SMALLEST
+        is_large = max(node.nbytes for node in self._values()) >= _SMALLEST
+        # A single block would only take scratch where single steps work in place.
+        return len(steps) > 1 and is_large and self.rows > self.rows_of_block
 
     def _values(self) -> list[Node]:
         return [

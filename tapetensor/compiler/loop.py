@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tapetensor.compiler.calls import Call
-from tapetensor.compiler.fusion import BLOCK, Group, start_of
+from tapetensor.compiler.fusion import Group, start_of
 from tapetensor.compiler.operations import select
 from tapetensor.compiler.program import Kind, Node
 from tapetensor.gradients import Array
@@ -51,7 +51,7 @@ class GroupLoop:
         for node in group.nodes:
             if node in self.kept or node in group.totals:
                 planner.place_kept(node)
-        rows = min(group.rows, max(1, BLOCK // group.elements_in_row))
+        rows = group.rows_of_block
         whole, tail = divmod(group.rows, rows)
         blocks = [(start, start + rows) for start in range(0, group.rows - tail, rows)]
         workers = min(threads.count() if planner.may_use_threads(group) else 1, whole)

@@ -13,7 +13,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import nn, optim
-from tapetensor.compiler import fusion, loop, plans
+from tapetensor.compiler import fusion, plans
 from tapetensor.errors import ArgumentValueError
 from tapetensor.kernels import threads
 
@@ -186,7 +186,7 @@ def scratch_of_other_dtypes(x: Any) -> Any:
 def test_groups_of_rows_give_what_the_whole_gives(
     run: Any, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loop, "BLOCK", 1 << 9)
+    monkeypatch.setattr(fusion, "BLOCK", 1 << 9)
     monkeypatch.setattr(fusion, "_SMALLEST", 1)
     compiled = tt.compile(run)
     x = np.random.default_rng(0).standard_normal((rows, 64))
@@ -204,7 +204,7 @@ def test_groups_of_rows_give_what_the_whole_gives(
 def test_totals_of_all_rows_are_folded_into_the_group_that_computes_the_rows(
     ufunc: np.ufunc, dtype: Any, cores: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loop, "BLOCK", 20)
+    monkeypatch.setattr(fusion, "BLOCK", 20)
     monkeypatch.setattr(fusion, "_SMALLEST", 1)
     monkeypatch.setattr(fusion, "_SMALLEST_FOR_THREADS", 1)
     monkeypatch.setattr(threads, "count", lambda: cores)
