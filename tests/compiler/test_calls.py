@@ -55,6 +55,14 @@ def test_an_equal_number_of_another_type_makes_another_plan() -> None:
     assert describe(_vector(1.0), 1.0)[1] == "float"
 
 
+def test_a_zero_of_the_other_sign_makes_another_plan() -> None:
+    scale = tt.compile(lambda x, factor: x * factor)
+
+    for factor in (0.0, -0.0, np.float32(0.0), np.float32(-0.0)):
+        found = scale(_vector(1.0), factor).item()
+        assert math.copysign(1.0, found) == math.copysign(1.0, factor)
+
+
 def test_a_changed_attribute_of_a_model_makes_another_plan() -> None:
     drop = nn.Dropout(1.0, rng=np.random.default_rng(0))
     run = tt.compile(lambda x: drop.forward(x.trace()).detach())
@@ -253,8 +261,9 @@ def test_too_many_kinds_of_calls_are_warned_of_and_forgotten() -> None:
     for factor in range(MAX_PLANS):
         assert scale(_vector(1.0), float(factor)).item() == factor
 
-    with pytest.warns(UserWarning, match="should be tensors"):
+    with pytest.warns(UserWarning, match="should be tensors") as warned:
         scale(_vector(1.0), -1.0)
+    assert warned[0].filename == __file__
 
     assert len(plans(scale)) == MAX_PLANS
 
