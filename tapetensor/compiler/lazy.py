@@ -10,7 +10,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from typing_extensions import override
 
 from tapetensor.arrays import Home, Library
-from tapetensor.compiler.functions import FUNCTIONS, SHAPE_DEPENDS_ON_VALUES, dummy
+from tapetensor.compiler.functions import FUNCTIONS, INTO_ANOTHER, SHAPE_DEPENDS_ON_VALUES, dummy
 from tapetensor.compiler.number import LazyNumber
 from tapetensor.compiler.operations import (
     Keywords,
@@ -324,7 +324,7 @@ class LazyArray(NDArrayOperatorsMixin):
         elif method == "at":
             target = inputs[0]
             if not isinstance(target, LazyArray):
-                raise trace_error(f"{ufunc.__name__}.at writes into an array of another kind")
+                raise trace_error(INTO_ANOTHER.format(f"np.{ufunc.__name__}.at"))
             target.write(ufunc.at, *inputs[1:])
             return None
         else:
@@ -332,7 +332,7 @@ class LazyArray(NDArrayOperatorsMixin):
         if out is None:
             return result
         if not isinstance(out, LazyArray):
-            raise trace_error(f"{ufunc.__name__} writes into an array of another kind")
+            raise trace_error(INTO_ANOTHER.format(f"np.{ufunc.__name__}"))
         if out.shape == result.shape and out.becomes(result.astype(out.dtype).node):
             return out
         if method == "__call__" and out.dtype == result.dtype:
@@ -432,8 +432,9 @@ class LazyArray(NDArrayOperatorsMixin):
     def __array__(self, dtype: object = None, copy: bool | None = None) -> Never:
         """Refuse: there are no values."""
         raise self._error(
-            "the values of a tensor are read (by printing it, float() or a numpy function "
-            "without dispatch); return the tensor and read it outside"
+            "the values of a tensor are read (by printing it, float(), a numpy function without "
+            "dispatch or by writing it into an array of numpy's); return the tensor and read it "
+            "outside"
         )
 
     def _error(self, what: str) -> TraceError:

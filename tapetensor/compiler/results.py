@@ -12,7 +12,7 @@ import numpy as np
 
 from tapetensor.compiler.lazy import LazyArray
 from tapetensor.compiler.number import LazyNumber, Unreadable
-from tapetensor.compiler.program import Node
+from tapetensor.compiler.program import Kind, Node
 from tapetensor.compiler.refusals import trace_error
 from tapetensor.compiler.structure import (
     fields_of,
@@ -99,7 +99,10 @@ class ResultWriter:
         if isinstance(value, TensorBase):
             return self._tensor(value)
         if isinstance(value, LazyArray | np.ndarray):
-            return self.array(value)
+            # Where one number is left numpy gives a scalar; only an argument is what it was.
+            is_computed = isinstance(value, LazyArray) and value.node.kind is not Kind.INPUT
+            is_scalar = is_computed and value.shape == ()
+            return self.array(value) + ("[()]" if is_scalar else "")
         if isinstance(value, LazyNumber):
             return f"number({self.array(value.array)})"
         if isinstance(value, OwnedTape):

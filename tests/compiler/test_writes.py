@@ -12,6 +12,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import losses, nn, optim
+from tapetensor.errors import TraceError
 
 
 def copy_of_a_kind(x: Any) -> Any:
@@ -103,6 +104,47 @@ def test_a_check_of_what_is_written_comes_after_what_reads_it_as_it_was() -> Non
 
     assert loss.item() == pytest.approx(expected_loss.item(), rel=1e-6)
     assert early.tolist() == expected.tolist()
+
+
+def accumulated(x: Any) -> Any:
+    """Add to an array of numpy's."""
+    total = np.zeros(4)
+    total += x
+    return total
+
+
+def added_at(x: Any) -> Any:
+    """Add to places of an array of numpy's."""
+    total = np.zeros(4)
+    np.add.at(total, np.array([0, 0]), x[:2])
+    return total
+
+
+def entered(x: Any) -> Any:
+    """Write a part of an array of numpy's."""
+    total = np.zeros(4)
+    total[1:] = x[1:]
+    return total
+
+
+@pytest.mark.parametrize(
+    ("run", "cure"),
+    [(accumulated, "total = total"), (added_at, "np.zeros_like"), (entered, "return the tensor")],
+)
+def test_what_depends_on_arguments_goes_into_no_array_of_numpys(run: Any, cure: str) -> None:
+    with pytest.raises(TraceError, match=cure) as error:
+        tt.compile(run)(np.ones(4))
+    assert str(error.value).startswith(f"{__file__}:{run.__code__.co_firstlineno + 3}")
+
+
+def test_a_single_number_leaves_as_the_scalar_that_numpy_gives() -> None:
+    def run(x: Any, number: Any) -> Any:
+        return x.sum(), np.add.reduce(x), x[0], np.max(x) * 2.0, np.exp(number), number
+
+    x, number = np.arange(3.0), np.array(0.5)
+    for found, expected in zip(tt.compile(run)(x, number), run(x, number), strict=True):
+        assert found == expected
+        assert type(found) is type(expected)
 
 
 @pytest.mark.parametrize(
