@@ -21,6 +21,7 @@ import tapetensor as tt
 from tapetensor import NoneTape, Tensor1D, io, nn, optim
 from tapetensor.compiler import MAX_PLANS, plans
 from tapetensor.errors import AxisError, MovedTensorError, ShapeError, TraceError
+from tapetensor.kernels.steps import check
 from tests.compiler.test_training import _batch, _model, _state, train_step
 
 
@@ -337,6 +338,50 @@ def test_another_thread_cannot_use_a_model_while_it_is_traced(use: Any) -> None:
         str(error),
     )
     np.testing.assert_array_equal(model.weight.numpy(), twin.weight.numpy())
+
+
+def test_a_step_is_refused_that_would_end_while_another_thread_traces_with_its_model() -> None:
+    waits, in_step, in_trace = threading.Event(), threading.Event(), threading.Event()
+    model = nn.Linear(4, 2, rng=np.random.default_rng(0))
+    optimizer = optim.Sgd(model, lr=0.1)
+    errors = []
+
+    def wait(array: Any) -> None:
+        if waits.is_set():
+            in_step.set()
+            in_trace.wait(10)
+
+    def step(model: Any, optimizer: Any) -> None:
+        grads = grads_of(model)
+        check(wait, grads[model.bias]._data)
+        optimizer.step(grads)
+
+    compiled = tt.compile(step)
+    compiled(model, optimizer)
+    before = model.weight.numpy().copy()
+    waits.set()
+
+    def train() -> None:
+        try:
+            compiled(model, optimizer)
+        except TraceError as error:
+            errors.append(str(error))
+
+    thread = threading.Thread(target=train)
+
+    def forward(model: Any) -> Any:
+        in_trace.set()
+        thread.join(10)
+        return model.forward(tt.ones((3, 4)))
+
+    thread.start()
+    in_step.wait(10)
+    tt.compile(forward)(model)
+
+    (error,) = errors
+    assert re.match(re.escape(__file__) + r":\d+: .* is being traced in another thread", error)
+    assert optimizer.steps == 1
+    np.testing.assert_array_equal(model.weight.numpy(), before)
 
 
 def grads_of(model: Any) -> tt.Gradients:
