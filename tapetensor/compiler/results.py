@@ -209,7 +209,9 @@ def made(cls: type, fields: tuple[tuple[str, Any], ...]) -> Any:
 def filled(copy: Callable[[], dict[Any, Any]], entries: dict[Any, Any]) -> dict[Any, Any]:
     """Return a copy of a dict of some other kind, with these entries in place of its own."""
     result = copy()
-    result.update(entries)
+    # Not by `update`, with which a counter adds up.
+    for key, value in entries.items():
+        result[key] = value
     return result
 
 

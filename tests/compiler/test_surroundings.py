@@ -9,7 +9,7 @@ import copy
 import itertools
 import random
 import re
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -314,6 +314,80 @@ def test_an_argument_that_is_written_to_is_refused() -> None:
     with pytest.raises(TraceError, match=r"argument 0 is written to, .* into a copy"):
         tt.compile(write)(array)
     assert array.tolist() == [0.0, 0.0]
+
+
+def test_defaults_of_arguments_are_read_at_every_call() -> None:
+    rng, weight = np.random.default_rng(7), _vector(3.0)
+
+    def noisy(
+        x: Any,
+        rng: Any = rng,
+        scales: Any = [1.0],
+        *,
+        weight: Any = weight,
+        table: Any = {"a": 0.0},
+    ) -> Any:
+        noise = tt.normal((1,), rng=rng, dtype=np.float32)
+        return x * weight * scales[0] + table["a"] + noise * 0.0, noise
+
+    compiled, noises = tt.compile(noisy), []
+    for scale, offset, value in (
+        (1.0, 0.0, 3.0),
+        (2.0, 0.0, 3.0),
+        (2.0, 5.0, 3.0),
+        (2.0, 5.0, 4.0),
+    ):
+        noisy.__defaults__[1][0] = scale
+        noisy.__kwdefaults__["table"]["a"] = offset
+        weight._data = np.array([value], np.float32)
+        found, noise = compiled(_vector(1.0))
+        assert found.item() == value * scale + offset
+        noises.append(noise.item())
+
+    assert noises == [
+        np.random.default_rng(7).standard_normal(4, np.float32).tolist()[0],
+        *noises[1:],
+    ]
+    assert len(set(noises)) == 4
+    assert len(plans(compiled)) == 3
+
+
+def test_a_model_may_be_the_default_of_an_argument() -> None:
+    model = nn.Linear(2, 1, rng=np.random.default_rng(0))
+    optimizer, x = optim.Sgd(model, lr=0.1), tt.ones((1, 2))
+
+    def step(model: Any = model, *, optimizer: Any = optimizer) -> Any:
+        loss = model.forward(x.trace()).square().sum()
+        value = loss.detach()
+        optimizer.step(loss.backward(wrt=model))
+        return value
+
+    compiled = tt.compile(step)
+
+    first, *_, last = [compiled().item() for _ in range(20)]
+    assert last < first / 100
+    assert len(plans(compiled)) == 1
+
+
+@pytest.mark.parametrize("kind", ["method", "static", "class"])
+def test_another_method_in_a_class_makes_another_plan(kind: str) -> None:
+    wrap: Any = {"method": lambda f: f, "static": staticmethod, "class": classmethod}[kind]
+
+    class Scaled:
+        scale = wrap(lambda *args: args[-1] * 2.0)
+
+    scaled = Scaled()
+    run = tt.compile(lambda x: scaled.scale(x))
+    assert run(_vector(1.0)).item() == 2.0
+    Scaled.scale = wrap(lambda *args: args[-1] * 3.0)
+
+    assert run(_vector(1.0)).item() == 3.0
+
+
+def test_a_counter_that_comes_out_has_counted_once() -> None:
+    compiled = tt.compile(lambda x: (Counter(seen=1), x))
+
+    assert [compiled(_vector(1.0))[0] for _ in range(2)] == [Counter(seen=1)] * 2
 
 
 def test_an_iterator_is_refused() -> None:
