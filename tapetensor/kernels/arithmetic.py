@@ -13,6 +13,7 @@ import numpy as np
 from tapetensor.gradients import Array
 from tapetensor.kernels.blocks import LARGE, in_blocks
 from tapetensor.kernels.broadcasting import sum_to, summing_to, unchanged
+from tapetensor.kernels.steps import runs_steps
 from tapetensor.tape import Pullbacks
 
 # Nothing was broadcast, so nothing is summed.
@@ -138,7 +139,21 @@ def power_number(x: Array, exponent: float) -> tuple[Array, Pullbacks]:
     """``x ** exponent``; the derivative of ``x ** 0`` is 0 everywhere."""
     if exponent == 0:
         return x**exponent, (np.zeros_like,)
-    return x**exponent, (lambda g: g * (exponent * x ** (exponent - 1)),)
+    return _raised(x, exponent), (lambda g: g * (exponent * _raised(x, exponent - 1)),)
+
+
+def _raised(x: Array, exponent: float) -> Array:
+    """Return ``x ** exponent``.
+
+    With whole exponents not as numpy does, which takes fifty times as long for a negative base as
+    for a positive one.
+    """
+    if exponent == 3:
+        return x * x * x
+    if exponent in (1, 2, -1) or not float(exponent).is_integer() or not runs_steps(x):
+        return x**exponent
+    size: Array = np.absolute(x) ** exponent
+    return size if exponent % 2 == 0 else np.copysign(size, x)
 
 
 def rpower_number(x: Array, base: float) -> tuple[Array, Pullbacks]:

@@ -7,9 +7,14 @@ import math
 import numpy as np
 
 from tapetensor.gradients import Array
+from tapetensor.kernels.grouped import are_small, convolved, spread, summed_products
 from tapetensor.kernels.sharing import computed_once
+from tapetensor.kernels.sums import sum_over
 from tapetensor.kernels.windows import Sizes, Window, batch_first, batch_last, gather, scatter
 from tapetensor.tape import Pullback, Pullbacks
+
+# An output, and how its cotangent goes to what was convolved and to the weight.
+Convolved = tuple[Array, Pullback, Pullback]
 
 
 def conv1d(
@@ -67,34 +72,73 @@ def _convolution(
     x: Array, weight: Array, bias: Array | None, window: Window, groups: int
 ) -> tuple[Array, Pullbacks]:
     spatial = len(window.kernel)
-    leading, sizes = x.shape[: -1 - spatial], x.shape[-spatial:]
-    count = window.counts(sizes)
+    leading = x.shape[: -1 - spatial]
     source = batch_last(x, spatial)
-    channels, *_, batch = source.shape
+    convolve = _by_rows_of_images if are_small(source, weight, groups) else _by_columns
+    y, to_source, to_weight = convolve(source, weight, window, groups)
+    if bias is not None:
+        y += np.reshape(bias, (weight.shape[0], *[1] * (spatial + 1)))
+    turned = computed_once(lambda g: batch_last(g, spatial))
+    return batch_first(y, leading), _with_bias(
+        lambda g: batch_first(to_source(turned(g)), leading),
+        lambda g: to_weight(turned(g)),
+        bias,
+        spatial,
+    )
+
+
+def _by_columns(source: Array, weight: Array, window: Window, groups: int) -> Convolved:
+    """Convolve by one matrix product per group."""
+    channels, *sizes, batch = source.shape
+    count = window.counts(tuple(sizes))
     matrices = _by_group(weight, groups)
     # Kept for the gradient of the weight: gathering them again would cost as much as here.
     columns = _by_group(gather(source, window, count), groups, rows=2)
     y = np.reshape(np.matmul(matrices, columns), (weight.shape[0], *count, batch))
-    if bias is not None:
-        y += np.reshape(bias, (weight.shape[0], *[1] * (spatial + 1)))
-    rows = computed_once(lambda g: _by_group(batch_last(g, spatial), groups))
+    rows = computed_once(lambda g: _by_group(g, groups))
 
-    def pullback_x(g: Array) -> Array:
+    def to_source(g: Array) -> Array:
         product = np.matmul(np.swapaxes(matrices, 1, 2), rows(g))
         read = np.reshape(product, (channels, window.area, *count, batch))
-        return batch_first(scatter(read, window, sizes), leading)
+        return scatter(read, window, tuple(sizes))
 
-    def pullback_weight(g: Array) -> Array:
-        return np.reshape(_by_rows(rows(g), columns), weight.shape)
+    return y, to_source, lambda g: np.reshape(_by_rows(rows(g), columns), weight.shape)
 
-    return batch_first(y, leading), _with_bias(pullback_x, pullback_weight, bias, spatial)
+
+def _by_rows_of_images(source: Array, weight: Array, window: Window, groups: int) -> Convolved:
+    """Convolve by many small products; a line is an image of one row."""
+    added = 4 - source.ndim
+    images = np.reshape(source, (source.shape[0], *[1] * added, *source.shape[1:]))
+    kernels = np.reshape(weight, (*weight.shape[:2], *[1] * added, *window.kernel))
+    flat = Window(
+        *[(*[one] * added, *numbers) for one, numbers in zip((1, 1, 0, 1), window, strict=True)]
+    )
+    sizes = images.shape[1:-1]
+    count = flat.counts(sizes)
+    y, lines = convolved(images, kernels, flat, count, groups)
+
+    # By way of a flat array it is copied into order, once for both, where it is not.
+    rows = computed_once(lambda g: np.reshape(np.reshape(g, (g.size,)), y.shape))
+
+    def to_source(g: Array) -> Array:
+        return np.reshape(spread(rows(g), kernels, flat, sizes, groups), source.shape)
+
+    def to_weight(g: Array) -> Array:
+        return np.reshape(summed_products(rows(g), lines, flat, kernels.shape), weight.shape)
+
+    shape = (y.shape[0], *y.shape[1 + added :])
+    return np.reshape(y, shape), to_source, to_weight
 
 
 def _by_group(x: Array, groups: int, rows: int = 1) -> Array:
     """Return an array as one matrix per group; its first `rows` axes count the rows of all."""
     rows_of_all = math.prod(x.shape[:rows])
     columns = math.prod(x.shape[rows:])
-    return np.reshape(x, (groups, rows_of_all // groups, columns))
+    matrices = np.reshape(x, (groups, rows_of_all // groups, columns))
+    if matrices.__class__ is np.ndarray:
+        # The cotangent of a sum is one number repeated, which numpy multiplies without the BLAS.
+        return np.ascontiguousarray(matrices)
+    return matrices
 
 
 def _by_rows(lhs: Array, rhs: Array) -> Array:
@@ -119,5 +163,5 @@ def _with_bias(
     return (
         pullback_x,
         pullback_weight,
-        lambda g: np.add.reduce(batch_last(g, spatial), axis=axes),
+        lambda g: np.reshape(sum_over(batch_last(g, spatial), axes), bias.shape),
     )

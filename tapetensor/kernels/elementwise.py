@@ -10,7 +10,7 @@ import numpy as np
 from tapetensor.gradients import Array
 from tapetensor.kernels.blocks import LARGE, in_blocks
 from tapetensor.kernels.special import erf, normal_cdf_of_single
-from tapetensor.kernels.steps import elementwise_step
+from tapetensor.kernels.steps import elementwise_step, runs_steps
 from tapetensor.tape import Pullbacks
 
 _SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
@@ -97,7 +97,7 @@ def silu(x: Array) -> tuple[Array, Pullbacks]:
 
 def gelu(x: Array) -> tuple[Array, Pullbacks]:
     """``x * Phi(x)``, with the normal distribution function."""
-    if x.dtype == np.float32 and _can_run_steps(x):
+    if x.dtype == np.float32 and runs_steps(x):
         phi = in_blocks(normal_cdf_of_single, x)
         return in_blocks(np.multiply, x, phi), (lambda g: in_blocks(_gelu_cotangent, g, x, phi),)
     cdf = 0.5 * (1.0 + erf(x * math.sqrt(0.5)))
@@ -113,7 +113,9 @@ def gelu_tanh(x: Array) -> tuple[Array, Pullbacks]:
 
 def softplus(x: Array) -> tuple[Array, Pullbacks]:
     """``log(1 + e ** x)``."""
-    return np.logaddexp(x, 0), (lambda g: g * _logistic(x),)
+    # np.logaddexp takes twenty times as long.
+    y = np.maximum(x, 0) + np.log1p(np.exp(-np.absolute(x)))
+    return y, (lambda g: g * _logistic(x),)
 
 
 def clip(x: Array, low: float | None, high: float | None) -> tuple[Array, Pullbacks]:
@@ -217,12 +219,7 @@ def _logistic(x: Array) -> Array:
 
 def _is_long(x: Array) -> bool:
     """Tell whether an `elementwise_step` pays."""
-    return x.size >= _LONG and _can_run_steps(x)
-
-
-def _can_run_steps(x: Array) -> bool:
-    """Tell whether an array can run an `elementwise_step` or record one."""
-    return x.__class__ is np.ndarray or hasattr(x, "record_elementwise")
+    return x.size >= _LONG and runs_steps(x)
 
 
 @elementwise_step

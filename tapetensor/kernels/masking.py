@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tapetensor.arrays import like
 from tapetensor.gradients import Array
 from tapetensor.kernels.choice import choose
 from tapetensor.tape import Pullbacks
@@ -11,15 +12,27 @@ from tapetensor.tape import Pullbacks
 
 def tril(x: Array, k: int) -> tuple[Array, Pullbacks]:
     """The elements on and below a diagonal of the matrices, 0 above it."""
-    return np.tril(x, k), (lambda g: np.tril(g, k),)
+    mask = _lower(x, k)
+    return _kept(x, mask), (lambda g: _kept(g, mask),)
 
 
 def triu(x: Array, k: int) -> tuple[Array, Pullbacks]:
     """The elements on and above a diagonal of the matrices, 0 below it."""
-    return np.triu(x, k), (lambda g: np.triu(g, k),)
+    mask = ~_lower(x, k - 1)
+    return _kept(x, mask), (lambda g: _kept(g, mask),)
 
 
 def nans_to(x: Array, number: float) -> tuple[Array, Pullbacks]:
     """``x``, and a number where it is NaN."""
     is_nan = np.isnan(x)
     return choose(is_nan, number, x), (lambda g: choose(~is_nan, g, 0),)
+
+
+def _lower(x: Array, k: int) -> Array:
+    rows, columns = x.shape[-2:]
+    mask: Array = np.tri(rows, columns, k, dtype=np.bool_)
+    return mask
+
+
+def _kept(x: Array, mask: Array) -> Array:
+    return choose(np.broadcast_to(like(mask, x), x.shape), x, 0)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from tapetensor.gradients import Array
 from tapetensor.kernels.broadcasting import sum_to
 from tapetensor.kernels.mean import mean_over
-from tapetensor.kernels.sums import row_products, row_sums
-from tapetensor.tape import Pullback, Pullbacks
+from tapetensor.kernels.sharing import computed_once
+from tapetensor.kernels.sums import products_over, row_products, row_sums, sum_over
+from tapetensor.tape import Pullbacks
 
 
 def layer_norm(x: Array, weight: Array, bias: Array, eps: float) -> tuple[Array, Pullbacks]:
@@ -39,20 +41,48 @@ def layer_norm(x: Array, weight: Array, bias: Array, eps: float) -> tuple[Array,
 
 def normalize(x: Array, axis: int, eps: float) -> tuple[Array, Pullbacks]:
     """Subtract the mean along one axis and divide by the standard deviation."""
-    normalized, inverse_std = _normalized(x, (axis,), eps)
-    return normalized, (_pullback_x(normalized, inverse_std, np.ones_like(inverse_std), (axis,)),)
+    axes, count = (axis,), x.shape[axis]
+    normalized, inverse_std, _, _ = _centred(x, axes, count, eps)
+    normalized *= inverse_std
+
+    def pullback(g: Array) -> Array:
+        means = (sum_over(g, axes) / count, products_over(normalized, g, axes) / count)
+        return _cotangent(g, normalized, inverse_std, *means)
+
+    return normalized, (pullback,)
 
 
-def batch_norm(x: Array, weight: Array, bias: Array, eps: float) -> tuple[Array, Pullbacks]:
-    """Normalize every channel (axis 1) over all other axes, then scale and shift."""
-    axes = (0, *range(2, x.ndim))
+def batch_norm(
+    x: Array, weight: Array, bias: Array, eps: float, observe: Callable[[Array, Array], None]
+) -> tuple[Array, Pullbacks]:
+    """Normalize every channel (axis 1) over all other axes, then scale and shift.
+
+    Args:
+        x: (batch, channels, ...).
+        weight: one factor per channel.
+        bias: one number per channel.
+        eps: added to the variance.
+        observe: is called with the mean and the biased variance of every channel.
+    """
+    axes, count = _beside_channels(x)
     per_channel = channel_shape(x.ndim, weight)
-    normalized, inverse_std = _normalized(x, axes, eps)
-    scale = np.reshape(weight, per_channel)
-    return normalized * scale + np.reshape(bias, per_channel), (
-        _pullback_x(normalized, inverse_std, scale, axes),
-        lambda g: np.add.reduce(g * normalized, axis=axes),
-        lambda g: np.add.reduce(g, axis=axes),
+    centred, inverse_std, mean, variance = _centred(x, axes, count, eps)
+    observe(np.reshape(mean, weight.shape), np.reshape(variance, weight.shape))
+    slope = np.reshape(weight, per_channel) * inverse_std
+    y = centred * slope
+    y += np.reshape(bias, per_channel)
+    sums = computed_once(
+        lambda g: (sum_over(g, axes), products_over(centred, g, axes) * inverse_std)
+    )
+
+    def pullback_x(g: Array) -> Array:
+        total, projection = sums(g)
+        return _cotangent(g, centred, slope, total / count, projection * inverse_std / count)
+
+    return y, (
+        pullback_x,
+        lambda g: np.reshape(sums(g)[1], weight.shape),
+        lambda g: np.reshape(sums(g)[0], bias.shape),
     )
 
 
@@ -60,31 +90,37 @@ def batch_norm_inference(
     x: Array, weight: Array, bias: Array, mean: Array, var: Array, eps: float
 ) -> tuple[Array, Pullbacks]:
     """Scale and shift every channel (axis 1) by given statistics, which are constants."""
-    axes = (0, *range(2, x.ndim))
+    axes, _ = _beside_channels(x)
     per_channel = channel_shape(x.ndim, weight)
-    centred = x - np.reshape(mean, per_channel)
-    normalized = centred / np.sqrt(np.reshape(var, per_channel) + eps)
+    std = np.sqrt(np.reshape(var, per_channel) + eps)
+    normalized = x - np.reshape(mean, per_channel)
+    normalized /= std
     scale = np.reshape(weight, per_channel)
-    slope = scale / np.sqrt(np.reshape(var, per_channel) + eps)
-    return normalized * scale + np.reshape(bias, per_channel), (
-        lambda g: g * slope,
-        lambda g: np.add.reduce(g * normalized, axis=axes),
-        lambda g: np.add.reduce(g, axis=axes),
+    y = normalized * scale
+    y += np.reshape(bias, per_channel)
+    return y, (
+        lambda g: g * (scale / std),
+        lambda g: np.reshape(products_over(normalized, g, axes), weight.shape),
+        lambda g: np.reshape(sum_over(g, axes), bias.shape),
         None,
         None,
     )
 
 
-def running_statistics(x: Array, mean: Array, var: Array, momentum: float) -> tuple[Array, Array]:
+def moved_statistics(
+    running: tuple[Array, Array], batch: tuple[Array, Array], count: int, momentum: float
+) -> tuple[Array, Array]:
     """Return running mean and variance moved towards those of a batch.
 
-    The variance of the batch is the unbiased one.
+    Args:
+        running: both so far.
+        batch: both of the batch, the variance the biased one; what is added is unbiased.
+        count: of how many values each is taken.
+        momentum: the share of the batch.
     """
-    axes = (0, *range(2, x.ndim))
-    count = math.prod([x.shape[axis] for axis in axes])
-    batch_var = np.var(x, axis=axes) * (count / (count - 1))
     keep = 1.0 - momentum
-    return mean * keep + np.mean(x, axis=axes) * momentum, var * keep + batch_var * momentum
+    unbiased = momentum * count / (count - 1)
+    return running[0] * keep + batch[0] * momentum, running[1] * keep + batch[1] * unbiased
 
 
 def channel_shape(ndim: int, per_channel: Array) -> tuple[int, ...]:
@@ -92,21 +128,27 @@ def channel_shape(ndim: int, per_channel: Array) -> tuple[int, ...]:
     return (1, per_channel.shape[0], *[1] * (ndim - 2))
 
 
-def _normalized(x: Array, axes: tuple[int, ...], eps: float) -> tuple[Array, Array]:
-    centred = x - mean_over(x, axes)
-    variance = mean_over(np.square(centred), axes)
-    inverse_std = 1.0 / np.sqrt(variance + eps)
-    return centred * inverse_std, inverse_std
+def _beside_channels(x: Array) -> tuple[tuple[int, ...], int]:
+    """Return all axes but that of the channels, and how many elements they have."""
+    axes = (0, *range(2, x.ndim))
+    return axes, math.prod([x.shape[axis] for axis in axes])
 
 
-def _pullback_x(
-    normalized: Array, inverse_std: Array, scale: Array, axes: tuple[int, ...]
-) -> Pullback:
-    def pullback(g: Array) -> Array:
-        scaled = g * scale
-        mean = mean_over(scaled, axes)
-        projection = mean_over(scaled * normalized, axes)
-        cotangent: Array = (scaled - mean - normalized * projection) * inverse_std
-        return cotangent
+def _centred(
+    x: Array, axes: tuple[int, ...], count: int, eps: float
+) -> tuple[Array, Array, Array, Array]:
+    """Return `x` without its mean, and by axes of size 1 ``1 / std``, mean and variance."""
+    mean = mean_over(x, axes)
+    centred = x - mean
+    variance = products_over(centred, centred, axes) / count
+    return centred, 1.0 / np.sqrt(variance + eps), mean, variance
 
-    return pullback
+
+def _cotangent(g: Array, centred: Array, slope: Array, mean: Array, projection: Array) -> Array:
+    """Return ``slope * (g - mean - centred * projection)``."""
+    # In one array: each further one would be another trip through memory.
+    cotangent = centred * -projection
+    cotangent += g
+    cotangent -= mean
+    cotangent *= slope
+    return cotangent

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tapetensor.gradients import Array
-from tapetensor.kernels.windows import Window, batch_first, batch_last, cropped, padded
+from tapetensor.kernels.steps import can_run_steps, single_step
+from tapetensor.kernels.windows import Sizes, Window, batch_first, batch_last, cropped, padded
 from tapetensor.tape import Pullbacks
 
 
@@ -48,30 +49,104 @@ def _extreme(
     """Reduce windows by `extreme`; `fill` is what never wins, and pads."""
     leading, count = x.shape[:-3], window.counts(x.shape[-2:])
     full = padded(batch_last(x, 2), window.padding, fill)
-    places = window.places(count)
-    y = full[places[0]]
-    for place in places[1:]:
-        y = extreme(y, full[place])
-    best = y
+    in_two_steps = can_run_steps(full) and not window.is_disjoint
+    if in_two_steps:
+        highest, best = _found_in_two_steps(full, extreme, window, count)
+    else:
+        best = _combined([full[place] for place in window.places(count)], extreme)
 
     def pullback(g: Array) -> Array:
-        # Asked this way round, every element of a window with a NaN wins: none of them is beaten.
-        # As numbers, because a product with a mask casts it each time.
-        wins = [np.logical_not(is_beaten(full[place], best)).astype(x.dtype) for place in places]
-        if any(window.padding):
-            # Nor does padding win beside an infinity or a NaN, which do not beat it either.
-            inside = padded(np.ones_like(best, shape=(1, *x.shape[-2:], 1)), window.padding)
-            wins = [won * inside[place] for won, place in zip(wins, places, strict=True)]
-        winners = wins[0]
-        for won in wins[1:]:
-            winners = winners + won
-        share = batch_last(g, 2) / winners
-        result = np.zeros_like(full)
-        for place, won in zip(places, wins, strict=True):
-            if window.is_disjoint:
-                np.multiply(share, won, out=result[place])
-            else:
-                result[place] += share * won
+        turned = batch_last(g, 2)
+        if in_two_steps and can_run_steps(g):
+            result = _shared_in_two_steps(turned, full, highest, best, is_beaten, window)
+        else:
+            result = _shared(turned, full, best, is_beaten, window)
         return batch_first(cropped(result, window.padding), leading)
 
-    return batch_first(y, leading), (pullback,)
+    return batch_first(best, leading), (pullback,)
+
+
+def _shared(g: Array, full: Array, best: Array, is_beaten: np.ufunc, window: Window) -> Array:
+    """Return the cotangent of a padded array: the winners of a window share its own equally."""
+    places = window.places(best.shape[1:-1])
+    # Asked this way round, every element of a window with a NaN wins: none of them is beaten.
+    # As numbers, because a product with a mask casts it each time.
+    wins = [np.logical_not(is_beaten(full[place], best)).astype(full.dtype) for place in places]
+    if any(window.padding):
+        # Nor does padding win beside an infinity or a NaN, which do not beat it either.
+        sizes = cropped(full, window.padding).shape[1:-1]
+        inside = padded(np.ones_like(best, shape=(1, *sizes, 1)), window.padding)
+        wins = [won * inside[place] for won, place in zip(wins, places, strict=True)]
+    winners = wins[0]
+    for won in wins[1:]:
+        winners = winners + won
+    share = g / winners
+    result = np.zeros_like(full)
+    for place, won in zip(places, wins, strict=True):
+        if window.is_disjoint:
+            np.multiply(share, won, out=result[place])
+        else:
+            result[place] += share * won
+    return result
+
+
+@single_step
+def _found_in_two_steps(
+    full: Array, extreme: np.ufunc, window: Window, count: Sizes
+) -> tuple[Array, Array]:
+    """Return the extremes of the columns of all windows, and the extremes of these along the rows.
+
+    That is less to do than all at once, and most of it in long runs.
+    """
+    highest = _combined(_shifted(full, 1, window, count), extreme)
+    return highest, _combined(_shifted(highest, 2, window, count), extreme)
+
+
+@single_step
+def _shared_in_two_steps(
+    g: Array, full: Array, highest: Array, best: Array, is_beaten: np.ufunc, window: Window
+) -> Array:
+    """Return what `_shared` does, `highest` and `best` being what was found in two steps."""
+    if not np.isfinite(best).all():
+        return _shared(g, full, best, is_beaten, window)
+    count = best.shape[1:-1]
+    row_wins = [one == best for one in _shifted(highest, 2, window, count)]
+    column_wins = [one == highest for one in _shifted(full, 1, window, count)]
+    of_column = column_wins[0].astype(np.min_scalar_type(window.area))
+    for won in column_wins[1:]:
+        of_column += won
+    winners = np.zeros_like(best, of_column.dtype)
+    for one, won in zip(_shifted(of_column, 2, window, count), row_wins, strict=True):
+        winners += one * won
+    share: Array = g / winners.astype(g.dtype)
+    for axis, wins, like in ((2, row_wins, highest), (1, column_wins, full)):
+        result = np.zeros_like(like)
+        stride, dilation = window.stride[axis - 1], window.dilation[axis - 1]
+        written = set()
+        for element, one in enumerate(_shifted(result, axis, window, count)):
+            # Two elements meet only where they are a multiple of the stride apart.
+            place = element * dilation % stride
+            if place in written:
+                one += share * wins[element]
+            else:
+                np.multiply(share, wins[element], out=one)
+                written.add(place)
+        share = result
+    return share
+
+
+def _shifted(x: Array, axis: int, window: Window, count: Sizes) -> list[Array]:
+    """Return, for each element of a window along one axis, what all windows read."""
+    at = axis - 1
+    last = (count[at] - 1) * window.stride[at] + 1
+    starts = [element * window.dilation[at] for element in range(window.kernel[at])]
+    before = (slice(None),) * axis
+    return [x[(*before, slice(start, start + last, window.stride[at]))] for start in starts]
+
+
+def _combined(parts: list[Array], extreme: np.ufunc) -> Array:
+    """Return the extremes of arrays of one shape, element by element."""
+    best = parts[0]
+    for part in parts[1:]:
+        best = extreme(best, part)
+    return best

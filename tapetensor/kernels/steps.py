@@ -33,6 +33,11 @@ def single_step(function: Callable[Arguments, Result]) -> Callable[Arguments, Re
     return run
 
 
+def can_run_steps(x: Any) -> bool:
+    """Tell whether an array is one of numpy's own, or records a `single_step` whole."""
+    return x.__class__ is np.ndarray or hasattr(x, "record_step")
+
+
 def writing_step(function: Callable[Arguments, None]) -> Callable[Arguments, None]:
     """Let recording arrays record a call as one step that writes into the first argument."""
 
@@ -59,6 +64,11 @@ def elementwise_step(function: Callable[Arguments, Result]) -> Callable[Argument
         return function(*args, **options)
 
     return run
+
+
+def runs_steps(x: Any) -> bool:
+    """Tell whether an array can run an `elementwise_step`, or record one."""
+    return x.__class__ is np.ndarray or hasattr(x, "record_elementwise")
 
 
 def check(function: Callable[..., None], array: Any, *args: Any) -> None:

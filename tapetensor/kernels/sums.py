@@ -21,8 +21,8 @@ SHORT = 1 << 10
 FEW = 8
 # The dtypes that the BLAS multiplies.
 PRODUCT_DTYPES = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
-# From so many elements in a row on numpy's product of rows pays.
-_WORTH_VECDOT = 32
+# From so many elements in a row on a product of rows pays beside what else is to be done.
+_WORTH_PRODUCT = 32
 # So many ones are kept for the next sum over as many.
 _KEPT = 1 << 14
 
@@ -33,12 +33,28 @@ def sum_over(x: Array, axis: tuple[int, ...]) -> Array:
         return np.add.reduce(x, axis=axis, keepdims=True, dtype=x.dtype)
     if x.flags.c_contiguous:
         return _sum_in_order(x, axis)
-    order = sorted(range(x.ndim), key=lambda one: -x.strides[one])
+    order = _order_in_memory(x)
     turned = x.transpose(order)
     if not turned.flags.c_contiguous:
         return np.add.reduce(x, axis=axis, keepdims=True)
-    sums = _sum_in_order(turned, tuple([place for place in range(x.ndim) if order[place] in axis]))
+    sums = _sum_in_order(turned, _axes_after(order, axis))
     return sums.transpose([order.index(one) for one in range(x.ndim)])
+
+
+def products_over(x: Array, y: Array, axis: tuple[int, ...]) -> Array:
+    """Return ``sum_over(x * y, axis)`` for arrays of one shape."""
+    if x.__class__ is np.ndarray and y.__class__ is np.ndarray and x.dtype in PRODUCT_DTYPES:
+        order = _order_in_memory(x)
+        lhs, rhs = x.transpose(order), y.transpose(order)
+        axes = _axes_after(order, axis)
+        kept, width = _end_of(lhs.shape, axes)
+        if width >= _WORTH_PRODUCT and lhs.flags.c_contiguous and rhs.flags.c_contiguous:
+            rows = (*lhs.shape[:kept], width)
+            products = np.vecdot(lhs.reshape(rows), rhs.reshape(rows))
+            products = products.reshape(*lhs.shape[:kept], *[1] * (x.ndim - kept))
+            sums: Array = np.add.reduce(products, axis=axes, keepdims=True)
+            return sums.transpose([order.index(one) for one in range(x.ndim)])
+    return sum_over(x * y, axis)
 
 
 def row_sums(x: Array) -> Array:
@@ -48,7 +64,7 @@ def row_sums(x: Array) -> Array:
 
 def row_products(x: Array, y: Array) -> Array:
     """Return the sums of ``x * y`` over the last axis, which stays with size 1."""
-    if x.__class__ is np.ndarray and _WORTH_VECDOT <= x.shape[-1] <= SHORT:
+    if x.__class__ is np.ndarray and _WORTH_PRODUCT <= x.shape[-1] <= SHORT:
         products: Array = np.vecdot(x, y)
         return products.reshape(*x.shape[:-1], 1)
     return row_sums(x * y)
@@ -71,11 +87,10 @@ def sum_of_rows(x: Array) -> Array:
 def _sum_in_order(x: Array, axis: tuple[int, ...]) -> Array:
     """Return the sums over sorted axes of an array that lies in C order."""
     if axis[-1] == x.ndim - 1:
-        kept = axis[-1]
-        while kept - 1 in axis:
-            kept -= 1
-        width = math.prod(x.shape[kept:])
-        if is_short(x.size, width):
+        kept, width = _end_of(x.shape, axis)
+        # What is left to sum are rows of their own, unless they are nearly as many as the elements.
+        is_worth = width >= _WORTH_PRODUCT or kept - 1 not in axis
+        if is_worth and is_short(x.size, width):
             sums: Array = x.reshape(-1, width).dot(ones(width, x.dtype))
             x = sums.reshape(*x.shape[:kept], *[1] * (x.ndim - kept))
             axis = tuple([one for one in axis if one < kept])
@@ -85,6 +100,24 @@ def _sum_in_order(x: Array, axis: tuple[int, ...]) -> Array:
             sums = ones(rows, x.dtype).dot(x.reshape(rows, -1))
             return sums.reshape(*[1] * len(axis), *x.shape[len(axis) :])
     return np.add.reduce(x, axis=axis, keepdims=True) if axis else x
+
+
+def _end_of(shape: tuple[int, ...], axis: tuple[int, ...]) -> tuple[int, int]:
+    """Return where the last axes begin that are summed and short together, and their size."""
+    kept, width = len(shape), 1
+    while kept - 1 in axis and width * shape[kept - 1] <= SHORT:
+        kept -= 1
+        width *= shape[kept]
+    return kept, width
+
+
+def _order_in_memory(x: Array) -> list[int]:
+    return sorted(range(x.ndim), key=lambda one: -x.strides[one])
+
+
+def _axes_after(order: list[int], axis: tuple[int, ...]) -> tuple[int, ...]:
+    """Return where axes stand after a transposition."""
+    return tuple([place for place, one in enumerate(order) if one in axis])
 
 
 def is_short(size: int, width: int) -> bool:

@@ -7,6 +7,7 @@ from typing import Any, Generic, overload
 import numpy as np
 
 from tapetensor.errors import ShapeError
+from tapetensor.gradients import Array
 from tapetensor.kernels import normalization as kernels
 from tapetensor.nn import init
 from tapetensor.nn.arguments import check_input, check_number, check_size, check_weight_dtype
@@ -297,11 +298,16 @@ def _batch_normalized(
             f"a training input of shape {x.shape} has fewer"
         )
     batch = x if batched else x.expand_dims(0)
-    # Statistics are no part of a derivative of higher order.
-    mean, var = kernels.running_statistics(
-        plain(batch._data), layer.running_mean._data, layer.running_var._data, layer.momentum
+    observed: list[tuple[Array, Array]] = []
+    result = apply(
+        kernels.batch_norm,
+        (batch, layer.weight, layer.bias),
+        # Statistics are no part of a derivative of higher order.
+        (layer.eps, lambda mean, var: observed.append((plain(mean), plain(var)))),
     )
-    result = apply(kernels.batch_norm, (batch, layer.weight, layer.bias), (layer.eps,))
+    running = (layer.running_mean._data, layer.running_var._data)
+    count = x.size // layer.num_features
+    mean, var = kernels.moved_statistics(running, observed[0], count, layer.momentum)
     layer.running_mean = layer.running_mean.wrap_gradient(mean)
     layer.running_var = layer.running_var.wrap_gradient(var)
     return result if batched else result.squeeze(0)

@@ -318,14 +318,15 @@ def test_an_argument_that_is_written_to_is_refused() -> None:
 
 def test_defaults_of_arguments_are_read_at_every_call() -> None:
     rng, weight = np.random.default_rng(7), _vector(3.0)
+    scales, table = [1.0], {"a": 0.0}
 
     def noisy(
         x: Any,
         rng: Any = rng,
-        scales: Any = [1.0],
+        scales: Any = scales,
         *,
         weight: Any = weight,
-        table: Any = {"a": 0.0},
+        table: Any = table,
     ) -> Any:
         noise = tt.normal((1,), rng=rng, dtype=np.float32)
         return x * weight * scales[0] + table["a"] + noise * 0.0, noise
@@ -337,17 +338,12 @@ def test_defaults_of_arguments_are_read_at_every_call() -> None:
         (2.0, 5.0, 3.0),
         (2.0, 5.0, 4.0),
     ):
-        noisy.__defaults__[1][0] = scale
-        noisy.__kwdefaults__["table"]["a"] = offset
+        scales[0], table["a"] = scale, offset
         weight._data = np.array([value], np.float32)
         found, noise = compiled(_vector(1.0))
         assert found.item() == value * scale + offset
         noises.append(noise.item())
 
-    assert noises == [
-        np.random.default_rng(7).standard_normal(4, np.float32).tolist()[0],
-        *noises[1:],
-    ]
     assert len(set(noises)) == 4
     assert len(plans(compiled)) == 3
 

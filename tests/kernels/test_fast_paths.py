@@ -107,3 +107,28 @@ def test_a_factor_and_a_divisor_act_as_the_plain_numbers(dtype: Any, number: flo
 def test_a_factor_beyond_every_float_overflows() -> None:
     with pytest.raises(OverflowError):
         arithmetic.multiply_number(np.ones(3, np.float32), 10**400)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("exponent", [-4, -3, -2, -1, 1, 2, 3, 4, 5, 7, 20.0, 0.5, 1e300])
+def test_powers_of_any_base_are_numpys_powers(dtype: Any, exponent: float) -> None:
+    x = np.array([-2.5, -1.0, -0.3, -0.0, 0.0, 0.7, 1.0, 3.1, np.inf, -np.inf, np.nan], dtype)
+    with np.errstate(all="ignore"):
+        y, (pullback,) = arithmetic.power_number(x, exponent)
+        assert pullback is not None
+        wanted = x**exponent
+        slope = exponent * x ** (exponent - 1)
+
+        assert y.dtype == dtype
+        np.testing.assert_allclose(y, wanted, rtol=TOLERANCE[dtype])
+        np.testing.assert_array_equal(np.signbit(y[:-1]), np.signbit(wanted[:-1]))
+        np.testing.assert_allclose(pullback(np.ones_like(x)), slope, rtol=TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_softplus_is_numpys_logaddexp(dtype: Any) -> None:
+    x = np.array([-np.inf, -100.0, -20.0, -1e-9, -0.0, 0.0, 1.0, 20.0, 1e30, np.inf], dtype)
+
+    y, _ = elementwise.softplus(x)
+
+    np.testing.assert_allclose(y, np.logaddexp(x, dtype(0)), rtol=TOLERANCE[dtype])

@@ -9,9 +9,27 @@ import numpy as np
 import pytest
 
 from tapetensor.kernels.extremes import largest, smallest
-from tapetensor.kernels.sums import row_products, row_sums, sum_of_rows, sum_over
+from tapetensor.kernels.sums import (
+    products_over,
+    row_products,
+    row_sums,
+    sum_of_rows,
+    sum_over,
+)
 
-_SHAPES = ((40, 5), (3, 2000), (9, 4, 6, 8), (1, 7), (64, 1), (0, 5), (5, 0), (17,), (2, 20, 3))
+_SHAPES = (
+    (40, 5),
+    (3, 2000),
+    (3, 9, 700),
+    (3, 700, 2),
+    (9, 4, 6, 8),
+    (1, 7),
+    (64, 1),
+    (0, 5),
+    (5, 0),
+    (17,),
+    (2, 20, 3),
+)
 
 
 def _array(shape: tuple[int, ...], dtype: Any = np.float64) -> Any:
@@ -42,6 +60,19 @@ def test_sums_of_arrays_in_another_order_are_those_of_numpy(order: tuple[int, ..
         assert found.shape == wanted.shape
         np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(sum_over(x[1:, ::2], (0, 3)), x[1:, ::2].sum((0, 3), keepdims=True))
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
+def test_sums_of_products_over_any_axes_are_those_of_numpy(order: tuple[int, ...]) -> None:
+    x, y = (_array((9, 4, 6, 48)).transpose(order) + one for one in (0, 1))
+    others = (y, np.ascontiguousarray(y), np.broadcast_to(2.0, y.shape))
+    for axis, other in itertools.product(((0,), (1, 3), (0, 2, 3), (0, 1, 2, 3)), others):
+        wanted = np.sum(x * other, axis=axis, keepdims=True)
+
+        found = products_over(x, other, axis)
+
+        assert found.shape == wanted.shape
+        np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-11)
 
 
 def test_integers_keep_their_dtype() -> None:

@@ -1,0 +1,1 @@
+"""Single ops and layers beside PyTorch's."""
