@@ -290,14 +290,14 @@ def _summed(
 
     It is written over the earlier one if that was made here, so that nobody else holds it.
     """
-    if unique_id not in summed or earlier.__class__ is not np.ndarray:
+    if unique_id not in summed:
         summed.add(unique_id)
         return earlier + pullback(g)
-    if pullback.__class__ is PartPullback and g.__class__ is np.ndarray:
+    if pullback.__class__ is PartPullback and earlier.__class__ is g.__class__:
         pullback.add_to(earlier, g)
         return earlier
     added = pullback(g)
-    if added.__class__ is not np.ndarray:
+    if earlier.__class__ is not np.ndarray or added.__class__ is not np.ndarray:
         return earlier + added
     earlier += added
     return earlier
