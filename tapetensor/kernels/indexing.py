@@ -12,7 +12,7 @@ from tapetensor.gradients import Array
 from tapetensor.kernels.broadcasting import sum_to
 from tapetensor.kernels.choice import choose
 from tapetensor.kernels.segments import segment_sum
-from tapetensor.recorder import PartPullback
+from tapetensor.pullbacks import PartPullback
 from tapetensor.tape import Pullbacks
 
 # Of fewer elements numpy adds each at its index sooner than their places are found.
