@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from tapetensor.compiler.lazy import LazyArray
 
 
+# What `total += x` is refused with where `total` is an array of numpy's.
+INTO_ANOTHER = (
+    "{} writes what depends on an argument into an array of numpy's; write total = total + x in "
+    "place of total += x, or make the array of the arguments, as np.zeros_like(x)"
+)
+
+
 def dummy(value: Any) -> Any:
     """Return an array that looks like one that records, and takes no memory."""
     if hasattr(value, "record_number") and not hasattr(value, "shape"):
@@ -135,7 +142,7 @@ def _asarray(self: LazyArray, a: Any) -> Any:
 
 def _copyto(self: LazyArray, dst: Any, src: Any, **options: Any) -> None:
     if options or not hasattr(dst, "record_write"):
-        raise trace_error("np.copyto writes into an array of another kind")
+        raise trace_error(INTO_ANOTHER.format("np.copyto"))
     dst.write(np.copyto, src)
 
 

@@ -10,7 +10,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from typing_extensions import override
 
 from tapetensor.arrays import Home, Library
-from tapetensor.compiler.functions import FUNCTIONS, SHAPE_DEPENDS_ON_VALUES, dummy
+from tapetensor.compiler.functions import FUNCTIONS, INTO_ANOTHER, SHAPE_DEPENDS_ON_VALUES, dummy
 from tapetensor.compiler.number import LazyNumber
 from tapetensor.compiler.operations import (
     Keywords,
@@ -19,10 +19,12 @@ from tapetensor.compiler.operations import (
     copied,
     into,
     read_index,
+    write_all,
     write_index,
 )
 from tapetensor.compiler.program import DType, Kind, Node, Program, Shape, View, replaced
 from tapetensor.compiler.refusals import NoAttributeError, trace_error
+from tapetensor.errors import TraceError
 
 
 class LazyArray(NDArrayOperatorsMixin):
@@ -56,6 +58,7 @@ class LazyArray(NDArrayOperatorsMixin):
     @property
     def node(self) -> Node:
         """The value that it stands for at the moment."""
+        self.program.check_thread()
         if self._base is not None and self._view is not None:
             current = self._base.node
             if current is not self._seen:
@@ -66,22 +69,22 @@ class LazyArray(NDArrayOperatorsMixin):
     @property
     def shape(self) -> Shape:
         """The shape."""
-        return self.node.shape
+        return self._node.shape
 
     @property
     def dtype(self) -> DType:
         """The dtype."""
-        return self.node.dtype
+        return self._node.dtype
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        return len(self.node.shape)
+        return len(self._node.shape)
 
     @property
     def size(self) -> int:
         """The number of elements."""
-        return self.node.size
+        return self._node.size
 
     @property
     def T(self) -> LazyArray:  # noqa: N802  # numpy's name
@@ -104,7 +107,7 @@ class LazyArray(NDArrayOperatorsMixin):
         """Return the elements converted."""
         wanted = np.dtype(dtype)
         if wanted == self.dtype:
-            return self
+            return self.copy() if copy else self
         return self.wrap(
             self.program.elementwise(cast_to(wanted), (self.node,), self.shape, wanted)
         )
@@ -117,7 +120,21 @@ class LazyArray(NDArrayOperatorsMixin):
 
     def copy(self) -> LazyArray:
         """Return the array; writing into either replaces only its own value."""
-        return self.wrap(self.node)
+        node = self.node
+        if node.is_written_to:
+            node = self._fresh()
+        return self.wrap(node)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: object) -> LazyArray:
+        """Return the array, as `copy` does."""
+        return self.copy()
+
+    @override
+    def __reduce__(self) -> Never:
+        """Refuse: there are no values."""
+        self.__array__()
 
     def min(self, **options: Any) -> Any:
         """Return the smallest element, or the smallest along axes."""
@@ -135,7 +152,7 @@ class LazyArray(NDArrayOperatorsMixin):
         """Refuse: what is not here has a function of numpy's that can be traced, perhaps."""
         if not hasattr(np.ndarray, name):
             raise AttributeError(name)
-        error = trace_error(
+        error = self._error(
             f"{name} of an array cannot be traced; write it with functions of numpy, or return "
             "the array and do it outside"
         )
@@ -174,7 +191,7 @@ class LazyArray(NDArrayOperatorsMixin):
             if isinstance(value, LazyArray) and value.node is target.node:
                 # The second half of ``array[index] += ...``: what is written is there already.
                 return
-            target.write(np.copyto, value)
+            target.write(write_all, value)
         else:
             self.write(write_index, index, value)
 
@@ -199,15 +216,17 @@ class LazyArray(NDArrayOperatorsMixin):
         owner = self._owner()
         program = self.program
         if owner._node.kind is not Kind.WRITE:
-            # Fresh memory, with a detail that no equal value has, for writing changes it.
-            before = owner._node
-            owner._node = program.add(
-                Kind.ELEMENTWISE, cast_to(before.dtype), (before,), before.shape, before.dtype,
-                detail=object(),
-            )  # fmt: skip
+            owner._node = owner._fresh()
         nodes = replaced(args, self._unwrap)
         owner._node = program.add(
             Kind.WRITE, function, (owner._node, self.node, *nodes), owner.shape, owner.dtype
+        )
+
+    def _fresh(self) -> Node:
+        """Record a copy into memory of its own, which no equal value shares."""
+        node = self.node
+        return self.program.add(
+            Kind.ELEMENTWISE, cast_to(node.dtype), (node,), node.shape, node.dtype, detail=object()
         )
 
     def becomes(self, node: Node) -> bool:
@@ -305,7 +324,7 @@ class LazyArray(NDArrayOperatorsMixin):
         elif method == "at":
             target = inputs[0]
             if not isinstance(target, LazyArray):
-                raise trace_error(f"{ufunc.__name__}.at writes into an array of another kind")
+                raise trace_error(INTO_ANOTHER.format(f"np.{ufunc.__name__}.at"))
             target.write(ufunc.at, *inputs[1:])
             return None
         else:
@@ -313,7 +332,7 @@ class LazyArray(NDArrayOperatorsMixin):
         if out is None:
             return result
         if not isinstance(out, LazyArray):
-            raise trace_error(f"{ufunc.__name__} writes into an array of another kind")
+            raise trace_error(INTO_ANOTHER.format(f"np.{ufunc.__name__}"))
         if out.shape == result.shape and out.becomes(result.astype(out.dtype).node):
             return out
         if method == "__call__" and out.dtype == result.dtype:
@@ -365,6 +384,7 @@ class LazyArray(NDArrayOperatorsMixin):
         self, function: Callable[..., Any], types: Any, args: tuple[Any, ...], options: Any
     ) -> Any:
         """Record one of numpy's functions that are no ufuncs."""
+        self.program.check_thread()
         known = FUNCTIONS.get(function)
         if known is not None:
             return known(self, *args, **options)
@@ -378,6 +398,8 @@ class LazyArray(NDArrayOperatorsMixin):
             return value.node
         if isinstance(value, LazyNumber):
             return value.array.astype(dtype).node
+        if isinstance(value, np.ndarray):
+            return self.program.constant(self.program.snapshot(value))
         return self.program.constant(value, None if hasattr(value, "dtype") else dtype)
 
     def _unwrap(self, value: Any) -> Any:
@@ -385,7 +407,7 @@ class LazyArray(NDArrayOperatorsMixin):
             return value.array.node
         if isinstance(value, LazyArray):
             return value.node
-        return value
+        return self.program.snapshot(value) if isinstance(value, np.ndarray) else value
 
     def wrap(self, node: Node) -> LazyArray:
         """Return the array that stands for a node."""
@@ -402,17 +424,23 @@ class LazyArray(NDArrayOperatorsMixin):
 
     def __bool__(self) -> Never:
         """Refuse: the answer depends on values, which there are none of."""
-        raise trace_error(
+        raise self._error(
             "a condition depends on the values of a tensor; "
             "write tt.where(mask, a, b) to choose by value"
         )
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> Never:
         """Refuse: there are no values."""
-        raise trace_error(
-            "the values of a tensor are read (by printing it, float() or a numpy function "
-            "without dispatch); return the tensor and read it outside"
+        raise self._error(
+            "the values of a tensor are read (by printing it, float(), a numpy function without "
+            "dispatch or by writing it into an array of numpy's); return the tensor and read it "
+            "outside"
         )
+
+    def _error(self, what: str) -> TraceError:
+        """Return the error for what cannot be traced, if it is asked for in the right thread."""
+        self.program.check_thread()
+        return trace_error(what)
 
     def item(self) -> LazyNumber:
         """Return the only element as a number of the program."""

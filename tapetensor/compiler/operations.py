@@ -55,6 +55,11 @@ def read_index(array: Any, index: Any) -> Any:
     return array[index]
 
 
+def write_all(array: Any, value: Any) -> None:
+    """``array[...] = value``, which converts as `np.copyto` does not."""
+    array[...] = value
+
+
 def write_index(array: Any, index: Any, value: Any) -> None:
     """``array[index] = value``."""
     array[index] = value

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator
 from enum import Enum, auto
+from threading import get_ident
 from typing import Any, TypeAlias
 
 import numpy as np
 from typing_extensions import override
 
+from tapetensor.compiler.refusals import trace_error
 from tapetensor.gradients import Array
 from tapetensor.pictures import users_place
 
@@ -120,6 +122,20 @@ class Node:
         """Return the nodes among the arguments, as often as they occur."""
         return self._parents
 
+    @property
+    def is_written_to(self) -> bool:
+        """Whether it lies in memory that something is written into, perhaps again later."""
+        node = self
+        while node.kind is Kind.VIEW:
+            (node,) = node.args
+        return node.kind is Kind.WRITE
+
+    def take_over(self, other: Node) -> None:
+        """Do in its own place what another node does."""
+        self.kind, self.function = other.kind, other.function
+        self.args, self.detail = other.args, other.detail
+        self._parents = other._parents
+
     @override
     def __repr__(self) -> str:
         """Show what makes it, and of which shape and dtype it is."""
@@ -150,13 +166,26 @@ def replaced(value: Any, replace: Callable[[Any], Any]) -> Any:
 
 
 class Program:
-    """The nodes of a trace in the order in which they ran."""
+    """The nodes of a trace in the order in which they ran, all in the thread that begins it."""
 
     def __init__(self) -> None:
+        self._thread = get_ident()
         self.nodes: list[Node] = []
         self._known: dict[Hashable, Node] = {}
         # Constants are told apart by identity, so they have to stay alive.
         self._kept: list[Any] = []
+        # By the id of an array of the user's: it, and what it held.
+        self._snapshots: dict[int, tuple[Array, Array]] = {}
+
+    def check_thread(self) -> None:
+        """Refuse another thread, which found an array of this trace in what both of them use."""
+        if get_ident() != self._thread:
+            raise trace_error(
+                "what is used here is being traced in another thread, for a compiled function's "
+                "first call of a kind, and has no values meanwhile; make that call before other "
+                "threads begin, or give each thread a model of its own (a function that is "
+                "compiled works in one thread)"
+            )
 
     def add(
         self,
@@ -169,6 +198,7 @@ class Program:
         label: str = "",
     ) -> Node:
         """Record a node, or return the one that computes the same."""
+        self.check_thread()
         key = None
         if kind in _PURE:
             key = _key((kind, function, args, detail), self._kept)
@@ -197,6 +227,15 @@ class Program:
             self._known[key] = node
         return node
 
+    def snapshot(self, array: Array) -> Array:
+        """Return what an array holds now; who made it may write to it later."""
+        if not array.flags.writeable:
+            return array
+        known = self._snapshots.get(id(array))
+        if known is None or known[1].tobytes() != array.tobytes():
+            known = self._snapshots[id(array)] = array, array.copy("K")
+        return known[1]
+
     def elementwise(
         self, function: Any, operands: tuple[Node, ...], shape: Shape, dtype: DType
     ) -> Node:
@@ -204,7 +243,7 @@ class Program:
         bases = tuple([self._without_broadcast(operand) for operand in operands])
         function, bases = _simplified(function, bases, dtype)
         same = _identity(function, bases, dtype)
-        if same is not None:
+        if same is not None and not same.is_written_to:
             return self.broadcast(same, shape)
         narrow = np.broadcast_shapes(*[base.shape for base in bases])
         if all(base.kind is Kind.CONSTANT for base in bases) and _is_small(narrow):

@@ -75,6 +75,10 @@ class Optimizer(ABC):
 
     @lr.setter
     def lr(self, value: float) -> None:
+        # While a function is compiled it is a number of the plan.
+        refuse = getattr(self._lr, "refuse_to_be_set", None)
+        if refuse is not None:
+            refuse("the learning rate is set", "optimizer.lr = ...")
         self._lr = _as_lr(self._op, value)
 
     def parameters(self) -> dict[str, Tensor[Any, Any, Any]]:

@@ -18,9 +18,9 @@ from tapetensor.kernels import (
     scan,
     shape,
 )
+from tapetensor.pullbacks import Kernel
 from tapetensor.recorded import kernels
 from tapetensor.recorded.refusals import UnsupportedError
-from tapetensor.recorder import Kernel
 from tapetensor.shapes import as_target_shape
 
 if TYPE_CHECKING:
