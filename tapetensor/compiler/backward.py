@@ -16,7 +16,7 @@ from tapetensor.compiler.program import Kind, Node, Program, replaced
 from tapetensor.compiler.replay import Plan
 from tapetensor.errors import HigherOrderError
 from tapetensor.gradients import Array
-from tapetensor.recorder import JointPullbacks, Pullbacks
+from tapetensor.pullbacks import JointPullbacks, Pullbacks
 
 
 class BackwardPlan:

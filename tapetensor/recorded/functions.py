@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tapetensor.kernels import elementwise, indexing, linear_algebra, masking, reductions, shape
+from tapetensor.pullbacks import Kernel
 from tapetensor.recorded import kernels
 from tapetensor.recorded.refusals import UnsupportedError
-from tapetensor.recorder import Kernel
 from tapetensor.shapes import as_target_shape
 
 if TYPE_CHECKING:
