@@ -22,8 +22,9 @@ from tapetensor.compiler.changes import GlobalRandomness, Watch, attributes, par
 from tapetensor.compiler.generator import LazyGenerator
 from tapetensor.compiler.guards import GuardWriter
 from tapetensor.compiler.lazy import LazyArray
+from tapetensor.compiler.node import Kind, Node
 from tapetensor.compiler.number import LazyNumber, Unreadable
-from tapetensor.compiler.program import Kind, Node, Program
+from tapetensor.compiler.program import Program
 from tapetensor.compiler.refusals import NotTracedError, trace_error
 from tapetensor.compiler.replay import MISS
 from tapetensor.compiler.results import RESULT_NAMES, ResultWriter

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tapetensor.compiler.program import Kind, Node
+from tapetensor.compiler.node import Kind, Node
 from tapetensor.kernels.extremes import starts_of_rows
 from tapetensor.kernels.sums import PRODUCT_DTYPES, SHORT, is_short, ones
 

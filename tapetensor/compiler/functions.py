@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tapetensor.compiler.node import Kind, Shape
 from tapetensor.compiler.operations import select, unwritten
-from tapetensor.compiler.program import Kind, Shape, View
 from tapetensor.compiler.refusals import trace_error
+from tapetensor.compiler.view import View
 
 if TYPE_CHECKING:
     from tapetensor.compiler.lazy import LazyArray

@@ -8,9 +8,10 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.compiler.lazy import LazyArray
+from tapetensor.compiler.node import Kind, Node
 from tapetensor.compiler.number import LazyNumber
 from tapetensor.compiler.operations import Keywords
-from tapetensor.compiler.program import Kind, Node, Program
+from tapetensor.compiler.program import Program
 from tapetensor.compiler.refusals import trace_error
 
 

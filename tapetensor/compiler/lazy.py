@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from tapetensor.arrays import Home, Library
 from tapetensor.compiler.functions import FUNCTIONS, INTO_ANOTHER, SHAPE_DEPENDS_ON_VALUES, dummy
+from tapetensor.compiler.node import DType, Kind, Node, Shape, replaced
 from tapetensor.compiler.number import LazyNumber
 from tapetensor.compiler.operations import (
     Keywords,
@@ -22,8 +23,10 @@ from tapetensor.compiler.operations import (
     write_all,
     write_index,
 )
-from tapetensor.compiler.program import DType, Kind, Node, Program, Shape, View, replaced
+from tapetensor.compiler.program import Program
 from tapetensor.compiler.refusals import NoAttributeError, trace_error
+from tapetensor.compiler.rules import is_basic, product_shape, resolve
+from tapetensor.compiler.view import View
 from tapetensor.errors import TraceError
 
 
@@ -172,7 +175,7 @@ class LazyArray(NDArrayOperatorsMixin):
 
     def __getitem__(self, index: Any) -> LazyArray:
         """Return the elements at an index."""
-        if _is_basic(index):
+        if is_basic(index):
             shape = np.broadcast_to(np.zeros((), bool), self.shape)[index].shape
             parts = index if isinstance(index, tuple) else (index,)
             # With an ellipsis numpy gives a view also of a single element, in place of a scalar.
@@ -186,7 +189,7 @@ class LazyArray(NDArrayOperatorsMixin):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Write elements."""
-        if _is_basic(index):
+        if is_basic(index):
             target = self[index]
             if isinstance(value, LazyArray) and value.node is target.node:
                 # The second half of ``array[index] += ...``: what is written is there already.
@@ -344,14 +347,14 @@ class LazyArray(NDArrayOperatorsMixin):
     def _ufunc(self, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
         if ufunc.nout != 1:
             return self.call(ufunc, inputs, {})
-        *loop, dtype = _resolve(ufunc, inputs)
+        *loop, dtype = resolve(ufunc, inputs)
         operands = tuple(
             [self.operand(one, wanted) for one, wanted in zip(inputs, loop, strict=True)]
         )
         if ufunc is np.matmul:
             lhs, rhs = operands
             node = self.program.add(
-                Kind.MATMUL, np.matmul, operands, _product_shape(lhs.shape, rhs.shape), dtype
+                Kind.MATMUL, np.matmul, operands, product_shape(lhs.shape, rhs.shape), dtype
             )
             return self.wrap(node)
         if ufunc.signature is not None:
@@ -462,37 +465,3 @@ class LazyArray(NDArrayOperatorsMixin):
     def __repr__(self) -> str:
         """Show shape and dtype, without values."""
         return f"LazyArray(shape={self.shape}, dtype={self.dtype})"
-
-
-def _is_basic(index: Any) -> bool:
-    parts = index if isinstance(index, tuple) else (index,)
-    return all(
-        one is None or one is ... or isinstance(one, slice | int | np.integer) for one in parts
-    )
-
-
-def _resolve(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[DType, ...]:
-    """Return the dtypes that a ufunc works in, its result's last."""
-    kinds = tuple([_kind(one) for one in inputs])
-    known = _RESOLVED.get((ufunc, kinds))
-    if known is None:
-        known = ufunc.resolve_dtypes((*kinds, None))
-        _RESOLVED[ufunc, kinds] = known
-    return known
-
-
-_RESOLVED: dict[Any, tuple[DType, ...]] = {}
-
-
-def _kind(value: Any) -> Any:
-    if isinstance(value, LazyNumber) and value.kind is bool:
-        return int
-    return value.kind if isinstance(value, LazyNumber) else getattr(value, "dtype", value.__class__)
-
-
-def _product_shape(lhs: Shape, rhs: Shape) -> Shape:
-    inner = rhs[-2] if len(rhs) > 1 else rhs[0]
-    if lhs[-1] != inner:
-        raise ValueError(f"inner dims {lhs[-1]} and {inner} differ")
-    leading = np.broadcast_shapes(lhs[:-2], rhs[:-2])
-    return (*leading, *lhs[-2:-1], *(rhs[-1:] if len(rhs) > 1 else ()))

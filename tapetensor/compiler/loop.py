@@ -9,8 +9,8 @@ import numpy as np
 
 from tapetensor.compiler.calls import Call
 from tapetensor.compiler.fusion import Group, start_of
+from tapetensor.compiler.node import Kind, Node
 from tapetensor.compiler.operations import select
-from tapetensor.compiler.program import Kind, Node
 from tapetensor.gradients import Array
 from tapetensor.kernels import threads
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.compiler.program import DType
+from tapetensor.compiler.node import DType
 from tapetensor.gradients import Array
 from tapetensor.kernels.choice import blend, can_blend
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tapetensor.compiler.lazy import LazyArray
+from tapetensor.compiler.node import Kind, Node
 from tapetensor.compiler.number import LazyNumber, Unreadable
-from tapetensor.compiler.program import Kind, Node
 from tapetensor.compiler.refusals import trace_error
 from tapetensor.compiler.structure import (
     fields_of,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from tapetensor.compiler.node import Kind, Node
 from tapetensor.compiler.operations import cast_to
-from tapetensor.compiler.program import Kind, Node, Program
+from tapetensor.compiler.program import Program
 
 # What has to run although nobody reads its result.
 _LASTING = frozenset({Kind.RANDOM, Kind.EFFECT, Kind.UPDATE})
