@@ -21,16 +21,8 @@ from tapetensor.errors import (
 from tapetensor.gradients import Array
 from tapetensor.kernels import arithmetic, elementwise, linear_algebra, normalization, scan
 from tapetensor.pictures import notebook_cell, to_html, tree
-from tapetensor.recorder import (
-    Kernel,
-    Pullback,
-    Pullbacks,
-    Recorder,
-    Unused,
-    check_finite,
-    check_unused,
-    op_name,
-)
+from tapetensor.pullbacks import Kernel, Pullback, Pullbacks
+from tapetensor.recorder import Recorder, Unused, check_finite, check_unused, op_name
 from tapetensor.tape_graph import graph_of_slots
 
 

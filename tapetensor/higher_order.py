@@ -19,8 +19,9 @@ from tapetensor.errors import (
 from tapetensor.gradients import Array
 from tapetensor.ids import next_id
 from tapetensor.kernels.sharing import computed_once
+from tapetensor.pullbacks import JointPullbacks, Kernel, Pullback, Pullbacks
 from tapetensor.recorded import Level, RecordedArray, UnrecordedError
-from tapetensor.recorder import JointPullbacks, Kernel, Pullback, Pullbacks, Recorder, op_name
+from tapetensor.recorder import Recorder, op_name
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor.apply import Enclosed, apply_enclosing, no_higher_order
 from tapetensor.tensor.base import (

@@ -15,10 +15,8 @@ from tapetensor.errors import (
     NumericalInstabilityError,
 )
 from tapetensor.gradients import Array
+from tapetensor.pullbacks import JointPullbacks, Kernel, PartPullback, Pullback, Pullbacks
 
-Pullback: TypeAlias = Callable[[Array], Array]
-Pullbacks: TypeAlias = tuple[Pullback | None, ...]
-Kernel: TypeAlias = Callable[..., tuple[Array, Pullbacks]]
 # What ran, one pullback per operand (None where there is nothing to differentiate), and the
 # operands' ids. An op of one operand has its pullback and its id bare: the tuples around them
 # would be a tenth of what a small op costs.
@@ -27,23 +25,6 @@ Record: TypeAlias = tuple[Kernel, Any, Any]
 Check: TypeAlias = Callable[[str, int, Array], None]
 # What to do with a recorded op that does not lead to the output.
 Unused: TypeAlias = Literal["ignore", "error"]
-
-
-class JointPullbacks(tuple[Pullback | None, ...]):
-    """Pullbacks that share one computation, which can leave out what only some of them need.
-
-    Args:
-        pullbacks: one per parent.
-        narrow: given whether each is needed, returns those that are, with None for the others.
-    """
-
-    narrow: Callable[[list[bool]], Pullbacks]
-
-    def __new__(cls, pullbacks: Pullbacks, narrow: Callable[[list[bool]], Pullbacks]) -> Self:
-        """Make a tuple with one attribute."""
-        joint = super().__new__(cls, pullbacks)
-        joint.narrow = narrow
-        return joint
 
 
 class Recorder(dict[int, Record]):
@@ -84,7 +65,7 @@ class Recorder(dict[int, Record]):
             order = self._pruned(wanted, order)
         kept = self.keys() & wanted if wanted is not None else set(order) if keeps_all else set()
         finished: dict[int, Array] = {}
-        # The ids whose gradient is a sum by now.
+        # The ids whose gradient was made here and is nobody else's: a sum, a part among zeros.
         summed: set[int] = set()
         take_record, take = self.pop, arrays.pop
         for produced_id in reversed(order):
@@ -99,9 +80,10 @@ class Recorder(dict[int, Record]):
                     # As many parents as pullbacks; saying so to zip() costs a tenth of the loop.
                     for parent, pullback in zip(parents, pullbacks):  # noqa: B905
                         if pullback is not None:
-                            added = pullback(g)
                             if parent in arrays:
-                                added = _summed(summed, parent, arrays[parent], added)
+                                added = _summed(summed, parent, arrays[parent], pullback, g)
+                            else:
+                                added = pullback(g)
                             arrays[parent] = added
                     continue
                 # Written out, for a zip() costs as much as half a small op: the first of the two,
@@ -109,14 +91,19 @@ class Recorder(dict[int, Record]):
                 parent, parents = parents
                 pullback, pullbacks = pullbacks
                 if pullback is not None:
-                    added = pullback(g)
                     if parent in arrays:
-                        added = _summed(summed, parent, arrays[parent], added)
+                        added = _summed(summed, parent, arrays[parent], pullback, g)
+                    else:
+                        added = pullback(g)
                     arrays[parent] = added
             if pullbacks is not None:
-                added = pullbacks(g)
                 if parents in arrays:
-                    added = _summed(summed, parents, arrays[parents], added)
+                    added = _summed(summed, parents, arrays[parents], pullbacks, g)
+                else:
+                    added = pullbacks(g)
+                    if pullbacks.__class__ is PartPullback:
+                        # A fresh array, as a sum is.
+                        summed.add(parents)
                 arrays[parents] = added
         # What is left belongs to ids that no record produced: leafs.
         leafs = arrays if wanted is None else {key: arrays[key] for key in wanted & arrays.keys()}
@@ -249,16 +236,24 @@ def _checked_pullback(
     return pull_back
 
 
-def _summed(summed: set[int], unique_id: int, earlier: Array, added: Array) -> Array:
-    """Return the sum of two gradients of one id, written over the earlier if that is a sum too.
+def _summed(
+    summed: set[int], unique_id: int, earlier: Array, pullback: Pullback, g: Array
+) -> Array:
+    """Return the sum of a gradient and of what `pullback` gives.
 
-    Such a sum was made here, so nobody else holds it.
+    It is written over the earlier one if that was made here, so that nobody else holds it.
     """
-    if unique_id in summed and earlier.__class__ is np.ndarray and added.__class__ is np.ndarray:
-        earlier += added
+    if unique_id not in summed:
+        summed.add(unique_id)
+        return earlier + pullback(g)
+    if pullback.__class__ is PartPullback and earlier.__class__ is g.__class__:
+        pullback.add_to(earlier, g)
         return earlier
-    summed.add(unique_id)
-    return earlier + added
+    added = pullback(g)
+    if earlier.__class__ is not np.ndarray or added.__class__ is not np.ndarray:
+        return earlier + added
+    earlier += added
+    return earlier
 
 
 def check_finite(origin: str, place: str, gradient: Array) -> None:

@@ -16,9 +16,9 @@ from tapetensor.errors import (
 )
 from tapetensor.gradients import Array, Gradients, Tensorlike
 from tapetensor.pictures import notebook_cell, to_html, tree
-from tapetensor.recorder import Kernel as Kernel
-from tapetensor.recorder import Pullback as Pullback
-from tapetensor.recorder import Pullbacks as Pullbacks
+from tapetensor.pullbacks import Kernel as Kernel
+from tapetensor.pullbacks import Pullback as Pullback
+from tapetensor.pullbacks import Pullbacks as Pullbacks
 from tapetensor.recorder import Record, Recorder, check_finite, op_name
 from tapetensor.source_lines import new_recorder
 from tapetensor.tape_graph import Output, graph_of_tape

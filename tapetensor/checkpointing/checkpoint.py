@@ -19,8 +19,9 @@ from tapetensor.errors import (
 from tapetensor.gradients import Array
 from tapetensor.ids import next_id
 from tapetensor.kernels.sharing import computed_once
+from tapetensor.pullbacks import JointPullbacks, Pullbacks
 from tapetensor.recorded import plain
-from tapetensor.recorder import JointPullbacks, Pullbacks, Record, Recorder
+from tapetensor.recorder import Record, Recorder
 from tapetensor.tape import OwnedTape
 from tapetensor.tensor.apply import Enclosed, apply_enclosing
 from tapetensor.tensor.base import check_not_spent, check_tensor, wrap

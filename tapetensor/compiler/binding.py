@@ -8,6 +8,7 @@ the next call is recognized as one of the same kind and where its arrays are fou
 from __future__ import annotations
 
 import copy
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -21,8 +22,9 @@ from tapetensor.compiler.changes import GlobalRandomness, Watch, attributes, par
 from tapetensor.compiler.generator import LazyGenerator
 from tapetensor.compiler.guards import GuardWriter
 from tapetensor.compiler.lazy import LazyArray
+from tapetensor.compiler.node import Kind, Node
 from tapetensor.compiler.number import LazyNumber, Unreadable
-from tapetensor.compiler.program import Kind, Node, Program
+from tapetensor.compiler.program import Program
 from tapetensor.compiler.refusals import NotTracedError, trace_error
 from tapetensor.compiler.replay import MISS
 from tapetensor.compiler.results import RESULT_NAMES, ResultWriter
@@ -53,6 +55,7 @@ _NAMES = {
     "ndarray": np.ndarray,
     "arrays": (np.ndarray, np.generic),
     "float64": np.float64,
+    "copysign": math.copysign,
     "OwnedTape": OwnedTape,
     "give_tape": give_tape,
     **RESULT_NAMES,
@@ -167,6 +170,9 @@ class Binding(GuardWriter):
         local = self.local(expression)
         # A NaN is recognized by being no number.
         differs = f"{local} != {known}" if value == value else f"{local} == {local}"
+        if isinstance(value, float | np.floating) and value == 0.0:
+            # 0.0 and -0.0 are equal, and give other results.
+            differs += f" or copysign(1.0, {local}) != {math.copysign(1.0, value)}"
         self.guard(f"{local}.__class__ is not {kind} or {differs}")
 
     def _walk_container(self, value: Any, expression: str, where: str) -> Any:
@@ -370,8 +376,9 @@ class Binding(GuardWriter):
         lazy = {
             "_lr": LazyNumber(LazyArray(self.program, rate)),
             "_steps": Unreadable(
+                self.program,
                 f"{where}.steps is read, which every call changes; set the learning rate between "
-                "the calls: optimizer.lr = schedule(optimizer.steps)"
+                "the calls: optimizer.lr = schedule(optimizer.steps)",
             ),
         }
         self._undo.append(partial(fields.update, {name: fields[name] for name in lazy}))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tapetensor.compiler.program import Kind, Node
+from tapetensor.compiler.node import Kind, Node
 from tapetensor.kernels.extremes import starts_of_rows
 from tapetensor.kernels.sums import PRODUCT_DTYPES, SHORT, is_short, ones
 
@@ -82,7 +82,7 @@ class Call:
         (operand,) = node.args
         axes, options = node.detail
         kept = len(operand.shape) - len(axes)
-        shape = (self._rows or operand.shape[0], *operand.shape[1:]) if kept else operand.shape
+        shape = operand.shape if self._rows is None else (self._rows, *operand.shape[1:])
         rows, width = math.prod(shape[:kept]), math.prod(shape[kept:])
         is_last = axes[:1] == (kept,) and not options and node.dtype == operand.dtype
         if not is_last or not 0 < width <= SHORT:

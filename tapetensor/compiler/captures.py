@@ -97,6 +97,7 @@ class Captures:
                 cell.cell_contents, f"{binding.bind(cell)}.cell_contents", name
             )
             binding.replace_attribute(cell, "cell_contents", replaced, name)
+        self._walk_defaults(function)
         scope = function.__globals__
         names, attributes = _names_in(code)
         for name in names:
@@ -107,6 +108,18 @@ class Captures:
             replaced = self._walk_value(scope[name], f"{binding.bind(scope)}[{name!r}]", name)
             binding.replace_item(scope, name, replaced)
         self._attributes |= attributes
+
+    def _walk_defaults(self, function: types.FunctionType) -> None:
+        """Walk what the arguments are that are not given; plain values cannot change."""
+        binding, name = self._binding, function.__name__
+        by_place, by_name = function.__defaults__ or (), function.__kwdefaults__ or {}
+        if not all(map(is_plain, by_place)):
+            expression = f"{binding.bind(function)}.__defaults__"
+            walked = binding.walk(by_place, expression, f"the default of {name}")
+            binding.replace_attribute(function, "__defaults__", walked, f"the defaults of {name}")
+        if not all(map(is_plain, by_name.values())):
+            expression = f"{binding.bind(function)}.__kwdefaults__"
+            binding.walk(by_name, expression, f"the default of {name}")
 
     def _walk_value(self, value: Any, expression: str, where: str) -> Any:
         """Walk a captured value; return what takes its place."""
@@ -141,6 +154,9 @@ class Captures:
                 value = value.__func__
             attribute = f"{expression}.{name}"
             if isinstance(value, types.FunctionType) and isinstance(owner, type):
+                held = self._binding.bind(vars(owner))
+                known = self._binding.bind(vars(owner)[name])
+                self._binding.guard(f"{held}[{name!r}] is not {known}")
                 self.walk_function(value, attribute)
                 continue
             if value is vars(owner)[name]:

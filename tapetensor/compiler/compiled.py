@@ -123,7 +123,7 @@ class Compiled:
                 f"compile: {self.name} was traced {self.traces} times and more than "
                 f"{MAX_PLANS} kinds of calls are in use; arguments that change from call to call "
                 "(a Python number, say) should be tensors",
-                stacklevel=4,
+                stacklevel=3,
             )
 
     def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan:

@@ -8,12 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tapetensor.compiler.node import Kind, Shape
 from tapetensor.compiler.operations import select, unwritten
-from tapetensor.compiler.program import Kind, Shape, View
 from tapetensor.compiler.refusals import trace_error
+from tapetensor.compiler.view import View
 
 if TYPE_CHECKING:
     from tapetensor.compiler.lazy import LazyArray
+
+
+# What `total += x` is refused with where `total` is an array of numpy's.
+INTO_ANOTHER = (
+    "{} writes what depends on an argument into an array of numpy's; write total = total + x in "
+    "place of total += x, or make the array of the arguments, as np.zeros_like(x)"
+)
 
 
 def dummy(value: Any) -> Any:
@@ -135,7 +143,7 @@ def _asarray(self: LazyArray, a: Any) -> Any:
 
 def _copyto(self: LazyArray, dst: Any, src: Any, **options: Any) -> None:
     if options or not hasattr(dst, "record_write"):
-        raise trace_error("np.copyto writes into an array of another kind")
+        raise trace_error(INTO_ANOTHER.format("np.copyto"))
     dst.write(np.copyto, src)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 
-from tapetensor.compiler.program import Kind, Node
+from tapetensor.compiler.node import Kind, Node
 
 # Below that many bytes in its largest value a group gains nothing from blocks.
 _SMALLEST = 1 << 18
@@ -17,7 +18,10 @@ _SMALLEST_FOR_THREADS = 1 << 19
 # the calls cost more, or the values leave the caches.
 BLOCK = 1 << 17
 
-# A step of at most that many bytes may wait until the sums that it reads are complete.
+# What may be reduced block by block of rows.
+_TOTALS = frozenset({np.add, np.multiply, np.maximum, np.minimum, np.logical_and, np.logical_or})
+
+# A step of at most that many bytes may wait until the totals that it reads are complete.
 _WAITING = 1 << 12
 
 # What may be moved before a group that it does not depend on, without anyone noticing.
@@ -29,22 +33,28 @@ _MOVABLE = frozenset(
 
 @dataclass
 class Group:
-    """Steps that are independent from row to row, and sums over the rows at their end.
+    """Steps that are independent from row to row, and totals of all rows at their end.
 
     Args:
         rows: the size of the first axis of what they work on.
         nodes: the steps, in order.
+        totals: those of them that are reductions over the rows.
     """
 
     rows: int
     nodes: list[Node] = field(default_factory=list)
-    sums: set[Node] = field(default_factory=set)
+    totals: set[Node] = field(default_factory=set)
 
     @property
     def elements_in_row(self) -> int:
         """The number of elements in a row of the largest value."""
         sizes = [node.size // self.rows for node in self._values()]
         return max(sizes)
+
+    @property
+    def rows_of_block(self) -> int:
+        """How many rows are worked on at a time."""
+        return min(self.rows, max(1, BLOCK // self.elements_in_row))
 
     @property
     def is_worth_threads(self) -> bool:
@@ -55,7 +65,9 @@ class Group:
     def is_worth_it(self) -> bool:
         """Whether blocks save trips to memory."""
         steps = [node for node in self.nodes if node.kind is not Kind.VIEW]
-        return len(steps) > 1 and max(node.nbytes for node in self._values()) >= _SMALLEST
+        is_large = max(node.nbytes for node in self._values()) >= _SMALLEST
+        # A single block would only take scratch where single steps work in place.
+        return len(steps) > 1 and is_large and self.rows > self.rows_of_block
 
     def _values(self) -> list[Node]:
         return [
@@ -64,6 +76,22 @@ class Group:
             for node in (step, *step.parents())
             if node.shape and node.shape[0] == self.rows
         ]
+
+
+def start_of(total: Node) -> float:
+    """Return the value that a total of rows begins with, which changes none."""
+    identity: float | None = total.function.identity
+    if identity is not None:
+        return identity
+    kind = total.dtype.kind
+    if kind == "f":
+        lowest, highest = -math.inf, math.inf
+    elif kind == "b":
+        lowest, highest = False, True
+    else:
+        limits = np.iinfo(total.dtype)
+        lowest, highest = limits.min, limits.max
+    return lowest if total.function is np.maximum else highest
 
 
 Unit: TypeAlias = Node | Group
@@ -86,7 +114,7 @@ def fused(schedule: list[Node]) -> list[Unit]:
 
 
 class _Opened:
-    """The group that still takes steps, and small steps that wait for its sums."""
+    """The group that still takes steps, and small steps that wait for its totals."""
 
     def __init__(self) -> None:
         self.group: Group | None = None
@@ -102,17 +130,28 @@ class _Opened:
         """Put a step into the group, or behind it, if it fits there."""
         if self.group is None:
             return False
-        is_late = _reads(node, self.group.sums) or _reads(node, set(self._after))
+        is_late = _reads(node, self.group.totals) or _reads(node, set(self._after))
         if is_late and node.kind in _MOVABLE and node.nbytes <= _WAITING:
             self._after.append(node)
             return True
         rows = _rows(node)
         if node.kind is Kind.VIEW and node.args[0] not in self._inside:
             rows = 0
-        if is_late or rows != self.group.rows:
+        if is_late or rows != self.group.rows or not self._reads_its_own_rows(node):
             return False
         self._add(node)
         return True
+
+    def _reads_its_own_rows(self, node: Node) -> bool:
+        """Tell whether each row needs that row alone of what the group computes.
+
+        With fewer axes a value is repeated for every row, as in ``x[:, None] - x``.
+        """
+        return node.kind is not Kind.ELEMENTWISE or all(
+            len(parent.shape) == len(node.shape)
+            for parent in node.parents()
+            if parent in self._inside
+        )
 
     def is_passed_by(self, node: Node) -> bool:
         """Tell whether a step may run before the group although it comes later."""
@@ -132,8 +171,8 @@ class _Opened:
         assert self.group is not None
         self.group.nodes.append(node)
         self._inside.add(node)
-        if _is_sum_of_rows(node):
-            self.group.sums.add(node)
+        if _is_total(node):
+            self.group.totals.add(node)
 
 
 def _reads(node: Node, those: set[Node]) -> bool:
@@ -148,7 +187,7 @@ def _rows(node: Node) -> int:
     if node.kind is Kind.REDUCE:
         (operand,) = node.args
         axes, options = node.detail
-        if 0 in axes and (node.function is not np.add or options):
+        if 0 in axes and (options or node.function not in _TOTALS or node.dtype.kind not in "biuf"):
             return 0
         return operand.shape[0] if operand.shape else 0
     if node.kind is Kind.VIEW:
@@ -163,5 +202,5 @@ def _rows(node: Node) -> int:
     return 0
 
 
-def _is_sum_of_rows(node: Node) -> bool:
+def _is_total(node: Node) -> bool:
     return node.kind is Kind.REDUCE and 0 in node.detail[0]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 from typing_extensions import override
 
 from tapetensor.compiler.lazy import LazyArray
+from tapetensor.compiler.node import Kind, Node
 from tapetensor.compiler.number import LazyNumber
 from tapetensor.compiler.operations import Keywords
-from tapetensor.compiler.program import Kind, Node, Program
+from tapetensor.compiler.program import Program
 from tapetensor.compiler.refusals import trace_error
 
 
@@ -37,6 +38,8 @@ class LazyGenerator(np.random.Generator):
             raise trace_error(f"rng.{name} cannot be traced")
 
         def draw(*args: Any, **options: Any) -> LazyArray | LazyNumber:
+            if options.get("out") is not None:
+                raise trace_error(f"rng.{name} writes into an array; use the array that it returns")
             result = np.asarray(getattr(np.random.default_rng(0), name)(*args, **options))
             node = self.program.add(
                 Kind.RANDOM,
@@ -49,3 +52,16 @@ class LazyGenerator(np.random.Generator):
             return array if result.shape else LazyNumber(array)
 
         return draw
+
+    def __copy__(self) -> Never:
+        """Refuse: a copy would draw numbers of its own."""
+        raise trace_error("a random generator is copied; copy it outside, and pass the copy")
+
+    def __deepcopy__(self, memo: object) -> Never:
+        """Refuse: a copy would draw numbers of its own."""
+        self.__copy__()
+
+    @override
+    def __reduce__(self) -> Never:
+        """Refuse: a copy would draw numbers of its own."""
+        self.__copy__()

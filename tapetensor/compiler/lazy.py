@@ -10,7 +10,8 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from typing_extensions import override
 
 from tapetensor.arrays import Home, Library
-from tapetensor.compiler.functions import FUNCTIONS, SHAPE_DEPENDS_ON_VALUES, dummy
+from tapetensor.compiler.functions import FUNCTIONS, INTO_ANOTHER, SHAPE_DEPENDS_ON_VALUES, dummy
+from tapetensor.compiler.node import DType, Kind, Node, Shape, replaced
 from tapetensor.compiler.number import LazyNumber
 from tapetensor.compiler.operations import (
     Keywords,
@@ -19,10 +20,14 @@ from tapetensor.compiler.operations import (
     copied,
     into,
     read_index,
+    write_all,
     write_index,
 )
-from tapetensor.compiler.program import DType, Kind, Node, Program, Shape, View, replaced
+from tapetensor.compiler.program import Program
 from tapetensor.compiler.refusals import NoAttributeError, trace_error
+from tapetensor.compiler.rules import is_basic, product_shape, resolve
+from tapetensor.compiler.view import View
+from tapetensor.errors import TraceError
 
 
 class LazyArray(NDArrayOperatorsMixin):
@@ -56,6 +61,7 @@ class LazyArray(NDArrayOperatorsMixin):
     @property
     def node(self) -> Node:
         """The value that it stands for at the moment."""
+        self.program.check_thread()
         if self._base is not None and self._view is not None:
             current = self._base.node
             if current is not self._seen:
@@ -66,22 +72,22 @@ class LazyArray(NDArrayOperatorsMixin):
     @property
     def shape(self) -> Shape:
         """The shape."""
-        return self.node.shape
+        return self._node.shape
 
     @property
     def dtype(self) -> DType:
         """The dtype."""
-        return self.node.dtype
+        return self._node.dtype
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        return len(self.node.shape)
+        return len(self._node.shape)
 
     @property
     def size(self) -> int:
         """The number of elements."""
-        return self.node.size
+        return self._node.size
 
     @property
     def T(self) -> LazyArray:  # noqa: N802  # numpy's name
@@ -104,7 +110,7 @@ class LazyArray(NDArrayOperatorsMixin):
         """Return the elements converted."""
         wanted = np.dtype(dtype)
         if wanted == self.dtype:
-            return self
+            return self.copy() if copy else self
         return self.wrap(
             self.program.elementwise(cast_to(wanted), (self.node,), self.shape, wanted)
         )
@@ -117,7 +123,21 @@ class LazyArray(NDArrayOperatorsMixin):
 
     def copy(self) -> LazyArray:
         """Return the array; writing into either replaces only its own value."""
-        return self.wrap(self.node)
+        node = self.node
+        if node.is_written_to:
+            node = self._fresh()
+        return self.wrap(node)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: object) -> LazyArray:
+        """Return the array, as `copy` does."""
+        return self.copy()
+
+    @override
+    def __reduce__(self) -> Never:
+        """Refuse: there are no values."""
+        self.__array__()
 
     def min(self, **options: Any) -> Any:
         """Return the smallest element, or the smallest along axes."""
@@ -135,7 +155,7 @@ class LazyArray(NDArrayOperatorsMixin):
         """Refuse: what is not here has a function of numpy's that can be traced, perhaps."""
         if not hasattr(np.ndarray, name):
             raise AttributeError(name)
-        error = trace_error(
+        error = self._error(
             f"{name} of an array cannot be traced; write it with functions of numpy, or return "
             "the array and do it outside"
         )
@@ -155,7 +175,7 @@ class LazyArray(NDArrayOperatorsMixin):
 
     def __getitem__(self, index: Any) -> LazyArray:
         """Return the elements at an index."""
-        if _is_basic(index):
+        if is_basic(index):
             shape = np.broadcast_to(np.zeros((), bool), self.shape)[index].shape
             parts = index if isinstance(index, tuple) else (index,)
             # With an ellipsis numpy gives a view also of a single element, in place of a scalar.
@@ -169,12 +189,12 @@ class LazyArray(NDArrayOperatorsMixin):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Write elements."""
-        if _is_basic(index):
+        if is_basic(index):
             target = self[index]
             if isinstance(value, LazyArray) and value.node is target.node:
                 # The second half of ``array[index] += ...``: what is written is there already.
                 return
-            target.write(np.copyto, value)
+            target.write(write_all, value)
         else:
             self.write(write_index, index, value)
 
@@ -199,15 +219,17 @@ class LazyArray(NDArrayOperatorsMixin):
         owner = self._owner()
         program = self.program
         if owner._node.kind is not Kind.WRITE:
-            # Fresh memory, with a detail that no equal value has, for writing changes it.
-            before = owner._node
-            owner._node = program.add(
-                Kind.ELEMENTWISE, cast_to(before.dtype), (before,), before.shape, before.dtype,
-                detail=object(),
-            )  # fmt: skip
+            owner._node = owner._fresh()
         nodes = replaced(args, self._unwrap)
         owner._node = program.add(
             Kind.WRITE, function, (owner._node, self.node, *nodes), owner.shape, owner.dtype
+        )
+
+    def _fresh(self) -> Node:
+        """Record a copy into memory of its own, which no equal value shares."""
+        node = self.node
+        return self.program.add(
+            Kind.ELEMENTWISE, cast_to(node.dtype), (node,), node.shape, node.dtype, detail=object()
         )
 
     def becomes(self, node: Node) -> bool:
@@ -305,7 +327,7 @@ class LazyArray(NDArrayOperatorsMixin):
         elif method == "at":
             target = inputs[0]
             if not isinstance(target, LazyArray):
-                raise trace_error(f"{ufunc.__name__}.at writes into an array of another kind")
+                raise trace_error(INTO_ANOTHER.format(f"np.{ufunc.__name__}.at"))
             target.write(ufunc.at, *inputs[1:])
             return None
         else:
@@ -313,7 +335,7 @@ class LazyArray(NDArrayOperatorsMixin):
         if out is None:
             return result
         if not isinstance(out, LazyArray):
-            raise trace_error(f"{ufunc.__name__} writes into an array of another kind")
+            raise trace_error(INTO_ANOTHER.format(f"np.{ufunc.__name__}"))
         if out.shape == result.shape and out.becomes(result.astype(out.dtype).node):
             return out
         if method == "__call__" and out.dtype == result.dtype:
@@ -325,14 +347,14 @@ class LazyArray(NDArrayOperatorsMixin):
     def _ufunc(self, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
         if ufunc.nout != 1:
             return self.call(ufunc, inputs, {})
-        *loop, dtype = _resolve(ufunc, inputs)
+        *loop, dtype = resolve(ufunc, inputs)
         operands = tuple(
             [self.operand(one, wanted) for one, wanted in zip(inputs, loop, strict=True)]
         )
         if ufunc is np.matmul:
             lhs, rhs = operands
             node = self.program.add(
-                Kind.MATMUL, np.matmul, operands, _product_shape(lhs.shape, rhs.shape), dtype
+                Kind.MATMUL, np.matmul, operands, product_shape(lhs.shape, rhs.shape), dtype
             )
             return self.wrap(node)
         if ufunc.signature is not None:
@@ -365,6 +387,7 @@ class LazyArray(NDArrayOperatorsMixin):
         self, function: Callable[..., Any], types: Any, args: tuple[Any, ...], options: Any
     ) -> Any:
         """Record one of numpy's functions that are no ufuncs."""
+        self.program.check_thread()
         known = FUNCTIONS.get(function)
         if known is not None:
             return known(self, *args, **options)
@@ -378,6 +401,8 @@ class LazyArray(NDArrayOperatorsMixin):
             return value.node
         if isinstance(value, LazyNumber):
             return value.array.astype(dtype).node
+        if isinstance(value, np.ndarray):
+            return self.program.constant(self.program.snapshot(value))
         return self.program.constant(value, None if hasattr(value, "dtype") else dtype)
 
     def _unwrap(self, value: Any) -> Any:
@@ -385,7 +410,7 @@ class LazyArray(NDArrayOperatorsMixin):
             return value.array.node
         if isinstance(value, LazyArray):
             return value.node
-        return value
+        return self.program.snapshot(value) if isinstance(value, np.ndarray) else value
 
     def wrap(self, node: Node) -> LazyArray:
         """Return the array that stands for a node."""
@@ -402,17 +427,23 @@ class LazyArray(NDArrayOperatorsMixin):
 
     def __bool__(self) -> Never:
         """Refuse: the answer depends on values, which there are none of."""
-        raise trace_error(
+        raise self._error(
             "a condition depends on the values of a tensor; "
             "write tt.where(mask, a, b) to choose by value"
         )
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> Never:
         """Refuse: there are no values."""
-        raise trace_error(
-            "the values of a tensor are read (by printing it, float() or a numpy function "
-            "without dispatch); return the tensor and read it outside"
+        raise self._error(
+            "the values of a tensor are read (by printing it, float(), a numpy function without "
+            "dispatch or by writing it into an array of numpy's); return the tensor and read it "
+            "outside"
         )
+
+    def _error(self, what: str) -> TraceError:
+        """Return the error for what cannot be traced, if it is asked for in the right thread."""
+        self.program.check_thread()
+        return trace_error(what)
 
     def item(self) -> LazyNumber:
         """Return the only element as a number of the program."""
@@ -434,37 +465,3 @@ class LazyArray(NDArrayOperatorsMixin):
     def __repr__(self) -> str:
         """Show shape and dtype, without values."""
         return f"LazyArray(shape={self.shape}, dtype={self.dtype})"
-
-
-def _is_basic(index: Any) -> bool:
-    parts = index if isinstance(index, tuple) else (index,)
-    return all(
-        one is None or one is ... or isinstance(one, slice | int | np.integer) for one in parts
-    )
-
-
-def _resolve(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[DType, ...]:
-    """Return the dtypes that a ufunc works in, its result's last."""
-    kinds = tuple([_kind(one) for one in inputs])
-    known = _RESOLVED.get((ufunc, kinds))
-    if known is None:
-        known = ufunc.resolve_dtypes((*kinds, None))
-        _RESOLVED[ufunc, kinds] = known
-    return known
-
-
-_RESOLVED: dict[Any, tuple[DType, ...]] = {}
-
-
-def _kind(value: Any) -> Any:
-    if isinstance(value, LazyNumber) and value.kind is bool:
-        return int
-    return value.kind if isinstance(value, LazyNumber) else getattr(value, "dtype", value.__class__)
-
-
-def _product_shape(lhs: Shape, rhs: Shape) -> Shape:
-    inner = rhs[-2] if len(rhs) > 1 else rhs[0]
-    if lhs[-1] != inner:
-        raise ValueError(f"inner dims {lhs[-1]} and {inner} differ")
-    leading = np.broadcast_shapes(lhs[:-2], rhs[:-2])
-    return (*leading, *lhs[-2:-1], *(rhs[-1:] if len(rhs) > 1 else ()))

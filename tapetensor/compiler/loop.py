@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tapetensor.compiler.calls import Call
-from tapetensor.compiler.fusion import BLOCK, Group
+from tapetensor.compiler.fusion import Group, start_of
+from tapetensor.compiler.node import Kind, Node
 from tapetensor.compiler.operations import select
-from tapetensor.compiler.program import Kind, Node
 from tapetensor.gradients import Array
 from tapetensor.kernels import threads
 
@@ -49,9 +49,9 @@ class GroupLoop:
         """Emit all steps of the group."""
         planner, group = self.planner, self.group
         for node in group.nodes:
-            if node in self.kept or node in group.sums:
+            if node in self.kept or node in group.totals:
                 planner.place_kept(node)
-        rows = min(group.rows, max(1, BLOCK // group.elements_in_row))
+        rows = group.rows_of_block
         whole, tail = divmod(group.rows, rows)
         blocks = [(start, start + rows) for start in range(0, group.rows - tail, rows)]
         workers = min(threads.count() if planner.may_use_threads(group) else 1, whole)
@@ -78,7 +78,8 @@ class GroupLoop:
         title = f"group of {len(names)}: {', '.join(names)}"
         for body in bodies:
             for node, total in body.totals.items():
-                planner.emit(node, f"{total}.fill(0)", title="set to 0")
+                start = start_of(node)
+                planner.emit(node, f"{total}.fill({planner.bind(start)})", title=f"set to {start}")
         if len(bodies) == 1:
             planner.emit(last, f"{bodies[0].name}({bodies[0].arguments})", title=title, group=nodes)
         else:
@@ -86,11 +87,10 @@ class GroupLoop:
             planner.emit(
                 last, f"{planner.bind(threads.run_together)}({calls})", title=title, group=nodes
             )
-        add = planner.bind(np.add)
         for body in bodies[1:]:
             for node, part in body.totals.items():
                 total = bodies[0].totals[node]
-                planner.emit(node, f"{add}({total}, {part}, {total})", title="add up")
+                planner.emit(node, _taken_into(planner, node, total, part), title="take together")
 
     def _leaves(self, node: Node) -> bool:
         """Tell whether a value, or a view of it, is read outside the group."""
@@ -109,7 +109,7 @@ class Body:
         loop: the group.
         count: the number of rows of each block.
         blocks: where they start and stop.
-        is_first: whether sums over the rows go to their final place.
+        is_first: whether totals of the rows go to their final place.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class Body:
             if is_first
             else planner.bind(np.empty(node.shape, node.dtype))
             for node in loop.group.nodes
-            if node in loop.group.sums
+            if node in loop.group.totals
         }
         self._lines: list[str] = []
         # Arrays that are cut into blocks: known ones beforehand, others as the function runs.
@@ -146,11 +146,11 @@ class Body:
         for position, node in enumerate(group.nodes):
             if node.kind is Kind.VIEW:
                 self._write_view(node)
-            elif node in group.sums:
+            elif node in group.totals:
                 part = planner.bind(np.empty(node.shape, node.dtype))
                 total = self._total(node)
                 self._lines.append(self._call_into(node, part))
-                self._lines.append(f"{planner.bind(np.add)}({total}, {part}, {total})")
+                self._lines.append(_taken_into(planner, node, total, part))
             else:
                 out = self._out(node, position)
                 self._lines.append(self._call_into(node, out))
@@ -221,7 +221,8 @@ class Body:
         wanted = math.prod(shape) * dtype.itemsize
         for position, array in enumerate(self._free):
             if array.nbytes == wanted:
-                return _Scratch(self._free.pop(position).view(dtype).reshape(shape))
+                flat = self._free.pop(position).reshape(-1)
+                return _Scratch(flat.view(dtype).reshape(shape))
         array = self._planner.arena.take(shape, dtype)
         self._taken.append(array)
         return _Scratch(array)
@@ -239,6 +240,11 @@ class Body:
         is_reshape = node.function.name == "reshape"
         if scratch is not None:
             view = scratch.reshape(shape) if is_reshape else node.function(scratch)
+            if not np.may_share_memory(view, scratch):
+                # Such a reshape copies. Its place is not given to others, which few ask for.
+                view = self._scratch(shape, node.dtype).array
+                shaped = self._planner.bind(view.reshape(scratch.shape))
+                self._lines.append(f"{self._planner.bind(np.copyto)}({shaped}, {source})")
             self._values[node] = self._planner.bind(view), view
             return
         call = f"reshape({shape})" if is_reshape else f"transpose({node.function.parameter})"
@@ -280,6 +286,11 @@ class _Scratch:
 
     def __init__(self, array: Array) -> None:
         self.array = array
+
+
+def _taken_into(planner: Planner, node: Node, total: str, part: str) -> str:
+    """Return the call that takes a total of some rows into that of all."""
+    return f"{planner.bind(node.function)}({total}, {part}, out={total})"
 
 
 def _name(node: Node) -> str:

@@ -12,6 +12,7 @@ from tapetensor.compiler.refusals import trace_error
 
 if TYPE_CHECKING:
     from tapetensor.compiler.lazy import LazyArray
+    from tapetensor.compiler.program import Program
 
 _INTEGER = np.dtype(np.int64)
 _READ = (
@@ -134,27 +135,36 @@ class LazyNumber:
     __hash__ = object.__hash__
 
     def __bool__(self) -> Never:
-        raise trace_error(
+        self._refuse(
             "a condition depends on a number that is not known yet; "
             "write tt.where(mask, a, b) to choose by value"
         )
 
+    def refuse_to_be_set(self, what: str, cure: str) -> Never:
+        """Raise the error for setting what it is the value of."""
+        self._refuse(f"{what}, which a replay would not repeat; set it between the calls: {cure}")
+
+    def _refuse(self, what: str) -> Never:
+        """Raise the error for what cannot be traced, if it is asked for in the right thread."""
+        self.array.program.check_thread()
+        raise trace_error(what)
+
     def __float__(self) -> Never:
-        raise trace_error(_READ)
+        self._refuse(_READ)
 
     def __int__(self) -> Never:
-        raise trace_error(_READ)
+        self._refuse(_READ)
 
     def __index__(self) -> Never:
-        raise trace_error(_READ)
+        self._refuse(_READ)
 
     @override
     def __str__(self) -> Never:
-        raise trace_error(_READ)
+        self._refuse(_READ)
 
     @override
     def __format__(self, spec: str) -> Never:
-        raise trace_error(_READ)
+        self._refuse(_READ)
 
     @override
     def __repr__(self) -> str:
@@ -169,14 +179,17 @@ class Unreadable:
     """Stands for a plain value that a trace must not freeze: every use is an error.
 
     Args:
+        program: of the trace.
         why: what is wrong, and what to write instead.
     """
 
-    def __init__(self, why: str) -> None:
+    def __init__(self, program: Program, why: str) -> None:
+        self.program = program
         self.why = why
 
     def refuse(self, *args: object) -> Never:
         """Raise the error."""
+        self.program.check_thread()
         raise trace_error(self.why)
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = refuse

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.compiler.program import DType
+from tapetensor.compiler.node import DType
 from tapetensor.gradients import Array
 from tapetensor.kernels.choice import blend, can_blend
 
@@ -53,6 +53,11 @@ def unwritten(out: Array) -> None:
 def read_index(array: Any, index: Any) -> Any:
     """``array[index]``."""
     return array[index]
+
+
+def write_all(array: Any, value: Any) -> None:
+    """``array[...] = value``, which converts as `np.copyto` does not."""
+    array[...] = value
 
 
 def write_index(array: Any, index: Any, value: Any) -> None:

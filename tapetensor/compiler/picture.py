@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tapetensor.compiler.node import Kind, Node
 from tapetensor.compiler.plan import Step
-from tapetensor.compiler.program import Kind, Node
 from tapetensor.pictures import Graph, Op
 
 _UNMEASURED = "Times are shown after plan.profile(...), which measures them."

@@ -11,8 +11,9 @@ from tapetensor.compiler.arena import Arena
 from tapetensor.compiler.calls import Call
 from tapetensor.compiler.fusion import Group, Unit, fused
 from tapetensor.compiler.loop import GroupLoop
+from tapetensor.compiler.node import Kind, Node
 from tapetensor.compiler.operations import Keywords, cast_to, select, unwritten
-from tapetensor.compiler.program import Kind, Node, Program
+from tapetensor.compiler.program import Program
 from tapetensor.compiler.schedule import TAKES_OUT, at_risk, scheduled
 from tapetensor.gradients import Array
 from tapetensor.kernels import threads

@@ -3,51 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator
-from enum import Enum, auto
-from typing import Any, TypeAlias
+from collections.abc import Hashable
+from threading import get_ident
+from typing import Any
 
 import numpy as np
-from typing_extensions import override
 
+from tapetensor.compiler.node import DType, Kind, Node, Shape
+from tapetensor.compiler.refusals import trace_error
+from tapetensor.compiler.view import View, inverse
 from tapetensor.gradients import Array
-from tapetensor.pictures import users_place
-
-Shape: TypeAlias = tuple[int, ...]
-DType: TypeAlias = np.dtype[Any]
-
-
-class Kind(Enum):
-    """What a node is, which decides where its result lies and when it runs."""
-
-    INPUT = auto()
-    """An array that comes in with the call."""
-    CONSTANT = auto()
-    """An array that was known while tracing."""
-    ELEMENTWISE = auto()
-    """`function(*args, out)`, element by element, the arguments broadcast."""
-    REDUCE = auto()
-    """`function.reduce` over `axis`."""
-    MATMUL = auto()
-    """`np.matmul`."""
-    VIEW = auto()
-    """`function(array)`: the same memory under another shape or order."""
-    CALL = auto()
-    """Any other function, which returns fresh arrays."""
-    PART = auto()
-    """One of the arrays that a call returned."""
-    WRITE = auto()
-    """`function(view, ...)` writes into a view of an array and is that array afterwards.
-
-    The arguments are the array, the view, and what else the function takes.
-    """
-    RANDOM = auto()
-    """A draw from a generator."""
-    EFFECT = auto()
-    """A check that may raise and returns nothing."""
-    UPDATE = auto()
-    """The step of a group of an optimizer."""
-
 
 # Those that may be merged with an equal one, or left out when nobody reads them.
 _PURE = frozenset(
@@ -59,104 +24,27 @@ _PURE = frozenset(
 _IN_ORDER = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL})
 
 
-class Node:
-    """One value of a program, and how it is made.
-
-    Args:
-        kind: what it is.
-        function: what makes it.
-        args: its arguments: nodes, plain values, and tuples, lists and dicts of them.
-        shape: the shape of the result.
-        dtype: the dtype of the result.
-        detail: what the kind needs besides: the axes of a reduction, the value of a constant.
-        index: the position in the trace.
-        label: what the user calls it, if it is an input.
-
-    Attributes:
-        size: the number of elements.
-        place: the line of the user's program that ran it.
-    """
-
-    __slots__ = (
-        "_parents", "args", "detail", "dtype", "function", "index", "kind", "label", "place",
-        "shape", "size",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        kind: Kind,
-        function: Any,
-        args: tuple[Any, ...],
-        shape: Shape,
-        dtype: DType,
-        detail: Any = None,
-        index: int = 0,
-        label: str = "",
-    ) -> None:
-        self.kind = kind
-        self.function = function
-        self.args = args
-        self.shape = shape
-        self.dtype = dtype
-        self.detail = detail
-        self.index = index
-        self.label = label
-        self.size = math.prod(shape)
-        self.place = users_place()
-        self._parents = tuple(nodes_in(args))
-
-    @property
-    def nbytes(self) -> int:
-        """The size of the result in bytes."""
-        return self.size * self.dtype.itemsize
-
-    @property
-    def name(self) -> str:
-        """The name of what makes it."""
-        name: str = getattr(self.function, "__name__", self.kind.name.lower())
-        return f"{name}.reduce" if self.kind is Kind.REDUCE else name
-
-    def parents(self) -> tuple[Node, ...]:
-        """Return the nodes among the arguments, as often as they occur."""
-        return self._parents
-
-    @override
-    def __repr__(self) -> str:
-        """Show what makes it, and of which shape and dtype it is."""
-        return f"%{self.index} = {self.name} {self.shape} {self.dtype}"
-
-
-def nodes_in(value: Any) -> Iterator[Node]:
-    """Yield the nodes in a nest of tuples, lists, dicts and slices."""
-    if isinstance(value, Node):
-        yield value
-    elif isinstance(value, tuple | list):
-        for item in value:
-            yield from nodes_in(item)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from nodes_in(item)
-
-
-def replaced(value: Any, replace: Callable[[Any], Any]) -> Any:
-    """Return a nest of tuples, lists and dicts with `replace` applied to everything in it."""
-    if value.__class__ is tuple:
-        return tuple([replaced(item, replace) for item in value])
-    if value.__class__ is list:
-        return [replaced(item, replace) for item in value]
-    if value.__class__ is dict:
-        return {key: replaced(item, replace) for key, item in value.items()}
-    return replace(value)
-
-
 class Program:
-    """The nodes of a trace in the order in which they ran."""
+    """The nodes of a trace in the order in which they ran, all in the thread that begins it."""
 
     def __init__(self) -> None:
+        self._thread = get_ident()
         self.nodes: list[Node] = []
         self._known: dict[Hashable, Node] = {}
         # Constants are told apart by identity, so they have to stay alive.
         self._kept: list[Any] = []
+        # By the id of an array of the user's: it, and what it held.
+        self._snapshots: dict[int, tuple[Array, Array]] = {}
+
+    def check_thread(self) -> None:
+        """Refuse another thread, which found an array of this trace in what both of them use."""
+        if get_ident() != self._thread:
+            raise trace_error(
+                "what is used here is being traced in another thread, for a compiled function's "
+                "first call of a kind, and has no values meanwhile; make that call before other "
+                "threads begin, or give each thread a model of its own (a function that is "
+                "compiled works in one thread)"
+            )
 
     def add(
         self,
@@ -169,6 +57,7 @@ class Program:
         label: str = "",
     ) -> Node:
         """Record a node, or return the one that computes the same."""
+        self.check_thread()
         key = None
         if kind in _PURE:
             key = _key((kind, function, args, detail), self._kept)
@@ -197,6 +86,15 @@ class Program:
             self._known[key] = node
         return node
 
+    def snapshot(self, array: Array) -> Array:
+        """Return what an array holds now; who made it may write to it later."""
+        if not array.flags.writeable:
+            return array
+        known = self._snapshots.get(id(array))
+        if known is None or known[1].tobytes() != array.tobytes():
+            known = self._snapshots[id(array)] = array, array.copy("K")
+        return known[1]
+
     def elementwise(
         self, function: Any, operands: tuple[Node, ...], shape: Shape, dtype: DType
     ) -> Node:
@@ -204,7 +102,7 @@ class Program:
         bases = tuple([self._without_broadcast(operand) for operand in operands])
         function, bases = _simplified(function, bases, dtype)
         same = _identity(function, bases, dtype)
-        if same is not None:
+        if same is not None and not same.is_written_to:
             return self.broadcast(same, shape)
         narrow = np.broadcast_shapes(*[base.shape for base in bases])
         if all(base.kind is Kind.CONSTANT for base in bases) and _is_small(narrow):
@@ -236,7 +134,7 @@ class Program:
 
         `order` is how the axes of that memory are seen; the result is seen the same way.
         """
-        back = _inverse(order)
+        back = inverse(order)
         turned: list[Node] = []
         for operand in operands:
             if operand.shape == ():
@@ -279,78 +177,6 @@ class Program:
         return self.view(View("broadcast_to", shape), operand, shape)
 
 
-class View:
-    """A way to look at the same memory: `reshape`, `transpose`, `broadcast_to` or an index.
-
-    Args:
-        name: which of them.
-        parameter: its shape, order of axes or index.
-    """
-
-    __slots__ = ("name", "parameter")
-
-    def __init__(self, name: str, parameter: Any) -> None:
-        self.name = name
-        self.parameter = parameter
-
-    @property
-    def __name__(self) -> str:
-        """The name, as functions have one."""
-        return self.name
-
-    def __call__(self, array: Array) -> Array:
-        """Return `array` seen this way."""
-        if self.name == "index":
-            part: Array = array[self.parameter]
-            return part
-        if self.name == "broadcast_to":
-            return np.broadcast_to(array, self.parameter)
-        viewed: Array = getattr(array, self.name)(self.parameter)
-        return viewed
-
-    @override
-    def __eq__(self, other: object) -> bool:
-        """Compare by name and parameter."""
-        return (
-            isinstance(other, View)
-            and self.name == other.name
-            and _hashable(self.parameter) == _hashable(other.parameter)
-        )
-
-    @override
-    def __hash__(self) -> int:
-        """Hash by name and parameter."""
-        return hash((self.name, _hashable(self.parameter)))
-
-    @override
-    def __repr__(self) -> str:
-        """Show the call."""
-        return f"{self.name}({self.parameter})"
-
-    def is_identity(self, operand: Node) -> bool:
-        """Tell whether `operand` looks just like that already."""
-        if self.name == "transpose":
-            return bool(self.parameter == tuple(range(len(operand.shape))))
-        return self.name != "index" and self.parameter == operand.shape
-
-    def undone(self, base: Node) -> View | None:
-        """Return the view that leads back to `base`; None where this one leaves elements out."""
-        if self.name == "reshape":
-            return View("reshape", base.shape)
-        if self.name == "transpose":
-            return View("transpose", _inverse(self.parameter))
-        return None
-
-    def after(self, first: View) -> View | None:
-        """Return the one view that does `first` and then this; None if there is none."""
-        # Not two reshapes: the first may be there to copy into another order.
-        if self.name != first.name or self.name in ("index", "reshape"):
-            return None
-        if self.name == "transpose":
-            return View("transpose", tuple([first.parameter[axis] for axis in self.parameter]))
-        return self
-
-
 def _common_order(operands: tuple[Node, ...], shape: Shape) -> Shape | None:
     """Return the order of axes in which most operands of the full shape are seen; None for C's."""
     orders = [
@@ -365,10 +191,6 @@ def _common_order(operands: tuple[Node, ...], shape: Shape) -> Shape | None:
         return None
     found: Shape = candidates[0]
     return found
-
-
-def _inverse(order: Shape) -> Shape:
-    return tuple(sorted(range(len(order)), key=order.__getitem__))
 
 
 def _simplified(
@@ -445,7 +267,3 @@ def _key(value: Any, kept: list[Any]) -> Hashable | None:
     except TypeError:
         return None
     return (value.__class__, value)
-
-
-def _hashable(parameter: Any) -> Hashable:
-    return repr(parameter)

@@ -55,6 +55,8 @@ class Plan:
         self._generators = generators
         # Optimizers' steps that are taken back where a later step of the plan fails.
         self._has_saved = bool(updates)
+        # The source is the library's own, where an error looks for the user's line.
+        names["__name__"] = __name__
         names["saved"] = partial(Update.saved, *updates)
         self.source = self._source([step.line for step in steps])
         exec(compile(self.source, "<plan>", "exec"), names)

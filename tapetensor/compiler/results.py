@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tapetensor.compiler.lazy import LazyArray
+from tapetensor.compiler.node import Kind, Node
 from tapetensor.compiler.number import LazyNumber, Unreadable
-from tapetensor.compiler.program import Node
 from tapetensor.compiler.refusals import trace_error
 from tapetensor.compiler.structure import (
     fields_of,
@@ -99,7 +99,10 @@ class ResultWriter:
         if isinstance(value, TensorBase):
             return self._tensor(value)
         if isinstance(value, LazyArray | np.ndarray):
-            return self.array(value)
+            # Where one number is left numpy gives a scalar; only an argument is what it was.
+            is_computed = isinstance(value, LazyArray) and value.node.kind is not Kind.INPUT
+            is_scalar = is_computed and value.shape == ()
+            return self.array(value) + ("[()]" if is_scalar else "")
         if isinstance(value, LazyNumber):
             return f"number({self.array(value.array)})"
         if isinstance(value, OwnedTape):
@@ -206,7 +209,9 @@ def made(cls: type, fields: tuple[tuple[str, Any], ...]) -> Any:
 def filled(copy: Callable[[], dict[Any, Any]], entries: dict[Any, Any]) -> dict[Any, Any]:
     """Return a copy of a dict of some other kind, with these entries in place of its own."""
     result = copy()
-    result.update(entries)
+    # Not by `update`, with which a counter adds up.
+    for key, value in entries.items():
+        result[key] = value
     return result
 
 

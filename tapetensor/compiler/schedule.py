@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from tapetensor.compiler.node import Kind, Node
 from tapetensor.compiler.operations import cast_to
-from tapetensor.compiler.program import Kind, Node, Program
+from tapetensor.compiler.program import Program
 
 # What has to run although nobody reads its result.
 _LASTING = frozenset({Kind.RANDOM, Kind.EFFECT, Kind.UPDATE})
@@ -51,7 +52,27 @@ def _checks_first(nodes: list[Node]) -> list[Node]:
         if node in first or node.kind is Kind.EFFECT or (is_needed and node.kind is Kind.RANDOM):
             first.add(node)
             first.update(node.parents())
+    if _write_too_early(nodes, first):
+        return nodes
     return [node for node in nodes if node in first] + [node for node in nodes if node not in first]
+
+
+def _write_too_early(nodes: list[Node], first: set[Node]) -> bool:
+    """Tell whether some of `first`, if they came first, would write over what others read."""
+    read: set[Node] = set()
+    for node in nodes:
+        if node not in first:
+            read.update([_memory(parent) for parent in node.parents()])
+        elif node.kind is Kind.WRITE and _memory(node) in read:
+            return True
+    return False
+
+
+def _memory(node: Node) -> Node:
+    """Return the node in whose memory a node lies."""
+    while node.kind in (Kind.VIEW, Kind.WRITE):
+        node = node.args[0]
+    return node
 
 
 def at_risk(schedule: list[Node]) -> list[Node]:
@@ -67,7 +88,8 @@ def _without_needless_copies(nodes: list[Node], leaving: Iterable[Node]) -> list
     """Return the nodes without those that are only computed to be copied before a write."""
     readers = Counter(parent for node in nodes for parent in node.parents())
     readers.update(leaving)
-    dropped: set[Node] = set()
+    # Each at the place of what it takes over: behind it, an operand may be written into.
+    places = {node: place for place, node in enumerate(nodes)}
     for node in nodes:
         if node.kind is not Kind.ELEMENTWISE or node.function is not cast_to(node.dtype):
             continue
@@ -75,7 +97,6 @@ def _without_needless_copies(nodes: list[Node], leaving: Iterable[Node]) -> list
         is_fresh = source.kind in TAKES_OUT or source.kind is Kind.CALL
         if is_fresh and readers[source] == 1 and source.dtype == node.dtype:
             # The copy takes the place of what it would have copied.
-            node.kind, node.function = source.kind, source.function
-            node.args, node.detail = source.args, source.detail
-            dropped.add(source)
-    return [node for node in nodes if node not in dropped]
+            node.take_over(source)
+            places[node] = places.pop(source)
+    return sorted(places, key=places.__getitem__)

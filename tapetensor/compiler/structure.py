@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import sys
 import types
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,6 +15,7 @@ from tapetensor.compiler.lazy import LazyArray
 from tapetensor.gradients import Gradients
 from tapetensor.nn.module import Module
 from tapetensor.optim.optimizer import Optimizer
+from tapetensor.pictures.places import NOT_USERS
 from tapetensor.tape import OwnedTape
 from tapetensor.tensor.base import TensorBase
 
@@ -51,11 +51,7 @@ def is_users(value: Any) -> bool:
 def is_users_module(name: str | None) -> bool:
     """Tell whether a module is neither one of numpy, nor of Python, nor of this library."""
     root = (name or "").split(".", maxsplit=1)[0]
-    return root not in _NOT_USERS
-
-
-_NOT_USERS = {*sys.stdlib_module_names, "numpy", __name__.split(".", maxsplit=1)[0]}
-_NOT_USERS.discard("__main__")
+    return root not in NOT_USERS
 
 
 def is_users_object(value: Any) -> bool:

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from tapetensor.compiler.backward import BackwardPlan
 from tapetensor.compiler.lazy import LazyArray
-from tapetensor.compiler.program import DType, Kind, Node, Shape
+from tapetensor.compiler.node import DType, Kind, Node, Shape
 from tapetensor.compiler.refusals import trace_error
 from tapetensor.gradients import Gradients
 from tapetensor.recorder import Recorder

@@ -47,7 +47,7 @@ class Communicator:
     """The ranks of a job, as `world` or `alone` returns them.
 
     What moves data (`barrier`, `broadcast`, `mean`, `sum`, `on_root`, the checkpoints) is called by
-    every rank, in the same order.
+    every rank, in the same order; where they differ, that is a DistributedError on those that do.
 
     Args:
         transport: what connects the ranks; None for a single one.
@@ -114,7 +114,7 @@ class Communicator:
         """Return the sum of each of several numbers over all ranks, by one message."""
         totals = np.array(values, np.float64)
         if self.transport is not None:
-            self.transport.start_sum(totals).wait()
+            self.transport.start_sum(totals, "mean or sum").wait()
         found: list[float] = totals.tolist()
         return found
 

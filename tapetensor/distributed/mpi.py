@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
+import math
 import os
 import sys
 import time
@@ -12,6 +14,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NoReturn, Protocol
 
+from tapetensor.distributed.start import LIMIT, LIMIT_VARIABLE, watched_start
 from tapetensor.errors import DistributedError, MissingDependencyError
 from tapetensor.extras import import_extra
 
@@ -88,7 +91,8 @@ def load() -> Mpi:
         MissingDependencyError: if mpi4py, or the MPI library that it needs, is not installed.
     """
     try:
-        mpi: Mpi = import_extra("mpi4py.MPI", "many ranks", "mpi")
+        with _watched():
+            mpi: Mpi = import_extra("mpi4py.MPI", "many ranks", "mpi")
     # What mpi4py raises when it finds no library to load.
     except RuntimeError as error:
         raise MissingDependencyError(
@@ -96,6 +100,47 @@ def load() -> Mpi:
             f"pip install 'tapetensor[mpi]' (mpi4py says: {error})"
         ) from error
     return mpi
+
+
+def _watched() -> contextlib.AbstractContextManager[None]:
+    """Return what ends this process if it waits for a rank that will not come."""
+    rank = _rank_of_launcher()
+    return (
+        contextlib.nullcontext()
+        if rank is None
+        else watched_start(rank, _seconds(LIMIT_VARIABLE, LIMIT))
+    )
+
+
+def wait_limit() -> float:
+    """Return how many seconds a rank waits for others once all have started.
+
+    Raises:
+        DistributedError: if the variable that says it has no number above 0.
+    """
+    # Without an end by default: nobody knows how long a step of another takes.
+    return _seconds("TAPETENSOR_WAIT_SECONDS", math.inf)
+
+
+def _seconds(variable: str, default: float) -> float:
+    text = os.environ.get(variable, str(default))
+    try:
+        limit = float(text)
+    except ValueError:
+        limit = 0.0
+    if not limit > 0:
+        raise DistributedError(f"world: {variable} must be seconds, a number above 0, got {text!r}")
+    return limit
+
+
+def _rank_of_launcher() -> str | None:
+    """Return the number that a launcher has given this process, if one has."""
+    # As MPICH, Open MPI and PMIx say it.
+    for variable in ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK"):
+        rank = os.environ.get(variable)
+        if rank is not None:
+            return rank
+    return None
 
 
 def check_launcher() -> None:
@@ -132,7 +177,9 @@ def end_all_ranks(
     sys.stderr.flush()
     # A launcher that is told to end the job may do so before it has passed on what was written.
     time.sleep(_TIME_TO_PASS_ON)
-    load().COMM_WORLD.Abort(1)
+    # Without mpi4py no rank can be waiting, and this one ends by itself.
+    with contextlib.suppress(MissingDependencyError):
+        load().COMM_WORLD.Abort(1)
 
 
 def guard_the_start(leave: Callable[[], None]) -> None:
@@ -143,15 +190,18 @@ def guard_the_start(leave: Callable[[], None]) -> None:
 
     Args:
         leave: starts MPI if that has not happened, and tells the others that this rank ends.
+
+    Raises:
+        DistributedError: if a limit of time is no number above 0.
     """
-    # As MPICH, Open MPI and PMIx say it.
-    for variable in ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK"):
-        rank = os.environ.get(variable)
-        if rank is not None:
-            sys.excepthook = functools.partial(end_all_ranks, f"rank {rank}")
-            if _hears_the_launcher():
-                atexit.register(_leave_as, os.getpid(), leave)
-            return
+    rank = _rank_of_launcher()
+    if rank is None:
+        return
+    _seconds(LIMIT_VARIABLE, LIMIT)
+    wait_limit()
+    sys.excepthook = functools.partial(end_all_ranks, f"rank {rank}")
+    if _hears_the_launcher():
+        atexit.register(_leave_as, os.getpid(), leave)
 
 
 def _hears_the_launcher() -> bool:

@@ -11,9 +11,13 @@ from typing import NoReturn, final
 
 import numpy as np
 
-from tapetensor.distributed.mpi import Comm, Mpi, Request, end_all_ranks
+from tapetensor.distributed.mpi import Comm, Mpi, Request, end_all_ranks, wait_limit
+from tapetensor.distributed.order import Order
 from tapetensor.errors import DistributedError
 from tapetensor.gradients import Array
+
+# Seconds.
+NOTED_AFTER = 60.0
 
 
 @final
@@ -24,11 +28,15 @@ class Pending:
         transport: what it goes over.
         request: MPI's handle of it.
         name: what it is, for messages.
+        array: what is sent; None for nothing.
     """
 
     __slots__ = ("_name", "_number", "_request", "_transport")
 
-    def __init__(self, transport: Transport, request: Request, name: str) -> None:
+    def __init__(
+        self, transport: Transport, request: Request, name: str, array: Array | None = None
+    ) -> None:
+        transport.order.announce(name, array)
         transport.started += 1
         self._number = transport.started
         self._transport = transport
@@ -43,16 +51,19 @@ class Pending:
         """Return when it is complete.
 
         Raises:
-            DistributedError: if a rank has left that has not taken part.
+            DistributedError: if a rank has left that has not taken part, or calls something else,
+                or the time is over in which all have to come.
         """
-        while not self._request.Test():
+        since = time.monotonic()
+        while not (self._transport.order.is_kept(self._number) and self._request.Test()):
             self._transport.check_left(self._number, self._name)
+            self._transport.check_late(self._number, self._name, time.monotonic() - since)
             _let_others_run()
 
 
 @final
 class Transport:
-    """Collective communications, which every rank starts in the same order.
+    """Collective communications, which every rank starts in the same order; that is checked.
 
     They are counted. A rank that ends, by ``sys.exit`` or at the end of its program, tells the
     others how many it took part in, so that one that waits for more knows that it waits in vain. An
@@ -66,6 +77,10 @@ class Transport:
         self._mpi = mpi
         self._comm: Comm = mpi.COMM_WORLD.Dup()
         self._farewells: Comm = mpi.COMM_WORLD.Dup()
+        self._limit = wait_limit()
+        # The number of the collective that somebody has been missed in.
+        self._missed_in = 0
+        self.order = Order(mpi.COMM_WORLD.Dup())
         # By the rank that has left, how many collectives it took part in.
         self._left: dict[int, int] = {}
         self.started = 0
@@ -77,16 +92,16 @@ class Transport:
         """Wait for all ranks."""
         Pending(self, self._comm.Ibarrier(), "barrier").wait()
 
-    def start_sum(self, array: Array) -> Pending:
+    def start_sum(self, array: Array, name: str = "all_reduce") -> Pending:
         """Start to replace a contiguous array by its sum over all ranks."""
         request = self._comm.Iallreduce(self._mpi.IN_PLACE, array)
-        return Pending(self, request, "all_reduce")
+        return Pending(self, request, name, array)
 
     def broadcast(self, array: Array) -> None:
         """Replace a contiguous array by that of rank 0."""
         # As bytes: MPI has no word for some dtypes.
         request = self._comm.Ibcast(array.reshape(-1).view(np.uint8), root=0)
-        Pending(self, request, "broadcast").wait()
+        Pending(self, request, "broadcast", array).wait()
 
     def broadcast_bytes(self, content: bytes) -> bytes:
         """Return what rank 0 gave."""
@@ -101,11 +116,11 @@ class Transport:
         """Return what every rank gave, by rank; each may give another number of bytes."""
         lengths = np.zeros(self.size, np.int64)
         request = self._comm.Iallgather(np.array([len(content)]), lengths)
-        Pending(self, request, "gather").wait()
+        Pending(self, request, "gather", lengths).wait()
         joined = np.zeros(lengths.sum(), np.uint8)
         sent = np.frombuffer(content, np.uint8)
         request = self._comm.Iallgatherv(sent, [joined, lengths.tolist()])
-        Pending(self, request, "gather").wait()
+        Pending(self, request, "gather", joined).wait()
         ends = np.cumsum(lengths)
         return [
             joined[end - length : end].tobytes() for end, length in zip(ends, lengths, strict=True)
@@ -119,6 +134,28 @@ class Transport:
         for rank, count in self._left.items():
             if count < number:
                 self._give_up(rank, name)
+
+    def check_late(self, number: int, name: str, waited: float) -> None:
+        """Say once, after a minute, that the rank before this one has not come; raise at the limit.
+
+        Args:
+            number: of the collective.
+            name: of it.
+            waited: seconds.
+        """
+        if waited < min(NOTED_AFTER, self._limit):
+            return
+        before = (self.rank - 1) % self.size
+        has_come = self.order.is_kept(number)
+        whom = "another rank" if has_come else f"rank {before}, which has not called it"
+        text = f"{name}: rank {self.rank} has waited {waited:.0f} seconds for {whom}"
+        # Who knows the name is first to say it.
+        if waited >= self._limit + has_come:
+            raise DistributedError(f"{text}; TAPETENSOR_WAIT_SECONDS sets how long it waits")
+        if not has_come and self._missed_in != number:
+            self._missed_in = number
+            sys.stderr.write(f"{text} yet; is it at work, or hangs?\n")
+            sys.stderr.flush()
 
     def _give_up(self, rank: int, name: str) -> NoReturn:
         raise DistributedError(

@@ -64,7 +64,7 @@ def blend(mask: Array, lhs: Array, rhs: Array, out: Array | None = None) -> Arra
 
 
 def _with_dtype_of(other: Any, side: Any) -> Any:
-    """Return a Python number as an array of the dtype of the other side; an array as it is."""
-    if side.__class__ in (int, float) and isinstance(other, np.ndarray):
+    """Return a Python number as an array of the float dtype of the other side; else as it is."""
+    if side.__class__ in (int, float) and isinstance(other, np.ndarray) and other.dtype in _BITS:
         return np.array(side, other.dtype)
     return side

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,67 +11,52 @@ from tapetensor.arrays import like
 from tapetensor.gradients import Array
 from tapetensor.kernels.broadcasting import sum_to
 from tapetensor.kernels.choice import choose
-from tapetensor.kernels.steps import single_step
+from tapetensor.kernels.segments import segment_sum
+from tapetensor.pullbacks import PartPullback
 from tapetensor.tape import Pullbacks
+
+# Of fewer elements numpy adds each at its index sooner than their places are found.
+_MANY = 1 << 9
 
 
 def getitem(x: Array, index: Any) -> tuple[Array, Pullbacks]:
     """``x[index]`` for basic slices, integer arrays and boolean masks."""
-    repeats = any(
-        hasattr(one, "shape") and one.dtype.kind != "b"
-        for one in (index if isinstance(index, tuple) else (index,))
-    )
-
-    def pullback(g: Array) -> Array:
-        result = np.zeros_like(x)
-        if repeats:
-            # An element that was read several times receives every cotangent, summed.
-            np.add.at(result, index, g)
-        else:
-            result[index] = g
-        return result
-
-    return x[index], (pullback,)
+    shape = x.shape
+    parts = index if isinstance(index, tuple) else (index,)
+    if any(hasattr(one, "shape") and one.dtype.kind != "b" for one in parts):
+        return x[index], (lambda g: _summed_at(g, parts, shape),)
+    return x[index], (PartPullback(x, index),)
 
 
 def take(x: Array, indices: Array, axis: int) -> tuple[Array, Pullbacks]:
     """The slices of `x` along `axis` at integer `indices`."""
-    # numpy takes no uint64 for a position, and the number of rows may not fit a small dtype.
-    positions = indices.astype(np.intp, copy=False)
+    positions = _as_positions(indices)
+    shape = x.shape
 
     def pullback(g: Array) -> Array:
-        rows = x.shape[axis]
-        # Move the indexed axis to the front and flatten, so that equal rows can be summed.
-        moved = np.moveaxis(
-            np.reshape(g, (*x.shape[:axis], positions.size, *x.shape[axis + 1 :])),
-            axis,
-            0,
-        )
-        flat = np.reshape(moved, (positions.size, x.size // rows if rows else 0))
-        summed = _sum_rows(flat, np.reshape(positions, (-1,)) % rows, rows)
-        leading = (rows, *x.shape[:axis], *x.shape[axis + 1 :])
-        return np.moveaxis(np.reshape(summed, leading), 0, axis)
+        rows = shape[axis]
+        targets = positions.reshape(-1) % rows
+        if axis == 0:
+            return _summed(g, targets, rows, shape)
+        # The indexed axis to the front.
+        others = (*shape[:axis], *shape[axis + 1 :])
+        along = np.reshape(g, (*shape[:axis], positions.size, *shape[axis + 1 :]))
+        summed = _summed(np.moveaxis(along, axis, 0), targets, rows, (rows, *others))
+        return np.moveaxis(summed, 0, axis)
 
     return np.take(x, positions, axis=axis), (pullback, None)
 
 
 def take_along_axis(x: Array, indices: Array, axis: int) -> tuple[Array, Pullbacks]:
     """The elements of `x` along `axis` at indices of their own for each of the other places."""
-    positions = indices.astype(np.intp, copy=False)
+    positions = _as_positions(indices)
     y = np.take_along_axis(x, positions, axis)
     shape = x.shape
 
     def pullback(g: Array) -> Array:
         # The axes of `x` and of `indices` broadcast against each other, all but `axis`.
-        grid = np.ogrid[tuple([slice(size) for size in g.shape])]
-        places = [
-            positions if one == axis else np.where(size == 1, 0, grid[one])
-            for one, size in enumerate(shape)
-        ]
-        result = np.zeros_like(x)
-        # An element that was read several times receives every cotangent, summed.
-        np.add.at(result, tuple(places), g)
-        return result
+        grid = [like(one, positions) for one in np.ogrid[tuple(map(slice, shape))]]
+        return _summed_at(g, (*grid[:axis], positions, *grid[axis + 1 :]), shape)
 
     return y, (pullback, None)
 
@@ -100,16 +86,33 @@ def astype(x: Array, dtype: np.dtype[Any]) -> tuple[Array, Pullbacks]:
     return x.astype(dtype), (lambda g: g.astype(original),)
 
 
-@single_step
-def _sum_rows(rows: Array, targets: Array, count: int) -> Array:
-    """Return `count` rows, each the sum of those `rows` whose target it is."""
-    result = np.zeros_like(rows, shape=(count, rows.shape[1]))
-    if targets.size == 0:
+def _as_positions(indices: Array) -> Array:
+    # numpy takes no uint64 for a position, and the number of rows may not fit a small dtype.
+    return indices.astype(np.intp, copy=False)
+
+
+def _summed_at(g: Array, index: tuple[Any, ...], shape: tuple[int, ...]) -> Array:
+    """Return zeros of `shape` with `g` added at an index.
+
+    An element that was read several times receives every cotangent, summed.
+    """
+    if g.size < _MANY or not all(map(_is_integers, index)):
+        result = np.zeros_like(g, shape=shape)
+        np.add.at(result, index, g)
         return result
-    # Sorted by target, equal targets are neighbours and reduceat sums each run in one pass, many
-    # times faster than np.add.at.
-    order = np.argsort(targets, kind="stable")
-    in_order = targets[order]
-    starts = np.flatnonzero(np.diff(in_order, prepend=-1))
-    result[in_order[starts]] = np.add.reduceat(rows[order], like(starts, rows), axis=0)
-    return result
+    sizes = shape[: len(index)]
+    targets, *others = [_as_positions(one) % size for one, size in zip(index, sizes, strict=True)]
+    for size, other in zip(sizes[1:], others, strict=True):
+        targets = targets * size + other
+    return _summed(g, targets.reshape(-1), math.prod(sizes), shape)
+
+
+def _summed(g: Array, targets: Array, count: int, shape: tuple[int, ...]) -> Array:
+    """Return an array of `shape`, `count` rows, with the rows of `g` added to their targets."""
+    rows = g.reshape(targets.size, math.prod(shape) // count if count else 0)
+    return segment_sum(rows, targets, count).reshape(shape)
+
+
+def _is_integers(index: Any) -> bool:
+    is_array = hasattr(index, "shape") and not isinstance(index, np.generic)
+    return is_array and bool(index.dtype.kind != "b")

@@ -35,4 +35,5 @@ def _lower(x: Array, k: int) -> Array:
 
 
 def _kept(x: Array, mask: Array) -> Array:
-    return choose(np.broadcast_to(like(mask, x), x.shape), x, 0)
+    # False is zero in every dtype, and leaves that of a mask as it is.
+    return choose(np.broadcast_to(like(mask, x), x.shape), x, False)

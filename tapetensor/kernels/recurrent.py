@@ -7,19 +7,29 @@ fill a cotangent of the size of the sequence. All take the gates that the inputs
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from tapetensor.arrays import like
 from tapetensor.gradients import Array
 from tapetensor.kernels.sharing import computed_once
+from tapetensor.kernels.sums import sum_of_rows
 from tapetensor.tape import Pullbacks
+
+# From so many steps on it pays to turn the weight.
+_MANY = 4
 
 
 def rnn(gates: Array, weight: Array, bias: Array, state: Array) -> tuple[Array, Pullbacks]:
     """``h[t] = tanh(gates[t] + weight @ h[t - 1] + bias)``; the output is ``h``."""
     states = [state]
+    turned = _turned(weight, gates.shape[1])
     for step in range(gates.shape[1]):
-        states.append(np.tanh(gates[:, step] + _linear(states[-1], weight, bias)))
-    output = np.stack(states[1:], axis=1)
+        summed = _linear(states[-1], turned, bias)
+        summed += gates[:, step]
+        states.append(np.tanh(summed))
+    output = _in_sequence(states[1:])
 
     def backwards(g: Array) -> tuple[Array, Array]:
         slopes = []
@@ -29,13 +39,13 @@ def rnn(gates: Array, weight: Array, bias: Array, state: Array) -> tuple[Array, 
             slope = flow * (1 - np.square(states[step + 1]))
             slopes.append(slope)
             flow = np.matmul(slope, weight)
-        return np.stack(slopes[::-1], axis=1), flow
+        return _in_sequence(slopes[::-1]), flow
 
     once = computed_once(backwards)
     return output, (
         lambda g: once(g)[0],
         lambda g: _weight_cotangent(once(g)[0], states),
-        lambda g: np.add.reduce(once(g)[0], axis=(0, 1)),
+        lambda g: sum_of_rows(once(g)[0]),
         lambda g: once(g)[1],
     )
 
@@ -48,43 +58,63 @@ def lstm(
     The gates are those of input, forget, cell and output, in this order: ``c[t] = f * c[t - 1] +
     i * g`` and ``h[t] = o * tanh(c[t])``.
     """
-    states, cells, opened = [state], [cell], []
-    for step in range(gates.shape[1]):
-        i, f, g, o = np.split(gates[:, step] + _linear(states[-1], weight, bias), 4, axis=1)
-        i, f, g, o = _logistic(i), _logistic(f), np.tanh(g), _logistic(o)
-        cells.append(f * cells[-1] + i * g)
-        squashed = np.tanh(cells[-1])
-        states.append(o * squashed)
-        opened.append((i, f, g, o, squashed))
-    output = np.concatenate([np.stack(states[1:], axis=1), np.stack(cells[1:], axis=1)], axis=2)
+    batch, steps, width = gates.shape
     size = state.shape[1]
+    # All gates in the same few calls: a sigmoid is a tanh of half of its argument, halved, and 1/2.
+    # Spread to the whole shape, which numpy multiplies in half of the time.
+    factors = np.full((batch, width), 0.5, gates.dtype)
+    factors[:, 2 * size : 3 * size] = 1
+    factor, rest = like(factors, gates), like(1 - factors, gates)
+    states, cells, opened = [state], [cell], []
+    turned = _turned(weight, steps)
+    for step in range(steps):
+        summed = _linear(states[-1], turned, bias)
+        summed += gates[:, step]
+        summed *= factor
+        four = np.tanh(summed)
+        four *= factor
+        four += rest
+        i, f, g, o = _quarters(four, size)
+        fresh = f * cells[-1]
+        fresh += i * g
+        cells.append(fresh)
+        squashed = np.tanh(fresh)
+        states.append(o * squashed)
+        opened.append((four, squashed))
+    both = [one for pair in zip(states[1:], cells[1:], strict=True) for one in pair]
+    output = np.reshape(_in_sequence(both), (batch, steps, 2 * size))
 
     def backwards(cotangent: Array) -> tuple[Array, Array, Array]:
+        is_sigmoid, is_tanh = like(2 - 2 * factors, gates), like(2 * factors - 1, gates)
         slopes = []
         flow, cell_flow = np.zeros_like(state), np.zeros_like(cell)
-        for step in reversed(range(cotangent.shape[1])):
-            i, f, g, o, squashed = opened[step]
+        for step in reversed(range(steps)):
+            four, squashed = opened[step]
+            i, f, g, o = _quarters(four, size)
             flow = flow + cotangent[:, step, :size]
-            cell_flow = cell_flow + cotangent[:, step, size:] + flow * o * (1 - np.square(squashed))
+            # The slope of the squashing: o * (1 - squashed**2).
+            inward = o - states[step + 1] * squashed
+            inward *= flow
+            cell_flow = cell_flow + cotangent[:, step, size:]
+            cell_flow += inward
             slope = np.concatenate(
-                [
-                    cell_flow * g * (i * (1 - i)),
-                    cell_flow * cells[step] * (f * (1 - f)),
-                    cell_flow * i * (1 - np.square(g)),
-                    flow * squashed * (o * (1 - o)),
-                ],
-                axis=1,
+                [cell_flow * g, cell_flow * cells[step], cell_flow * i, flow * squashed], axis=1
             )
+            # s * (1 - s) for the sigmoids, 1 - t**2 for the tanh.
+            opening = is_sigmoid - four
+            opening *= four
+            opening += is_tanh
+            slope *= opening
             slopes.append(slope)
             flow = np.matmul(slope, weight)
             cell_flow = cell_flow * f
-        return np.stack(slopes[::-1], axis=1), flow, cell_flow
+        return _in_sequence(slopes[::-1]), flow, cell_flow
 
     once = computed_once(backwards)
     return output, (
         lambda g: once(g)[0],
         lambda g: _weight_cotangent(once(g)[0], states),
-        lambda g: np.add.reduce(once(g)[0], axis=(0, 1)),
+        lambda g: sum_of_rows(once(g)[0]),
         lambda g: once(g)[1],
         lambda g: once(g)[2],
     )
@@ -99,14 +129,16 @@ def gru(gates: Array, weight: Array, bias: Array, state: Array) -> tuple[Array, 
     """
     states, opened = [state], []
     size = state.shape[1]
+    turned = _turned(weight, gates.shape[1])
     for step in range(gates.shape[1]):
-        given, own = gates[:, step], _linear(states[-1], weight, bias)
-        r, z = np.split(_logistic(given[:, : 2 * size] + own[:, : 2 * size]), 2, axis=1)
+        given, own = gates[:, step], _linear(states[-1], turned, bias)
+        opening = _logistic(given[:, : 2 * size] + own[:, : 2 * size])
+        r, z = opening[:, :size], opening[:, size:]
         contributed = own[:, 2 * size :]
         n = np.tanh(given[:, 2 * size :] + r * contributed)
         states.append(n + z * (states[-1] - n))
         opened.append((r, z, n, contributed))
-    output = np.stack(states[1:], axis=1)
+    output = _in_sequence(states[1:])
 
     def backwards(g: Array) -> tuple[Array, Array, Array]:
         given_slopes, own_slopes = [], []
@@ -121,19 +153,26 @@ def gru(gates: Array, weight: Array, bias: Array, state: Array) -> tuple[Array, 
             own = np.concatenate([reset, update, new * r], axis=1)
             own_slopes.append(own)
             flow = flow * z + np.matmul(own, weight)
-        return np.stack(given_slopes[::-1], axis=1), np.stack(own_slopes[::-1], axis=1), flow
+        return _in_sequence(given_slopes[::-1]), _in_sequence(own_slopes[::-1]), flow
 
     once = computed_once(backwards)
     return output, (
         lambda g: once(g)[0],
         lambda g: _weight_cotangent(once(g)[1], states),
-        lambda g: np.add.reduce(once(g)[1], axis=(0, 1)),
+        lambda g: sum_of_rows(once(g)[1]),
         lambda g: once(g)[2],
     )
 
 
-def _linear(x: Array, weight: Array, bias: Array) -> Array:
-    y: Array = np.matmul(x, weight.T)
+def _turned(weight: Array, steps: int) -> Array:
+    """Return the transposed weight; for many steps in C order, which the BLAS need not pack."""
+    if steps < _MANY:
+        return weight.T
+    return np.reshape(np.reshape(weight.T, (-1,)), weight.shape[::-1])
+
+
+def _linear(x: Array, turned: Array, bias: Array) -> Array:
+    y: Array = np.matmul(x, turned)
     y += bias
     return y
 
@@ -143,10 +182,27 @@ def _logistic(x: Array) -> Array:
     return 0.5 + 0.5 * np.tanh(0.5 * x)
 
 
+def _quarters(x: Array, size: int) -> tuple[Array, Array, Array, Array]:
+    # np.split takes longer than the arithmetic of a gate.
+    return (
+        x[:, :size],
+        x[:, size : 2 * size],
+        x[:, 2 * size : 3 * size],
+        x[:, 3 * size :],
+    )
+
+
+def _in_sequence(steps: Sequence[Array]) -> Array:
+    """Return arrays of shape (B, N) as one of shape (B, L, N)."""
+    batch, size = steps[0].shape
+    return np.reshape(np.concatenate(steps, axis=1), (batch, len(steps), size))
+
+
 def _weight_cotangent(slopes: Array, states: list[Array]) -> Array:
     """Return the sum over batch and steps of slope times the state before the step."""
-    before = np.stack(states[:-1], axis=1)
-    batch, steps, size = before.shape
-    left = np.reshape(slopes, (batch * steps, slopes.shape[2]))
-    cotangent: Array = np.matmul(left.T, np.reshape(before, (batch * steps, size)))
+    batch, steps, width = slopes.shape
+    left = np.reshape(slopes, (batch * steps, width))
+    before = _in_sequence(states[:-1])
+    right = np.reshape(before, (batch * steps, before.shape[2]))
+    cotangent: Array = np.matmul(left.T, right)
     return cotangent

@@ -12,6 +12,17 @@ from tapetensor.kernels.sharing import computed_once
 from tapetensor.tape import Pullbacks
 
 
+def cumulative_sum(x: Array, axis: int) -> tuple[Array, Pullbacks]:
+    """``y_t = x_0 + ... + x_t`` along `axis`."""
+    backwards = (slice(None),) * axis + (slice(None, None, -1),)
+
+    def pullback(g: Array) -> Array:
+        # The sum of the cotangents from here on.
+        return np.cumsum(g[backwards], axis=axis, dtype=g.dtype)[backwards]
+
+    return np.cumsum(x, axis=axis, dtype=x.dtype), (pullback,)
+
+
 def ssm_scan(x: Array, a: Array, b: Array) -> tuple[Array, Pullbacks]:
     """``h_t = a_t h_(t-1) + b_t x_t`` along the last axis but one, from ``h_(-1) = 0``.
 

@@ -201,10 +201,13 @@ def _takes_all(given: _Given, item: CallableType, formals: list[list[int]]) -> b
 
 def _too_many(op: str, given: _Given, items: list[CallableType]) -> str | None:
     """Return a complaint about an argument that no overload has."""
-    known = {name for item in items for name in item.arg_names}
+    # In the order in which they are written, each once.
+    known = dict.fromkeys(name for item in items for name in item.arg_names if name is not None)
     for name in given.names:
         if name is not None and name not in known:
-            return f"there is no argument {name}"
+            *others, last = known or ["none"]
+            there = f"{', '.join(others)} and {last}" if others else last
+            return f"there is no argument {name}; it takes {there}"
     most = max(sum(kind.is_positional() for kind in item.arg_kinds) for item in items)
     positional = given.kinds.count(ARG_POS)
     if positional <= most:

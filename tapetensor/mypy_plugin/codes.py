@@ -35,3 +35,6 @@ MODULE_NO_FORWARD: Final = ErrorCode(
     "module-no-forward", "A module has neither forward() nor any other method", "Module"
 )
 MODULE_DIMS: Final = ErrorCode("module-dims", "The dims of a module cannot be built", "Module")
+MODULE_GRADIENT: Final = ErrorCode(
+    "module-gradient", "A parameter is changed before it meets the tape", "Module"
+)

@@ -42,6 +42,7 @@ from tapetensor.nn.fields import buffer as buffer
 from tapetensor.nn.fields import options as options
 from tapetensor.nn.fields import parameter as parameter
 from tapetensor.nn.fields import repeat as repeat
+from tapetensor.nn.group_norm import GroupNorm as GroupNorm
 from tapetensor.nn.images import Bias2d as Bias2d
 from tapetensor.nn.images import Flatten as Flatten
 from tapetensor.nn.images import Upscale2d as Upscale2d
@@ -69,6 +70,7 @@ from tapetensor.nn.recurrent_cells import LSTMCell as LSTMCell
 from tapetensor.nn.recurrent_cells import RNNCell as RNNCell
 from tapetensor.nn.repeated import Repeated as Repeated
 from tapetensor.nn.reshaping import Reshape as Reshape
+from tapetensor.nn.rms_norm import RMSNorm as RMSNorm
 from tapetensor.nn.selection import Selection as Selection
 from tapetensor.nn.sequential import Sequential as Sequential
 from tapetensor.nn.state_space import DiagonalSSM as DiagonalSSM

@@ -345,6 +345,10 @@ class Update:
     def __call__(self, gradient: Array) -> None:
         """Update the parameters by their gradients, end to end in one array."""
         group = self._group
+        record = group._recording()
+        if record is not None:
+            # Another thread records with these parameters, which refuses this one.
+            record.record_update(self, [])
         if self._count is not None:
             self._count(1)
             self._counted = 1

@@ -75,6 +75,10 @@ class Optimizer(ABC):
 
     @lr.setter
     def lr(self, value: float) -> None:
+        # While a function is compiled it is a number of the plan.
+        refuse = getattr(self._lr, "refuse_to_be_set", None)
+        if refuse is not None:
+            refuse("the learning rate is set", "optimizer.lr = ...")
         self._lr = _as_lr(self._op, value)
 
     def parameters(self) -> dict[str, Tensor[Any, Any, Any]]:
@@ -110,7 +114,8 @@ class Optimizer(ABC):
             raise UnusedParametersError(
                 f"{self._op}.step: not updated, while all others were: {listed}. "
                 "Did they take part in the loss, was `wrt` the whole model, and does it still have "
-                "them? After a layer is replaced, make a new optimizer.",
+                "them? After a layer is replaced, make a new optimizer. One that meets plain "
+                "values before it meets the tape is not recorded: weight.retaped(x.tape_type).",
                 [name for names, _ in unused for name in names],
             )
 

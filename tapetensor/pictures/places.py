@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from typing_extensions import override
 
-_PACKAGE = __name__.split(".", maxsplit=1)[0]
-_OUR_OWN = (_PACKAGE, "numpy")
+# The modules that are not the user's, by the first part of their names.
+NOT_USERS = {*sys.stdlib_module_names, "numpy", __name__.split(".", maxsplit=1)[0]}
+NOT_USERS.discard("__main__")
 
 
 class Place(NamedTuple):
@@ -43,7 +44,7 @@ def users_place() -> Place | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         module = frame.f_globals.get("__name__") or ""
-        if module.split(".", maxsplit=1)[0] not in _OUR_OWN:
+        if module.split(".", maxsplit=1)[0] not in NOT_USERS:
             return Place(frame.f_code.co_filename, frame.f_lineno)
         frame = frame.f_back
     return None

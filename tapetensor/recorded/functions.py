@@ -9,10 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tapetensor.kernels import elementwise, indexing, linear_algebra, masking, reductions, shape
+from tapetensor.kernels import (
+    elementwise,
+    indexing,
+    linear_algebra,
+    masking,
+    reductions,
+    scan,
+    shape,
+)
+from tapetensor.pullbacks import Kernel
 from tapetensor.recorded import kernels
 from tapetensor.recorded.refusals import UnsupportedError
-from tapetensor.recorder import Kernel
 from tapetensor.shapes import as_target_shape
 
 if TYPE_CHECKING:
@@ -151,6 +159,12 @@ def _roll(level: Level, x: Any, shift: int, axis: int) -> Any:
     return level.run(shape.roll, (x,), shift, axis)
 
 
+def _cumsum(level: Level, x: Any, axis: int, dtype: Any) -> Any:
+    if dtype != x.dtype:
+        raise UnsupportedError("another dtype")
+    return level.run(scan.cumulative_sum, (x,), axis)
+
+
 def _masked_by(kernel: Kernel) -> Callable[..., Any]:
     def answer(level: Level, x: Any, k: int = 0) -> Any:
         return level.run(kernel, (x,), k)
@@ -190,6 +204,7 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.concatenate: _joined_by(shape.concat),
     np.copy: _copy,
     np.copyto: _copyto,
+    np.cumsum: _cumsum,
     np.einsum: _einsum,
     np.empty_like: _constant(np.empty_like),
     np.expand_dims: _expand_dims,

@@ -98,11 +98,11 @@ class TensorBase(Generic[S, T, D, _Kind]):
     def tape_type(self) -> type[T]:
         """`OwnedTape` or `NoneTape`: ``y.retaped(x.tape_type)`` is in the state of ``x``.
 
-        Raises:
-            MovedTensorError: if the tensor is spent: ask before the op that takes its tape.
+        It is what the type of the tensor says, and so the same after an op has taken its tape.
         """
-        check_not_spent("tape_type", self)
-        return OwnedTape if self.owns_tape else NoneTape  # type: ignore[return-value]  # T says which
+        # Of the plain tensors `traced` alone makes spent ones.
+        was_plain = self._tape is None or self._tape is getattr(type(self), "traced", None)
+        return NoneTape if was_plain else OwnedTape  # type: ignore[return-value]  # T says which
 
     def numpy(self) -> np.ndarray[S, np.dtype[D]]:
         """Return the elements as a read-only numpy array that shares the tensor's memory.

@@ -27,9 +27,10 @@ from tapetensor.shapes import normalize_axis
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase, check_not_spent, check_tensor
-from tapetensor.typing import B, D, Ds, K, M, N, S, T
+from tapetensor.typing import B, D, Ds, K, M, N, P, S, T
 
 I = TypeVar("I", bound=np.integer[Any])  # the one letter for an index dtype
+Axis: TypeAlias = Literal[1, -1, 2, -2, 3, -3]
 
 if TYPE_CHECKING:
     from tapetensor.tensor.tensor import Tensor
@@ -166,6 +167,26 @@ class Indexing(TensorBase[S, T, D]):
         indices: Tensor[tuple[B], NoneTape, I],
         axis: Literal[1],
     ) -> Tensor[tuple[K, B, *Ds], T, D]: ...
+    @overload
+    def take(
+        self: Indexing[tuple[B, K, N, *Ds], T, D],
+        indices: Tensor[tuple[M], NoneTape, I],
+        axis: Literal[2],
+    ) -> Tensor[tuple[B, K, M, *Ds], T, D]: ...
+    @overload
+    def take(
+        self: Indexing[tuple[*Ds, N, K], T, D],
+        indices: Tensor[tuple[M], NoneTape, I],
+        axis: Literal[-2],
+    ) -> Tensor[tuple[*Ds, M, K], T, D]: ...
+    @overload
+    def take(
+        self: Indexing[tuple[K, N, *Ds], T, D], indices: Tensor[Any, NoneTape, I], axis: Axis
+    ) -> Tensor[Any, T, D]: ...
+    @overload
+    def take(
+        self: Indexing[tuple[N, *Ds], T, D], indices: Tensor[Any, NoneTape, I], axis: Literal[0] = 0
+    ) -> Tensor[Any, T, D]: ...
     def take(self, indices: Any, axis: int = 0) -> Tensor[Any, Any, Any]:
         """Return the slices along one axis at integer positions.
 
@@ -221,6 +242,24 @@ class Indexing(TensorBase[S, T, D]):
         | Tensor[tuple[*Ds, M, Literal[1]], NoneTape, I],
         axis: Literal[-2],
     ) -> Tensor[tuple[*Ds, M, K], T, D]: ...
+    @overload
+    def take_along_axis(
+        self: Indexing[tuple[B, K, N, *Ds], T, D],
+        indices: Tensor[tuple[B, K, M, *Ds], NoneTape, I],
+        axis: Literal[2],
+    ) -> Tensor[tuple[B, K, M, *Ds], T, D]: ...
+    @overload
+    def take_along_axis(
+        self: Indexing[tuple[B, K, P, N, *Ds], T, D],
+        indices: Tensor[tuple[B, K, P, M, *Ds], NoneTape, I],
+        axis: Literal[3],
+    ) -> Tensor[tuple[B, K, P, M, *Ds], T, D]: ...
+    @overload
+    def take_along_axis(
+        self: Indexing[tuple[*Ds, N, K, P], T, D],
+        indices: Tensor[tuple[*Ds, M, K, P], NoneTape, I],
+        axis: Literal[-3],
+    ) -> Tensor[tuple[*Ds, M, K, P], T, D]: ...
     def take_along_axis(self, indices: Any, axis: int = -1) -> Tensor[Any, Any, Any]:
         """Return the elements along one axis at integer positions of their own for each place.
 

@@ -17,7 +17,7 @@ from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase, check_tensor
 from tapetensor.tensor.tensor import Joins, Tensor
-from tapetensor.typing import D, Ds, K, M, N, T
+from tapetensor.typing import B, D, Ds, K, M, N, P, T
 
 One: TypeAlias = Literal[1]
 
@@ -69,6 +69,70 @@ def concat(
 ) -> Tensor[tuple[K, Any, *Ds], T, D]: ...
 @overload
 def concat(
+    tensors: tuple[Tensor[tuple[B, K, M, *Ds], T, D], Tensor[tuple[B, K, N, *Ds], T, D]],
+    axis: Literal[2],
+) -> Tensor[tuple[B, K, Any, *Ds], T, D]: ...
+@overload
+def concat(
+    tensors: tuple[Tensor[tuple[B, K, M, *Ds], T, D], Tensor[tuple[B, K, N, *Ds], NoneTape, D]],
+    axis: Literal[2],
+) -> Tensor[tuple[B, K, Any, *Ds], T, D]: ...
+@overload
+def concat(
+    tensors: tuple[Tensor[tuple[B, K, M, *Ds], NoneTape, D], Tensor[tuple[B, K, N, *Ds], T, D]],
+    axis: Literal[2],
+) -> Tensor[tuple[B, K, Any, *Ds], T, D]: ...
+@overload
+def concat(
+    tensors: tuple[Tensor[tuple[*Ds, M, K], T, D], Tensor[tuple[*Ds, N, K], T, D]],
+    axis: Literal[-2],
+) -> Tensor[tuple[*Ds, Any, K], T, D]: ...
+@overload
+def concat(
+    tensors: tuple[Tensor[tuple[*Ds, M, K], T, D], Tensor[tuple[*Ds, N, K], NoneTape, D]],
+    axis: Literal[-2],
+) -> Tensor[tuple[*Ds, Any, K], T, D]: ...
+@overload
+def concat(
+    tensors: tuple[Tensor[tuple[*Ds, M, K], NoneTape, D], Tensor[tuple[*Ds, N, K], T, D]],
+    axis: Literal[-2],
+) -> Tensor[tuple[*Ds, Any, K], T, D]: ...
+@overload
+def concat(
+    tensors: tuple[Tensor[tuple[B, K, P, M, *Ds], T, D], Tensor[tuple[B, K, P, N, *Ds], T, D]],
+    axis: Literal[3],
+) -> Tensor[tuple[B, K, P, Any, *Ds], T, D]: ...
+@overload
+def concat(
+    tensors: tuple[
+        Tensor[tuple[B, K, P, M, *Ds], T, D], Tensor[tuple[B, K, P, N, *Ds], NoneTape, D]
+    ],
+    axis: Literal[3],
+) -> Tensor[tuple[B, K, P, Any, *Ds], T, D]: ...
+@overload
+def concat(
+    tensors: tuple[
+        Tensor[tuple[B, K, P, M, *Ds], NoneTape, D], Tensor[tuple[B, K, P, N, *Ds], T, D]
+    ],
+    axis: Literal[3],
+) -> Tensor[tuple[B, K, P, Any, *Ds], T, D]: ...
+@overload
+def concat(
+    tensors: tuple[Tensor[tuple[*Ds, M, K, P], T, D], Tensor[tuple[*Ds, N, K, P], T, D]],
+    axis: Literal[-3],
+) -> Tensor[tuple[*Ds, Any, K, P], T, D]: ...
+@overload
+def concat(
+    tensors: tuple[Tensor[tuple[*Ds, M, K, P], T, D], Tensor[tuple[*Ds, N, K, P], NoneTape, D]],
+    axis: Literal[-3],
+) -> Tensor[tuple[*Ds, Any, K, P], T, D]: ...
+@overload
+def concat(
+    tensors: tuple[Tensor[tuple[*Ds, M, K, P], NoneTape, D], Tensor[tuple[*Ds, N, K, P], T, D]],
+    axis: Literal[-3],
+) -> Tensor[tuple[*Ds, Any, K, P], T, D]: ...
+@overload
+def concat(
     tensors: tuple[
         Tensor[tuple[M, *Ds], T, D],
         Tensor[tuple[N, *Ds], T, D],
@@ -87,6 +151,15 @@ def concat(
 ) -> Tensor[tuple[*Ds, Any], T, D]: ...
 @overload
 def concat(
+    tensors: tuple[
+        Tensor[tuple[B, M, *Ds], T, D],
+        Tensor[tuple[B, N, *Ds], T, D],
+        Tensor[tuple[B, K, *Ds], T, D],
+    ],
+    axis: Literal[1],
+) -> Tensor[tuple[B, Any, *Ds], T, D]: ...
+@overload
+def concat(
     tensors: Sequence[Tensor[tuple[N, *Ds], T, D]], axis: Literal[0] = 0
 ) -> Tensor[tuple[Any, *Ds], T, D]: ...
 @overload
@@ -97,6 +170,22 @@ def concat(
 def concat(
     tensors: Sequence[Tensor[tuple[K, N, *Ds], T, D]], axis: Literal[1]
 ) -> Tensor[tuple[K, Any, *Ds], T, D]: ...
+@overload
+def concat(
+    tensors: Sequence[Tensor[tuple[B, K, M, *Ds], T, D]], axis: Literal[2]
+) -> Tensor[tuple[B, K, Any, *Ds], T, D]: ...
+@overload
+def concat(
+    tensors: Sequence[Tensor[tuple[*Ds, M, K], T, D]], axis: Literal[-2]
+) -> Tensor[tuple[*Ds, Any, K], T, D]: ...
+@overload
+def concat(
+    tensors: Sequence[Tensor[tuple[B, K, P, M, *Ds], T, D]], axis: Literal[3]
+) -> Tensor[tuple[B, K, P, Any, *Ds], T, D]: ...
+@overload
+def concat(
+    tensors: Sequence[Tensor[tuple[*Ds, M, K, P], T, D]], axis: Literal[-3]
+) -> Tensor[tuple[*Ds, Any, K, P], T, D]: ...
 def concat(tensors: Sequence[Any], axis: int = 0) -> Any:
     """Return tensors one after another along an existing axis.
 
@@ -143,6 +232,33 @@ def stack(
 ) -> Tensor[tuple[*Ds, Literal[2]], T, D]: ...
 @overload
 def stack(
+    tensors: tuple[Tensor[tuple[N, *Ds], T, D], Joins[tuple[N, *Ds], T, D]], axis: Literal[1]
+) -> Tensor[tuple[N, Literal[2], *Ds], T, D]: ...
+@overload
+def stack(
+    tensors: tuple[Tensor[tuple[N, *Ds], NoneTape, D], Tensor[tuple[N, *Ds], T, D]],
+    axis: Literal[1],
+) -> Tensor[tuple[N, Literal[2], *Ds], T, D]: ...
+@overload
+def stack(
+    tensors: tuple[Tensor[tuple[M, N, *Ds], T, D], Joins[tuple[M, N, *Ds], T, D]], axis: Literal[2]
+) -> Tensor[tuple[M, N, Literal[2], *Ds], T, D]: ...
+@overload
+def stack(
+    tensors: tuple[Tensor[tuple[M, N, *Ds], NoneTape, D], Tensor[tuple[M, N, *Ds], T, D]],
+    axis: Literal[2],
+) -> Tensor[tuple[M, N, Literal[2], *Ds], T, D]: ...
+@overload
+def stack(
+    tensors: tuple[Tensor[tuple[*Ds, N], T, D], Joins[tuple[*Ds, N], T, D]], axis: Literal[-2]
+) -> Tensor[tuple[*Ds, Literal[2], N], T, D]: ...
+@overload
+def stack(
+    tensors: tuple[Tensor[tuple[*Ds, N], NoneTape, D], Tensor[tuple[*Ds, N], T, D]],
+    axis: Literal[-2],
+) -> Tensor[tuple[*Ds, Literal[2], N], T, D]: ...
+@overload
+def stack(
     tensors: tuple[Tensor[tuple[*Ds], T, D], Tensor[tuple[*Ds], T, D], Tensor[tuple[*Ds], T, D]],
     axis: Literal[0] = 0,
 ) -> Tensor[tuple[Literal[3], *Ds], T, D]: ...
@@ -158,6 +274,14 @@ def stack(
 def stack(
     tensors: Sequence[Tensor[tuple[N, *Ds], T, D]], axis: Literal[1]
 ) -> Tensor[tuple[N, Any, *Ds], T, D]: ...
+@overload
+def stack(
+    tensors: Sequence[Tensor[tuple[M, N, *Ds], T, D]], axis: Literal[2]
+) -> Tensor[tuple[M, N, Any, *Ds], T, D]: ...
+@overload
+def stack(
+    tensors: Sequence[Tensor[tuple[*Ds, N], T, D]], axis: Literal[-2]
+) -> Tensor[tuple[*Ds, Any, N], T, D]: ...
 def stack(tensors: Sequence[Any], axis: int = 0) -> Any:
     """Return tensors of one shape side by side along a new axis.
 

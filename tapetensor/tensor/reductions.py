@@ -376,6 +376,22 @@ class Reductions(TensorBase[S, T, D]):
     def argmax(
         self: Reductions[tuple[B, N, *Ds], Any, D], axis: Literal[1]
     ) -> Tensor[tuple[B, *Ds], NoneTape, np.int64]: ...
+    @overload
+    def argmax(
+        self: Reductions[tuple[B, M, N, *Ds], Any, D], axis: Literal[2]
+    ) -> Tensor[tuple[B, M, *Ds], NoneTape, np.int64]: ...
+    @overload
+    def argmax(
+        self: Reductions[tuple[*Ds, M, N], Any, D], axis: Literal[-2]
+    ) -> Tensor[tuple[*Ds, N], NoneTape, np.int64]: ...
+    @overload
+    def argmax(
+        self: Reductions[tuple[B, K, M, N, *Ds], Any, D], axis: Literal[3]
+    ) -> Tensor[tuple[B, K, M, *Ds], NoneTape, np.int64]: ...
+    @overload
+    def argmax(
+        self: Reductions[tuple[*Ds, K, M, N], Any, D], axis: Literal[-3]
+    ) -> Tensor[tuple[*Ds, M, N], NoneTape, np.int64]: ...
     def argmax(self, axis: int = -1) -> Tensor[Any, NoneTape, np.int64]:
         """Return the position of the first largest element along one axis.
 

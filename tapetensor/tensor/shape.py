@@ -30,7 +30,7 @@ from tapetensor.shapes import (
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase, check_usable
 from tapetensor.tensor.ownership import forks
-from tapetensor.typing import B, D, Ds, M, N, S, T
+from tapetensor.typing import B, D, Ds, K, M, N, S, T
 
 if TYPE_CHECKING:
     from tapetensor.tensor.tensor import Tensor
@@ -148,6 +148,14 @@ class Shape(TensorBase[S, T, D]):
         self: Shape[tuple[*Ds, One, N], T, D], axis: Literal[-2]
     ) -> Tensor[tuple[*Ds, N], T, D]: ...
     @overload
+    def squeeze(
+        self: Shape[tuple[B, K, M, One, *Ds], T, D], axis: Literal[3]
+    ) -> Tensor[tuple[B, K, M, *Ds], T, D]: ...
+    @overload
+    def squeeze(
+        self: Shape[tuple[*Ds, One, M, N], T, D], axis: Literal[-3]
+    ) -> Tensor[tuple[*Ds, M, N], T, D]: ...
+    @overload
     def squeeze(self, axis: tuple[int, ...]) -> Tensor[Any, T, D]: ...
     def squeeze(self, axis: Any) -> Tensor[Any, Any, Any]:
         """Return the shape without one axis, or several, of size 1.
@@ -190,6 +198,14 @@ class Shape(TensorBase[S, T, D]):
     def expand_dims(
         self: Shape[tuple[*Ds, N], T, D], axis: Literal[-2]
     ) -> Tensor[tuple[*Ds, One, N], T, D]: ...
+    @overload
+    def expand_dims(
+        self: Shape[tuple[B, M, N, *Ds], T, D], axis: Literal[3]
+    ) -> Tensor[tuple[B, M, N, One, *Ds], T, D]: ...
+    @overload
+    def expand_dims(
+        self: Shape[tuple[*Ds, M, N], T, D], axis: Literal[-3]
+    ) -> Tensor[tuple[*Ds, One, M, N], T, D]: ...
     def expand_dims(self, axis: int) -> Tensor[Any, Any, Any]:
         """Return the shape with a new axis of size 1.
 
@@ -230,6 +246,14 @@ class Shape(TensorBase[S, T, D]):
     def roll(
         self: Shape[tuple[*Ds, M, N], T, D], shift: int, axis: Literal[-2]
     ) -> Tensor[tuple[*Ds, M, N], T, D]: ...
+    @overload
+    def roll(
+        self: Shape[tuple[B, K, M, N, *Ds], T, D], shift: int, axis: Literal[3]
+    ) -> Tensor[tuple[B, K, M, N, *Ds], T, D]: ...
+    @overload
+    def roll(
+        self: Shape[tuple[*Ds, M, N, K], T, D], shift: int, axis: Literal[-3]
+    ) -> Tensor[tuple[*Ds, M, N, K], T, D]: ...
     def roll(self, shift: int, axis: int) -> Tensor[Any, Any, Any]:
         """Return the elements moved along one axis; what leaves at one end enters at the other.
 
@@ -266,6 +290,22 @@ class Shape(TensorBase[S, T, D]):
     def split(
         self: Shape[tuple[B, N, *Ds], T, D], sections: int | Sequence[int], axis: One
     ) -> tuple[Tensor[tuple[B, Any, *Ds], T, D], ...]: ...
+    @overload
+    def split(
+        self: Shape[tuple[B, M, N, *Ds], T, D], sections: int | Sequence[int], axis: Literal[2]
+    ) -> tuple[Tensor[tuple[B, M, Any, *Ds], T, D], ...]: ...
+    @overload
+    def split(
+        self: Shape[tuple[*Ds, M, N], T, D], sections: int | Sequence[int], axis: Literal[-2]
+    ) -> tuple[Tensor[tuple[*Ds, Any, N], T, D], ...]: ...
+    @overload
+    def split(
+        self: Shape[tuple[B, K, M, N, *Ds], T, D], sections: int | Sequence[int], axis: Literal[3]
+    ) -> tuple[Tensor[tuple[B, K, M, Any, *Ds], T, D], ...]: ...
+    @overload
+    def split(
+        self: Shape[tuple[*Ds, K, M, N], T, D], sections: int | Sequence[int], axis: Literal[-3]
+    ) -> tuple[Tensor[tuple[*Ds, Any, M, N], T, D], ...]: ...
     def split(
         self, sections: int | Sequence[int], axis: int = 0
     ) -> tuple[Tensor[Any, Any, Any], ...]:

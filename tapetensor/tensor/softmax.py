@@ -1,23 +1,35 @@
-"""Functions that see one axis as a whole and keep the shape: softmax, normalization."""
+"""Functions that see one axis as a whole and keep the shape: softmax, order, sums."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tapetensor.errors import ArgumentValueError
-from tapetensor.kernels import normalization, reductions
+import numpy as np
+
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError
+from tapetensor.ids import next_id
+from tapetensor.kernels import normalization, reductions, scan
 from tapetensor.shapes import normalize_axis
+from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating
+from tapetensor.tensor.base import (
+    FloatingBase,
+    NumberBase,
+    TensorBase,
+    check_floating,
+    check_not_spent,
+    check_numeric,
+    rewrap,
+)
 from tapetensor.tensor.operands import as_finite
-from tapetensor.typing import D, F, S, T
+from tapetensor.typing import D, Ds, F, N, R, S, T
 
 if TYPE_CHECKING:
     from tapetensor.tensor.tensor import Tensor
 
 
 class Softmax(TensorBase[S, T, D]):
-    """Softmax, its logarithm and normalization.
+    """Softmax, its logarithm, normalization, sorting and cumulative sums.
 
     The results own the tape of `self`, which is then spent.
     """
@@ -106,3 +118,67 @@ class Softmax(TensorBase[S, T, D]):
             raise ArgumentValueError(f"normalize: eps must be >= 0, got {eps!r}")
         options = (normalize_axis("normalize", axis, self._data.shape), added)
         return apply(normalization.normalize, (self,), options)
+
+    def argsort(
+        self: Softmax[tuple[*Ds, N], Any, D], axis: int = -1, *, descending: bool = False
+    ) -> Tensor[tuple[*Ds, N], NoneTape, np.int64]:
+        """Return the positions that sort the elements along one axis; equal ones keep their order.
+
+        The sorted elements are ``x.take_along_axis(x.argsort(axis), axis)``, and the positions of
+        the k largest along the last axis ``x.argsort(descending=True)[..., :k]``. NaN is larger
+        than all numbers.
+
+        Shape: that of `self`.
+        Derivative: none; nothing is moved. `take_along_axis` has that of the sorted elements.
+
+        Args:
+            axis: the axis to sort along.
+            descending: whether the largest comes first.
+
+        Raises:
+            AxisError: if there is no such axis.
+            ArgumentTypeError: if `descending` is no bool.
+
+        >>> import tapetensor as tt
+        >>> tt.from_numpy([3.0, 1.0, 2.0], shape=(3,)).argsort()
+        Tensor([1, 2, 0], shape=(3,), dtype=int64, NoneTape)
+        """
+        check_not_spent("argsort", self)
+        data = self._data
+        position = normalize_axis("argsort", axis, data.shape)
+        if not isinstance(descending, bool):
+            raise ArgumentTypeError(f"argsort: descending is a bool, got {descending!r}")
+        if descending:
+            # Backwards there and back again, so that equal elements keep their order here too.
+            backwards = (slice(None),) * position + (slice(None, None, -1),)
+            order = np.argsort(data[backwards], axis=position, kind="stable")[backwards]
+            order = data.shape[position] - 1 - order
+        else:
+            order = np.argsort(data, axis=position, kind="stable")
+        result: Tensor[Any, NoneTape, np.int64] = rewrap(
+            self, order.astype(np.int64), next_id(), None
+        )
+        return result
+
+    def cumulative_sum(self: NumberBase[S, T, R], axis: int) -> Tensor[S, T, R]:
+        """Return the sums of the elements so far along one axis.
+
+            y[t] = x[0] + ... + x[t]
+
+        Shape: that of `self`.
+        Derivative: the sum of the cotangents from ``t`` on.
+
+        Args:
+            axis: the axis to add along.
+
+        Raises:
+            AxisError: if there is no such axis.
+            DTypeError: for a bool tensor.
+
+        >>> import tapetensor as tt
+        >>> tt.arange(4).cumulative_sum(axis=0)
+        Tensor([0, 1, 3, 6], shape=(4,), dtype=int64, NoneTape)
+        """
+        check_numeric("cumulative_sum", self)
+        position = normalize_axis("cumulative_sum", axis, self._data.shape)
+        return apply(scan.cumulative_sum, (self,), (position,))

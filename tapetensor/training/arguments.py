@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
@@ -11,6 +12,7 @@ from tapetensor.optim.hyperparameters import as_hyperparameter
 from tapetensor.shapes import as_size
 from tapetensor.training.evaluation import check_metrics
 from tapetensor.training.history import COLUMNS
+from tapetensor.training.logs import CsvLog
 from tapetensor.training.stopping import EarlyStopping
 
 
@@ -83,3 +85,26 @@ def check_plan(
             f"fit: stop watches {stop.watch!r}, which is no metric; there are "
             f"{', '.join(['loss', *names])}"
         )
+
+
+def check_files(checkpoint: object, stop: EarlyStopping | None, log: Sequence[object]) -> None:
+    """Refuse two files in one place, of which one would overwrite the other.
+
+    Raises:
+        ArgumentValueError: if there are.
+    """
+    paths = [
+        ("the checkpoint", checkpoint),
+        ("the best model", None if stop is None else stop.best),
+    ]
+    paths += [("a log", one.path) for one in log if isinstance(one, CsvLog)]
+    found: dict[str, str] = {}
+    for what, path in paths:
+        # What is no path is refused where it is opened.
+        if isinstance(path, str | os.PathLike):
+            place = os.path.realpath(path)
+            if place in found:
+                raise ArgumentValueError(
+                    f"fit: {found[place]} and {what} need a file each, got {place!r} for both"
+                )
+            found[place] = what

@@ -9,13 +9,16 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def explained(what: str, path: str | os.PathLike[str], rest: str) -> Iterator[None]:
+def explained(
+    what: str, path: str | os.PathLike[str], rest: str, op: str = "fit"
+) -> Iterator[None]:
     """Raise an error of the disk again, of the same kind, with what it means for the training.
 
     Args:
         what: could not be written.
         path: where to.
         rest: what there is nevertheless.
+        op: the name for the message.
     """
     try:
         yield
@@ -24,5 +27,5 @@ def explained(what: str, path: str | os.PathLike[str], rest: str) -> Iterator[No
         reason = error.strerror or str(error)
         # The number makes it a PermissionError, a FileNotFoundError, ... again.
         raise OSError(
-            number, f"fit: {what} could not be written ({reason}); {rest}", os.fspath(path)
+            number, f"{op}: {what} could not be written ({reason}); {rest}", os.fspath(path)
         ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -132,12 +133,14 @@ def check_equal(op: str, ranks: Communicator, rows: int) -> None:
 
 
 def _as_number(name: str, value: object) -> float:
+    got = type(value).__name__
     if isinstance(value, Tensor):
-        return float(value.item())
-    try:
-        return float(value)  # type: ignore[arg-type]  # whatever float() takes, numpy's included
-    except (TypeError, ValueError):
-        raise ArgumentTypeError(
-            f"evaluate: the metric {name!r} must give a number or a scalar tensor, "
-            f"got {type(value).__name__}"
-        ) from None
+        if value.size == 1:
+            return float(value.item())
+        got = f"shape {value.shape}"
+    else:
+        with contextlib.suppress(TypeError, ValueError):
+            return float(value)  # type: ignore[arg-type]  # whatever float() takes, numpy's too
+    raise ArgumentTypeError(
+        f"evaluate: the metric {name!r} must give a number or a scalar tensor, got {got}"
+    )

@@ -17,7 +17,7 @@ from tapetensor.errors import ArgumentValueError
 from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
 from tapetensor.optim.schedules import Schedule
-from tapetensor.training.arguments import check_kinds, check_plan
+from tapetensor.training.arguments import check_files, check_kinds, check_plan
 from tapetensor.training.checkpoint import Checkpoint, Position, found_generators
 from tapetensor.training.disk import explained
 from tapetensor.training.epoch import EpochRunner, Loss, step_of
@@ -105,7 +105,7 @@ def fit(
         ArgumentTypeError: if an argument is of the wrong kind.
         ArgumentValueError: if one is outside its range, there are no batches, or the checkpoint is
             there already and `resume` is not asked for, or the file for the best model is there
-            though nothing is resumed.
+            though nothing is resumed, or two of its files are one.
         NumericalInstabilityError: if a loss is not finite.
         StateMismatchError: if the checkpoint does not fit.
         DistributedError: if the ranks do not begin alike, or rank 0 fails; on the others.
@@ -129,6 +129,7 @@ def fit(
     """
     check_kinds(model, optimizer, loss_of, schedule, stop, log)
     check_plan(epochs, metrics, validation, clip_norm, stop)
+    check_files(checkpoint, stop, log)
     measures = {} if metrics is None else metrics
     generators = found_generators(model, (batches, validation), rng)
     team = communicator_of(ranks)

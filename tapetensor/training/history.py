@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from tapetensor.errors import ArgumentValueError
 from tapetensor.extras import import_extra
+from tapetensor.training.disk import explained
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -85,7 +86,8 @@ class History:
         for axes in panels[len(drawn) :]:
             axes.set_axis_off()
         if path is not None:
-            figure.savefig(path, dpi=120)
+            with explained("the picture", path, "the history is as it was", "History.plot"):
+                figure.savefig(path, dpi=120)
         return figure
 
     @override

@@ -43,10 +43,13 @@ class CsvLog:
 
     Args:
         path: the file.
+
+    Attributes:
+        path: the same.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = path
+        self.path = path
         self._file: IO[str] | None = None
         self._writer: csv.DictWriter[str] | None = None
 
@@ -54,8 +57,8 @@ class CsvLog:
         """Write the names of the columns, and the rows until now."""
         # An earlier part of the training may have had other metrics.
         names = list(dict.fromkeys([*columns, *[name for row in rows for name in row]]))
-        with explained("the log", self._path, _STAYS):
-            self._file = open(self._path, "w", newline="", encoding="utf-8")  # noqa: SIM115
+        with explained("the log", self.path, _STAYS):
+            self._file = open(self.path, "w", newline="", encoding="utf-8")  # noqa: SIM115
             self._writer = csv.DictWriter(self._file, names)
             self._writer.writeheader()
             self._file.flush()
@@ -65,7 +68,7 @@ class CsvLog:
     def write(self, row: Row) -> None:
         """Write a row."""
         if self._file is not None and self._writer is not None:
-            with explained("the log", self._path, _STAYS):
+            with explained("the log", self.path, _STAYS):
                 self._writer.writerow(row)
                 self._file.flush()
 

@@ -67,6 +67,8 @@ LAYERS: dict[str, tuple[Make, tuple[tuple[int, ...], ...]]] = {
     "BatchNorm1d": (_plain(nn.BatchNorm1d, 6, _DTYPE), (_ROWS,)),
     "BatchNorm2d": (_plain(nn.BatchNorm2d, 3, _DTYPE), (_IMAGES,)),
     "LayerNorm": (_plain(nn.LayerNorm, 6, _DTYPE), (_TOKENS,)),
+    "RMSNorm": (_plain(nn.RMSNorm, 6, _DTYPE), (_TOKENS,)),
+    "GroupNorm": (_plain(nn.GroupNorm, 1, 3, _DTYPE), (_IMAGES,)),
     "Dropout": (lambda rng: nn.Dropout(0.4, rng=rng), (_ROWS,)),
     "DropoutOneIn": (lambda rng: nn.DropoutOneIn(3, rng=rng), (_ROWS,)),
     "Conv1d": (lambda rng: nn.Conv1d(5, 4, 3, 1, 1, dtype=_DTYPE, rng=rng), (_TOKENS,)),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-from benchmarks import contenders, profiling, report
+from benchmarks import agreement, contenders, profiling, report
 from benchmarks.__main__ import main
 from benchmarks.measuring import DisagreementError, Measurement, check_agreement, measure
 from benchmarks.problems import WORKLOADS
@@ -126,12 +127,26 @@ def test_the_ratios_are_drawn(tmp_path: Path) -> None:
     assert file.read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("workload", ["W1", "W2", "W3", "W4", "W5"])
+@pytest.mark.parametrize("workload", list(WORKLOADS))
 def test_compiled_training_is_eager_training_over_a_hundred_steps(workload: str) -> None:
-    eager, compiled = [
-        steps_of(name)[workload](WORKLOADS[workload].problem(True))
-        for name in ("tapetensor", "tapetensor-compiled")
-    ]
+    results, parameters, *_ = agreement.row(workload, tiny=True)
 
-    for _ in range(100):
-        assert compiled()[0] == pytest.approx(eager()[0], rel=1e-5)
+    assert results < agreement.BOUND
+    assert parameters < agreement.BOUND
+
+
+def test_the_difference_of_two_runs_is_that_of_their_results_and_parameters() -> None:
+    *_, results, parameters = agreement.row("W1", steps=3, tiny=True)
+
+    assert 0.0 < results < 1e-5
+    assert 0.0 < parameters < 1e-5
+
+
+def test_what_differs_is_marked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["agreement", "W1", "--tiny", "--steps", "2"])
+    monkeypatch.setattr(agreement, "BOUND", -1.0)
+    agreement.main()
+
+    assert re.search(r"\| W1 \|( \d\.\de[+-]\d\d \* \|){4}\n", capsys.readouterr().out)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import math
 import re
@@ -17,9 +18,10 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import NoneTape, Tensor1D, nn, optim
+from tapetensor import NoneTape, Tensor1D, io, nn, optim
 from tapetensor.compiler import MAX_PLANS, plans
 from tapetensor.errors import AxisError, MovedTensorError, ShapeError, TraceError
+from tapetensor.kernels.steps import check
 from tests.compiler.test_training import _batch, _model, _state, train_step
 
 
@@ -52,6 +54,14 @@ def test_an_equal_number_of_another_type_makes_another_plan() -> None:
     assert describe(_vector(1.0), 1)[1] == "int"
     assert describe(_vector(1.0), True)[1] == "bool"
     assert describe(_vector(1.0), 1.0)[1] == "float"
+
+
+def test_a_zero_of_the_other_sign_makes_another_plan() -> None:
+    scale = tt.compile(lambda x, factor: x * factor)
+
+    for factor in (0.0, -0.0, np.float32(0.0), np.float32(-0.0)):
+        found = scale(_vector(1.0), factor).item()
+        assert math.copysign(1.0, found) == math.copysign(1.0, factor)
 
 
 def test_a_changed_attribute_of_a_model_makes_another_plan() -> None:
@@ -252,8 +262,9 @@ def test_too_many_kinds_of_calls_are_warned_of_and_forgotten() -> None:
     for factor in range(MAX_PLANS):
         assert scale(_vector(1.0), float(factor)).item() == factor
 
-    with pytest.warns(UserWarning, match="should be tensors"):
+    with pytest.warns(UserWarning, match="should be tensors") as warned:
         scale(_vector(1.0), -1.0)
+    assert warned[0].filename == __file__
 
     assert len(plans(scale)) == MAX_PLANS
 
@@ -277,6 +288,107 @@ def test_two_threads_may_call_one_function() -> None:
         thread.join()
 
     assert not wrong
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda model, optimizer, grads: model.forward(tt.ones((3, 4))),
+        lambda model, optimizer, grads: optimizer.step(grads),
+        lambda model, optimizer, grads: setattr(optimizer, "lr", 0.5),
+        lambda model, optimizer, grads: print(optimizer.lr, optimizer.steps),
+        lambda model, optimizer, grads: model.weight.numpy(),
+        lambda model, optimizer, grads: copy.deepcopy(model),
+        lambda model, optimizer, grads: io.load_state_dict(
+            model, {"weight": np.zeros((2, 4), np.float32), "bias": np.zeros(2, np.float32)}
+        ),
+    ],
+)
+def test_another_thread_cannot_use_a_model_while_it_is_traced(use: Any) -> None:
+    began, tried, errors = threading.Event(), threading.Event(), []
+    model = nn.Linear(4, 2, rng=np.random.default_rng(0))
+    optimizer = optim.Sgd(model, lr=0.1)
+    grads = model.forward(tt.ones((3, 4)).trace()).sum().backward(wrt=model)
+    twin = copy.deepcopy(model)
+    optim.Sgd(twin, lr=0.1).step(grads_of(twin))
+
+    def step(model: Any, optimizer: Any) -> None:
+        began.set()
+        tried.wait(10)
+        optimizer.step(grads_of(model))
+
+    def intrude() -> None:
+        began.wait(10)
+        try:
+            use(model, optimizer, grads)
+        except BaseException as error:
+            errors.append(error)
+        tried.set()
+
+    thread = threading.Thread(target=intrude)
+    thread.start()
+    tt.compile(step)(model, optimizer)
+    thread.join()
+
+    (error,) = errors
+    assert isinstance(error, TraceError)
+    assert re.match(
+        re.escape(__file__) + r":\d+: compile: what is used here is being traced in another "
+        r"thread, .* make that call before other threads begin",
+        str(error),
+    )
+    np.testing.assert_array_equal(model.weight.numpy(), twin.weight.numpy())
+
+
+def test_a_step_is_refused_that_would_end_while_another_thread_traces_with_its_model() -> None:
+    waits, in_step, in_trace = threading.Event(), threading.Event(), threading.Event()
+    model = nn.Linear(4, 2, rng=np.random.default_rng(0))
+    optimizer = optim.Sgd(model, lr=0.1)
+    errors = []
+
+    def wait(array: Any) -> None:
+        if waits.is_set():
+            in_step.set()
+            in_trace.wait(10)
+
+    def step(model: Any, optimizer: Any) -> None:
+        grads = grads_of(model)
+        check(wait, grads[model.bias]._data)
+        optimizer.step(grads)
+
+    compiled = tt.compile(step)
+    compiled(model, optimizer)
+    before = model.weight.numpy().copy()
+    waits.set()
+
+    def train() -> None:
+        try:
+            compiled(model, optimizer)
+        except TraceError as error:
+            errors.append(str(error))
+
+    thread = threading.Thread(target=train)
+
+    def forward(model: Any) -> Any:
+        in_trace.set()
+        thread.join(10)
+        return model.forward(tt.ones((3, 4)))
+
+    thread.start()
+    in_step.wait(10)
+    tt.compile(forward)(model)
+
+    (error,) = errors
+    assert re.match(re.escape(__file__) + r":\d+: .* is being traced in another thread", error)
+    assert optimizer.steps == 1
+    np.testing.assert_array_equal(model.weight.numpy(), before)
+
+
+def grads_of(model: Any) -> tt.Gradients:
+    """Return the gradients of the sum of what a model gives."""
+    ones: Any = tt.ones((3, 4))
+    grads: tt.Gradients = model.forward(ones.trace()).sum().backward(wrt=model)
+    return grads
 
 
 def test_a_dropped_function_frees_its_memory() -> None:

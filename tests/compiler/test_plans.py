@@ -13,8 +13,9 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import nn, optim
-from tapetensor.compiler import plans
+from tapetensor.compiler import fusion, plans
 from tapetensor.errors import ArgumentValueError
+from tapetensor.kernels import threads
 
 
 def _titles(function: Any) -> list[str]:
@@ -151,6 +152,81 @@ def test_blocks_of_rows_give_what_the_whole_gives(shape: tuple[int, ...]) -> Non
     for _ in range(2):
         for found, wanted in zip(compiled(x, weight, bias), expected, strict=True):
             np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-15)
+
+
+def pairwise(x: Any) -> Any:
+    """Read all rows of what the group computes, for each of its rows."""
+    x = np.tanh(x)
+    return np.exp(np.expand_dims(x, 1) - x)
+
+
+def permuted_and_flattened(x: Any) -> Any:
+    """Reshape what does not lie in order."""
+    y = np.exp(x.reshape(-1, 8, 8))
+    return y.transpose((0, 2, 1)).reshape(y.shape[0], 64) * 2.0
+
+
+def totals_of_rows(x: Any) -> Any:
+    """Add up one number to a row."""
+    sums = np.add.reduce(np.exp(x), axis=1)
+    return np.add.reduce(sums * sums, axis=0) + np.add.reduce(sums[:, None], axis=None)
+
+
+def scratch_of_other_dtypes(x: Any) -> Any:
+    """Let numbers take the place of truths."""
+    counts = np.add.reduce(np.greater(x.reshape(-1, 16, 4), 0.0), axis=2, dtype=np.int64)
+    sums = np.exp(np.add.reduce(x.reshape(-1, 8, 8), axis=2) * 0.1)
+    return sums * np.add.reduce(counts, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize(
+    "run", [pairwise, permuted_and_flattened, totals_of_rows, scratch_of_other_dtypes]
+)
+@pytest.mark.parametrize("rows", [30, 33])
+def test_groups_of_rows_give_what_the_whole_gives(
+    run: Any, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fusion, "BLOCK", 1 << 9)
+    monkeypatch.setattr(fusion, "_SMALLEST", 1)
+    compiled = tt.compile(run)
+    x = np.random.default_rng(0).standard_normal((rows, 64))
+
+    np.testing.assert_allclose(compiled(x), run(x), rtol=1e-12)
+    assert any(title.startswith("group of") for title in _titles(compiled))
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, np.bool_])
+@pytest.mark.parametrize(
+    "ufunc",
+    [np.add, np.multiply, np.maximum, np.minimum, np.logical_and, np.logical_or],
+)
+def test_totals_of_all_rows_are_folded_into_the_group_that_computes_the_rows(
+    ufunc: np.ufunc, dtype: Any, cores: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fusion, "BLOCK", 20)
+    monkeypatch.setattr(fusion, "_SMALLEST", 1)
+    monkeypatch.setattr(fusion, "_SMALLEST_FOR_THREADS", 1)
+    monkeypatch.setattr(threads, "count", lambda: cores)
+    bound = 40.0 if dtype is np.int16 else 1.3
+    x = np.random.default_rng(0).uniform(-bound, bound, (33, 4))
+    x[:, 1], x[:, 2] = 1.0, -1.0
+    if dtype in (np.float32, np.float64):
+        x[20, 3], x[0, 2] = np.nan, -np.inf
+    x = x.astype(dtype)
+
+    def run(x: Any) -> Any:
+        y = np.maximum(x, np.minimum(x, x))
+        by_column = ufunc.reduce(y, axis=0)
+        return by_column, ufunc.reduce(y, axis=(0, 1), keepdims=True), ufunc.reduce(y[:, :3], 1)
+
+    compiled = tt.compile(run)
+    for rows in (x, x[::-1]):
+        for found, expected in zip(compiled(rows), run(rows), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-5)
+            assert found.dtype == expected.dtype
+    (group,) = [title for title in _titles(compiled) if title.startswith("group of")]
+    assert group.count(f"{ufunc.__name__}.reduce") == 2
 
 
 def test_rows_of_a_broken_layout_are_read_right() -> None:

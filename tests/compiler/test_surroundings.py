@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import random
 import re
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -285,6 +286,25 @@ def test_a_side_effect_is_refused_by_name_and_line_and_undone(name: str) -> None
     assert first <= int(found[1]) <= last
 
 
+@pytest.mark.parametrize(
+    ("run", "what"),
+    [
+        (
+            lambda rng: rng.standard_normal(out=np.empty(2)),
+            "rng.standard_normal writes into an array; use the array that it returns",
+        ),
+        (lambda rng: copy.deepcopy(rng).random(2), "a random generator is copied; copy it outside"),
+        (lambda rng: copy.copy(rng).random(2), "a random generator is copied; copy it outside"),
+    ],
+)
+def test_draws_that_a_replay_would_not_repeat_are_refused_with_the_line(
+    run: Any, what: str
+) -> None:
+    with pytest.raises(TraceError, match=what) as error:
+        tt.compile(run)(np.random.default_rng(0))
+    assert str(error.value).startswith(__file__)
+
+
 def test_an_argument_that_is_written_to_is_refused() -> None:
     def write(array: Any) -> Any:
         array += 1.0
@@ -294,6 +314,76 @@ def test_an_argument_that_is_written_to_is_refused() -> None:
     with pytest.raises(TraceError, match=r"argument 0 is written to, .* into a copy"):
         tt.compile(write)(array)
     assert array.tolist() == [0.0, 0.0]
+
+
+def test_defaults_of_arguments_are_read_at_every_call() -> None:
+    rng, weight = np.random.default_rng(7), _vector(3.0)
+    scales, table = [1.0], {"a": 0.0}
+
+    def noisy(
+        x: Any,
+        rng: Any = rng,
+        scales: Any = scales,
+        *,
+        weight: Any = weight,
+        table: Any = table,
+    ) -> Any:
+        noise = tt.normal((1,), rng=rng, dtype=np.float32)
+        return x * weight * scales[0] + table["a"] + noise * 0.0, noise
+
+    compiled, noises = tt.compile(noisy), []
+    for scale, offset, value in (
+        (1.0, 0.0, 3.0),
+        (2.0, 0.0, 3.0),
+        (2.0, 5.0, 3.0),
+        (2.0, 5.0, 4.0),
+    ):
+        scales[0], table["a"] = scale, offset
+        weight._data = np.array([value], np.float32)
+        found, noise = compiled(_vector(1.0))
+        assert found.item() == value * scale + offset
+        noises.append(noise.item())
+
+    assert len(set(noises)) == 4
+    assert len(plans(compiled)) == 3
+
+
+def test_a_model_may_be_the_default_of_an_argument() -> None:
+    model = nn.Linear(2, 1, rng=np.random.default_rng(0))
+    optimizer, x = optim.Sgd(model, lr=0.1), tt.ones((1, 2))
+
+    def step(model: Any = model, *, optimizer: Any = optimizer) -> Any:
+        loss = model.forward(x.trace()).square().sum()
+        value = loss.detach()
+        optimizer.step(loss.backward(wrt=model))
+        return value
+
+    compiled = tt.compile(step)
+
+    first, *_, last = [compiled().item() for _ in range(20)]
+    assert last < first / 100
+    assert len(plans(compiled)) == 1
+
+
+@pytest.mark.parametrize("kind", ["method", "static", "class"])
+def test_another_method_in_a_class_makes_another_plan(kind: str) -> None:
+    wrap: Any = {"method": lambda f: f, "static": staticmethod, "class": classmethod}[kind]
+
+    class Scaled:
+        scale = wrap(lambda *args: args[-1] * 2.0)
+
+    scaled = Scaled()
+    run = tt.compile(lambda x: scaled.scale(x))
+    assert run(_vector(1.0)).item() == 2.0
+    Scaled.scale = wrap(lambda *args: args[-1] * 3.0)
+
+    assert run(_vector(1.0)).item() == 3.0
+
+
+def test_a_counter_that_comes_out_has_counted_once() -> None:
+    compiled = tt.compile(lambda x: (Counter(seen=1), x))
+
+    assert [compiled(_vector(1.0))[0] for _ in range(2)] == [Counter(seen=1)] * 2
 
 
 def test_an_iterator_is_refused() -> None:

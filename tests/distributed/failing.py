@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 
 import tapetensor as tt
 from tapetensor import distributed, losses, nn, optim
+from tapetensor.distributed import transport
 
 
 def linear(**changes: Any) -> Any:
@@ -46,6 +48,11 @@ def raise_an_error() -> None:
     raise ZeroDivisionError("the bug")
 
 
+def hang() -> None:
+    """Fail as an endless loop does."""
+    time.sleep(600)
+
+
 def differ(ranks: distributed.Communicator, **changes: Any) -> None:
     """Build another model on the last rank."""
     is_last = ranks.rank == ranks.size - 1
@@ -74,14 +81,31 @@ def unlike_optimizers(ranks: distributed.Communicator) -> None:
     ranks.broadcast(optim.Adam(model) if ranks.rank else optim.Sgd(model, lr=0.1, momentum=0.9))
 
 
+def only_root(ranks: distributed.Communicator) -> None:
+    """Let rank 0 alone ask for what all have to give."""
+    if ranks.is_root:
+        print(ranks.mean(1.0))
+    train(ranks, raise_an_error)
+
+
+def only_root_saves(ranks: distributed.Communicator) -> None:
+    """Let rank 0 alone save, while the others go on."""
+    if ranks.is_root:
+        ranks.save_checkpoint("/nowhere/run.npz", model=linear())
+    ranks.barrier()
+
+
 FAILURES: dict[str, Callable[[distributed.Communicator], object]] = {
     "raises": lambda ranks: train(ranks, raise_an_error),
     "exits": lambda ranks: train(ranks, lambda: sys.exit(3)),
+    "hangs": lambda ranks: train(ranks, hang),
     "is killed": lambda ranks: train(ranks, lambda: os.kill(os.getpid(), signal.SIGKILL)),
     "another model": lambda ranks: differ(ranks, out_features=3, dtype=np.float64),
     "other names": sequence,
     "another optimizer": unlike_optimizers,
     "no folder": save,
+    "only root": only_root,
+    "only root saves": only_root_saves,
     "too few ranks": lambda ranks: distributed.world(ranks.size + 1),
 }
 
@@ -92,6 +116,7 @@ def main() -> None:
         "raises before MPI": raise_an_error,
         "exits before MPI": lambda: sys.exit(0),
     }
+    transport.NOTED_AFTER = 1.0
     if sys.argv[1] in before:
         if os.environ["PMI_RANK"] == "1":
             before[sys.argv[1]]()

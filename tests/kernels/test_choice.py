@@ -58,6 +58,8 @@ def test_what_has_no_such_bits_is_left_to_numpy() -> None:
     for other in others:
         assert not can_blend(mask, lhs, other)
         _assert_same(choose(mask, lhs, other), np.where(mask, lhs, other))
+    for number in (2.5, np.inf, np.nan):
+        _assert_same(choose(mask, np.arange(33), number), np.where(mask, np.arange(33), number))
     assert not can_blend(mask[:2], lhs[:2], lhs[:2])
     _assert_same(choose(mask[:2], lhs[:2], 0), np.where(mask[:2], lhs[:2], 0))
 

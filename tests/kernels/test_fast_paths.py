@@ -115,6 +115,7 @@ def test_powers_of_any_base_are_numpys_powers(dtype: Any, exponent: float) -> No
     x = np.array([-2.5, -1.0, -0.3, -0.0, 0.0, 0.7, 1.0, 3.1, np.inf, -np.inf, np.nan], dtype)
     with np.errstate(all="ignore"):
         y, (pullback,) = arithmetic.power_number(x, exponent)
+        assert pullback is not None
         wanted = x**exponent
         slope = exponent * x ** (exponent - 1)
 

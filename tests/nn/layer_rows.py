@@ -102,6 +102,8 @@ ROWS: dict[Any, Row] = {
     nn.Bias2d: Row(lambda size, rng: nn.Bias2d(size, _F64), _images),
     nn.Embedding: Row(lambda size, rng: nn.Embedding(size, size, _F64, rng=rng), run=_embedded),
     nn.LayerNorm: Row(lambda size, rng: nn.LayerNorm(size, _F64)),
+    nn.RMSNorm: Row(lambda size, rng: nn.RMSNorm(size, _F64)),
+    nn.GroupNorm: Row(lambda size, rng: nn.GroupNorm(2 - size % 2, size, _F64), _images),
     nn.BatchNorm1d: Row(lambda size, rng: nn.BatchNorm1d(size, _F64), _sequences),
     nn.BatchNorm2d: Row(lambda size, rng: nn.BatchNorm2d(size, _F64), _images),
     # Seeded at every call: the same mask for the gradient and for the differences.

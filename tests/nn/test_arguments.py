@@ -61,6 +61,9 @@ SIZES: list[tuple[str, str, Callable[[Any], object]]] = [
     ("Embedding", "num_embeddings", lambda n: nn.Embedding(n, 2, rng=rng())),
     ("Embedding", "embedding_features", lambda n: nn.Embedding(2, n, rng=rng())),
     ("LayerNorm", "normalized_features", lambda n: nn.LayerNorm(n)),
+    ("RMSNorm", "normalized_features", lambda n: nn.RMSNorm(n)),
+    ("GroupNorm", "num_groups", lambda n: nn.GroupNorm(n, 12)),
+    ("GroupNorm", "num_channels", lambda n: nn.GroupNorm(1, n)),
     ("BatchNorm1d", "num_features", lambda n: nn.BatchNorm1d(n)),
     ("UnbiasedLinear", "in_features", lambda n: nn.UnbiasedLinear(n, 2, rng=rng())),
     ("UnbiasedLinear", "out_features", lambda n: nn.UnbiasedLinear(2, n, rng=rng())),
@@ -93,6 +96,8 @@ SIZES: list[tuple[str, str, Callable[[Any], object]]] = [
 ]
 NUMBERS: list[tuple[str, str, float, Callable[[Any], object]]] = [
     ("LayerNorm", "eps", INF, lambda eps: nn.LayerNorm(2, eps=eps)),
+    ("RMSNorm", "eps", INF, lambda eps: nn.RMSNorm(2, eps=eps)),
+    ("GroupNorm", "eps", INF, lambda eps: nn.GroupNorm(1, 2, eps=eps)),
     ("BatchNorm1d", "eps", INF, lambda eps: nn.BatchNorm1d(2, eps=eps)),
     ("BatchNorm2d", "eps", INF, lambda eps: nn.BatchNorm2d(2, eps=eps)),
     ("BatchNorm1d", "momentum", 1.0, lambda m: nn.BatchNorm1d(2, momentum=m)),
@@ -103,6 +108,8 @@ DTYPES: list[tuple[str, Callable[[Any], object]]] = [
     ("Linear", lambda dtype: nn.Linear(2, 2, dtype, rng=rng())),
     ("Embedding", lambda dtype: nn.Embedding(2, 2, dtype, rng=rng())),
     ("LayerNorm", lambda dtype: nn.LayerNorm(2, dtype)),
+    ("RMSNorm", lambda dtype: nn.RMSNorm(2, dtype)),
+    ("GroupNorm", lambda dtype: nn.GroupNorm(1, 2, dtype)),
     ("BatchNorm1d", lambda dtype: nn.BatchNorm1d(2, dtype)),
     ("UnbiasedLinear", lambda dtype: nn.UnbiasedLinear(2, 2, dtype, rng=rng())),
     ("Bias1d", lambda dtype: nn.Bias1d(2, dtype)),

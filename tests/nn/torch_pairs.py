@@ -117,6 +117,14 @@ def normalization(kind: str, size: int, shape: tuple[int, ...]) -> Pair:
     )
 
 
+def groups(count: int, shape: tuple[int, ...]) -> Pair:
+    return Pair(
+        lambda dtype, _: here.GroupNorm(count, 4, dtype),
+        lambda: there.GroupNorm(count, 4),
+        normal(shape),
+    )
+
+
 def recurrent(kind: str) -> Pair:
     def run_theirs(module: Any, x: Any) -> Any:
         y, last = module(x)
@@ -298,6 +306,18 @@ PAIRS: dict[str, list[Pair]] = {
     ],
     "BatchNorm2d": [normalization("BatchNorm2d", 4, (3, 4, 5, 2))],
     "LayerNorm": [normalization("LayerNorm", 4, (2, 3, 4))],
+    "GroupNorm": [
+        groups(2, (3, 4, 5, 2)),
+        groups(4, (2, 4, 6)),
+        groups(1, (3, 4)),
+    ],
+    "RMSNorm": [
+        Pair(
+            lambda dtype, _: here.RMSNorm(4, dtype, eps=0.1),
+            lambda: there.RMSNorm(4, eps=0.1),
+            normal((2, 3, 4)),
+        )
+    ],
     **{kind: [recurrent(kind)] for kind in ("RNN", "GRU", "LSTM")},
     **{kind: [cell(kind)] for kind in ("RNNCell", "GRUCell", "LSTMCell")},
     "MultiHeadAttention": [

@@ -203,7 +203,9 @@ OPERATORS = (
         call=operator.pow,
         reference=operator.pow,
         # Exponents for which a negative base is smooth too.
-        samples=tuple(given(spaced(4), exponent) for exponent in (0, 1, 2, 3, 4, 5, -1, 2.0, -2.0, -3.0)),
+        samples=tuple(
+            given(spaced(4), exponent) for exponent in (0, 1, 2, 3, 4, 5, -1, 2.0, -2.0, -3.0)
+        ),
     ),
     Op(
         name="negative",

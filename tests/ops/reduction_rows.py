@@ -75,6 +75,16 @@ def _var(x: Array, axis: Any = None, keepdims: bool = False, correction: float =
     return variance
 
 
+def _argsort(x: Array, axis: int = -1, descending: bool = False) -> Array:
+    """Return the order, one row after another by Python's stable sort."""
+
+    def ranked(row: Array) -> Array:
+        order = sorted(range(row.size), key=row.tolist().__getitem__, reverse=descending)
+        return np.array(order, np.int64)
+
+    return np.apply_along_axis(ranked, axis, x) if x.size else np.zeros(x.shape, np.int64)
+
+
 def _logsumexp(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
     exponentials: Any = np.exp(x)
     total: Array = np.log(exponentials.sum(axis=axis, keepdims=keepdims))
@@ -200,6 +210,31 @@ REDUCTIONS = (
             refused(_X, eps=-1e-5, error=tt.ArgumentValueError, message="eps must be >= 0"),
             refused(_X, eps=float("nan"), error=tt.ArgumentValueError, message="eps .* nan"),
         ),
+    ),
+    Op(
+        name="argsort",
+        covers=("argsort",),
+        call=tt.Tensor.argsort,
+        reference=_argsort,
+        samples=(
+            given(_X, axis=0),
+            given(_X),
+            given(_X, axis=-1, descending=True),
+            # Equal elements stay in their order.
+            given(np.array([1.0, 0.0, 1.0, 0.0]), descending=True),
+            given(np.array([[3, 1, 2], [1, 1, 0]], dtype=np.uint8), axis=1, descending=True),
+            given(spaced(1)),
+            given(spaced(2, 0), axis=1),
+        ),
+        refusals=(
+            refused(_X, axis=7, error=tt.AxisError, message="axis 7"),
+            refused(_X, axis=None, error=tt.ArgumentTypeError, message="axis .* None"),
+            refused(_X, descending=1, error=tt.ArgumentTypeError, message="descending .* got 1"),
+            refused(spaced(), error=tt.AxisError, message="0-d"),
+        ),
+        takes_integers=True,
+        result_dtype=np.int64,
+        is_differentiable=False,
     ),
     Op(
         name="argmax",

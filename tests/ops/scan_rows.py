@@ -28,6 +28,27 @@ def _ssm_scan(x: Any, a: Any, b: Any) -> Array:
 
 SCANS = (
     Op(
+        name="cumulative_sum",
+        covers=("cumulative_sum",),
+        call=tt.Tensor.cumulative_sum,
+        reference=lambda x, axis: np.cumsum(x, axis, dtype=x.dtype),
+        samples=(
+            given(_X, axis=0),
+            given(_X, axis=1),
+            given(_X, axis=-1),
+            given(spaced(7), axis=0),
+            given(spaced(1), axis=-1),
+            given(spaced(2, 0), axis=1),
+            given(spaced(2, 0), axis=0),
+        ),
+        refusals=(
+            refused(_X, axis=3, error=tt.AxisError, message=r"axis 3 .* \(2, 5, 3\)"),
+            refused(_X, axis=None, error=tt.ArgumentTypeError, message="axis .* None"),
+            refused(spaced(), axis=0, error=tt.AxisError, message="0-d"),
+        ),
+        takes_integers=True,
+    ),
+    Op(
         name="ssm_scan",
         covers=("ssm_scan",),
         call=tt.ssm_scan,

@@ -148,6 +148,9 @@ SAME: dict[str, Callable[..., Any]] = {
     "normalize": _normalized,
     "softmax": lambda x, axis=-1: torch.softmax(x, axis),
     "log_softmax": lambda x, axis=-1: torch.log_softmax(x, axis),
+    "argsort": lambda x, axis=-1, descending=False: torch.argsort(
+        x, dim=axis, descending=descending, stable=True
+    ),
     "argmax": lambda x, axis=-1: torch.argmax(x, axis),
     "reshape": torch.reshape,
     "flatten": torch.flatten,
@@ -157,6 +160,7 @@ SAME: dict[str, Callable[..., Any]] = {
     "squeeze": lambda x, axis: torch.squeeze(x, axis),
     "expand_dims": lambda x, axis: torch.unsqueeze(x, axis),
     "split": _split,
+    "cumulative_sum": lambda x, axis: torch.cumsum(x, axis, dtype=x.dtype),
     "roll": lambda x, shift, axis=None: torch.roll(x, shift, axis),
     "realize": lambda x, shape: torch.reshape(x, x.shape),
     "tril": lambda x, k=0: torch.tril(x, k),

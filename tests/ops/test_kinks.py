@@ -139,3 +139,10 @@ def test_the_largest_element_that_is_nan_gets_the_cotangent() -> None:
     grads = x.trace().max().backward()
 
     np.testing.assert_array_equal(grads[x].numpy(), [0.0, 1.0, 0.0])
+
+
+def test_nan_is_sorted_as_the_largest_in_both_directions() -> None:
+    x = tt.from_numpy([1.0, np.nan, 3.0, np.inf], (4,))
+
+    assert x.argsort().numpy().tolist() == [0, 2, 3, 1]
+    assert x.argsort(descending=True).numpy().tolist() == [1, 3, 2, 0]

@@ -124,6 +124,11 @@ ON_TENSORS: dict[str, list[tuple[Call, list[Any]]]] = {
         (lambda x, bad: x.astype(bad).softmax(), [np.int64]),
     ],
     "log_softmax": [(lambda x, bad: x.log_softmax(axis=bad), BAD_AXIS)],
+    "cumulative_sum": [(lambda x, bad: x.cumulative_sum(axis=bad), BAD_AXIS)],
+    "argsort": [
+        (lambda x, bad: x.argsort(axis=bad), BAD_AXIS),
+        (lambda x, bad: x.argsort(descending=bad), [None, 1, "yes"]),
+    ],
     "argmax": [
         (lambda x, bad: x.argmax(axis=bad), BAD_AXIS),
         (lambda x, bad: x[bad:].argmax(axis=0), [2]),

@@ -82,6 +82,11 @@ def _reductions(axis: int | None) -> list[Op]:
     # Softmax runs along one axis.
     along = -1 if axis is None else axis
     over_one = [
+        Op(
+            f"cumulative_sum along {along}",
+            lambda x: x.cumulative_sum(along),
+            lambda x: np.cumsum(x, along),
+        ),
         Op(f"softmax along {along}", lambda x: x.softmax(along), lambda x: _softmax(x, along)),
         Op(
             f"log_softmax along {along}",

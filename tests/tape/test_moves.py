@@ -228,10 +228,15 @@ def test_retaped_takes_the_two_tape_types_only(tape_type: Any) -> None:
         X.retaped(tape_type)
 
 
-def test_a_spent_tensor_has_no_tape_type_to_give_to_others() -> None:
-    """A wrong answer would make `weight.retaped(x.tape_type)` plain, and lose its gradient."""
+def test_the_tape_type_of_a_spent_tensor_is_still_the_one_that_its_type_says() -> None:
+    """Another answer would make `weight.retaped(x.tape_type)` plain, and lose its gradient."""
+    weight = tt.ones((2,))
     x = tt.ones((2,)).trace()
-    x.exp()
+    y = x.exp()
+    grads = (y * weight.retaped(x.tape_type).square()).sum().backward()
+    plain = tt.ones((2,))
+    plain.traced()
 
-    with pytest.raises(tt.MovedTensorError, match="exp"):
-        _ = x.tape_type
+    assert x.tape_type is tt.OwnedTape
+    np.testing.assert_allclose(grads[weight].numpy(), 2 * np.e * np.ones(2), rtol=1e-6)
+    assert plain.tape_type is tt.NoneTape

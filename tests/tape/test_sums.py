@@ -47,11 +47,24 @@ def numpy_scalars(x: Any, y: Any) -> Any:
     return (x.sum() + total) * handles[0] * handles[1] * handles[2]
 
 
+def parts(x: Any, y: Any) -> Any:
+    """Use parts of a value, some twice, some that overlap, and the whole before and after."""
+    whole = x * y
+    handles = [whole.with_empty_tape() for _ in range(5)]
+    first, second = whole.split(2)
+    both = first.with_empty_tape() * second + first
+    mask = tt.from_numpy([True, False], shape=(2,), dtype=np.bool_)
+    last = handles[0][1:] + handles[1][::-1][:1] + handles[2][mask] + handles[3]
+    return last * both + handles[4]
+
+
 PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
     "many uses": many_uses,
     "identities only": lambda x, y: ((x + y) + y) + y + y,
     "both operands one": lambda x, y: (x * y) * y * y + y,
     "numpy scalars": numpy_scalars,
+    "parts": parts,
+    "parts of a leaf": lambda x, y: (x.with_empty_tape()[1:] + x.with_empty_tape()[:1]) * x[1:] * y,
 }
 
 

@@ -109,6 +109,16 @@ def test_a_history_is_drawn_without_a_display(tmp_path: Path) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_picture_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    history = Run().fit(epochs=1)
+    picture = tmp_path / "missing" / "curve.png"
+    with pytest.raises(
+        FileNotFoundError, match=r"the picture could not be .*the history is as it w"
+    ):
+        history.plot(picture)
+
+
 def test_a_history_without_epochs_has_nothing_to_draw() -> None:
     with pytest.raises(tt.ArgumentValueError, match="there are no epochs yet"):
         History().plot()

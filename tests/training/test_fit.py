@@ -240,6 +240,9 @@ def test_a_metric_that_is_no_number_is_refused() -> None:
     wrong: Any = {"x": lambda model, batch: "much"}
     with pytest.raises(tt.ArgumentTypeError, match="the metric 'x' must give a number"):
         training.evaluate(run.model, wrong, run.held_out)
+    wide: Any = {"wide": lambda model, batch: model.forward(batch[0])}
+    with pytest.raises(tt.ArgumentTypeError, match=r"'wide' must give .* got shape \(\d+, 3\)"):
+        training.evaluate(run.model, wide, run.held_out)
 
 
 @pytest.mark.parametrize(

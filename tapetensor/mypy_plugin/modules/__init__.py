@@ -8,6 +8,7 @@
 ``building``        dims and fields that `build` cannot work out, at the call of `build`
 ``sequential``      the layers of a `Sequential` one after another
 ``branches``        modules side by side, and beside their input
+``gradient``        parameters that are changed before they meet the tape
 ==================  =========================================================================
 """
 
@@ -27,6 +28,7 @@ from tapetensor.mypy_plugin.modules import (
     classes,
     defining,
     fields,
+    gradient,
     sequential,
     sizes,
 )
@@ -43,17 +45,19 @@ def function_signature(fullname: str) -> Callable[[FunctionSigContext], Function
 
 
 def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
-    """Answer for `build`, and for the constructor of `Sequential`."""
+    """Answer for `build`, for the constructor of `Sequential`, and for functions of tensors."""
     if fullname == names.BUILD:
         return building.check_build
     if fullname == names.SEQUENTIAL:
         return sequential.check_layers
-    return None
+    return gradient.check_function if fullname.startswith(names.TENSOR_ROOMS) else None
 
 
 def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
-    """Answer for the call of a `Sequential`, or of a class derived from it."""
+    """Answer for the call of a `Sequential` or a class derived from it, and for ops of tensors."""
     owner, _, method = fullname.rpartition(".")
+    if owner.startswith(names.TENSOR_ROOMS):
+        return gradient.check_method(fullname)
     if method in ("forward", "__call__") and owner in branches.BRANCHES:
         return branches.apply_branches
     if method in ("forward", "__call__") and classes.derives(owner, names.SEQUENTIAL):

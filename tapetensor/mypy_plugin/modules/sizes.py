@@ -127,6 +127,9 @@ def _heads(sizes: _Sizes) -> str | None:
 
 
 def _groups(sizes: _Sizes) -> str | None:
+    if sizes.get("num_channels", 0) % sizes.get("num_groups", 1):
+        groups, of = sizes["num_groups"], sizes["num_channels"]
+        return f"{groups} groups do not divide num_channels {of} evenly"
     groups = sizes.get("groups", 1)
     channels = {name: sizes.get(name) for name in ("in_channels", "out_channels")}
     if not any(size is not None and size % groups for size in channels.values()):

@@ -79,7 +79,7 @@ def _is_foreign(fullname: str) -> bool:
     return fullname.startswith(("builtins.", "typing.", "numpy.", "_typeshed."))
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
     """An operand or argument of a call."""
 
     expression: Expression
@@ -93,7 +93,7 @@ def use_after_move(context: FunctionContext) -> Type:
         node = call.callee.node
         name = _MOVERS.get(call.callee.fullname)
         if name is not None:
-            _note(context, name, [one for one in _arguments(context) if owns(one.type)])
+            _note(context, name, [one for one in arguments_of(context) if owns(one.type)])
         elif not getattr(node, "info", None):
             # In `Class.method(...)` the first argument is `self`; rare, and not followed.
             _declared(context, node, skip=0)
@@ -102,7 +102,7 @@ def use_after_move(context: FunctionContext) -> Type:
 
 def _tensor_method(context: MethodContext, name: str) -> None:
     """Note what a method or operator of Tensor itself does to its operands."""
-    operands = _operands(context, name)
+    operands = operands_of(context, name)
     tensors = [one for one in operands if is_tensor(one.type)]
     owners = [one for one in operands if owns(one.type)]
     if name in BORROWS:
@@ -113,10 +113,10 @@ def _tensor_method(context: MethodContext, name: str) -> None:
         _note(context, name, owners, tensors)
 
 
-def _operands(context: MethodContext, name: str) -> list[_Part]:
+def operands_of(context: MethodContext, name: str) -> list[Part]:
     """Return what a method of Tensor works on, the receiver first."""
     where = context.context
-    arguments = _arguments(context)
+    arguments = arguments_of(context)
     receiver: Expression | None = None
     match where:
         case CallExpr(callee=MemberExpr(expr=receiver)):
@@ -125,34 +125,40 @@ def _operands(context: MethodContext, name: str) -> list[_Part]:
             # mypy hands on a stand-in for one of the two.
             mirrored = name.startswith("__r") and name != "__rshift__"
             receiver, other = (right, left) if mirrored else (left, right)
-            arguments = [_Part(other, one.type) for one in arguments]
+            arguments = [Part(other, one.type) for one in arguments]
         case ComparisonExpr(operands=[left, right]):
             api = context.api
-            return [_Part(left, flow.type_of(api, left)), _Part(right, flow.type_of(api, right))]
+            return [Part(left, flow.type_of(api, left)), Part(right, flow.type_of(api, right))]
         case UnaryExpr(expr=receiver) | IndexExpr(base=receiver):
             pass
-    return [] if receiver is None else [_Part(receiver, context.type), *arguments]
+    return [] if receiver is None else [Part(receiver, context.type), *arguments]
 
 
 def _note(
     context: MethodContext | FunctionContext,
     name: str,
-    moves: list[_Part],
-    uses: list[_Part] | None = None,
+    moves: list[Part],
+    uses: list[Part] | None = None,
 ) -> None:
     """Hand a step to the judge."""
     judge = judge_of(context.api, context.context)
     if judge is not None:
-        plain = name.removeprefix("__").removesuffix("__")
-        op = OPERATORS.get(plain.removeprefix("r"), plain) if plain != name else name
         if judge.asks_for_tape:
             # Where the tape state decides what is done, nothing is known of a tape in general.
             moves = [one for one in moves if not is_open(one.type)]
         checker = context.api
-        judge.add(context.context, op, _keys(checker, moves), _keys(checker, uses or []))
+        judge.add(
+            context.context, op_called(name), _keys(checker, moves), _keys(checker, uses or [])
+        )
 
 
-def _keys(checker: Any, parts: list[_Part]) -> list[Key]:
+def op_called(name: str) -> str:
+    """Return the name of an op, as errors say it, of a method, operator or function."""
+    plain = name.removeprefix("__").removesuffix("__")
+    return OPERATORS.get(plain.removeprefix("r"), plain) if plain != name else name
+
+
+def _keys(checker: Any, parts: list[Part]) -> list[Key]:
     return [
         key
         for one in parts
@@ -168,7 +174,7 @@ def _declared(
     call = context.context
     if not known or not isinstance(call, CallExpr):
         return
-    moves: list[_Part] = []
+    moves: list[Part] = []
     body = function_in(flow.tree(context.api), declared)
     for number, (expressions, types) in enumerate(
         zip(context.args, context.arg_types, strict=True)
@@ -209,18 +215,19 @@ def _moves_parameter(signature: CallableType, number: int) -> bool:
     return takes(signature.arg_types[number]) and hands_on(signature.ret_type)
 
 
-def _owning_parts(checker: Any, expression: Expression, type_: Type | None) -> Iterator[_Part]:
+def _owning_parts(checker: Any, expression: Expression, type_: Type | None) -> Iterator[Part]:
     """Yield what owns a tape in an argument: itself, or what a tuple or list display holds."""
     if isinstance(expression, TupleExpr | ListExpr):
         for item in expression.items:
             yield from _owning_parts(checker, item, flow.type_of(checker, item))
     elif not isinstance(expression, StarExpr) and owns(type_):
-        yield _Part(expression, type_)
+        yield Part(expression, type_)
 
 
-def _arguments(context: MethodContext | FunctionContext) -> list[_Part]:
+def arguments_of(context: MethodContext | FunctionContext) -> list[Part]:
+    """Return the arguments of a call."""
     return [
-        _Part(expression, type_)
+        Part(expression, type_)
         for expressions, types in zip(context.args, context.arg_types, strict=True)
         for expression, type_ in zip(expressions, types, strict=True)
     ]

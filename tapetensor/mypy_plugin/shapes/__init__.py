@@ -68,26 +68,31 @@ _EXACT: Final[dict[str, Rule]] = {
 }
 
 # Plain typing leaves dims of these open.
-_OPEN: Final[dict[str, Rule]] = {
-    "__getitem__": indexing.getitem,
-    "take": joining.take,
-    "take_along_axis": joining.take_along_axis,
-    "argmax": reductions.argmax,
-    "item": reductions.item,
-    "softmax": reductions.along_axis("softmax"),
-    "log_softmax": reductions.along_axis("log_softmax"),
-    "reshape": rearranging.reshape,
-    "flatten": rearranging.flatten,
-    "permute_dims": rearranging.permute_dims,
-    "transpose": rearranging.transpose,
-    "broadcast_to": rearranging.broadcast_to,
-    "squeeze": rearranging.squeeze,
-    "expand_dims": rearranging.expand_dims,
-    "split": rearranging.split,
-} | {
-    name: reductions.reduction(name)
-    for name in ("sum", "mean", "max", "min", "var", "std", "logsumexp")
-}
+_OPEN: Final[dict[str, Rule]] = (
+    {
+        "__getitem__": indexing.getitem,
+        "take": joining.take,
+        "take_along_axis": joining.take_along_axis,
+        "argmax": reductions.argmax,
+        "item": reductions.item,
+        "reshape": rearranging.reshape,
+        "flatten": rearranging.flatten,
+        "permute_dims": rearranging.permute_dims,
+        "transpose": rearranging.transpose,
+        "broadcast_to": rearranging.broadcast_to,
+        "squeeze": rearranging.squeeze,
+        "expand_dims": rearranging.expand_dims,
+        "split": rearranging.split,
+    }
+    | {
+        name: reductions.along_axis(name)
+        for name in ("softmax", "log_softmax", "normalize", "argsort", "cumulative_sum")
+    }
+    | {
+        name: reductions.reduction(name)
+        for name in ("sum", "mean", "max", "min", "var", "std", "logsumexp")
+    }
+)
 
 # The `forward` of layers whose output has other sizes than their input.
 _LAYERS: Final[dict[str, Rule]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mypy.types import AnyType, Instance, Type
 
 from tapetensor.mypy_plugin.shapes.axes import normal_axis
+from tapetensor.mypy_plugin.shapes.broadcasting import joined_dim
 from tapetensor.mypy_plugin.shapes.calls import (
     OPEN,
     UNSURE,
@@ -75,23 +76,51 @@ def stack(call: Call) -> Answer:
 @of_all_shapes
 def take(call: Call) -> Answer:
     """Return the result of `take`."""
-    x, indices = call.receiver, read_tensor(call.argument("indices"))
-    axis = _axis(call)
-    # Of a 0-d tensor mypy has complained already: no overload takes it.
-    if x is None or not x.shape or indices is None or indices.shape is None or axis is None:
+    read = _read_along("take", call, default=0)
+    if read is None:
         return UNSURE
-    if not is_plain(indices.tape):
-        return UNSURE
-    if not is_integer(indices.dtype) and not isinstance(indices.dtype, AnyType):
-        return UNSURE
-    position = normal_axis("take", axis, x.shape)
-    return call.like(x, (*x.shape[:position], *indices.shape, *x.shape[position + 1 :]))
+    operand, x, indices, position = read
+    return call.like(operand, (*x[:position], *indices, *x[position + 1 :]))
 
 
 @of_all_shapes
 def take_along_axis(call: Call) -> Answer:
-    """Leave the result of `take_along_axis` to plain typing, where it knows the shapes."""
-    return UNSURE
+    """Return the result of `take_along_axis`: the other axes broadcast."""
+    read = _read_along("take_along_axis", call, default=-1)
+    if read is None:
+        return UNSURE
+    operand, x, indices, position = read
+    if len(indices) != len(x):
+        raise MismatchError(
+            f"take_along_axis: indices of shape {written(indices)} must have as many axes as the "
+            f"shape {written(x)}; expand_dims() them"
+        )
+    result = list(indices)
+    for axis, (mine, its) in enumerate(zip(x, indices, strict=True)):
+        joined = its if axis == position else joined_dim(mine, its)
+        if joined is None:
+            if differ(mine, its):
+                raise MismatchError(
+                    f"take_along_axis: shape {written(x)} and indices {written(indices)} do not "
+                    f"broadcast along axis {axis}, {mine} != {its}"
+                )
+            return UNSURE
+        result[axis] = joined
+    return call.like(operand, tuple(result))
+
+
+def _read_along(op: str, call: Call, default: int) -> tuple[Operand, Dims, Dims, int] | None:
+    """Return a tensor, its shape and that of plain positions in it, the axis from the front."""
+    x, indices = call.receiver, read_tensor(call.argument("indices"))
+    axis = _axis(call, default)
+    # Of a 0-d tensor mypy has complained already: no overload takes it.
+    if x is None or not x.shape or indices is None or indices.shape is None or axis is None:
+        return None
+    if not is_plain(indices.tape):
+        return None
+    if not is_integer(indices.dtype) and not isinstance(indices.dtype, AnyType):
+        return None
+    return x, x.shape, indices.shape, normal_axis(op, axis, x.shape)
 
 
 def is_integer(dtype: Type) -> bool:
@@ -129,9 +158,9 @@ def _merged(operands: list[Operand]) -> tuple[list[Dims], Type, Type] | None:
     return [one.shape for one in operands if one.shape is not None], tape, dtype
 
 
-def _axis(call: Call) -> int | None:
+def _axis(call: Call, default: int = 0) -> int | None:
     axis = call.argument("axis")
-    return 0 if axis is None else read_int(axis)
+    return default if axis is None else read_int(axis)
 
 
 def _named(shapes: list[Dims]) -> str:

@@ -84,6 +84,8 @@ class Zero(nn.Module):
     kernel: nn.Conv2d[L[4], L[6], L[0]]  # E: Zero.kernel: kernel_size must be > 0, got 0
     stride: nn.MaxPool2d[L[2], L[0]]  # E: Zero.stride: stride must be > 0, got 0
     normal: nn.LayerNorm[L[0]]  # E: Zero.normal: normalized_features must be > 0, got 0
+    root: nn.RMSNorm[L[0]]  # E: Zero.root: normalized_features must be > 0, got 0
+    groups: nn.GroupNorm[L[3], L[4]]  # E: Zero.groups: 3 groups do not divide num_channels 4 evenly
 
 
 class Negative(nn.Module):

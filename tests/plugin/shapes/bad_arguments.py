@@ -28,7 +28,8 @@ BAD: list[Callable[[], object]] = [
     lambda: m.flatten(1),  # E: flatten: takes no positional arguments, got 1
     lambda: m.expand_dims(),  # E: expand_dims: the argument axis is missing
     lambda: m.sum(axis="a"),  # E: sum: axis must be an int or a tuple, got 'a'
-    lambda: m.sum(dim=1),  # E: sum: there is no argument dim
+    lambda: m.sum(dim=1),  # E: sum: there is no argument dim; it takes axis and keepdims
+    lambda: m.exp(out=m),  # E: exp: there is no argument out; it takes none
     lambda: m.argmax(axis=(0, 1)),  # E: argmax: axis must be an int, got a tuple
     lambda: m.roll(1, axis=4),  # E: roll: axis 4 is outside the shape (2, 3); allowed: -2 to 1
     lambda: m.split(0),  # E: split: sections must be > 0, got 0

@@ -8,7 +8,7 @@ from typing import Literal as L
 import tapetensor as tt
 from tapetensor import Tensor1D, Tensor2D, Tensor3D
 from tapetensor.typing import B, N
-from tests.typing.operands import c, m, m77, positions, q, r, s, uu, v, v7, z
+from tests.typing.operands import c, grid, m, m77, mi, positions, q, r, s, uu, v, v7, z
 
 BAD: list[Callable[[], object]] = [
     lambda: m.reshape((4, 2)),  # E: reshape: (2, 3) holds 6 elements, which do not fill (4, 2)
@@ -46,6 +46,9 @@ BAD: list[Callable[[], object]] = [
     lambda: z.split([1, 2]),  # E: split: sections (1, 2) add up to 3, axis 0 of shape (4, 2, 3) has
     lambda: z.split(2, axis=3),  # E: split: axis 3 is outside the shape (4, 2, 3); allowed: -3 to 2
     lambda: z.take(positions, axis=3),  # E: take: axis 3 is outside the shape (4, 2, 3)
+    lambda: m.take_along_axis(positions),  # E: indices of shape (7,) must have as many axes as the
+    lambda: m.take_along_axis(grid, 0),  # E: shape (2, 3) and indices (7, 8) do not broadcast alo
+    lambda: m.take_along_axis(mi, 2),  # E: take_along_axis: axis 2 is outside the shape (2, 3)
     lambda: m.flatten() + v7,  # E: add: shapes (6,) and (7,) do not broadcast, 6 != 7
     lambda: tt.concat((v, v)) + v7,  # E: add: shapes (6,) and (7,) do not broadcast, 6 != 7
 ]

@@ -76,6 +76,15 @@ check(assert_type(z.take(positions, axis=-2), Tensor3D[L[4], L[7], L[3]]), (4, 7
 untyped: Tensor1D[L[7], NoneTape, Any] = positions
 check(assert_type(q.take(untyped, axis=3), Tensor4D[L[5], L[4], L[2], L[7]]), (5, 4, 2, 7))
 check(assert_type(vi.take(positions), Tensor1D[L[7], NoneTape, np.int64]), (7,))
+ids: Tensor3D[L[4], L[1], L[7], NoneTape, np.int64] = tt.zeros((4, 1, 7), np.int64)
+check(assert_type(z.take_along_axis(ids), Tensor3D[L[4], L[2], L[7]]), (4, 2, 7))
+check(
+    assert_type(
+        q.trace().take_along_axis(ids[None, ..., :1], 3),
+        Tensor4D[L[5], L[4], L[2], L[1], OwnedTape],
+    ),
+    (5, 4, 2, 1),
+)
 
 
 # Dims with names keep them, also through `x.shape`.

@@ -73,6 +73,8 @@ nn.Dropout(0.5)  # type: ignore[call-arg]  # masks need an rng
 nn.Dropout("0.5", rng=rng)  # type: ignore[arg-type]  # no number
 nn.GELU("exact")  # type: ignore[arg-type]  # "none" or "tanh"
 nn.LayerNorm(3, 1e-5)  # type: ignore[call-overload]  # eps goes by keyword
+nn.RMSNorm(3, 1e-5)  # type: ignore[call-overload]  # eps goes by keyword
+nn.GroupNorm(3)  # type: ignore[call-overload]  # groups, and channels
 nn.ReLU().forward(mask)  # type: ignore[type-var]  # a mask has no positive part
 nn.Tanh().forward(mi)  # type: ignore[type-var]  # integers have no tanh
 nn.Dropout(0.5, rng=rng).forward(mi)  # type: ignore[type-var]  # nor can they be scaled

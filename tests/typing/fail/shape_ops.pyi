@@ -44,6 +44,8 @@ v.split(3, axis=1)  # type: ignore[call-overload]  # a vector has one axis
 m.split("2")  # type: ignore[arg-type]  # no number of parts
 v.roll(1, axis=1)  # type: ignore[call-overload]  # a vector has one axis
 v.roll(1)  # type: ignore[call-overload]  # the axis has to be named
+v.cumulative_sum()  # type: ignore[call-arg]  # the axis has to be named
+mask.cumulative_sum(axis=0)  # type: ignore[misc]  # masks are no numbers
 m.roll(0.5, axis=0)  # type: ignore[call-overload]  # no number of places
 m.realize((3, 2))  # type: ignore[arg-type]  # the dims are known, and others
 m.realize((6,))  # type: ignore[arg-type]  # nor does the rank change

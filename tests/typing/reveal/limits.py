@@ -14,7 +14,7 @@ import pytest
 import tapetensor as tt
 from tapetensor import NoneTape, OwnedTape, Tensor, Tensor1D, Tensor2D, Tensor3D
 from tests.typing.check import assert_type, check
-from tests.typing.operands import c, grid, m, mask, q, r, s, v, z, zc, zr
+from tests.typing.operands import c, m, mask, q, r, s, v, z, zc, zr
 
 # A size that is computed is an int, and an int is no particular size.
 rows: int = sum((1, 1))
@@ -69,7 +69,7 @@ with pytest.raises(tt.AxisError):
     m[2]
 with pytest.raises(tt.AxisError):
     v[0, 0]
-check(z.take(grid, axis=1), (4, 7, 8, 3))  # type: ignore[call-overload]  # a grid along axis 1
+
 
 # Axes of functions that keep the shape are checked at run time.
 with pytest.raises(tt.AxisError):

@@ -1,0 +1,93 @@
+"""Ways to look at the same memory."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+from typing_extensions import override
+
+from tapetensor.compiler.node import Node, Shape
+from tapetensor.gradients import Array
+
+
+class View:
+    """A way to look at the same memory: `reshape`, `transpose`, `broadcast_to` or an index.
+
+    Args:
+        name: which of them.
+        parameter: its shape, order of axes or index.
+    """
+
+    __slots__ = ("name", "parameter")
+
+    def __init__(self, name: str, parameter: Any) -> None:
+        self.name = name
+        self.parameter = parameter
+
+    @property
+    def __name__(self) -> str:
+        """The name, as functions have one."""
+        return self.name
+
+    def __call__(self, array: Array) -> Array:
+        """Return `array` seen this way."""
+        if self.name == "index":
+            part: Array = array[self.parameter]
+            return part
+        if self.name == "broadcast_to":
+            return np.broadcast_to(array, self.parameter)
+        viewed: Array = getattr(array, self.name)(self.parameter)
+        return viewed
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        """Compare by name and parameter."""
+        return (
+            isinstance(other, View)
+            and self.name == other.name
+            and _hashable(self.parameter) == _hashable(other.parameter)
+        )
+
+    @override
+    def __hash__(self) -> int:
+        """Hash by name and parameter."""
+        return hash((self.name, _hashable(self.parameter)))
+
+    @override
+    def __repr__(self) -> str:
+        """Show the call."""
+        return f"{self.name}({self.parameter})"
+
+    def is_identity(self, operand: Node) -> bool:
+        """Tell whether `operand` looks just like that already."""
+        if self.name == "transpose":
+            return bool(self.parameter == tuple(range(len(operand.shape))))
+        return self.name != "index" and self.parameter == operand.shape
+
+    def undone(self, base: Node) -> View | None:
+        """Return the view that leads back to `base`; None where this one leaves elements out."""
+        if self.name == "reshape":
+            return View("reshape", base.shape)
+        if self.name == "transpose":
+            return View("transpose", inverse(self.parameter))
+        return None
+
+    def after(self, first: View) -> View | None:
+        """Return the one view that does `first` and then this; None if there is none."""
+        # Not two reshapes: the first may be there to copy into another order.
+        if self.name != first.name or self.name in ("index", "reshape"):
+            return None
+        if self.name == "transpose":
+            return View("transpose", tuple([first.parameter[axis] for axis in self.parameter]))
+        return self
+
+
+def inverse(order: Shape) -> Shape:
+    """Return the order of axes that undoes another."""
+    return tuple(sorted(range(len(order)), key=order.__getitem__))
+
+
+def _hashable(parameter: Any) -> Hashable:
+    return repr(parameter)

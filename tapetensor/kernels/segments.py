@@ -1,0 +1,98 @@
+"""Sums of rows that have one target, as where rows of a table were read several times."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tapetensor.arrays import like
+from tapetensor.gradients import Array
+from tapetensor.kernels.steps import single_step
+from tapetensor.kernels.sums import ones
+
+# Narrower rows, and fewer elements, are added one by one.
+_WIDE = 64
+_LARGE = 1 << 15
+# The places of so many elements stay in the cache.
+_BLOCK = 1 << 15
+# A longer run of rows with one target is a product with ones.
+_LONG = 8
+
+
+@single_step
+def segment_sum(rows: Array, targets: Array, count: int) -> Array:
+    """Return `count` rows, each the sum of those `rows` whose target it is.
+
+    Args:
+        rows: of shape (n, width).
+        targets: n positions >= 0.
+        count: how many rows to return.
+    """
+    if rows.__class__ is not np.ndarray:
+        return _of_any_library(rows, targets, count)
+    width = rows.shape[1]
+    sums = np.zeros((count, width), rows.dtype)
+    if rows.size == 0:
+        return sums
+    if width < _WIDE or rows.size < _LARGE:
+        _add_elements(sums.reshape(-1), rows, targets)
+    else:
+        _add_runs(sums, np.ascontiguousarray(rows), targets)
+    return sums
+
+
+def _add_elements(sums: Array, rows: Array, targets: Array) -> None:
+    """Add rows, few elements or narrow ones, to their places in flat `sums`.
+
+    Of all that numpy adds at positions it has a loop of its own for flat arrays alone.
+    """
+    width = rows.shape[1]
+    if width == 1:
+        np.add.at(sums, targets, rows.reshape(-1))
+        return
+    columns, many = np.arange(width), _BLOCK // width
+    for start in range(0, len(rows), many):
+        block = slice(start, start + many)
+        places = np.add.outer(targets[block] * width, columns)
+        np.add.at(sums, places.reshape(-1), rows[block].reshape(-1))
+
+
+def _add_runs(sums: Array, rows: Array, targets: Array) -> None:
+    """Write the sums of rows with one target into `sums`, which is 0; all are in C order.
+
+    Sorted by target such rows are a run. np.add.reduceat goes through its elements one by one,
+    which takes up to ten times as long.
+    """
+    order = targets.argsort(kind="stable")
+    in_order = targets[order]
+    starts = np.flatnonzero(np.diff(in_order, prepend=-1))
+    lengths = np.diff(starts, append=targets.size)
+    # The longest first: those with an n-th row are the first ones then, for every n.
+    by_length = (-lengths).argsort(kind="stable")
+    starts, lengths = starts[by_length], lengths[by_length]
+    found = in_order[starts]
+    long = int(np.count_nonzero(lengths > _LONG))
+    weights = ones(int(lengths[0]), rows.dtype)
+    for target, start, length in zip(
+        found[:long].tolist(), starts[:long].tolist(), lengths[:long].tolist(), strict=True
+    ):
+        run = rows.take(order[start : start + length], 0)
+        weights[:length].dot(run, sums[target])
+    starts, lengths = starts[long:], lengths[long:]
+    total = rows.take(order[starts], 0)
+    for place in range(1, _LONG):
+        reaching = int(np.count_nonzero(lengths > place))
+        total[:reaching] += rows.take(order[starts[:reaching] + place], 0)
+    sums[found[long:]] = total
+
+
+def _of_any_library(rows: Array, targets: Array, count: int) -> Array:
+    sums = np.zeros_like(rows, shape=(count, rows.shape[1]))
+    if targets.size == 0:
+        return sums
+    # Sorted by target, equal targets are neighbours and reduceat sums each run in one pass, many
+    # times faster than np.add.at.
+    order = np.argsort(targets, kind="stable")
+    in_order = targets[order]
+    starts = np.flatnonzero(np.diff(in_order, prepend=-1))
+    sums[in_order[starts]] = np.add.reduceat(rows[order], like(starts, rows), axis=0)
+    return sums

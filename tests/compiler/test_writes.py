@@ -1,0 +1,163 @@
+"""Writes into arrays inside a compiled function: each value is the one that eager mode has."""
+
+# Lambdas have no annotations.
+# mypy: disable-error-code="no-untyped-call"
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import losses, nn, optim
+from tapetensor.errors import TraceError
+
+
+def copy_of_a_kind(x: Any) -> Any:
+    """Convert to the dtype that it has, and write into what that gives."""
+    first = np.exp(x)
+    second = first.astype(x.dtype)
+    second[0] = 0.0
+    return first, second
+
+
+def copy_of_what_was_written(x: Any) -> Any:
+    """Write into a copy of what was written into, and into that again."""
+    first = np.exp(x)
+    first[0] = 1.0
+    second = first.copy()
+    first[1] = 5.0
+    second[2] = 7.0
+    return first, second
+
+
+def neutral_of_what_was_written(x: Any) -> Any:
+    """Keep what was written into, times one and minus nothing, before it is written into again."""
+    first = np.exp(x)
+    first[0] = 1.0
+    second, third = first * 1.0, first - 0.0
+    first[1] = 5.0
+    return first, second, third
+
+
+def operand_of_what_is_written(x: Any) -> Any:
+    """Read an operand of a step that is computed where it is written into."""
+    first = np.exp(x)
+    second = first + 1.0
+    second[0] = 9.0
+    return second, np.sin(second) * 2.0, np.cos(x) * 3.0
+
+
+def part_of_what_is_written(x: Any) -> Any:
+    """Copy a part that numpy gives as a view, and write into that."""
+    first = np.exp(x)
+    second = np.real(first).copy()
+    second[0] = 9.0
+    return first, second
+
+
+def fractions_into_integers(x: Any) -> Any:
+    """Write what does not fit, which numpy converts."""
+    whole = np.floor(x * 10.0).astype(np.int64)
+    whole[0] = 2.5
+    whole[1:] = x[1:]
+    return whole
+
+
+def constants_between(x: Any) -> Any:
+    """Write into an array of numpy's that a step has read."""
+    buffer = np.zeros(4)
+    values = []
+    for place in range(4):
+        buffer[place] = place + 1.0
+        values.append(x * buffer)
+    return values
+
+
+def index_between(x: Any) -> Any:
+    """Write into an index that a step has used."""
+    index = np.array([0, 1])
+    first = x[index]
+    index[0] = 3
+    return first, x[index]
+
+
+def test_a_check_of_what_is_written_comes_after_what_reads_it_as_it_was() -> None:
+    rng = np.random.default_rng(0)
+    x, numbers = tt.normal((5, 4), rng=rng), rng.random(5)
+
+    def run(model: Any, optimizer: Any, x: Any, numbers: Any) -> Any:
+        labels = np.floor(numbers * 3.0).astype(np.int64)
+        labels[0] = 1
+        early = labels * 10
+        labels[1] = 2
+        optimizer.step(model.forward(x.trace()).square().mean().backward(wrt=model))
+        return losses.cross_entropy(model.forward(x), tt.from_numpy(labels, (5,))), early
+
+    results = []
+    for call in (run, tt.compile(run)):
+        model = nn.Linear(4, 3, rng=np.random.default_rng(1))
+        results.append(call(model, optim.Sgd(model, lr=0.1), x, numbers))
+    (loss, early), (expected_loss, expected) = results
+
+    assert loss.item() == pytest.approx(expected_loss.item(), rel=1e-6)
+    assert early.tolist() == expected.tolist()
+
+
+def accumulated(x: Any) -> Any:
+    """Add to an array of numpy's."""
+    total = np.zeros(4)
+    total += x
+    return total
+
+
+def added_at(x: Any) -> Any:
+    """Add to places of an array of numpy's."""
+    total = np.zeros(4)
+    np.add.at(total, np.array([0, 0]), x[:2])
+    return total
+
+
+def entered(x: Any) -> Any:
+    """Write a part of an array of numpy's."""
+    total = np.zeros(4)
+    total[1:] = x[1:]
+    return total
+
+
+@pytest.mark.parametrize(
+    ("run", "cure"),
+    [(accumulated, "total = total"), (added_at, "np.zeros_like"), (entered, "return the tensor")],
+)
+def test_what_depends_on_arguments_goes_into_no_array_of_numpys(run: Any, cure: str) -> None:
+    with pytest.raises(TraceError, match=cure) as error:
+        tt.compile(run)(np.ones(4))
+    assert str(error.value).startswith(f"{__file__}:{run.__code__.co_firstlineno + 3}")
+
+
+def test_a_single_number_leaves_as_the_scalar_that_numpy_gives() -> None:
+    def run(x: Any, number: Any) -> Any:
+        return x.sum(), np.add.reduce(x), x[0], np.max(x) * 2.0, np.exp(number), number
+
+    x, number = np.arange(3.0), np.array(0.5)
+    for found, expected in zip(tt.compile(run)(x, number), run(x, number), strict=True):
+        assert found == expected
+        assert type(found) is type(expected)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        copy_of_a_kind, copy_of_what_was_written, neutral_of_what_was_written,
+        operand_of_what_is_written, part_of_what_is_written, fractions_into_integers,
+        constants_between, index_between,
+    ],
+)  # fmt: skip
+def test_what_is_written_is_seen_by_those_who_see_it_in_eager_mode(run: Any) -> None:
+    compiled = tt.compile(run)
+
+    for x in (np.arange(4.0), np.arange(4.0) * 0.5):
+        for found, expected in zip(compiled(x), run(x), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-15)
