@@ -171,12 +171,14 @@ class Planner:
         roots = [self._root(gradient) for gradient in update.args]
         for gradient, root, start in zip(update.args, roots, ends, strict=False):
             is_whole = root.kind in TAKES_OUT and root.size == gradient.size
-            keeps_order = gradient is root or gradient.function.name == "reshape"
+            is_in_order = gradient is root or (
+                gradient.kind is Kind.VIEW
+                and gradient.function.name == "reshape"
+                and gradient.args[0] is root
+            )
             if (
                 is_whole
-                and keeps_order
-                and gradient.kind in (root.kind, Kind.VIEW)
-                and (gradient is root or gradient.args[0] is root)
+                and is_in_order
                 and roots.count(root) == 1
                 and root not in self._escaping
                 and root not in self._destined

@@ -159,10 +159,11 @@ def _roll(level: Level, x: Any, shift: int, axis: int) -> Any:
     return level.run(shape.roll, (x,), shift, axis)
 
 
-def _cumsum(level: Level, x: Any, axis: int, dtype: Any) -> Any:
-    if dtype != x.dtype:
+def _cumsum(level: Level, x: Any, axis: int | None = None, dtype: Any = None) -> Any:
+    if dtype not in (None, x.dtype):
         raise UnsupportedError("another dtype")
-    return level.run(scan.cumulative_sum, (x,), axis)
+    summed = x.reshape(-1) if axis is None else x
+    return level.run(scan.cumulative_sum, (summed,), 0 if axis is None else axis % x.ndim)
 
 
 def _masked_by(kernel: Kernel) -> Callable[..., Any]:

@@ -204,3 +204,41 @@ def test_the_steps_of_an_optimizer_are_those_that_were_replayed() -> None:
 
     assert counts == [1, 2, 3, 4]
     assert optimizer.steps == 5
+
+
+class Halves(nn.Module):
+    """A parameter of which two parts are used apart."""
+
+    weight: Tensor2D[L[6], L[3]]
+
+    def __init__(self, weight: np.ndarray[Any, Any]) -> None:
+        self.weight = tt.from_numpy(weight, (6, 3))
+
+    def forward(self, x: Tensor2D[L[4], L[3], T]) -> Tensor0D[T]:
+        """Return a number to make smaller."""
+        whole = self.weight.retaped(x.tape_type)
+        upper, lower = whole.split(2, axis=0)
+        product = x @ upper.transpose()
+        return (product * lower.sum()).square().sum()
+
+
+def test_a_parameter_that_is_used_in_parts_trains_as_in_eager_mode() -> None:
+    def step(model: Halves, optimizer: optim.Adam, x: Tensor2D[L[4], L[3]]) -> Tensor0D:
+        loss = model.forward(x.trace())
+        value = loss.detach()
+        optimizer.step(loss.backward(wrt=model))
+        return value
+
+    rng = np.random.default_rng(3)
+    x: Tensor2D[L[4], L[3]] = tt.from_numpy(rng.standard_normal((4, 3)).astype(np.float32), (4, 3))
+    weight = rng.standard_normal((6, 3)).astype(np.float32)
+    eager, planned = Halves(weight), Halves(weight)
+    eager_optimizer, planned_optimizer = optim.Adam(eager), optim.Adam(planned)
+    compiled = tt.compile(step)
+
+    for _ in range(5):
+        expected = step(eager, eager_optimizer, x)
+        found = compiled(planned, planned_optimizer, x)
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-5)
+
+    np.testing.assert_allclose(planned.weight.numpy(), eager.weight.numpy(), rtol=1e-5)

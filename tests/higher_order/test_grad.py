@@ -334,7 +334,8 @@ def _written_twice(x: Array) -> Array:
     [
         (lambda x: np.asarray(x) * 2.0, "reads the values of an array"),
         (lambda x: np.arctan(x), r"numpy.arctan, whose derivative is not known"),
-        (lambda x: np.cumsum(x), "numpy.cumsum, whose derivative is not known"),
+        (lambda x: np.cumprod(x), "numpy.cumprod, whose derivative is not known"),
+        (lambda x: np.cumsum(x, dtype=np.float32), "numpy.cumsum with another dtype"),
         (lambda x: np.add.accumulate(x), "numpy.add.accumulate"),
         (lambda x: np.sum(x, keepdims=True, where=x > 0) + x, "numpy.sum with where"),
         (lambda x: np.add.reduce(x, initial=1.0) + x, "numpy.add.reduce with initial"),
