@@ -138,13 +138,15 @@ def test_a_compiled_example_learns_the_same(arguments: tuple[str, ...], tmp_path
     pytest.importorskip("tqdm")
     if "digits" in arguments[0]:
         arguments = (*arguments, "--picture", str(tmp_path / "curve.png"))
+    numbers = re.compile(r"(?:loss|accuracy) [\d.>\- ]+")
+
     eager, compiled = run(*arguments), run(*arguments, "--compile")
 
-    assert _figures(eager)
-    # One of 360 digits may fall on the other side.
-    assert _figures(compiled) == pytest.approx(_figures(eager), rel=5e-3)
-
-
-def _figures(output: str) -> list[float]:
-    lines = re.findall(r"(?:loss|accuracy) [\d.>\- ]+", output)
-    return [float(figure) for line in lines for figure in re.findall(r"\d+\.\d+", line)]
+    assert numbers.findall(eager)
+    if arguments[0] != "examples/cnn_digits.py":
+        assert numbers.findall(compiled) == numbers.findall(eager)
+        return
+    # The biases before batch normalization have no gradient but rounding, which Adam scales up, so
+    # that one of the 360 digits may fall on the other side.
+    (one,), (other,) = numbers.findall(compiled), numbers.findall(eager)
+    assert abs(float(one.split()[1]) - float(other.split()[1])) <= 100 / 360 + 0.01
