@@ -53,8 +53,9 @@ class Group:
 
     @property
     def rows_of_block(self) -> int:
-        """How many rows are worked on at a time."""
-        return min(self.rows, max(1, BLOCK // self.elements_in_row))
+        """How many rows are worked on at a time, about as many each time."""
+        most = min(self.rows, max(1, BLOCK // self.elements_in_row))
+        return -(-self.rows // -(-self.rows // most))
 
     @property
     def is_worth_threads(self) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from tapetensor.compiler.calls import Call
 from tapetensor.compiler.fusion import Group, start_of
 from tapetensor.compiler.node import Kind, Node
-from tapetensor.compiler.operations import select
+from tapetensor.compiler.operations import can_be_written_over
 from tapetensor.gradients import Array
 from tapetensor.kernels import threads
 
@@ -24,11 +24,14 @@ class GroupLoop:
     Args:
         planner: whose names and memory are used.
         group: the steps.
+        position: which unit of the plan it is.
     """
 
-    def __init__(self, planner: Planner, group: Group) -> None:
+    def __init__(self, planner: Planner, group: Group, position: int) -> None:
         self.planner = planner
         self.group = group
+        self._position = position
+        self._workers = 1
         self.inside = set(group.nodes)
         self.last_read = {
             parent: position
@@ -49,12 +52,14 @@ class GroupLoop:
         """Emit all steps of the group."""
         planner, group = self.planner, self.group
         for node in group.nodes:
-            if node in self.kept or node in group.totals:
+            if (node in self.kept or node in group.totals) and not self._takes_over(node):
                 planner.place_kept(node)
         rows = group.rows_of_block
         whole, tail = divmod(group.rows, rows)
         blocks = [(start, start + rows) for start in range(0, group.rows - tail, rows)]
-        workers = min(threads.count() if planner.may_use_threads(group) else 1, whole)
+        workers = self._workers = min(
+            threads.count() if planner.may_use_threads(group) else 1, whole
+        )
         bodies = []
         for worker in range(workers):
             share = blocks[worker * whole // workers : (worker + 1) * whole // workers]
@@ -80,17 +85,53 @@ class GroupLoop:
             for node, total in body.totals.items():
                 start = start_of(node)
                 planner.emit(node, f"{total}.fill({planner.bind(start)})", title=f"set to {start}")
-        if len(bodies) == 1:
-            planner.emit(last, f"{bodies[0].name}({bodies[0].arguments})", title=title, group=nodes)
+        if self._workers == 1:
+            line = "; ".join([f"{body.name}({body.arguments})" for body in bodies])
         else:
             calls = ", ".join([f"({body.name}, {body.arguments})" for body in bodies])
-            planner.emit(
-                last, f"{planner.bind(threads.run_together)}({calls})", title=title, group=nodes
-            )
+            line = f"{planner.bind(threads.run_together)}({calls})"
+        planner.emit(last, line, title=title, group=nodes)
         for body in bodies[1:]:
             for node, part in body.totals.items():
                 total = bodies[0].totals[node]
                 planner.emit(node, _taken_into(planner, node, total, part), title="take together")
+
+    def _takes_over(self, node: Node) -> bool:
+        """Give a value the place of an operand whose rows nobody reads after it, if there is one.
+
+        A block writes over its own rows of the operand, so all steps have to read just those.
+        """
+        planner, nodes = self.planner, self.group.nodes
+        if node.kind is not Kind.ELEMENTWISE or planner.is_destined(node):
+            return False
+        later = set(nodes[nodes.index(node) + 1 :])
+        for place, operand in enumerate(node.args):
+            readers = [
+                (reader, parent)
+                for reader in nodes
+                for parent in reader.parents()
+                if planner.shares_memory(parent, operand)
+            ]
+            if (
+                operand not in self.inside
+                and planner.is_done_with(operand, self._position)
+                and can_be_written_over(node, place, planner.shares_memory)
+                and not any(reader in later for reader, _ in readers)
+                and all(
+                    parent is operand and self.is_by_row(parent, one) for one, parent in readers
+                )
+            ):
+                planner.hand_over(operand, node)
+                return True
+        return False
+
+    def is_by_row(self, operand: Node, reader: Node) -> bool:
+        """Tell whether each row of a step needs only the same row of an operand."""
+        return (
+            operand.shape != ()
+            and operand.shape[0] == self.group.rows
+            and (reader.kind is Kind.REDUCE or len(operand.shape) == len(reader.shape))
+        )
 
     def _leaves(self, node: Node) -> bool:
         """Tell whether a value, or a view of it, is read outside the group."""
@@ -193,29 +234,25 @@ class Body:
         if node in self._loop.kept:
             return self._slice(node)
         shape = (self._count, *node.shape[1:])
-        scratch = self._in_place(node, position, shape) or self._scratch(shape, node.dtype)
+        scratch = self._in_place(node, position) or self._scratch(shape, node.dtype)
         self._live[node] = scratch.array
         expression = self._planner.bind(scratch.array)
         self._values[node] = expression, scratch.array
         return expression
 
-    def _in_place(self, node: Node, position: int, shape: tuple[int, ...]) -> _Scratch | None:
+    def _in_place(self, node: Node, position: int) -> _Scratch | None:
         """Return the scratch of an operand that dies here and may be written over."""
-        bases = [self._base(parent) for parent in node.parents()]
         for place, operand in enumerate(node.args if node.kind is Kind.ELEMENTWISE else ()):
-            buffer = self._live.get(operand)
-            is_free = (
-                buffer is not None
+            if (
+                operand in self._live
                 and self._loop.last_read[operand] == position
-                # A view of it among the operands would be overwritten before it is read.
-                and bases.count(operand) == node.args.count(operand)
-                and (node.function is not select or (place == 2 and bases.count(operand) == 1))
-            )
-            fits = buffer is not None and buffer.shape == shape and buffer.dtype == node.dtype
-            if buffer is not None and is_free and fits:
-                del self._live[operand]
-                return _Scratch(buffer)
+                and can_be_written_over(node, place, self._shares_base)
+            ):
+                return _Scratch(self._live.pop(operand))
         return None
+
+    def _shares_base(self, node: Node, other: Node) -> bool:
+        return self._base(node) is self._base(other)
 
     def _scratch(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> _Scratch:
         wanted = math.prod(shape) * dtype.itemsize
@@ -256,12 +293,7 @@ class Body:
         known = self._values.get(operand)
         if known is not None:
             return known[0]
-        is_by_row = (
-            operand.shape
-            and operand.shape[0] == self._loop.group.rows
-            and (reader.kind is Kind.REDUCE or len(operand.shape) == len(reader.shape))
-        )
-        if is_by_row or operand in self._loop.inside:
+        if self._loop.is_by_row(operand, reader) or operand in self._loop.inside:
             return self._slice(operand)
         if operand in self._planner.static:
             return self._planner.expression(operand)

@@ -123,6 +123,15 @@ class Node:
         self.args, self.detail = other.args, other.detail
         self._parents = other._parents
 
+    def read_instead(self, old: Node, new: Node) -> None:
+        """Read one node in the place of another."""
+        self.do_instead(self.function, replaced(self.args, lambda one: new if one is old else one))
+
+    def do_instead(self, function: Any, args: tuple[Any, ...]) -> None:
+        """Be made by another function, of other arguments."""
+        self.function, self.args = function, args
+        self._parents = tuple(nodes_in(args))
+
     @override
     def __repr__(self) -> str:
         """Show what makes it, and of which shape and dtype it is."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.compiler.node import DType
+from tapetensor.compiler.node import DType, Node
 from tapetensor.gradients import Array
 from tapetensor.kernels.choice import blend, can_blend
 
@@ -44,6 +44,21 @@ def select(mask: Any, lhs: Any, rhs: Any, out: Any = None) -> Any:
     np.copyto(out, rhs)
     np.copyto(out, lhs, where=mask)
     return out
+
+
+def can_be_written_over(
+    node: Node, place: int, shares_memory: Callable[[Node, Node], bool]
+) -> bool:
+    """Tell whether a step may write its result over one of its operands."""
+    operand = node.args[place]
+    sharing = [parent for parent in node.parents() if shares_memory(parent, operand)]
+    if node.function is select and (place != 2 or len(sharing) > 1):
+        return False
+    return (
+        operand.shape == node.shape
+        and operand.dtype == node.dtype
+        and all(parent is operand for parent in sharing)
+    )
 
 
 def unwritten(out: Array) -> None:

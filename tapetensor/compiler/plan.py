@@ -9,12 +9,16 @@ import numpy as np
 
 from tapetensor.compiler.arena import Arena
 from tapetensor.compiler.calls import Call
+from tapetensor.compiler.destinations import Destinations
 from tapetensor.compiler.fusion import Group, Unit, fused
 from tapetensor.compiler.loop import GroupLoop
 from tapetensor.compiler.node import Kind, Node
-from tapetensor.compiler.operations import Keywords, cast_to, select, unwritten
+from tapetensor.compiler.operations import Keywords, can_be_written_over, cast_to, unwritten
+from tapetensor.compiler.orders import Orders
 from tapetensor.compiler.program import Program
+from tapetensor.compiler.recomputing import recomputed
 from tapetensor.compiler.schedule import TAKES_OUT, at_risk, scheduled
+from tapetensor.compiler.view import inverse
 from tapetensor.gradients import Array
 from tapetensor.kernels import threads
 
@@ -80,23 +84,18 @@ class Planner:
         self._find_last_uses()
         # Optimizers' steps after which something may fail; their work would have to be undone.
         self.at_risk = at_risk(schedule)
-        # Where a gradient has to be for the optimizer, which is where it is computed if possible:
-        # the step, and the place among its gradients.
-        self._destined: dict[Node, tuple[Node, int]] = {}
-        self._flat: dict[Node, Array] = {}
-        for unit in self._units:
-            if isinstance(unit, Node) and unit.kind is Kind.UPDATE:
-                self._destine(unit)
+        self._destinations = Destinations(self, self._units)
+        self._orders = Orders(self._units, self.readers, self._is_free)
 
     def run(self) -> None:
         """Plan all steps."""
         for position, unit in enumerate(self._units):
             if isinstance(unit, Group):
-                GroupLoop(self, unit).write()
+                GroupLoop(self, unit, position).write()
             else:
                 self._place(unit, position)
             touched = {
-                self._root(one) for node in _nodes_of(unit) for one in (node, *node.parents())
+                self.root(one) for node in _nodes_of(unit) for one in (node, *node.parents())
             }
             for root in touched:
                 if self._last_use[root] == position and root not in self._escaping:
@@ -107,12 +106,12 @@ class Planner:
         found = []
         for node in self._leaving:
             expression = self.expression(node)
-            if self._root(node).kind is Kind.CONSTANT:
+            if self.root(node).kind is Kind.CONSTANT:
                 expression = f"{expression}.copy()"
             found.append(expression)
         return found
 
-    def _root(self, node: Node) -> Node:
+    def root(self, node: Node) -> Node:
         """Return the node in whose memory a node lies."""
         while node.kind in (Kind.VIEW, Kind.WRITE) and node not in self._copies:
             node = node.args[0]
@@ -122,11 +121,11 @@ class Planner:
         """Find when the memory of each node is last needed."""
         for position, unit in enumerate(self._units):
             for node in _nodes_of(unit):
-                self._last_use[self._root(node)] = position
+                self._last_use[self.root(node)] = position
                 for parent in node.parents():
-                    self._last_use[self._root(parent)] = position
+                    self._last_use[self.root(parent)] = position
                     self._readers.setdefault(parent, []).append((position, node))
-        self._escaping = {self._root(node) for node in self._leaving}
+        self._escaping = {self.root(node) for node in self._leaving}
 
     def _place(self, node: Node, position: int) -> None:
         if node.kind is Kind.INPUT:
@@ -165,46 +164,11 @@ class Planner:
         shaped = self.bind(out.reshape(node.args[0].shape))
         self.emit(node, f"{self.bind(np.copyto)}({shaped}, {self.expression(node.args[0])})", out)
 
-    def _destine(self, update: Node) -> None:
-        """Lay the gradients of an optimizer's step end to end."""
-        ends = np.cumsum([0, *[gradient.size for gradient in update.args]]).tolist()
-        roots = [self._root(gradient) for gradient in update.args]
-        for gradient, root, start in zip(update.args, roots, ends, strict=False):
-            is_whole = root.kind in TAKES_OUT and root.size == gradient.size
-            is_in_order = gradient is root or (
-                gradient.kind is Kind.VIEW
-                and gradient.function.name == "reshape"
-                and gradient.args[0] is root
-            )
-            if (
-                is_whole
-                and is_in_order
-                and roots.count(root) == 1
-                and root not in self._escaping
-                and root not in self._destined
-            ):
-                self._destined[root] = update, start
-
-    def _flat_of(self, update: Node) -> Array:
-        """Return the memory of all gradients of an optimizer's step, from the first of them on."""
-        flat = self._flat.get(update)
-        if flat is None:
-            size = sum([gradient.size for gradient in update.args])
-            flat = self._flat[update] = self.arena.take((size,), update.args[0].dtype)
-        return flat
-
-    def _destination(self, node: Node) -> Array | None:
-        """Return where a gradient has to be computed; None for anything else."""
-        if node not in self._destined:
-            return None
-        update, start = self._destined[node]
-        return self._flat_of(update)[start : start + node.size].reshape(node.shape)
-
     def _place_update(self, node: Node) -> None:
-        flat = self._flat_of(node)
+        flat = self._destinations.flat_of(node)
         start = 0
         for gradient in node.args:
-            if self._root(gradient) not in self._destined:
+            if not self._destinations.has_gradient(self.root(gradient), node):
                 part = self.bind(flat[start : start + gradient.size].reshape(gradient.shape))
                 copy = self.bind(np.copyto)
                 self.emit(node, f"{copy}({part}, {self.expression(gradient)})")
@@ -223,7 +187,8 @@ class Planner:
         target, *arguments = node.args
         if target in self._leaving or self._last_read(target) > position:
             raise AssertionError(f"{node} writes into memory that is read later")
-        self.emit(node, f"{self.bind(node.function)}({self._arguments(tuple(arguments))})")
+        if not self._destinations.is_written(node):
+            self.emit(node, f"{self.bind(node.function)}({self._arguments(tuple(arguments))})")
         if target in self.static:
             self.static[node] = self.static[target]
         else:
@@ -237,12 +202,9 @@ class Planner:
             if node.function is not unwritten:
                 self.emit(node, self._call_into(node, local))
             return
-        out = self._destination(node)
-        reused = self._in_place(node, position) if out is None else None
-        if out is None:
-            out = self.arena.take(node.shape, node.dtype) if reused is None else reused
+        reused = None if self.is_destined(node) else self._in_place(node, position)
+        out = self.memory_of(node) if reused is None else reused
         name = self.bind(out)
-        self.static[node] = out
         self.layout.expressions[node] = name
         is_taken_over = reused is not None and node.function is cast_to(node.dtype)
         if not is_taken_over and node.function is not unwritten:
@@ -256,29 +218,26 @@ class Planner:
         """Return the buffer of an operand that dies here and may be written over."""
         if node.kind is not Kind.ELEMENTWISE:
             return None
-        roots = [self._root(parent) for parent in node.parents()]
         for place, operand in enumerate(node.args):
-            if node.function is select and place != 2:
-                continue
-            root = self._root(operand)
-            buffer = self.static.get(operand)
             if (
-                buffer is not None
-                and operand.kind in TAKES_OUT
-                and root not in self._escaping
-                and self._last_use[root] == position
-                and roots.count(root) == sum(parent is operand for parent in node.parents())
-                and (node.function is not select or roots.count(root) == 1)
-                and operand.shape == node.shape
-                and operand.dtype == node.dtype
-                and root not in self._destined
+                self.is_done_with(operand, position)
+                and self._orders.of(node) == self._orders.of(self.root(operand))
+                and can_be_written_over(node, place, self.shares_memory)
             ):
-                self._handed_over.add(root)
-                return buffer
+                self.hand_over(operand, node)
+                return self.static[node]
         return None
 
+    def _is_all_of(self, node: Node, root: Node) -> bool:
+        """Tell whether a node is all the memory of one that was planned, in its order."""
+        return (
+            root.kind in TAKES_OUT
+            and node.size == root.size
+            and (node is root or self.static[node].flags.c_contiguous)
+        )
+
     def _release(self, root: Node) -> None:
-        if root.kind is Kind.CONSTANT or root in self._handed_over or root in self._destined:
+        if root.kind is Kind.CONSTANT or root in self._handed_over or root in self._destinations:
             return
         buffer = self.static.get(root)
         if buffer is not None:
@@ -296,6 +255,55 @@ class Planner:
         """
         return not self._has_products and group.is_worth_threads
 
+    def _is_free(self, node: Node) -> bool:
+        """Tell whether a value may lie anywhere in memory."""
+        return node not in self._escaping and node not in self._destinations
+
+    def is_done_with(self, node: Node, position: int) -> bool:
+        """Tell whether a value may be written over by who reads it at a position, and no other."""
+        root = self.root(node)
+        return (
+            node in self.static
+            and self._is_all_of(node, root)
+            and root not in self._escaping
+            and root not in self._destinations
+            and root not in self._handed_over
+            and self._last_use[root] == position
+        )
+
+    def hand_over(self, old: Node, new: Node) -> None:
+        """Give a value the place of another, which nobody reads any more."""
+        self._handed_over.add(self.root(old))
+        self.static[new] = self.static[old]
+
+    def shares_memory(self, node: Node, other: Node) -> bool:
+        """Tell whether two nodes lie in the same memory, one of them perhaps a view of it."""
+        return self.root(node) is self.root(other)
+
+    def escapes(self, node: Node) -> bool:
+        """Tell whether the memory of a node leaves the function."""
+        return node in self._escaping
+
+    def is_destined(self, node: Node) -> bool:
+        """Tell whether a value has to be computed at a certain place."""
+        return node in self._destinations or node in self._escaping or node in self.static
+
+    def memory_of(self, node: Node) -> Array:
+        """Return the memory of a value, which is planned when it is first asked for."""
+        known = self.static.get(node)
+        if known is not None:
+            return known
+        out = self._destinations.of(node)
+        if out is None:
+            order = self._orders.of(node)
+            if order is None:
+                out = self.arena.take(node.shape, node.dtype)
+            else:
+                shape = tuple([node.shape[axis] for axis in order])
+                out = self.arena.take(shape, node.dtype).transpose(inverse(order))
+        self.static[node] = out
+        return out
+
     def place_kept(self, node: Node) -> None:
         """Give a value that a group writes block by block its place as a whole."""
         if node in self._escaping:
@@ -303,8 +311,7 @@ class Planner:
             fresh = f"{self.bind(np.empty)}({shape}, {dtype})"
             self.emit(node, f"{self._local(node)} = {fresh}", title="allocate")
         else:
-            out = self._destination(node)
-            self.static[node] = self.arena.take(node.shape, node.dtype) if out is None else out
+            self.memory_of(node)
 
     def is_leaving(self, node: Node) -> bool:
         """Tell whether the array of a node leaves the function."""
@@ -387,7 +394,7 @@ class Planner:
 
 def planned(program: Program, inputs: dict[Node, str], leaving: list[Node]) -> Planner:
     """Return what has planned a program, in as little memory as is found."""
-    schedule = scheduled(program, leaving)
+    schedule = recomputed(scheduled(program, leaving), leaving)
     planner = Planner(schedule, inputs, leaving)
     planner.run()
     places = planner.arena.better_places()

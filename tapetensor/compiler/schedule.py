@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from tapetensor.compiler.assembling import assemble
 from tapetensor.compiler.node import Kind, Node
 from tapetensor.compiler.operations import cast_to
 from tapetensor.compiler.program import Program
@@ -29,6 +30,7 @@ def scheduled(program: Program, leaving: Iterable[Node]) -> list[Node]:
             needed.add(node)
             waiting.extend(node.parents())
     kept = _without_needless_copies([node for node in program.nodes if node in needed], leaving)
+    assemble(kept, leaving)
     read = {parent for node in kept for parent in node.parents()}
     late = [node for node in kept if node.kind is _LAST and node not in read]
     return _checks_first([node for node in kept if node not in set(late)]) + late

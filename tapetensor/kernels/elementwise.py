@@ -106,9 +106,9 @@ def gelu(x: Array) -> tuple[Array, Pullbacks]:
 
 def gelu_tanh(x: Array) -> tuple[Array, Pullbacks]:
     """``x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3)))``."""
-    t = in_blocks(_gelu_tanh_inner, x)
-    y = in_blocks(_gelu_tanh_outer, x, t)
-    return y, (lambda g: in_blocks(_gelu_tanh_cotangent, g, x, t),)
+    share = in_blocks(_gelu_tanh_share, x)
+    y = in_blocks(_gelu_tanh_value, x, share)
+    return y, (lambda g: in_blocks(_gelu_tanh_cotangent, g, x, share),)
 
 
 def softplus(x: Array) -> tuple[Array, Pullbacks]:
@@ -189,22 +189,24 @@ def _gelu_cotangent(g: Array, x: Array, phi: Array, out: Array | None = None) ->
     return np.multiply(g, density, out=density if out is None else out)
 
 
-def _gelu_tanh_inner(x: Array, out: Array | None = None) -> Array:
-    result: Array = np.tanh(
-        x * (_SQRT_2_OVER_PI + (_SQRT_2_OVER_PI * _GELU_CUBIC) * (x * x)), out=out
-    )
-    return result
+def _gelu_tanh_share(x: Array, out: Array | None = None) -> Array:
+    """Return ``1 + tanh(...)``, twice the share of `x` that is left."""
+    inner = x * (_SQRT_2_OVER_PI + (_SQRT_2_OVER_PI * _GELU_CUBIC) * (x * x))
+    share: Array = np.tanh(inner, out=out)
+    share += 1.0
+    return share
 
 
-def _gelu_tanh_outer(x: Array, t: Array, out: Array | None = None) -> Array:
-    half = 0.5 * x
-    result: Array = np.add(half, half * t, out=out)
-    return result
+def _gelu_tanh_value(x: Array, share: Array, out: Array | None = None) -> Array:
+    value: Array = np.multiply(0.5 * x, share, out=out)
+    return value
 
 
-def _gelu_tanh_cotangent(g: Array, x: Array, t: Array, out: Array | None = None) -> Array:
+def _gelu_tanh_cotangent(g: Array, x: Array, share: Array, out: Array | None = None) -> Array:
+    # 1 - tanh(z) ** 2 is share * (2 - share).
     half_slope = 0.5 * _SQRT_2_OVER_PI + (1.5 * _SQRT_2_OVER_PI * _GELU_CUBIC) * (x * x)
-    result: Array = np.multiply(g, 0.5 + 0.5 * t + x * half_slope * (1.0 - t * t), out=out)
+    slope = share * (0.5 + x * half_slope * (2.0 - share))
+    result: Array = np.multiply(g, slope, out=out)
     return result
 
 

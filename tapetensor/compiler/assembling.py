@@ -1,0 +1,120 @@
+"""Arrays that are made of parts: each part is computed where it belongs, over nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tapetensor.compiler.node import Kind, Node
+from tapetensor.compiler.operations import cast_to, into, unwritten, write_all
+from tapetensor.gradients import Array
+
+
+@dataclass(frozen=True)
+class FirstWrite:
+    """The detail of a write to elements that nothing was written to before.
+
+    Args:
+        whole: the array as it was made.
+    """
+
+    whole: Node
+
+
+def assemble(nodes: list[Node], leaving: Iterable[Node]) -> None:
+    """Leave out zeros that are written over, and add nothing to them.
+
+    The gradient of what is read in parts begins as zeros, to which the gradient of each part is
+    added. An array whose parts are all written needs no zeros.
+    """
+    readers: dict[Node, list[Node]] = {}
+    for node in nodes:
+        for parent in node.parents():
+            readers.setdefault(parent, []).append(node)
+    leaves = set(leaving)
+    for node in nodes:
+        if _is_copy_of_zeros(node):
+            _assemble(node, readers, leaves)
+
+
+def _assemble(whole: Node, readers: dict[Node, list[Node]], leaves: set[Node]) -> None:
+    covered = np.zeros(whole.shape, bool)
+    first: list[Node] = []
+    node = whole
+    while node not in leaves:
+        write = _only_write(node, readers, leaves)
+        if write is None:
+            break
+        part = _seen(write.args[1], covered)
+        if part is None:
+            break
+        if part.any():
+            if not part.all():
+                break
+        elif write.function is into(np.add) and write.args[1] in write.args[2:]:
+            added = list(write.args[2:])
+            added.remove(write.args[1])
+            write.do_instead(write_all, (node, write.args[1], *added))
+            first.append(write)
+        elif write.function in (write_all, np.copyto):
+            first.append(write)
+        else:
+            break
+        part[...] = True
+        node = write
+    if covered.all():
+        whole.do_instead(unwritten, ())
+        for write in first:
+            write.detail = FirstWrite(whole)
+
+
+def place_of(write: Node, whole: Array) -> Array:
+    """Return the part of an array that a write writes to."""
+    part = _seen(write.args[1], whole)
+    assert part is not None
+    return part
+
+
+def _is_copy_of_zeros(node: Node) -> bool:
+    if node.kind is not Kind.ELEMENTWISE or node.function is not cast_to(node.dtype):
+        return False
+    (source,) = node.args
+    while source.kind is Kind.VIEW:
+        (source,) = source.args
+    if source.kind is not Kind.CONSTANT or not source.size or any(source.detail.strides):
+        return False
+    # Negative zeros are none that may be left out.
+    return not any(source.detail.reshape(-1)[:1].tobytes())
+
+
+def _only_write(node: Node, readers: dict[Node, list[Node]], leaves: set[Node]) -> Node | None:
+    """Return the write that alone reads an array, and views of it; None if there is no such."""
+    found = None
+    for reader in readers.get(node, []):
+        if reader.kind is Kind.WRITE and reader.args[0] is node and found in (None, reader):
+            found = reader
+        elif reader.kind is not Kind.VIEW or reader in leaves:
+            return None
+    if found is None:
+        return None
+    views = [reader for reader in readers[node] if reader.kind is Kind.VIEW]
+    for view in views:
+        for reader in readers.get(view, []):
+            if reader.kind is Kind.VIEW and reader not in leaves:
+                views.append(reader)
+            elif reader is not found or view is not found.args[1]:
+                return None
+    return found
+
+
+def _seen(view: Node, whole: Array) -> Array | None:
+    """Return an array as a view of it sees it; None where that is a copy."""
+    if view.kind is not Kind.VIEW:
+        return whole
+    inner = _seen(view.args[0], whole)
+    if inner is None:
+        return None
+    seen: Array = view.function(inner)
+    return seen if np.may_share_memory(seen, whole) and seen.flags.writeable else None

@@ -1,0 +1,68 @@
+"""Which values are computed again where they are read, rather than kept in memory until then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from tapetensor.compiler.fusion import Group, fused
+from tapetensor.compiler.node import Kind, Node
+
+# What takes less time in the cache than its result takes to memory and back.
+_CHEAP = frozenset(
+    {np.add, np.subtract, np.multiply, np.square, np.negative, np.absolute, np.maximum, np.minimum}
+)
+# An operand of so many times fewer elements costs next to nothing to read.
+_SMALL = 8
+
+
+def recomputed(schedule: list[Node], leaving: Iterable[Node]) -> list[Node]:
+    """Return the schedule with cheap values computed again in each group that reads them.
+
+    A group may read a square, say, that another one far ahead of it has computed. If it reads what
+    is squared besides, then squaring once more, while that is in the cache, spares one array to
+    write, to keep and to read.
+    """
+    group_of = {
+        node: unit for unit in fused(schedule) if isinstance(unit, Group) for node in unit.nodes
+    }
+    readers: dict[Node, list[Node]] = {}
+    for node in schedule:
+        for parent in node.parents():
+            readers.setdefault(parent, []).append(node)
+    leaves = set(leaving)
+    index = max([node.index for node in schedule], default=0)
+    twins: dict[Node, list[Node]] = {}
+    for node, group in group_of.items():
+        others = [one for one in readers.get(node, []) if group_of.get(one) is not group]
+        is_cheap = node.kind is Kind.ELEMENTWISE and node.function in _CHEAP
+        if not others or not is_cheap or node in leaves:
+            continue
+        groups = {id(group_of.get(one)): group_of.get(one) for one in others}
+        if not all(
+            other is not None and _reads_what_makes(other, node) for other in groups.values()
+        ):
+            continue
+        for key in groups:
+            index += 1
+            twin = Node(
+                node.kind, node.function, node.args, node.shape, node.dtype, node.detail, index
+            )
+            twin.place = node.place
+            mine = [one for one in others if id(group_of[one]) == key]
+            for reader in mine:
+                reader.read_instead(node, twin)
+            twins.setdefault(mine[0], []).append(twin)
+    return [one for node in schedule for one in (*twins.get(node, []), node)]
+
+
+def _reads_what_makes(group: Group, node: Node) -> bool:
+    """Tell whether a group reads, for other purposes, the large operands of a value."""
+    read = {parent for step in group.nodes for parent in step.parents()}
+    return all(
+        not operand.is_written_to
+        and (operand in read or operand.size * _SMALL <= node.size)
+        and operand is not node
+        for operand in node.parents()
+    )
