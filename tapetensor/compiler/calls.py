@@ -83,6 +83,10 @@ class Call:
     def _of_rows(self) -> str:
         """Return a reduction over the last axes as `tapetensor.kernels` has it; empty without."""
         node = self._node
+        if node.function is np.vecdot:
+            kept_rows = node.shape[:-1] if self._rows is None else (self._rows, *node.shape[1:-1])
+            lhs, rhs = self._operands
+            return f"{self._bind(np.vecdot)}({lhs}, {rhs}, {self._seen_as(self._out, kept_rows)})"
         (operand,) = node.args
         axes, options = node.detail
         kept = len(operand.shape) - len(axes)

@@ -186,7 +186,7 @@ def _rows(node: Node) -> int:
         # What has no operands has no rows to share.
         return node.shape[0] if node.shape and node.args else 0
     if node.kind is Kind.REDUCE:
-        (operand,) = node.args
+        operand = node.args[0]
         axes, options = node.detail
         if 0 in axes and (options or node.function not in _TOTALS or node.dtype.kind not in "biuf"):
             return 0

@@ -26,7 +26,7 @@ class Kind(Enum):
     ELEMENTWISE = auto()
     """`function(*args, out)`, element by element, the arguments broadcast."""
     REDUCE = auto()
-    """`function.reduce` over `axis`."""
+    """`function.reduce` over axes, or `np.vecdot` of two arrays over their last axis."""
     MATMUL = auto()
     """`np.matmul`."""
     VIEW = auto()
@@ -103,7 +103,8 @@ class Node:
     def name(self) -> str:
         """The name of what makes it."""
         name: str = getattr(self.function, "__name__", self.kind.name.lower())
-        return f"{name}.reduce" if self.kind is Kind.REDUCE else name
+        is_reduction = self.kind is Kind.REDUCE and self.function is not np.vecdot
+        return f"{name}.reduce" if is_reduction else name
 
     def parents(self) -> tuple[Node, ...]:
         """Return the nodes among the arguments, as often as they occur."""

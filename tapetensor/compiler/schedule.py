@@ -9,6 +9,7 @@ from tapetensor.compiler.assembling import assemble
 from tapetensor.compiler.node import Kind, Node
 from tapetensor.compiler.operations import cast_to
 from tapetensor.compiler.program import Program
+from tapetensor.compiler.row_products import take_products_of_rows
 
 # What has to run although nobody reads its result.
 _LASTING = frozenset({Kind.RANDOM, Kind.EFFECT, Kind.UPDATE})
@@ -31,6 +32,7 @@ def scheduled(program: Program, leaving: Iterable[Node]) -> list[Node]:
             waiting.extend(node.parents())
     kept = _without_needless_copies([node for node in program.nodes if node in needed], leaving)
     assemble(kept, leaving)
+    kept = take_products_of_rows(kept, leaving)
     read = {parent for node in kept for parent in node.parents()}
     late = [node for node in kept if node.kind is _LAST and node not in read]
     return _checks_first([node for node in kept if node not in set(late)]) + late

@@ -22,7 +22,7 @@ FEW = 8
 # The dtypes that the BLAS multiplies.
 PRODUCT_DTYPES = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 # From so many elements in a row on a product of rows pays beside what else is to be done.
-_WORTH_PRODUCT = 32
+WORTH_PRODUCT = 32
 # So many ones are kept for the next sum over as many.
 _KEPT = 1 << 14
 
@@ -48,7 +48,7 @@ def products_over(x: Array, y: Array, axis: tuple[int, ...]) -> Array:
         lhs, rhs = x.transpose(order), y.transpose(order)
         axes = _axes_after(order, axis)
         kept, width = _end_of(lhs.shape, axes)
-        if width >= _WORTH_PRODUCT and lhs.flags.c_contiguous and rhs.flags.c_contiguous:
+        if width >= WORTH_PRODUCT and lhs.flags.c_contiguous and rhs.flags.c_contiguous:
             rows = (*lhs.shape[:kept], width)
             products = np.vecdot(lhs.reshape(rows), rhs.reshape(rows))
             products = products.reshape(*lhs.shape[:kept], *[1] * (x.ndim - kept))
@@ -64,7 +64,7 @@ def row_sums(x: Array) -> Array:
 
 def row_products(x: Array, y: Array) -> Array:
     """Return the sums of ``x * y`` over the last axis, which stays with size 1."""
-    if x.__class__ is np.ndarray and _WORTH_PRODUCT <= x.shape[-1] <= SHORT:
+    if x.__class__ is np.ndarray and WORTH_PRODUCT <= x.shape[-1] <= SHORT:
         products: Array = np.vecdot(x, y)
         return products.reshape(*x.shape[:-1], 1)
     return row_sums(x * y)
@@ -89,7 +89,7 @@ def _sum_in_order(x: Array, axis: tuple[int, ...]) -> Array:
     if axis[-1] == x.ndim - 1:
         kept, width = _end_of(x.shape, axis)
         # What is left to sum are rows of their own, unless they are nearly as many as the elements.
-        is_worth = width >= _WORTH_PRODUCT or kept - 1 not in axis
+        is_worth = width >= WORTH_PRODUCT or kept - 1 not in axis
         if is_worth and is_short(x.size, width):
             sums: Array = x.reshape(-1, width).dot(ones(width, x.dtype))
             x = sums.reshape(*x.shape[:kept], *[1] * (x.ndim - kept))
