@@ -165,15 +165,23 @@ class Planner:
         self.emit(node, f"{self.bind(np.copyto)}({shaped}, {self.expression(node.args[0])})", out)
 
     def _place_update(self, node: Node) -> None:
-        flat = self._destinations.flat_of(node)
-        start = 0
-        for gradient in node.args:
+        is_buffered = self._destinations.is_buffered(node)
+        if is_buffered:
+            flat = self._destinations.buffer_of(node)
+            parts = [f"{flat}_{position}" for position in range(len(node.args))]
+            arguments = f"{flat}, ({', '.join(parts)}, )"
+        else:
+            planned = self._destinations.flat_of(node)
+            arguments = self.bind(planned)
+            ends = np.cumsum([gradient.size for gradient in node.args])[:-1].tolist()
+            parts = [
+                self.bind(part.reshape(gradient.shape))
+                for part, gradient in zip(np.split(planned, ends), node.args, strict=True)
+            ]
+        for gradient, part in zip(node.args, parts, strict=True):
             if not self._destinations.has_gradient(self.root(gradient), node):
-                part = self.bind(flat[start : start + gradient.size].reshape(gradient.shape))
-                copy = self.bind(np.copyto)
-                self.emit(node, f"{copy}({part}, {self.expression(gradient)})")
-            start += gradient.size
-        self.emit(node, f"{self.bind(node.function)}({self.bind(flat)})")
+                self.emit(node, f"{self.bind(np.copyto)}({part}, {self.expression(gradient)})")
+        self.emit(node, f"{self.bind(node.function)}({arguments})")
 
     def _last_read(self, node: Node) -> int:
         """Return where a node, or a view of it, is last read."""
@@ -202,6 +210,11 @@ class Planner:
             if node.function is not unwritten:
                 self.emit(node, self._call_into(node, local))
             return
+        if self._destinations.is_buffered(node):
+            self._take_buffer(node)
+            if node.function is not unwritten:
+                self.emit(node, self._call_into(node, self.expression(node)))
+            return
         reused = None if self.is_destined(node) else self._in_place(node, position)
         out = self.memory_of(node) if reused is None else reused
         name = self.bind(out)
@@ -209,6 +222,14 @@ class Planner:
         is_taken_over = reused is not None and node.function is cast_to(node.dtype)
         if not is_taken_over and node.function is not unwritten:
             self.emit(node, self._call_into(node, name), out)
+
+    def _take_buffer(self, node: Node) -> None:
+        """Have a gradient lie in the buffer of the optimizer's group."""
+        part, is_seen_alike = self._destinations.buffered(node)
+        if is_seen_alike:
+            self.layout.expressions[node] = part
+        else:
+            self._assign(node, f"{part}.reshape({node.shape})")
 
     def _call_into(self, node: Node, out: str) -> str:
         operands = [self.expression(operand) for operand in node.args]
@@ -310,6 +331,8 @@ class Planner:
             shape, dtype = self.bind(node.shape), self.bind(node.dtype)
             fresh = f"{self.bind(np.empty)}({shape}, {dtype})"
             self.emit(node, f"{self._local(node)} = {fresh}", title="allocate")
+        elif self._destinations.is_buffered(node):
+            self._take_buffer(node)
         else:
             self.memory_of(node)
 

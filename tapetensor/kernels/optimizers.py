@@ -1,9 +1,9 @@
 """Optimizer updates: parameter, gradient and state in, new parameter and new state out.
 
 Each comes in two forms with one meaning. The plain one runs on any array. The one in place is for
-numpy alone: it writes the parameter to `out` and the state over the state, and takes its
-temporaries from `scratch`. On 8.4 million parameters, block by block, that is three times as fast;
-on 2,410 in one block one and a half times.
+numpy alone: it writes the parameter to `out`, which may be the memory of the gradient, and the
+state over the state, and takes its temporaries from `scratch`. On 8.4 million parameters, block by
+block, that is three times as fast; on 2,410 in one block one and a half times.
 
 In all of them `coupled_decay` times the parameter is added to the gradient, and `kept` is what
 decoupled decay leaves of the parameter, 1 for all of it.

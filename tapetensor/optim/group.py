@@ -45,9 +45,10 @@ class Group:
     out of the ordinary (a gradient is missing, parameters have taken different numbers of steps,
     the arrays are not numpy's) goes through the plain kernel, parameter by parameter.
 
-    Arrays that others may see are never written to (copy on write): new values go into a buffer of
-    their own, and the parameters become views of it. The buffer that they leave is used again, but
-    only once its reference count says that nobody else, no tape and no view, holds on to it.
+    Arrays that others may see are never written to (copy on write): the gradients are laid end to
+    end in a buffer, new values are written over them there, and the parameters become views of it.
+    The buffer that they leave takes the next gradients, but only once its reference count says that
+    nobody else, no tape and no view, holds on to it.
 
     Args:
         parameters: the names and the tensor of each.
@@ -58,7 +59,6 @@ class Group:
 
     __slots__ = (
         "_apart",
-        "_gradient",
         "_kernel",
         "_kernel_in_place",
         "_missed",
@@ -97,7 +97,6 @@ class Group:
         ]
         # State that is not in the flat arrays at the moment, by position.
         self._apart: dict[int, list[Array]] = {}
-        self._gradient: Array = np.empty(size if len(tensors) > 1 else 0, dtype)
         block = min(size, BLOCK)
         self._scratch: tuple[Array, Array] = (np.empty(block, dtype), np.empty(block, dtype))
         self._values: Array = np.empty(size, dtype)
@@ -173,32 +172,58 @@ class Group:
 
     def _step_whole(self, gradients: list[Any], options: Options) -> bool:
         """Update all parameters as one; False, with nothing done, if not all of it is numpy's."""
-        if len(gradients) > 1:
-            return self.step_flat(np.concatenate(gradients, axis=None, out=self._gradient), options)
-        return self.step_flat(np.reshape(gradients[0], -1), options)
+        if not self._is_flat():
+            return False
+        if len(gradients) == 1:
+            # It belongs to the user.
+            self._step_flat(np.reshape(gradients[0], -1), self.buffer(), options)
+            return True
+        buffer = np.concatenate(gradients, axis=None, out=self.buffer())
+        self._step_flat(buffer, buffer, options)
+        return True
 
-    def step_flat(self, gradient: Array, options: Options) -> bool:
-        """Update all parameters by their gradients end to end; False if that cannot be done."""
-        values = self._values
+    def _is_flat(self) -> bool:
+        """Bring values and state into the flat arrays; False if not all of it is numpy's."""
         for tensor, view in zip(self._tensors, self._views, strict=True):
             if tensor._data is not view:
                 # The first step, or someone gave the tensor other values since the last one.
                 arrays = [tensor._data for tensor in self._tensors]
                 if not all(map(_is_numpy, arrays)):
                     return False
-                values = np.concatenate(arrays, axis=None)
+                # Nothing has ever been a part of the values, so they may be written over.
+                is_first = all(one is None for one in self._views)
+                own = self._values if is_first else None
+                self._values = np.concatenate(arrays, axis=None, out=own)
                 break
-        if self._apart and not self._gather_state():
-            return False
+        return not self._apart or self._gather_state()
+
+    def _step_flat(
+        self,
+        gradient: Array,
+        out: Array,
+        options: Options,
+        views: Sequence[Array] | None = None,
+    ) -> None:
+        """Update all parameters, which are flat, by their gradients end to end.
+
+        Args:
+            gradient: the gradients.
+            out: takes the new values; nobody else can see it. It may be that of the gradients.
+            options: the further arguments of the kernel.
+            views: the parts of `out` that become the parameters, if there are such already.
+        """
         self._steps += 1
-        out = self._unshared_buffer()
-        self._run(out, values, gradient, options(self._steps))
+        self._run(out, self._values, gradient, options(self._steps))
         self._values, self._spare = out, self._values
-        views = self._views
-        for position, tensor in enumerate(self._tensors):
-            view = out[self._slices[position]].reshape(self._shapes[position])
-            tensor._data = views[position] = view
-        return True
+        for position, view in enumerate(self.parts(out) if views is None else views):
+            self._tensors[position]._data = self._views[position] = view
+
+    def parts(self, flat: Array) -> list[Array]:
+        """Return the part of each parameter in a flat array, in its shape."""
+        return [
+            flat[part].reshape(shape)
+            for part, shape in zip(self._slices, self._shapes, strict=True)
+        ]
 
     def saved(self) -> Callable[[], None]:
         """Return what puts parameters and state back to what they are now."""
@@ -228,8 +253,8 @@ class Group:
         self._apart.clear()
         return True
 
-    def _unshared_buffer(self) -> Array:
-        """Return a buffer for new values that nobody else can see."""
+    def buffer(self) -> Array:
+        """Return memory for the values of all parameters that nobody else can see."""
         if self._spare is None or getrefcount(self._spare) != _REFERENCES_OF_UNSHARED:
             return np.empty_like(self._values)
         spare, self._spare = self._spare, None
@@ -342,8 +367,23 @@ class Update:
         """The parameters that it updates."""
         return tuple([self._group._tensors[position] for position in self.positions])
 
-    def __call__(self, gradient: Array) -> None:
-        """Update the parameters by their gradients, end to end in one array."""
+    @property
+    def is_whole(self) -> bool:
+        """Whether all parameters of the group have a gradient."""
+        return len(self.positions) == len(self._group)
+
+    @property
+    def group(self) -> Group:
+        """What is updated."""
+        return self._group
+
+    def __call__(self, gradient: Array, parts: Sequence[Array] | None = None) -> None:
+        """Update the parameters by their gradients, end to end in one array.
+
+        Args:
+            gradient: the gradients.
+            parts: those of `gradient`, if it is the group's own buffer, which takes the new values.
+        """
         group = self._group
         record = group._recording()
         if record is not None:
@@ -352,16 +392,18 @@ class Update:
         if self._count is not None:
             self._count(1)
             self._counted = 1
-        is_whole = len(self.positions) == len(group._tensors)
-        if not is_whole or group._missed or not group.step_flat(gradient, self._options):
-            parts: list[Array | None] = [None] * len(group._tensors)
-            start = 0
-            for position in self.positions:
-                shape = group._shapes[position]
-                stop = start + math.prod(shape)
-                parts[position] = gradient[start:stop].reshape(shape)
-                start = stop
-            group._step_each(parts, self._options)
+        if self.is_whole and not group._missed and group._is_flat():
+            out = group.buffer() if parts is None else gradient
+            group._step_flat(gradient, out, self._options, parts)
+            return
+        found: list[Array | None] = [None] * len(group)
+        start = 0
+        for position in self.positions:
+            shape = group._shapes[position]
+            stop = start + math.prod(shape)
+            found[position] = gradient[start:stop].reshape(shape)
+            start = stop
+        group._step_each(found, self._options)
 
     @staticmethod
     def saved(*updates: Update) -> Callable[[], None]:
