@@ -95,7 +95,7 @@ class BackwardPlan:
             after=[f"return [{returned}]"],
             generators=[],
             updates=[],
-            arena_bytes=planner.arena.nbytes,
+            arena_bytes=planner.memory.arena.nbytes,
             started=started,
         )
 

@@ -151,7 +151,7 @@ class Compiled:
             after=after,
             generators=binding.generators,
             updates=[node.function for node in planner.at_risk],
-            arena_bytes=planner.arena.nbytes,
+            arena_bytes=planner.memory.arena.nbytes,
             started=started,
         )
 

@@ -98,6 +98,11 @@ def start_of(total: Node) -> float:
 Unit: TypeAlias = Node | Group
 
 
+def nodes_of(unit: Unit) -> list[Node]:
+    """Return the nodes of a step or of a group of them."""
+    return unit.nodes if isinstance(unit, Group) else [unit]
+
+
 def fused(schedule: list[Node]) -> list[Unit]:
     """Return the schedule with groups of steps in place of single ones, where that pays."""
     units: list[Unit] = []

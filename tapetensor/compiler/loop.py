@@ -53,7 +53,7 @@ class GroupLoop:
         planner, group = self.planner, self.group
         for node in group.nodes:
             if (node in self.kept or node in group.totals) and not self._takes_over(node):
-                planner.place_kept(node)
+                planner.place(node)
         rows = group.rows_of_block
         whole, tail = divmod(group.rows, rows)
         blocks = [(start, start + rows) for start in range(0, group.rows - tail, rows)]
@@ -101,8 +101,8 @@ class GroupLoop:
 
         A block writes over its own rows of the operand, so all steps have to read just those.
         """
-        planner, nodes = self.planner, self.group.nodes
-        if node.kind is not Kind.ELEMENTWISE or planner.is_destined(node):
+        memory, nodes = self.planner.memory, self.group.nodes
+        if node.kind is not Kind.ELEMENTWISE or memory.is_destined(node):
             return False
         later = set(nodes[nodes.index(node) + 1 :])
         for place, operand in enumerate(node.args):
@@ -110,18 +110,18 @@ class GroupLoop:
                 (reader, parent)
                 for reader in nodes
                 for parent in reader.parents()
-                if planner.shares_memory(parent, operand)
+                if memory.shares(parent, operand)
             ]
             if (
                 operand not in self.inside
-                and planner.is_done_with(operand, self._position)
-                and can_be_written_over(node, place, planner.shares_memory)
+                and memory.is_done_with(operand, self._position)
+                and can_be_written_over(node, place, memory.shares)
                 and not any(reader in later for reader, _ in readers)
                 and all(
                     parent is operand and self.is_by_row(parent, one) for one, parent in readers
                 )
             ):
-                planner.hand_over(operand, node)
+                memory.hand_over(operand, node)
                 return True
         return False
 
@@ -135,11 +135,11 @@ class GroupLoop:
 
     def _leaves(self, node: Node) -> bool:
         """Tell whether a value, or a view of it, is read outside the group."""
-        if self.planner.is_leaving(node):
+        if self.planner.memory.is_leaving(node):
             return True
         return any(
             reader not in self.inside or (reader.kind is Kind.VIEW and self._leaves(reader))
-            for reader in self.planner.readers(node)
+            for reader in self.planner.memory.readers(node)
         )
 
 
@@ -222,7 +222,7 @@ class Body:
     def release(self) -> None:
         """Give the scratch back, when no other body runs at the same time as those to come."""
         for array in self._taken:
-            self._planner.arena.give_back(array)
+            self._planner.memory.arena.give_back(array)
 
     def _base(self, node: Node) -> Node:
         while node.kind is Kind.VIEW and node in self._loop.inside:
@@ -260,12 +260,12 @@ class Body:
             if array.nbytes == wanted:
                 flat = self._free.pop(position).reshape(-1)
                 return _Scratch(flat.view(dtype).reshape(shape))
-        array = self._planner.arena.take(shape, dtype)
+        array = self._planner.memory.arena.take(shape, dtype)
         self._taken.append(array)
         return _Scratch(array)
 
     def _total(self, node: Node) -> str:
-        if not self._is_first or node in self._planner.static:
+        if not self._is_first or node in self._planner.memory.static:
             return self.totals[node]
         return self._whole(node)
 
@@ -295,7 +295,7 @@ class Body:
             return known[0]
         if self._loop.is_by_row(operand, reader) or operand in self._loop.inside:
             return self._slice(operand)
-        if operand in self._planner.static:
+        if operand in self._planner.memory.static:
             return self._planner.expression(operand)
         return self._whole(operand)
 
@@ -304,7 +304,7 @@ class Body:
         return f"{_name(node)}_"
 
     def _slice(self, node: Node) -> str:
-        array = self._planner.static.get(node)
+        array = self._planner.memory.static.get(node)
         if array is None:
             self._cut.add(node)
             self._whole(node)

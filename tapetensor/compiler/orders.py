@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tapetensor.compiler.fusion import Group, Unit
+from tapetensor.compiler.fusion import Group, Unit, nodes_of
 from tapetensor.compiler.node import Kind, Node, Shape
 
 # Who reads any order of axes as well as another.
@@ -37,7 +37,7 @@ class Orders:
         self._orders: dict[Node, Shape] = {}
         grouped = {node for unit in units if isinstance(unit, Group) for node in unit.nodes}
         for unit in units:
-            for node in unit.nodes if isinstance(unit, Group) else [unit]:
+            for node in nodes_of(unit):
                 if node.kind is Kind.VIEW and node.function.name == "reshape":
                     self._save_copy(node)
         for unit in units:

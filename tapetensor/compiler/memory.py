@@ -1,0 +1,155 @@
+"""Where the values of a program lie, and how long."""
+
+from __future__ import annotations
+
+from tapetensor.compiler.arena import Arena
+from tapetensor.compiler.destinations import Destinations
+from tapetensor.compiler.fusion import Unit, nodes_of
+from tapetensor.compiler.node import Kind, Node
+from tapetensor.compiler.orders import Orders
+from tapetensor.compiler.schedule import TAKES_OUT
+from tapetensor.compiler.view import inverse
+from tapetensor.gradients import Array
+from tapetensor.kernels import threads
+
+
+class Memory:
+    """Gives every value a place, and takes places back when nobody reads them any more.
+
+    Args:
+        units: all steps, in order.
+        leaving: the nodes whose arrays leave the function.
+        places: where values lie in the arena, in the order in which they are placed, if known.
+
+    Attributes:
+        arena: the memory that is planned.
+        static: the arrays that are known before the plan runs.
+        destinations: where some values have to be.
+    """
+
+    def __init__(
+        self, units: list[Unit], leaving: list[Node], places: list[int] | None = None
+    ) -> None:
+        self.arena = Arena(_bound(units), places)
+        self.static: dict[Node, Array] = {}
+        self._leaving = set(leaving)
+        # Views that are copies: numpy can reshape some memory only by copying it.
+        self._copies: set[Node] = set()
+        self._handed_over: set[Node] = set()
+        self._readers: dict[Node, list[tuple[int, Node]]] = {}
+        self._last_use: dict[Node, int] = {}
+        for position, unit in enumerate(units):
+            for node in nodes_of(unit):
+                self._last_use[self.root(node)] = position
+                for parent in node.parents():
+                    self._last_use[self.root(parent)] = position
+                    self._readers.setdefault(parent, []).append((position, node))
+        self._escaping = {self.root(node) for node in leaving}
+        self.destinations = Destinations(self, units)
+        self._orders = Orders(units, self.readers, self._is_free)
+
+    def root(self, node: Node) -> Node:
+        """Return the node in whose memory a node lies."""
+        while node.kind in (Kind.VIEW, Kind.WRITE) and node not in self._copies:
+            node = node.args[0]
+        return node
+
+    def readers(self, node: Node) -> list[Node]:
+        """Return the nodes that read a node."""
+        return [reader for _, reader in self._readers.get(node, [])]
+
+    def last_read(self, node: Node) -> int:
+        """Return where a node, or a view of it, is last read."""
+        last = -1
+        for position, reader in self._readers.get(node, []):
+            seen = self.last_read(reader) if reader.kind is Kind.VIEW else position
+            last = max(last, position, seen)
+        return last
+
+    def is_leaving(self, node: Node) -> bool:
+        """Tell whether the array of a node leaves the function."""
+        return node in self._leaving
+
+    def escapes(self, node: Node) -> bool:
+        """Tell whether the array of a node, or a view of it, leaves the function."""
+        return node in self._escaping
+
+    def shares(self, node: Node, other: Node) -> bool:
+        """Tell whether two nodes lie in the same memory, one of them perhaps a view of it."""
+        return self.root(node) is self.root(other)
+
+    def is_destined(self, node: Node) -> bool:
+        """Tell whether a value has a place already, or has to be computed at a certain one."""
+        return node in self.static or not self._is_free(node)
+
+    def _is_free(self, node: Node) -> bool:
+        return node not in self._escaping and node not in self.destinations
+
+    def of(self, node: Node) -> Array:
+        """Return the memory of a value, which is taken when it is first asked for."""
+        known = self.static.get(node)
+        if known is not None:
+            return known
+        out = self.destinations.of(node)
+        if out is None:
+            order = self._orders.of(node) or tuple(range(len(node.shape)))
+            shape = tuple([node.shape[axis] for axis in order])
+            out = self.arena.take(shape, node.dtype).transpose(inverse(order))
+        self.static[node] = out
+        return out
+
+    def copy_of(self, view: Node) -> Array:
+        """Return memory for a view that is a copy."""
+        self._copies.add(view)
+        self._last_use[view] = self.last_read(view)
+        out = self.static[view] = self.arena.take(view.shape, view.dtype)
+        return out
+
+    def is_done_with(self, node: Node, position: int) -> bool:
+        """Tell whether a value may be written over by who reads it at a position, and no other."""
+        root = self.root(node)
+        return (
+            node in self.static
+            and self._is_all_of(node, root)
+            and self._is_free(root)
+            and root not in self._handed_over
+            and self._last_use[root] == position
+        )
+
+    def _is_all_of(self, node: Node, root: Node) -> bool:
+        """Tell whether a node is all the memory of one that was planned, in its order."""
+        return (
+            root.kind in TAKES_OUT
+            and node.size == root.size
+            and (node is root or self.static[node].flags.c_contiguous)
+        )
+
+    def lies_alike(self, node: Node, other: Node) -> bool:
+        """Tell whether the axes of two nodes have one order in memory."""
+        return self._orders.of(node) == self._orders.of(self.root(other))
+
+    def hand_over(self, old: Node, new: Node) -> None:
+        """Give a value the place of another, which nobody reads any more."""
+        self._handed_over.add(self.root(old))
+        self.static[new] = self.static[old]
+
+    def released(self, unit: Unit, position: int) -> list[Node]:
+        """Take back what nobody reads after a step; return what lies elsewhere and is done with."""
+        elsewhere = []
+        read = [one for node in nodes_of(unit) for one in (node, *node.parents())]
+        for root in dict.fromkeys([self.root(one) for one in read]):
+            is_kept = root.kind is Kind.CONSTANT or root in self._handed_over
+            if self._last_use[root] != position or is_kept or not self._is_free(root):
+                continue
+            if root in self.static:
+                self.arena.give_back(self.static[root])
+            else:
+                elsewhere.append(root)
+        return elsewhere
+
+
+def _bound(units: list[Unit]) -> int:
+    """Return bytes that are enough for all values and gradients at once, and scratch per thread."""
+    rooms = 2 + threads.count()
+    nodes = [node for unit in units for node in nodes_of(unit)]
+    return rooms * sum(node.nbytes + 4096 for node in nodes if node.kind is not Kind.CONSTANT)
