@@ -35,15 +35,15 @@ class Destinations:
         self._buffered: set[Node] = set()
         # By part: the write that would have copied it.
         self._parts: dict[Node, Node] = {}
-        single = [unit for unit in units if isinstance(unit, Node)]
-        updates = [node for node in single if node.kind is Kind.UPDATE]
-        groups = [update.function.group for update in updates]
-        for update in updates:
+        single = [(unit, place) for place, unit in enumerate(units) if isinstance(unit, Node)]
+        updates = [(node, place) for node, place in single if node.kind is Kind.UPDATE]
+        groups = [update.function.group for update, _ in updates]
+        for update, place in updates:
             # A second step of a group needs its buffer while the first one's values are read.
             if update.function.is_whole and groups.count(update.function.group) == 1:
                 self._buffered.add(update)
-            self._lay_end_to_end(update)
-        for node in single:
+            self._lay_end_to_end(update, place)
+        for node, _ in single:
             if isinstance(node.detail, FirstWrite):
                 self._lay_in_place(node, node.detail)
 
@@ -95,7 +95,7 @@ class Destinations:
         """Tell whether what a write would copy is computed at its place."""
         return write in self._parts.values()
 
-    def _lay_end_to_end(self, update: Node) -> None:
+    def _lay_end_to_end(self, update: Node, place: int) -> None:
         memory = self._memory
         roots = [memory.root(gradient) for gradient in update.args]
         for position, (gradient, root) in enumerate(zip(update.args, roots, strict=True)):
@@ -110,7 +110,8 @@ class Destinations:
                 and is_in_order
                 and roots.count(root) == 1
                 and not memory.escapes(root)
-                and root not in self._gradients
+                # New values may be written over it.
+                and memory.last_use(root) == place
             ):
                 self._gradients[root] = update, position
 

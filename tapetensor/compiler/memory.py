@@ -66,6 +66,10 @@ class Memory:
             last = max(last, position, seen)
         return last
 
+    def last_use(self, root: Node) -> int:
+        """Return where the memory of a node is last read or written to."""
+        return self._last_use[root]
+
     def is_leaving(self, node: Node) -> bool:
         """Tell whether the array of a node leaves the function."""
         return node in self._leaving

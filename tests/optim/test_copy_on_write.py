@@ -12,6 +12,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor.optim import Adagrad, Adam, AdamW, Optimizer, RMSprop, Sgd
+from tapetensor.optim.group import BLOCK
 from tests.optim.models import Array, Model, drawn, gradients_of, small_model
 
 LARGE = (300, 250)
@@ -91,6 +92,24 @@ def test_a_buffer_that_nobody_holds_is_used_again(
         addresses.add(model["w"].numpy().__array_interface__["data"][0])
 
     assert len(addresses) == 2
+
+
+def test_new_values_take_the_memory_of_the_gradients(rng: np.random.Generator) -> None:
+    model = Model(w=tt.normal(LARGE, rng=rng), v=tt.normal(LARGE, rng=rng))
+    parameters = sum(array.nbytes for array in model.arrays().values())
+    grads = gradients_of(model, **drawn(model, rng))
+    tracemalloc.start()
+    try:
+        optimizer = Adam(model)
+        for _ in range(3):
+            optimizer.step(grads)
+        gc.collect()
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    # The values, those before, two arrays of state, and scratch for two blocks; no fifth array.
+    assert kept < 4.5 * parameters + 2 * 4 * BLOCK
 
 
 def test_the_tensor_and_its_id_stay(rng: np.random.Generator) -> None:
