@@ -88,7 +88,7 @@ def test_two_steps_of_one_optimizer_keep_their_gradients_apart() -> None:
 
 
 def test_two_optimizers_may_take_one_gradient() -> None:
-    pairs = [[nn.Bias1d(3), nn.Bias1d(3)] for _ in range(2)]
+    pairs = [(nn.Bias1d(3), nn.Bias1d(3)) for _ in range(2)]
     optimizers = [[optim.Sgd(layer, lr=0.1) for layer in pair] for pair in pairs]
 
     def train(first: Any, second: Any, steps: Any, x: Any) -> None:
