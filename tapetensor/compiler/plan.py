@@ -230,11 +230,9 @@ class Planner:
 
     def _is_all_of(self, node: Node, root: Node) -> bool:
         """Tell whether a node is all the memory of one that was planned, in its order."""
-        return (
-            root.kind in TAKES_OUT
-            and node.size == root.size
-            and (node is root or self.static[node].flags.c_contiguous)
-        )
+        flags = self.static[node].flags
+        is_all = node is root or (flags.c_contiguous and flags.writeable)
+        return root.kind in TAKES_OUT and node.size == root.size and is_all
 
     def _release(self, root: Node) -> None:
         if root.kind is Kind.CONSTANT or root in self._handed_over or root in self._destinations:
