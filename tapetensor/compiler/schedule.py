@@ -35,7 +35,13 @@ def scheduled(program: Program, leaving: Iterable[Node]) -> list[Node]:
     assemble(kept, leaving)
     kept = take_products_of_rows(kept, leaving)
     read = {parent for node in kept for parent in node.parents()}
-    late = [node for node in kept if node.kind is _LAST and node not in read]
+    late: list[Node] = []
+    for node in reversed(kept):
+        if node.kind is _LAST:
+            # What is read stays before, and with it all steps before it: steps keep their order.
+            if node in read:
+                break
+            late.insert(0, node)
     return _checks_first([node for node in kept if node not in set(late)]) + late
 
 
