@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -47,21 +48,24 @@ def _assemble(whole: Node, readers: dict[Node, list[Node]], leaves: set[Node]) -
         write = _only_write(node, readers, leaves)
         if write is None:
             break
-        part = _seen(write.args[1], covered)
+        target, values = write.args[1], list(write.args[2:])
+        part = _seen(target, covered)
         if part is None:
             break
         if part.any():
             if not part.all():
                 break
-        elif write.function is into(np.add) and write.args[1] in write.args[2:]:
-            added = list(write.args[2:])
-            added.remove(write.args[1])
-            write.do_instead(write_all, (node, write.args[1], *added))
-            first.append(write)
-        elif write.function in (write_all, np.copyto):
-            first.append(write)
         else:
-            break
+            is_sum = write.function is into(np.add) and target in values
+            if is_sum:
+                values.remove(target)
+            if any(_is_seen_in(node, value) for value in values):
+                break
+            if is_sum:
+                write.do_instead(write_all, (node, target, *values))
+            elif write.function not in (write_all, np.copyto):
+                break
+            first.append(write)
         part[...] = True
         node = write
     if covered.all():
@@ -107,6 +111,13 @@ def _only_write(node: Node, readers: dict[Node, list[Node]], leaves: set[Node]) 
             elif reader is not found or view is not found.args[1]:
                 return None
     return found
+
+
+def _is_seen_in(node: Node, value: Any) -> bool:
+    """Tell whether a value is a node or a view of it."""
+    while isinstance(value, Node) and value.kind is Kind.VIEW:
+        (value,) = value.args
+    return value is node
 
 
 def _seen(view: Node, whole: Array) -> Array | None:

@@ -9,7 +9,7 @@ import numpy as np
 from tapetensor.compiler.assembling import FirstWrite, place_of
 from tapetensor.compiler.fusion import Unit
 from tapetensor.compiler.node import Kind, Node
-from tapetensor.compiler.operations import write_all
+from tapetensor.compiler.operations import write_all, writes_anywhere
 from tapetensor.compiler.schedule import TAKES_OUT
 from tapetensor.gradients import Array
 
@@ -124,6 +124,7 @@ class Destinations:
         if (
             isinstance(value, Node)
             and value.kind in (Kind.ELEMENTWISE, Kind.MATMUL)
+            and writes_anywhere(value)
             and memory.readers(value) == [write]
             and value.shape == part.shape
             and value.dtype == write.dtype

@@ -26,8 +26,9 @@ from tapetensor.compiler.operations import (
 from tapetensor.compiler.program import Program
 from tapetensor.compiler.refusals import NoAttributeError, trace_error
 from tapetensor.compiler.rules import is_basic, product_shape, resolve
-from tapetensor.compiler.view import View
+from tapetensor.compiler.view import View, inverse, laid_out
 from tapetensor.errors import TraceError
+from tapetensor.gradients import Array
 
 
 class LazyArray(NDArrayOperatorsMixin):
@@ -42,7 +43,7 @@ class LazyArray(NDArrayOperatorsMixin):
         view: how it views it.
     """
 
-    __slots__ = ("_base", "_fixed", "_node", "_seen", "_view", "program")
+    __slots__ = ("_base", "_fixed", "_is_in_order", "_node", "_seen", "_view", "program")
 
     def __init__(
         self,
@@ -57,6 +58,8 @@ class LazyArray(NDArrayOperatorsMixin):
         self._view = view
         self._seen = None if base is None else base.node
         self._fixed = ""
+        # Whether it lies in C order, however its value was computed.
+        self._is_in_order = False
 
     @property
     def node(self) -> Node:
@@ -104,7 +107,16 @@ class LazyArray(NDArrayOperatorsMixin):
         """Return the elements in C order under another shape."""
         wanted = shape[0] if len(shape) == 1 else shape
         known = np.broadcast_to(np.zeros((), bool), self.shape).reshape(wanted).shape
-        return self.viewed(View("reshape", known), known)
+        like = self._laid_out()
+        is_copy = like.size > 0 and not np.may_share_memory(like.reshape(known), like)
+        # A copy does not see what is written into its base later, nor the other way round.
+        return (self.copy() if is_copy else self).viewed(View("reshape", known), known)
+
+    def _laid_out(self) -> Array:
+        """Return an array that lies in memory as numpy's would in the place of this."""
+        if self._base is not None and self._view is not None:
+            return self._view(self._base._laid_out())
+        return np.empty(self.shape, bool) if self._is_in_order else laid_out(self.node)
 
     def astype(self, dtype: Any, copy: bool = True) -> LazyArray:
         """Return the elements converted."""
@@ -126,7 +138,9 @@ class LazyArray(NDArrayOperatorsMixin):
         node = self.node
         if node.is_written_to:
             node = self._fresh()
-        return self.wrap(node)
+        copied = self.wrap(node)
+        copied._is_in_order = True
+        return copied
 
     __copy__ = copy
 
@@ -219,11 +233,18 @@ class LazyArray(NDArrayOperatorsMixin):
         owner = self._owner()
         program = self.program
         if owner._node.kind is not Kind.WRITE:
-            owner._node = owner._fresh()
+            owner._node = owner._of_its_own()
         nodes = replaced(args, self._unwrap)
         owner._node = program.add(
             Kind.WRITE, function, (owner._node, self.node, *nodes), owner.shape, owner.dtype
         )
+
+    def _of_its_own(self) -> Node:
+        """Record a copy, with the axes in the order in which they lie in memory."""
+        strides = self._laid_out().strides
+        order = tuple(sorted(range(self.ndim), key=lambda axis: -strides[axis]))
+        turned = self.transpose(order)._fresh()
+        return self.program.view(View("transpose", inverse(order)), turned, self.shape)
 
     def _fresh(self) -> Node:
         """Record a copy into memory of its own, which no equal value shares."""
@@ -236,6 +257,7 @@ class LazyArray(NDArrayOperatorsMixin):
         """Replace all elements, of what this is a view of too; False for a part of it."""
         self._owner()
         if self._base is None:
+            self._is_in_order = self._laid_out().flags.c_contiguous
             self._node = node
             return True
         whole = None if self._view is None else self._view.undone(self._base.node)

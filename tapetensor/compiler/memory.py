@@ -122,11 +122,9 @@ class Memory:
 
     def _is_all_of(self, node: Node, root: Node) -> bool:
         """Tell whether a node is all the memory of one that was planned, in its order."""
-        return (
-            root.kind in TAKES_OUT
-            and node.size == root.size
-            and (node is root or self.static[node].flags.c_contiguous)
-        )
+        flags = self.static[node].flags
+        is_all = node is root or (flags.c_contiguous and flags.writeable)
+        return root.kind in TAKES_OUT and node.size == root.size and is_all
 
     def lies_alike(self, node: Node, other: Node) -> bool:
         """Tell whether the axes of two nodes have one order in memory."""

@@ -61,6 +61,15 @@ def can_be_written_over(
     )
 
 
+def writes_anywhere(node: Node) -> bool:
+    """Tell whether numpy computes a value rightly also into memory that is not in order."""
+    return node.function not in _ONLY_IN_ORDER
+
+
+# Into memory with gaps numpy 2.4 takes the wrong elements of some arrays.
+_ONLY_IN_ORDER = frozenset({np.negative, np.isnan, np.isfinite, np.signbit})
+
+
 def unwritten(out: Array) -> None:
     """Leave an array as it is: nothing has been written to it yet."""
 

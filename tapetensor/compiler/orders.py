@@ -8,6 +8,7 @@ import numpy as np
 
 from tapetensor.compiler.fusion import Group, Unit, nodes_of
 from tapetensor.compiler.node import Kind, Node, Shape
+from tapetensor.compiler.operations import writes_anywhere
 
 # Who reads any order of axes as well as another.
 _READERS = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL, Kind.VIEW, Kind.WRITE})
@@ -63,7 +64,8 @@ class Orders:
 
     def _set(self, node: Node, order: Shape) -> None:
         """Give a value an order, and those that it is made of and that nobody else reads."""
-        if node in self._orders or not self._is_free(node) or not self._suits_readers(node):
+        is_known = node in self._orders
+        if is_known or not self._may_have_order(node) or not self._suits_readers(node):
             return
         self._orders[node] = order
         if node.kind is Kind.ELEMENTWISE:
@@ -74,6 +76,9 @@ class Orders:
                     and set(self._readers(operand)) == {node}
                 ):
                     self._set(operand, order)
+
+    def _may_have_order(self, node: Node) -> bool:
+        return self._is_free(node) and writes_anywhere(node)
 
     def _suits_readers(self, node: Node) -> bool:
         return all(
@@ -91,7 +96,7 @@ class Orders:
             return
         turned = [product]
         for node in turned:
-            if node in self._orders or node in grouped or not self._is_free(node):
+            if node in self._orders or node in grouped or not self._may_have_order(node):
                 return
             for reader in self._readers(node):
                 if reader.kind is Kind.ELEMENTWISE and reader.shape == product.shape:

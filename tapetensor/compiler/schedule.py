@@ -31,10 +31,17 @@ def scheduled(program: Program, leaving: Iterable[Node]) -> list[Node]:
             needed.add(node)
             waiting.extend(node.parents())
     kept = _without_needless_copies([node for node in program.nodes if node in needed], leaving)
+    kept = _without_last_copies(kept, leaving)
     assemble(kept, leaving)
     kept = take_products_of_rows(kept, leaving)
     read = {parent for node in kept for parent in node.parents()}
-    late = [node for node in kept if node.kind is _LAST and node not in read]
+    late: list[Node] = []
+    for node in reversed(kept):
+        if node.kind is _LAST:
+            # What is read stays before, and with it all steps before it: steps keep their order.
+            if node in read:
+                break
+            late.insert(0, node)
     return _checks_first([node for node in kept if node not in set(late)]) + late
 
 
@@ -104,3 +111,25 @@ def _without_needless_copies(nodes: list[Node], leaving: Iterable[Node]) -> list
             node.take_over(source)
             places[node] = places.pop(source)
     return sorted(places, key=places.__getitem__)
+
+
+def _without_last_copies(nodes: list[Node], leaving: Iterable[Node]) -> list[Node]:
+    """Return the nodes without copies of what nobody writes to any more, nor to the copies."""
+    left = {_memory(node) for node in leaving}
+    written: set[Node] = set()
+    copies: dict[Node, Node] = {}
+    for node in reversed(nodes):
+        if node.kind is Kind.WRITE:
+            written.add(_memory(node))
+        elif node.kind is Kind.ELEMENTWISE and node.function is cast_to(node.dtype):
+            (source,) = node.args
+            is_same = source.is_written_to and (source.shape, source.dtype) == (
+                node.shape, node.dtype
+            )  # fmt: skip
+            if is_same and not written & {node, _memory(source)} and node not in left:
+                copies[node] = source
+    for node in nodes:
+        for parent in node.parents():
+            if parent in copies:
+                node.read_instead(parent, copies[parent])
+    return [node for node in nodes if node not in copies]

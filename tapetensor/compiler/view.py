@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.compiler.node import Node, Shape
+from tapetensor.compiler.node import Kind, Node, Shape
 from tapetensor.gradients import Array
 
 
@@ -82,6 +82,16 @@ class View:
         if self.name == "transpose":
             return View("transpose", tuple([first.parameter[axis] for axis in self.parameter]))
         return self
+
+
+def laid_out(node: Node) -> Array:
+    """Return an array that lies in memory as numpy lays what it computes as a node."""
+    if node.kind is Kind.WRITE:
+        return laid_out(node.args[0])
+    if node.kind is Kind.VIEW and node.function.name != "broadcast_to":
+        seen: Array = node.function(laid_out(node.args[0]))
+        return seen
+    return np.empty(node.shape, bool)
 
 
 def inverse(order: Shape) -> Shape:

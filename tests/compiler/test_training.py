@@ -106,6 +106,24 @@ def test_compiled_and_eager_steps_can_take_turns() -> None:
         np.testing.assert_allclose(_state(mixed)[name], array, rtol=1e-5, atol=1e-6)
 
 
+def test_two_optimizers_of_one_parameter_keep_their_order() -> None:
+    def run(model: nn.Linear[int, int], optimizers: list[optim.Optimizer]) -> Any:
+        gradients = model.forward(tt.ones((4, 3)).trace()).square().sum().backward(wrt=model)
+        for optimizer in optimizers:
+            optimizer.step(gradients)
+        return model.weight.detach()
+
+    results = []
+    for call in (run, tt.compile(run)):
+        model = nn.Linear(3, 2, rng=np.random.default_rng(1))
+        first, second = optim.Sgd(model, lr=0.1), optim.Sgd(model, lr=0.1, weight_decay=0.5)
+        results.append([call(model, [first, second]).numpy(), model.weight.numpy()])
+
+    (returned, kept), (found, found_kept) = results
+    np.testing.assert_allclose(found, returned, rtol=1e-6)
+    np.testing.assert_allclose(found_kept, kept, rtol=1e-6)
+
+
 def test_the_learning_rate_of_a_compiled_step_can_be_changed() -> None:
     model = _model()
     optimizer = optim.Sgd(model, lr=0.1)

@@ -84,6 +84,66 @@ def index_between(x: Any) -> Any:
     return first, x[index]
 
 
+def zeros_to_which_they_are_added(x: Any) -> Any:
+    """Write into zeros what reads the same zeros."""
+    whole = np.zeros_like(x)
+    whole[:2] += whole[:2]
+    whole[2:] += whole[:2]
+    part = np.zeros_like(x)
+    part[1:3] = part[1:3] + part[:2]
+    return whole, part
+
+
+def zeros_that_are_copied(x: Any) -> Any:
+    """Copy zeros over themselves."""
+    whole, other = np.zeros_like(x), np.zeros_like(x)
+    np.copyto(whole[:4], whole)
+    other[...] += other
+    return whole, other
+
+
+def repeated_values_in_place(x: Any) -> Any:
+    """Compute over a part of what is repeated, which nobody reads any more."""
+    repeated = np.broadcast_to(np.exp(x), (2, 1, 4))
+    whole = np.full_like(repeated, 1.0)
+    np.add(whole[:1], repeated[:1] * 0.5, out=whole[:1])
+    return (whole,)
+
+
+def reshaped_copies(x: Any) -> Any:
+    """Write into what numpy had to copy to reshape it, and into what it was copied from."""
+    table = np.exp(x).reshape(2, 2)
+    flat = table.T.reshape(4)
+    flat += 1.0
+    table[0] = 5.0
+    early = table.T.reshape(4)
+    table[1] = 7.0
+    return table, flat, early
+
+
+def reshaped_views_of_another_order(x: Any) -> Any:
+    """Write into a view of what lies in another order."""
+    table = np.exp(x.reshape(2, 2).T)
+    flat = table.T.reshape(4)
+    flat[1:] = 3.0
+    largest = np.maximum.reduce(np.exp(x).reshape(2, 1, 2).T, axis=1)
+    row = largest.T.reshape(4)
+    row[2:] += 1.0
+    return table, flat, largest, row
+
+
+def reshaped_copies_of_copies(x: Any) -> Any:
+    """Write into a view of a copy, which lies in order."""
+    copied = x.reshape(2, 2).T.copy()
+    flat = copied.reshape(4)
+    flat[1:] = 3.0
+    summed = np.exp(x).reshape(2, 2)
+    np.add(summed.T, summed.T, out=summed)
+    row = summed.reshape(4)
+    row[0] = 9.0
+    return copied, flat, summed, row
+
+
 def test_a_check_of_what_is_written_comes_after_what_reads_it_as_it_was() -> None:
     rng = np.random.default_rng(0)
     x, numbers = tt.normal((5, 4), rng=rng), rng.random(5)
@@ -152,7 +212,9 @@ def test_a_single_number_leaves_as_the_scalar_that_numpy_gives() -> None:
     [
         copy_of_a_kind, copy_of_what_was_written, neutral_of_what_was_written,
         operand_of_what_is_written, part_of_what_is_written, fractions_into_integers,
-        constants_between, index_between,
+        constants_between, index_between, zeros_to_which_they_are_added, zeros_that_are_copied,
+        repeated_values_in_place, reshaped_copies, reshaped_views_of_another_order,
+        reshaped_copies_of_copies,
     ],
 )  # fmt: skip
 def test_what_is_written_is_seen_by_those_who_see_it_in_eager_mode(run: Any) -> None:

@@ -1,0 +1,326 @@
+"""Where the values of plans lie, and which are computed again or never written to memory."""
+
+# Lambdas have no annotations.
+# mypy: disable-error-code="no-untyped-call"
+
+from __future__ import annotations
+
+from typing import Any
+from typing import Literal as L
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import nn, optim
+from tapetensor.compiler import fusion, plans
+from tapetensor.kernels import threads
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have groups form of small arrays."""
+    monkeypatch.setattr(fusion, "BLOCK", 1 << 9)
+    monkeypatch.setattr(fusion, "_SMALLEST", 1)
+
+
+def _titles(function: Any) -> list[str]:
+    return [step.title for step in plans(function)[0].steps]
+
+
+def _checked(run: Any, *args: Any) -> Any:
+    """Return `run` compiled, after two calls that give what numpy gives."""
+    compiled = tt.compile(run)
+    for scale in (1.0, 0.5):
+        scaled = [arg * scale for arg in args]
+        for found, expected in zip(compiled(*scaled), run(*scaled), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+            assert found.dtype == expected.dtype
+    return compiled
+
+
+def _random(*shape: int) -> Any:
+    return np.random.default_rng(0).standard_normal(shape)
+
+
+def two_groups_with_a_square(x: Any, weight: Any) -> Any:
+    """Read a square, and what is squared, before a product and after it."""
+    x = x + 1.0
+    squares = np.square(x)
+    early = np.tanh(squares) * x
+    product = early @ weight
+    return (np.exp(-squares) * x + product,)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_cheap_value_is_computed_again_in_each_group_that_reads_its_operands() -> None:
+    compiled = _checked(two_groups_with_a_square, _random(64, 32), _random(32, 32))
+    groups = [title for title in _titles(compiled) if title.startswith("group of")]
+
+    assert [title.count("square") for title in groups] == [1, 1]
+    # What is kept is x + 1, what is multiplied, and the product.
+    assert plans(compiled)[0].arena_bytes < 3 * 64 * 32 * 8 + 2 * 4 * 512 * 8 + 1024
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_value_that_leaves_is_computed_once() -> None:
+    def run(x: Any, weight: Any) -> Any:
+        squares = np.square(x)
+        return squares, ((np.tanh(squares) * x) @ weight) + np.exp(-squares) * x
+
+    compiled = _checked(run, _random(64, 32), _random(32, 32))
+
+    assert sum(title.count("square") for title in _titles(compiled)) == 1
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_group_writes_over_an_operand_that_nobody_reads_after_it() -> None:
+    def run(x: Any, weight: Any) -> Any:
+        hidden = x @ weight
+        return ((np.tanh(hidden * 2.0 + 1.0) * hidden) @ weight,)
+
+    compiled = _checked(run, _random(512, 64), _random(64, 64))
+
+    # One value, and scratch for a block.
+    assert plans(compiled)[0].arena_bytes == (512 * 64 + 512) * 8
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_group_keeps_an_operand_of_which_a_later_row_is_read() -> None:
+    def run(x: Any, weight: Any) -> Any:
+        hidden = x @ weight
+        first = np.tanh(hidden[:64] * 2.0) + hidden[64:]
+        repeated = np.exp(hidden) + hidden[-1]
+        return first @ weight, repeated @ weight
+
+    _checked(run, _random(128, 64), _random(64, 64) * 0.1)
+
+
+def test_a_step_works_in_place_on_what_was_reshaped() -> None:
+    def run(x: Any, weight: Any) -> Any:
+        return (np.tanh((x @ weight).reshape(64, 16, 8)).sum(),)
+
+    compiled = _checked(run, _random(64, 32), _random(32, 128))
+
+    assert plans(compiled)[0].arena_bytes <= 64 * 128 * 8 + 64 * 16 * 8 + 64
+
+
+def parts_added(x: Any) -> Any:
+    """Add to all parts of zeros."""
+    whole = np.zeros_like(x)
+    whole[:, :3] += np.tanh(x[:, :3])
+    whole[:, 3:] += np.sin(x[:, 3:])
+    return (whole * 2.0 + whole,)
+
+
+def parts_with_steps(x: Any) -> Any:
+    """Add to every second row, backwards, and to the others."""
+    whole = np.zeros_like(x)
+    whole[::-2] += np.tanh(x[::2])
+    whole[::2] += np.sin(x[::2])
+    return (np.exp(whole),)
+
+
+def parts_seen_transposed(x: Any) -> Any:
+    """Write what is computed in another order."""
+    whole = np.zeros_like(x)
+    whole.T[:2] += np.tanh(x.T[:2])
+    whole.T[2:] += np.sin(x.T[2:])
+    return (np.exp(whole),)
+
+
+@pytest.mark.parametrize("run", [parts_added, parts_with_steps, parts_seen_transposed])
+def test_an_array_of_parts_needs_neither_zeros_nor_copies(run: Any) -> None:
+    titles = _titles(_checked(run, _random(8, 6)))
+
+    assert not {"cast", "write_all", "copyto"} & {*titles}
+
+
+def parts_that_overlap(x: Any) -> Any:
+    """Add twice to some elements."""
+    whole = np.zeros_like(x)
+    whole[:5] += np.tanh(x[:5])
+    whole[3:] += np.sin(x[3:])
+    return (np.exp(whole),)
+
+
+def parts_that_are_not_all(x: Any) -> Any:
+    """Leave some zeros."""
+    whole = np.zeros_like(x)
+    whole[:5] += np.tanh(x[:5])
+    whole[6:] += np.sin(x[6:])
+    return (np.exp(whole),)
+
+
+def parts_read_between(x: Any) -> Any:
+    """Read the zeros that are left."""
+    whole = np.zeros_like(x)
+    whole[:5] += np.tanh(x[:5])
+    early = whole * 2.0
+    whole[5:] += np.sin(x[5:])
+    return np.exp(whole), early
+
+
+def parts_that_are_read(x: Any) -> Any:
+    """Add to a part, from others of the same array."""
+    whole = np.zeros_like(x)
+    whole[:4] += whole[4:] + x[:4]
+    whole[4:] += whole[:4]
+    return (np.exp(whole),)
+
+
+def negative_parts(x: Any) -> Any:
+    """Negate into memory with gaps, where numpy 2.4 reads the wrong elements."""
+    whole = np.zeros_like(x)
+    whole[:, 1:] += np.tanh(x[:, 1:])
+    whole[:, :1] += -x[:, 5:]
+    wide = np.zeros_like(x, shape=(8, 8))
+    wide[:, 7:] += -x.reshape(6, 8).T[:, 5:]
+    wide[:, :7] += 1.0
+    return np.exp(whole), np.exp(wide)
+
+
+def truths_in_another_order(x: Any) -> Any:
+    """Test for numbers into the order in which the truths are read."""
+    flat = np.isnan(np.where(x > 0.0, x, np.nan)).T.reshape(48)
+    return np.logical_or(flat, flat[::-1]), np.isfinite(x).T.reshape(48)[1:]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        parts_that_overlap, parts_that_are_not_all, parts_read_between, parts_that_are_read,
+        negative_parts, truths_in_another_order,
+    ],
+)  # fmt: skip
+def test_parts_of_other_kinds_give_what_numpy_gives(run: Any) -> None:
+    _checked(run, _random(8, 6))
+
+
+class OneWeight(nn.Module):
+    """A weight alone."""
+
+    weight: tt.Tensor2D[L[3], L[6]]
+
+
+def test_the_gradients_of_the_parts_of_a_parameter_are_computed_in_place() -> None:
+    def run(model: Any, optimizer: Any, x: Any) -> Any:
+        first, second = model.weight.retaped(tt.OwnedTape).split([2, 4], 1)
+        hidden = (x @ first).tanh() @ tt.ones((2, 4))
+        optimizer.step((hidden * (x @ second)).sum().backward(wrt=model))
+
+    weights, x = [], tt.from_numpy(_random(5, 3).astype(np.float32))
+    compiled = tt.compile(run)
+    for call in (run, compiled):
+        model = OneWeight(weight=tt.normal((3, 6), rng=np.random.default_rng(1)))
+        optimizer = optim.Sgd(model, lr=0.1)
+        for _ in range(3):
+            call(model, optimizer, x)
+        weights.append(model.weight.numpy())
+
+    np.testing.assert_allclose(weights[1], weights[0], rtol=1e-5)
+    assert not {"cast", "write_all"} & {*_titles(compiled)}
+
+
+def test_what_is_transposed_and_reshaped_is_computed_in_that_order() -> None:
+    def run(x: Any, weight: Any) -> Any:
+        heads = (x @ weight).reshape(4, 5, 2, 8).transpose((0, 2, 1, 3)) @ np.ones((8, 8))
+        merged = np.tanh(heads).transpose((0, 2, 1, 3)).reshape((20, 16))
+        return (merged @ weight.T,)
+
+    compiled = _checked(run, _random(20, 16), _random(16, 16))
+
+    assert not {"reshape", "copyto"} & {*_titles(compiled)}
+
+
+def test_an_order_of_axes_is_not_seen_by_who_writes_or_reads_parts() -> None:
+    def run(x: Any) -> Any:
+        y = np.exp(x)
+        merged = y.transpose((1, 0, 2)).reshape((5, 24))
+        y[1:, ::2] += 1.0
+        flat = y.reshape(120)
+        flat[::7] = 3.0
+        return merged * 2.0, y.transpose((2, 1, 0)).reshape((6, 20)) * 2.0, y[..., 1], flat[3:]
+
+    _checked(run, _random(4, 5, 6))
+
+
+def chain_of_products(x: Any, first: Any, second: Any) -> Any:
+    """Multiply few rows, twice."""
+    return (np.maximum(x @ first, 0.5) @ second,)
+
+
+def products_that_are_read_otherwise(x: Any, first: Any, second: Any) -> Any:
+    """Multiply few rows, and reduce, transpose, reshape, write into and return them."""
+    hidden = x @ first
+    active = np.tanh(hidden)
+    written = active.copy()
+    written[:, ::2] = 2.0
+    return (
+        active @ second, hidden.sum(axis=0), active.T @ hidden, active.reshape(-1) * 2.0, written,
+        (hidden * 2.0) @ second, hidden,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("run", [chain_of_products, products_that_are_read_otherwise])
+@pytest.mark.parametrize("rows", [1, 2, 16, 129])
+def test_products_of_few_rows_give_what_numpy_gives(run: Any, rows: int) -> None:
+    _checked(run, _random(rows, 32), _random(32, 300), _random(300, 10))
+
+
+def test_a_product_of_few_rows_lies_transposed_up_to_its_last_reader() -> None:
+    compiled = _checked(chain_of_products, _random(16, 32), _random(32, 64), _random(64, 10))
+    outs = {step.title: step.out for step in plans(compiled)[0].steps if step.out is not None}
+
+    assert outs["maximum"].flags.f_contiguous
+    assert not outs["maximum"].flags.c_contiguous
+
+
+@pytest.mark.parametrize("shape", [(64,), (9, 64), (3, 5, 64)])
+def test_a_sum_of_products_along_rows_is_taken_at_once(shape: tuple[int, ...]) -> None:
+    def run(x: Any, y: Any) -> Any:
+        return (
+            (x * y).sum(axis=-1) * 2.0,
+            np.add.reduce(np.square(x), axis=len(shape) - 1, keepdims=True),
+        )
+
+    compiled = _checked(run, _random(*shape), _random(*shape) + 1.0)
+    titles = _titles(compiled)
+
+    assert titles.count("vecdot") == 2
+    assert "square" not in titles
+    assert sum("multiply" in title for title in titles) == 1
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 64), (5, 1), (5, 31), (5, 64)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.bool_])
+def test_sums_of_products_give_what_numpy_gives(shape: tuple[int, ...], dtype: Any) -> None:
+    def run(x: Any, y: Any) -> Any:
+        product = x * y
+        return (x * y + y).sum(axis=-1), np.sum(product, axis=-1), product, (x * x).sum(axis=0)
+
+    x = (_random(*shape) * 3.0).astype(dtype)
+    compiled = tt.compile(run)
+    for found, expected in zip(compiled(x, x[::-1]), run(x, x[::-1]), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+        assert found.dtype == expected.dtype
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("has_product", [True, False])
+def test_threads_run_only_where_no_product_is(
+    has_product: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fusion, "_SMALLEST_FOR_THREADS", 1)
+    monkeypatch.setattr(threads, "count", lambda: 2)
+
+    def run(x: Any) -> Any:
+        y = np.tanh(x * 2.0 + 1.0) / 3.0
+        return (y @ y.T if has_product else y,)
+
+    # The last block has fewer rows than the others, and each about as many.
+    compiled = _checked(run, _random(33, 64))
+    (group,) = [step for step in plans(compiled)[0].steps if step.title.startswith("group of")]
+    names = plans(compiled)[0]._names
+
+    assert (names[group.line.split("(")[0]] is threads.run_together) is not has_product
