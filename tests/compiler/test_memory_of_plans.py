@@ -230,6 +230,18 @@ def test_what_is_transposed_and_reshaped_is_computed_in_that_order() -> None:
     assert not {"reshape", "copyto"} & {*_titles(compiled)}
 
 
+def test_parts_that_are_transposed_and_reshaped_are_computed_in_that_order() -> None:
+    def run(x: Any) -> Any:
+        whole = np.zeros_like(x)
+        whole[0] += np.tanh(x[0])
+        whole[1] += np.sin(x[1])
+        return (np.exp(whole.transpose((1, 0, 2)).reshape((3, 8))),)
+
+    compiled = _checked(run, _random(2, 3, 4))
+
+    assert not {"cast", "write_all", "reshape", "copyto"} & {*_titles(compiled)}
+
+
 def test_an_order_of_axes_is_not_seen_by_who_writes_or_reads_parts() -> None:
     def run(x: Any) -> Any:
         y = np.exp(x)
