@@ -132,7 +132,7 @@ class Planner:
     def _place_update(self, node: Node) -> None:
         destinations = self.memory.destinations
         if destinations.is_buffered(node):
-            flat = self._buffer_of(node)
+            flat = self._buffer_of(node, node)
             parts = [f"{flat}_{position}" for position in range(len(node.args))]
             arguments = f"{flat}, ({', '.join(parts)}, )"
         else:
@@ -143,8 +143,11 @@ class Planner:
                 self.emit(node, f"{self.bind(np.copyto)}({part}, {self.expression(gradient)})")
         self.emit(node, f"{self.bind(node.function)}({arguments})")
 
-    def _buffer_of(self, update: Node) -> str:
-        """Return the variable of the buffer for the gradients of a step; its parts are numbered."""
+    def _buffer_of(self, update: Node, first: Node) -> str:
+        """Return the variable of the buffer for the gradients of a step; its parts are numbered.
+
+        If nobody has asked before, a step that takes the buffer is added to those of `first`.
+        """
         name = self._buffers.get(update)
         if name is None:
             name = self._buffers[update] = f"g{update.index}"
@@ -153,7 +156,7 @@ class Planner:
             line = (
                 f"{name} = {self.bind(group.buffer)}(); {parts}= {self.bind(group.parts)}({name})"
             )
-            self.emit(update, line, title="take the optimizer's buffer")
+            self.emit(first, line, title="take the optimizer's buffer")
         return name
 
     def _place_write(self, node: Node, position: int) -> None:
@@ -185,7 +188,7 @@ class Planner:
             self.emit(node, f"{self._local(node)} = {fresh}", title="allocate")
         elif self.memory.destinations.is_buffered(node):
             update, position = self.memory.destinations.step_of(node)
-            part = f"{self._buffer_of(update)}_{position}"
+            part = f"{self._buffer_of(update, node)}_{position}"
             if update.args[position].shape == node.shape:
                 self.layout.expressions[node] = part
             else:
