@@ -63,6 +63,7 @@ class Group:
         "_kernel_in_place",
         "_missed",
         "_names",
+        "_places",
         "_scratch",
         "_shapes",
         "_slices",
@@ -89,6 +90,7 @@ class Group:
         self._shapes = tuple([tensor._data.shape for tensor in tensors])
         ends = np.cumsum([tensor.size for tensor in tensors]).tolist()
         self._slices = tuple(map(slice, [0, *ends[:-1]], ends))
+        self._places = tuple(zip(self._slices, self._shapes, strict=True))
         size, dtype = ends[-1], tensors[0].dtype
         self._states = tuple(states)
         self._state: list[Array] = [
@@ -100,7 +102,7 @@ class Group:
         block = min(size, BLOCK)
         self._scratch: tuple[Array, Array] = (np.empty(block, dtype), np.empty(block, dtype))
         self._values: Array = np.empty(size, dtype)
-        self._views: list[Array | None] = [None] * len(tensors)
+        self._views: Sequence[Array | None] = [None] * len(tensors)
         self._spare: Array | None = None
         self._steps = 0
         # How many steps a parameter is behind, by position.
@@ -215,15 +217,13 @@ class Group:
         self._steps += 1
         self._run(out, self._values, gradient, options(self._steps))
         self._values, self._spare = out, self._values
-        for position, view in enumerate(self.parts(out) if views is None else views):
-            self._tensors[position]._data = self._views[position] = view
+        self._views = new = self.parts(out) if views is None else views
+        for tensor, view in zip(self._tensors, new, strict=True):
+            tensor._data = view
 
     def parts(self, flat: Array) -> list[Array]:
         """Return the part of each parameter in a flat array, in its shape."""
-        return [
-            flat[part].reshape(shape)
-            for part, shape in zip(self._slices, self._shapes, strict=True)
-        ]
+        return [flat[part].reshape(shape) for part, shape in self._places]
 
     def saved(self) -> Callable[[], None]:
         """Return what puts parameters and state back to what they are now."""
@@ -392,7 +392,8 @@ class Update:
         if self._count is not None:
             self._count(1)
             self._counted = 1
-        if self.is_whole and not group._missed and group._is_flat():
+        is_whole = parts is not None or self.is_whole
+        if is_whole and not group._missed and group._is_flat():
             out = group.buffer() if parts is None else gradient
             group._step_flat(gradient, out, self._options, parts)
             return
