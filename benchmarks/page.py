@@ -134,7 +134,12 @@ def main(arguments: list[str] | None = None) -> None:
         metavar="KERNEL=FILE",
         help="a file that python -m benchmarks --json wrote, after OpenBLAS's kernel",
     )
-    runs: list[Run] = parser.parse_args(arguments).runs
+    parser.add_argument(
+        "--add", action="store_true", help="keep the figures of before, of another processor, say"
+    )
+    options = parser.parse_args(arguments)
+    kept: list[Run] = json.loads(FIGURES.read_text()) if options.add else []
+    runs: list[Run] = kept + options.runs
     page = written(PAGE.read_text(), runs)
     FIGURES.write_text(json.dumps(runs, indent=1) + "\n")
     PAGE.write_text(page)

@@ -26,7 +26,7 @@ from tapetensor.compiler.operations import (
 from tapetensor.compiler.program import Program
 from tapetensor.compiler.refusals import NoAttributeError, trace_error
 from tapetensor.compiler.rules import is_basic, product_shape, resolve
-from tapetensor.compiler.view import View, inverse, laid_out
+from tapetensor.compiler.view import View, inverse, is_copied_by, laid_out
 from tapetensor.errors import TraceError
 from tapetensor.gradients import Array
 
@@ -107,10 +107,9 @@ class LazyArray(NDArrayOperatorsMixin):
         """Return the elements in C order under another shape."""
         wanted = shape[0] if len(shape) == 1 else shape
         known = np.broadcast_to(np.zeros((), bool), self.shape).reshape(wanted).shape
-        like = self._laid_out()
-        is_copy = like.size > 0 and not np.may_share_memory(like.reshape(known), like)
         # A copy does not see what is written into its base later, nor the other way round.
-        return (self.copy() if is_copy else self).viewed(View("reshape", known), known)
+        seen = self.copy() if is_copied_by(self._laid_out(), known) else self
+        return seen.viewed(View("reshape", known), known)
 
     def _laid_out(self) -> Array:
         """Return an array that lies in memory as numpy's would in the place of this."""

@@ -9,6 +9,7 @@ import numpy as np
 from tapetensor.compiler.fusion import Group, Unit, nodes_of
 from tapetensor.compiler.node import Kind, Node, Shape
 from tapetensor.compiler.operations import writes_anywhere
+from tapetensor.compiler.view import is_copied_by
 
 # Who reads any order of axes as well as another.
 _READERS = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL, Kind.VIEW, Kind.WRITE})
@@ -59,7 +60,8 @@ class Orders:
         while node.kind is Kind.WRITE:
             node = node.args[0]
         order = transposed.function.parameter
-        if node.kind in _WITH_ORDER and _copies(node.shape, order, reshaped.shape):
+        in_c_order = np.empty(node.shape, bool)
+        if node.kind in _WITH_ORDER and is_copied_by(in_c_order.transpose(order), reshaped.shape):
             self._set(node, order)
 
     def _set(self, node: Node, order: Shape) -> None:
@@ -104,9 +106,3 @@ class Orders:
                 elif reader.kind is not Kind.MATMUL or reader.args[0] is not node:
                     return
         self._orders.update(dict.fromkeys(turned, (1, 0)))
-
-
-def _copies(shape: Shape, order: Shape, wanted: Shape) -> bool:
-    """Tell whether a C array of a shape, seen with another order of axes, is reshaped by a copy."""
-    array = np.empty(shape, bool)
-    return not np.may_share_memory(array.transpose(order).reshape(wanted), array)

@@ -94,6 +94,15 @@ def laid_out(node: Node) -> Array:
     return np.empty(node.shape, bool)
 
 
+def is_copied_by(array: Array, shape: Shape) -> bool:
+    """Tell whether numpy can give an array another shape only by copying it."""
+    try:
+        array.reshape(shape, copy=False)
+    except ValueError:
+        return True
+    return False
+
+
 def inverse(order: Shape) -> Shape:
     """Return the order of axes that undoes another."""
     return tuple(sorted(range(len(order)), key=order.__getitem__))

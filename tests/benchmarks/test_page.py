@@ -50,6 +50,12 @@ def test_results_are_kept_with_the_day_and_the_machine(
     assert kept[0]["about"] in (tmp_path / "page.md").read_text()
     assert "old" not in (tmp_path / "page.md").read_text()
 
+    page.main(["--add", f"Zen={tmp_path / 'results.json'}"])
+
+    kept = json.loads((tmp_path / "page.json").read_text())
+    assert [run["kernel"] for run in kept] == ["Haswell", "SkylakeX", "Zen"]
+    assert "kernel Zen\n" in (tmp_path / "page.md").read_text()
+
 
 def test_a_file_without_its_kernel_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
