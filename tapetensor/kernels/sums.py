@@ -29,9 +29,10 @@ _KEPT = 1 << 14
 
 def sum_over(x: Array, axis: tuple[int, ...]) -> Array:
     """Return the sums over sorted axes >= 0, which stay with size 1."""
-    if not axis or x.__class__ is not np.ndarray or x.dtype not in PRODUCT_DTYPES:
+    is_known = x.__class__ is np.ndarray or _is_recorded(x)
+    if not axis or x.dtype not in PRODUCT_DTYPES or not is_known:
         return np.add.reduce(x, axis=axis, keepdims=True, dtype=x.dtype)
-    if x.flags.c_contiguous:
+    if _is_in_order(x):
         return _sum_in_order(x, axis)
     order = _order_in_memory(x)
     turned = x.transpose(order)
@@ -43,17 +44,21 @@ def sum_over(x: Array, axis: tuple[int, ...]) -> Array:
 
 def products_over(x: Array, y: Array, axis: tuple[int, ...]) -> Array:
     """Return ``sum_over(x * y, axis)`` for arrays of one shape."""
-    if x.__class__ is np.ndarray and y.__class__ is np.ndarray and x.dtype in PRODUCT_DTYPES:
+    is_numpy = x.__class__ is np.ndarray and y.__class__ is np.ndarray
+    if (is_numpy or _is_recorded(x)) and x.dtype in PRODUCT_DTYPES:
         order = _order_in_memory(x)
-        lhs, rhs = x.transpose(order), y.transpose(order)
+        lhs, rhs = np.transpose(x, order), np.transpose(y, order)
         axes = _axes_after(order, axis)
         kept, width = _end_of(lhs.shape, axes)
-        if width >= WORTH_PRODUCT and lhs.flags.c_contiguous and rhs.flags.c_contiguous:
+        if width >= WORTH_PRODUCT and _is_in_order(lhs) and _is_in_order(rhs):
             rows = (*lhs.shape[:kept], width)
-            products = np.vecdot(lhs.reshape(rows), rhs.reshape(rows))
-            products = products.reshape(*lhs.shape[:kept], *[1] * (x.ndim - kept))
-            sums: Array = np.add.reduce(products, axis=axes, keepdims=True)
-            return sums.transpose([order.index(one) for one in range(x.ndim)])
+            lhs, rhs = np.reshape(lhs, rows), np.reshape(rhs, rows)
+            products = np.vecdot(lhs, rhs) if is_numpy else np.add.reduce(lhs * rhs, axis=-1)
+            sums: Array = np.reshape(products, (*rows[:-1], *[1] * (x.ndim - kept)))
+            rest = tuple([one for one in axes if one < kept])
+            if rest:
+                sums = np.add.reduce(sums, axis=rest, keepdims=True)
+            return np.transpose(sums, [order.index(one) for one in range(x.ndim)])
     return sum_over(x * y, axis)
 
 
@@ -72,7 +77,7 @@ def row_products(x: Array, y: Array) -> Array:
 
 def sum_of_rows(x: Array) -> Array:
     """Return the sums over all axes but the last, which are left out."""
-    if x.__class__ is not np.ndarray and not hasattr(x, "record_elementwise"):
+    if x.__class__ is not np.ndarray and not _is_recorded(x):
         plain: Array = np.add.reduce(x, axis=tuple(range(x.ndim - 1)))
         return plain
     rows = math.prod(x.shape[:-1])
@@ -84,17 +89,33 @@ def sum_of_rows(x: Array) -> Array:
     return recorded
 
 
+def _is_recorded(x: Array) -> bool:
+    """Tell whether a plan is made of what is done with an array."""
+    return hasattr(x, "record_elementwise")
+
+
+def _is_in_order(x: Array) -> bool:
+    """Tell whether an array lies in C order; one that is recorded has no other yet."""
+    return x.__class__ is not np.ndarray or x.flags.c_contiguous
+
+
 def _sum_in_order(x: Array, axis: tuple[int, ...]) -> Array:
-    """Return the sums over sorted axes of an array that lies in C order."""
+    """Return the sums over sorted axes of an array that lies in C order.
+
+    Where it is recorded, in the same order, if not by the same calls, which are found later.
+    """
     if axis[-1] == x.ndim - 1:
         kept, width = _end_of(x.shape, axis)
         # What is left to sum are rows of their own, unless they are nearly as many as the elements.
         is_worth = width >= WORTH_PRODUCT or kept - 1 not in axis
-        if is_worth and is_short(x.size, width):
-            sums: Array = x.reshape(-1, width).dot(ones(width, x.dtype))
-            x = sums.reshape(*x.shape[:kept], *[1] * (x.ndim - kept))
+        if is_worth and width:
+            if x.__class__ is np.ndarray:
+                sums: Array = x.reshape(-1, width).dot(ones(width, x.dtype))
+                x = sums.reshape(*x.shape[:kept], *[1] * (x.ndim - kept))
+            else:
+                x = np.add.reduce(x, axis=tuple(range(kept, x.ndim)), keepdims=True)
             axis = tuple([one for one in axis if one < kept])
-    elif axis[-1] == len(axis) - 1:
+    elif x.__class__ is np.ndarray and axis[-1] == len(axis) - 1:
         rows = math.prod(x.shape[: len(axis)])
         if rows and x.size >= FEW * rows:
             sums = ones(rows, x.dtype).dot(x.reshape(rows, -1))
@@ -112,6 +133,8 @@ def _end_of(shape: tuple[int, ...], axis: tuple[int, ...]) -> tuple[int, int]:
 
 
 def _order_in_memory(x: Array) -> list[int]:
+    if _is_recorded(x):
+        return list(range(x.ndim))
     return sorted(range(x.ndim), key=lambda one: -x.strides[one])
 
 
