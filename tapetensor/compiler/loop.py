@@ -31,7 +31,6 @@ class GroupLoop:
         self.planner = planner
         self.group = group
         self._position = position
-        self._workers = 1
         self.inside = set(group.nodes)
         self.last_read = {
             parent: position
@@ -53,13 +52,11 @@ class GroupLoop:
         planner, group = self.planner, self.group
         for node in group.nodes:
             if (node in self.kept or node in group.totals) and not self._takes_over(node):
-                planner.place(node)
+                planner.give_place(node)
         rows = group.rows_of_block
         whole, tail = divmod(group.rows, rows)
         blocks = [(start, start + rows) for start in range(0, group.rows - tail, rows)]
-        workers = self._workers = min(
-            threads.count() if planner.may_use_threads(group) else 1, whole
-        )
+        workers = min(threads.count() if planner.may_use_threads(group) else 1, whole)
         bodies = []
         for worker in range(workers):
             share = blocks[worker * whole // workers : (worker + 1) * whole // workers]
@@ -70,12 +67,12 @@ class GroupLoop:
             body.write()
         for body in bodies:
             body.release()
-        self._emit_calls(bodies)
+        self._emit_calls(bodies, on_threads=workers > 1)
         for node in group.nodes:
             if node.kind is Kind.VIEW and self._leaves(node):
                 planner.place_view(node)
 
-    def _emit_calls(self, bodies: list[Body]) -> None:
+    def _emit_calls(self, bodies: list[Body], *, on_threads: bool) -> None:
         planner = self.planner
         nodes = tuple(self.group.nodes)
         last = nodes[-1]
@@ -85,11 +82,11 @@ class GroupLoop:
             for node, total in body.totals.items():
                 start = start_of(node)
                 planner.emit(node, f"{total}.fill({planner.bind(start)})", title=f"set to {start}")
-        if self._workers == 1:
-            line = "; ".join([f"{body.name}({body.arguments})" for body in bodies])
-        else:
+        if on_threads:
             calls = ", ".join([f"({body.name}, {body.arguments})" for body in bodies])
             line = f"{planner.bind(threads.run_together)}({calls})"
+        else:
+            line = "; ".join([f"{body.name}({body.arguments})" for body in bodies])
         planner.emit(last, line, title=title, group=nodes)
         for body in bodies[1:]:
             for node, part in body.totals.items():

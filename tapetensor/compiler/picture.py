@@ -10,6 +10,12 @@ from tapetensor.compiler.plan import Step
 from tapetensor.pictures import Graph, Op
 
 _UNMEASURED = "Times are shown after plan.profile(...), which measures them."
+_MEMORY = {
+    "planned": "planned",
+    "optimizer": "the optimizer's",
+    "fresh": "fresh, or as the function returns it",
+    "view": "a view of another's",
+}
 
 
 @dataclass
@@ -89,8 +95,7 @@ def _title(steps: list[Step]) -> str:
 
 
 def _facts(steps: list[Step], box: _Box) -> list[tuple[str, str]]:
-    is_planned = any(step.out is not None for step in steps)
-    facts = [("memory", "planned" if is_planned else "fresh, or as the function returns it")]
+    facts = [("memory", _MEMORY[steps[0].memory])]
     if len(box.nodes) > 1:
         facts.append(("group", "\n".join([repr(node) for node in box.nodes])))
     facts += [

@@ -26,15 +26,17 @@ class Step:
     Args:
         node: what it computes.
         line: its Python source.
-        out: the planned buffer that it writes to, if it does.
         title: what it does, in words.
+        memory: where the result lies: "planned" memory, the "optimizer"'s, "fresh", or a "view".
+        out: the planned buffer that the result lies in, if it does.
         group: the nodes of the group that it runs, if it runs one.
     """
 
     node: Node
     line: str
-    out: Array | None
     title: str
+    memory: str
+    out: Array | None = None
     group: tuple[Node, ...] = ()
 
 
@@ -127,7 +129,7 @@ class Planner:
             return
         out = self.memory.copy_of(node)
         shaped = self.bind(out.reshape(seen.shape))
-        self.emit(node, f"{self.bind(np.copyto)}({shaped}, {self.expression(seen)})", out)
+        self.emit(node, f"{self.bind(np.copyto)}({shaped}, {self.expression(seen)})")
 
     def _place_update(self, node: Node) -> None:
         destinations = self.memory.destinations
@@ -174,13 +176,12 @@ class Planner:
     def _place_out(self, node: Node, position: int) -> None:
         is_in_place = self._takes_over(node, position)
         if not is_in_place:
-            self.place(node)
+            self.give_place(node)
         is_there = is_in_place and node.function is cast_to(node.dtype)
         if not is_there and node.function is not unwritten:
-            call = self._call_into(node, self.expression(node))
-            self.emit(node, call, self.memory.static.get(node))
+            self.emit(node, self._call_into(node, self.expression(node)))
 
-    def place(self, node: Node) -> None:
+    def give_place(self, node: Node) -> None:
         """Give a value that is about to be computed its place."""
         if self.memory.escapes(node):
             shape, dtype = self.bind(node.shape), self.bind(node.dtype)
@@ -289,16 +290,16 @@ class Planner:
         self.layout.names[name] = value
         return name
 
-    def emit(
-        self,
-        node: Node,
-        line: str,
-        out: Array | None = None,
-        title: str = "",
-        group: tuple[Node, ...] = (),
-    ) -> None:
+    def emit(self, node: Node, line: str, title: str = "", group: tuple[Node, ...] = ()) -> None:
         """Add a line."""
-        self.layout.steps.append(Step(node, line, out, title or node.name, group))
+        out = self.memory.static.get(node)
+        if node.kind is Kind.UPDATE or self.memory.destinations.is_buffered(node):
+            memory = "optimizer"
+        elif out is not None:
+            memory = "planned"
+        else:
+            memory = "view" if node.kind is Kind.VIEW else "fresh"
+        self.layout.steps.append(Step(node, line, title or node.name, memory, out, group))
 
 
 def planned(program: Program, inputs: dict[Node, str], leaving: list[Node]) -> Planner:

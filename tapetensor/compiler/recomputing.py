@@ -39,30 +39,29 @@ def recomputed(schedule: list[Node], leaving: Iterable[Node]) -> list[Node]:
         is_cheap = node.kind is Kind.ELEMENTWISE and node.function in _CHEAP
         if not others or not is_cheap or node in leaves:
             continue
-        groups = {id(group_of.get(one)): group_of.get(one) for one in others}
-        if not all(
-            other is not None and _reads_what_makes(other, node) for other in groups.values()
-        ):
+        by_group: dict[int, list[Node]] = {}
+        for one in others:
+            by_group.setdefault(id(group_of.get(one)), []).append(one)
+        if not all(_reads_what_makes(group_of.get(ones[0]), node) for ones in by_group.values()):
             continue
-        for key in groups:
+        for ones in by_group.values():
             index += 1
             twin = Node(
                 node.kind, node.function, node.args, node.shape, node.dtype, node.detail, index
             )
             twin.place = node.place
-            mine = [one for one in others if id(group_of[one]) == key]
-            for reader in mine:
+            for reader in ones:
                 reader.read_instead(node, twin)
-            twins.setdefault(mine[0], []).append(twin)
+            twins.setdefault(ones[0], []).append(twin)
     return [one for node in schedule for one in (*twins.get(node, []), node)]
 
 
-def _reads_what_makes(group: Group, node: Node) -> bool:
+def _reads_what_makes(group: Group | None, node: Node) -> bool:
     """Tell whether a group reads, for other purposes, the large operands of a value."""
+    if group is None:
+        return False
     read = {parent for step in group.nodes for parent in step.parents()}
     return all(
-        not operand.is_written_to
-        and (operand in read or operand.size * _SMALL <= node.size)
-        and operand is not node
+        not operand.is_written_to and (operand in read or operand.size * _SMALL <= node.size)
         for operand in node.parents()
     )

@@ -67,19 +67,19 @@ class Plan:
     def explain(self) -> str:
         """Return the steps as text, each with the shape, dtype and bytes of its result.
 
-        What is written to planned memory is marked: the same bytes serve many steps.
+        In planned memory the same bytes serve many steps. The optimizer's memory holds gradients,
+        then new values. A view has no memory of its own.
         """
         lines = [
             f"{len(self.steps)} steps, {self.arena_bytes:,} bytes of planned memory, "
             f"planned in {self.seconds * 1e3:.1f} ms",
-            f"{'value':<8}{'shape':<20}{'dtype':<9}{'bytes':>12}  memory   step",
+            f"{'value':<8}{'shape':<20}{'dtype':<9}{'bytes':>12}  memory    step",
         ]
         for step in self.steps:
             node = step.node
-            memory = "fresh" if step.out is None else "planned"
             lines.append(
                 f"%{node.index:<7}{node.shape!s:<20}{node.dtype!s:<9}{node.nbytes:>12,}  "
-                f"{memory:<8} {step.title}"
+                f"{step.memory:<9} {step.title}"
             )
         return "\n".join(lines)
 

@@ -42,7 +42,8 @@ def scheduled(program: Program, leaving: Iterable[Node]) -> list[Node]:
             if node in read:
                 break
             late.insert(0, node)
-    return _checks_first([node for node in kept if node not in set(late)]) + late
+    behind = set(late)
+    return _checks_first([node for node in kept if node not in behind]) + late
 
 
 def _checks_first(nodes: list[Node]) -> list[Node]:

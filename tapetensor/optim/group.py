@@ -392,8 +392,7 @@ class Update:
         if self._count is not None:
             self._count(1)
             self._counted = 1
-        is_whole = parts is not None or self.is_whole
-        if is_whole and not group._missed and group._is_flat():
+        if self.is_whole and not group._missed and group._is_flat():
             out = group.buffer() if parts is None else gradient
             group._step_flat(gradient, out, self._options, parts)
             return

@@ -286,6 +286,27 @@ def test_a_plan_explains_its_steps() -> None:
     assert re.search(r"%\d+ +\(4, 4\) +float32 +64 +planned +exp", text)
 
 
+def test_a_plan_explains_whose_memory_a_result_lies_in() -> None:
+    layer = nn.Linear(6, 4, rng=np.random.default_rng(0))
+    optimizer = optim.Sgd(layer)
+
+    def step(x: Any) -> Any:
+        loss = layer.forward(x.trace()).square().sum()
+        value = loss.detach()
+        optimizer.step(loss.backward(wrt=layer))
+        return value
+
+    compiled = tt.compile(step)
+    compiled(tt.ones((5, 6)))
+
+    steps = plans(compiled)[0].steps
+    memory = {(one.title, one.node.shape): one.memory for one in steps}
+    assert memory["matmul", (5, 4)] == "planned"
+    assert memory["matmul", (4, 6)] == memory["update", ()] == "optimizer"
+    assert memory["transpose", (6, 4)] == "view"
+    assert {one.memory for one in steps if one.title == "allocate"} == {"fresh"}
+
+
 def test_a_plan_tells_the_time_of_its_steps() -> None:
     run = tt.compile(lambda x: (x @ x).exp().sum())
     x = tt.ones((4, 4))
