@@ -37,10 +37,8 @@ class Destinations:
         self._parts: dict[Node, Node] = {}
         single = [(unit, place) for place, unit in enumerate(units) if isinstance(unit, Node)]
         updates = [(node, place) for node, place in single if node.kind is Kind.UPDATE]
-        groups = [update.function.group for update, _ in updates]
         for update, place in updates:
-            # A second step of a group needs its buffer while the first one's values are read.
-            if update.function.is_whole and groups.count(update.function.group) == 1:
+            if update.function.is_whole:
                 self._buffered.add(update)
             self._lay_end_to_end(update, place)
         for node, _ in single:

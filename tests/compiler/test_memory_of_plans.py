@@ -333,3 +333,72 @@ def test_threads_run_only_where_no_product_is(
     names = plans(compiled)[0]._names
 
     assert (names[group.line.split("(")[0]] is threads.run_together) is not has_product
+
+
+def test_a_value_that_is_written_into_an_array_and_read_besides_stays_itself() -> None:
+    def run(x: Any) -> Any:
+        part, whole = np.exp(x), np.zeros_like(np.concatenate([x, x]))
+        whole[:4] = part
+        whole[4:] = 1.0
+        whole[0] = 9.0
+        return whole * 2.0, np.cos(part)
+
+    _checked(run, _random(4, 5))
+
+
+def test_a_product_that_leaves_and_is_summed_does_both() -> None:
+    def run(x: Any, y: Any) -> Any:
+        product = x * y
+        return product, product.sum(axis=-1)
+
+    _checked(run, _random(5, 64), _random(5, 64))
+
+
+def test_who_asks_for_the_order_of_the_memory_finds_it_as_numpy_lays_it() -> None:
+    def run(x: Any, y: Any) -> Any:
+        product = np.matmul(x, y)
+        return product.transpose((1, 0, 2)).reshape((4, 15)), np.ravel(product, order="K")
+
+    _checked(run, _random(3, 4, 2), _random(3, 2, 5))
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_what_a_group_has_not_at_hand_is_not_computed_again() -> None:
+    def run(x: Any, y: Any, z: Any, weight: Any) -> Any:
+        scaled = x * y
+        first = np.exp(scaled) + 1.0
+        return np.matmul(first, weight), np.cos(np.matmul(first, weight) * scaled) + z
+
+    square = _random(64, 64)
+    compiled = _checked(run, square, square + 1.0, square - 1.0, square * 0.1)
+    groups = [title for title in _titles(compiled) if title.startswith("group")]
+
+    assert sum(title.count("multiply") for title in groups) == 2
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_group_keeps_an_operand_that_it_reads_again() -> None:
+    def run(x: Any, weight: Any) -> Any:
+        product = np.matmul(x, weight)
+        first, second = product + 1.0, np.cos(product) * 2.0
+        return np.matmul(first, weight), np.matmul(second, weight)
+
+    _checked(run, _random(64, 64), _random(64, 64) * 0.1)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_group_keeps_an_operand_that_every_block_reads_as_a_whole() -> None:
+    def run(x: Any, weight: Any, cube: Any) -> Any:
+        product = np.matmul(x, weight)
+        spread = np.cos(cube * product)
+        first = product + 1.0
+        return spread.sum(axis=-1), np.matmul(first, weight)
+
+    _checked(run, _random(16, 16), _random(16, 16), _random(16, 16, 16))
+
+
+def test_a_sum_of_products_over_all_axes_is_one_number() -> None:
+    def run(x: Any, y: Any) -> Any:
+        return np.add.reduce(x * y, axis=(0, 1)), np.add.reduce(x * y, axis=(0, 1), keepdims=True)
+
+    _checked(run, _random(9, 64), _random(9, 64))
