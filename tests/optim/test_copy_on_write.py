@@ -80,6 +80,20 @@ def test_views_and_handles_keep_the_values_that_they_had(
         np.testing.assert_array_equal(seen, values)
 
 
+@pytest.mark.parametrize("make", OPTIMIZERS)
+def test_a_view_stays_as_it_is_where_another_optimizer_gives_new_values(
+    make: Any, rng: np.random.Generator
+) -> None:
+    model = Model(w=tt.normal((2, 3), rng=rng), v=tt.normal((4,), rng=rng))
+    first, second = make(model), make(model)
+    stepped(model, first, 2)
+    view, values = model["w"].numpy(), model["w"].numpy().copy()
+    stepped(model, second, 1)
+    stepped(model, first, 2)
+
+    np.testing.assert_array_equal(view, values)
+
+
 @pytest.mark.parametrize("shape", [(2, 3), LARGE])
 def test_a_buffer_that_nobody_holds_is_used_again(
     shape: tuple[int, int], rng: np.random.Generator
