@@ -129,6 +129,5 @@ class Destinations:
             and value not in self
             and not memory.escapes(value)
             and not memory.escapes(detail.whole)
-            and not self.is_buffered(detail.whole)
         ):
             self._parts[value] = write
