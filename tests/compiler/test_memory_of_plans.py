@@ -403,3 +403,26 @@ def test_a_sum_of_products_over_all_axes_is_one_number() -> None:
         return np.add.reduce(x * y, axis=(0, 1)), np.add.reduce(x * y, axis=(0, 1), keepdims=True)
 
     _checked(run, _random(9, 64), _random(9, 64))
+
+
+def test_a_copy_that_is_written_to_later_and_what_it_was_copied_from_stay_apart() -> None:
+    def run(x: Any) -> Any:
+        first = np.exp(x)
+        first[0] = 1.0
+        second = first.copy()
+        first[1] = 5.0
+        second[2] = 7.0
+        return np.cos(first), np.cos(second)
+
+    _checked(run, _random(4, 5))
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_blocks_are_about_as_large_as_each_other() -> None:
+    compiled = _checked(lambda x: (np.exp(np.cos(x)) * x,), _random(9, 64))
+    source = plans(compiled)[0].source
+    (step,) = [one for one in plans(compiled)[0].steps if one.group]
+
+    # Eight rows fit into a block; five and four are better than eight and one.
+    assert fusion.Group(9, [*step.group]).rows_of_block == 5
+    assert source.count("for start, stop") == 2
