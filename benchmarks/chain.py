@@ -9,7 +9,7 @@ import numpy as np
 import tapetensor as tt
 from benchmarks.timing import interleaved_medians
 from tapetensor import NoneTape, OwnedTape, Tensor1D
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 
 LENGTH = 1000
 Vector = Tensor1D[int, NoneTape]

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tapetensor.blas import apply_setting as _apply_blas_setting
-from tapetensor.memory import keep_freed_memory as _keep_freed_memory
+from tapetensor.machine.blas import apply_setting as _apply_blas_setting
+from tapetensor.machine.memory import keep_freed_memory as _keep_freed_memory
 
 # Before numpy is imported, which loads its BLAS.
 _apply_blas_setting()
 _keep_freed_memory()
 
-from tapetensor.accumulator import GradientAccumulator as GradientAccumulator
-from tapetensor.backward import compute_gradients as compute_gradients
+from tapetensor.arrays.shapes import Rank0 as Rank0
+from tapetensor.arrays.shapes import Rank1 as Rank1
+from tapetensor.arrays.shapes import Rank2 as Rank2
+from tapetensor.arrays.shapes import Rank3 as Rank3
+from tapetensor.arrays.shapes import Rank4 as Rank4
+from tapetensor.arrays.shapes import Rank5 as Rank5
+from tapetensor.arrays.shapes import Rank6 as Rank6
 from tapetensor.checkpointing import checkpoint as checkpoint
-from tapetensor.context import GradientContext as GradientContext
-from tapetensor.context import clear_default_context_tape as clear_default_context_tape
-from tapetensor.context import clear_tape as clear_tape
 from tapetensor.errors import ArgumentTypeError as ArgumentTypeError
 from tapetensor.errors import ArgumentValueError as ArgumentValueError
 from tapetensor.errors import AxisError as AxisError
@@ -37,20 +39,17 @@ from tapetensor.errors import TraceError as TraceError
 from tapetensor.errors import UntracedTensorError as UntracedTensorError
 from tapetensor.errors import UnusedParametersError as UnusedParametersError
 from tapetensor.gradient_tape import GradientTape as GradientTape
-from tapetensor.gradients import Gradients as Gradients
 from tapetensor.higher_order import grad as grad
 from tapetensor.higher_order import hessian_vector_product as hessian_vector_product
-from tapetensor.shapes import Rank0 as Rank0
-from tapetensor.shapes import Rank1 as Rank1
-from tapetensor.shapes import Rank2 as Rank2
-from tapetensor.shapes import Rank3 as Rank3
-from tapetensor.shapes import Rank4 as Rank4
-from tapetensor.shapes import Rank5 as Rank5
-from tapetensor.shapes import Rank6 as Rank6
-from tapetensor.source_lines import source_lines as source_lines
 from tapetensor.tape import NoneTape as NoneTape
 from tapetensor.tape import OwnedTape as OwnedTape
 from tapetensor.tape import Tape as Tape
+from tapetensor.tape.accumulator import GradientAccumulator as GradientAccumulator
+from tapetensor.tape.context import GradientContext as GradientContext
+from tapetensor.tape.context import clear_default_context_tape as clear_default_context_tape
+from tapetensor.tape.context import clear_tape as clear_tape
+from tapetensor.tape.gradients import Gradients as Gradients
+from tapetensor.tape.source_lines import source_lines as source_lines
 from tapetensor.tensor import Tensor as Tensor
 from tapetensor.tensor import Tensor0D as Tensor0D
 from tapetensor.tensor import Tensor1D as Tensor1D
@@ -84,6 +83,7 @@ from tapetensor.tensor import uniform as uniform
 from tapetensor.tensor import upscale2d as upscale2d
 from tapetensor.tensor import where as where
 from tapetensor.tensor import zeros as zeros
+from tapetensor.tensor.backward import compute_gradients as compute_gradients
 
 if TYPE_CHECKING:
     __version__: str

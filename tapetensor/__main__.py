@@ -1,4 +1,4 @@
-"""The command line: ``python -m tapetensor``, which begins a project or explains an error."""
+"""The command line: ``python -m tapetensor COMMAND``."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import argparse
 import sys
 from pathlib import Path
 
+from tapetensor.command.explain import explanation
+from tapetensor.command.new import new_project
 from tapetensor.errors import TapeTensorError
-from tapetensor.explanations import explanation
-from tapetensor.project import new_project
+from tapetensor.machine.doctor import examination
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -19,13 +20,15 @@ def main(arguments: list[str] | None = None) -> int:
         "new", help="write a small typed project that passes mypy and pytest as it stands"
     )
     new.add_argument("name", metavar="NAME", help="of the project, its folder and its package")
-    new.set_defaults(run=_new)
+    new.set_defaults(run=lambda asked: _new(asked.name))
     explain = commands.add_parser("explain", help="say what causes an error, and what cures it")
     explain.add_argument("name", metavar="NAME", help="ShapeError, or a code of mypy: tape-moved")
-    explain.set_defaults(run=explanation)
+    explain.set_defaults(run=lambda asked: explanation(asked.name))
+    doctor = commands.add_parser("doctor", help="measure what products reach on this machine")
+    doctor.set_defaults(run=lambda asked: examination())
     asked = parser.parse_args(arguments)
     try:
-        print(asked.run(asked.name))
+        print(asked.run(asked))
     except (TapeTensorError, OSError) as error:
         print(error, file=sys.stderr)
         return 1

@@ -10,20 +10,20 @@ from typing import Any, final
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.arrays import check_one_library, is_array, read_only
-from tapetensor.dtypes import FLOATING
+from tapetensor.arrays.array import Array, is_array, read_only
+from tapetensor.arrays.dtypes import FLOATING
+from tapetensor.arrays.libraries import check_one_library
 from tapetensor.errors import (
     ArgumentTypeError,
     ArgumentValueError,
     DTypeError,
     ShapeError,
 )
-from tapetensor.gradients import Array
 from tapetensor.kernels import arithmetic, elementwise, linear_algebra, normalization, scan
 from tapetensor.pictures import notebook_cell, to_html, tree
-from tapetensor.pullbacks import Kernel, Pullback, Pullbacks
-from tapetensor.recorder import Recorder, Unused, check_finite, check_unused, op_name
-from tapetensor.tape_graph import graph_of_slots
+from tapetensor.tape.graph import graph_of_slots
+from tapetensor.tape.pullbacks import Kernel, Pullback, Pullbacks
+from tapetensor.tape.recorder import Recorder, Unused, check_finite, check_unused, op_name
 
 
 @final

@@ -9,20 +9,20 @@ from typing import Any, overload
 import numpy as np
 from typing_extensions import TypeVar
 
-from tapetensor.context import GradientContext
+from tapetensor.arrays.array import Array
 from tapetensor.errors import (
     ArgumentTypeError,
     HigherOrderError,
     ShapeError,
     UntracedTensorError,
 )
-from tapetensor.gradients import Array
-from tapetensor.ids import next_id
 from tapetensor.kernels.sharing import computed_once
-from tapetensor.pullbacks import JointPullbacks, Kernel, Pullback, Pullbacks
 from tapetensor.recorded import Level, RecordedArray, UnrecordedError
-from tapetensor.recorder import Recorder, op_name
 from tapetensor.tape import NoneTape, OwnedTape
+from tapetensor.tape.context import GradientContext
+from tapetensor.tape.ids import next_id
+from tapetensor.tape.pullbacks import JointPullbacks, Kernel, Pullback, Pullbacks
+from tapetensor.tape.recorder import Recorder, op_name
 from tapetensor.tensor.apply import Enclosed, apply_enclosing, no_higher_order
 from tapetensor.tensor.base import (
     check_floating,

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from tapetensor.arrays.array import Array
 from tapetensor.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -15,9 +16,8 @@ from tapetensor.errors import (
     TapeTensorError,
     UntracedTensorError,
 )
-from tapetensor.gradients import Array
-from tapetensor.recorder import op_name
 from tapetensor.tape import NoneTape, OwnedTape
+from tapetensor.tape.recorder import op_name
 from tapetensor.tensor import Tensor, from_numpy
 from tapetensor.tensor.base import TensorBase, check_not_spent, check_tensor
 from tapetensor.tensor.creation import check_rng

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any, Generic
 import numpy as np
 from typing_extensions import TypeAliasType, TypeVar, TypeVarTuple
 
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 from tapetensor.tape import Pullback, Pullbacks, Tape
 
 # Not `tuple[int, ...]`: a type variable tuple cannot say that its dims are ints.

@@ -9,20 +9,20 @@ from typing import Any, Self, overload
 import numpy as np
 from typing_extensions import TypeVar, override
 
+from tapetensor.arrays.array import Array
 from tapetensor.checkpointing.surroundings import Surroundings
-from tapetensor.context import GradientContext
 from tapetensor.errors import (
     ArgumentTypeError,
     ArgumentValueError,
     UntracedTensorError,
 )
-from tapetensor.gradients import Array
-from tapetensor.ids import next_id
 from tapetensor.kernels.sharing import computed_once
-from tapetensor.pullbacks import JointPullbacks, Pullbacks
 from tapetensor.recorded import plain
-from tapetensor.recorder import Record, Recorder
 from tapetensor.tape import OwnedTape
+from tapetensor.tape.context import GradientContext
+from tapetensor.tape.ids import next_id
+from tapetensor.tape.pullbacks import JointPullbacks, Pullbacks
+from tapetensor.tape.recorder import Record, Recorder
 from tapetensor.tensor.apply import Enclosed, apply_enclosing
 from tapetensor.tensor.base import check_not_spent, check_tensor, wrap
 from tapetensor.tensor.creation import check_rng

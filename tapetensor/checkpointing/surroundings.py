@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 from tapetensor.tensor.tensor import Tensor
 
 

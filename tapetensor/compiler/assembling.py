@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from tapetensor.arrays.array import Array
 from tapetensor.compiler.node import Kind, Node
 from tapetensor.compiler.operations import cast_to, into, unwritten, write_all
-from tapetensor.gradients import Array
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from tapetensor.arrays.array import Array
 from tapetensor.compiler.node import Kind, Node, replaced
 from tapetensor.compiler.operations import Keywords
 from tapetensor.compiler.plan import planned
 from tapetensor.compiler.program import Program
 from tapetensor.compiler.replay import Plan
 from tapetensor.errors import HigherOrderError
-from tapetensor.gradients import Array
-from tapetensor.pullbacks import JointPullbacks, Pullbacks
+from tapetensor.tape.pullbacks import JointPullbacks, Pullbacks
 
 
 class BackwardPlan:

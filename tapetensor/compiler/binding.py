@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.arrays import library_of
+from tapetensor.arrays.libraries import library_of
 from tapetensor.compiler.captures import FUNCTIONS, Captures
 from tapetensor.compiler.changes import GlobalRandomness, Watch, attributes, parts
 from tapetensor.compiler.generator import LazyGenerator
@@ -38,11 +38,11 @@ from tapetensor.compiler.structure import (
 )
 from tapetensor.compiler.tapes import Tapes
 from tapetensor.errors import ArgumentTypeError
-from tapetensor.gradients import Gradients
 from tapetensor.nn.module import Module
 from tapetensor.optim.optimizer import Optimizer
 from tapetensor.recorded import RecordedArray
 from tapetensor.tape import OwnedTape
+from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.apply import give_tape
 from tapetensor.tensor.base import TensorBase
 

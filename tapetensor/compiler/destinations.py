@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tapetensor.arrays.array import Array
 from tapetensor.compiler.assembling import FirstWrite, place_of
 from tapetensor.compiler.fusion import Unit
 from tapetensor.compiler.node import Kind, Node
 from tapetensor.compiler.operations import write_all, writes_anywhere
 from tapetensor.compiler.schedule import TAKES_OUT
-from tapetensor.gradients import Array
 
 if TYPE_CHECKING:
     from tapetensor.compiler.memory import Memory

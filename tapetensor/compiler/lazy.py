@@ -9,7 +9,8 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from typing_extensions import override
 
-from tapetensor.arrays import Home, Library
+from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import Home, Library
 from tapetensor.compiler.functions import FUNCTIONS, INTO_ANOTHER, SHAPE_DEPENDS_ON_VALUES, dummy
 from tapetensor.compiler.node import DType, Kind, Node, Shape, replaced
 from tapetensor.compiler.number import LazyNumber
@@ -28,7 +29,6 @@ from tapetensor.compiler.refusals import NoAttributeError, trace_error
 from tapetensor.compiler.rules import is_basic, product_shape, resolve
 from tapetensor.compiler.view import View, inverse, is_copied_by, laid_out
 from tapetensor.errors import TraceError
-from tapetensor.gradients import Array
 
 
 class LazyArray(NDArrayOperatorsMixin):

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tapetensor.arrays.array import Array
 from tapetensor.compiler.calls import Call
 from tapetensor.compiler.fusion import Group, start_of
 from tapetensor.compiler.node import Kind, Node
 from tapetensor.compiler.operations import can_be_written_over
-from tapetensor.gradients import Array
 from tapetensor.kernels import threads
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tapetensor.arrays.array import Array
 from tapetensor.compiler.arena import Arena
 from tapetensor.compiler.destinations import Destinations
 from tapetensor.compiler.fusion import Unit, nodes_of
@@ -9,7 +10,6 @@ from tapetensor.compiler.node import Kind, Node
 from tapetensor.compiler.orders import Orders
 from tapetensor.compiler.schedule import TAKES_OUT
 from tapetensor.compiler.view import inverse
-from tapetensor.gradients import Array
 from tapetensor.kernels import threads
 
 

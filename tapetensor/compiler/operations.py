@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from tapetensor.arrays.array import Array
 from tapetensor.compiler.node import DType, Node
-from tapetensor.gradients import Array
 from tapetensor.kernels.choice import blend, can_blend
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tapetensor.arrays.array import Array
 from tapetensor.compiler.calls import Call
 from tapetensor.compiler.fusion import Group, fused
 from tapetensor.compiler.loop import GroupLoop
@@ -16,7 +17,6 @@ from tapetensor.compiler.operations import Keywords, can_be_written_over, cast_t
 from tapetensor.compiler.program import Program
 from tapetensor.compiler.recomputing import recomputed
 from tapetensor.compiler.schedule import TAKES_OUT, at_risk, scheduled
-from tapetensor.gradients import Array
 
 
 @dataclass

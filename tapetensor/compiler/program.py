@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from tapetensor.arrays.array import Array
 from tapetensor.compiler.node import DType, Kind, Node, Shape
 from tapetensor.compiler.refusals import trace_error
 from tapetensor.compiler.view import View, inverse
-from tapetensor.gradients import Array
 
 # Those that may be merged with an equal one, or left out when nobody reads them.
 _PURE = frozenset(

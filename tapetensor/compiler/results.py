@@ -21,10 +21,10 @@ from tapetensor.compiler.structure import (
     is_record,
     is_users_object,
 )
-from tapetensor.gradients import Gradients
-from tapetensor.ids import next_id
 from tapetensor.nn.module import Module
 from tapetensor.tape import NoneTape, OwnedTape
+from tapetensor.tape.gradients import Gradients
+from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import TensorBase, wrap
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from tapetensor.compiler.lazy import LazyArray
-from tapetensor.gradients import Gradients
 from tapetensor.nn.module import Module
 from tapetensor.optim.optimizer import Optimizer
 from tapetensor.pictures.places import NOT_USERS
 from tapetensor.tape import OwnedTape
+from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.base import TensorBase
 
 # What is compared by value.

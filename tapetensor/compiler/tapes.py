@@ -15,9 +15,9 @@ from tapetensor.compiler.backward import BackwardPlan
 from tapetensor.compiler.lazy import LazyArray
 from tapetensor.compiler.node import DType, Kind, Node, Shape
 from tapetensor.compiler.refusals import trace_error
-from tapetensor.gradients import Gradients
-from tapetensor.recorder import Recorder
 from tapetensor.tape import OwnedTape
+from tapetensor.tape.gradients import Gradients
+from tapetensor.tape.recorder import Recorder
 
 if TYPE_CHECKING:
     from tapetensor.compiler.binding import Binding

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from typing_extensions import override
 
+from tapetensor.arrays.array import Array
 from tapetensor.compiler.node import Kind, Node, Shape
-from tapetensor.gradients import Array
 
 
 class View:

@@ -9,8 +9,8 @@ from typing import Any, Protocol, overload
 import numpy as np
 from typing_extensions import TypeVar
 
+from tapetensor.arrays.shapes import as_size
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, ShapeError
-from tapetensor.shapes import as_size
 from tapetensor.tensor.creation import check_rng
 
 Item = TypeVar("Item")

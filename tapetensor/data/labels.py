@@ -6,9 +6,9 @@ from typing import Any, overload
 
 import numpy as np
 
+from tapetensor.arrays.shapes import as_size
 from tapetensor.data.checks import check_plain
 from tapetensor.errors import ArgumentValueError
-from tapetensor.shapes import as_size
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.creation import arange
 from tapetensor.tensor.indexing import I

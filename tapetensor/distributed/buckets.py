@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 from tapetensor.tensor import Tensor
 
 

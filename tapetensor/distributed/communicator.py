@@ -13,6 +13,7 @@ import numpy as np
 from typing_extensions import TypeVar, TypeVarTuple, override
 
 from tapetensor import io
+from tapetensor.arrays.shapes import as_size
 from tapetensor.data.checks import check_plain
 from tapetensor.distributed import mpi
 from tapetensor.distributed.agreement import check_agreement
@@ -24,13 +25,12 @@ from tapetensor.errors import (
     MissingDependencyError,
     ShapeError,
 )
-from tapetensor.ids import next_id
 from tapetensor.io.files import PathLike
 from tapetensor.io.headers import header_of
 from tapetensor.io.parts import Part
 from tapetensor.nn import Module
-from tapetensor.shapes import as_size
 from tapetensor.tape import NoneTape
+from tapetensor.tape.ids import next_id
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import rewrap
 from tapetensor.typing import D, Ds, N

@@ -6,9 +6,9 @@ import functools
 from collections import deque
 from typing import final
 
+from tapetensor.arrays.array import Array
 from tapetensor.distributed.mpi import Comm, Request
 from tapetensor.errors import DistributedError
-from tapetensor.gradients import Array
 
 # A notice: what is called, of how much, and blanks.
 _BYTES = 64

@@ -12,9 +12,9 @@ from tapetensor.compiler.lazy import LazyArray
 from tapetensor.distributed.communicator import Communicator, world
 from tapetensor.distributed.reducer import Reducer
 from tapetensor.errors import ArgumentTypeError, TraceError
-from tapetensor.gradients import Gradients
-from tapetensor.ids import next_id
 from tapetensor.nn import Module
+from tapetensor.tape.gradients import Gradients
+from tapetensor.tape.ids import next_id
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import rewrap
 

@@ -8,16 +8,17 @@ from typing import Any, Literal, final
 import numpy as np
 from typing_extensions import override
 
+from tapetensor.arrays.array import Array
+from tapetensor.arrays.shapes import as_size
 from tapetensor.compiler.lazy import LazyArray
 from tapetensor.distributed.agreement import check_agreement
 from tapetensor.distributed.buckets import buckets_of
 from tapetensor.distributed.communicator import Communicator
 from tapetensor.distributed.transport import Pending
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, TraceError
-from tapetensor.gradients import Array, Gradients
 from tapetensor.nn import Module
-from tapetensor.shapes import as_size
 from tapetensor.tape import NoneTape, OwnedTape
+from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import FloatingBase, check_tensor
 from tapetensor.tensor.ownership import Ownership, tape_and_seed

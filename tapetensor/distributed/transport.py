@@ -11,10 +11,10 @@ from typing import NoReturn, final
 
 import numpy as np
 
+from tapetensor.arrays.array import Array
 from tapetensor.distributed.mpi import Comm, Mpi, Request, end_all_ranks, wait_limit
 from tapetensor.distributed.order import Order
 from tapetensor.errors import DistributedError
-from tapetensor.gradients import Array
 
 # Seconds.
 NOTED_AFTER = 60.0

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
+from tapetensor.arrays.array import Array
 from tapetensor.errors import (
     ArgumentTypeError,
     ArgumentValueError,
     FileFormatError,
     TapeTensorError,
 )
-from tapetensor.gradients import Array
 from tapetensor.io import npz, safetensors
 from tapetensor.io.atomic import write_atomically
 from tapetensor.io.headers import Source

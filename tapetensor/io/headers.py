@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 
 
 class Header(NamedTuple):

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.arrays import to_numpy
+from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import to_numpy
 from tapetensor.errors import FileFormatError
-from tapetensor.gradients import Array
 from tapetensor.io.headers import Header
 
 _ENDING = ".npy"

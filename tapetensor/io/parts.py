@@ -11,9 +11,9 @@ from typing import Any, TypeAlias, final
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.arrays import beside
+from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import beside
 from tapetensor.errors import ArgumentTypeError, TapeTensorError
-from tapetensor.gradients import Array
 from tapetensor.io import pytorch
 from tapetensor.io.headers import Header, header_of
 from tapetensor.nn import Module

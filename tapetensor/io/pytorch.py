@@ -11,9 +11,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from tapetensor.arrays import to_numpy
+from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import to_numpy
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
-from tapetensor.gradients import Array
 from tapetensor.io.headers import Header
 from tapetensor.nn import DecoderBlock, Module, MultiHeadAttention
 

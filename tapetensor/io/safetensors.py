@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.arrays import to_numpy
+from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import to_numpy
 from tapetensor.errors import FileFormatError
 from tapetensor.extras import import_extra
-from tapetensor.gradients import Array
 from tapetensor.io.headers import Header
 
 # The format itself has no check sum. Ours stands in its metadata, which other readers ignore, and

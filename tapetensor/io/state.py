@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tapetensor.arrays import to_numpy
+from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import to_numpy
 from tapetensor.errors import ArgumentTypeError, StateMismatchError
-from tapetensor.gradients import Array
 from tapetensor.io.headers import Header, Source, header_of
 from tapetensor.io.parts import Part, State, state_of
 from tapetensor.io.pytorch import in_pytorch_names

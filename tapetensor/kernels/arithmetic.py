@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 from tapetensor.kernels.blocks import LARGE, in_blocks
 from tapetensor.kernels.broadcasting import sum_to, summing_to, unchanged
 from tapetensor.kernels.steps import runs_steps

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tapetensor.arrays import like
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import like
 from tapetensor.kernels.extremes import largest_or_minus_infinity
 from tapetensor.kernels.sharing import computed_once
 from tapetensor.kernels.sums import row_products, row_sums

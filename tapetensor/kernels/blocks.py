@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 from tapetensor.kernels import threads
 
 # Elements of a block: a few arrays of so many fit in a second-level cache.

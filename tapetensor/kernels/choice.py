@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 
 # Smaller arrays take less time than the calls.
 _SMALLEST = 1 << 10

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 from tapetensor.kernels.grouped import are_small, convolved, spread, summed_products
 from tapetensor.kernels.sharing import computed_once
 from tapetensor.kernels.sums import sum_over

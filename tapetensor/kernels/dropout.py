@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.arrays import like
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import like
 from tapetensor.tape import Pullbacks
 
 

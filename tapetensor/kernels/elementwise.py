@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 from tapetensor.kernels.blocks import LARGE, in_blocks
 from tapetensor.kernels.special import erf, normal_cdf_of_single
 from tapetensor.kernels.steps import elementwise_step, runs_steps

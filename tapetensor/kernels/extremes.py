@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 from tapetensor.kernels.sums import is_short
 
 Axis = int | tuple[int, ...]

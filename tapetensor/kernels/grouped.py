@@ -13,7 +13,7 @@ import math
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 from tapetensor.kernels.steps import can_run_steps, single_step
 from tapetensor.kernels.sums import PRODUCT_DTYPES
 from tapetensor.kernels.windows import Sizes, Window

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.arrays import like
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import like
 from tapetensor.kernels.broadcasting import sum_to
 from tapetensor.kernels.choice import choose
 from tapetensor.kernels.segments import segment_sum
-from tapetensor.pullbacks import PartPullback
 from tapetensor.tape import Pullbacks
+from tapetensor.tape.pullbacks import PartPullback
 
 # Of fewer elements numpy adds each at its index sooner than their places are found.
 _MANY = 1 << 9

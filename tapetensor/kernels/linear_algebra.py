@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tapetensor.arrays import like
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import like
 from tapetensor.kernels.broadcasting import sum_to
 from tapetensor.tape import Pullback, Pullbacks
 

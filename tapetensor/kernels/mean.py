@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 from tapetensor.kernels.sums import sum_over
 
 

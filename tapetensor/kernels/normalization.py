@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 from tapetensor.kernels.broadcasting import sum_to
 from tapetensor.kernels.mean import mean_over
 from tapetensor.kernels.sharing import computed_once

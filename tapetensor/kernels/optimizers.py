@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 
 Scratch = tuple[Array, Array]
 

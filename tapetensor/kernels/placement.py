@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tapetensor.arrays import Home, Library, moved
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import Home, Library, moved
 from tapetensor.tape import Pullbacks
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 from tapetensor.kernels.steps import can_run_steps, single_step
 from tapetensor.kernels.windows import Sizes, Window, batch_first, batch_last, cropped, padded
 from tapetensor.tape import Pullbacks

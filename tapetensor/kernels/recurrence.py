@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 from tapetensor.kernels.steps import writing_step
 
 # How much of a sequence is worked on at a time: this and its decays fit in a second-level cache.

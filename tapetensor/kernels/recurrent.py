@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tapetensor.arrays import like
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import like
 from tapetensor.kernels.sharing import computed_once
 from tapetensor.kernels.sums import sum_of_rows
 from tapetensor.tape import Pullbacks

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 from tapetensor.kernels.extremes import largest, largest_or_minus_infinity, smallest
 from tapetensor.kernels.mean import mean_over
 from tapetensor.kernels.sums import sum_over

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 from tapetensor.kernels.broadcasting import sum_to
 from tapetensor.kernels.sums import row_products
 from tapetensor.tape import Pullbacks

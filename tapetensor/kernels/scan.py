@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 from tapetensor.kernels.blocks import in_blocks
 from tapetensor.kernels.broadcasting import sum_to
 from tapetensor.kernels.recurrence import run_recurrence

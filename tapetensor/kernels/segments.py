@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tapetensor.arrays import like
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import like
 from tapetensor.kernels.steps import single_step
 from tapetensor.kernels.sums import ones
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from typing_extensions import TypeVar
 
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 
 _Result = TypeVar("_Result")
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 from tapetensor.kernels.choice import choose
 from tapetensor.kernels.steps import elementwise_step
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 
 # A product adds one element after the other in each lane of a vector. Up to so many in a row, that
 # is as exact as a reduction, which adds in pairs.

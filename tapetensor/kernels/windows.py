@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 
 Sizes = tuple[int, ...]
 

@@ -6,8 +6,8 @@ from typing import Final
 
 TENSOR = "tapetensor.tensor.tensor.Tensor"
 TENSOR_BASE = "tapetensor.tensor.base.TensorBase"
-NONE_TAPE = "tapetensor.tape.NoneTape"
-OWNED_TAPE = "tapetensor.tape.OwnedTape"
+NONE_TAPE = "tapetensor.tape.tape.NoneTape"
+OWNED_TAPE = "tapetensor.tape.tape.OwnedTape"
 MODULE = "tapetensor.nn.module.Module"
 SEQUENTIAL = "tapetensor.nn.sequential.Sequential"
 BUILD = "tapetensor.nn.build.build"

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from typing_extensions import TypeVar
 
-from tapetensor.dtypes import FLOATING, as_dtype
+from tapetensor.arrays.dtypes import FLOATING, as_dtype
+from tapetensor.arrays.shapes import as_size
 from tapetensor.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -17,7 +18,6 @@ from tapetensor.errors import (
     ShapeError,
 )
 from tapetensor.nn.module import Module
-from tapetensor.shapes import as_size
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import TensorBase, check_tensor
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 import numpy as np
 from typing_extensions import TypeVar
 
-from tapetensor.dtypes import FLOATING, as_dtype
+from tapetensor.arrays.dtypes import FLOATING, as_dtype
 from tapetensor.errors import ArgumentValueError, BuildError, TapeTensorError
 from tapetensor.nn import init
 from tapetensor.nn.annotations import (

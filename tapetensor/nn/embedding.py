@@ -6,8 +6,8 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
+from tapetensor.arrays.array import Array
 from tapetensor.errors import AxisError, DTypeError
-from tapetensor.gradients import Array
 from tapetensor.kernels import indexing
 from tapetensor.kernels.steps import check
 from tapetensor.nn import init

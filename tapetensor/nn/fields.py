@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from tapetensor.arrays.array import Array
+from tapetensor.arrays.shapes import as_size
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
-from tapetensor.gradients import Array
-from tapetensor.shapes import as_size
 
 # Stands for a default that is not there; None may be one.
 MISSING: Any = object()

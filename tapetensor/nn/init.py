@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from tapetensor.arrays.array import Array
 from tapetensor.errors import BuildError
-from tapetensor.gradients import Array
-from tapetensor.ids import next_id
 from tapetensor.nn.arguments import check_number
 from tapetensor.nn.fields import Initializer
 from tapetensor.tape import NoneTape
+from tapetensor.tape.ids import next_id
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import wrap
 

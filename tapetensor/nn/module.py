@@ -10,7 +10,7 @@ from typing import Any, ClassVar, ParamSpec, Protocol, Self
 
 from typing_extensions import TypeVar, dataclass_transform, override
 
-from tapetensor.arrays import Library, moved
+from tapetensor.arrays.libraries import Library, moved
 from tapetensor.errors import ArgumentTypeError, BuildError
 from tapetensor.nn.annotations import is_class_variable, names_around
 from tapetensor.nn.fields import MISSING, Field, buffer, options, parameter, repeat

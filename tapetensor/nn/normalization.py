@@ -6,8 +6,8 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
+from tapetensor.arrays.array import Array
 from tapetensor.errors import ShapeError
-from tapetensor.gradients import Array
 from tapetensor.kernels import normalization as kernels
 from tapetensor.nn import init
 from tapetensor.nn.arguments import check_input, check_number, check_size, check_weight_dtype

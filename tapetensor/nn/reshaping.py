@@ -7,9 +7,9 @@ from typing import Any, Generic
 
 from typing_extensions import TypeVarTuple
 
+from tapetensor.arrays.shapes import as_size
 from tapetensor.errors import ShapeError
 from tapetensor.nn.module import Module
-from tapetensor.shapes import as_size
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import check_tensor
 from tapetensor.typing import B, D, Ds, T

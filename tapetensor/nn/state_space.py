@@ -16,8 +16,8 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
+from tapetensor.arrays.array import Array
 from tapetensor.errors import ArgumentValueError
-from tapetensor.gradients import Array
 from tapetensor.nn import init
 from tapetensor.nn.arguments import check_number, check_sequence, check_size, check_weight_dtype
 from tapetensor.nn.fields import Initializer

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from typing_extensions import TypeIs
 
-from tapetensor.arrays import beside, library_of
-from tapetensor.gradients import Array, Gradients
+from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import beside, library_of
+from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.tensor import Tensor
 
 # How many elements go through a whole update at a time. So many stay in the caches from the first

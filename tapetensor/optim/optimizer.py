@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.context import active_context
+from tapetensor.arrays.array import Array
 from tapetensor.errors import (
     ArgumentTypeError,
     ArgumentValueError,
     UntracedTensorError,
     UnusedParametersError,
 )
-from tapetensor.gradients import Array, Gradients
 from tapetensor.optim.group import Group, Names, State
 from tapetensor.optim.hyperparameters import as_hyperparameter
+from tapetensor.tape.context import active_context
+from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.base import check_floating, check_not_spent, check_tensor, tape_state
 from tapetensor.tensor.ownership import HasParameters
 from tapetensor.tensor.tensor import Tensor

@@ -15,9 +15,9 @@ import math
 from collections.abc import Callable
 from typing import TypeAlias
 
+from tapetensor.arrays.shapes import as_size
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.optim.hyperparameters import as_hyperparameter
-from tapetensor.shapes import as_size
 
 # The number of the step, from 0, in; the learning rate out.
 Schedule: TypeAlias = Callable[[int], float]

@@ -11,17 +11,17 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from typing_extensions import override
 
-from tapetensor.arrays import Library, like
-from tapetensor.gradients import Array
-from tapetensor.ids import next_id
+from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import Library, like
 from tapetensor.kernels import arithmetic, indexing, placement, shape
-from tapetensor.pullbacks import Kernel
 from tapetensor.recorded import kernels
 from tapetensor.recorded.functions import FLAT, FUNCTIONS, with_numbers
 from tapetensor.recorded.kernels import PUT_BACK, WRITERS
 from tapetensor.recorded.refusals import MissingAttributeError, UnrecordedError, UnsupportedError
 from tapetensor.recorded.ufuncs import AT, FLAT_UFUNCS, REDUCTIONS, UFUNCS
-from tapetensor.recorder import Recorder
+from tapetensor.tape.ids import next_id
+from tapetensor.tape.pullbacks import Kernel
+from tapetensor.tape.recorder import Recorder
 
 _next_depth = count(1).__next__
 

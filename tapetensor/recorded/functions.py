@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tapetensor.arrays.shapes import as_target_shape
 from tapetensor.kernels import (
     elementwise,
     indexing,
@@ -18,10 +19,9 @@ from tapetensor.kernels import (
     scan,
     shape,
 )
-from tapetensor.pullbacks import Kernel
 from tapetensor.recorded import kernels
 from tapetensor.recorded.refusals import UnsupportedError
-from tapetensor.shapes import as_target_shape
+from tapetensor.tape.pullbacks import Kernel
 
 if TYPE_CHECKING:
     from tapetensor.recorded.array import Level

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.arrays import is_array, to_numpy
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array, is_array
+from tapetensor.arrays.libraries import to_numpy
 from tapetensor.kernels import indexing, shape
 from tapetensor.kernels.broadcasting import sum_to, unchanged
 from tapetensor.kernels.recurrence import run_recurrence

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tapetensor.kernels import arithmetic, elementwise, linear_algebra, reductions
-from tapetensor.pullbacks import Kernel
 from tapetensor.recorded import kernels
 from tapetensor.recorded.functions import as_axes
 from tapetensor.recorded.refusals import UnsupportedError
+from tapetensor.tape.pullbacks import Kernel
 
 if TYPE_CHECKING:
     from tapetensor.recorded.array import Level

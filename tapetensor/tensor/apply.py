@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from tapetensor.arrays import check_one_library
+from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import check_one_library
 from tapetensor.errors import (
     DTypeError,
     HigherOrderError,
@@ -20,11 +21,11 @@ from tapetensor.errors import (
     ShapeError,
     TapeTensorError,
 )
-from tapetensor.gradients import Array, Gradients
-from tapetensor.ids import next_id
 from tapetensor.recorded import RecordedArray, UnrecordedError
-from tapetensor.recorder import Recorder, op_name
 from tapetensor.tape import Kernel, OwnedTape, Pullbacks
+from tapetensor.tape.gradients import Gradients
+from tapetensor.tape.ids import next_id
+from tapetensor.tape.recorder import Recorder, op_name
 from tapetensor.tensor.base import (
     TensorBase,
     check_numeric,

@@ -7,10 +7,10 @@ from typing import Any, overload
 
 import numpy as np
 
+from tapetensor.arrays.array import Array
+from tapetensor.arrays.shapes import broadcasts_to
 from tapetensor.errors import ArgumentTypeError, DTypeError, ShapeError
-from tapetensor.gradients import Array
 from tapetensor.kernels import attention as kernels
-from tapetensor.shapes import broadcasts_to
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import (

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Never, TypeAlias, overl
 import numpy as np
 from typing_extensions import TypeAliasType, TypeVar, override
 
-from tapetensor.arrays import library_of, to_numpy
+from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import library_of, to_numpy
 from tapetensor.errors import (
     ArgumentTypeError,
     DTypeError,
@@ -16,11 +17,10 @@ from tapetensor.errors import (
     ShapeError,
     UntracedTensorError,
 )
-from tapetensor.gradients import Array
-from tapetensor.ids import next_id
 from tapetensor.recorded import plain
-from tapetensor.recorder import op_name
 from tapetensor.tape import NoneTape, OwnedTape
+from tapetensor.tape.ids import next_id
+from tapetensor.tape.recorder import op_name
 from tapetensor.typing import D, F, R, S, T
 
 if TYPE_CHECKING:

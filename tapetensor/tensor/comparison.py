@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.arrays import check_one_library
+from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import check_one_library
 from tapetensor.errors import ArgumentValueError, DTypeError, ShapeError
-from tapetensor.gradients import Array
-from tapetensor.ids import next_id
 from tapetensor.tape import NoneTape
+from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import TensorBase, check_not_spent, check_same_dtype, rewrap
 from tapetensor.tensor.operands import as_number
 from tapetensor.typing import D, S, T

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from typing_extensions import TypeVar
 
-from tapetensor.arrays import Library
-from tapetensor.dtypes import as_dtype
+from tapetensor.arrays.dtypes import as_dtype
+from tapetensor.arrays.libraries import Library
+from tapetensor.arrays.shapes import as_shape
 from tapetensor.errors import ShapeError
 from tapetensor.kernels import indexing, placement
 from tapetensor.kernels import shape as kernels
-from tapetensor.shapes import as_shape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase
 from tapetensor.typing import D, S, T

@@ -7,13 +7,13 @@ from typing import Any, TypeAlias, overload
 
 import numpy as np
 
-from tapetensor.arrays import Dispatched, check_dispatched, check_shape, is_array, like
-from tapetensor.dtypes import as_dtype
+from tapetensor.arrays.array import Array, Dispatched, check_dispatched, check_shape, is_array
+from tapetensor.arrays.dtypes import as_dtype
+from tapetensor.arrays.libraries import like
+from tapetensor.arrays.shapes import as_shape, as_size
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
-from tapetensor.gradients import Array
-from tapetensor.ids import next_id
-from tapetensor.shapes import as_shape, as_size
 from tapetensor.tape import NoneTape
+from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import check_rng as check_rng
 from tapetensor.tensor.base import wrap
 from tapetensor.tensor.operands import as_finite, as_number

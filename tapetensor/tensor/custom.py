@@ -8,12 +8,11 @@ from typing import Any, overload
 import numpy as np
 from typing_extensions import TypeVar
 
-from tapetensor.arrays import read_only
+from tapetensor.arrays.array import Array, read_only
+from tapetensor.arrays.shapes import as_shape
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
-from tapetensor.gradients import Array
-from tapetensor.recorder import op_name
-from tapetensor.shapes import as_shape
 from tapetensor.tape import Kernel, NoneTape, Pullback, Pullbacks
+from tapetensor.tape.recorder import op_name
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import check_tensor
 from tapetensor.tensor.operands import TapeOfRhs

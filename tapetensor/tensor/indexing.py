@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 import numpy as np
 from typing_extensions import TypeVar
 
+from tapetensor.arrays.array import Array
+from tapetensor.arrays.shapes import normalize_axis
 from tapetensor.errors import (
     ArgumentTypeError,
     AxisError,
@@ -20,10 +22,8 @@ from tapetensor.errors import (
     ShapeError,
     UntracedTensorError,
 )
-from tapetensor.gradients import Array
 from tapetensor.kernels import indexing
 from tapetensor.kernels.steps import check
-from tapetensor.shapes import normalize_axis
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase, check_not_spent, check_tensor

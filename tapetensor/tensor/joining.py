@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal, TypeAlias, overload
 
+from tapetensor.arrays.shapes import normalize_axis
 from tapetensor.errors import (
     ArgumentTypeError,
 )
 from tapetensor.kernels import (
     shape as shape_kernels,
 )
-from tapetensor.shapes import normalize_axis
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase, check_tensor

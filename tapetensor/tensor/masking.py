@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tapetensor.arrays.shapes import as_int
 from tapetensor.errors import ArgumentValueError, AxisError
 from tapetensor.kernels import dropout as random_masks
 from tapetensor.kernels import masking
-from tapetensor.shapes import as_int
 from tapetensor.tape import Kernel
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating, check_rng

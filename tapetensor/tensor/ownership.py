@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 import numpy as np
 from typing_extensions import TypeVar
 
-from tapetensor.arrays import check_one_library
+from tapetensor.arrays.libraries import check_one_library
 from tapetensor.errors import (
     ArgumentTypeError,
     DTypeError,
@@ -16,11 +16,11 @@ from tapetensor.errors import (
     ShapeError,
     UntracedTensorError,
 )
-from tapetensor.gradients import Gradients, Tensorlike
-from tapetensor.ids import next_id
 from tapetensor.recorded import plain
-from tapetensor.recorder import Unused, check_unused
 from tapetensor.tape import NoneTape, OwnedTape, Tape
+from tapetensor.tape.gradients import Gradients, Tensorlike
+from tapetensor.tape.ids import next_id
+from tapetensor.tape.recorder import Unused, check_unused
 from tapetensor.tensor.base import (
     FloatingBase,
     Taker,
@@ -35,7 +35,7 @@ from tapetensor.tensor.base import (
 from tapetensor.typing import D, F, S, T
 
 if TYPE_CHECKING:
-    from tapetensor.gradients import Array
+    from tapetensor.arrays.array import Array
     from tapetensor.tensor.tensor import Tensor
 
 NewTape = TypeVar("NewTape", bound=Tape)

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
+from tapetensor.arrays.shapes import normalize_axis
 from tapetensor.errors import ArgumentTypeError, AxisError
 from tapetensor.kernels import shape as kernels
-from tapetensor.shapes import normalize_axis
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase
 from tapetensor.typing import B, D, Ds, K, M, N, P, S, T

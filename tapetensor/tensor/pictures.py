@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tapetensor.errors import ArgumentTypeError, UntracedTensorError
-from tapetensor.gradients import Tensorlike
 from tapetensor.tape import OwnedTape
+from tapetensor.tape.gradients import Tensorlike
 from tapetensor.tensor.base import TensorBase, check_not_spent, check_tensor
 from tapetensor.typing import D, S, T
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
+from tapetensor.arrays.shapes import broadcasts_to
 from tapetensor.errors import ShapeError
 from tapetensor.kernels import rectifiers
-from tapetensor.shapes import broadcasts_to
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating, check_tensor

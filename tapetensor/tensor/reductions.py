@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import numpy as np
 
+from tapetensor.arrays.shapes import normalize_axes, normalize_axis
 from tapetensor.errors import (
     ArgumentTypeError,
     DTypeError,
     ShapeError,
 )
-from tapetensor.ids import next_id
 from tapetensor.kernels import reductions
-from tapetensor.shapes import normalize_axes, normalize_axis
 from tapetensor.tape import Kernel, NoneTape
+from tapetensor.tape.ids import next_id
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import (
     NumberBase,

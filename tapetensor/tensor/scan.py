@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, overload
 
+from tapetensor.arrays.shapes import broadcasts_to
 from tapetensor.errors import ShapeError
 from tapetensor.kernels import scan
-from tapetensor.shapes import broadcasts_to
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import check_numeric, check_tensor

@@ -11,14 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from typing_extensions import TypeVar
 
-from tapetensor.errors import (
-    ArgumentTypeError,
-    ArgumentValueError,
-    ShapeError,
-)
-from tapetensor.kernels import indexing
-from tapetensor.kernels import shape as kernels
-from tapetensor.shapes import (
+from tapetensor.arrays.shapes import (
     as_int,
     as_shape,
     as_size,
@@ -27,6 +20,13 @@ from tapetensor.shapes import (
     normalize_axes,
     normalize_axis,
 )
+from tapetensor.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    ShapeError,
+)
+from tapetensor.kernels import indexing
+from tapetensor.kernels import shape as kernels
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase, check_usable
 from tapetensor.tensor.ownership import forks

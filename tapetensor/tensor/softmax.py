@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tapetensor.arrays.shapes import normalize_axis
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
-from tapetensor.ids import next_id
 from tapetensor.kernels import normalization, reductions, scan
-from tapetensor.shapes import normalize_axis
 from tapetensor.tape import NoneTape
+from tapetensor.tape.ids import next_id
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import (
     FloatingBase,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
+from tapetensor.arrays.shapes import normalize_axes
 from tapetensor.errors import ArgumentValueError
 from tapetensor.kernels import reductions
-from tapetensor.shapes import normalize_axes
 from tapetensor.tape import Kernel
 from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating
 from tapetensor.tensor.operands import as_finite, as_number

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+from tapetensor.arrays.shapes import as_size
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from tapetensor.kernels.windows import Sizes, Window
-from tapetensor.shapes import as_size
 from tapetensor.tensor.base import TensorBase, check_floating, check_same_dtype, check_tensor
 
 # One number for both axes, or one for each.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
+from tapetensor.arrays.shapes import as_size
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
 from tapetensor.optim.hyperparameters import as_hyperparameter
-from tapetensor.shapes import as_size
 from tapetensor.training.evaluation import check_metrics
 from tapetensor.training.history import COLUMNS
 from tapetensor.training.logs import CsvLog

@@ -11,12 +11,12 @@ import numpy as np
 
 from tapetensor.data.checks import check_plain
 from tapetensor.errors import ArgumentTypeError, ShapeError
-from tapetensor.gradients import Gradients
-from tapetensor.ids import next_id
 from tapetensor.io.parts import Part
 from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
 from tapetensor.tape import NoneTape
+from tapetensor.tape.gradients import Gradients
+from tapetensor.tape.ids import next_id
 from tapetensor.tensor import Tensor, Tensor0D, full
 from tapetensor.tensor.base import rewrap
 from tapetensor.training.checkpoint import Generators, set_states

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from tapetensor.arrays.shapes import as_size
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.optim.hyperparameters import as_hyperparameter
-from tapetensor.shapes import as_size
 
 
 @dataclass(frozen=True)

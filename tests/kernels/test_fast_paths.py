@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 from tapetensor.kernels import arithmetic, elementwise
 from tapetensor.kernels.broadcasting import sum_to
 from tapetensor.kernels.linear_algebra import linear, unbiased_linear

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 from tapetensor.kernels.indexing import getitem, take, take_along_axis
 from tapetensor.kernels.segments import segment_sum
 from tapetensor.testing import check_grad

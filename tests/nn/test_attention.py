@@ -10,6 +10,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import nn
+from tapetensor.arrays.array import Array
 from tapetensor.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -18,7 +19,6 @@ from tapetensor.errors import (
     ShapeError,
     TapeTensorError,
 )
-from tapetensor.gradients import Array
 from tapetensor.nn.typing import In, Out
 from tests.nn.gradients import check_layer
 

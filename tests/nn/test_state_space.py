@@ -12,6 +12,7 @@ from typing_extensions import TypeVar
 
 import tapetensor as tt
 from tapetensor import nn
+from tapetensor.arrays.array import Array
 from tapetensor.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -19,7 +20,6 @@ from tapetensor.errors import (
     MovedTensorError,
     ShapeError,
 )
-from tapetensor.gradients import Array
 from tests.nn.gradients import check_layer
 
 LayerT = TypeVar("LayerT", bound=nn.Module)

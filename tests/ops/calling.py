@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import tapetensor as tt
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 from tests.ops.rows import Case, Sample, is_float_array
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 from tapetensor.kernels import recurrent
 from tapetensor.tape import Kernel
 from tapetensor.tensor.apply import apply

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from tapetensor.arrays.array import Array
 from tapetensor.errors import TapeTensorError
-from tapetensor.gradients import Array
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import tapetensor as tt
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 from tests.ops.rows import Op, given, refused, spaced
 
 _X = spaced(2, 5, 3)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 from tapetensor.tape import Pullbacks
 from tapetensor.tensor.apply import apply
 from tapetensor.testing import GradientMismatchError, check_grad

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 from tapetensor.testing import check_grad
 from tests.ops.calling import gradients_of, reference_of, result_of, strided, tensors_of
 from tests.ops.rows import Case

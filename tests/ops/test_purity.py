@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor.gradients import Array
-from tapetensor.ids import next_id
+from tapetensor.arrays.array import Array
+from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import wrap
 from tests.ops.calling import gradients_of, reference_of, result_of, tensors_of
 from tests.ops.rows import Case

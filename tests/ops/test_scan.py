@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 from tapetensor.kernels import recurrence, scan
 
 CHANNELS = 2

@@ -25,8 +25,8 @@ from tapetensor.kernels import (
     shape,
     upscale,
 )
-from tapetensor.recorder import op_name
 from tapetensor.tape import Kernel
+from tapetensor.tape.recorder import op_name
 from tests.ops.calling import result_of, tensors_of, traced_at
 from tests.ops.rows import Op
 from tests.ops.samples import CASES, OPS

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 from tests.ops.calling import reference_of, result_of, strided, tensors_of
 from tests.ops.rows import Case, Sample, given, is_float_array
 from tests.ops.samples import CASES

@@ -13,7 +13,7 @@ import pytest
 import tapetensor as tt
 from tapetensor import nn
 from tapetensor.errors import MovedTensorError, TapeClosedError, UntracedTensorError
-from tapetensor.source_lines import place_of
+from tapetensor.tape.source_lines import place_of
 from tests.pictures.test_page import data_of
 
 

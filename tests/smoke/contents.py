@@ -46,7 +46,7 @@ def main(dist: Path, root: Path) -> None:
     """Check both, and what they say of themselves."""
     expected = package_files(root)
     assert "tapetensor/py.typed" in expected
-    assert "tapetensor/project/templates/model.py.template" in expected
+    assert "tapetensor/command/templates/model.py.template" in expected
     (wheel,) = dist.glob("*.whl")
     (sdist,) = dist.glob("*.tar.gz")
     metadata = message_from_string(check_wheel(wheel, expected))

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import tapetensor as tt
-from tapetensor.context import active_context
 from tapetensor.optim import Sgd
+from tapetensor.tape.context import active_context
 from tests.tape.scopes import X, alone, is_open, traced
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor.gradients import Array
-from tapetensor.recorder import Recorder
+from tapetensor.arrays.array import Array
+from tapetensor.tape.recorder import Recorder
 
 RNG = np.random.default_rng(20260301)
 

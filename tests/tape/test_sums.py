@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor.gradients import Array
-from tapetensor.recorder import Recorder
+from tapetensor.arrays.array import Array
+from tapetensor.tape.recorder import Recorder
 
 X = tt.from_numpy([1.0, 2.0], shape=(2,), dtype=np.float64)
 Y = tt.from_numpy([3.0, 5.0], shape=(2,), dtype=np.float64)

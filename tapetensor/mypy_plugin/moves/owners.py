@@ -19,7 +19,7 @@ from mypy.types import (
 
 from tapetensor.mypy_plugin.names import OWNED_TAPE, TENSOR_BASE
 
-_GRADIENTS = "tapetensor.gradients.Gradients"
+_GRADIENTS = "tapetensor.tape.gradients.Gradients"
 _CONTAINERS = frozenset(
     {"builtins.tuple", "builtins.list"}
     | {f"typing.{name}" for name in ("Sequence", "Iterable", "Collection")}

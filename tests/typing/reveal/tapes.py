@@ -9,7 +9,7 @@ import numpy as np
 
 import tapetensor as tt
 from tapetensor import GradientContext, Gradients, Tensor2D
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 from tapetensor.optim import Sgd
 from tests.typing.check import assert_type, check
 from tests.typing.operands import m, md, s

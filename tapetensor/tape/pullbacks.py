@@ -7,7 +7,7 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from tapetensor.gradients import Array
+from tapetensor.arrays.array import Array
 
 Pullback: TypeAlias = Callable[[Array], Array]
 Pullbacks: TypeAlias = tuple[Pullback | None, ...]

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tapetensor import memory
+from tapetensor.machine import memory
 
 PASSES = """
 import resource

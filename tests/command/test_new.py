@@ -13,10 +13,10 @@ import pytest
 
 import tapetensor as tt
 from tapetensor.__main__ import main
-from tapetensor.project import new_project
+from tapetensor.command.new import new_project
 
 ROOT = Path(__file__).parents[2]
-CACHE = ROOT / ".mypy_cache" / f"project_tests_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
+CACHE = ROOT / ".mypy_cache" / f"command_tests_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
 
 
 def run(folder: Path, *arguments: str) -> str:

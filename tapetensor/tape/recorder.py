@@ -9,13 +9,13 @@ from typing import Any, Literal, Self, TypeAlias
 import numpy as np
 from typing_extensions import override
 
+from tapetensor.arrays.array import Array
 from tapetensor.errors import (
     ArgumentValueError,
     MissingGradientError,
     NumericalInstabilityError,
 )
-from tapetensor.gradients import Array
-from tapetensor.pullbacks import JointPullbacks, Kernel, PartPullback, Pullback, Pullbacks
+from tapetensor.tape.pullbacks import JointPullbacks, Kernel, PartPullback, Pullback, Pullbacks
 
 # What ran, one pullback per operand (None where there is nothing to differentiate), and the
 # operands' ids. An op of one operand has its pullback and its id bare: the tuples around them

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Never, Protocol
 
 import numpy as np
-from typing_extensions import TypeAliasType, TypeVar, override
+from typing_extensions import TypeVar, override
 
-from tapetensor.arrays import check_one_library, is_array
+from tapetensor.arrays.array import Array, is_array
+from tapetensor.arrays.libraries import check_one_library
 from tapetensor.errors import (
     ArgumentTypeError,
     DTypeError,
@@ -16,9 +17,8 @@ from tapetensor.errors import (
     ShapeError,
     UntracedTensorError,
 )
-from tapetensor.norms import as_positive, clipping, global_norm
+from tapetensor.tape.norms import as_positive, clipping, global_norm
 
-Array = TypeAliasType("Array", np.ndarray[Any, np.dtype[Any]])
 G = TypeVar("G")
 G_co = TypeVar("G_co", covariant=True)
 

@@ -7,38 +7,17 @@ A tensor holds any array that follows numpy's dispatch protocols (`__array_ufunc
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-from typing_extensions import TypeVar
 
-from tapetensor.errors import ArgumentTypeError, DTypeError, ShapeError
+from tapetensor.arrays.array import Array, is_array
+from tapetensor.errors import ArgumentTypeError, DTypeError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from tapetensor.gradients import Array
-
-_D_co = TypeVar("_D_co", bound=np.generic, covariant=True)
 # Stand-ins of ours for arrays of any library: lazy ones, recorded ones.
 _OURS = __name__.partition(".")[0]
-
-
-class Dispatched(Protocol[_D_co]):
-    """An array that numpy's functions hand on to its own library; numpy's own are some, too."""
-
-    @property
-    def dtype(self) -> np.dtype[_D_co]:
-        """The numpy dtype of the elements."""
-
-    @property
-    def shape(self) -> Any:
-        """The sizes of the axes."""
-
-    @property
-    def __array_function__(self) -> Callable[..., Any]:
-        """Run a function of numpy's."""
 
 
 class HasAsarray(Protocol):
@@ -68,31 +47,6 @@ class Home:
     def asarray(self, a: Any, /) -> Any:
         """Return a numpy array as one of that library, or one of that library itself."""
         return like(a, self._array)
-
-
-def is_array(value: object) -> bool:
-    """Tell whether numpy's functions take `value` for an array, of whatever library."""
-    if isinstance(value, np.ndarray | np.generic):
-        return True
-    cls = type(value)
-    return (
-        getattr(cls, "__array_ufunc__", None) is not None
-        and hasattr(cls, "__array_function__")
-        and hasattr(value, "dtype")
-        and hasattr(value, "shape")
-    )
-
-
-def read_only(array: Any) -> Array:
-    """Return a view of a numpy array that cannot be written to; another library's array itself.
-
-    Arrays of other libraries are not numpy's to protect.
-    """
-    if isinstance(array, np.ndarray):
-        array = array.view()
-        array.flags.writeable = False
-    protected: Array = array
-    return protected
 
 
 def library_of(array: object) -> str:
@@ -161,21 +115,4 @@ def check_one_library(op: str, arrays: Iterable[object]) -> None:
         raise ArgumentTypeError(
             f"{op}: arrays of {' and '.join(sorted(names))} do not mix; "
             f"move all to one side: x.to({other}), model.to({other})"
-        )
-
-
-def check_dispatched(op: str, value: object) -> None:
-    """Raise ArgumentTypeError if `value` is no array that numpy's functions take for one."""
-    if not is_array(value):
-        raise ArgumentTypeError(
-            f"{op}: expected an array that follows numpy's dispatch protocols, numpy's or CuPy's, "
-            f"say, got {type(value).__name__}; wrap lists with tt.from_numpy(...)"
-        )
-
-
-def check_shape(op: str, array: Any, shape: tuple[int, ...]) -> None:
-    """Raise ShapeError if an array does not have the shape that its annotation says."""
-    if array.shape != shape:
-        raise ShapeError(
-            f"{op}: the array has shape {array.shape}, the annotation says {tuple(shape)}"
         )

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.gradients import Gradients, Tensorlike
-from tapetensor.ids import next_id
 from tapetensor.tape import OwnedTape
+from tapetensor.tape.gradients import Gradients, Tensorlike
+from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import FloatingBase, check_tensor, check_usable, rewrap
 from tapetensor.tensor.ownership import HasParameters, Ownership
 from tapetensor.typing import F, S

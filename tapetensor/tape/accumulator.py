@@ -7,10 +7,11 @@ from typing import Any, final
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.arrays import check_one_library
+from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import check_one_library
 from tapetensor.errors import ArgumentTypeError, DTypeError, NumericalInstabilityError, ShapeError
-from tapetensor.gradients import Array, Tensorlike, array_of
-from tapetensor.norms import clipping
+from tapetensor.tape.gradients import Tensorlike, array_of
+from tapetensor.tape.norms import clipping
 
 
 @final

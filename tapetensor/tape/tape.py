@@ -7,21 +7,19 @@ from typing import Any, Never, TypeAlias, final
 
 from typing_extensions import override
 
-from tapetensor.context import GradientContext, active_context
+from tapetensor.arrays.array import Array
 from tapetensor.errors import (
     ArgumentTypeError,
     MovedTensorError,
     TapeClosedError,
     UntracedTensorError,
 )
-from tapetensor.gradients import Array, Gradients, Tensorlike
 from tapetensor.pictures import notebook_cell, to_html, tree
-from tapetensor.pullbacks import Kernel as Kernel
-from tapetensor.pullbacks import Pullback as Pullback
-from tapetensor.pullbacks import Pullbacks as Pullbacks
-from tapetensor.recorder import Record, Recorder, check_finite, op_name
-from tapetensor.source_lines import new_recorder
-from tapetensor.tape_graph import Output, graph_of_tape
+from tapetensor.tape.context import GradientContext, active_context
+from tapetensor.tape.gradients import Gradients, Tensorlike
+from tapetensor.tape.graph import Output, graph_of_tape
+from tapetensor.tape.recorder import Record, Recorder, check_finite, op_name
+from tapetensor.tape.source_lines import new_recorder
 
 
 @final

@@ -10,10 +10,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tapetensor.gradients import Array, Tensorlike
+from tapetensor.arrays.array import Array
 from tapetensor.pictures import Graph, Op
-from tapetensor.recorder import Recorder, op_name, with_tuples
-from tapetensor.source_lines import place_of
+from tapetensor.tape.gradients import Tensorlike
+from tapetensor.tape.recorder import Recorder, op_name, with_tuples
+from tapetensor.tape.source_lines import place_of
 
 Form = tuple[tuple[int, ...], np.dtype[Any]]
 

@@ -11,7 +11,7 @@ from typing import final
 from typing_extensions import override
 
 from tapetensor.pictures import Place, users_place
-from tapetensor.recorder import Record, Recorder
+from tapetensor.tape.recorder import Record, Recorder
 
 _is_on: ContextVar[bool] = ContextVar("tapetensor_source_lines", default=False)
 

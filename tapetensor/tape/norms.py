@@ -11,7 +11,7 @@ import numpy as np
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, NumericalInstabilityError
 
 if TYPE_CHECKING:
-    from tapetensor.gradients import Array
+    from tapetensor.arrays.array import Array
 
 
 def global_norm(arrays: Iterable[Array]) -> float:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tapetensor import blas, doctor
-from tapetensor.blas import KERNEL_VARIABLE, SETTING, Processor
+from tapetensor.__main__ import main as command_line
+from tapetensor.machine import blas, doctor
+from tapetensor.machine.blas import KERNEL_VARIABLE, SETTING, Processor
 
 AVX512 = frozenset({"avx2", "fma", "avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"})
 ZEN4 = Processor("AMD EPYC", "AuthenticAMD", AVX512)
@@ -78,7 +79,7 @@ def test_the_setting_takes_effect_in_the_loaded_library() -> None:
     kernel = blas.better_kernel(blas.processor())
     if kernel is None or doctor.loaded_blas().kernel is None:
         pytest.skip("OpenBLAS's own choice is right here")
-    program = "import tapetensor.doctor as d; print(d.loaded_blas().kernel)"
+    program = "import tapetensor.machine.doctor as d; print(d.loaded_blas().kernel)"
 
     assert run(program, **{SETTING: "auto"}).stdout.strip() == kernel
 
@@ -166,3 +167,12 @@ def test_the_doctor_examines_this_machine(capsys: pytest.CaptureFixture[str]) ->
         "reachable",
         "advice",
     ]
+
+
+def test_the_doctor_is_a_command_of_the_library(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(doctor, "speeds", lambda *_: (200.0, {"Haswell": 200.0}))
+
+    assert command_line(["doctor"]) == 0
+    assert "advice     nothing to gain from another kernel" in capsys.readouterr().out

@@ -45,7 +45,7 @@ def new_project(name: str, folder: Path) -> Path:
     target = folder / name
     if os.path.lexists(target):
         raise ArgumentValueError(f"new: {target} is there already, and nothing is overwritten")
-    texts = resources.files("tapetensor.project") / "templates"
+    texts = resources.files("tapetensor.command") / "templates"
     # Written beside it and then renamed, so that there is never half a project.
     unfinished = folder / f".{name}.{secrets.token_hex(8)}"
     try:

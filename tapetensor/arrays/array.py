@@ -1,0 +1,73 @@
+"""What the library takes for an array: numpy's own, and any that follows its dispatch protocols."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from typing_extensions import TypeAliasType, TypeVar
+
+from tapetensor.errors import ArgumentTypeError, ShapeError
+
+_D_co = TypeVar("_D_co", bound=np.generic, covariant=True)
+
+Array = TypeAliasType("Array", np.ndarray[Any, np.dtype[Any]])
+
+
+class Dispatched(Protocol[_D_co]):
+    """An array that numpy's functions hand on to its own library; numpy's own are some, too."""
+
+    @property
+    def dtype(self) -> np.dtype[_D_co]:
+        """The numpy dtype of the elements."""
+
+    @property
+    def shape(self) -> Any:
+        """The sizes of the axes."""
+
+    @property
+    def __array_function__(self) -> Callable[..., Any]:
+        """Run a function of numpy's."""
+
+
+def is_array(value: object) -> bool:
+    """Tell whether numpy's functions take `value` for an array, of whatever library."""
+    if isinstance(value, np.ndarray | np.generic):
+        return True
+    cls = type(value)
+    return (
+        getattr(cls, "__array_ufunc__", None) is not None
+        and hasattr(cls, "__array_function__")
+        and hasattr(value, "dtype")
+        and hasattr(value, "shape")
+    )
+
+
+def read_only(array: Any) -> Array:
+    """Return a view of a numpy array that cannot be written to; another library's array itself.
+
+    Arrays of other libraries are not numpy's to protect.
+    """
+    if isinstance(array, np.ndarray):
+        array = array.view()
+        array.flags.writeable = False
+    protected: Array = array
+    return protected
+
+
+def check_dispatched(op: str, value: object) -> None:
+    """Raise ArgumentTypeError if `value` is no array that numpy's functions take for one."""
+    if not is_array(value):
+        raise ArgumentTypeError(
+            f"{op}: expected an array that follows numpy's dispatch protocols, numpy's or CuPy's, "
+            f"say, got {type(value).__name__}; wrap lists with tt.from_numpy(...)"
+        )
+
+
+def check_shape(op: str, array: Any, shape: tuple[int, ...]) -> None:
+    """Raise ShapeError if an array does not have the shape that its annotation says."""
+    if array.shape != shape:
+        raise ShapeError(
+            f"{op}: the array has shape {array.shape}, the annotation says {tuple(shape)}"
+        )

@@ -1,0 +1,1 @@
+"""What is behind ``python -m tapetensor``: beginning a project, explaining an error."""

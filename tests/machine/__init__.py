@@ -1,0 +1,1 @@
+"""Tests of the settings of BLAS and of the allocator."""
