@@ -16,7 +16,7 @@ from tapetensor.errors import (
     ShapeError,
     UntracedTensorError,
 )
-from tapetensor.kernels.sharing import computed_once
+from tapetensor.kernels.numerics.sharing import computed_once
 from tapetensor.recorded import Level, RecordedArray, UnrecordedError
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.context import GradientContext

@@ -16,7 +16,7 @@ from tapetensor.errors import (
     ArgumentValueError,
     UntracedTensorError,
 )
-from tapetensor.kernels.sharing import computed_once
+from tapetensor.kernels.numerics.sharing import computed_once
 from tapetensor.recorded import plain
 from tapetensor.tape import OwnedTape
 from tapetensor.tape.context import GradientContext

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tapetensor.compiler.node import Kind, Node
-from tapetensor.kernels.extremes import starts_of_rows
-from tapetensor.kernels.sums import PRODUCT_DTYPES, SHORT, is_short, ones
+from tapetensor.kernels.numerics.extremes import starts_of_rows
+from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES, SHORT, is_short, ones
 
 if TYPE_CHECKING:
     from tapetensor.compiler.plan import Planner

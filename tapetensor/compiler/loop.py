@@ -12,7 +12,7 @@ from tapetensor.compiler.calls import Call
 from tapetensor.compiler.fusion import Group, start_of
 from tapetensor.compiler.node import Kind, Node
 from tapetensor.compiler.operations import can_be_written_over
-from tapetensor.kernels import threads
+from tapetensor.kernels.numerics import threads
 
 if TYPE_CHECKING:
     from tapetensor.compiler.plan import Planner

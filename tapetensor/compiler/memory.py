@@ -10,7 +10,7 @@ from tapetensor.compiler.node import Kind, Node
 from tapetensor.compiler.orders import Orders
 from tapetensor.compiler.schedule import TAKES_OUT
 from tapetensor.compiler.view import inverse
-from tapetensor.kernels import threads
+from tapetensor.kernels.numerics import threads
 
 
 class Memory:

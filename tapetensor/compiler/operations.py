@@ -10,7 +10,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.node import DType, Node
-from tapetensor.kernels.choice import blend, can_blend
+from tapetensor.kernels.numerics.choice import blend, can_blend
 
 
 class Keywords(dict[str, Any]):

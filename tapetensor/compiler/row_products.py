@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from tapetensor.compiler.node import Kind, Node
-from tapetensor.kernels.sums import PRODUCT_DTYPES, SHORT, WORTH_PRODUCT
+from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES, SHORT, WORTH_PRODUCT
 
 
 def take_products_of_rows(nodes: list[Node], leaving: Iterable[Node]) -> list[Node]:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels.blocks import LARGE, in_blocks
-from tapetensor.kernels.broadcasting import sum_to, summing_to, unchanged
-from tapetensor.kernels.steps import runs_steps
+from tapetensor.kernels.numerics.blocks import LARGE, in_blocks
+from tapetensor.kernels.numerics.broadcasting import sum_to, summing_to, unchanged
+from tapetensor.kernels.numerics.steps import runs_steps
 from tapetensor.tape import Pullbacks
 
 # Nothing was broadcast, so nothing is summed.

@@ -6,9 +6,9 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
-from tapetensor.kernels.extremes import largest_or_minus_infinity
-from tapetensor.kernels.sharing import computed_once
-from tapetensor.kernels.sums import row_products, row_sums
+from tapetensor.kernels.numerics.extremes import largest_or_minus_infinity
+from tapetensor.kernels.numerics.sharing import computed_once
+from tapetensor.kernels.numerics.sums import row_products, row_sums
 from tapetensor.tape import Pullbacks
 
 

@@ -10,10 +10,17 @@ import math
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels.grouped import are_small, convolved, spread, summed_products
-from tapetensor.kernels.sharing import computed_once
-from tapetensor.kernels.sums import sum_over
-from tapetensor.kernels.windows import Sizes, Window, batch_first, batch_last, gather, scatter
+from tapetensor.kernels.numerics.grouped import are_small, convolved, spread, summed_products
+from tapetensor.kernels.numerics.sharing import computed_once
+from tapetensor.kernels.numerics.sums import sum_over
+from tapetensor.kernels.numerics.windows import (
+    Sizes,
+    Window,
+    batch_first,
+    batch_last,
+    gather,
+    scatter,
+)
 from tapetensor.tape import Pullback, Pullbacks
 
 # An output, and how its cotangent goes to what was convolved and to the weight.

@@ -9,9 +9,9 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
-from tapetensor.kernels.broadcasting import sum_to
-from tapetensor.kernels.choice import choose
-from tapetensor.kernels.segments import segment_sum
+from tapetensor.kernels.numerics.broadcasting import sum_to
+from tapetensor.kernels.numerics.choice import choose
+from tapetensor.kernels.numerics.segments import segment_sum
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import PartPullback
 

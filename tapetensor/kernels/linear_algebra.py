@@ -10,7 +10,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
-from tapetensor.kernels.broadcasting import sum_to
+from tapetensor.kernels.numerics.broadcasting import sum_to
 from tapetensor.tape import Pullback, Pullbacks
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
-from tapetensor.kernels.extremes import largest, starts_of_rows
-from tapetensor.kernels.sums import row_products, row_sums
+from tapetensor.kernels.numerics.extremes import largest, starts_of_rows
+from tapetensor.kernels.numerics.sums import row_products, row_sums
 from tapetensor.tape import Pullbacks
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
-from tapetensor.kernels.choice import choose
+from tapetensor.kernels.numerics.choice import choose
 from tapetensor.tape import Pullbacks
 
 

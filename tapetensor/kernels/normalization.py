@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels.broadcasting import sum_to
-from tapetensor.kernels.mean import mean_over
-from tapetensor.kernels.sharing import computed_once
-from tapetensor.kernels.sums import products_over, row_products, row_sums, sum_over
+from tapetensor.kernels.numerics.broadcasting import sum_to
+from tapetensor.kernels.numerics.mean import mean_over
+from tapetensor.kernels.numerics.sharing import computed_once
+from tapetensor.kernels.numerics.sums import products_over, row_products, row_sums, sum_over
 from tapetensor.tape import Pullbacks
 
 
@@ -37,6 +37,21 @@ def layer_norm(x: Array, weight: Array, bias: Array, eps: float) -> tuple[Array,
         lambda g: sum_to(g * normalized, weight.shape),
         lambda g: sum_to(g, bias.shape),
     )
+
+
+def rms_norm(x: Array, weight: Array, eps: float) -> tuple[Array, Pullbacks]:
+    """Divide the last axis by the root of its mean square, then scale."""
+    count = x.shape[-1]
+    inverse = 1.0 / np.sqrt(row_products(x, x) / count + eps)
+    normalized = x * inverse
+
+    def pullback_x(g: Array) -> Array:
+        cotangent: Array = g * weight
+        cotangent -= normalized * (row_products(cotangent, normalized) / count)
+        cotangent *= inverse
+        return cotangent
+
+    return normalized * weight, (pullback_x, lambda g: sum_to(g * normalized, weight.shape))
 
 
 def normalize(x: Array, axis: int, eps: float) -> tuple[Array, Pullbacks]:
@@ -65,7 +80,7 @@ def batch_norm(
         observe: is called with the mean and the biased variance of every channel.
     """
     axes, count = _beside_channels(x)
-    per_channel = channel_shape(x.ndim, weight)
+    per_channel = _channel_shape(x.ndim, weight)
     centred, inverse_std, mean, variance = _centred(x, axes, count, eps)
     observe(np.reshape(mean, weight.shape), np.reshape(variance, weight.shape))
     slope = np.reshape(weight, per_channel) * inverse_std
@@ -91,7 +106,7 @@ def batch_norm_inference(
 ) -> tuple[Array, Pullbacks]:
     """Scale and shift every channel (axis 1) by given statistics, which are constants."""
     axes, _ = _beside_channels(x)
-    per_channel = channel_shape(x.ndim, weight)
+    per_channel = _channel_shape(x.ndim, weight)
     std = np.sqrt(np.reshape(var, per_channel) + eps)
     normalized = x - np.reshape(mean, per_channel)
     normalized /= std
@@ -107,23 +122,7 @@ def batch_norm_inference(
     )
 
 
-def moved_statistics(
-    running: tuple[Array, Array], batch: tuple[Array, Array], count: int, momentum: float
-) -> tuple[Array, Array]:
-    """Return running mean and variance moved towards those of a batch.
-
-    Args:
-        running: both so far.
-        batch: both of the batch, the variance the biased one; what is added is unbiased.
-        count: of how many values each is taken.
-        momentum: the share of the batch.
-    """
-    keep = 1.0 - momentum
-    unbiased = momentum * count / (count - 1)
-    return running[0] * keep + batch[0] * momentum, running[1] * keep + batch[1] * unbiased
-
-
-def channel_shape(ndim: int, per_channel: Array) -> tuple[int, ...]:
+def _channel_shape(ndim: int, per_channel: Array) -> tuple[int, ...]:
     """Return the shape under which one number per channel broadcasts along axis 1."""
     return (1, per_channel.shape[0], *[1] * (ndim - 2))
 

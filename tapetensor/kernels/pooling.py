@@ -5,8 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels.steps import can_run_steps, single_step
-from tapetensor.kernels.windows import Sizes, Window, batch_first, batch_last, cropped, padded
+from tapetensor.kernels.numerics.steps import can_run_steps, single_step
+from tapetensor.kernels.numerics.windows import (
+    Sizes,
+    Window,
+    batch_first,
+    batch_last,
+    cropped,
+    padded,
+)
 from tapetensor.tape import Pullbacks
 
 

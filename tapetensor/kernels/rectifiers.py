@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels.broadcasting import sum_to
-from tapetensor.kernels.choice import choose
+from tapetensor.kernels.numerics.broadcasting import sum_to
+from tapetensor.kernels.numerics.choice import choose
 from tapetensor.tape import Pullbacks
 
 

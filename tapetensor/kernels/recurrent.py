@@ -13,8 +13,8 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
-from tapetensor.kernels.sharing import computed_once
-from tapetensor.kernels.sums import sum_of_rows
+from tapetensor.kernels.numerics.sharing import computed_once
+from tapetensor.kernels.numerics.sums import sum_of_rows
 from tapetensor.tape import Pullbacks
 
 # From so many steps on it pays to turn the weight.

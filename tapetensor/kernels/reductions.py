@@ -10,9 +10,9 @@ import math
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels.extremes import largest, largest_or_minus_infinity, smallest
-from tapetensor.kernels.mean import mean_over
-from tapetensor.kernels.sums import sum_over
+from tapetensor.kernels.numerics.extremes import largest, largest_or_minus_infinity, smallest
+from tapetensor.kernels.numerics.mean import mean_over
+from tapetensor.kernels.numerics.sums import sum_over
 from tapetensor.tape import Pullback, Pullbacks
 
 Axis = tuple[int, ...]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels.blocks import in_blocks
-from tapetensor.kernels.broadcasting import sum_to
-from tapetensor.kernels.recurrence import run_recurrence
-from tapetensor.kernels.sharing import computed_once
+from tapetensor.kernels.numerics.blocks import in_blocks
+from tapetensor.kernels.numerics.broadcasting import sum_to
+from tapetensor.kernels.numerics.recurrence import run_recurrence
+from tapetensor.kernels.numerics.sharing import computed_once
 from tapetensor.tape import Pullbacks
 
 

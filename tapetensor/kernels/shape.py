@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels.broadcasting import sum_to, unchanged
+from tapetensor.kernels.numerics.broadcasting import sum_to, unchanged
 from tapetensor.tape import Pullback, Pullbacks
 
 Shape = tuple[int, ...]

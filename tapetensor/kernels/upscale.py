@@ -6,7 +6,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
-from tapetensor.kernels.windows import batch_first, batch_last
+from tapetensor.kernels.numerics.windows import batch_first, batch_last
 from tapetensor.tape import Pullback, Pullbacks
 
 # A longer array and its pullback.

@@ -9,7 +9,7 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.errors import AxisError, DTypeError
 from tapetensor.kernels import indexing
-from tapetensor.kernels.steps import check
+from tapetensor.kernels.numerics.steps import check
 from tapetensor.nn import init
 from tapetensor.nn.arguments import check_size, check_weight_dtype
 from tapetensor.nn.module import Module

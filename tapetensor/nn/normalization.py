@@ -9,6 +9,7 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.errors import ShapeError
 from tapetensor.kernels import normalization as kernels
+from tapetensor.kernels.numerics import mean as means
 from tapetensor.nn import init
 from tapetensor.nn.arguments import check_input, check_number, check_size, check_weight_dtype
 from tapetensor.nn.fields import buffer
@@ -307,7 +308,7 @@ def _batch_normalized(
     )
     running = (layer.running_mean._data, layer.running_var._data)
     count = x.size // layer.num_features
-    mean, var = kernels.moved_statistics(running, observed[0], count, layer.momentum)
+    mean, var = means.moved_statistics(running, observed[0], count, layer.momentum)
     layer.running_mean = layer.running_mean.wrap_gradient(mean)
     layer.running_var = layer.running_var.wrap_gradient(var)
     return result if batched else result.squeeze(0)

@@ -6,7 +6,7 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
-from tapetensor.kernels import rms_norm as kernels
+from tapetensor.kernels import normalization as kernels
 from tapetensor.nn import init
 from tapetensor.nn.arguments import check_input, check_number, check_size, check_weight_dtype
 from tapetensor.nn.module import Module

@@ -9,7 +9,7 @@ from typing_extensions import TypeVar
 
 from tapetensor.arrays.libraries import check_one_library
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
-from tapetensor.kernels import optimizers
+from tapetensor.kernels.numerics import optimizers
 from tapetensor.optim.hyperparameters import as_hyperparameter
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.tensor import Tensor

@@ -6,7 +6,7 @@ from typing import Any, final
 
 from typing_extensions import override
 
-from tapetensor.kernels import optimizers
+from tapetensor.kernels.numerics import optimizers
 from tapetensor.optim.group import State
 from tapetensor.optim.hyperparameters import as_flag, as_hyperparameter, split_decay
 from tapetensor.optim.optimizer import Optimizer

@@ -11,8 +11,8 @@ import numpy as np
 from tapetensor.arrays.array import Array, is_array
 from tapetensor.arrays.libraries import to_numpy
 from tapetensor.kernels import indexing, shape
-from tapetensor.kernels.broadcasting import sum_to, unchanged
-from tapetensor.kernels.recurrence import run_recurrence
+from tapetensor.kernels.numerics.broadcasting import sum_to, unchanged
+from tapetensor.kernels.numerics.recurrence import run_recurrence
 from tapetensor.recorded.refusals import UnrecordedError
 from tapetensor.tape import Kernel, Pullbacks
 

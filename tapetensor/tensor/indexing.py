@@ -23,7 +23,7 @@ from tapetensor.errors import (
     UntracedTensorError,
 )
 from tapetensor.kernels import indexing
-from tapetensor.kernels.steps import check
+from tapetensor.kernels.numerics.steps import check
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase, check_not_spent, check_tensor

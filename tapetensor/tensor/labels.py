@@ -8,7 +8,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.errors import AxisError, DTypeError
-from tapetensor.kernels.steps import check
+from tapetensor.kernels.numerics.steps import check
 from tapetensor.tensor.base import TensorBase
 
 # By dtype of the labels: the unsigned one of that size, and how many numbers both can hold.

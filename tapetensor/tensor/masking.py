@@ -8,8 +8,9 @@ import numpy as np
 
 from tapetensor.arrays.shapes import as_int
 from tapetensor.errors import ArgumentValueError, AxisError
-from tapetensor.kernels import dropout as random_masks
+from tapetensor.kernels import dropout as kernels
 from tapetensor.kernels import masking
+from tapetensor.kernels.numerics import masks
 from tapetensor.tape import Kernel
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating, check_rng
@@ -116,8 +117,8 @@ class Masking(TensorBase[S, T, D]):
             raise ArgumentValueError(f"dropout: p must be in [0, 1], got {p!r}")
         generator = check_rng("dropout", rng)
         data = self._data
-        mask = random_masks.scaled_mask(data.shape, probability, data.dtype, generator)
-        return apply(random_masks.dropout, (self,), (mask,))
+        mask = masks.scaled_mask(data.shape, probability, data.dtype, generator)
+        return apply(kernels.dropout, (self,), (mask,))
 
 
 def _triangle(kernel: Kernel, x: TensorBase[S, T, D], k: object) -> Tensor[S, T, D]:

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from tapetensor.arrays.shapes import as_size
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, ShapeError
-from tapetensor.kernels.windows import Sizes, Window
+from tapetensor.kernels.numerics.windows import Sizes, Window
 from tapetensor.tensor.base import TensorBase, check_floating, check_same_dtype, check_tensor
 
 # One number for both axes, or one for each.

@@ -21,7 +21,7 @@ import tapetensor as tt
 from tapetensor import NoneTape, Tensor1D, io, nn, optim
 from tapetensor.compiler import MAX_PLANS, plans
 from tapetensor.errors import AxisError, MovedTensorError, ShapeError, TraceError
-from tapetensor.kernels.steps import check
+from tapetensor.kernels.numerics.steps import check
 from tests.compiler.test_training import _batch, _model, _state, train_step
 
 

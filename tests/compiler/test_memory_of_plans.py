@@ -14,7 +14,7 @@ import pytest
 import tapetensor as tt
 from tapetensor import nn, optim
 from tapetensor.compiler import fusion, plans
-from tapetensor.kernels import threads
+from tapetensor.kernels.numerics import threads
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import tapetensor as tt
 from tapetensor import nn, optim
 from tapetensor.compiler import fusion, plans
 from tapetensor.errors import ArgumentValueError
-from tapetensor.kernels import threads
+from tapetensor.kernels.numerics import threads
 
 
 def _titles(function: Any) -> list[str]:

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from tapetensor.kernels import arithmetic, elementwise
-from tapetensor.kernels import threads as workers
-from tapetensor.kernels.blocks import BLOCK, LARGE, in_blocks
+from tapetensor.kernels.numerics import threads as workers
+from tapetensor.kernels.numerics.blocks import BLOCK, LARGE, in_blocks
 
 # Neither a multiple of a block, with one element left, nor of a number of threads.
 SIZE = LARGE + BLOCK + 1
@@ -138,7 +138,7 @@ def test_a_child_process_has_threads_of_its_own() -> None:
     program = f"""
 import os
 import numpy as np
-from tapetensor.kernels import blocks
+from tapetensor.kernels.numerics import blocks
 blocks.threads.count = lambda: 2
 x = np.zeros({SIZE})
 blocks.in_blocks(np.exp, x)

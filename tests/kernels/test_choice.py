@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tapetensor.kernels.choice import blend, can_blend, choose
+from tapetensor.kernels.numerics.choice import blend, can_blend, choose
 
 _SHAPE = (64, 33)
 _ODD = [np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-45, -1.5]

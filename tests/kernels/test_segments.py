@@ -10,7 +10,7 @@ import pytest
 import tapetensor as tt
 from tapetensor.arrays.array import Array
 from tapetensor.kernels.indexing import getitem, take, take_along_axis
-from tapetensor.kernels.segments import segment_sum
+from tapetensor.kernels.numerics.segments import segment_sum
 from tapetensor.testing import check_grad
 from tests.arrays import foreign
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tapetensor.kernels.extremes import largest, smallest
-from tapetensor.kernels.sums import (
+from tapetensor.kernels.numerics.extremes import largest, smallest
+from tapetensor.kernels.numerics.sums import (
     products_over,
     row_products,
     row_sums,

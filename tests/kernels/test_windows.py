@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tapetensor.kernels import convolution, grouped, pooling
-from tapetensor.kernels.windows import Window
+from tapetensor.kernels import convolution, pooling
+from tapetensor.kernels.numerics import grouped
+from tapetensor.kernels.numerics.windows import Window
 from tests.arrays import foreign
 
 # Channels in and out, groups.

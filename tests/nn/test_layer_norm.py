@@ -10,7 +10,7 @@ import pytest
 import tapetensor as tt
 from tapetensor import nn
 from tapetensor.errors import DTypeError, ShapeError
-from tapetensor.kernels import sums
+from tapetensor.kernels.numerics import sums
 from tests.nn.gradients import check_layer
 
 

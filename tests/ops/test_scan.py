@@ -7,7 +7,8 @@ import pytest
 
 import tapetensor as tt
 from tapetensor.arrays.array import Array
-from tapetensor.kernels import recurrence, scan
+from tapetensor.kernels import scan
+from tapetensor.kernels.numerics import recurrence
 
 CHANNELS = 2
 # With float64 rows of one sequence of two channels.

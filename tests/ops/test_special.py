@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tapetensor.kernels.special import erf, normal_cdf_of_single
+from tapetensor.kernels.numerics.special import erf, normal_cdf_of_single
 
 
 @pytest.mark.parametrize(("dtype", "units"), [(np.float64, 4.0), (np.float32, 4.0)])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor.kernels import optimizers as kernels
+from tapetensor.kernels.numerics import optimizers as kernels
 from tapetensor.optim import Adagrad, Adam, AdamW, Optimizer, RMSprop, Sgd
 from tests.optim.models import Array, Model, drawn, gradients_of, small_model
 from tests.optim.optimizers import BY_TEXTBOOK, Textbook

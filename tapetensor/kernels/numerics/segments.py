@@ -6,8 +6,8 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
-from tapetensor.kernels.steps import single_step
-from tapetensor.kernels.sums import ones
+from tapetensor.kernels.numerics.steps import single_step
+from tapetensor.kernels.numerics.sums import ones
 
 # Narrower rows, and fewer elements, are added one by one.
 _WIDE = 64

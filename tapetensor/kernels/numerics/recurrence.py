@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels.steps import writing_step
+from tapetensor.kernels.numerics.steps import writing_step
 
 # How much of a sequence is worked on at a time: this and its decays fit in a second-level cache.
 _BLOCK_BYTES = 1 << 19

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels import threads
+from tapetensor.kernels.numerics import threads
 
 # Elements of a block: a few arrays of so many fit in a second-level cache.
 BLOCK = 1 << 16

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels.sums import sum_of_rows
+from tapetensor.kernels.numerics.sums import sum_of_rows
 from tapetensor.tape import Pullback
 
 

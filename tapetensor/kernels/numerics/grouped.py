@@ -14,9 +14,9 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels.steps import can_run_steps, single_step
-from tapetensor.kernels.sums import PRODUCT_DTYPES
-from tapetensor.kernels.windows import Sizes, Window
+from tapetensor.kernels.numerics.steps import can_run_steps, single_step
+from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
+from tapetensor.kernels.numerics.windows import Sizes, Window
 
 # From so many multiplications on OpenBLAS wakes its threads for a product, and for so many products
 # they cost more than they give.

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels.sums import is_short
+from tapetensor.kernels.numerics.sums import is_short
 
 Axis = int | tuple[int, ...]
 # The starts of so many rows are kept for the next search in as many.
