@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, overload
 
@@ -16,13 +17,12 @@ from tapetensor.errors import (
     ShapeError,
     UntracedTensorError,
 )
-from tapetensor.kernels.numerics.sharing import computed_once
 from tapetensor.recorded import Level, RecordedArray, UnrecordedError
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.context import GradientContext
 from tapetensor.tape.ids import next_id
-from tapetensor.tape.pullbacks import JointPullbacks, Kernel, Pullback, Pullbacks
-from tapetensor.tape.recorder import Recorder, op_name
+from tapetensor.tape.pullbacks import JointPullbacks, Kernel, Needed, Pullback, Pullbacks
+from tapetensor.tape.recorder import Recorder, op_name, with_tuples
 from tapetensor.tensor.apply import Enclosed, apply_enclosing, no_higher_order
 from tapetensor.tensor.base import (
     check_floating,
@@ -222,29 +222,22 @@ def _recorded_gradients(
     values = dict(zip([point.id for point in points], arrays, strict=True)) | level.leafs
     pullbacks: list[Pullbacks] = []
     for gradient in gradients:
-        narrow = partial(_narrowed, level.recorder, gradient.id, values)
-        pullbacks.append(JointPullbacks(narrow([True] * len(values)), narrow))
+        compute = partial(_replayed, level.recorder, gradient.id, values)
+        pullbacks.append(JointPullbacks((True,) * len(values), compute))
     return [gradient.value for gradient in gradients], parents, pullbacks
 
 
-def _narrowed(
-    recorder: Recorder, output_id: int, values: dict[int, Array], needed: list[bool]
-) -> Pullbacks:
-    """Return the pullbacks of a gradient, for the parents that need one."""
-    sources = [one if is_needed else None for one, is_needed in zip(values, needed, strict=True)]
-    wanted = frozenset([source for source in sources if source is not None])
-
-    def backward(g: Array) -> dict[int, Array]:
-        # A replay uses its records up.
-        return Recorder(recorder).replay({output_id: g}, wanted)
-
-    once = computed_once(backward)
-
-    def pull_back(source: int, g: Array) -> Array:
-        found = once(g).get(source)
-        return np.zeros_like(values[source]) if found is None else found
-
-    return tuple([None if one is None else partial(pull_back, one) for one in sources])
+def _replayed(
+    recorder: Recorder, output_id: int, values: dict[int, Array], needed: Needed, g: Array
+) -> list[Any]:
+    """Return what flows from the cotangent of a gradient to the parents that need it."""
+    wanted = frozenset([one for one, is_needed in zip(values, needed, strict=True) if is_needed])
+    # A replay uses its records up.
+    found = Recorder(recorder).replay({output_id: g}, wanted)
+    return [
+        np.zeros_like(value) if is_needed and source not in found else found.get(source)
+        for (source, value), is_needed in zip(values.items(), needed, strict=True)
+    ]
 
 
 def _lifting(records: Recorder, level: Level) -> Recorder:
@@ -253,29 +246,38 @@ def _lifting(records: Recorder, level: Level) -> Recorder:
     Where every array is of the level, none is taken for numpy's and written to.
     """
     lifting = Recorder()
-    for produced_id, (kernel, pullbacks, parents) in records.items():
-        if isinstance(parents, int):
-            pullbacks, parents = (pullbacks,), (parents,)
-        lifting[produced_id] = (kernel, _lifted(pullbacks, kernel, level), parents)
+    for produced_id, record in records.items():
+        kernel, pullbacks, parents = with_tuples(record)
+        lifted: Pullbacks
+        if isinstance(pullbacks, JointPullbacks):
+            needed = tuple([pullback is not None for pullback in pullbacks])
+            compute = partial(_lifted_gradients, kernel, level, pullbacks.compute)
+            lifted = JointPullbacks(needed, compute)
+        else:
+            lifted = tuple([p and partial(_lifted, kernel, level, p) for p in pullbacks])
+        lifting[produced_id] = (kernel, lifted, parents)
     return lifting
 
 
-def _lifted(pullbacks: Pullbacks, kernel: Kernel, level: Level) -> Pullbacks:
-    lifted = tuple([p and _lifting_pullback(p, kernel, level) for p in pullbacks])
-    if not isinstance(pullbacks, JointPullbacks):
-        return lifted
-    narrow = pullbacks.narrow
-    return JointPullbacks(lifted, lambda needed: _lifted(narrow(needed), kernel, level))
+def _lifted(kernel: Kernel, level: Level, pullback: Pullback, g: Array) -> Any:
+    with _naming(kernel):
+        return level.lift(pullback(g))
 
 
-def _lifting_pullback(pullback: Pullback, kernel: Kernel, level: Level) -> Pullback:
-    def pull_back(g: Array) -> Any:
-        try:
-            return level.lift(pullback(g))
-        except UnrecordedError as error:
-            raise HigherOrderError(no_higher_order(op_name(kernel), error)) from error
+def _lifted_gradients(
+    kernel: Kernel, level: Level, compute: Callable[..., Sequence[Any]], needed: Needed, g: Array
+) -> list[Any]:
+    with _naming(kernel):
+        return [one if one is None else level.lift(one) for one in compute(needed, g)]
 
-    return pull_back
+
+@contextmanager
+def _naming(kernel: Kernel) -> Iterator[None]:
+    """Say of what a pullback cannot record which op it is of."""
+    try:
+        yield
+    except UnrecordedError as error:
+        raise HigherOrderError(no_higher_order(op_name(kernel), error)) from error
 
 
 def _fresh(x: Tensor[Any, Any, Any], array: Array | RecordedArray) -> Tensor[Any, Any, Any]:

@@ -16,13 +16,12 @@ from tapetensor.errors import (
     ArgumentValueError,
     UntracedTensorError,
 )
-from tapetensor.kernels.numerics.sharing import computed_once
 from tapetensor.recorded import plain
 from tapetensor.tape import OwnedTape
 from tapetensor.tape.context import GradientContext
 from tapetensor.tape.ids import next_id
-from tapetensor.tape.pullbacks import JointPullbacks, Pullbacks
-from tapetensor.tape.recorder import Record, Recorder
+from tapetensor.tape.pullbacks import JointPullbacks, Needed
+from tapetensor.tape.recorder import Record, Recorder, with_tuples
 from tapetensor.tensor.apply import Enclosed, apply_enclosing
 from tapetensor.tensor.base import check_not_spent, check_tensor, wrap
 from tapetensor.tensor.creation import check_rng
@@ -154,24 +153,10 @@ class _Part:
         return (
             [output._data],
             parents,
-            [JointPullbacks(self.narrow([True] * len(parents)), self.narrow)],
+            [JointPullbacks((True,) * len(parents), self.run_again)],
         )
 
-    def narrow(self, needed: list[bool]) -> Pullbacks:
-        """Return the pullbacks, for the parents that need one."""
-        once = computed_once(partial(self.run_again, needed))
-
-        def pull_back(index: int, g: Array) -> Any:
-            return once(g)[index]
-
-        return tuple(
-            [
-                partial(pull_back, index) if is_needed else None
-                for index, is_needed in enumerate(needed)
-            ]
-        )
-
-    def run_again(self, needed: list[bool], g: Array) -> list[Any]:
+    def run_again(self, needed: Needed, g: Array) -> list[Any]:
         """Run forwards and backwards; return the cotangents of the parents that are needed."""
         with self.surroundings.as_before(), GradientContext() as inside:
             handles = self._handles(Recorder())
@@ -236,9 +221,7 @@ class _Forgetful(Recorder):
 
     @override
     def __setitem__(self, produced_id: int, record: Record) -> None:
-        _, pullbacks, parents = record
-        if isinstance(parents, int):
-            pullbacks, parents = (pullbacks,), (parents,)
+        _, pullbacks, parents = with_tuples(record)
         self.parents[produced_id] = [
             parent
             for parent, pullback in zip(parents, pullbacks, strict=True)

@@ -17,7 +17,7 @@ from tapetensor.compiler.plan import planned
 from tapetensor.compiler.program import Program
 from tapetensor.compiler.replay import Plan
 from tapetensor.errors import HigherOrderError
-from tapetensor.tape.pullbacks import JointPullbacks, Pullbacks
+from tapetensor.tape.pullbacks import JointPullbacks, Needed
 
 
 class BackwardPlan:
@@ -45,15 +45,14 @@ class BackwardPlan:
         ]  # fmt: skip
         originals = {mine: node for node, mine in copy.nodes.items()}
         self.residuals = [originals[mine] for mine in self._residuals]
-        self._plans: dict[tuple[bool, ...], Plan] = {}
+        self._plans: dict[Needed, Plan] = {}
         self._lock = threading.RLock()
 
     def pullbacks(self, *residuals: Array) -> JointPullbacks:
         """Return the pullbacks of one call, given what its forward pass has kept."""
-        narrow = partial(self._narrow, residuals)
-        return JointPullbacks(narrow([True] * len(self._gradients)), narrow)
+        return JointPullbacks((True,) * len(self._gradients), partial(self.run, residuals))
 
-    def run(self, needed: tuple[bool, ...], g: Array, residuals: tuple[Array, ...]) -> list[Any]:
+    def run(self, residuals: tuple[Array, ...], needed: Needed, g: Array) -> list[Any]:
         """Return the gradients that are needed, and None for the others."""
         if not isinstance(g, np.ndarray | np.generic):
             raise HigherOrderError(
@@ -67,16 +66,7 @@ class BackwardPlan:
             gradients: list[Any] = plan.run((g, *residuals), {})
         return gradients
 
-    def _narrow(self, residuals: tuple[Array, ...], needed: list[bool]) -> Pullbacks:
-        run = _Run(partial(self.run, tuple(needed)), residuals)
-        return tuple(
-            [
-                partial(run.pull_back, position) if is_needed else None
-                for position, is_needed in enumerate(needed)
-            ]
-        )
-
-    def _planned(self, needed: tuple[bool, ...]) -> Plan:
+    def _planned(self, needed: Needed) -> Plan:
         started = time.perf_counter()
         # Planning rewrites nodes.
         copy = _Copy(lambda node: True)
@@ -101,26 +91,6 @@ class BackwardPlan:
 
     def _chosen(self, needed: Iterable[bool]) -> list[Node]:
         return [one for one, is_needed in zip(self._gradients, needed, strict=True) if is_needed]
-
-
-class _Run:
-    """One backward pass: run once for a cotangent, read once for each parent."""
-
-    __slots__ = ("_latest", "_residuals", "_run")
-
-    def __init__(
-        self, run: Callable[[Array, tuple[Array, ...]], list[Any]], residuals: tuple[Array, ...]
-    ) -> None:
-        self._run = run
-        self._residuals = residuals
-        self._latest: tuple[Array, list[Any]] | None = None
-
-    def pull_back(self, position: int, g: Array) -> Array:
-        """Return the gradient of one parent."""
-        if self._latest is None or self._latest[0] is not g:
-            self._latest = g, self._run(g, self._residuals)
-        gradient: Array = self._latest[1][position]
-        return gradient
 
 
 class _Copy:

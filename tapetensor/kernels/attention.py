@@ -7,9 +7,9 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
 from tapetensor.kernels.numerics.extremes import largest_or_minus_infinity
-from tapetensor.kernels.numerics.sharing import computed_once
 from tapetensor.kernels.numerics.sums import row_products, row_sums
 from tapetensor.tape import Pullbacks
+from tapetensor.tape.pullbacks import computed_once
 
 
 def scaled_dot_product_attention(

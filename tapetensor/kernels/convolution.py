@@ -11,7 +11,6 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.kernels.numerics.grouped import are_small, convolved, spread, summed_products
-from tapetensor.kernels.numerics.sharing import computed_once
 from tapetensor.kernels.numerics.sums import sum_over
 from tapetensor.kernels.numerics.windows import (
     Sizes,
@@ -22,6 +21,7 @@ from tapetensor.kernels.numerics.windows import (
     scatter,
 )
 from tapetensor.tape import Pullback, Pullbacks
+from tapetensor.tape.pullbacks import computed_once
 
 # An output, and how its cotangent goes to what was convolved and to the weight.
 Convolved = tuple[Array, Pullback, Pullback]

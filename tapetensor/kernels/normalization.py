@@ -10,9 +10,9 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.kernels.numerics.broadcasting import sum_to
 from tapetensor.kernels.numerics.mean import mean_over
-from tapetensor.kernels.numerics.sharing import computed_once
 from tapetensor.kernels.numerics.sums import products_over, row_products, row_sums, sum_over
 from tapetensor.tape import Pullbacks
+from tapetensor.tape.pullbacks import computed_once
 
 
 def layer_norm(x: Array, weight: Array, bias: Array, eps: float) -> tuple[Array, Pullbacks]:

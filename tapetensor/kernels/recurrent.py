@@ -13,9 +13,9 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
-from tapetensor.kernels.numerics.sharing import computed_once
 from tapetensor.kernels.numerics.sums import sum_of_rows
 from tapetensor.tape import Pullbacks
+from tapetensor.tape.pullbacks import computed_once
 
 # From so many steps on it pays to turn the weight.
 _MANY = 4

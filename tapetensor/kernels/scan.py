@@ -8,8 +8,8 @@ from tapetensor.arrays.array import Array
 from tapetensor.kernels.numerics.blocks import in_blocks
 from tapetensor.kernels.numerics.broadcasting import sum_to
 from tapetensor.kernels.numerics.recurrence import run_recurrence
-from tapetensor.kernels.numerics.sharing import computed_once
 from tapetensor.tape import Pullbacks
+from tapetensor.tape.pullbacks import computed_once
 
 
 def cumulative_sum(x: Array, axis: int) -> tuple[Array, Pullbacks]:

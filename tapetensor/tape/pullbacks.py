@@ -2,33 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Self, TypeAlias
 
 import numpy as np
+from typing_extensions import TypeVar
 
 from tapetensor.arrays.array import Array
 
 Pullback: TypeAlias = Callable[[Array], Array]
 Pullbacks: TypeAlias = tuple[Pullback | None, ...]
 Kernel: TypeAlias = Callable[..., tuple[Array, Pullbacks]]
+# Whether each parent of an op needs its pullback.
+Needed: TypeAlias = tuple[bool, ...]
+_Result = TypeVar("_Result")
+
+
+def computed_once(compute: Callable[[Array], _Result]) -> Callable[[Array], _Result]:
+    """Return `compute` with a memory of its latest cotangent.
+
+    The pullbacks of an op are run one after the other on the same array: the first computes what
+    they share, the others find it.
+    """
+    latest: list[tuple[Array, _Result]] = []
+
+    def computed(g: Array) -> _Result:
+        if not latest or latest[0][0] is not g:
+            latest[:] = [(g, compute(g))]
+        return latest[0][1]
+
+    return computed
 
 
 class JointPullbacks(tuple[Pullback | None, ...]):
     """Pullbacks that share one computation, which can leave out what only some of them need.
 
     Args:
-        pullbacks: one per parent.
-        narrow: given whether each is needed, returns those that are, with None for the others.
+        needed: whether each parent needs its pullback; None stands for one that does not.
+        compute: given `needed` and a cotangent, returns what every pullback that is needed gives,
+            in the order of the parents, and anything for the others.
     """
 
-    narrow: Callable[[list[bool]], Pullbacks]
+    compute: Callable[[Needed, Array], Sequence[Any]]
 
-    def __new__(cls, pullbacks: Pullbacks, narrow: Callable[[list[bool]], Pullbacks]) -> Self:
+    def __new__(cls, needed: Needed, compute: Callable[[Needed, Array], Sequence[Any]]) -> Self:
         """Make a tuple with one attribute."""
+        once = computed_once(partial(compute, needed))
+        pullbacks = [
+            partial(_one_of, once, position) if is_needed else None
+            for position, is_needed in enumerate(needed)
+        ]
         joint = super().__new__(cls, pullbacks)
-        joint.narrow = narrow
+        joint.compute = compute
         return joint
+
+    def narrow(self, needed: Needed) -> JointPullbacks:
+        """Return the pullbacks that compute what is needed and no more."""
+        return JointPullbacks(needed, self.compute)
+
+
+def _one_of(compute: Callable[[Array], Sequence[Any]], position: int, g: Array) -> Any:
+    return compute(g)[position]
 
 
 class PartPullback:

@@ -156,7 +156,7 @@ class Recorder(dict[int, Record]):
             if parents.__class__ is int:
                 leads = parents in needed and pullbacks is not None
             elif pullbacks.__class__ is JointPullbacks:
-                are_needed = [parent in needed for parent in parents]
+                are_needed = tuple([parent in needed for parent in parents])
                 leads = any(are_needed)
                 self[produced_id] = kernel, pullbacks.narrow(are_needed), parents
             elif len(parents) == 2:
