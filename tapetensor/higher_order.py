@@ -187,7 +187,7 @@ def _plain_gradients(
         # is, and a constant otherwise.
         arrays: list[Any] = [x._data for x in inputs]
         levels = [array.level for array in arrays if isinstance(array, RecordedArray)]
-        inside._level = max(levels, key=lambda level: level.depth, default=None)
+        inside.level = max(levels, key=lambda level: level.depth, default=None)
         traced = [_fresh(x, x._data) for x in inputs]
         gradients = _checked(f(*traced), inside).backward(wrt=traced)
     found = [gradients.array(x._id) for x in traced]
@@ -206,7 +206,7 @@ def _recorded_gradients(
     level = Level()
     points = [level.array(array) for array in arrays]
     with GradientContext() as inside:
-        inside._level = level
+        inside.level = level
         traced = [_fresh(x, point) for x, point in zip(inputs, points, strict=True)]
         output, tape = _checked(f(*traced), inside).split_tape()
         seed = level.array(np.ones_like(level.lift(output._data).value))

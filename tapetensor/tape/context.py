@@ -62,15 +62,15 @@ class GradientContext:
         "_generator",
         "_id",
         "_is_open",
-        "_level",
         "_outer",
         "_tapes",
+        "level",
     )
 
     def __init__(self) -> None:
         self._id = _next_context_id()
         # The derivative of higher order that values traced in here belong to, None for none.
-        self._level: Any = None
+        self.level: Any = None
         # None until it is entered.
         self._is_open: bool | None = None
         self._tapes: set[ref[Closable]] = set()
@@ -78,6 +78,14 @@ class GradientContext:
         self._outer: GradientContext | None = None
         self._before: GradientContext | None = None
         self._generator: FrameType | None = None
+
+    @classmethod
+    def default(cls) -> GradientContext:
+        """Return a context 0, which is open from the start; every thread needs one."""
+        context = cls()
+        context._id = 0
+        context._is_open = True
+        return context
 
     @property
     def id(self) -> int:
@@ -102,11 +110,11 @@ class GradientContext:
                 "for a new one"
             )
         self._outer = active_context()
-        self._level = self._outer._level
+        self.level = self._outer.level
         self._generator = _generator_of(sys._getframe(1))
         self._is_open = True
         if self._generator is None:
-            self._before = _nearest_open(_current.get())
+            self._before = _nearest_open_of_the_task()
             _current.set(self)
         else:
             _of_generators.setdefault(self._generator, []).append(self)
@@ -130,13 +138,27 @@ class GradientContext:
             )
         self._is_open = False
         if self._generator is None:
-            _current.set(_nearest_open(_current.get()))
+            _current.set(_nearest_open_of_the_task())
         else:
             _of_generators[self._generator].remove(self)
             if not _of_generators[self._generator]:
                 del _of_generators[self._generator]
             self._generator = None
         self.close_tapes(f"context {self._id} was left")
+
+    def nearest_open(self) -> GradientContext | None:
+        """Return this context if it is open, else the nearest open one that it was entered in."""
+        context: GradientContext | None = self
+        while context is not None and not context._is_open:
+            context = context._before
+        return context
+
+    def is_inside(self, other: GradientContext) -> bool:
+        """Tell whether this context is `other`, or was entered in it."""
+        context: GradientContext | None = self
+        while context is not None and context is not other:
+            context = context._outer
+        return context is not None
 
     def add(self, tape: Closable) -> None:
         """Note that `tape` belongs to this context, which does not keep it alive."""
@@ -164,12 +186,7 @@ class _OfThread(threading.local):
     """Context 0, of which every thread has its own."""
 
     def __init__(self) -> None:
-        self.context = GradientContext.__new__(GradientContext)
-        self.context._id = 0
-        self.context._is_open = True
-        self.context._tapes = set()
-        self.context._level = None
-        self.context._outer = self.context._before = self.context._generator = None
+        self.context = GradientContext.default()
 
 
 _default = _OfThread()
@@ -183,9 +200,7 @@ _of_generators: dict[FrameType, list[GradientContext]] = {}
 
 def active_context() -> GradientContext:
     """Return the innermost context that is open here; context 0 if there is none."""
-    context = _current.get()
-    if context is not None and not context._is_open:
-        context = _nearest_open(context)
+    context = _nearest_open_of_the_task()
     if _of_generators:
         context = _with_generators(context)
     return _default.context if context is None else context
@@ -213,10 +228,9 @@ def clear_default_context_tape() -> None:
     _default.context.close_tapes("clear_default_context_tape() was called")
 
 
-def _nearest_open(context: GradientContext | None) -> GradientContext | None:
-    while context is not None and not context._is_open:
-        context = context._before
-    return context
+def _nearest_open_of_the_task() -> GradientContext | None:
+    context = _current.get()
+    return None if context is None else context.nearest_open()
 
 
 def _with_generators(context: GradientContext | None) -> GradientContext | None:
@@ -228,12 +242,7 @@ def _with_generators(context: GradientContext | None) -> GradientContext | None:
         return context
     innermost = _of_generators[frame][-1]
     # `context` may have been entered by what the generator called.
-    outer = context
-    while outer is not None:
-        if outer is innermost:
-            return context
-        outer = outer._outer
-    return innermost
+    return context if context is not None and context.is_inside(innermost) else innermost
 
 
 def _generator_of(frame: FrameType | None) -> FrameType | None:

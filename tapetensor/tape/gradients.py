@@ -241,7 +241,7 @@ class Gradients:
 
     def __copy__(self) -> Gradients:
         """Return a store with the same entries that changes independently of this one."""
-        twin = self.__class__()
+        twin = Gradients()
         twin._arrays = self._arrays.copy()
         twin._leafs = self._leafs
         twin._leaky = self._leaky

@@ -57,7 +57,7 @@ class OwnedTape:
         context.add(self)
         self._contexts: tuple[GradientContext, ...] = (context,)
         # The derivative of higher order that it is made in, None for none.
-        self.level: Any = context._level
+        self.level: Any = context.level
         self.records = new_recorder()
         # Kept by identity, like the records: a store that both sides of a merge hold counts once.
         self._carried: dict[int, Gradients] = (
