@@ -16,17 +16,17 @@ from tapetensor.arrays.array import Array
 _ALIGNMENT = 64
 
 
-# Less memory than that is not worth a second look, nor are more parts than that.
+# An arena of fewer bytes, or of more parts, is not laid out a second time.
 _WORTH_IT = 1 << 20
 _TOO_MANY = 500
 
 
 @dataclass
 class Range:
-    """How long something is kept.
+    """A part of the arena, and how long it is kept.
 
     Args:
-        size: in bytes.
+        size: the number of bytes.
         begin: when it was taken.
         end: when it was given back.
     """
@@ -40,30 +40,30 @@ class Arena:
     """A region of memory in which every value of a program has its place.
 
     Live ranges are known, so a place is used again as soon as its last reader is done. The region
-    is reserved as a whole; the system provides what is written to, `nbytes` at most.
+    is reserved as a whole; the system provides memory for what is written to, `nbytes` at most.
 
     Args:
-        capacity: so many bytes are enough.
-        places: where to put what is taken, one after the other; None to decide as it comes.
+        capacity: a number of bytes that is enough.
+        places: where to put each part, in the order in which they are taken; None to decide then.
 
     Attributes:
-        nbytes: so many were used.
-        ranges: what was taken, in order, and how long it was kept.
+        nbytes: the number of bytes that were used.
+        ranges: the parts that were taken, in order.
     """
 
     def __init__(self, capacity: int, places: list[int] | None = None) -> None:
         self.nbytes = 0
         self._places = places
         self.ranges: list[Range] = []
-        # By the place what was put there last.
+        # The part that was put at each place last.
         self._latest: dict[int, Range] = {}
         self._clock = 0
         self._region = _reserved(capacity + _ALIGNMENT)
         self._region = self._region[-self._region.ctypes.data % _ALIGNMENT :]
-        # Where the holes begin, in order, and how large each is.
+        # The places at which holes begin, in order, and the size of each hole.
         self._holes: list[int] = [0]
         self._sizes: dict[int, int] = {0: self._region.nbytes}
-        # By the address of what was handed out: its place.
+        # The place and the size of what was handed out, by its address.
         self._taken: dict[int, tuple[int, int]] = {}
 
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -82,9 +82,9 @@ class Arena:
         return array
 
     def better_places(self) -> list[int] | None:
-        """Return where to put the same things in less memory, now that all are known; None if not.
+        """Return places that need less memory, now that all parts are known; None if none do.
 
-        The largest first, each as low as it can be beside those that are kept at the same time.
+        The largest part comes first. Each lies as low as the parts kept at the same time allow.
         """
         if self.nbytes < _WORTH_IT or len(self.ranges) > _TOO_MANY:
             return None
@@ -105,8 +105,8 @@ class Arena:
         return [starts[one.begin] for one in self.ranges]
 
     def _hole(self, size: int) -> int:
-        """Return the place of a hole, which is filled."""
-        # The smallest hole; what lies behind everything else is the largest.
+        """Fill a hole, and return its place."""
+        # The smallest hole that fits is taken; the free end of the region is the largest.
         start = min((hole for hole in self._holes if self._sizes[hole] >= size), key=self._key)
         rest = self._sizes.pop(start) - size
         place = self._holes.index(start)

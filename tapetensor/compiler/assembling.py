@@ -1,4 +1,4 @@
-"""Arrays that are made of parts: each part is computed where it belongs, over nothing."""
+"""Arrays that are made of parts: each part is written where it belongs, without zeros before it."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class FirstWrite:
     """The detail of a write to elements that nothing was written to before.
 
     Args:
-        whole: the array as it was made.
+        whole: the node that made the array.
     """
 
     whole: Node
 
 
 def assemble(nodes: list[Node], leaving: Iterable[Node]) -> None:
-    """Leave out zeros that are written over, and add nothing to them.
+    """Leave out zeros that are written over; what was added to them is written instead.
 
-    The gradient of what is read in parts begins as zeros, to which the gradient of each part is
-    added. An array whose parts are all written needs no zeros.
+    The gradient of an array that is read in parts begins as zeros, to which the gradient of each
+    part is added. An array whose parts are all written needs no zeros.
     """
     readers: dict[Node, list[Node]] = {}
     for node in nodes:
@@ -89,12 +89,12 @@ def _is_copy_of_zeros(node: Node) -> bool:
         (source,) = source.args
     if source.kind is not Kind.CONSTANT or not source.size or any(source.detail.strides):
         return False
-    # Negative zeros are none that may be left out.
+    # Negative zeros are not left out.
     return not any(source.detail.reshape(-1)[:1].tobytes())
 
 
 def _only_write(node: Node, readers: dict[Node, list[Node]], leaves: set[Node]) -> Node | None:
-    """Return the write that alone reads an array, and views of it; None if there is no such."""
+    """Return the one write that reads an array and its views; None if anything else does."""
     found = None
     for reader in readers.get(node, []):
         if reader.kind is Kind.WRITE and reader.args[0] is node and found in (None, reader):
@@ -121,7 +121,7 @@ def _is_seen_in(node: Node, value: Any) -> bool:
 
 
 def _seen(view: Node, whole: Array) -> Array | None:
-    """Return an array as a view of it sees it; None where that is a copy."""
+    """Return the part of an array that a view shows; None where the view would be a copy."""
     if view.kind is not Kind.VIEW:
         return whole
     inner = _seen(view.args[0], whole)

@@ -21,21 +21,18 @@ from tapetensor.tape.pullbacks import JointPullbacks, Needed
 
 
 class BackwardPlan:
-    """From the cotangent of a result to the gradients of what came in.
+    """A plan that leads from the cotangent of a result to the gradients of the inputs.
 
     Args:
         cotangent: the node of the cotangent.
         gradients: the nodes of the gradients, one per parent.
         forward: how many nodes the forward pass has; what it computed is not computed again.
-        nodes: those that the backward passes recorded.
 
     Attributes:
         residuals: the nodes of the forward pass that have to be kept.
     """
 
-    def __init__(
-        self, cotangent: Node, gradients: list[Node], forward: int, nodes: list[Node]
-    ) -> None:
+    def __init__(self, cotangent: Node, gradients: list[Node], forward: int) -> None:
         copy = _Copy(lambda node: node.index >= forward or node.kind in (Kind.CONSTANT, Kind.VIEW))
         self._cotangent = copy.of(cotangent)
         self._gradients = [copy.of(node) for node in gradients]
@@ -68,7 +65,7 @@ class BackwardPlan:
 
     def _planned(self, needed: Needed) -> Plan:
         started = time.perf_counter()
-        # Planning rewrites nodes.
+        # Planning rewrites nodes, so it gets copies.
         copy = _Copy(lambda node: True)
         gradients = [copy.of(node) for node in self._chosen(needed)]
         inputs = [copy.of(node) for node in (self._cotangent, *self._residuals)]
@@ -94,7 +91,7 @@ class BackwardPlan:
 
 
 class _Copy:
-    """Copies of nodes and of what they are made of.
+    """Copies of nodes and of the nodes that they are made of.
 
     Args:
         follows: tells whether a node is made again; any other becomes an input.
@@ -109,7 +106,7 @@ class _Copy:
         known = self.nodes.get(node)
         if known is not None:
             return known
-        # Not by recursion into the operands, of which there may be long chains.
+        # Chains of operands may be too long for a recursion.
         waiting = [node]
         while waiting:
             one = waiting[-1]

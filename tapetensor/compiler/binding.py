@@ -1,6 +1,6 @@
 """What goes into a compiled function: guards, inputs and state.
 
-The arguments and what the function closes over are walked once, when a call is traced. The walk
+The arguments and what the function closes over are walked once, when a call is captured. The walk
 puts lazy arrays and generators into the place of real ones, and writes down, as Python source, how
 the next call is recognized as one of the same kind and where its arrays are found.
 """
@@ -46,10 +46,10 @@ from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.apply import give_tape
 from tapetensor.tensor.base import TensorBase
 
-# A container of more plain values is compared as a whole.
+# A container of more than so many plain values is compared as a whole.
 _MANY = 16
 _FLOAT = np.dtype(np.float64)
-# What every source refers to.
+# The source of every plan may use these names.
 _NAMES = {
     "MISS": MISS,
     "ndarray": np.ndarray,
@@ -66,8 +66,8 @@ class Binding(GuardWriter):
     """The inputs of one plan, found by walking the first call.
 
     Args:
-        program: where the lazy arrays record.
-        function: what is traced.
+        program: where the lazy arrays put what they capture.
+        function: what is captured.
     """
 
     def __init__(self, program: Program, function: Any) -> None:
@@ -75,11 +75,11 @@ class Binding(GuardWriter):
         self.program = program
         # The source expression of each input node.
         self.expressions: dict[Node, str] = {}
-        # The local variables of random generators.
+        # The local variables that hold random generators.
         self.generators: list[str] = []
         self.captures = Captures(self)
         self.tapes = Tapes(self, function if hasattr(function, "__name__") else type(function))
-        # By the id of each tensor: itself, its local variable, its node, its tape in the trace.
+        # Each tensor by its id, with its local variable, its node and its tape in the capture.
         self._tensors: dict[int, tuple[Any, str, Node, OwnedTape | None]] = {}
         self._direct: list[str] = []
         self._fields: dict[str, tuple[Any, str]] = {}
@@ -90,21 +90,21 @@ class Binding(GuardWriter):
         self._randomness = GlobalRandomness()
         self._frozen: list[Any] = []
         self._undo: list[Callable[[], None]] = []
-        # By the id of what was walked: itself, and the source that leads to it.
+        # Each object that was walked by its id, with the source that leads to it.
         self._seen: dict[int, tuple[Any, str]] = {}
         # A numpy array that a function reads from around it is a constant, as its numbers are; a
         # tensor is not, for optimizers and modules change tensors.
         self._in_closure = False
 
     def undo(self, action: Callable[[], None]) -> None:
-        """Have `restore` run an action, before those that came earlier."""
+        """Have `restore` run an action before the actions that were given earlier."""
         self._undo.append(action)
 
     def restore(self) -> None:
         """Put back all that the walk replaced, and all that the function changed."""
         while self._undo:
             self._undo.pop()()
-        # An array can be written to again only after the one that it is a view of.
+        # An array can be made writable again only after the array that it is a view of.
         for array in sorted(self._frozen, key=lambda one: one.base is not None):
             array.flags.writeable = True
 
@@ -127,7 +127,7 @@ class Binding(GuardWriter):
         self._in_closure = False
 
     def walk(self, value: Any, expression: str, where: str) -> Any:
-        """Return `value` with lazy arrays in place of arrays, and record how to recognize it."""
+        """Return `value` with lazy arrays in place of arrays; write down how to recognize it."""
         if isinstance(value, TensorBase):
             return self._walk_tensor(value, expression, where)
         if isinstance(value, np.ndarray):
@@ -168,10 +168,10 @@ class Binding(GuardWriter):
     def _walk_plain(self, value: Any, expression: str) -> None:
         known, kind = self.bind(value), self.bind(value.__class__)
         local = self.local(expression)
-        # A NaN is recognized by being no number.
+        # A NaN is recognized by being unequal to itself.
         differs = f"{local} != {known}" if value == value else f"{local} == {local}"
         if isinstance(value, float | np.floating) and value == 0.0:
-            # 0.0 and -0.0 are equal, and give other results.
+            # 0.0 and -0.0 are equal, but lead to different results.
             differs += f" or copysign(1.0, {local}) != {math.copysign(1.0, value)}"
         self.guard(f"{local}.__class__ is not {kind} or {differs}")
 
@@ -211,7 +211,7 @@ class Binding(GuardWriter):
         return value
 
     def _watch(self, where: str, value: Any, before: Any) -> None:
-        """Look for changes of a container, and have it hold at the end what it held before."""
+        """Watch a container for changes, and have `restore` put back what it held before."""
         if isinstance(value, tuple | frozenset):
             return
         before = copy.copy(before)
@@ -237,7 +237,7 @@ class Binding(GuardWriter):
         self.guard(f"{expression} is not {self.bind(array)}")
         self._seen[id(array)] = array, expression
         if array.flags.writeable:
-            # numpy then refuses to change it, and names the line.
+            # From now on numpy refuses to change it, and its error names the line.
             array.flags.writeable = False
             self._frozen.append(array)
         return array
@@ -250,7 +250,7 @@ class Binding(GuardWriter):
         local = self.local(expression)
         tape = tensor._tape
         if tape is not None and not isinstance(tape, OwnedTape):
-            # Spent: every use of it is an error, the same as in eager mode.
+            # The tensor is spent: every use of it is an error, the same as in eager mode.
             self.guard("True")
             return tensor
         if expression not in self._fields:
@@ -315,7 +315,7 @@ class Binding(GuardWriter):
         return store
 
     def _walk_record(self, value: Any, expression: str, where: str) -> None:
-        """Walk a dataclass, another instance of which may come with the next call."""
+        """Walk an instance of a dataclass; the next call may bring another instance."""
         local = self.local(expression)
         if id(value) in self._seen:
             self.guard(f"{local} is not {self._seen[id(value)][1]}")
@@ -367,7 +367,7 @@ class Binding(GuardWriter):
         self._undo.append(undo)
 
     def _walk_optimizer(self, optimizer: Optimizer, where: str) -> None:
-        """Let the learning rate be read as it is at the call, and not be set."""
+        """Let a plan read the learning rate at each call; the function itself cannot set it."""
         self._seen[id(optimizer)] = optimizer, self.bind(optimizer)
         fields = vars(optimizer)
         held = self.bind(fields, "d")
@@ -387,10 +387,10 @@ class Binding(GuardWriter):
         self._watches.append(Watch(where, lambda: {".lr": fields["_lr"]}, {".lr": lazy["_lr"]}))
 
     def input(self, array: Any, local: str, label: str) -> LazyArray:
-        """Return the lazy array of an array that the source finds in a variable."""
+        """Return the lazy array for an array that the source has in a local variable."""
         dtype = self.bind(array.dtype)
         compare = "is not" if array.dtype.isbuiltin == 1 else "!="
-        # Another library's array looks the same. In place of a 0-d one there may be a scalar.
+        # Only the class tells another library's array. A scalar may stand for a 0-d array.
         is_scalar = f"not isinstance({local}, arrays)"
         cls = "ndarray" if array.__class__ is np.ndarray else self.bind(array.__class__)
         self.guard(f"{local}.__class__ is not {cls}" if array.shape else is_scalar)
@@ -440,7 +440,7 @@ class Binding(GuardWriter):
     def finish(self, result: Any) -> ResultWriter:
         """Write the results, and the lines that store state.
 
-        Called after the trace, before `restore`.
+        This comes after the function has run, and before `restore`.
         """
         ids = {tensor._id: f"{local}._id" for tensor, local, _, _ in self._tensors.values()}
         known = {key: local for key, (_, local, _, _) in self._tensors.items()}

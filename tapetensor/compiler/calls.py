@@ -1,4 +1,4 @@
-"""The source of the numpy call that computes a value the fastest, into memory that is given."""
+"""The source of the fastest numpy call that computes a value into given memory."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES, SHORT, is_short, on
 if TYPE_CHECKING:
     from tapetensor.compiler.plan import Planner
 
-# An array of so many times the same number is no burden.
+# A number is repeated to an array of at most so many elements.
 _SMALL = 1 << 12
-# How numpy finds the place of what a reduction finds.
+# These functions find the places of the elements that the reductions find.
 _SEARCHES: dict[Any, str] = {np.maximum: "argmax", np.minimum: "argmin"}
 
 
@@ -24,11 +24,11 @@ class Call:
     """Writes the call of one node.
 
     Args:
-        planner: whose names are used.
+        planner: gives names to what the source uses.
         node: what is computed.
-        out: the source of where it goes.
+        out: the source of the array that the result goes to.
         operands: the sources of its operands.
-        rows: the size of the first axis of what they are, which may be a part of the whole.
+        rows: how many rows a block of the operands has; None where they are whole.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Call:
         return out is None or bool(out.flags.c_contiguous)
 
     def _as_arrays(self) -> str:
-        """Return the operands with a number in each place of a small array.
+        """Return the operands, with a number repeated to an array where that is small.
 
         numpy compares two arrays with vector instructions, but not an array and a number.
         """
@@ -81,7 +81,7 @@ class Call:
         return f"{reduce}({self._operands[0]}, {axes}, None, {self._out}, True{extra})"
 
     def _of_rows(self) -> str:
-        """Return a reduction over the last axes as `tapetensor.kernels` has it; empty without."""
+        """Return a reduction over the last axes as `tapetensor.kernels` does it; empty if none."""
         node = self._node
         if node.function is np.vecdot:
             kept_rows = node.shape[:-1] if self._rows is None else (self._rows, *node.shape[1:-1])

@@ -1,7 +1,7 @@
 """What a function reads from around itself: closure cells, globals, class attributes.
 
-It is found from the code: the names that a function looks up, those of the functions that it names,
-and of the methods of the objects that come in.
+The code says what that is: it holds the names that a function looks up, as does the code of the
+functions that it names, and of the methods of the objects that come in.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
 
 
 class Captures:
-    """Walks what functions capture.
+    """Walks what functions close over.
 
     Args:
         binding: what walks the values.
@@ -44,7 +44,7 @@ class Captures:
         self._classes.update(dict.fromkeys([one for one in cls.__mro__ if is_users(one)]))
 
     def walk_function(self, function: Any, expression: str) -> None:
-        """Walk what a function captures, and what it is bound to."""
+        """Walk what a function closes over, and what it is bound to."""
         binding = self._binding
         inner = inspect.unwrap(function)
         if inner is not function:
@@ -60,7 +60,7 @@ class Captures:
         elif isinstance(function, types.FunctionType):
             self._walk_code(function)
         elif not isinstance(function, types.BuiltinFunctionType):
-            # An object of the user's, or a module.
+            # It is an object of the user's, or a module.
             binding.walk(function, expression, type(function).__name__)
 
     def walk_methods(self) -> None:
@@ -81,7 +81,7 @@ class Captures:
             name: binding.walk(value, f"{expression}.keywords[{name!r}]", f"argument {name}")
             for name, value in function.keywords.items()
         }
-        # Types know nothing of how a partial function is pickled.
+        # The stubs of partial functions lack the methods by which these are pickled.
         opened: Any = function
         before = opened.__reduce__()[2]
         opened.__setstate__((function.func, args, keywords, {}))
@@ -110,7 +110,7 @@ class Captures:
         self._attributes |= attributes
 
     def _walk_defaults(self, function: types.FunctionType) -> None:
-        """Walk what the arguments are that are not given; plain values cannot change."""
+        """Walk the default values of the arguments; plain values cannot change."""
         binding, name = self._binding, function.__name__
         by_place, by_name = function.__defaults__ or (), function.__kwdefaults__ or {}
         if not all(map(is_plain, by_place)):
@@ -122,7 +122,7 @@ class Captures:
             binding.walk(by_name, expression, f"the default of {name}")
 
     def _walk_value(self, value: Any, expression: str, where: str) -> Any:
-        """Walk a captured value; return what takes its place."""
+        """Walk a value that a function closes over; return what takes its place."""
         binding = self._binding
         if isinstance(value, types.ModuleType | type):
             if is_users(value) and not issubclass(type(value), EnumType):
@@ -173,7 +173,7 @@ def _is_filled(cell: types.CellType) -> bool:
 
 
 def _names_in(code: types.CodeType) -> tuple[list[str], set[str]]:
-    """Return the globals that a function, with the functions in it, looks up, and attributes."""
+    """Return the globals and the attributes that a function, and the functions in it, look up."""
     names = [one.argval for one in dis.get_instructions(code) if one.opname in _GLOBAL_OPS]
     attributes = set(code.co_names).difference(names)
     for constant in code.co_consts:

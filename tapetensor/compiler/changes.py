@@ -1,4 +1,4 @@
-"""What a function changes around itself while it is traced, which a replay would not repeat."""
+"""What a function changes around itself while it is captured, which a replay would not repeat."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tapetensor.pictures import Place
 
 @dataclass
 class Watch:
-    """A mutable thing, and what it held when the trace began.
+    """A mutable object, and what it held when the capture began.
 
     Args:
         where: what the user calls it.
@@ -42,7 +42,7 @@ _NOTHING = object()
 
 
 def parts(value: Any) -> dict[str, Any]:
-    """Return what a container holds, by the text that leads to each."""
+    """Return what a container holds, by the text that leads to each item."""
     if isinstance(value, set):
         return {f" ({item!r})": item for item in value}
     pairs = value.items() if isinstance(value, dict) else enumerate(value)
@@ -87,7 +87,7 @@ def line_of_change(run: Callable[[], object], change: Callable[[], str | None]) 
         if found:
             return None
         if not _is_users(frame):
-            # What it calls may be the user's.
+            # A function of a library may call one of the user's.
             return on_call
         if latest and change() is not None:
             found.append(latest[-1])
@@ -112,6 +112,6 @@ def line_of_change(run: Callable[[], object], change: Callable[[], str | None]) 
 
 
 def _is_users(frame: FrameType) -> bool:
-    # Not the methods that Python writes itself, those of a named tuple, say.
+    # Python writes some methods itself, those of a named tuple, say.
     is_written = frame.f_code.co_filename != "<string>"
     return is_written and is_users_module(frame.f_globals.get("__name__"))

@@ -27,16 +27,16 @@ from tapetensor.errors import ArgumentTypeError, TraceError
 
 F_ = TypeVar("F_", bound=Callable[..., Any])
 
-# So many plans are kept to a function; the one that was not used for longest goes first.
+# A function keeps so many plans; the one that was not used for longest goes first.
 MAX_PLANS = 16
 
 _IS_TRACING: ContextVar[bool] = ContextVar("_IS_TRACING", default=False)
-# While one function is traced, models hold lazy arrays, which another trace must not see.
+# While one function is captured, models hold lazy arrays, which another capture must not see.
 _TRACES = threading.RLock()
 
 
 class Compiled:
-    """A function that is traced and planned at the first call of a kind, and replayed after it.
+    """A function that is captured and planned at the first call of a kind, and replayed after it.
 
     Args:
         function: what to compile.
@@ -54,13 +54,13 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function."""
         if _IS_TRACING.get():
-            # A part of a larger program.
+            # This call is a part of a larger program.
             return self.function(*args, **kwargs)
         result = self._replay(args, kwargs)
         if result is not MISS:
             return result
         with _TRACES:
-            # Another thread may have traced such a call, or have kept a model from being read.
+            # Another thread may have planned such a call, or have had lazy arrays in a model.
             result = self._replay(args, kwargs)
             if result is not MISS:
                 return result
@@ -103,7 +103,7 @@ class Compiled:
 
     @override
     def __reduce__(self) -> Any:
-        """Pickle as functions are: by name. What has none is compiled anew."""
+        """Pickle by name, as functions are; one without a name is compiled anew."""
         name = getattr(self.function, "__qualname__", "<>")
         return (compile, (self.function,)) if "<" in name or "." in name else name
 
@@ -192,7 +192,7 @@ class Compiled:
 
 
 def _run(function: Callable[[], Any]) -> Any:
-    """Run what is traced."""
+    """Run what is captured."""
     try:
         return function()
     except ValueError as error:
@@ -214,7 +214,7 @@ def _run(function: Callable[[], Any]) -> Any:
 
 
 def compile(function: F_) -> F_:
-    """Return `function` planned: traced at the first call, replayed without Python afterwards."""
+    """Return `function` planned: captured at the first call, replayed without Python afterwards."""
     if not callable(function):
         raise ArgumentTypeError(f"compile: expected a function, got {type(function).__name__}")
     plain = inspect.unwrap(function)

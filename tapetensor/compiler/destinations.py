@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
 
 class Destinations:
-    """The gradients of optimizers' steps, end to end, and the parts of larger arrays.
+    """Places of the gradients of optimizers' steps, end to end, and of the parts of larger arrays.
 
     Args:
-        memory: of the plan.
-        units: all steps.
+        memory: the memory of the plan.
+        units: all steps, in order.
     """
 
     def __init__(self, memory: Memory, units: list[Unit]) -> None:
         self._memory = memory
-        # By gradient: the optimizer's step, and which of its gradients it is.
+        # For each gradient, the optimizer's step, and which of its gradients it is.
         self._gradients: dict[Node, tuple[Node, int]] = {}
         # The planned memory of the gradients of a step.
         self._flat: dict[Node, Array] = {}
         # The steps whose gradients lie in the buffer of the optimizer's group instead.
         self._buffered: set[Node] = set()
-        # By part: the write that would have copied it.
+        # For each part, the write that would have copied it.
         self._parts: dict[Node, Node] = {}
         single = [(unit, place) for place, unit in enumerate(units) if isinstance(unit, Node)]
         updates = [(node, place) for node, place in single if node.kind is Kind.UPDATE]
@@ -50,7 +50,7 @@ class Destinations:
         return node in self._gradients or node in self._parts
 
     def of(self, node: Node) -> Array | None:
-        """Return where in planned memory a value has to be; None where that is anywhere."""
+        """Return where in planned memory a value has to be; None where it may be anywhere."""
         if node in self._parts:
             write = self._parts[node]
             assert isinstance(write.detail, FirstWrite)
@@ -108,7 +108,7 @@ class Destinations:
                 and is_in_order
                 and roots.count(root) == 1
                 and not memory.escapes(root)
-                # New values may be written over it.
+                # The optimizer's step may write new values over it.
                 and memory.last_use(root) == place
             ):
                 self._gradients[root] = update, position

@@ -1,4 +1,4 @@
-"""What numpy's functions that are no ufuncs do to arrays that record."""
+"""What numpy's functions that are no ufuncs do to lazy arrays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tapetensor.compiler.lazy import LazyArray
 
 
-# What `total += x` is refused with where `total` is an array of numpy's.
+# The error for `total += x` where `total` is an array of numpy's.
 INTO_ANOTHER = (
     "{} writes what depends on an argument into an array of numpy's; write total = total + x in "
     "place of total += x, or make the array of the arguments, as np.zeros_like(x)"
@@ -105,7 +105,7 @@ def _like(value: float) -> Callable[..., Any]:
 def _empty_like(self: LazyArray, a: LazyArray, **options: Any) -> LazyArray:
     like: LazyArray = _like(0)(self, a, **options)
     program = self.program
-    # With a detail of its own: two such arrays are not one.
+    # A detail of its own keeps it from being merged with another such array.
     return self.wrap(
         program.add(Kind.ELEMENTWISE, unwritten, (), like.shape, like.dtype, detail=object())
     )
@@ -137,7 +137,7 @@ def _clip(self: LazyArray, a: Any, a_min: Any = None, a_max: Any = None) -> Any:
 
 
 def _asarray(self: LazyArray, a: Any) -> Any:
-    # A constant beside this array may stay one of numpy's.
+    # A constant beside a lazy array may stay an array of numpy's.
     return a
 
 

@@ -18,13 +18,13 @@ _SMALLEST_FOR_THREADS = 1 << 19
 # the calls cost more, or the values leave the caches.
 BLOCK = 1 << 17
 
-# What may be reduced block by block of rows.
+# These functions may reduce rows block by block.
 _TOTALS = frozenset({np.add, np.multiply, np.maximum, np.minimum, np.logical_and, np.logical_or})
 
 # A step of at most that many bytes may wait until the totals that it reads are complete.
 _WAITING = 1 << 12
 
-# What may be moved before a group that it does not depend on, without anyone noticing.
+# Steps of these kinds may be moved before a group that they do not depend on.
 _MOVABLE = frozenset(
     {Kind.INPUT, Kind.CONSTANT, Kind.VIEW, Kind.MATMUL, Kind.ELEMENTWISE, Kind.REDUCE, Kind.CALL,
      Kind.PART, Kind.RANDOM, Kind.EFFECT}
@@ -36,7 +36,7 @@ class Group:
     """Steps that are independent from row to row, and totals of all rows at their end.
 
     Args:
-        rows: the size of the first axis of what they work on.
+        rows: the size of the first axis of the arrays that they work on.
         nodes: the steps, in order.
         totals: those of them that are reductions over the rows.
     """
@@ -53,7 +53,7 @@ class Group:
 
     @property
     def rows_of_block(self) -> int:
-        """How many rows are worked on at a time, about as many each time."""
+        """How many rows are worked on at a time; all blocks have about as many."""
         most = min(self.rows, max(1, BLOCK // self.elements_in_row))
         return -(-self.rows // -(-self.rows // most))
 
@@ -80,7 +80,7 @@ class Group:
 
 
 def start_of(total: Node) -> float:
-    """Return the value that a total of rows begins with, which changes none."""
+    """Return the value that a total of rows begins with, which leaves the total as it is."""
     identity: float | None = total.function.identity
     if identity is not None:
         return identity
@@ -149,9 +149,9 @@ class _Opened:
         return True
 
     def _reads_its_own_rows(self, node: Node) -> bool:
-        """Tell whether each row needs that row alone of what the group computes.
+        """Tell whether each row of a step needs only the same row of what the group computes.
 
-        With fewer axes a value is repeated for every row, as in ``x[:, None] - x``.
+        A value with fewer axes is repeated for every row, as in ``x[:, None] - x``.
         """
         return node.kind is not Kind.ELEMENTWISE or all(
             len(parent.shape) == len(node.shape)
@@ -188,7 +188,7 @@ def _reads(node: Node, those: set[Node]) -> bool:
 def _rows(node: Node) -> int:
     """Return over how many rows a step is independent; 0 for one that is not."""
     if node.kind is Kind.ELEMENTWISE:
-        # What has no operands has no rows to share.
+        # A step without operands has no rows to share.
         return node.shape[0] if node.shape and node.args else 0
     if node.kind is Kind.REDUCE:
         operand = node.args[0]

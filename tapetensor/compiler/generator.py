@@ -1,4 +1,4 @@
-"""A random generator that records its draws."""
+"""A random generator that captures its draws."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tapetensor.compiler.refusals import trace_error
 
 
 class LazyGenerator(np.random.Generator):
-    """Stands for a random generator while a function is traced: draws become steps.
+    """Stands for a random generator while a function is captured: draws become steps.
 
     Args:
-        program: where it records.
+        program: where it puts what it captures.
         source: the node of the generator.
     """
 
@@ -30,7 +30,7 @@ class LazyGenerator(np.random.Generator):
 
     @override
     def __getattribute__(self, name: str) -> Any:
-        """Return what records the draw, in place of what draws."""
+        """Return a function that captures a draw, in place of one that draws."""
         if name.startswith("_") or name in ("program", "source"):
             return object.__getattribute__(self, name)
         method = getattr(np.random.Generator, name, None)

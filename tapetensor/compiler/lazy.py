@@ -1,4 +1,4 @@
-"""Arrays without elements, which record what numpy is asked to do with them."""
+"""Arrays without elements, which capture what numpy is asked to do with them."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from tapetensor.errors import TraceError
 
 
 class LazyArray(NDArrayOperatorsMixin):
-    """Stands for an array while a function is traced.
+    """Stands for an array while a function is captured.
 
     Views see what is written into the array that they view, and the other way round, as numpy's do.
 
     Args:
-        program: where it records.
-        node: the value that it stands for, which writing replaces; of a view, that of its base.
+        program: where it puts what it captures.
+        node: the value that it stands for; a write replaces it, in a view that of the base.
         base: the array that it is a view of.
-        view: how it views it.
+        view: how it views that array.
     """
 
     __slots__ = ("_base", "_fixed", "_is_in_order", "_node", "_seen", "_view", "program")
@@ -58,7 +58,7 @@ class LazyArray(NDArrayOperatorsMixin):
         self._view = view
         self._seen = None if base is None else base.node
         self._fixed = ""
-        # Whether it lies in C order, however its value was computed.
+        # This is True if it lies in C order, however its value was computed.
         self._is_in_order = False
 
     @property
@@ -112,7 +112,7 @@ class LazyArray(NDArrayOperatorsMixin):
         return seen.viewed(View("reshape", known), known)
 
     def _laid_out(self) -> Array:
-        """Return an array that lies in memory as numpy's would in the place of this."""
+        """Return an array that lies in memory as numpy's own would in the place of this one."""
         if self._base is not None and self._view is not None:
             return self._view(self._base._laid_out())
         return np.empty(self.shape, bool) if self._is_in_order else laid_out(self.node)
@@ -133,7 +133,7 @@ class LazyArray(NDArrayOperatorsMixin):
         raise trace_error("a tensor is moved to another library; move it outside")
 
     def copy(self) -> LazyArray:
-        """Return the array; writing into either replaces only its own value."""
+        """Return a copy; writing into either array replaces only its own value."""
         node = self.node
         if node.is_written_to:
             node = self._fresh()
@@ -144,7 +144,7 @@ class LazyArray(NDArrayOperatorsMixin):
     __copy__ = copy
 
     def __deepcopy__(self, memo: object) -> LazyArray:
-        """Return the array, as `copy` does."""
+        """Return a copy, as `copy` does."""
         return self.copy()
 
     @override
@@ -165,7 +165,7 @@ class LazyArray(NDArrayOperatorsMixin):
         return np.add.reduce(self, **{"axis": None, **options})
 
     def __getattr__(self, name: str) -> Never:
-        """Refuse: what is not here has a function of numpy's that can be traced, perhaps."""
+        """Refuse what is not here; perhaps a function of numpy's does the same."""
         if not hasattr(np.ndarray, name):
             raise AttributeError(name)
         error = self._error(
@@ -191,7 +191,7 @@ class LazyArray(NDArrayOperatorsMixin):
         if is_basic(index):
             shape = np.broadcast_to(np.zeros((), bool), self.shape)[index].shape
             parts = index if isinstance(index, tuple) else (index,)
-            # With an ellipsis numpy gives a view also of a single element, in place of a scalar.
+            # With an ellipsis numpy returns a view even of a single element, and no scalar.
             full = parts if any(one is ... for one in parts) else (*parts, ...)
             return self.viewed(View("index", full), shape)
         parts = index if isinstance(index, tuple) else (index,)
@@ -205,14 +205,14 @@ class LazyArray(NDArrayOperatorsMixin):
         if is_basic(index):
             target = self[index]
             if isinstance(value, LazyArray) and value.node is target.node:
-                # The second half of ``array[index] += ...``: what is written is there already.
+                # This is the second half of ``array[index] += ...``: the values are there already.
                 return
             target.write(write_all, value)
         else:
             self.write(write_index, index, value)
 
     def fix(self, where: str) -> None:
-        """Refuse to be written to from now on: the array came in under that name."""
+        """Refuse to be written to from now on, with an error that names the array `where`."""
         self._fixed = where
 
     def _owner(self) -> LazyArray:
@@ -228,7 +228,7 @@ class LazyArray(NDArrayOperatorsMixin):
         return owner
 
     def write(self, function: Callable[..., Any], *args: Any) -> None:
-        """Record that `function` writes into this array, its first argument."""
+        """Capture that `function` writes into this array, its first argument."""
         owner = self._owner()
         program = self.program
         if owner._node.kind is not Kind.WRITE:
@@ -239,21 +239,21 @@ class LazyArray(NDArrayOperatorsMixin):
         )
 
     def _of_its_own(self) -> Node:
-        """Record a copy, with the axes in the order in which they lie in memory."""
+        """Capture a copy, with the axes in the order in which they lie in memory."""
         strides = self._laid_out().strides
         order = tuple(sorted(range(self.ndim), key=lambda axis: -strides[axis]))
         turned = self.transpose(order)._fresh()
         return self.program.view(View("transpose", inverse(order)), turned, self.shape)
 
     def _fresh(self) -> Node:
-        """Record a copy into memory of its own, which no equal value shares."""
+        """Capture a copy into memory of its own, which no equal value shares."""
         node = self.node
         return self.program.add(
             Kind.ELEMENTWISE, cast_to(node.dtype), (node,), node.shape, node.dtype, detail=object()
         )
 
     def becomes(self, node: Node) -> bool:
-        """Replace all elements, of what this is a view of too; False for a part of it."""
+        """Replace all elements, those of the base of a view, too; return False if it has others."""
         self._owner()
         if self._base is None:
             self._is_in_order = self._laid_out().flags.c_contiguous
@@ -307,7 +307,7 @@ class LazyArray(NDArrayOperatorsMixin):
     def call(
         self, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
     ) -> Any:
-        """Record a call of which only the results' shapes matter; they are found by trying."""
+        """Capture a call as a whole; a trial on zeros shows the shapes of its results."""
         dummies = replaced((args, options), dummy)
         with np.errstate(all="ignore"):
             results = function(*dummies[0], **dummies[1])
@@ -339,7 +339,7 @@ class LazyArray(NDArrayOperatorsMixin):
 
     @override
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        """Record a ufunc."""
+        """Capture a ufunc."""
         (out,) = options.pop("out", (None,))
         if method == "__call__" and not options:
             result = self._ufunc(ufunc, inputs)
@@ -407,7 +407,7 @@ class LazyArray(NDArrayOperatorsMixin):
     def __array_function__(
         self, function: Callable[..., Any], types: Any, args: tuple[Any, ...], options: Any
     ) -> Any:
-        """Record one of numpy's functions that are no ufuncs."""
+        """Capture one of numpy's functions that are no ufuncs."""
         self.program.check_thread()
         known = FUNCTIONS.get(function)
         if known is not None:
@@ -447,7 +447,7 @@ class LazyArray(NDArrayOperatorsMixin):
         return self.shape[0]
 
     def __bool__(self) -> Never:
-        """Refuse: the answer depends on values, which there are none of."""
+        """Refuse: the answer depends on values, and there are none."""
         raise self._error(
             "a condition depends on the values of a tensor; "
             "write tt.where(mask, a, b) to choose by value"
@@ -462,7 +462,7 @@ class LazyArray(NDArrayOperatorsMixin):
         )
 
     def _error(self, what: str) -> TraceError:
-        """Return the error for what cannot be traced, if it is asked for in the right thread."""
+        """Return the error for what cannot be captured; refuse another thread before."""
         self.program.check_thread()
         return trace_error(what)
 

@@ -1,4 +1,4 @@
-"""The source of a fused group: a loop over blocks of rows, its temporaries in scratch."""
+"""The source of a fused group: a loop over blocks of rows, with its temporaries in scratch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class GroupLoop:
     """Writes the functions that run a group, and the steps that call them.
 
     Args:
-        planner: whose names and memory are used.
+        planner: gives names, and memory.
         group: the steps.
         position: which unit of the plan it is.
     """
@@ -42,7 +42,7 @@ class GroupLoop:
                 (base,) = node.args
                 last = max(self.last_read.get(base, -1), self.last_read.get(node, -1))
                 self.last_read[base] = last
-        # What is read outside has to be written to memory as a whole.
+        # A value that is read outside has to be written to memory as a whole.
         self.kept = {
             node for node in group.nodes if node.kind is not Kind.VIEW and self._leaves(node)
         }
@@ -168,7 +168,7 @@ class Body:
             if node in loop.group.totals
         }
         self._lines: list[str] = []
-        # Arrays that are cut into blocks: known ones beforehand, others as the function runs.
+        # Arrays are cut into blocks: known ones beforehand, others as the function runs.
         self._known: dict[Node, Array] = {}
         self._passed: dict[Node, str] = {}
         self._cut: set[Node] = set()
@@ -179,7 +179,7 @@ class Body:
         self._taken: list[Array] = []
 
     def write(self) -> None:
-        """Write the function, and what it is called with."""
+        """Write the function, and the arguments of its call."""
         planner, group = self._planner, self._loop.group
         for position, node in enumerate(group.nodes):
             if node.kind is Kind.VIEW:
@@ -217,7 +217,7 @@ class Body:
         return Call(self._planner, node, out, operands, self._count).source()
 
     def release(self) -> None:
-        """Give the scratch back, when no other body runs at the same time as those to come."""
+        """Give the scratch back, after all bodies that may run at the same time are written."""
         for array in self._taken:
             self._planner.memory.arena.give_back(array)
 
@@ -275,7 +275,7 @@ class Body:
         if scratch is not None:
             view = scratch.reshape(shape) if is_reshape else node.function(scratch)
             if not np.may_share_memory(view, scratch):
-                # Such a reshape copies. Its place is not given to others, which few ask for.
+                # Such a reshape copies. It is rare, so its scratch is not given to later steps.
                 view = self._scratch(shape, node.dtype).array
                 shaped = self._planner.bind(view.reshape(scratch.shape))
                 self._lines.append(f"{self._planner.bind(np.copyto)}({shaped}, {source})")
@@ -311,14 +311,14 @@ class Body:
 
 
 class _Scratch:
-    """An array, wrapped so that it can be asked for its truth."""
+    """An array, wrapped so that ``or`` takes it for true."""
 
     def __init__(self, array: Array) -> None:
         self.array = array
 
 
 def _taken_into(planner: Planner, node: Node, total: str, part: str) -> str:
-    """Return the call that takes a total of some rows into that of all."""
+    """Return the call that takes a total of some rows into the total of all rows."""
     return f"{planner.bind(node.function)}({total}, {part}, out={total})"
 
 

@@ -33,7 +33,7 @@ class Memory:
         self.arena = Arena(_bound(units), places)
         self.static: dict[Node, Array] = {}
         self._leaving = set(leaving)
-        # Views that are copies: numpy can reshape some memory only by copying it.
+        # These views are copies: numpy can reshape some memory only by copying it.
         self._copies: set[Node] = set()
         self._handed_over: set[Node] = set()
         self._readers: dict[Node, list[tuple[int, Node]]] = {}
@@ -110,7 +110,7 @@ class Memory:
         return out
 
     def is_done_with(self, node: Node, position: int) -> bool:
-        """Tell whether a value may be written over by who reads it at a position, and no other."""
+        """Tell whether the step at a position is the last to use a value, and may write over it."""
         root = self.root(node)
         return (
             node in self.static
@@ -121,7 +121,7 @@ class Memory:
         )
 
     def _is_all_of(self, node: Node, root: Node) -> bool:
-        """Tell whether a node is all the memory of one that was planned, in its order."""
+        """Tell whether a node takes up all the planned memory of its root, in the same order."""
         flags = self.static[node].flags
         is_all = node is root or (flags.c_contiguous and flags.writeable)
         return root.kind in TAKES_OUT and node.size == root.size and is_all
@@ -136,7 +136,7 @@ class Memory:
         self.static[new] = self.static[old]
 
     def released(self, unit: Unit, position: int) -> list[Node]:
-        """Take back what nobody reads after a step; return what lies elsewhere and is done with."""
+        """Take back memory that nobody reads after a step; return values that lie elsewhere."""
         elsewhere = []
         read = [one for node in nodes_of(unit) for one in (node, *node.parents())]
         for root in dict.fromkeys([self.root(one) for one in read]):
@@ -151,7 +151,7 @@ class Memory:
 
 
 def _bound(units: list[Unit]) -> int:
-    """Return bytes that are enough for all values and gradients at once, and scratch per thread."""
+    """Return how many bytes hold all values and gradients at once, and scratch for each thread."""
     rooms = 2 + threads.count()
     nodes = [node for unit in units for node in nodes_of(unit)]
     return rooms * sum(node.nbytes + 4096 for node in nodes if node.kind is not Kind.CONSTANT)

@@ -1,4 +1,4 @@
-"""One value of a traced program, and how it is made."""
+"""One value of a captured program, and how it is made."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Kind(Enum):
     INPUT = auto()
     """An array that comes in with the call."""
     CONSTANT = auto()
-    """An array that was known while tracing."""
+    """An array that was known when it was captured."""
     ELEMENTWISE = auto()
     """`function(*args, out)`, element by element, the arguments broadcast."""
     REDUCE = auto()
@@ -58,7 +58,7 @@ class Node:
         shape: the shape of the result.
         dtype: the dtype of the result.
         detail: what the kind needs besides: the axes of a reduction, the value of a constant.
-        index: the position in the trace.
+        index: the position in the program.
         label: what the user calls it, if it is an input.
 
     Attributes:
@@ -140,7 +140,7 @@ class Node:
 
 
 def nodes_in(value: Any) -> Iterator[Node]:
-    """Yield the nodes in a nest of tuples, lists, dicts and slices."""
+    """Yield the nodes in a nest of tuples, lists and dicts."""
     if isinstance(value, Node):
         yield value
     elif isinstance(value, tuple | list):

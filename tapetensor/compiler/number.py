@@ -1,4 +1,4 @@
-"""Numbers of a program: what `item()` and norms are while a function is traced."""
+"""Numbers of a program: what `item()` and norms are while a function is captured."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class LazyNumber:
     As a Python number does, it takes the dtype of the array beside it.
 
     Args:
-        array: the same as an array without axes; of float64, int64 or bool.
+        array: the number as an array of one element; it becomes float64, int64 or bool.
     """
 
     __slots__ = ("array",)
@@ -63,7 +63,7 @@ class LazyNumber:
         return self.array.record_step
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        """Record a ufunc."""
+        """Capture a ufunc."""
         return self.array.__array_ufunc__(ufunc, method, *inputs, **options)
 
     def _by(self, ufunc: np.ufunc, *operands: Any) -> Any:
@@ -141,11 +141,11 @@ class LazyNumber:
         )
 
     def refuse_to_be_set(self, what: str, cure: str) -> Never:
-        """Raise the error for setting what it is the value of."""
+        """Raise the error for setting an attribute that has this number as its value."""
         self._refuse(f"{what}, which a replay would not repeat; set it between the calls: {cure}")
 
     def _refuse(self, what: str) -> Never:
-        """Raise the error for what cannot be traced, if it is asked for in the right thread."""
+        """Raise the error for what cannot be captured; refuse another thread before."""
         self.array.program.check_thread()
         raise trace_error(what)
 
@@ -176,10 +176,10 @@ _LOGICAL = {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.n
 
 
 class Unreadable:
-    """Stands for a plain value that a trace must not freeze: every use is an error.
+    """Stands for a plain value that a plan must not freeze: every use is an error.
 
     Args:
-        program: of the trace.
+        program: what is captured, in its thread.
         why: what is wrong, and what to write instead.
     """
 

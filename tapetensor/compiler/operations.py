@@ -14,11 +14,11 @@ from tapetensor.kernels.numerics.choice import blend, can_blend
 
 
 class Keywords(dict[str, Any]):
-    """The keyword arguments of a recorded call, the last of its arguments."""
+    """The keyword arguments of a captured call, the last of its arguments."""
 
 
 def cast_to(dtype: DType) -> Any:
-    """Return the function ``cast(x, out)`` to a dtype, one object to a dtype: equal casts merge."""
+    """Return the function ``cast(x, out)`` to a dtype, always the same: so equal casts merge."""
     known = _CASTS.get(dtype)
     if known is None:
 
@@ -66,7 +66,7 @@ def writes_anywhere(node: Node) -> bool:
     return node.function not in _ONLY_IN_ORDER
 
 
-# Into memory with gaps numpy 2.4 takes the wrong elements of some arrays.
+# With these numpy 2.4 writes the wrong elements of some arrays into memory with gaps.
 _ONLY_IN_ORDER = frozenset({np.negative, np.isnan, np.isfinite, np.signbit})
 
 

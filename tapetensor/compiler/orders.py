@@ -11,11 +11,11 @@ from tapetensor.compiler.node import Kind, Node, Shape
 from tapetensor.compiler.operations import writes_anywhere
 from tapetensor.compiler.view import is_copied_by
 
-# Who reads any order of axes as well as another.
+# Steps of these kinds read one order of axes as well as another.
 _READERS = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL, Kind.VIEW, Kind.WRITE})
 _WITH_ORDER = frozenset({Kind.ELEMENTWISE, Kind.MATMUL})
-# BLAS computes a product of at most so many rows faster as that of the transposed factors, if it
-# has at least twice as many columns.
+# BLAS computes a product of at most so many rows and at least twice as many columns faster as the
+# product of the transposed factors.
 _FEW_ROWS = 128
 
 
@@ -51,7 +51,7 @@ class Orders:
         return self._orders.get(node)
 
     def _save_copy(self, reshaped: Node) -> None:
-        """Have what is transposed and reshaped lie in memory as it is transposed."""
+        """Have a value that is transposed and then reshaped lie in memory in transposed order."""
         (transposed,) = reshaped.args
         if transposed.kind is not Kind.VIEW or transposed.function.name != "transpose":
             return
@@ -65,7 +65,7 @@ class Orders:
             self._set(node, order)
 
     def _set(self, node: Node, order: Shape) -> None:
-        """Give a value an order, and those that it is made of and that nobody else reads."""
+        """Give an order to a value, and to operands of it that nobody else reads."""
         is_known = node in self._orders
         if is_known or not self._may_have_order(node) or not self._suits_readers(node):
             return
@@ -90,7 +90,7 @@ class Orders:
         )
 
     def _turn_product(self, product: Node, grouped: set[Node]) -> None:
-        """Have a product lie transposed in memory where that is faster, to its last reader."""
+        """Have a product, and what is computed of it, lie transposed where that is faster."""
         if len(product.shape) != 2:
             return
         rows, columns = product.shape

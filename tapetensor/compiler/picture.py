@@ -43,7 +43,7 @@ def graph_of_plan(title: str, steps: Sequence[Step], seconds: Sequence[float] | 
     for node, box in boxes.items():
         owner[node] = node
         box.nodes = box.nodes or [node]
-    # What returns nothing, or several arrays, has no shape of its own.
+    # A step that returns nothing, or several arrays, has no shape of its own.
     formless = {node.args[0] for node in owner if node.kind is Kind.PART}
     formless |= {node for node in owner if node.kind in (Kind.UPDATE, Kind.EFFECT)}
     ops: dict[Node, Op] = {}

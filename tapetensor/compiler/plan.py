@@ -1,4 +1,4 @@
-"""From a traced program to a flat list of numpy calls on planned memory."""
+"""From a captured program to a flat list of numpy calls on planned memory."""
 
 from __future__ import annotations
 
@@ -226,8 +226,8 @@ class Planner:
     def may_use_threads(self, group: Group) -> bool:
         """Tell whether a group may run on several threads.
 
-        Not in a program with matrix products: the threads of the BLAS spin on for a while after
-        each, and a thread beside them makes a step slower.
+        In a program with matrix products it may not: the threads of the BLAS spin on for a while
+        after each product, and a thread beside them makes a step slower.
         """
         return not self._has_products and group.is_worth_threads
 
@@ -303,7 +303,7 @@ class Planner:
 
 
 def planned(program: Program, inputs: dict[Node, str], leaving: list[Node]) -> Planner:
-    """Return what has planned a program, in as little memory as is found."""
+    """Return a planner that has planned a program, in as little memory as it could find."""
     schedule = recomputed(scheduled(program, leaving), leaving)
     planner = Planner(schedule, inputs, leaving)
     planner.run()

@@ -1,4 +1,4 @@
-"""A traced program: values in static single assignment, simplified while they are recorded."""
+"""A captured program: values in static single assignment, simplified while they are added."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from tapetensor.compiler.node import DType, Kind, Node, Shape
 from tapetensor.compiler.refusals import trace_error
 from tapetensor.compiler.view import View, inverse
 
-# Those that may be merged with an equal one, or left out when nobody reads them.
+# Nodes of these kinds may be merged with equal ones, or left out when nobody reads them.
 _PURE = frozenset(
     {Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL, Kind.VIEW, Kind.CALL, Kind.PART, Kind.CONSTANT}
 )
 
 
-# What numpy lays out in C order. To reshape anything else may copy, which is done once.
+# numpy lays these out in C order. Reshaping anything else may copy, which is done once.
 _IN_ORDER = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL})
 
 
 class Program:
-    """The nodes of a trace in the order in which they ran, all in the thread that begins it."""
+    """The captured nodes in the order in which they ran, all in the thread that began it."""
 
     def __init__(self) -> None:
         self._thread = get_ident()
@@ -33,11 +33,11 @@ class Program:
         self._known: dict[Hashable, Node] = {}
         # Constants are told apart by identity, so they have to stay alive.
         self._kept: list[Any] = []
-        # By the id of an array of the user's: it, and what it held.
+        # Each array of the user's by its id, with a copy of what it held.
         self._snapshots: dict[int, tuple[Array, Array]] = {}
 
     def check_thread(self) -> None:
-        """Refuse another thread, which found an array of this trace in what both of them use."""
+        """Refuse another thread, which found a lazy array in something that both threads use."""
         if get_ident() != self._thread:
             raise trace_error(
                 "what is used here is being traced in another thread, for a compiled function's "
@@ -56,7 +56,7 @@ class Program:
         detail: Any = None,
         label: str = "",
     ) -> Node:
-        """Record a node, or return the one that computes the same."""
+        """Add a node, or return the one that computes the same."""
         self.check_thread()
         key = None
         if kind in _PURE:
@@ -71,10 +71,10 @@ class Program:
         return node
 
     def constant(self, value: Any, dtype: DType | None = None) -> Node:
-        """Record a known array, or a number of a dtype."""
+        """Add a known array, or a number of a dtype."""
         array = np.asarray(value, dtype)
         if array.ndim == 0:
-            # By value: 0.5 and 0.5 are one constant.
+            # Numbers are told apart by value: 0.5 and 0.5 are one constant.
             key = (Kind.CONSTANT, array.dtype, array.tobytes())
             known = self._known.get(key)
             if known is not None:
@@ -98,7 +98,7 @@ class Program:
     def elementwise(
         self, function: Any, operands: tuple[Node, ...], shape: Shape, dtype: DType
     ) -> Node:
-        """Record a function of elements, on as few elements as there are different ones."""
+        """Add a function of elements, which runs before its operands are repeated to `shape`."""
         bases = tuple([self._without_broadcast(operand) for operand in operands])
         function, bases = _simplified(function, bases, dtype)
         same = _identity(function, bases, dtype)
@@ -118,7 +118,7 @@ class Program:
     def reduce(
         self, ufunc: np.ufunc, operand: Node, axes: Shape, dtype: DType, options: tuple[Any, ...]
     ) -> Node:
-        """Record a reduction over `axes`, which stay with size 1, in the order of the memory."""
+        """Add a reduction over `axes`, which stay with size 1, in the order of the memory."""
         shape = tuple([1 if axis in axes else size for axis, size in enumerate(operand.shape)])
         if operand.kind is Kind.VIEW and operand.function.name == "transpose":
             order = operand.function.parameter
@@ -130,7 +130,7 @@ class Program:
     def _reordered(
         self, function: Any, operands: tuple[Node, ...], order: Shape, shape: Shape, dtype: DType
     ) -> Node:
-        """Record a function of elements on operands with their axes in the order of their memory.
+        """Add a function of elements, on operands with their axes in the order of their memory.
 
         `order` is how the axes of that memory are seen; the result is seen the same way.
         """
@@ -149,7 +149,7 @@ class Program:
         return self.view(View("transpose", order), node, shape)
 
     def view(self, function: View, operand: Node, shape: Shape) -> Node:
-        """Record the same elements under another shape or order."""
+        """Add a view: the same elements under another shape or order."""
         if function.is_identity(operand):
             return operand
         if operand.kind is Kind.CONSTANT:
@@ -173,7 +173,7 @@ class Program:
         return operand
 
     def broadcast(self, operand: Node, shape: Shape) -> Node:
-        """Record `operand` repeated to `shape`."""
+        """Add `operand` repeated to `shape`."""
         return self.view(View("broadcast_to", shape), operand, shape)
 
 
@@ -196,7 +196,7 @@ def _common_order(operands: tuple[Node, ...], shape: Shape) -> Shape | None:
 def _simplified(
     function: Any, operands: tuple[Node, ...], dtype: DType
 ) -> tuple[Any, tuple[Node, ...]]:
-    """Return what gives the same elements, and is faster or found again more often."""
+    """Return a function and operands that give the same, and are faster or equal to others."""
     if function in _COMMUTATIVE:
         return function, tuple(sorted(operands, key=lambda node: node.index))
     if function is not np.power or dtype.kind != "f":
@@ -209,7 +209,7 @@ def _simplified(
 
 
 _COMMUTATIVE = frozenset({np.add, np.multiply})
-# The powers that the operator ``**`` of numpy's arrays computes in another way.
+# The operator ``**`` of numpy's arrays computes these powers in another way.
 _POWERS: dict[float, Any] = {2.0: np.square, 0.5: np.sqrt, -1.0: np.reciprocal}
 
 
@@ -234,7 +234,7 @@ def _identity(function: Any, operands: tuple[Node, ...], dtype: DType) -> Node |
     return None
 
 
-# What leaves the other operand as it is, and on which sides.
+# The number that leaves the other operand as it is, and on which sides.
 _NEUTRAL: dict[Any, tuple[float, tuple[int, ...]]] = {
     np.multiply: (1.0, (0, 1)),
     np.divide: (1.0, (1,)),
@@ -248,7 +248,7 @@ def _is_small(shape: Shape) -> bool:
 
 
 def _key(value: Any, kept: list[Any]) -> Hashable | None:
-    """Return what equal computations have in common; None where that cannot be told."""
+    """Return a key that equal computations share; None where equality cannot be told."""
     if isinstance(value, tuple | list):
         keys = [_key(item, kept) for item in value]
         return None if None in keys else (value.__class__, *keys)
@@ -260,7 +260,7 @@ def _key(value: Any, kept: list[Any]) -> Hashable | None:
         kept.append(value)
         return (id(value),)
     if isinstance(value, float | complex | np.generic):
-        # 0.0 and -0.0 are equal, and a NaN is not; the spelling tells.
+        # 0.0 and -0.0 are equal, and a NaN is not equal to itself; the spelling decides.
         return (value.__class__, repr(value))
     try:
         hash(value)

@@ -9,11 +9,11 @@ import numpy as np
 from tapetensor.compiler.fusion import Group, fused
 from tapetensor.compiler.node import Kind, Node
 
-# What takes less time in the cache than its result takes to memory and back.
+# These take less time in the cache than their result takes to memory and back.
 _CHEAP = frozenset(
     {np.add, np.subtract, np.multiply, np.square, np.negative, np.absolute, np.maximum, np.minimum}
 )
-# An operand of so many times fewer elements costs next to nothing to read.
+# An operand with so many times fewer elements costs next to nothing to read.
 _SMALL = 8
 
 

@@ -1,4 +1,4 @@
-"""The error for what cannot be traced, with the place in the user's program."""
+"""The error for what cannot be captured, with the place in the user's program."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from tapetensor.pictures import users_place
 
 
 class NotTracedError(Exception):
-    """Raised where a call cannot be traced, but run as it is: it is part of a larger record."""
+    """Raised where a call is not captured but run as it is, because recorded arrays come in."""
 
 
 class NoAttributeError(TraceError, AttributeError):
-    """Raised for what arrays have and arrays that record have not."""
+    """Raised for an attribute that numpy's arrays have and lazy arrays do not."""
 
 
 def trace_error(what: str) -> TraceError:
-    """Return the error for what cannot be traced, with the place in the user's program."""
+    """Return the error for what cannot be captured, with the place in the user's program."""
     place = users_place()
     return TraceError(f"{place}: compile: {what}" if place else f"compile: {what}")

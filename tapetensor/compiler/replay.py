@@ -1,4 +1,4 @@
-"""A plan: the generated function that replays a trace, and what there is to know about it."""
+"""A plan: the generated function that replays what was captured, and what is known about it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Plan:
         steps: what it does, in order.
         source: the Python source of it.
         arena_bytes: the memory that it keeps between calls.
-        seconds: how long tracing and planning took.
+        seconds: how long capturing and planning took.
         step_seconds: how long each step took when `profile` measured it last; None before.
     """
 
@@ -53,14 +53,14 @@ class Plan:
         self._guards = guards
         self._after = after
         self._generators = generators
-        # Optimizers' steps that are taken back where a later step of the plan fails.
+        # Optimizers' steps are taken back if a later step of the plan fails.
         self._has_saved = bool(updates)
-        # The source is the library's own, where an error looks for the user's line.
+        # The source counts as the library's own, so that an error names the user's line.
         names["__name__"] = __name__
         names["saved"] = partial(Update.saved, *updates)
         self.source = self._source([step.line for step in steps])
         exec(compile(self.source, "<plan>", "exec"), names)
-        # Called with the arguments of a call; the result is MISS if the plan is for another kind.
+        # It takes the arguments of a call; the result is MISS if the plan is for another kind.
         self.run: Any = names["run"]
         self.seconds = time.perf_counter() - started
 
@@ -130,7 +130,7 @@ class Plan:
         """Return the steps as a graph in text, the latest first.
 
         Args:
-            ascii: whether to draw with plain characters; None means if the terminal needs it.
+            ascii: whether to draw with plain characters; None means only if the terminal needs it.
         """
         return tree(self._graph(), ascii)
 
@@ -144,7 +144,7 @@ class Plan:
 
     def _source(self, lines: list[str]) -> str:
         if (self._generators or self._has_saved) and lines:
-            # Where a step fails the generators are as before, as everything else is.
+            # If a step fails, the generators are put back, as everything else is.
             saved = [f"{rng}_state = {rng}.bit_generator.state" for rng in self._generators]
             put_back = [f"    {rng}.bit_generator.state = {rng}_state" for rng in self._generators]
             if self._has_saved:

@@ -1,4 +1,4 @@
-"""The results of a trace, written as the source that makes them again."""
+"""The results of a captured function, written as the source that makes them again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tapetensor.tensor.base import TensorBase, wrap
 if TYPE_CHECKING:
     from tapetensor.compiler.tapes import Tapes
 
-# What is returned as it is.
+# Objects of these types are returned as they are.
 _LASTING = (Enum, type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, NoneTape)
 
 
@@ -38,10 +38,10 @@ class ResultWriter:
     """Writes results as source.
 
     Args:
-        bind: gives the name of a known object.
+        bind: gives a name to a known object.
         known: the source of each tensor, container and object that came in.
         ids: the source of each id that came in.
-        tapes: what becomes of tapes.
+        tapes: writes what becomes of tapes.
 
     Attributes:
         leaving: the nodes that the results are made of.
@@ -60,7 +60,7 @@ class ResultWriter:
         self._known = known
         self._tapes = tapes
         self._new_ids: dict[int, str] = {}
-        # Lines in the order in which they run: tensors, containers of them, state.
+        # The lines run in this order: tensors, containers of them, state.
         self._tensors: list[str] = []
         self._containers: list[str] = []
         self._stores: list[str] = []
@@ -83,7 +83,7 @@ class ResultWriter:
 
     def lines(self, arrays: list[str]) -> list[str]:
         """Return all lines, given the source of the arrays that leave."""
-        # In the order of the trace: the id of a result is larger than that of what it is made of.
+        # New ids keep their order: that of a result is larger than those of what it is made of.
         ids = [f"{name} = next_id()" for _, name in sorted(self._new_ids.items())]
         written = [
             *self._tensors, *self._tapes.lines, *self._containers, *self._stores,
@@ -99,7 +99,7 @@ class ResultWriter:
         if isinstance(value, TensorBase):
             return self._tensor(value)
         if isinstance(value, LazyArray | np.ndarray):
-            # Where one number is left numpy gives a scalar; only an argument is what it was.
+            # Of one number that it computes numpy makes a scalar; an argument stays what it was.
             is_computed = isinstance(value, LazyArray) and value.node.kind is not Kind.INPUT
             is_scalar = is_computed and value.shape == ()
             return self.array(value) + ("[()]" if is_scalar else "")
@@ -116,13 +116,13 @@ class ResultWriter:
         local = f"c{len(self._kept)}"
         self._kept.append(value)
         self._known[id(value)] = local
-        # Tapes may carry gradients.
+        # Tapes may carry gradients, which therefore come before them.
         lines = self._tensors if isinstance(value, Gradients) else self._containers
         lines.append(f"{local} = {self._container(value)}")
         return local
 
     def _container(self, value: Any) -> str:
-        """Return the source of what can be written to, which is another one at every call."""
+        """Return the source of a mutable object, which is another one at every call."""
         if isinstance(value, Gradients):
             leafs = self.bind(value._leafs)
             return f"gradients_of({self._entries(value)}, {leafs}, {value._leaky})"
@@ -209,7 +209,7 @@ def made(cls: type, fields: tuple[tuple[str, Any], ...]) -> Any:
 def filled(copy: Callable[[], dict[Any, Any]], entries: dict[Any, Any]) -> dict[Any, Any]:
     """Return a copy of a dict of some other kind, with these entries in place of its own."""
     result = copy()
-    # Not by `update`, with which a counter adds up.
+    # The method `update` of a counter would add the numbers up.
     for key, value in entries.items():
         result[key] = value
     return result
@@ -221,7 +221,7 @@ def number(value: Any) -> float:
     return found
 
 
-# What the source refers to.
+# The source may use these names.
 RESULT_NAMES: dict[str, Any] = {
     "wrap": wrap,
     "next_id": next_id,

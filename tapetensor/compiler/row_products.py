@@ -1,4 +1,4 @@
-"""Sums of products along rows, which numpy takes at once."""
+"""Sums of products along rows, which numpy computes in one call."""
 
 from __future__ import annotations
 

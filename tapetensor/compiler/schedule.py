@@ -11,11 +11,11 @@ from tapetensor.compiler.operations import cast_to
 from tapetensor.compiler.program import Program
 from tapetensor.compiler.row_products import take_products_of_rows
 
-# What has to run although nobody reads its result.
+# Steps of these kinds have to run although nobody reads their results.
 _LASTING = frozenset({Kind.RANDOM, Kind.EFFECT, Kind.UPDATE})
-# Whose result numpy writes where it is told.
+# numpy can write the results of these kinds into memory that it is given.
 TAKES_OUT = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL})
-# What raises where values are wrong.
+# Steps of these kinds may raise, where values are wrong.
 _MAY_FAIL = frozenset({Kind.EFFECT, Kind.CALL})
 # The optimizer's step takes over what all other steps have computed.
 _LAST = Kind.UPDATE
@@ -38,7 +38,7 @@ def scheduled(program: Program, leaving: Iterable[Node]) -> list[Node]:
     late: list[Node] = []
     for node in reversed(kept):
         if node.kind is _LAST:
-            # What is read stays before, and with it all steps before it: steps keep their order.
+            # A step that is read stays, and so do all steps before it: they keep their order.
             if node in read:
                 break
             late.insert(0, node)
@@ -100,7 +100,7 @@ def _without_needless_copies(nodes: list[Node], leaving: Iterable[Node]) -> list
     """Return the nodes without those that are only computed to be copied before a write."""
     readers = Counter(parent for node in nodes for parent in node.parents())
     readers.update(leaving)
-    # Each at the place of what it takes over: behind it, an operand may be written into.
+    # A copy goes to the place of what it takes over: behind it, an operand may be written into.
     places = {node: place for place, node in enumerate(nodes)}
     for node in nodes:
         if node.kind is not Kind.ELEMENTWISE or node.function is not cast_to(node.dtype):
@@ -115,7 +115,7 @@ def _without_needless_copies(nodes: list[Node], leaving: Iterable[Node]) -> list
 
 
 def _without_last_copies(nodes: list[Node], leaving: Iterable[Node]) -> list[Node]:
-    """Return the nodes without copies of what nobody writes to any more, nor to the copies."""
+    """Return the nodes without copies where nobody writes to the copy or to its source any more."""
     left = {_memory(node) for node in leaving}
     written: set[Node] = set()
     copies: dict[Node, Node] = {}

@@ -19,7 +19,7 @@ from tapetensor.tape import OwnedTape
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.base import TensorBase
 
-# What is compared by value.
+# Values of these types are compared by value.
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, slice)
 _FUNCTIONS = (
     type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType,
@@ -27,7 +27,7 @@ _FUNCTIONS = (
 
 
 def is_plain(value: Any) -> bool:
-    """Tell whether `value` is one of those that are compared by value."""
+    """Tell whether `value` is compared by value."""
     return isinstance(value, _PLAIN) and not isinstance(value, enum.Enum)
 
 
@@ -75,7 +75,7 @@ def fields_of(value: Any) -> dict[str, Any]:
 
 
 def items_of(value: Any) -> Iterable[Any]:
-    """Return what a container, or a record, holds; nothing for what is neither."""
+    """Return what a container or a dataclass holds; nothing for any other object."""
     if isinstance(value, Mapping):
         return value.values()
     if isinstance(value, tuple | list | deque | set | frozenset):

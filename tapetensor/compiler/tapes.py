@@ -25,28 +25,28 @@ if TYPE_CHECKING:
 
 
 class Tapes:
-    """Follows tapes through a trace.
+    """Follows tapes through a function that is captured.
 
-    While a function is traced, a tensor that owns a tape owns an empty one that carries a marker.
-    In which result the marker ends up says where the caller's tape goes.
+    Meanwhile a tensor that owns a tape owns an empty one instead, which carries a marker. The
+    result in which the marker ends up says where the caller's tape goes.
 
     Args:
-        binding: of the trace.
-        op: what the record names.
+        binding: the inputs of the plan.
+        op: the function that the record names.
     """
 
     def __init__(self, binding: Binding, op: Any) -> None:
         self._binding = binding
         self._op = op
-        # By the id of a marker: it, and the variable of the tensor whose tape it stands for.
+        # Each marker by its id, with the variable of the tensor whose tape it stands for.
         self._markers: dict[int, tuple[Gradients, str]] = {}
         self._leaving: list[OwnedTape] = []
         self._results: list[Any] = []
-        # Those that make the tapes that leave.
+        # The lines that make the tapes that leave.
         self.lines: list[str] = []
 
     def bring(self, tape: OwnedTape, local: str) -> OwnedTape:
-        """Return what takes the place of the tape of the tensor in a variable."""
+        """Return the tape that takes the place of that of the tensor in a local variable."""
         name = self._op.__name__
         tape.check_usable(name)
         binding = self._binding
@@ -77,7 +77,6 @@ class Tapes:
         program = self._binding.program
         forward = len(program.nodes)
         records = self._records(writer)
-        backward = program.nodes[forward:]
         del program.nodes[forward:]
         users: dict[str, int] = {}
         for tape in self._leaving:
@@ -87,7 +86,7 @@ class Tapes:
                     carried.append(writer.write(store))
                     continue
                 local = self._markers[key][1]
-                # A tape that goes into several results is the whole in each.
+                # A tape that goes into several results is whole in each of them.
                 is_first = users.setdefault(local, id(tape)) == id(tape)
                 sources.append(f"{local}._tape" + ("" if is_first else ".fork()"))
             taken, kept = [
@@ -100,7 +99,7 @@ class Tapes:
             for owner, unique_id, cotangent, gradients in records:
                 if owner is not tape:
                     continue
-                plan = BackwardPlan(cotangent, list(gradients.values()), forward, backward)
+                plan = BackwardPlan(cotangent, list(gradients.values()), forward)
                 kept = "".join([f"{writer.node(node)}, " for node in plan.residuals])
                 parents = "".join([f"{writer.id_of(one)}, " for one in gradients])
                 make = self._binding.bind(plan.pullbacks)
@@ -133,7 +132,7 @@ class Tapes:
             arrays = Recorder(tape.records).replay(started, leafs - tape.records.keys())
             gradients = {key: _node_of(program, array) for key, array in arrays.items()}
             found.append((tape, unique_id, node, gradients))
-            # What a second tape that leaves has recorded.
+            # Another tape that leaves may have recorded how one of these was computed.
             waiting += [
                 (other, key, one.shape, one.dtype)
                 for key, one in gradients.items()
@@ -144,7 +143,7 @@ class Tapes:
 
 
 class _Outside(dict[int, Any]):
-    """What a tape holds from before the call, which a trace cannot see."""
+    """What a tape holds from before the call, which cannot be captured."""
 
     @override
     def items(self) -> Never:

@@ -76,7 +76,7 @@ class View:
 
     def after(self, first: View) -> View | None:
         """Return the one view that does `first` and then this; None if there is none."""
-        # Not two reshapes: the first may be there to copy into another order.
+        # Two reshapes stay two: the first may be there to copy into another order.
         if self.name != first.name or self.name in ("index", "reshape"):
             return None
         if self.name == "transpose":
@@ -85,7 +85,7 @@ class View:
 
 
 def laid_out(node: Node) -> Array:
-    """Return an array that lies in memory as numpy lays what it computes as a node."""
+    """Return an array that lies in memory as the value that numpy computes for a node."""
     if node.kind is Kind.WRITE:
         return laid_out(node.args[0])
     if node.kind is Kind.VIEW and node.function.name != "broadcast_to":

@@ -19,8 +19,8 @@ def check_agreement(op: str, transport: Transport, model: Module, *settings: str
 
     Args:
         op: the name for messages.
-        transport: connects the ranks.
-        model: this rank's.
+        transport: what connects the ranks.
+        model: the model of this rank.
         settings: lines that must be the same as well.
 
     Raises:
@@ -44,7 +44,7 @@ def check_agreement(op: str, transport: Transport, model: Module, *settings: str
 
 
 def _described(kind: str, tensors: dict[str, Any]) -> list[str]:
-    # By the first name of each, so that shared tensors must be the same ones, too.
+    # Each tensor goes by its first name, so that shared tensors must be the same ones, too.
     first: dict[int, str] = {}
     lines = []
     for name, tensor in tensors.items():

@@ -19,7 +19,7 @@ class Bucket:
     sum says how many ranks have one: a parameter that none has used stays without a gradient.
 
     Args:
-        parameters: of one dtype.
+        parameters: tensors of one dtype.
     """
 
     def __init__(self, parameters: Sequence[Tensor[Any, Any, Any]]) -> None:
@@ -40,7 +40,7 @@ class Bucket:
         return size
 
     def packed(self, arrays: Mapping[int, Array]) -> Array:
-        """Return the gradients, by the ids of the parameters, as one array that is new."""
+        """Return gradients, given by the ids of the parameters, as one new array."""
         flat = np.empty(self._length, self._dtype)
         for position, (unique_id, place, _) in enumerate(self._places):
             array = arrays.get(unique_id)
@@ -65,11 +65,11 @@ class Bucket:
 def buckets_of(parameters: Mapping[str, Tensor[Any, Any, Any]], limit: int) -> list[Bucket]:
     """Return the parameters in buckets, in the order in which a backward pass comes to them.
 
-    That is taken to be the reverse of their own. It is the same on all ranks, whatever each of them
-    computes, as the order of messages must be.
+    This is taken to be the reverse of their own order. It is the same on all ranks, whatever each
+    of them computes, as the order of messages must be.
 
     Args:
-        parameters: by name; one that goes by two names travels once.
+        parameters: the parameters by name; one that goes by two names travels once.
         limit: the bytes at which a bucket is full.
     """
     unique = {tensor.id: tensor for tensor in parameters.values()}

@@ -46,8 +46,8 @@ G = TypeVar("G", bound=np.generic)
 class Communicator:
     """The ranks of a job, as `world` or `alone` returns them.
 
-    What moves data (`barrier`, `broadcast`, `mean`, `sum`, `on_root`, the checkpoints) is called by
-    every rank, in the same order; where they differ, that is a DistributedError on those that do.
+    Every rank calls what moves data (`barrier`, `broadcast`, `mean`, `sum`, `on_root`, the
+    checkpoints) in the same order; ranks that find a difference raise a DistributedError.
 
     Args:
         transport: what connects the ranks; None for a single one.
@@ -83,7 +83,7 @@ class Communicator:
     def broadcast(self, part: Part) -> None:
         """Give a part of every rank the state of rank 0's.
 
-        Of a model these are parameters and buffers, of an optimizer all that `step` changes.
+        That is parameters and buffers of a model, and all that `step` changes of an optimizer.
 
         Args:
             part: a module, an optimizer or a numpy Generator.
@@ -156,8 +156,7 @@ class Communicator:
                 tuple of tensors.
 
         Raises:
-            ShapeError: if the rows do not divide among the ranks, or the tensors have not as many
-                each.
+            ShapeError: if the rows do not divide among the ranks, or not all tensors have as many.
             ArgumentTypeError: if an argument is no tensor.
             UntracedTensorError: if a tensor owns a tape.
 
@@ -189,7 +188,7 @@ class Communicator:
     def generator(self, seed: int, step: int = 0) -> np.random.Generator:
         """Return a generator for this rank and step: the same in every run, independent of others.
 
-        For what ranks must draw each for itself (dropout, noise). What they must agree on, the
+        It is for what each rank must draw for itself (dropout, noise). What they must agree on, the
         first values and the order of the data, comes from a generator that all seed alike.
 
         Args:
@@ -290,13 +289,13 @@ def _world() -> Communicator:
         mpi.check_launcher()
         return Communicator(None)
     transport = Transport(module)
-    # Before MPI itself ends, which mpi4py sees to at the very end.
+    # It has to be said before MPI itself ends, which mpi4py sees to at the very end.
     atexit.register(transport.say_farewell)
     return Communicator(transport)
 
 
 def leave_unstarted() -> None:
-    """Start MPI at the end of a program that has not, for ranks that have wait for it."""
+    """Start MPI at the end of a program that has not done so: other ranks may wait for it."""
     if _world.cache_info().currsize:
         return
     # Without mpi4py nobody can be waiting.

@@ -18,11 +18,11 @@ from tapetensor.distributed.start import LIMIT, LIMIT_VARIABLE, watched_start
 from tapetensor.errors import DistributedError, MissingDependencyError
 from tapetensor.extras import import_extra
 
-# Arrays, or lists of an array and counts: what mpi4py takes for a buffer.
+# For a buffer mpi4py takes an array, or a list of an array and counts.
 Buffer = Any
 
 
-# Seconds.
+# So many seconds are left for output to pass through the launcher.
 _TIME_TO_PASS_ON = 0.3
 
 
@@ -72,14 +72,14 @@ class Comm(Protocol):
         """Wait for a message from one rank."""
 
     def Iprobe(self, source: int) -> bool:  # noqa: N802
-        """Tell whether there is a message from one rank, or (-1, say) none."""
+        """Tell whether there is a message from one rank."""
 
 
 class Mpi(Protocol):
     """The module ``mpi4py.MPI``."""
 
     COMM_WORLD: Comm
-    # "The buffer to send is the one to receive into."
+    # It stands for a buffer to send that is the one to receive into.
     IN_PLACE: Buffer
 
 
@@ -93,7 +93,7 @@ def load() -> Mpi:
     try:
         with _watched():
             mpi: Mpi = import_extra("mpi4py.MPI", "many ranks", "mpi")
-    # What mpi4py raises when it finds no library to load.
+    # mpi4py raises this when it finds no library to load.
     except RuntimeError as error:
         raise MissingDependencyError(
             "many ranks need an MPI library, and mpi4py finds none; mpich is one: "
@@ -103,7 +103,7 @@ def load() -> Mpi:
 
 
 def _watched() -> contextlib.AbstractContextManager[None]:
-    """Return what ends this process if it waits for a rank that will not come."""
+    """Return a context that ends this process if it waits for a rank that will not come."""
     rank = _rank_of_launcher()
     return (
         contextlib.nullcontext()
@@ -118,7 +118,7 @@ def wait_limit() -> float:
     Raises:
         DistributedError: if the variable that says it has no number above 0.
     """
-    # Without an end by default: nobody knows how long a step of another takes.
+    # There is no limit by default: nobody knows how long a step of another rank takes.
     return _seconds("TAPETENSOR_WAIT_SECONDS", math.inf)
 
 
@@ -135,7 +135,7 @@ def _seconds(variable: str, default: float) -> float:
 
 def _rank_of_launcher() -> str | None:
     """Return the number that a launcher has given this process, if one has."""
-    # As MPICH, Open MPI and PMIx say it.
+    # MPICH, Open MPI and PMIx use these variables.
     for variable in ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK"):
         rank = os.environ.get(variable)
         if rank is not None:
@@ -172,7 +172,7 @@ def end_all_ranks(
     """
     text = "".join(traceback.format_exception(kind, error, trace))
     sys.stdout.flush()
-    # In one piece, for other ranks write as well.
+    # The text is written in one piece, for other ranks write as well.
     sys.stderr.write(f"{name} ends the job:\n{text}")
     sys.stderr.flush()
     # A launcher that is told to end the job may do so before it has passed on what was written.
@@ -207,7 +207,7 @@ def guard_the_start(leave: Callable[[], None]) -> None:
 def _hears_the_launcher() -> bool:
     """Tell whether this is a rank of MPICH, and not a process that a rank has started.
 
-    That inherits the variables, but not the open file.
+    Such a process inherits the variables, but not the open file.
     """
     try:
         os.fstat(int(os.environ.get("PMI_FD", "")))

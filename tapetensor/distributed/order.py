@@ -10,9 +10,9 @@ from tapetensor.arrays.array import Array
 from tapetensor.distributed.mpi import Comm, Request
 from tapetensor.errors import DistributedError
 
-# A notice: what is called, of how much, and blanks.
+# A notice has so many bytes: what is called, of how much, and blanks.
 _BYTES = 64
-# So many are kept that may not have been sent.
+# So many notices are kept before it is asked which of them have been sent.
 _UNDER_WAY = 64
 
 
@@ -24,7 +24,7 @@ class Order:
     costs a few microseconds.
 
     Args:
-        comm: of all ranks, for nothing else.
+        comm: a communicator of all ranks that is used for nothing else.
     """
 
     def __init__(self, comm: Comm) -> None:
@@ -41,7 +41,7 @@ class Order:
         notice = _notice(name, None) if array is None else _notice(name, array.size, array.dtype)
         self._own.append(notice)
         self._under_way.append(self._comm.Isend(notice, self._after))
-        # So short a message is out at once, so this need not be looked at each time.
+        # So short a message is sent at once, so this need not be asked each time.
         if len(self._under_way) >= _UNDER_WAY:
             self._under_way = [one for one in self._under_way if not one.Test()]
 

@@ -30,8 +30,8 @@ def data_parallel(function: F_) -> F_:
             return loss.detach(), loss.backward(wrt=model)
 
     Every rank calls it with the whole batch. The function gets this rank's rows of each tensor with
-    an axis, and of its result losses (floating scalars) and gradients are averaged over all ranks;
-    so it must return means over the rows. At the first call with a model, the ranks' models are
+    an axis. Losses (floating scalars) and gradients that it returns are averaged over all ranks, so
+    they must be means over the rows. At the first call with a model, the ranks' models are
     compared and get the values of rank 0. Without ``mpiexec`` there is one rank, and nothing is
     changed. A function that `tt.compile` returned will do.
 

@@ -44,7 +44,7 @@ class Reducer:
     gradient of the mean over the whole batch.
 
     Args:
-        model: this rank's.
+        model: the model of this rank.
         ranks: what `world` or `alone` returned.
         op: "mean" or "sum".
         bucket_bytes: when a bucket is full, >= 1.
@@ -113,12 +113,12 @@ class Reducer:
     ) -> Gradients:
         """Run the backward pass, send gradients meanwhile, and return them summed or averaged.
 
-        As ``loss.backward(wrt=model)`` followed by `all_reduce`, and sooner done. `loss` is spent.
+        It does what ``loss.backward(wrt=model)`` and `all_reduce` do, but sooner. `loss` is spent.
         Gradients that the tape carries are taken to have been reduced before: they are added as
         they are.
 
         Args:
-            loss: of this rank's share of the batch.
+            loss: the loss of this rank's share of the batch.
             cotangent: as for `Tensor.backward`.
 
         Raises:
@@ -142,10 +142,10 @@ class Reducer:
     def all_reduce(self, grads: Gradients) -> Gradients:
         """Return the gradients of the parameters, summed or averaged over all ranks.
 
-        For gradients that `backward` did not make: of a compiled function, or of several passes.
+        It is for gradients that `backward` did not make, but a compiled function or several passes.
 
         Args:
-            grads: of this rank, which stay as they are. Those of other tensors are left out.
+            grads: those of this rank, which stay as they are. Those of other tensors are left out.
 
         Raises:
             TraceError: inside a compiled function: return the gradients and reduce them outside.
@@ -167,7 +167,7 @@ class Reducer:
         return result
 
     def _reduced(self, parts: Iterable[dict[int, Array]]) -> dict[int, Array]:
-        """Send the gradients of each bucket when they come, and return what has come of them."""
+        """Send the gradients of each bucket when they come, and return their sums or means."""
         if self._transport is None:
             return {key: array for part in parts for key, array in part.items()}
         flats: list[Array] = []

@@ -1,7 +1,7 @@
-"""The start of MPI, where a rank waits for all others: a process beside it that knows when in vain.
+"""The start of MPI, where a rank waits for all others, and a process that ends a vain wait.
 
-It is one call, in which no other thread of Python runs. So what watches it is a small program, this
-file, which imports nothing of tapetensor.
+The start is one call, in which no other thread of Python runs. So what watches it is a small
+program, this file, which imports nothing of tapetensor.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import NoReturn
 
-# Names the seconds after which a rank gives up.
+# This variable holds the seconds after which a rank gives up.
 LIMIT_VARIABLE = "TAPETENSOR_START_SECONDS"
 LIMIT = 600.0
 
@@ -31,7 +31,7 @@ _LOOKS = 4
 
 @contextmanager
 def watched_start(rank: str, limit: float) -> Iterator[None]:
-    """End this process, with a message, if it waits within for a rank that will not come.
+    """End this process, with a message, if it waits inside for a rank that will not come.
 
     On Linux and under MPICH that is known of the ranks of the same machine; of others it is taken
     to be so when the time is over.
@@ -41,12 +41,12 @@ def watched_start(rank: str, limit: float) -> Iterator[None]:
         limit: how many seconds all ranks have to come.
     """
     local = os.environ.get("MPI_LOCALNRANKS", "0")
-    # Of a frozen program that would be the program once more.
+    # The executable of a frozen program would start the program once more.
     python = "" if getattr(sys, "frozen", False) else sys.executable or ""
     watcher = None
     # Where no process can be started, MPI may start nevertheless.
     with suppress(OSError):
-        # Isolated, for it shares nothing with this process but the pipe, whose end is that of both.
+        # It is isolated, for it shares only the pipe with this process, whose end is that of both.
         watcher = subprocess.Popen(
             [python, "-I", "-S", __file__, rank, str(limit), str(os.getppid()), local],
             stdin=subprocess.PIPE,
@@ -100,7 +100,7 @@ def _gone(launcher: str, local: int) -> list[int]:
             return []
         left = Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()
         there = [Path(f"/proc/{process}/environ").read_bytes().split(b"\0") for process in left]
-    # Elsewhere than on Linux, and where a process has just ended.
+    # There are no such files elsewhere than on Linux, or once a process has ended.
     except OSError:
         return []
     return [

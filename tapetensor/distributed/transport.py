@@ -16,7 +16,7 @@ from tapetensor.distributed.mpi import Comm, Mpi, Request, end_all_ranks, wait_l
 from tapetensor.distributed.order import Order
 from tapetensor.errors import DistributedError
 
-# Seconds.
+# A rank that waits says so after so many seconds.
 NOTED_AFTER = 60.0
 
 
@@ -70,7 +70,7 @@ class Transport:
     error that nobody catches ends all ranks.
 
     Args:
-        mpi: the module.
+        mpi: the module ``mpi4py.MPI``.
     """
 
     def __init__(self, mpi: Mpi) -> None:
@@ -81,7 +81,7 @@ class Transport:
         # The number of the collective that somebody has been missed in.
         self._missed_in = 0
         self.order = Order(mpi.COMM_WORLD.Dup())
-        # By the rank that has left, how many collectives it took part in.
+        # For each rank that has left, how many collectives it took part in.
         self._left: dict[int, int] = {}
         self.started = 0
         self.rank = self._comm.rank
@@ -99,7 +99,7 @@ class Transport:
 
     def broadcast(self, array: Array) -> None:
         """Replace a contiguous array by that of rank 0."""
-        # As bytes: MPI has no word for some dtypes.
+        # It is sent as bytes, for MPI has no word for some dtypes.
         request = self._comm.Ibcast(array.reshape(-1).view(np.uint8), root=0)
         Pending(self, request, "broadcast", array).wait()
 
@@ -139,9 +139,9 @@ class Transport:
         """Say once, after a minute, that the rank before this one has not come; raise at the limit.
 
         Args:
-            number: of the collective.
-            name: of it.
-            waited: seconds.
+            number: the number of the collective.
+            name: its name.
+            waited: for how many seconds.
         """
         if waited < min(NOTED_AFTER, self._limit):
             return
@@ -149,7 +149,7 @@ class Transport:
         has_come = self.order.is_kept(number)
         whom = "another rank" if has_come else f"rank {before}, which has not called it"
         text = f"{name}: rank {self.rank} has waited {waited:.0f} seconds for {whom}"
-        # Who knows the name is first to say it.
+        # A rank that knows which one is missing says so a second before the others.
         if waited >= self._limit + has_come:
             raise DistributedError(f"{text}; TAPETENSOR_WAIT_SECONDS sets how long it waits")
         if not has_come and self._missed_in != number:
@@ -190,7 +190,7 @@ class Transport:
 
 
 def _let_others_run() -> None:
-    """Give the core away: where there are more ranks than cores, who is waited for may need it."""
+    """Give the core away: if there are more ranks than cores, a rank that is late may need it."""
     if sys.platform != "win32":
         # With time.sleep(0) 4 KiB between two ranks took 100 us on Linux, with this 14.
         os.sched_yield()

@@ -19,7 +19,7 @@ from tapetensor.tape import Pullbacks
 # Nothing was broadcast, so nothing is summed.
 _BOTH_UNCHANGED = (unchanged, unchanged)
 _UNCHANGED_AND_NEGATED = (unchanged, np.negative)
-# To look a function up in numpy costs a tenth of a small product.
+# Looking a function up in numpy costs a tenth of a small product.
 _times, _as_array = np.multiply, np.asarray
 
 
@@ -48,7 +48,7 @@ def multiply(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
                 partial(in_blocks, np.multiply, rhs),
                 partial(in_blocks, np.multiply, lhs),
             )
-        # The bound operators are the cheapest of pullbacks to make: half a partial or a lambda.
+        # Bound operators are the cheapest pullbacks: they cost half of a partial or a lambda.
         return lhs * rhs, (rhs.__mul__, lhs.__mul__)
     return lhs * rhs, (
         lambda g: sum_to(g * rhs, lhs.shape),
@@ -145,7 +145,7 @@ def power_number(x: Array, exponent: float) -> tuple[Array, Pullbacks]:
 def _raised(x: Array, exponent: float) -> Array:
     """Return ``x ** exponent``.
 
-    With whole exponents not as numpy does, which takes fifty times as long for a negative base as
+    Whole exponents are not left to numpy, which takes fifty times as long for a negative base as
     for a positive one.
     """
     if exponent == 3:

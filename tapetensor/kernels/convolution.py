@@ -23,7 +23,7 @@ from tapetensor.kernels.numerics.windows import (
 from tapetensor.tape import Pullback, Pullbacks
 from tapetensor.tape.pullbacks import computed_once
 
-# An output, and how its cotangent goes to what was convolved and to the weight.
+# An output, and the pullbacks of what was convolved and of the weight.
 Convolved = tuple[Array, Pullback, Pullback]
 
 
@@ -102,7 +102,7 @@ def _by_columns(source: Array, weight: Array, window: Window, groups: int) -> Co
     channels, *sizes, batch = source.shape
     count = window.counts(tuple(sizes))
     matrices = _by_group(weight, groups)
-    # Kept for the gradient of the weight: gathering them again would cost as much as here.
+    # They are kept for the gradient of the weight: gathering them again would cost as much.
     columns = _by_group(gather(source, window, count), groups, rows=2)
     y = np.reshape(np.matmul(matrices, columns), (weight.shape[0], *count, batch))
     rows = computed_once(lambda g: _by_group(g, groups))
@@ -116,7 +116,7 @@ def _by_columns(source: Array, weight: Array, window: Window, groups: int) -> Co
 
 
 def _by_rows_of_images(source: Array, weight: Array, window: Window, groups: int) -> Convolved:
-    """Convolve by many small products; a line is an image of one row."""
+    """Convolve by many small products; a sequence is taken for an image of one row."""
     added = 4 - source.ndim
     images = np.reshape(source, (source.shape[0], *[1] * added, *source.shape[1:]))
     kernels = np.reshape(weight, (*weight.shape[:2], *[1] * added, *window.kernel))
@@ -127,7 +127,7 @@ def _by_rows_of_images(source: Array, weight: Array, window: Window, groups: int
     count = flat.counts(sizes)
     y, lines = convolved(images, kernels, flat, count, groups)
 
-    # By way of a flat array it is copied into order, once for both, where it is not.
+    # Reshaping it by way of a flat array copies it into order where needed, once for both.
     rows = computed_once(lambda g: np.reshape(np.reshape(g, (g.size,)), y.shape))
 
     def to_source(g: Array) -> Array:
@@ -154,7 +154,7 @@ def _by_group(x: Array, groups: int, rows: int = 1) -> Array:
 def _by_rows(lhs: Array, rhs: Array) -> Array:
     """Return the products of all rows of `lhs` and `rhs`, matrix by matrix.
 
-    With the longer side first: where both are short and their rows long, as here, that takes as
+    The longer side comes first: where both are short and their rows long, as here, that takes as
     little as half the time in OpenBLAS.
     """
     if rhs.shape[1] > lhs.shape[1]:
@@ -166,7 +166,7 @@ def _by_rows(lhs: Array, rhs: Array) -> Array:
 def _with_bias(
     pullback_x: Pullback, pullback_weight: Pullback, bias: Array | None, spatial: int
 ) -> Pullbacks:
-    """Return the pullbacks of as many operands as there are."""
+    """Return the pullbacks of all operands, of the bias if there is one."""
     if bias is None:
         return pullback_x, pullback_weight
     axes = tuple(range(1, spatial + 2))

@@ -15,12 +15,12 @@ from tapetensor.tape import Pullbacks
 
 _SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
 _GELU_CUBIC = 0.044715
-# Of the standard normal distribution.
+# The density of the standard normal distribution.
 _DENSITY_AT_0 = 1.0 / math.sqrt(2.0 * math.pi)
 
 # From so many elements on the work on them outweighs the calls.
 _LONG = 1 << 12
-# To make an array of a plain 0 is a third of what the maximum of a short array costs.
+# Making an array of a plain 0 is a third of what the maximum of a short array costs.
 _ZEROS = {np.dtype(kind): np.zeros((), kind) for kind in (np.float32, np.float64)}
 
 
@@ -80,8 +80,8 @@ def relu(x: Array) -> tuple[Array, Pullbacks]:
     """``max(x, 0)``; the derivative at 0 is 0."""
     if _is_long(x):
         y = _positive_part(x)
-        # The cast of the comparison is by now less than taking signs. A NaN is not 0, so that the
-        # cotangent of one does not vanish.
+        # The cast of so long a comparison takes less time than signs. A NaN is not 0, so that its
+        # cotangent does not vanish.
         return y, (lambda g: g * (y != 0),)
     y = np.maximum(x, _ZEROS.get(x.dtype, 0) if x.__class__ is np.ndarray else 0)
     # y is 0 or positive, so its sign is the derivative, without a comparison's cast.
@@ -178,7 +178,7 @@ def _silu_cotangent(g: Array, s: Array, y: Array, out: Array | None = None) -> A
 
 @elementwise_step
 def _gelu_cotangent(g: Array, x: Array, phi: Array, out: Array | None = None) -> Array:
-    # Infinity leads to the density of 0 that is meant.
+    # A square that overflows to infinity leads to the density of 0 that is meant.
     with np.errstate(over="ignore"):
         density = np.multiply(x, x, out=np.empty_like(x))
     density *= -0.5
@@ -213,8 +213,8 @@ def _gelu_tanh_cotangent(g: Array, x: Array, share: Array, out: Array | None = N
 def _logistic(x: Array) -> Array:
     if _is_long(x):
         return in_blocks(_logistic_that_overflows, x)
-    # With the exponents never positive nothing overflows, and small values keep all their digits.
-    # At 0 the pieces have the slope between their two sides each, and y has its own: no seam.
+    # The exponents are never positive: nothing overflows, and small values keep all their digits.
+    # At 0 each piece takes the slope between those of its two sides, and so y has the right slope.
     y: Array = np.exp(np.minimum(x, 0)) / (1 + np.exp(-np.absolute(x)))
     return y
 
@@ -226,16 +226,16 @@ def _is_long(x: Array) -> bool:
 
 @elementwise_step
 def _positive_part(x: Array, out: Array | None = None) -> Array:
-    # numpy compares two arrays with vector instructions, but not an array and a number: a third of
-    # the time.
+    # numpy compares two arrays with vector instructions, but not an array and a number: this takes
+    # a third of the time.
     result: Array = np.maximum(x, np.zeros_like(x), out=out)
     return result
 
 
 @elementwise_step
 def _logistic_that_overflows(x: Array, out: Array | None = None) -> Array:
-    # To infinity, the reciprocal of which is the 0 that is meant. Half of the time of the other
-    # form, but on a short array the setting costs more than it saves.
+    # The reciprocal of an infinity is the 0 that is meant. This takes half of the time of the other
+    # form, but on a short array np.errstate costs more than that saves.
     with np.errstate(over="ignore"):
         result: Array = np.negative(x, out=out)
         np.exp(result, out=result)

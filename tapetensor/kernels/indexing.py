@@ -15,7 +15,7 @@ from tapetensor.kernels.numerics.segments import segment_sum
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import PartPullback
 
-# Of fewer elements numpy adds each at its index sooner than their places are found.
+# numpy adds fewer elements one by one, at their indices, sooner than their places are found.
 _MANY = 1 << 9
 
 
@@ -38,7 +38,7 @@ def take(x: Array, indices: Array, axis: int) -> tuple[Array, Pullbacks]:
         targets = positions.reshape(-1) % rows
         if axis == 0:
             return _summed(g, targets, rows, shape)
-        # The indexed axis to the front.
+        # The indexed axis is moved to the front.
         others = (*shape[:axis], *shape[axis + 1 :])
         along = np.reshape(g, (*shape[:axis], positions.size, *shape[axis + 1 :]))
         summed = _summed(np.moveaxis(along, axis, 0), targets, rows, (rows, *others))

@@ -25,7 +25,7 @@ def matmul(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
 def linear(x: Array, weight: Array, bias: Array) -> tuple[Array, Pullbacks]:
     """``x @ weight.T + bias`` for a weight of shape (out, in).
 
-    A kernel of its own because the bias is added into the fresh product.
+    It is a kernel of its own because the bias is added into the fresh product.
     """
     y, (pullback_x, pullback_weight) = unbiased_linear(x, weight)
     y += bias
@@ -35,7 +35,7 @@ def linear(x: Array, weight: Array, bias: Array) -> tuple[Array, Pullbacks]:
 def unbiased_linear(x: Array, weight: Array) -> tuple[Array, Pullbacks]:
     """``x @ weight.T`` for a weight of shape (out, in).
 
-    A kernel of its own because leading axes fold into one product instead of a batch of them.
+    It is a kernel of its own because leading axes fold into one product instead of a batch.
     """
     if x.ndim == 2:
         return _product(x, weight.T), (
@@ -79,7 +79,7 @@ def einsum(
 def _product(lhs: Array, rhs: Array) -> Array:
     """Return the product of two matrices.
 
-    For numpy's own arrays by the method, which begins half a microsecond sooner than the ufunc.
+    The method of numpy's own arrays begins half a microsecond sooner than the ufunc.
     """
     if lhs.__class__ is np.ndarray and rhs.__class__ is np.ndarray:
         fast: Array = lhs.dot(rhs)
@@ -105,7 +105,7 @@ def _matmul_pullback_rhs(g: Array, lhs: Array, rhs: Array) -> Array:
     if lhs.ndim == 1:
         return sum_to(np.expand_dims(lhs, -1) * np.expand_dims(g, -2), rhs.shape)
     if rhs.ndim == 2:
-        # One product over all leading axes instead of a batch of products and a sum.
+        # This is one product over all leading axes instead of a batch of products and a sum.
         rows = math.prod(lhs.shape[:-1])
         left = np.reshape(lhs, (rows, lhs.shape[-1]))
         product: Array = np.matmul(left.T, np.reshape(g, (rows, g.shape[-1])))
@@ -146,7 +146,7 @@ def _einsum_pullback(
 
 
 def _on_diagonals(x: Array, letters: str, subscripts: str) -> Array:
-    """Return the array that `subscripts`, which repeat some of `letters`, read `x` from, 0 off it.
+    """Return zeros but for `x`, placed where `subscripts`, which repeat letters, read it from.
 
     For every repetition there is a product with an identity matrix: a diagonal is a sum over it.
     """

@@ -26,7 +26,7 @@ def mse(prediction: Array, target: Array) -> tuple[Array, Pullbacks]:
 def rmse(prediction: Array, target: Array) -> tuple[Array, Pullbacks]:
     """The root of the mean of the squared differences; the derivative at 0 is 0.
 
-    Not `mse` and then a root: where nothing differs, the slope of the root is infinite.
+    It is not `mse` and then a root: where nothing differs, the slope of that root is infinite.
     """
     difference = prediction - target
     count = difference.size
@@ -54,7 +54,7 @@ def huber(prediction: Array, target: Array, delta: float) -> tuple[Array, Pullba
 
 
 def smooth_l1(prediction: Array, target: Array, beta: float) -> tuple[Array, Pullbacks]:
-    """`huber` over `beta`."""
+    """`huber` divided by `beta`."""
     difference = prediction - target
     divisor = difference.size * beta
     held = np.clip(difference, -beta, beta)
@@ -75,7 +75,7 @@ def cross_entropy(logits: Array, labels: Array) -> tuple[Array, Pullbacks]:
     """The mean negative log-softmax at the labels, which the caller has checked."""
     rows = logits if logits.ndim == 2 else np.reshape(logits, (-1, logits.shape[-1]))
     count, classes = rows.shape
-    # In the flat array, where numpy finds an element in a sixth of the time of (row, column).
+    # numpy finds an element of a flat array in a sixth of the time that (row, column) takes.
     starts = like(starts_of_rows(count, classes), rows)
     at_labels = starts + like(labels, rows).astype(np.intp, copy=False).reshape(-1)
     shifted = rows - largest(rows, 1)
@@ -135,8 +135,8 @@ def binary_cross_entropy_with_logits(
     y = np.sum(np.maximum(logits, 0) - logits * probabilities + np.log1p(decay)) / count
 
     def pullback(g: Array) -> Array:
-        # Not by tanh: a confident and right prediction would lose its small gradient. Nor by a
-        # choice between two forms, which at 0 would lose the derivative of this one.
+        # With tanh a confident and right prediction would lose its small gradient, and a choice
+        # between two forms would lose the derivative of this one at 0.
         sigmoid = np.exp(np.minimum(logits, 0)) / (1 + decay)
         cotangent: Array = (sigmoid - probabilities) * (g / count)
         return cotangent
@@ -149,7 +149,7 @@ def cosine_embedding(
 ) -> tuple[Array, Pullbacks]:
     """The mean of ``1 - cos`` for pairs of sign 1, of ``max(0, cos - margin)`` for the others."""
     count = signs.size
-    # As PyTorch's: a vector of zeros is at right angles to all.
+    # A vector of zeros is at right angles to all, as it is in PyTorch.
     lhs_square = row_products(lhs, lhs) + 1e-12
     rhs_square = row_products(rhs, rhs) + 1e-12
     scale = np.sqrt(lhs_square * rhs_square)

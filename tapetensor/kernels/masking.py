@@ -35,5 +35,5 @@ def _lower(x: Array, k: int) -> Array:
 
 
 def _kept(x: Array, mask: Array) -> Array:
-    # False is zero in every dtype, and leaves that of a mask as it is.
+    # False is zero in every dtype, and leaves the dtype of a mask as it is.
     return choose(np.broadcast_to(like(mask, x), x.shape), x, False)

@@ -136,7 +136,7 @@ def _beside_channels(x: Array) -> tuple[tuple[int, ...], int]:
 def _centred(
     x: Array, axes: tuple[int, ...], count: int, eps: float
 ) -> tuple[Array, Array, Array, Array]:
-    """Return `x` without its mean, and by axes of size 1 ``1 / std``, mean and variance."""
+    """Return `x` without its mean, and ``1 / std``, mean and variance with axes of size 1."""
     mean = mean_over(x, axes)
     centred = x - mean
     variance = products_over(centred, centred, axes) / count
@@ -145,7 +145,7 @@ def _centred(
 
 def _cotangent(g: Array, centred: Array, slope: Array, mean: Array, projection: Array) -> Array:
     """Return ``slope * (g - mean - centred * projection)``."""
-    # In one array: each further one would be another trip through memory.
+    # One array holds all steps: each further one would be another trip through memory.
     cotangent = centred * -projection
     cotangent += g
     cotangent -= mean

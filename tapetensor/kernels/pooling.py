@@ -53,7 +53,7 @@ def min_pool2d(x: Array, window: Window) -> tuple[Array, Pullbacks]:
 def _extreme(
     x: Array, window: Window, extreme: np.ufunc, is_beaten: np.ufunc, fill: float
 ) -> tuple[Array, Pullbacks]:
-    """Reduce windows by `extreme`; `fill` is what never wins, and pads."""
+    """Reduce windows by `extreme`; the padding is made of `fill`, which never wins."""
     leading, count = x.shape[:-3], window.counts(x.shape[-2:])
     full = padded(batch_last(x, 2), window.padding, fill)
     in_two_steps = can_run_steps(full) and not window.is_disjoint
@@ -77,10 +77,10 @@ def _shared(g: Array, full: Array, best: Array, is_beaten: np.ufunc, window: Win
     """Return the cotangent of a padded array: the winners of a window share its own equally."""
     places = window.places(best.shape[1:-1])
     # Asked this way round, every element of a window with a NaN wins: none of them is beaten.
-    # As numbers, because a product with a mask casts it each time.
+    # They are numbers, because a product with a mask casts it each time.
     wins = [np.logical_not(is_beaten(full[place], best)).astype(full.dtype) for place in places]
     if any(window.padding):
-        # Nor does padding win beside an infinity or a NaN, which do not beat it either.
+        # Padding must not win beside an infinity or a NaN, which do not beat it either.
         sizes = cropped(full, window.padding).shape[1:-1]
         inside = padded(np.ones_like(best, shape=(1, *sizes, 1)), window.padding)
         wins = [won * inside[place] for won, place in zip(wins, places, strict=True)]
@@ -103,7 +103,7 @@ def _found_in_two_steps(
 ) -> tuple[Array, Array]:
     """Return the extremes of the columns of all windows, and the extremes of these along the rows.
 
-    That is less to do than all at once, and most of it in long runs.
+    That is less work than all at once, and most of it is done in long runs.
     """
     highest = _combined(_shifted(full, 1, window, count), extreme)
     return highest, _combined(_shifted(highest, 2, window, count), extreme)
@@ -113,7 +113,7 @@ def _found_in_two_steps(
 def _shared_in_two_steps(
     g: Array, full: Array, highest: Array, best: Array, is_beaten: np.ufunc, window: Window
 ) -> Array:
-    """Return what `_shared` does, `highest` and `best` being what was found in two steps."""
+    """Return what `_shared` does; `highest` and `best` are what was found in two steps."""
     if not np.isfinite(best).all():
         return _shared(g, full, best, is_beaten, window)
     count = best.shape[1:-1]

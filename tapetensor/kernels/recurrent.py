@@ -1,7 +1,7 @@
 """Recurrent networks over whole sequences, each one op: backpropagation through time by hand.
 
-As ops of its own, every step would be a dozen records, and reading it out of the sequence would
-fill a cotangent of the size of the sequence. All take the gates that the inputs contribute,
+If a step were made of ops, it would be a dozen records, and reading it out of the sequence would
+fill a cotangent of the size of the sequence. All kernels take the gates that the inputs contribute,
 ``(B, L, gates * H)``, the weight and the bias of the state, and the state before the first step.
 """
 
@@ -17,7 +17,7 @@ from tapetensor.kernels.numerics.sums import sum_of_rows
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import computed_once
 
-# From so many steps on it pays to turn the weight.
+# From so many steps on it pays to copy the transposed weight into C order.
 _MANY = 4
 
 
@@ -60,8 +60,8 @@ def lstm(
     """
     batch, steps, width = gates.shape
     size = state.shape[1]
-    # All gates in the same few calls: a sigmoid is a tanh of half of its argument, halved, and 1/2.
-    # Spread to the whole shape, which numpy multiplies in half of the time.
+    # The same calls compute all gates: a sigmoid is 1/2 plus half of a tanh of half its argument.
+    # The factors have the whole shape, which numpy multiplies in half of the time.
     factors = np.full((batch, width), 0.5, gates.dtype)
     factors[:, 2 * size : 3 * size] = 1
     factor, rest = like(factors, gates), like(1 - factors, gates)
@@ -178,7 +178,7 @@ def _linear(x: Array, turned: Array, bias: Array) -> Array:
 
 
 def _logistic(x: Array) -> Array:
-    # Never overflows, and is half the work of the form that keeps all digits near 0.
+    # This never overflows, and is half the work of the form that keeps all digits near 0.
     return 0.5 + 0.5 * np.tanh(0.5 * x)
 
 

@@ -85,7 +85,7 @@ def logsumexp(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
 def softmax(x: Array, axis: int) -> tuple[Array, Pullbacks]:
     """``exp(x) / sum(exp(x))``.
 
-    A pullback of its own: the composite would keep and walk through three arrays of this size.
+    It has a pullback of its own: the composite would keep and walk through three such arrays.
     """
     y = np.exp(x - _finite_max(x, (axis,)))
     y = y / sum_over(y, (axis,))
@@ -101,7 +101,7 @@ def softmax(x: Array, axis: int) -> tuple[Array, Pullbacks]:
 def log_softmax(x: Array, axis: int) -> tuple[Array, Pullbacks]:
     """``x - logsumexp(x)``.
 
-    A pullback of its own: log(softmax) loses all digits of small probabilities.
+    It has a pullback of its own: log(softmax) loses all digits of small probabilities.
     """
     shifted = x - _finite_max(x, (axis,))
     if x.size == 0:

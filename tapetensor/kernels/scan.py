@@ -17,7 +17,7 @@ def cumulative_sum(x: Array, axis: int) -> tuple[Array, Pullbacks]:
     backwards = (slice(None),) * axis + (slice(None, None, -1),)
 
     def pullback(g: Array) -> Array:
-        # The sum of the cotangents from here on.
+        # Each element gets the sum of the cotangents from its place on.
         return np.cumsum(g[backwards], axis=axis, dtype=g.dtype)[backwards]
 
     return np.cumsum(x, axis=axis, dtype=x.dtype), (pullback,)

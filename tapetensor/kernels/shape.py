@@ -21,7 +21,7 @@ def reshape(x: Array, shape: Shape) -> tuple[Array, Pullbacks]:
 
 
 def flatten(x: Array, shape: Shape) -> tuple[Array, Pullbacks]:
-    """`reshape` to one axis; a name of its own, for errors to say what the user wrote."""
+    """`reshape` to one axis; it has a name of its own so that errors say what the user wrote."""
     return reshape(x, shape)
 
 

@@ -35,7 +35,7 @@ def _repeated(x: Array, axis: int, size: int) -> Stretched:
 def _interpolated(x: Array, axis: int, size: int) -> Stretched:
     """Return an axis interpolated; its two ends stay its ends."""
     last = x.shape[axis] - 1
-    # In integers, so that the corners, and every pixel that falls on another, are exact.
+    # Integers keep the corners, and every pixel that falls on another, exact.
     below, rest = np.divmod(np.arange(size) * last, max(size - 1, 1))
     above = np.minimum(below + 1, last)
     along = [1] * x.ndim

@@ -1,6 +1,6 @@
 """The training loop that most programs write, once: `fit`, and the parts that it is made of.
 
-Thin by intent: docs/training.md shows it beside the same loop written by hand.
+It is thin by intent: docs/training.md shows it beside the same loop written by hand.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def check_kinds(
     stop: object,
     log: object,
 ) -> None:
-    """Refuse what is not of the kind that it is annotated as.
+    """Refuse arguments that are not of the kinds that they are annotated as.
 
     Raises:
         ArgumentTypeError: if there is such an argument.
@@ -100,7 +100,7 @@ def check_files(checkpoint: object, stop: EarlyStopping | None, log: Sequence[ob
     paths += [("a log", one.path) for one in log if isinstance(one, CsvLog)]
     found: dict[str, str] = {}
     for what, path in paths:
-        # What is no path is refused where it is opened.
+        # An object that is no path is refused where it is opened.
         if isinstance(path, str | os.PathLike):
             place = os.path.realpath(path)
             if place in found:

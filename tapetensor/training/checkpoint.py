@@ -1,4 +1,4 @@
-"""Where a training is, as a file from which it goes on to the bit."""
+"""How far a training is, as a file from which it goes on, the same to the bit."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Checkpoint:
     """A file with all that the next steps depend on.
 
     Args:
-        path: as `tapetensor.io.save_checkpoint` takes it.
+        path: the file, as `tapetensor.io.save_checkpoint` takes it.
         model: what is trained.
         optimizer: what trains it.
         generators: all that training draws from.
@@ -72,7 +72,7 @@ class Checkpoint:
         """Write the file, as a whole or not at all.
 
         Raises:
-            OSError: if it cannot be written, with what is there nevertheless.
+            OSError: if it cannot be written; the message says what is there nevertheless.
         """
         notes = io.Notes({"parts": list(self._parts), **asdict(position)})
         rest = "nothing was lost: the model in memory has all its steps"
@@ -122,7 +122,7 @@ def found_generators(
     """Return the generators of the model, of batches and those that were given, each once.
 
     Raises:
-        ArgumentTypeError: if what was given are none.
+        ArgumentTypeError: if something else was given.
     """
     modules = [model, *model.modules().values()]
     found: list[object] = [value for module in modules for value in vars(module).values()]
@@ -146,6 +146,6 @@ def states_of(generators: Generators) -> list[Any]:
 
 
 def set_states(generators: Generators, states: Sequence[Any]) -> None:
-    """Give generators states that they had."""
+    """Put generators back into states that they had."""
     for rng, state in zip(generators, states, strict=True):
         rng.bit_generator.state = state

@@ -15,9 +15,9 @@ def explained(
     """Raise an error of the disk again, of the same kind, with what it means for the training.
 
     Args:
-        what: could not be written.
-        path: where to.
-        rest: what there is nevertheless.
+        what: the name of what could not be written.
+        path: where it should have been written.
+        rest: what is there nevertheless.
         op: the name for the message.
     """
     try:

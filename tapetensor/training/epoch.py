@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tapetensor.distributed import Communicator
 
 Loss: TypeAlias = Callable[[M, Batch], Tensor0D[OwnedTape, Any]]
-# Trains on a batch; returns the loss before that, times the rows of this rank.
+# A step trains on a batch, and returns the loss before that, times the rows of this rank.
 Step: TypeAlias = Callable[[Batch], float]
 
 
@@ -44,7 +44,7 @@ def step_of(
         return value
 
     if is_compiled:
-        from tapetensor.compiler import compile  # for who asks only
+        from tapetensor.compiler import compile  # only if it is asked for
 
         step = compile(step)
     return lambda batch: rows_of(batch) * step(batch).item()
@@ -69,11 +69,11 @@ class EpochRunner(Generic[Batch]):
 
     Args:
         step: trains on a batch.
-        batches: of an epoch.
-        optimizer: whose learning rate follows the schedule.
-        schedule: of the learning rate, if there is one.
+        batches: the batches of an epoch.
+        optimizer: its learning rate follows the schedule.
+        schedule: the schedule of the learning rate, if there is one.
         generators: what batches and model draw from.
-        ranks: which all take the same steps.
+        ranks: the ranks, which all take the same steps.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class EpochRunner(Generic[Batch]):
         return True
 
     def _agreed(self, batches: Iterator[Batch]) -> Iterator[Batch]:
-        """Yield batches, each once all ranks have one of as many rows, or none."""
+        """Yield batches, each after a check that all ranks have one with as many rows."""
         for batch in batches:
             check_equal("fit", self._ranks, rows_of(batch))
             yield batch

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound=Module)
 Batch = TypeVar("Batch")
 
-# Batches that can be had again for each epoch: they themselves, or a function that makes them.
+# Batches for one epoch after the other: an iterable to read again, or a function that makes one.
 Source: TypeAlias = Iterable[Batch] | Callable[[], Iterable[Batch]]
 # A number that says how well a model does on a batch.
 Metric: TypeAlias = Callable[[M, Batch], Tensor0D[NoneTape, Any] | float]
@@ -42,8 +42,8 @@ def evaluate(
         model: what is evaluated.
         metrics: functions of model and batch, by name.
         batches: what they are given, one batch after the other.
-        ranks: among which the batches are dealt out, where there are many; each has all of them,
-            and gets the same means.
+        ranks: the ranks that the batches are dealt out among, if there are many; each has all
+            batches, and gets the same means.
 
     Raises:
         ArgumentTypeError: if a metric is no function or gives no number.
@@ -82,7 +82,7 @@ def evaluate(
 
 
 def check_metrics(op: str, metrics: object) -> None:
-    """Check that there are functions by name."""
+    """Check that metrics are functions by name."""
     if not isinstance(metrics, Mapping):
         raise ArgumentTypeError(
             f"{op}: metrics must be functions by name, got {type(metrics).__name__}"

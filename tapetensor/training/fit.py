@@ -80,7 +80,7 @@ def fit(
         epochs: how many there are, those before a resumed checkpoint included, >= 1.
         metrics: functions of model and held-out batch, by name; see `evaluate`.
         validation: the held-out batches.
-        schedule: of the learning rate, by the optimizer's steps.
+        schedule: gives the learning rate for the number of steps that the optimizer has taken.
         clip_norm: gradients of a larger global norm, over what the optimizer updates, are scaled
             down to it; > 0.
         stop: when to stop early.
@@ -89,13 +89,13 @@ def fit(
         resume: go on from the checkpoint, to the bit, if there is one.
         rng: the generators that training draws from, but for those of `batches` and of the layers
             of the model, which are found by themselves.
-        log: `CsvLog`, `TensorBoardLog`, or what has their three methods.
+        log: logs, each a `CsvLog`, a `TensorBoardLog` or an object with their three methods.
         progress: whether to show a bar, by tqdm; by default, if that is installed and the error
             stream is a terminal.
         compile: whether the step is compiled, as `tapetensor.compile` does it.
         ranks: what `distributed.world` returned, to train on many ranks. Each goes through the same
             batches, of which `loss_of` gets this rank's rows; all begin as rank 0 and end alike.
-            Checkpoints, logs and the bar are rank 0's, Ctrl-C is anybody's.
+            Rank 0 writes checkpoints and logs and shows the bar; Ctrl-C works on any rank.
 
     Returns:
         The numbers of every epoch. After a first Ctrl-C the running step ends, the checkpoint is
@@ -105,11 +105,11 @@ def fit(
         ArgumentTypeError: if an argument is of the wrong kind.
         ArgumentValueError: if one is outside its range, there are no batches, or the checkpoint is
             there already and `resume` is not asked for, or the file for the best model is there
-            though nothing is resumed, or two of its files are one.
+            though nothing is resumed, or two of the files are one.
         NumericalInstabilityError: if a loss is not finite.
         StateMismatchError: if the checkpoint does not fit.
-        DistributedError: if the ranks do not begin alike, or rank 0 fails; on the others.
-        MissingDependencyError: if an extra is not installed; the message says how it is.
+        DistributedError: if the ranks do not begin alike; on the others, if rank 0 fails.
+        MissingDependencyError: if an extra is not installed; the message says how to install it.
         OSError: if a file cannot be written.
 
     >>> import numpy as np
@@ -169,7 +169,7 @@ def fit(
             file.save(position)
 
     def write_down() -> None:
-        # Before the checkpoint: without it a training that goes on comes to this epoch again.
+        # The best model comes first: a training without the checkpoint comes to this epoch again.
         if stop is not None and stop.best is not None and _is_best(stop, history):
             _save_best(model, stop.best)
         save()
@@ -191,7 +191,7 @@ def fit(
                 ended = "interrupted"
                 team.on_root("fit", save)
                 break
-            # Buffers hold statistics, which each rank has of its own shares.
+            # Buffers hold statistics, which each rank has taken of its own shares.
             make_alike(team, [model] if model.buffers() else [])
             row: Row = {
                 "epoch": len(history) + 1,
@@ -203,7 +203,7 @@ def fit(
             if validation is not None:
                 row |= evaluate(model, measures, validation, ranks=team)
             history.rows.append(from_root(team, row))
-            # A metric may have drawn from them on one rank and not on another.
+            # A metric may have drawn from a generator on one rank and not on another.
             make_alike(team, generators)
             position = Position(history.rows)
             team.on_root("fit", write_down)
@@ -229,7 +229,7 @@ def _start(file: Checkpoint | None, path: str | os.PathLike[str] | None, resume:
 
 
 def _end_of(history: History, epochs: int, stop: EarlyStopping | None) -> Ended | None:
-    """Return why there are no more epochs, if so."""
+    """Return why there are no more epochs; None if there are more."""
     if stop is not None:
         # An earlier part of the training may have had other metrics.
         values = [row[stop.watch] for row in history.rows if stop.watch in row]

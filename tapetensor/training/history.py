@@ -16,11 +16,11 @@ from tapetensor.training.disk import explained
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Numbers by column.
+# The numbers of an epoch, by column.
 Row: TypeAlias = dict[str, float]
 Ended: TypeAlias = Literal["epochs", "early stopping", "interrupted"]
 
-# What `fit` writes down of every epoch; the metrics follow.
+# `fit` writes these down for every epoch; the metrics follow.
 COLUMNS = ("epoch", "steps", "lr", "seconds", "loss")
 _NOT_DRAWN = {"epoch", "steps", "seconds"}
 
@@ -30,9 +30,9 @@ class History:
     """The numbers of every epoch: ``history["loss"]`` is a list, one number for each.
 
     Attributes:
-        rows: by epoch: its number from 1, the steps of the optimizer until its end, the last
+        rows: for each epoch its number from 1, the steps of the optimizer until its end, the last
             learning rate, the seconds that it took, the mean loss and the metrics after it.
-        ended: why there are no more.
+        ended: why there are no more epochs.
     """
 
     def __init__(self, rows: Sequence[Row] = ()) -> None:
@@ -58,7 +58,7 @@ class History:
         """Draw loss, metrics and learning rate over the epochs; no display is needed.
 
         Args:
-            path: where to write the picture; its end says the format, ``.png`` or ``.svg``, say.
+            path: where to write the picture; its suffix says the format, ``.png`` or ``.svg``, say.
 
         Returns:
             The figure, to go on with.
@@ -71,7 +71,7 @@ class History:
         drawn = [name for name in self.columns if name not in _NOT_DRAWN]
         if not drawn:
             raise ArgumentValueError("History.plot: there are no epochs yet")
-        # Not by pyplot, which asks for a display and keeps every figure.
+        # Without pyplot, no display is asked for, and no figure is kept.
         module = import_extra("matplotlib.figure", "Pictures of a history", "training")
         wide = min(3, len(drawn))
         high = -(-len(drawn) // wide)

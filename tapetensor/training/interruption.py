@@ -1,4 +1,4 @@
-"""Ctrl-C as a wish: the running step ends, and then the training."""
+"""Ctrl-C as a request: the running step ends, and then the training."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _SAID = b"\nfit: ends after this step; Ctrl-C once more ends at once, without a 
 
 
 class Interruption(AbstractContextManager["Interruption"]):
-    """Takes note of a first Ctrl-C within; a second one is a KeyboardInterrupt, as ever.
+    """Takes note of a first Ctrl-C inside; a second one is a KeyboardInterrupt, as ever.
 
-    Elsewhere than in the main thread there is no Ctrl-C, and a handler that the program has set
-    itself stays in charge.
+    Only the main thread gets Ctrl-C, and a handler that the program has set itself stays in
+    charge.
 
     Attributes:
         asked: whether there was one.
@@ -46,6 +46,6 @@ class Interruption(AbstractContextManager["Interruption"]):
         if self.asked:
             signal.default_int_handler(number, frame)
         self.asked = True
-        # Not by print, which may be what was interrupted.
+        # A call of print may be what was interrupted, so this writes by itself.
         with contextlib.suppress(OSError, ValueError):
             os.write(sys.__stderr__.fileno() if sys.__stderr__ else 2, _SAID)

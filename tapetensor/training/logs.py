@@ -17,14 +17,14 @@ _STAYS = "the training until here is in the last checkpoint, if there is one"
 
 
 class Log(Protocol):
-    """What `fit` tells of every epoch; one of your own has these three methods."""
+    """A log, which `fit` tells of every epoch; one of your own has these three methods."""
 
     def start(self, columns: Sequence[str], rows: Sequence[Row]) -> None:
         """Begin a log.
 
         Args:
-            columns: what rows there will have.
-            rows: those of the epochs before, where a training goes on.
+            columns: the names of the numbers that each row will hold.
+            rows: the rows of the epochs before, where a training goes on.
         """
 
     def write(self, row: Row) -> None:
@@ -36,10 +36,10 @@ class Log(Protocol):
 
 @final
 class CsvLog:
-    """A table of comma-separated values, a row for each epoch, on the disk as soon as it ends.
+    """A table of comma-separated values; the row of an epoch is on the disk as soon as it ends.
 
-    A file that is there is replaced; where a training goes on, by the rows until then, so that the
-    table is always that of one training.
+    A file that is there is replaced, and begins with the earlier rows where a training goes on. So
+    the table is always that of one training.
 
     Args:
         path: the file.
@@ -86,8 +86,8 @@ class TensorBoardLog:
     """Scalars for TensorBoard, over the steps of the optimizer, by the writer of tensorboardX.
 
     Args:
-        folder: for the files of this run; ``tensorboard --logdir`` takes the folder above it to
-            show several.
+        folder: where the files of this run go; ``tensorboard --logdir`` takes the folder above it
+            to show several runs.
 
     Raises:
         MissingDependencyError: if tensorboardX is not installed.
@@ -95,12 +95,12 @@ class TensorBoardLog:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = folder
-        # Asked for here, so that it is missed before a training rather than in it.
+        # It is imported here, so that it is missed before a training rather than in it.
         self._library = import_extra("tensorboardX", "Logs for TensorBoard", "training")
         self._writer: Any = None
 
     def start(self, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        """Open a file of events; of a run that goes on, what came after its checkpoint is void."""
+        """Open a file of events; in a run that goes on, those after its checkpoint become void."""
         later = int(rows[-1]["steps"]) + 1 if rows else None
         with explained("the log", self._folder, _STAYS):
             # Two files of one second would have one name, and only the second one would be left.
@@ -110,7 +110,7 @@ class TensorBoardLog:
             )
 
     def write(self, row: Row) -> None:
-        """Write every number of a row but those that count."""
+        """Write every number of a row but those that count epochs and steps."""
         for name, value in row.items():
             if name not in ("epoch", "steps"):
                 self._writer.add_scalar(name, value, int(row["steps"]))

@@ -14,7 +14,7 @@ class ProgressBar:
     """One bar over all steps, by tqdm, on the error stream.
 
     Args:
-        wanted: whether to show it; None for where tqdm is installed and somebody looks.
+        wanted: whether to show it; None means if tqdm is installed and stderr is a terminal.
         epochs: how many there are.
         per_epoch: how many steps they have, if that is known.
         done: how many steps there were before.
@@ -51,7 +51,7 @@ class ProgressBar:
     def row(self, row: Row) -> None:
         """Show the numbers of the epoch that ended."""
         if self._bar is not None:
-            # The names of metrics may hold what the stream cannot.
+            # The names of metrics may hold characters that the stream cannot write.
             encoding = getattr(sys.stderr, "encoding", None) or "ascii"
             text = described(row).encode(encoding, "replace").decode(encoding)
             self._bar.set_postfix_str(text)

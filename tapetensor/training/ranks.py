@@ -33,7 +33,7 @@ def communicator_of(ranks: Communicator | None) -> Communicator:
     Raises:
         ArgumentTypeError: if it is something else.
     """
-    from tapetensor.distributed import Communicator, alone  # brings the compiler
+    from tapetensor.distributed import Communicator, alone  # imports the compiler
 
     if ranks is None:
         return alone()
@@ -118,7 +118,7 @@ def step_of_ranks(
         with _streams_of(ranks.rank, optimizer.steps, generators):
             loss, grads = reduced(share, count / rows_of(batch))
         if clip_norm is not None:
-            # Of frozen parameters there are gradients too, for `Reducer` is one of the whole model.
+            # Frozen parameters have gradients too, for the `Reducer` is one of the whole model.
             grads.retain_leafs(optimizer.parameters().values())
             grads.clip_by_global_norm(clip_norm)
         optimizer.step(grads)
@@ -132,7 +132,7 @@ def share_of(batch: Batch, ranks: Communicator) -> tuple[Batch, int]:
 
     Raises:
         ArgumentTypeError: if the batch has no rows.
-        ShapeError: if its parts have not as many each.
+        ShapeError: if its parts do not have as many each.
     """
     rows = rows_of(batch)
     start, end = (rows * rank // ranks.size for rank in (ranks.rank, ranks.rank + 1))
@@ -173,7 +173,7 @@ def _has_rows(value: object) -> bool:
 
 @contextmanager
 def _streams_of(rank: int, step: int, generators: Generators) -> Iterator[None]:
-    """Let generators draw what is this rank's and step's alone, and be as they were after it.
+    """Let generators draw numbers for this rank and step alone, and put them back after it.
 
     So they are alike on all ranks between the steps, batches are drawn as one process draws them,
     and the file that rank 0 writes will do for every rank.
@@ -181,7 +181,7 @@ def _streams_of(rank: int, step: int, generators: Generators) -> Iterator[None]:
     alike = [rng.bit_generator.state for rng in generators]
     for rng in generators:
         seed = np.random.SeedSequence(int(rng.integers(1 << 63)), spawn_key=(rank, step))
-        # Every kind of numpy's takes a seed; the base class that stubs know does not.
+        # All kinds of bit generators take a seed; their base class, which the stubs name, does not.
         kind: Any = type(rng.bit_generator)
         rng.bit_generator.state = kind(seed).state
     try:

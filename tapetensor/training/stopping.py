@@ -23,7 +23,7 @@ class EarlyStopping:
         mode: whether a small number is good, or a large one.
         min_delta: by how much a number has to be better, >= 0.
         best: where the model of the best epoch is saved whenever there is a new one; a path as
-            `tapetensor.io.save` takes it. Of an earlier training it is never overwritten.
+            `tapetensor.io.save` takes it. The file of an earlier training is never overwritten.
 
     Raises:
         ArgumentTypeError: if an argument is of the wrong kind.
@@ -56,11 +56,11 @@ class EarlyStopping:
         as_hyperparameter("EarlyStopping", "min_delta", self.min_delta)
 
     def best_of(self, values: Sequence[float]) -> int:
-        """Return the position of the best of the values; the first, where none is a number."""
+        """Return the position of the best of the values; the first one if none is a number."""
         sign = 1 if self.mode == "min" else -1
         best, position = math.inf, 0
         for index, value in enumerate(values):
-            # False for a NaN, which is never better.
+            # The comparison is False for a NaN, which is never better.
             if sign * value < best - self.min_delta:
                 best, position = sign * value, index
         return position

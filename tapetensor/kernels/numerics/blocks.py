@@ -13,7 +13,7 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.kernels.numerics import threads
 
-# Elements of a block: a few arrays of so many fit in a second-level cache.
+# A block has so many elements: a few arrays of that size fit in a second-level cache.
 BLOCK = 1 << 16
 # Smaller arrays stay in the third-level cache, where the Python between the blocks costs more than
 # blocks give; and a model of such arrays lives by its matrix products, whose threads leave no core
@@ -27,8 +27,8 @@ def in_blocks(formula: Callable[..., Array], *arrays: Array) -> Array:
     Args:
         formula: works element by element, gives the dtype of its first argument, and writes to
             `out` if it is given: a ufunc, say.
-        arrays: of one shape. Other arrays than numpy's, small ones and such as are not contiguous
-            go through the formula as they are; a repeated scalar, the cotangent of a sum, may pass.
+        arrays: they have one shape. Arrays that are not numpy's, small or not contiguous go through
+            the formula as they are; a repeated scalar, the cotangent of a sum, is cut all the same.
     """
     first = arrays[0]
     if first.size < LARGE or not _are_alike(arrays):

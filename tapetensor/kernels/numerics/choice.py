@@ -15,7 +15,7 @@ from tapetensor.arrays.array import Array
 
 # Smaller arrays take less time than the calls.
 _SMALLEST = 1 << 10
-# As what the bits of a dtype are read.
+# The bits of a dtype are read as these integers.
 _BITS: dict[Any, Any] = {
     np.dtype(np.float32): np.dtype(np.int32),
     np.dtype(np.float64): np.dtype(np.int64),
@@ -33,7 +33,7 @@ def choose(mask: Array, lhs: Any, rhs: Any) -> Array:
 
 
 def can_blend(mask: Array, lhs: Any, rhs: Any) -> bool:
-    """Tell whether `blend` is for these arrays of numpy's, and faster."""
+    """Tell whether `blend` can take these arrays, and is faster."""
     return (
         mask.size >= _SMALLEST
         and mask.dtype == np.bool_
@@ -64,7 +64,7 @@ def blend(mask: Array, lhs: Array, rhs: Array, out: Array | None = None) -> Arra
 
 
 def _with_dtype_of(other: Any, side: Any) -> Any:
-    """Return a Python number as an array of the float dtype of the other side; else as it is."""
+    """Return a Python number as an array of the float dtype of the other side; else the side."""
     if side.__class__ in (int, float) and isinstance(other, np.ndarray) and other.dtype in _BITS:
         return np.array(side, other.dtype)
     return side

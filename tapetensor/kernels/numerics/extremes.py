@@ -56,10 +56,10 @@ def _has_short_rows(x: Array, axis: Axis) -> bool:
 
 
 def _at(x: Array, places: Array) -> Array:
-    """Return one element of each row, the place of which is known.
+    """Return the element at a known place of each row.
 
-    To look for places and read the elements there takes a fifth of the time of a reduction, which
-    does not use vector instructions within a row.
+    Looking for places and reading the elements there takes a fifth of the time of a reduction,
+    which does not use vector instructions within a row.
     """
     places += starts_of_rows(places.size, x.shape[-1])
     found: Array = x.reshape(-1)[places]

@@ -21,13 +21,13 @@ from tapetensor.kernels.numerics.windows import Sizes, Window
 # From so many multiplications on OpenBLAS wakes its threads for a product, and for so many products
 # they cost more than they give.
 _LARGEST = 1 << 18
-# So few rows are multiplied one by one: OpenBLAS takes a third of the time, and of two or three
-# together up to four times as long.
+# So few rows are multiplied one by one, which takes OpenBLAS a third of the time. A product of two
+# or three rows together takes it up to four times as long.
 _FEW = 4
 
 
 def are_small(x: Array, weight: Array, groups: int) -> bool:
-    """Tell whether a convolution of ``(channels, *spatial, batch)`` is for this room."""
+    """Tell whether the functions here are faster for ``(channels, *spatial, batch)``."""
     rows = x.shape[-2] * x.shape[-1]
     return (
         groups > 1
@@ -109,7 +109,7 @@ def summed_products(g: Array, lines: Array, window: Window, shape: Sizes) -> Arr
 
 
 def _lines(x: Array, window: Window, count: Sizes, groups: int) -> Array:
-    """Return the padded rows of images, for each column of the window those that it reads.
+    """Return the padded rows of images: for each column of the window, the elements that it reads.
 
     They are ``(groups, rows, window width, channels / groups, count, batch)``.
     """
@@ -117,7 +117,7 @@ def _lines(x: Array, window: Window, count: Sizes, groups: int) -> Array:
     of_windows = (count[0] - 1) * window.stride[0] + window.dilation[0] * (window.kernel[0] - 1) + 1
     shape = (groups, of_windows, window.kernel[1], channels // groups, count[1], batch)
     lines = np.empty(shape, x.dtype)
-    # Once in order, for it is copied as often as a window is wide.
+    # The images are put in order once, for they are copied as often as a window is wide.
     x = np.ascontiguousarray(x)
     by_group = np.reshape(x, (groups, channels // groups, height, width, batch))
     rows, into = _overlap(height, of_windows, window.padding[0], 1)
@@ -146,7 +146,7 @@ def _overlap(size: int, count: int, before: int, step: int) -> tuple[slice, slic
 def _by_rows(lines: Array, window: Window, count: int) -> Array:
     """Return a matrix per group and row of windows: what each of these windows reads, as columns.
 
-    Of the same memory, in which two rows of windows have lines in common.
+    They share memory, in which two rows of windows have lines in common.
     """
     groups, _, width, channels, columns, batch = lines.shape
     of_group, of_line = lines.strides[:2]
@@ -163,5 +163,5 @@ def _by_rows(lines: Array, window: Window, count: int) -> Array:
         ),
         writeable=False,
     )
-    # A copy if the window's rows are dilated.
+    # This copies if the window's rows are dilated.
     return np.reshape(matrices, (groups, count, math.prod(matrices.shape[2:4]), n))

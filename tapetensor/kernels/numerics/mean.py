@@ -20,9 +20,9 @@ def moved_statistics(
     """Return running mean and variance moved towards those of a batch.
 
     Args:
-        running: both so far.
-        batch: both of the batch, the variance the biased one; what is added is unbiased.
-        count: of how many values each is taken.
+        running: mean and variance so far.
+        batch: mean and biased variance of the batch; the variance that is added is unbiased.
+        count: how many values they are taken of.
         momentum: the share of the batch.
     """
     keep = 1.0 - momentum

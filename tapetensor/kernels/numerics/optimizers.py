@@ -187,7 +187,7 @@ def rmsprop(
     variance = squares
     if is_centered:
         mean = alpha * mean + (1 - alpha) * gradient
-        # Never below 0 but for rounding, which a root would turn into a NaN.
+        # Rounding alone could make it negative, which a root would turn into a NaN.
         variance = np.maximum(squares - np.square(mean), 0)
     root = np.sqrt(variance + eps) if is_eps_inside else np.sqrt(variance) + eps
     step = gradient / root

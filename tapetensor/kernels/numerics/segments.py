@@ -41,9 +41,9 @@ def segment_sum(rows: Array, targets: Array, count: int) -> Array:
 
 
 def _add_elements(sums: Array, rows: Array, targets: Array) -> None:
-    """Add rows, few elements or narrow ones, to their places in flat `sums`.
+    """Add rows that are narrow, or have few elements, to their places in flat `sums`.
 
-    Of all that numpy adds at positions it has a loop of its own for flat arrays alone.
+    numpy has a fast loop for sums at positions, but for flat arrays alone.
     """
     width = rows.shape[1]
     if width == 1:
@@ -66,7 +66,7 @@ def _add_runs(sums: Array, rows: Array, targets: Array) -> None:
     in_order = targets[order]
     starts = np.flatnonzero(np.diff(in_order, prepend=-1))
     lengths = np.diff(starts, append=targets.size)
-    # The longest first: those with an n-th row are the first ones then, for every n.
+    # The longest runs come first: then those with an n-th row are the first ones, for every n.
     by_length = (-lengths).argsort(kind="stable")
     starts, lengths = starts[by_length], lengths[by_length]
     found = in_order[starts]

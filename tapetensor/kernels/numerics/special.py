@@ -82,7 +82,7 @@ _ONE_OVER_SQRT_PI = 1.0 / math.sqrt(math.pi)
 def erf(x: Array) -> Array:
     """Return the error function, to within a few units in the last place of float64."""
     # Each range is evaluated at arguments held inside it, so that nothing overflows outside. The
-    # small one is without |x|: at 0 its derivative would be lost.
+    # small one is without |x|, which would lose the derivative at 0.
     small = np.clip(x, -0.46875, 0.46875)
     near = small * _ratio(_SMALL_TOP, _SMALL_BOTTOM, small * small)
     size = np.absolute(x)
@@ -102,14 +102,14 @@ def erf(x: Array) -> Array:
 def normal_cdf_of_single(x: Array, out: Array | None = None) -> Array:
     """Return the standard normal distribution function of float32, to within 3 units of 2**-24.
 
-    As ``1 / (1 + exp(-x * r(x * x)))`` with a rational `r`, one exponential and no cases: a fifth
-    of the time of `erf`. Of small results the first four digits are right.
+    It is ``1 / (1 + exp(-x * r(x * x)))`` with a rational `r`: with one exponential and no cases it
+    takes a fifth of the time of `erf`. The first four digits of small results are right.
     """
     # The square and the exponential overflow to infinity, which leads to the 0 or 1 that is meant.
     with np.errstate(over="ignore"):
         square = np.multiply(x, x, out=np.empty_like(x))
-        # Beyond, the result is 0 or 1 but for less than 1e-8. Of two arrays, because numpy
-        # compares an array and a number without vector instructions.
+        # Beyond that the result is 0 or 1 but for less than 1e-8. The bound is an array, because
+        # numpy compares an array and a number without vector instructions.
         np.minimum(square, np.full_like(x, _CDF_END * _CDF_END), out=square)
         exponent = _polynomial_of_single(_CDF_TOP, square)
         exponent *= x

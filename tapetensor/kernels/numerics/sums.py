@@ -102,11 +102,11 @@ def _is_in_order(x: Array) -> bool:
 def _sum_in_order(x: Array, axis: tuple[int, ...]) -> Array:
     """Return the sums over sorted axes of an array that lies in C order.
 
-    Where it is recorded, in the same order, if not by the same calls, which are found later.
+    Where they are captured the order is the same, if not the calls, which are found later.
     """
     if axis[-1] == x.ndim - 1:
         kept, width = _end_of(x.shape, axis)
-        # What is left to sum are rows of their own, unless they are nearly as many as the elements.
+        # A product pays if rows are long enough, or if the axis before them is not summed as well.
         is_worth = width >= WORTH_PRODUCT or kept - 1 not in axis
         if is_worth and width:
             if x.__class__ is np.ndarray:

@@ -28,14 +28,14 @@ def run_together(*calls: tuple[Any, ...]) -> None:
     """
     if len(calls) > 1 and not _pools:
         _pools.append(ThreadPoolExecutor(max(1, count() - 1), "tapetensor"))
-    # In the context of the caller, whose np.errstate holds here too.
+    # Each function runs in the context of the caller, whose np.errstate holds here too.
     submit: Any = _pools[0].submit if _pools else None
     others = [submit(copy_context().run, *call) for call in calls[1:]]
     first: Callable[..., None] = calls[0][0]
     try:
         first(*calls[0][1:])
     finally:
-        # Of all, before one is allowed to raise.
+        # All have to end before one is allowed to raise.
         for other in others:
             other.exception()
     for other in others:

@@ -108,7 +108,7 @@ def gather(x: Array, window: Window, count: Sizes) -> Array:
     places = window.places(count)
     if len(places) == 1:
         return np.expand_dims(full[places[0]], 1)
-    # A slice per element of a window: copying numpy's sliding view takes ten times longer.
+    # Each element of a window is a slice: copying numpy's sliding view takes ten times longer.
     return np.stack([full[place] for place in places], axis=1)
 
 
