@@ -30,8 +30,6 @@ Rank4 = TypeAliasType("Rank4", tuple[_A, _B, _C, _D], type_params=(_A, _B, _C, _
 Rank5 = TypeAliasType("Rank5", tuple[_A, _B, _C, _D, _E], type_params=(_A, _B, _C, _D, _E))
 Rank6 = TypeAliasType("Rank6", tuple[_A, _B, _C, _D, _E, _F], type_params=(_A, _B, _C, _D, _E, _F))
 
-Axes = int | tuple[int, ...] | None
-
 
 def as_int(op: str, name: str, value: object) -> int:
     """Return `value` as a plain int.

@@ -1,4 +1,4 @@
-"""What goes into a compiled function: guards, inputs and state.
+"""The inputs of a compiled function: its guards, its arrays and its state.
 
 The arguments and what the function closes over are walked once, when a call is captured. The walk
 puts lazy arrays and generators into the place of real ones, and writes down, as Python source, how

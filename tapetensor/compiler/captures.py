@@ -1,6 +1,6 @@
-"""What a function reads from around itself: closure cells, globals, class attributes.
+"""Values that a function reads from around itself: closure cells, globals, class attributes.
 
-The code says what that is: it holds the names that a function looks up, as does the code of the
+They are found from code: that of the function holds the names that it looks up, as does that of the
 functions that it names, and of the methods of the objects that come in.
 """
 

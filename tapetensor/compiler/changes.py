@@ -1,4 +1,4 @@
-"""What a function changes around itself while it is captured, which a replay would not repeat."""
+"""Changes that a function makes around itself in its capture, which a replay would not repeat."""
 
 from __future__ import annotations
 

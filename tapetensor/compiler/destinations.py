@@ -1,4 +1,4 @@
-"""Where values have to be computed: where somebody needs them, so that nobody has to copy them."""
+"""Places where values are needed: they are computed there, so that nobody has to copy them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What numpy's functions that are no ufuncs do to lazy arrays."""
+"""numpy's functions that are no ufuncs, for lazy arrays."""
 
 from __future__ import annotations
 

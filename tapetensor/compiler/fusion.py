@@ -1,4 +1,4 @@
-"""Which steps run together, block of rows by block of rows, while a block is in the cache."""
+"""Steps that run together, block of rows by block of rows, while a block is in the cache."""
 
 from __future__ import annotations
 

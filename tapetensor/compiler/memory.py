@@ -1,4 +1,4 @@
-"""Where the values of a program lie, and how long."""
+"""The places of a program's values in memory, and how long each is kept."""
 
 from __future__ import annotations
 

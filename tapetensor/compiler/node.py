@@ -17,7 +17,7 @@ DType: TypeAlias = np.dtype[Any]
 
 
 class Kind(Enum):
-    """What a node is, which decides where its result lies and when it runs."""
+    """The kind of a node, which decides where its result lies and when it runs."""
 
     INPUT = auto()
     """An array that comes in with the call."""

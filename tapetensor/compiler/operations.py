@@ -1,4 +1,4 @@
-"""What a plan calls beside numpy's own functions."""
+"""Functions that a plan calls beside numpy's own."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def writes_anywhere(node: Node) -> bool:
     return node.function not in _ONLY_IN_ORDER
 
 
-# With these numpy 2.4 writes the wrong elements of some arrays into memory with gaps.
+# These functions of numpy 2.4 take the wrong elements of some arrays into memory with gaps.
 _ONLY_IN_ORDER = frozenset({np.negative, np.isnan, np.isfinite, np.signbit})
 
 

@@ -1,4 +1,4 @@
-"""In which order the axes of a value lie in memory, where C's order would cost a copy."""
+"""Orders in which the axes of a value lie in memory, where C's order would cost a copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which values are computed again where they are read, rather than kept in memory until then."""
+"""Values that are computed again where they are read, rather than kept in memory until then."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class ResultWriter:
         if isinstance(value, TensorBase):
             return self._tensor(value)
         if isinstance(value, LazyArray | np.ndarray):
-            # Of one number that it computes numpy makes a scalar; an argument stays what it was.
+            # numpy makes a scalar of a single number that it computes; an argument stays as it was.
             is_computed = isinstance(value, LazyArray) and value.node.kind is not Kind.INPUT
             is_scalar = is_computed and value.shape == ()
             return self.array(value) + ("[()]" if is_scalar else "")

@@ -1,4 +1,4 @@
-"""What numpy would say of lazy operands: views, dtypes, shapes."""
+"""numpy's rules for lazy operands: views, dtypes, shapes."""
 
 from __future__ import annotations
 

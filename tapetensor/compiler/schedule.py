@@ -1,4 +1,4 @@
-"""Which steps of a program have to run, and in which order."""
+"""The steps of a program that have to run, in the order in which they run."""
 
 from __future__ import annotations
 

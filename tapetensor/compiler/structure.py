@@ -1,4 +1,4 @@
-"""What nests of containers and objects hold."""
+"""Nests of containers and objects: what is plain, what is the user's, and what has arrays."""
 
 from __future__ import annotations
 

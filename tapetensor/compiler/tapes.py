@@ -143,7 +143,7 @@ class Tapes:
 
 
 class _Outside(dict[int, Any]):
-    """What a tape holds from before the call, which cannot be captured."""
+    """The gradients that a tape holds from before the call, which cannot be captured."""
 
     @override
     def items(self) -> Never:

@@ -1,4 +1,4 @@
-"""Whether all ranks have the same model, found out before anything is computed."""
+"""A check that all ranks have the same model, before anything is computed."""
 
 from __future__ import annotations
 

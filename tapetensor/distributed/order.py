@@ -1,4 +1,4 @@
-"""Whether all ranks call the same, which MPI takes on trust: else it mixes up data, or waits."""
+"""A check that all ranks call the same; MPI takes that on trust, and mixes up data or waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to say when a disk refuses."""
+"""Errors of the disk, raised again with what they mean for a training."""
 
 from __future__ import annotations
 

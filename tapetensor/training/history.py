@@ -1,4 +1,4 @@
-"""What a training wrote down, epoch by epoch."""
+"""The numbers that a training wrote down, epoch by epoch."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class History:
         drawn = [name for name in self.columns if name not in _NOT_DRAWN]
         if not drawn:
             raise ArgumentValueError("History.plot: there are no epochs yet")
-        # Without pyplot, no display is asked for, and no figure is kept.
+        # This avoids pyplot, which asks for a display and keeps every figure.
         module = import_extra("matplotlib.figure", "Pictures of a history", "training")
         wide = min(3, len(drawn))
         high = -(-len(drawn) // wide)

@@ -1,4 +1,4 @@
-"""When to stop early: a function of the history, so that it needs no state of its own."""
+"""Early stopping: a function of the history, so that it needs no state of its own."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What kernels are made of and is no op itself: sums, extremes, windows, steps of optimizers."""
+"""Parts of kernels that are no ops themselves: sums, extremes, windows, steps of optimizers."""

@@ -28,7 +28,7 @@ def in_blocks(formula: Callable[..., Array], *arrays: Array) -> Array:
         formula: works element by element, gives the dtype of its first argument, and writes to
             `out` if it is given: a ufunc, say.
         arrays: they have one shape. Arrays that are not numpy's, small or not contiguous go through
-            the formula as they are; a repeated scalar, the cotangent of a sum, is cut all the same.
+            the formula as they are; a repeated scalar, the cotangent of a sum, may be in blocks.
     """
     first = arrays[0]
     if first.size < LARGE or not _are_alike(arrays):
