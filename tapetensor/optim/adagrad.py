@@ -70,8 +70,7 @@ class Adagrad(Optimizer):
         start = as_hyperparameter("Adagrad", "initial_accumulator_value", initial_accumulator_value)
         self._eps = as_hyperparameter("Adagrad", "eps", eps)
         self._is_decoupled = as_flag("Adagrad", "decoupled_weight_decay", decoupled_weight_decay)
-        kernel, in_place = optimizers.adagrad, optimizers.adagrad_in_place
-        super().__init__("Adagrad", model, lr, kernel, in_place, (State("squares", start),))
+        super().__init__("Adagrad", model, lr, optimizers.adagrad, (State("squares", start),))
 
     @override
     def _options(self, count: int) -> tuple[Any, ...]:

@@ -31,7 +31,7 @@ class _AdaptiveMoments(Optimizer):
         self._betas = as_betas(op, betas)
         self._eps = as_hyperparameter(op, "eps", eps)
         self._weight_decay = as_hyperparameter(op, "weight_decay", weight_decay)
-        super().__init__(op, model, lr, optimizers.adam, optimizers.adam_in_place, _SUMS)
+        super().__init__(op, model, lr, optimizers.adam, _SUMS)
 
     def _scales(self, count: int) -> tuple[float, ...]:
         beta1, beta2 = self._betas

@@ -44,7 +44,7 @@ class Group:
 
     One update of the flat arrays costs as few numpy calls as that of a single parameter. What is
     out of the ordinary (a gradient is missing, parameters have taken different numbers of steps,
-    the arrays are not numpy's) goes through the plain kernel, parameter by parameter.
+    the arrays are not numpy's) is updated parameter by parameter.
 
     Arrays that others may see are never written to (copy on write): the gradients are laid end to
     end in a buffer, new values are written over them there, and the parameters become views of it.
@@ -53,15 +53,14 @@ class Group:
 
     Args:
         parameters: the names and the tensor of each.
-        kernel: parameter, gradient, state and options in, new parameter and state out.
-        kernel_in_place: the same on flat numpy arrays.
+        kernel: given where the new parameter goes, the parameter, its gradient, its state, which
+            is written over, memory for temporaries and options.
         states: the arrays of state that there are to a parameter.
     """
 
     __slots__ = (
         "_apart",
         "_kernel",
-        "_kernel_in_place",
         "_missed",
         "_names",
         "_places",
@@ -80,14 +79,12 @@ class Group:
     def __init__(
         self,
         parameters: Sequence[tuple[Names, Tensor[Any, Any, Any]]],
-        kernel: Callable[..., tuple[Array, ...]],
-        kernel_in_place: Callable[..., None],
+        kernel: Callable[..., None],
         states: Sequence[State],
     ) -> None:
         self._names = tuple([names for names, _ in parameters])
         self._tensors = tensors = tuple([tensor for _, tensor in parameters])
         self._kernel = kernel
-        self._kernel_in_place = kernel_in_place
         self._shapes = tuple([tensor._data.shape for tensor in tensors])
         ends = np.cumsum([tensor.size for tensor in tensors]).tolist()
         self._slices = tuple(map(slice, [0, *ends[:-1]], ends))
@@ -262,14 +259,14 @@ class Group:
         return spare
 
     def _run(self, out: Array, values: Array, gradient: Array, options: tuple[Any, ...]) -> None:
-        """Run the kernel in place, block by block."""
+        """Run the kernel on the flat arrays, block by block."""
         if out.size <= BLOCK:
-            self._kernel_in_place(out, values, gradient, *self._state, self._scratch, *options)
+            self._kernel(out, values, gradient, *self._state, self._scratch, *options)
             return
         one, other = self._scratch
         for start in range(0, out.size, BLOCK):
             block = slice(start, min(start + BLOCK, out.size))
-            self._kernel_in_place(
+            self._kernel(
                 out[block],
                 values[block],
                 gradient[block],
@@ -293,10 +290,12 @@ class Group:
                 self._missed[position] = behind + 1
                 continue
             # To where the parameter is: it may have been moved since the last step.
-            state = [beside(array, tensor._data) for array in self._state_of(position)]
-            tensor._data, *self._apart[position] = self._kernel(
-                tensor._data, gradients[position], *state, *options(self._steps - behind)
-            )
+            values = tensor._data
+            state = [beside(array, values).copy() for array in self._state_of(position)]
+            out, *scratch = [np.empty_like(values) for _ in range(3)]
+            taken = options(self._steps - behind)
+            self._kernel(out, values, gradients[position], *state, scratch, *taken)
+            tensor._data, self._apart[position] = out, state
         self._forget_common_misses()
         return [(name, reason) for name, reason in zip(self._names, reasons, strict=True) if reason]
 

@@ -39,8 +39,7 @@ class Optimizer(ABC):
         op: the name for messages.
         model: what has parameters.
         lr: the learning rate.
-        kernel: parameter, gradient, state and options in, new parameter and state out.
-        kernel_in_place: the same on flat numpy arrays.
+        kernel: one of `kernels.numerics.optimizers`.
         states: the arrays of state that there are to a parameter.
     """
 
@@ -49,8 +48,7 @@ class Optimizer(ABC):
         op: str,
         model: HasParameters,
         lr: float,
-        kernel: Callable[..., tuple[Array, ...]],
-        kernel_in_place: Callable[..., None],
+        kernel: Callable[..., None],
         states: Sequence[State],
     ) -> None:
         self._op = op
@@ -60,7 +58,7 @@ class Optimizer(ABC):
         self._size = sum([tensor.size for tensor in parameters.values()])
         self._steps = 0
         self._groups = [
-            Group([(names, parameters[names]) for names in group], kernel, kernel_in_place, states)
+            Group([(names, parameters[names]) for names in group], kernel, states)
             for group in _grouped(parameters)
         ]
 

@@ -88,8 +88,7 @@ class RMSprop(Optimizer):
             State("mean", is_used=self._is_centered),
             State("velocity", is_used=self._momentum > 0),
         )
-        kernel, in_place = optimizers.rmsprop, optimizers.rmsprop_in_place
-        super().__init__("RMSprop", model, lr, kernel, in_place, states)
+        super().__init__("RMSprop", model, lr, optimizers.rmsprop, states)
 
     @override
     def _options(self, count: int) -> tuple[Any, ...]:

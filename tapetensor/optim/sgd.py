@@ -73,10 +73,9 @@ class Sgd(Optimizer):
                 f"Sgd: nesterov=True needs momentum > 0, got momentum={momentum!r}"
             )
         if self._momentum:
-            kernel, in_place = optimizers.momentum_sgd, optimizers.momentum_sgd_in_place
-            super().__init__("Sgd", model, lr, kernel, in_place, (State("velocity"),))
+            super().__init__("Sgd", model, lr, optimizers.momentum_sgd, (State("velocity"),))
         else:
-            super().__init__("Sgd", model, lr, optimizers.sgd, optimizers.sgd_in_place, ())
+            super().__init__("Sgd", model, lr, optimizers.sgd, ())
 
     @override
     def _options(self, count: int) -> tuple[Any, ...]:
