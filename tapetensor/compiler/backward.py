@@ -27,7 +27,7 @@ class BackwardPlan:
         cotangent: the node of the cotangent.
         gradients: the nodes of the gradients, one per parent.
         forward: how many nodes the forward pass has; what it computed is not computed again.
-        nodes: those that the backward passes recorded.
+        nodes: those that the backward passes are made of.
 
     Attributes:
         residuals: the nodes of the forward pass that have to be kept.

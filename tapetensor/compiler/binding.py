@@ -66,7 +66,7 @@ class Binding(GuardWriter):
     """The inputs of one plan, found by walking the first call.
 
     Args:
-        program: where the lazy arrays record.
+        program: what the lazy arrays are part of.
         function: what is traced.
     """
 
@@ -127,7 +127,7 @@ class Binding(GuardWriter):
         self._in_closure = False
 
     def walk(self, value: Any, expression: str, where: str) -> Any:
-        """Return `value` with lazy arrays in place of arrays, and record how to recognize it."""
+        """Return `value` with lazy arrays in place of arrays, and note how to recognize it."""
         if isinstance(value, TensorBase):
             return self._walk_tensor(value, expression, where)
         if isinstance(value, np.ndarray):

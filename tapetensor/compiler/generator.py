@@ -1,4 +1,4 @@
-"""A random generator that records its draws."""
+"""A random generator whose draws are captured."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class LazyGenerator(np.random.Generator):
     """Stands for a random generator while a function is traced: draws become steps.
 
     Args:
-        program: where it records.
+        program: what captures them.
         source: the node of the generator.
     """
 
@@ -30,7 +30,7 @@ class LazyGenerator(np.random.Generator):
 
     @override
     def __getattribute__(self, name: str) -> Any:
-        """Return what records the draw, in place of what draws."""
+        """Return what captures the draw, in place of what draws."""
         if name.startswith("_") or name in ("program", "source"):
             return object.__getattribute__(self, name)
         method = getattr(np.random.Generator, name, None)

@@ -44,7 +44,7 @@ class LazyArray(CapturedArray):
     Views see what is written into the array that they view, and the other way round, as numpy's do.
 
     Args:
-        program: what captures.
+        program: what it is a part of.
         node: the value that it stands for, which writing replaces; of a view, that of its base.
         base: the array that it is a view of.
         view: how it views it.

@@ -14,7 +14,7 @@ from tapetensor.kernels.choice import blend, can_blend
 
 
 class Keywords(dict[str, Any]):
-    """The keyword arguments of a recorded call, the last of its arguments."""
+    """The keyword arguments of a captured call, the last of its arguments."""
 
 
 def cast_to(dtype: DType) -> Any:

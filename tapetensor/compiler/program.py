@@ -1,4 +1,4 @@
-"""A traced program: values in static single assignment, simplified while they are recorded."""
+"""A traced program: values in static single assignment, simplified while they are captured."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Program:
         detail: Any = None,
         label: str = "",
     ) -> Node:
-        """Record a node, or return the one that computes the same."""
+        """Capture a node, or return the one that computes the same."""
         self.check_thread()
         key = None
         if kind in _PURE:
@@ -71,7 +71,7 @@ class Program:
         return node
 
     def constant(self, value: Any, dtype: DType | None = None) -> Node:
-        """Record a known array, or a number of a dtype."""
+        """Capture a known array, or a number of a dtype."""
         array = np.asarray(value, dtype)
         if array.ndim == 0:
             # By value: 0.5 and 0.5 are one constant.
@@ -98,7 +98,7 @@ class Program:
     def elementwise(
         self, function: Any, operands: tuple[Node, ...], shape: Shape, dtype: DType
     ) -> Node:
-        """Record a function of elements, on as few elements as there are different ones."""
+        """Capture a function of elements, on as few elements as there are different ones."""
         bases = tuple([self._without_broadcast(operand) for operand in operands])
         function, bases = _simplified(function, bases, dtype)
         same = _identity(function, bases, dtype)
@@ -118,7 +118,7 @@ class Program:
     def reduce(
         self, ufunc: np.ufunc, operand: Node, axes: Shape, dtype: DType, options: tuple[Any, ...]
     ) -> Node:
-        """Record a reduction over `axes`, which stay with size 1, in the order of the memory."""
+        """Capture a reduction over `axes`, which stay with size 1, in the order of the memory."""
         shape = tuple([1 if axis in axes else size for axis, size in enumerate(operand.shape)])
         if operand.kind is Kind.VIEW and operand.function.name == "transpose":
             order = operand.function.parameter
@@ -130,7 +130,7 @@ class Program:
     def _reordered(
         self, function: Any, operands: tuple[Node, ...], order: Shape, shape: Shape, dtype: DType
     ) -> Node:
-        """Record a function of elements on operands with their axes in the order of their memory.
+        """Capture a function of elements on operands with their axes in the order of their memory.
 
         `order` is how the axes of that memory are seen; the result is seen the same way.
         """
@@ -149,7 +149,7 @@ class Program:
         return self.view(View("transpose", order), node, shape)
 
     def view(self, function: View, operand: Node, shape: Shape) -> Node:
-        """Record the same elements under another shape or order."""
+        """Capture the same elements under another shape or order."""
         if function.is_identity(operand):
             return operand
         if operand.kind is Kind.CONSTANT:
@@ -173,7 +173,7 @@ class Program:
         return operand
 
     def broadcast(self, operand: Node, shape: Shape) -> Node:
-        """Record `operand` repeated to `shape`."""
+        """Capture `operand` repeated to `shape`."""
         return self.view(View("broadcast_to", shape), operand, shape)
 
 

@@ -11,7 +11,7 @@ class NotTracedError(Exception):
 
 
 class NoAttributeError(TraceError, AttributeError):
-    """Raised for what arrays have and arrays that record have not."""
+    """Raised for what arrays have and captured arrays have not."""
 
 
 def trace_error(what: str) -> TraceError:

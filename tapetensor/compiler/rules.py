@@ -1,4 +1,4 @@
-"""What numpy would say of operands that record: views, dtypes, shapes."""
+"""What numpy would say of captured operands: views, dtypes, shapes."""
 
 from __future__ import annotations
 
