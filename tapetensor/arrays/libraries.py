@@ -14,10 +14,8 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from tapetensor.arrays.array import Array, is_array
+from tapetensor.arrays.stand_ins import StandIn
 from tapetensor.errors import ArgumentTypeError, DTypeError
-
-# Stand-ins of ours for arrays of any library: lazy ones, recorded ones.
-_OURS = __name__.partition(".")[0]
 
 
 class HasAsarray(Protocol):
@@ -69,7 +67,7 @@ def moved(op: str, array: Any, library: Library) -> Any:
         ArgumentTypeError: if `library` has no `asarray`, or one whose arrays do not dispatch.
         DTypeError: if the library changes the dtype.
     """
-    if library_of(array) == _OURS:
+    if isinstance(array, StandIn):
         return array.to(library)
     if library is np:
         return to_numpy(array)
@@ -109,7 +107,9 @@ def beside(array: Any, other: Any) -> Any:
 
 def check_one_library(op: str, arrays: Iterable[object]) -> None:
     """Raise ArgumentTypeError if the arrays are of several libraries."""
-    names = {library_of(array) for array in arrays if is_array(array)} - {_OURS}
+    # Stand-ins are for arrays of any library.
+    real = [one for one in arrays if is_array(one) and not isinstance(one, StandIn)]
+    names = {library_of(array) for array in real}
     if len(names) > 1:
         other = min(names - {"numpy"})
         raise ArgumentTypeError(

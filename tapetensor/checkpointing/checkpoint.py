@@ -10,13 +10,13 @@ import numpy as np
 from typing_extensions import TypeVar, override
 
 from tapetensor.arrays.array import Array
+from tapetensor.arrays.stand_ins import CapturedArray, plain
 from tapetensor.checkpointing.surroundings import Surroundings
 from tapetensor.errors import (
     ArgumentTypeError,
     ArgumentValueError,
     UntracedTensorError,
 )
-from tapetensor.recorded import plain
 from tapetensor.tape import OwnedTape
 from tapetensor.tape.context import GradientContext
 from tapetensor.tape.ids import next_id
@@ -100,9 +100,9 @@ def checkpoint(
         check_not_spent("checkpoint", x)
     if rng is not None:
         check_rng("checkpoint", rng)
-    # A plan lays out its memory itself: what is traced for one is run as it is.
-    is_planned = any(hasattr(x._data, "record_step") for x in inputs)
-    if is_planned or not any(x.owns_tape for x in inputs):
+    # A plan lays out its memory itself: what is captured for one is run as it is.
+    is_captured = any(isinstance(x._data, CapturedArray) for x in inputs)
+    if is_captured or not any(x.owns_tape for x in inputs):
         output = f(*inputs)
         check_tensor("checkpoint", output, "the result of f")
         return output

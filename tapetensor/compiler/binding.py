@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arrays.libraries import library_of
+from tapetensor.arrays.stand_ins import Recorded
 from tapetensor.compiler.captures import FUNCTIONS, Captures
 from tapetensor.compiler.changes import GlobalRandomness, Watch, attributes, parts
 from tapetensor.compiler.generator import LazyGenerator
@@ -40,7 +41,6 @@ from tapetensor.compiler.tapes import Tapes
 from tapetensor.errors import ArgumentTypeError
 from tapetensor.nn.module import Module
 from tapetensor.optim.optimizer import Optimizer
-from tapetensor.recorded import RecordedArray
 from tapetensor.tape import OwnedTape
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.apply import give_tape
@@ -259,7 +259,7 @@ class Binding(GuardWriter):
             if tape is None:
                 self.guard(f"{local}._tape is not None")
         data = tensor._data
-        if isinstance(data, RecordedArray):
+        if isinstance(data, Recorded):
             raise NotTracedError
         library = library_of(data)
         if library != "numpy":

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tapetensor.arrays.rearranging import REARRANGED, shadow
+from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.node import Kind, Shape
+from tapetensor.compiler.number import LazyNumber
 from tapetensor.compiler.operations import select, unwritten
 from tapetensor.compiler.refusals import trace_error
 from tapetensor.compiler.view import View
@@ -25,26 +27,19 @@ INTO_ANOTHER = (
 
 
 def dummy(value: Any) -> Any:
-    """Return an array that looks like one that records, and takes no memory."""
-    if hasattr(value, "record_number") and not hasattr(value, "shape"):
+    """Return an array that looks like a captured one, and takes no memory."""
+    if isinstance(value, LazyNumber):
         return value.kind()
-    if hasattr(value, "record_step"):
-        return np.broadcast_to(np.zeros((), value.dtype), value.shape)
+    if isinstance(value, CapturedArray):
+        return shadow(value)
     return value
 
 
 def _reduction(ufunc: np.ufunc) -> Callable[..., Any]:
-    def record(
-        self: LazyArray,
-        a: Any,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
-        **options: Any,
-    ) -> Any:
+    def reduce(a: Any, axis: Any = None, dtype: Any = None, **options: Any) -> Any:
         return ufunc.reduce(a, axis=axis, dtype=dtype, **options)
 
-    return record
+    return reduce
 
 
 def _reshape(self: LazyArray, a: LazyArray, shape: Any) -> LazyArray:
@@ -52,20 +47,7 @@ def _reshape(self: LazyArray, a: LazyArray, shape: Any) -> LazyArray:
 
 
 def _transpose(self: LazyArray, a: LazyArray, axes: Any = None) -> LazyArray:
-    return a.T if axes is None else a.transpose(axes)
-
-
-def _swapaxes(self: LazyArray, a: LazyArray, axis1: int, axis2: int) -> LazyArray:
-    order = list(range(a.ndim))
-    order[axis1], order[axis2] = order[axis2], order[axis1]
-    return a.transpose(order)
-
-
-def _moveaxis(self: LazyArray, a: LazyArray, source: int, destination: int) -> LazyArray:
-    order = list(range(a.ndim))
-    moved = order.pop(source)
-    order.insert(destination % a.ndim, moved)
-    return a.transpose(order)
+    return a.transpose(range(a.ndim)[::-1] if axes is None else axes)
 
 
 def _broadcast_to(self: LazyArray, array: LazyArray, shape: Shape) -> LazyArray:
@@ -73,25 +55,8 @@ def _broadcast_to(self: LazyArray, array: LazyArray, shape: Shape) -> LazyArray:
     return array.viewed(View("broadcast_to", tuple(shape)), tuple(shape))
 
 
-def _expand_dims(self: LazyArray, a: LazyArray, axis: Any) -> LazyArray:
-    return a.reshape(np.expand_dims(dummy(a), axis).shape)
-
-
-def _squeeze(self: LazyArray, a: LazyArray, axis: Any = None) -> LazyArray:
-    return a.reshape(np.squeeze(dummy(a), axis).shape)
-
-
-def _split(
-    self: LazyArray, ary: LazyArray, indices_or_sections: Any, axis: int = 0
-) -> list[LazyArray]:
-    parts = np.split(np.arange(ary.shape[axis]), indices_or_sections)
-    ends = np.cumsum([0, *[part.size for part in parts]]).tolist()
-    before = (slice(None),) * (axis % ary.ndim)
-    return [ary[(*before, slice(*pair))] for pair in itertools.pairwise(ends)]
-
-
 def _like(value: float) -> Callable[..., Any]:
-    def record(
+    def capture(
         self: LazyArray, a: LazyArray, dtype: Any = None, order: str = "K", shape: Any = None
     ) -> LazyArray:
         kind = np.dtype(dtype or a.dtype)
@@ -99,7 +64,7 @@ def _like(value: float) -> Callable[..., Any]:
         filled = self.program.broadcast(self.program.constant(value, kind), wanted)
         return self.wrap(filled)
 
-    return record
+    return capture
 
 
 def _empty_like(self: LazyArray, a: LazyArray, **options: Any) -> LazyArray:
@@ -142,27 +107,26 @@ def _asarray(self: LazyArray, a: Any) -> Any:
 
 
 def _copyto(self: LazyArray, dst: Any, src: Any, **options: Any) -> None:
-    if options or not hasattr(dst, "record_write"):
+    if options or not isinstance(dst, CapturedArray):
         raise trace_error(INTO_ANOTHER.format("np.copyto"))
     dst.write(np.copyto, src)
 
 
-FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    np.asarray: _asarray,
+# Written by other functions of numpy.
+REWRITTEN: dict[Any, Callable[..., Any]] = {
+    **REARRANGED,
     np.sum: _reduction(np.add),
     np.prod: _reduction(np.multiply),
     np.max: _reduction(np.maximum),
     np.min: _reduction(np.minimum),
     np.any: _reduction(np.logical_or),
     np.all: _reduction(np.logical_and),
+}
+FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    np.asarray: _asarray,
     np.reshape: _reshape,
     np.transpose: _transpose,
-    np.swapaxes: _swapaxes,
-    np.moveaxis: _moveaxis,
     np.broadcast_to: _broadcast_to,
-    np.expand_dims: _expand_dims,
-    np.squeeze: _squeeze,
-    np.split: _split,
     np.ones_like: _like(1),
     np.zeros_like: _like(0),
     np.empty_like: _empty_like,

@@ -6,12 +6,19 @@ from collections.abc import Callable, Sequence
 from typing import Any, Never
 
 import numpy as np
-from numpy.lib.mixins import NDArrayOperatorsMixin
 from typing_extensions import override
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import Home, Library
-from tapetensor.compiler.functions import FUNCTIONS, INTO_ANOTHER, SHAPE_DEPENDS_ON_VALUES, dummy
+from tapetensor.arrays.rearranging import shadow
+from tapetensor.arrays.stand_ins import CapturedArray
+from tapetensor.compiler.functions import (
+    FUNCTIONS,
+    INTO_ANOTHER,
+    REWRITTEN,
+    SHAPE_DEPENDS_ON_VALUES,
+    dummy,
+)
 from tapetensor.compiler.node import DType, Kind, Node, Shape, replaced
 from tapetensor.compiler.number import LazyNumber
 from tapetensor.compiler.operations import (
@@ -31,8 +38,9 @@ from tapetensor.compiler.view import View, inverse, is_copied_by, laid_out
 from tapetensor.errors import TraceError
 
 
-class LazyArray(NDArrayOperatorsMixin):
+class LazyArray(CapturedArray):
     """Stands for an array while a function is captured.
+
 
     Views see what is written into the array that they view, and the other way round, as numpy's do.
 
@@ -73,29 +81,19 @@ class LazyArray(NDArrayOperatorsMixin):
         return self._node
 
     @property
+    @override
+    def array(self) -> LazyArray:
+        return self
+
+    @property
+    @override
     def shape(self) -> Shape:
-        """The shape."""
         return self._node.shape
 
     @property
+    @override
     def dtype(self) -> DType:
-        """The dtype."""
         return self._node.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self._node.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return self._node.size
-
-    @property
-    def T(self) -> LazyArray:  # noqa: N802  # numpy's name
-        """The axes in reverse order."""
-        return self.transpose(tuple(reversed(range(self.ndim))))
 
     def transpose(self, axes: Sequence[int]) -> LazyArray:
         """Return the axes in another order."""
@@ -106,7 +104,7 @@ class LazyArray(NDArrayOperatorsMixin):
     def reshape(self, *shape: Any) -> LazyArray:
         """Return the elements in C order under another shape."""
         wanted = shape[0] if len(shape) == 1 else shape
-        known = np.broadcast_to(np.zeros((), bool), self.shape).reshape(wanted).shape
+        known = shadow(self).reshape(wanted).shape
         # A copy does not see what is written into its base later, nor the other way round.
         seen = self.copy() if is_copied_by(self._laid_out(), known) else self
         return seen.viewed(View("reshape", known), known)
@@ -117,8 +115,8 @@ class LazyArray(NDArrayOperatorsMixin):
             return self._view(self._base._laid_out())
         return np.empty(self.shape, bool) if self._is_in_order else laid_out(self.node)
 
+    @override
     def astype(self, dtype: Any, copy: bool = True) -> LazyArray:
-        """Return the elements converted."""
         wanted = np.dtype(dtype)
         if wanted == self.dtype:
             return self.copy() if copy else self
@@ -126,12 +124,14 @@ class LazyArray(NDArrayOperatorsMixin):
             self.program.elementwise(cast_to(wanted), (self.node,), self.shape, wanted)
         )
 
+    @override
     def to(self, library: Library) -> LazyArray:
         """Return this array, for a plan runs on numpy's; refuse to move it elsewhere."""
         if library is np or isinstance(library, Home):
             return self
         raise trace_error("a tensor is moved to another library; move it outside")
 
+    @override
     def copy(self) -> LazyArray:
         """Return a copy; writing into either array replaces only its own value."""
         node = self.node
@@ -152,35 +152,22 @@ class LazyArray(NDArrayOperatorsMixin):
         """Refuse: there are no values."""
         self.__array__()
 
-    def min(self, **options: Any) -> Any:
-        """Return the smallest element, or the smallest along axes."""
-        return np.minimum.reduce(self, **{"axis": None, **options})
-
-    def max(self, **options: Any) -> Any:
-        """Return the largest element, or the largest along axes."""
-        return np.maximum.reduce(self, **{"axis": None, **options})
-
-    def sum(self, **options: Any) -> Any:
-        """Return the sum, or the sums along axes."""
-        return np.add.reduce(self, **{"axis": None, **options})
-
     def __getattr__(self, name: str) -> Never:
         """Refuse what is not here; perhaps a function of numpy's does the same."""
         if not hasattr(np.ndarray, name):
             raise AttributeError(name)
-        error = self._error(
+        error = self.refusal(
             f"{name} of an array cannot be traced; write it with functions of numpy, or return "
             "the array and do it outside"
         )
         raise NoAttributeError(*error.args)
 
-    def all(self, **options: Any) -> Any:
-        """Tell whether all elements are true, or all along axes."""
-        return np.logical_and.reduce(self, **{"axis": None, **options})
-
-    def any(self, **options: Any) -> Any:
-        """Tell whether some element is true, or some along axes."""
-        return np.logical_or.reduce(self, **{"axis": None, **options})
+    # numpy's methods of these names are its functions.
+    all = REWRITTEN[np.all]
+    any = REWRITTEN[np.any]
+    max = REWRITTEN[np.max]
+    min = REWRITTEN[np.min]
+    sum = REWRITTEN[np.sum]
 
     def mean(self, **options: Any) -> Any:
         """Return the mean, or the means along axes."""
@@ -189,7 +176,7 @@ class LazyArray(NDArrayOperatorsMixin):
     def __getitem__(self, index: Any) -> LazyArray:
         """Return the elements at an index."""
         if is_basic(index):
-            shape = np.broadcast_to(np.zeros((), bool), self.shape)[index].shape
+            shape = shadow(self)[index].shape
             parts = index if isinstance(index, tuple) else (index,)
             # With an ellipsis numpy returns a view even of a single element, and no scalar.
             full = parts if any(one is ... for one in parts) else (*parts, ...)
@@ -197,7 +184,7 @@ class LazyArray(NDArrayOperatorsMixin):
         parts = index if isinstance(index, tuple) else (index,)
         if any(isinstance(one, LazyArray) and one.dtype.kind == "b" for one in parts):
             raise trace_error("a mask as an index gives a shape that depends on the values")
-        chosen: LazyArray = self.call(read_index, (self, index), {})
+        chosen: LazyArray = self.capture_step(read_index, (self, index), {})
         return chosen
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -227,8 +214,8 @@ class LazyArray(NDArrayOperatorsMixin):
             )
         return owner
 
+    @override
     def write(self, function: Callable[..., Any], *args: Any) -> None:
-        """Capture that `function` writes into this array, its first argument."""
         owner = self._owner()
         program = self.program
         if owner._node.kind is not Kind.WRITE:
@@ -264,37 +251,27 @@ class LazyArray(NDArrayOperatorsMixin):
             return False
         return self._base.becomes(self.program.view(whole, node, self._base.shape))
 
-    def record_step(
-        self, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
-    ) -> Any:
-        """Record a call of `function` as one step, whatever it does inside."""
-        return self.call(function, args, options)
-
-    def record_elementwise(self, function: Callable[..., Any], args: tuple[Any, ...]) -> LazyArray:
-        """Record a call of ``function(*arrays, out)``, which works element by element."""
+    @override
+    def capture_elementwise(self, function: Callable[..., Any], args: tuple[Any, ...]) -> LazyArray:
         operands = tuple([self.operand(one, self.dtype) for one in args])
         shape = np.broadcast_shapes(*[operand.shape for operand in operands])
         return self.wrap(self.program.elementwise(function, operands, shape, self.dtype))
 
-    def record_write(self, function: Callable[..., None], args: tuple[Any, ...]) -> None:
-        """Record a call of `function`, which writes into this array, its first argument."""
-        self.write(function, *args[1:])
-
-    def record_check(self, function: Callable[..., None], args: tuple[Any, ...]) -> None:
-        """Record a call of `function`, which may raise, to be repeated at every replay."""
+    @override
+    def capture_check(self, function: Callable[..., None], args: tuple[Any, ...]) -> None:
         nodes = replaced(args, self._unwrap)
         self.program.add(Kind.EFFECT, function, nodes, (), np.dtype(np.bool_))
 
-    def record_number(self, function: Callable[..., Any], args: tuple[Any, ...]) -> LazyNumber:
-        """Record a call of a function that returns a Python float."""
+    @override
+    def capture_number(self, function: Callable[..., Any], args: tuple[Any, ...]) -> LazyNumber:
         nodes = replaced(args, self._unwrap)
         float64 = np.dtype(np.float64)
         return LazyNumber(
             self.wrap(self.program.add(Kind.CALL, function, (*nodes, Keywords()), (), float64))
         )
 
-    def record_update(self, update: Any, gradients: Sequence[LazyArray]) -> list[LazyArray]:
-        """Record the step of an optimizer's group; return its parameters after it."""
+    @override
+    def capture_update(self, update: Any, gradients: Sequence[LazyArray]) -> list[LazyArray]:
         args = tuple([self.operand(gradient, gradient.dtype) for gradient in gradients])
         node = self.program.add(Kind.UPDATE, update, args, (), np.dtype(np.bool_))
         return [
@@ -304,7 +281,8 @@ class LazyArray(NDArrayOperatorsMixin):
             for position, one in enumerate(gradients)
         ]
 
-    def call(
+    @override
+    def capture_step(
         self, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
     ) -> Any:
         """Capture a call as a whole; a trial on zeros shows the shapes of its results."""
@@ -352,7 +330,7 @@ class LazyArray(NDArrayOperatorsMixin):
             target.write(ufunc.at, *inputs[1:])
             return None
         else:
-            result = self.call(getattr(ufunc, method), inputs, options)
+            result = self.capture_step(getattr(ufunc, method), inputs, options)
         if out is None:
             return result
         if not isinstance(out, LazyArray):
@@ -367,7 +345,7 @@ class LazyArray(NDArrayOperatorsMixin):
 
     def _ufunc(self, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
         if ufunc.nout != 1:
-            return self.call(ufunc, inputs, {})
+            return self.capture_step(ufunc, inputs, {})
         *loop, dtype = resolve(ufunc, inputs)
         operands = tuple(
             [self.operand(one, wanted) for one, wanted in zip(inputs, loop, strict=True)]
@@ -379,7 +357,7 @@ class LazyArray(NDArrayOperatorsMixin):
             )
             return self.wrap(node)
         if ufunc.signature is not None:
-            return self.call(ufunc, inputs, {})
+            return self.capture_step(ufunc, inputs, {})
         shape = np.broadcast_shapes(*[operand.shape for operand in operands])
         return self.wrap(self.program.elementwise(ufunc, operands, shape, dtype))
 
@@ -409,12 +387,15 @@ class LazyArray(NDArrayOperatorsMixin):
     ) -> Any:
         """Capture one of numpy's functions that are no ufuncs."""
         self.program.check_thread()
+        rewritten = REWRITTEN.get(function)
+        if rewritten is not None:
+            return rewritten(*args, **options)
         known = FUNCTIONS.get(function)
         if known is not None:
             return known(self, *args, **options)
         if function in SHAPE_DEPENDS_ON_VALUES:
             raise trace_error(f"np.{function.__name__} gives a shape that depends on the values")
-        return self.call(function, args, options)
+        return self.capture_step(function, args, options)
 
     def operand(self, value: Any, dtype: DType) -> Node:
         """Return the node of an operand; a plain number becomes one of `dtype`."""
@@ -448,20 +429,23 @@ class LazyArray(NDArrayOperatorsMixin):
 
     def __bool__(self) -> Never:
         """Refuse: the answer depends on values, and there are none."""
-        raise self._error(
+        raise self.refusal(
             "a condition depends on the values of a tensor; "
             "write tt.where(mask, a, b) to choose by value"
         )
 
-    def __array__(self, dtype: object = None, copy: bool | None = None) -> Never:
+    def __array__(self, *_: object, **__: object) -> Never:
         """Refuse: there are no values."""
-        raise self._error(
+        raise self.refusal(
             "the values of a tensor are read (by printing it, float(), a numpy function without "
             "dispatch or by writing it into an array of numpy's); return the tensor and read it "
             "outside"
         )
 
-    def _error(self, what: str) -> TraceError:
+    __float__ = __int__ = __index__ = __array__
+
+    @override
+    def refusal(self, what: str) -> TraceError:
         """Return the error for what cannot be captured; refuse another thread before."""
         self.program.check_thread()
         return trace_error(what)
@@ -469,18 +453,6 @@ class LazyArray(NDArrayOperatorsMixin):
     def item(self) -> LazyNumber:
         """Return the only element as a number of the program."""
         return LazyNumber(self)
-
-    def __float__(self) -> Never:
-        """Refuse: there are no values."""
-        self.__array__()
-
-    def __int__(self) -> Never:
-        """Refuse: there are no values."""
-        self.__array__()
-
-    def __index__(self) -> Never:
-        """Refuse: there are no values."""
-        self.__array__()
 
     @override
     def __repr__(self) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 from typing_extensions import override
 
+from tapetensor.arrays.stand_ins import Captured
 from tapetensor.compiler.refusals import trace_error
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _READ = (
 )
 
 
-class LazyNumber:
+class LazyNumber(Captured):
     """Stands for a Python number that the program computes: sums and comparisons are steps.
 
     As a Python number does, it takes the dtype of the array beside it.
@@ -31,6 +31,8 @@ class LazyNumber:
     """
 
     __slots__ = ("array",)
+
+    array: LazyArray
 
     def __init__(self, array: LazyArray) -> None:
         kind = array.dtype.kind
@@ -46,21 +48,6 @@ class LazyNumber:
     def copy(self) -> LazyArray:
         """Return the number as an array without axes, an index, say."""
         return self.array
-
-    @property
-    def record_number(self) -> Callable[..., Any]:
-        """What records a function that returns a number."""
-        return self.array.record_number
-
-    @property
-    def record_check(self) -> Callable[..., Any]:
-        """What records a function that may raise."""
-        return self.array.record_check
-
-    @property
-    def record_step(self) -> Callable[..., Any]:
-        """What records a function that returns an array."""
-        return self.array.record_step
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """Capture a ufunc."""
@@ -135,36 +122,15 @@ class LazyNumber:
     __hash__ = object.__hash__
 
     def __bool__(self) -> Never:
-        self._refuse(
+        raise self.array.refusal(
             "a condition depends on a number that is not known yet; "
             "write tt.where(mask, a, b) to choose by value"
         )
 
-    def refuse_to_be_set(self, what: str, cure: str) -> Never:
-        """Raise the error for setting an attribute that has this number as its value."""
-        self._refuse(f"{what}, which a replay would not repeat; set it between the calls: {cure}")
+    def _refuse_to_be_read(self, *_: object) -> Never:
+        raise self.array.refusal(_READ)
 
-    def _refuse(self, what: str) -> Never:
-        """Raise the error for what cannot be captured; refuse another thread before."""
-        self.array.program.check_thread()
-        raise trace_error(what)
-
-    def __float__(self) -> Never:
-        self._refuse(_READ)
-
-    def __int__(self) -> Never:
-        self._refuse(_READ)
-
-    def __index__(self) -> Never:
-        self._refuse(_READ)
-
-    @override
-    def __str__(self) -> Never:
-        self._refuse(_READ)
-
-    @override
-    def __format__(self, spec: str) -> Never:
-        self._refuse(_READ)
+    __float__ = __int__ = __index__ = __str__ = __format__ = _refuse_to_be_read
 
     @override
     def __repr__(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from typing_extensions import TypeVar
 
-from tapetensor.compiler.lazy import LazyArray
+from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.distributed.communicator import Communicator, world
 from tapetensor.distributed.reducer import Reducer
 from tapetensor.errors import ArgumentTypeError, TraceError
@@ -72,7 +72,7 @@ class _DataParallel:
         return _reduced(ranks, reducer, result)
 
     def _connected(self, values: list[Any]) -> tuple[Communicator, Reducer]:
-        if any(isinstance(one, Tensor) and isinstance(one._data, LazyArray) for one in values):
+        if any(isinstance(one, Tensor) and isinstance(one._data, CapturedArray) for one in values):
             raise TraceError(
                 "data_parallel: a compiled function cannot send; compile first: "
                 "data_parallel(tt.compile(function))"

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.shapes import as_size
-from tapetensor.compiler.lazy import LazyArray
+from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.distributed.agreement import check_agreement
 from tapetensor.distributed.buckets import buckets_of
 from tapetensor.distributed.communicator import Communicator
@@ -190,7 +190,7 @@ class Reducer:
 
 
 def _check_is_numpy(op: str, array: Any) -> None:
-    if isinstance(array, LazyArray):
+    if isinstance(array, CapturedArray):
         raise TraceError(
             f"{op}: a compiled function cannot send; let it return loss.backward(wrt=model), and "
             "outside write optimizer.step(reducer.all_reduce(grads))"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels.numerics.steps import can_run_steps, single_step
+from tapetensor.kernels.numerics.steps import runs_steps, single_step
 from tapetensor.kernels.numerics.windows import (
     Sizes,
     Window,
@@ -56,7 +56,7 @@ def _extreme(
     """Reduce windows by `extreme`; the padding is made of `fill`, which never wins."""
     leading, count = x.shape[:-3], window.counts(x.shape[-2:])
     full = padded(batch_last(x, 2), window.padding, fill)
-    in_two_steps = can_run_steps(full) and not window.is_disjoint
+    in_two_steps = runs_steps(full) and not window.is_disjoint
     if in_two_steps:
         highest, best = _found_in_two_steps(full, extreme, window, count)
     else:
@@ -64,7 +64,7 @@ def _extreme(
 
     def pullback(g: Array) -> Array:
         turned = batch_last(g, 2)
-        if in_two_steps and can_run_steps(g):
+        if in_two_steps and runs_steps(g):
             result = _shared_in_two_steps(turned, full, highest, best, is_beaten, window)
         else:
             result = _shared(turned, full, best, is_beaten, window)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from tapetensor.arrays.stand_ins import plain
 from tapetensor.errors import ArgumentValueError
 from tapetensor.kernels import losses
 from tapetensor.losses.checks import check_labels_of, check_pair
-from tapetensor.recorded import plain
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.indexing import I

@@ -7,9 +7,9 @@ from typing import Any, Generic, overload
 import numpy as np
 
 from tapetensor.arrays.array import Array
+from tapetensor.arrays.stand_ins import run_check
 from tapetensor.errors import AxisError, DTypeError
 from tapetensor.kernels import indexing
-from tapetensor.kernels.numerics.steps import check
 from tapetensor.nn import init
 from tapetensor.nn.arguments import check_size, check_weight_dtype
 from tapetensor.nn.module import Module
@@ -99,7 +99,7 @@ class Embedding(Module, Generic[N, K, W]):
                 f"Embedding: ids must be integers, got {values.dtype}; "
                 "convert them with ids.astype(np.int64)"
             )
-        check(_refuse_beyond, values, self.num_embeddings)
+        run_check(_refuse_beyond, values, self.num_embeddings)
         return apply(indexing.take, (self.weight, ids), (0,), keeps_dtype=False)
 
 

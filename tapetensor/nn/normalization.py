@@ -7,6 +7,7 @@ from typing import Any, Generic, overload
 import numpy as np
 
 from tapetensor.arrays.array import Array
+from tapetensor.arrays.stand_ins import plain
 from tapetensor.errors import ShapeError
 from tapetensor.kernels import normalization as kernels
 from tapetensor.kernels.numerics import mean as means
@@ -15,7 +16,6 @@ from tapetensor.nn.arguments import check_input, check_number, check_size, check
 from tapetensor.nn.fields import buffer
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import W
-from tapetensor.recorded import plain
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor import Tensor, Tensor1D
 from tapetensor.tensor.apply import apply

@@ -12,6 +12,7 @@ from typing_extensions import TypeIs
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import beside, library_of
+from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.tensor import Tensor
 
@@ -124,17 +125,17 @@ class Group:
             grads: by the ids of the parameters.
             options: the further arguments of the kernels.
             count: called with the number of steps, 1, when there was an update; if it was
-                recorded, when it is run.
+                captured, when it is run.
         """
         unused = self._step(grads, options, count)
-        if count is not None and len(unused) < len(self._tensors) and self._recording() is None:
+        if count is not None and len(unused) < len(self._tensors) and self._captured() is None:
             count(1)
         return unused
 
-    def _recording(self) -> Any:
-        """Return an array that lets a step be recorded, which changes nothing yet; None without."""
-        data = self._tensors[0]._data
-        return data if hasattr(data, "record_update") else None
+    def _captured(self) -> CapturedArray | None:
+        """Return an array that a step is captured by, which changes nothing yet; None without."""
+        data: Any = self._tensors[0]._data
+        return data if isinstance(data, CapturedArray) else None
 
     def _step(
         self, grads: Gradients, options: Options, count: Callable[[int], None] | None
@@ -151,13 +152,15 @@ class Group:
         else:
             if not self._missed and self._step_whole(gradients, options):
                 return []
-        record = self._recording()
-        if record is not None:
-            return self._record(record, gradients, Update(self, options, count))
+        captured = self._captured()
+        if captured is not None:
+            return self._capture(captured, gradients, Update(self, options, count))
         return self._step_each(gradients, options)
 
-    def _record(self, record: Any, gradients: list[Any], update: Update) -> list[tuple[Names, str]]:
-        """Let arrays that record a program record the step; return what could not be updated."""
+    def _capture(
+        self, captured: CapturedArray, gradients: list[Any], update: Update
+    ) -> list[tuple[Names, str]]:
+        """Let the step become one of a program; return what could not be updated."""
         reasons = [
             _misfit(gradient, shape, self._values.dtype)
             for gradient, shape in zip(gradients, self._shapes, strict=True)
@@ -165,7 +168,7 @@ class Group:
         fitting = [position for position, reason in enumerate(reasons) if not reason]
         if fitting:
             update.positions = fitting
-            arrays = record.record_update(update, [gradients[position] for position in fitting])
+            arrays = captured.capture_update(update, [gradients[position] for position in fitting])
             for tensor, array in zip(update.tensors, arrays, strict=True):
                 tensor._data = array
         return [(name, reason) for name, reason in zip(self._names, reasons, strict=True) if reason]
@@ -385,10 +388,10 @@ class Update:
             parts: those of `gradient`, if it is the group's own buffer, which takes the new values.
         """
         group = self._group
-        record = group._recording()
-        if record is not None:
-            # Another thread records with these parameters, which refuses this one.
-            record.record_update(self, [])
+        captured = group._captured()
+        if captured is not None:
+            # Another thread traces with these parameters, which refuses this one.
+            captured.capture_update(self, [])
         if self._count is not None:
             self._count(1)
             self._counted = 1

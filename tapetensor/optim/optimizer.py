@@ -10,6 +10,7 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.arrays.array import Array
+from tapetensor.arrays.stand_ins import Captured
 from tapetensor.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -75,9 +76,11 @@ class Optimizer(ABC):
     @lr.setter
     def lr(self, value: float) -> None:
         # While a function is compiled it is a number of the plan.
-        refuse = getattr(self._lr, "refuse_to_be_set", None)
-        if refuse is not None:
-            refuse("the learning rate is set", "optimizer.lr = ...")
+        if isinstance(self._lr, Captured):
+            raise self._lr.array.refusal(
+                "the learning rate is set, which a replay would not repeat; set it between the "
+                "calls: optimizer.lr = ..."
+            )
         self._lr = _as_lr(self._op, value)
 
     def parameters(self) -> dict[str, Tensor[Any, Any, Any]]:

@@ -9,6 +9,7 @@ from typing_extensions import override
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import check_one_library
+from tapetensor.arrays.stand_ins import run_check
 from tapetensor.errors import ArgumentTypeError, DTypeError, NumericalInstabilityError, ShapeError
 from tapetensor.tape.gradients import Tensorlike, array_of
 from tapetensor.tape.norms import clipping
@@ -84,12 +85,8 @@ class GradientAccumulator:
                 f"one of dtype {array.dtype} cannot be added"
             )
         check_one_library(op, (array, array if existing is None else existing))
-        total: Any = array.copy() if existing is None else existing + array
-        if hasattr(total, "record_check"):
-            # Where a program is recorded, every call of it asks.
-            total.record_check(_check_finite, (total, op, name))
-        else:
-            _check_finite(total, op, name)
+        total = array.copy() if existing is None else existing + array
+        run_check(_check_finite, total, op, name)
         self._arrays[name] = total
         self._counts[name] = self._counts.get(name, 0) + 1
 

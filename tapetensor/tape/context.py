@@ -8,11 +8,12 @@ import threading
 from contextvars import ContextVar
 from itertools import count
 from types import FrameType, TracebackType
-from typing import Any, Protocol, Self, final
+from typing import Protocol, Self, final
 from weakref import ref
 
 from typing_extensions import override
 
+from tapetensor.arrays.stand_ins import Level
 from tapetensor.errors import TapeClosedError
 
 _next_context_id = count(1).__next__
@@ -70,7 +71,7 @@ class GradientContext:
     def __init__(self) -> None:
         self._id = _next_context_id()
         # The derivative of higher order that values traced in here belong to, None for none.
-        self.level: Any = None
+        self.level: Level | None = None
         # None until it is entered.
         self._is_open: bool | None = None
         self._tapes: set[ref[Closable]] = set()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tapetensor.arrays.stand_ins import Captured, captured_among, run_check
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, NumericalInstabilityError
 
 if TYPE_CHECKING:
@@ -33,11 +34,10 @@ def clipping(op: str, arrays: Iterable[Array], max_norm: float) -> tuple[float, 
     """
     bound = as_positive(op, "max_norm", max_norm)
     norm = global_norm(arrays)
-    if hasattr(norm, "record_check"):
-        # Where a program is recorded, every call of it asks.
-        norm.record_check(_check_norm, (norm, op))
+    run_check(_check_norm, norm, op)
+    if isinstance(norm, Captured):
+        # A program does not know it yet.
         return norm, _number(_factor, norm, bound)
-    _check_norm(norm, op)
     return norm, _factor(norm, bound) if norm > bound else None
 
 
@@ -54,11 +54,11 @@ def _factor(norm: float, bound: float) -> float:
 
 
 def _number(function: Callable[..., float], *args: Any) -> float:
-    """Call a function that returns a number; let arguments that record record the call."""
-    recording = next((one for one in args if hasattr(one, "record_number")), None)
-    if recording is None:
+    """Call a function that returns a number; let captured arguments capture the call."""
+    captured = captured_among(args)
+    if captured is None:
         return function(*args)
-    number: float = recording.record_number(function, args)
+    number: float = captured.capture_number(function, args)
     return number
 
 

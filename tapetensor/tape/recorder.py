@@ -10,6 +10,7 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.arrays.array import Array
+from tapetensor.arrays.stand_ins import run_check
 from tapetensor.errors import (
     ArgumentValueError,
     MissingGradientError,
@@ -264,12 +265,7 @@ def check_finite(origin: str, place: str, gradient: Array) -> None:
         place: what it is the gradient of, for the message.
         gradient: a floating array.
     """
-    record: Any = getattr(gradient, "record_check", None)
-    if record is not None:
-        # Where a program is recorded, every call of it asks.
-        record(_check_values, (gradient, origin, place))
-    else:
-        _check_values(gradient, origin, place)
+    run_check(_check_values, gradient, origin, place)
 
 
 def _check_values(gradient: Array, origin: str, place: str) -> None:

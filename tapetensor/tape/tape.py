@@ -8,6 +8,7 @@ from typing import Any, Never, TypeAlias, final
 from typing_extensions import override
 
 from tapetensor.arrays.array import Array
+from tapetensor.arrays.stand_ins import Level
 from tapetensor.errors import (
     ArgumentTypeError,
     MovedTensorError,
@@ -57,7 +58,7 @@ class OwnedTape:
         context.add(self)
         self._contexts: tuple[GradientContext, ...] = (context,)
         # The derivative of higher order that it is made in, None for none.
-        self.level: Any = context.level
+        self.level: Level | None = context.level
         self.records = new_recorder()
         # Kept by identity, like the records: a store that both sides of a merge hold counts once.
         self._carried: dict[int, Gradients] = (

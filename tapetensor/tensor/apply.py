@@ -14,6 +14,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import check_one_library
+from tapetensor.arrays.stand_ins import Recorded, UnrecordedError
 from tapetensor.errors import (
     DTypeError,
     HigherOrderError,
@@ -21,7 +22,6 @@ from tapetensor.errors import (
     ShapeError,
     TapeTensorError,
 )
-from tapetensor.recorded import RecordedArray, UnrecordedError
 from tapetensor.tape import Kernel, OwnedTape, Pullbacks
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tape.ids import next_id
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 _new: Any = object.__new__
 _BOOL = np.dtype(np.bool_)
+# What arrays nearly always are, so that nothing more is asked of them.
+_NUMPYS = frozenset({np.ndarray, np.float32, np.float64})
 
 # The outputs, the ids of the parents, and for each output one pullback per parent.
 Enclosed: TypeAlias = tuple[list[Array], tuple[int, ...], list[Pullbacks]]
@@ -225,11 +227,13 @@ def _arrays(
     flow.
     """
     arrays: list[Any] = [operand._data for operand in operands]
-    if RecordedArray not in map(type, arrays) and (tape is None or tape.level is None):
+    if _NUMPYS.issuperset(map(type, arrays)) and (tape is None or tape.level is None):
         return arrays
-    levels = [array.level for array in arrays if isinstance(array, RecordedArray)]
+    levels = [array.level for array in arrays if isinstance(array, Recorded)]
     owners = [(one, one._tape.level) for one in operands if isinstance(one._tape, OwnedTape)]
     levels += [owned for _, owned in owners if owned is not None]
+    if not levels:
+        return arrays
     level = max(levels, key=lambda one: one.depth)
     for operand, owned in owners:
         if owned is not level:

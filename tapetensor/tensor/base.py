@@ -10,6 +10,7 @@ from typing_extensions import TypeAliasType, TypeVar, override
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import library_of, to_numpy
+from tapetensor.arrays.stand_ins import CapturedArray, plain
 from tapetensor.errors import (
     ArgumentTypeError,
     DTypeError,
@@ -17,7 +18,6 @@ from tapetensor.errors import (
     ShapeError,
     UntracedTensorError,
 )
-from tapetensor.recorded import plain
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.ids import next_id
 from tapetensor.tape.recorder import op_name
@@ -114,10 +114,10 @@ class TensorBase(Generic[S, T, D, _Kind]):
         array([0, 1, 2])
         """
         data: Any = plain(self._data)
-        if hasattr(data, "record_step"):
-            # Its elements are not known yet; numpy's functions record what they do to it.
-            recording: np.ndarray[S, np.dtype[D]] = data.copy()
-            return recording
+        if isinstance(data, CapturedArray):
+            # Its elements are not known yet; what numpy's functions do to it is captured.
+            captured: np.ndarray[S, np.dtype[D]] = data.copy()
+            return captured
         view: Any = to_numpy(data).view()
         view.flags.writeable = False
         array: np.ndarray[S, np.dtype[D]] = view

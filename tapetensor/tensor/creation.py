@@ -11,6 +11,7 @@ from tapetensor.arrays.array import Array, Dispatched, check_dispatched, check_s
 from tapetensor.arrays.dtypes import as_dtype
 from tapetensor.arrays.libraries import like
 from tapetensor.arrays.shapes import as_shape, as_size
+from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.tape import NoneTape
 from tapetensor.tape.ids import next_id
@@ -255,7 +256,7 @@ def from_numpy(array: Any, shape: Any = None, dtype: Any = None) -> Any:
     >>> tt.from_numpy(np.array([[1.0, 2.0]], dtype=np.float32), (1, 2))
     Tensor([[1., 2.]], shape=(1, 2), dtype=float32, NoneTape)
     """
-    if hasattr(array, "record_step"):
+    if isinstance(array, CapturedArray):
         # Its elements are not known yet.
         data = array.astype(as_dtype("from_numpy", array.dtype if dtype is None else dtype)).copy()
         if shape is not None:

@@ -15,6 +15,7 @@ from typing_extensions import TypeVar
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.shapes import normalize_axis
+from tapetensor.arrays.stand_ins import run_check
 from tapetensor.errors import (
     ArgumentTypeError,
     AxisError,
@@ -23,7 +24,6 @@ from tapetensor.errors import (
     UntracedTensorError,
 )
 from tapetensor.kernels import indexing
-from tapetensor.kernels.numerics.steps import check
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase, check_not_spent, check_tensor
@@ -305,7 +305,7 @@ def _check_positions(op: str, shape: tuple[int, ...], indices: object, axis: obj
     if values.dtype.kind not in "iu":
         raise DTypeError(f"{op}: indices must be integers, got {values.dtype}")
     position = normalize_axis(op, axis, shape)
-    check(_refuse_beyond, values, op, axis, position, shape)
+    run_check(_refuse_beyond, values, op, axis, position, shape)
     return position
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arrays.array import Array
+from tapetensor.arrays.stand_ins import run_check
 from tapetensor.errors import AxisError, DTypeError
-from tapetensor.kernels.numerics.steps import check
 from tapetensor.tensor.base import TensorBase
 
 # By dtype of the labels: the unsigned one of that size, and how many numbers both can hold.
@@ -34,7 +34,7 @@ def check_labels(
     values = labels._data
     if values.dtype.kind not in "iu":
         raise DTypeError(f"{op}: labels must be integers, got {values.dtype}; {cure}")
-    check(_refuse_beyond, values, op, classes)
+    run_check(_refuse_beyond, values, op, classes)
 
 
 def _refuse_beyond(values: Array, op: str, classes: int) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from typing_extensions import TypeVar
 
+from tapetensor.arrays.stand_ins import Captured
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.tape import Kernel, Tape
 from tapetensor.tensor.apply import apply, apply_pair
@@ -43,8 +44,8 @@ def as_number(op: str, value: object, name: str = "") -> float:
     if isinstance(value, float | np.floating):
         # A numpy scalar would impose its own dtype.
         return float(value)
-    if hasattr(value, "record_number"):
-        # A number that a recorded program computes.
+    if isinstance(value, Captured):
+        # A number that a program will compute.
         number: Any = value
         return number  # type: ignore[no-any-return]  # it stands for one
     if name:

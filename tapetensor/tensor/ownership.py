@@ -9,6 +9,7 @@ import numpy as np
 from typing_extensions import TypeVar
 
 from tapetensor.arrays.libraries import check_one_library
+from tapetensor.arrays.stand_ins import plain
 from tapetensor.errors import (
     ArgumentTypeError,
     DTypeError,
@@ -16,7 +17,6 @@ from tapetensor.errors import (
     ShapeError,
     UntracedTensorError,
 )
-from tapetensor.recorded import plain
 from tapetensor.tape import NoneTape, OwnedTape, Tape
 from tapetensor.tape.gradients import Gradients, Tensorlike
 from tapetensor.tape.ids import next_id

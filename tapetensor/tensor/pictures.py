@@ -94,5 +94,5 @@ def _check_names(op: str, names: object) -> None:
 
 
 def _output(tensor: TensorBase[Any, Any, Any]) -> TensorBase[Any, Any, Any] | None:
-    """Return where to start measuring; None inside `grad` and `compile`, which would record it."""
+    """Return where to start measuring; None inside `grad` and `compile`, which would see it."""
     return tensor if isinstance(tensor._data, np.ndarray | np.generic) else None

@@ -223,3 +223,14 @@ def test_what_is_written_is_seen_by_those_who_see_it_in_eager_mode(run: Any) -> 
     for x in (np.arange(4.0), np.arange(4.0) * 0.5):
         for found, expected in zip(compiled(x), run(x), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-15)
+
+
+def test_a_reduction_writes_where_it_is_told() -> None:
+    def totals(x: Any) -> Any:
+        data = x.numpy()
+        written = np.zeros_like(data[0])
+        np.sum(data, axis=0, out=written)
+        return tt.from_numpy(written)
+
+    x = tt.from_numpy(np.arange(6.0).reshape(2, 3))
+    assert np.array_equal(tt.compile(totals)(x).numpy(), totals(x).numpy())

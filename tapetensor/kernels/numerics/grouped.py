@@ -14,7 +14,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from tapetensor.arrays.array import Array
-from tapetensor.kernels.numerics.steps import can_run_steps, single_step
+from tapetensor.kernels.numerics.steps import runs_steps, single_step
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
 from tapetensor.kernels.numerics.windows import Sizes, Window
 
@@ -34,7 +34,7 @@ def are_small(x: Array, weight: Array, groups: int) -> bool:
         and 0 < rows * weight.size // groups <= _LARGEST
         and x.dtype in PRODUCT_DTYPES
         and x.__class__ is weight.__class__
-        and can_run_steps(x)
+        and runs_steps(x)
     )
 
 

@@ -1,7 +1,7 @@
-"""Functions that an array may record whole, where their parts are no single numpy calls.
+"""Functions that are captured whole, where their parts are no single numpy calls.
 
-Arrays that record what is done with them (see `tapetensor.compiler`) meet here what they could not
-follow inside: choices by value, writes into buffers, loops. Such a function runs as one step.
+Stand-ins (see `tapetensor.arrays.stand_ins`) meet here what they could not follow inside: choices
+by value, writes into buffers, loops. For the compiler such a function is one step.
 """
 
 from __future__ import annotations
@@ -13,39 +13,41 @@ from typing import Any
 import numpy as np
 from typing_extensions import ParamSpec, TypeVar
 
+from tapetensor.arrays.stand_ins import CapturedArray, StandIn, captured_among
+
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
+def runs_steps(x: Any) -> bool:
+    """Tell whether an array is one of numpy's own, or captures a step whole."""
+    return x.__class__ is np.ndarray or isinstance(x, CapturedArray)
+
+
 def single_step(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Let recording arrays record a call as one step; the first argument is an array."""
+    """Let captured arrays capture a call as one step; the first argument is an array."""
 
     @wraps(function)
     def run(*args: Arguments.args, **options: Arguments.kwargs) -> Result:
         first = args[0]
         if first.__class__ is not np.ndarray:
-            record = _recorder(args)
-            if record is not None:
-                result: Result = record.record_step(run, args, options)
+            captured = captured_among(args)
+            if captured is not None:
+                result: Result = captured.capture_step(run, args, options)
                 return result
         return function(*args, **options)
 
     return run
 
 
-def can_run_steps(x: Any) -> bool:
-    """Tell whether an array is one of numpy's own, or records a `single_step` whole."""
-    return x.__class__ is np.ndarray or hasattr(x, "record_step")
-
-
 def writing_step(function: Callable[Arguments, None]) -> Callable[Arguments, None]:
-    """Let recording arrays record a call as one step that writes into the first argument."""
+    """Let stand-ins take a call as one step that writes into the first argument."""
 
     @wraps(function)
     def run(*args: Arguments.args, **options: Arguments.kwargs) -> None:
         first: Any = args[0]
-        if first.__class__ is not np.ndarray and hasattr(first, "record_write"):
-            first.record_write(function, args)
+        if first.__class__ is not np.ndarray and isinstance(first, StandIn):
+            first.write(function, *args[1:])
         else:
             function(*args, **options)
 
@@ -53,31 +55,14 @@ def writing_step(function: Callable[Arguments, None]) -> Callable[Arguments, Non
 
 
 def elementwise_step(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Let recording arrays record ``function(*arrays, out)`` as one function of elements."""
+    """Let captured arrays capture ``function(*arrays, out)`` as one function of elements."""
 
     @wraps(function)
     def run(*args: Arguments.args, **options: Arguments.kwargs) -> Result:
         first: Any = args[0]
-        if hasattr(first, "record_elementwise"):
-            result: Result = first.record_elementwise(function, args)
+        if isinstance(first, CapturedArray):
+            result: Result = first.capture_elementwise(function, args)
             return result
         return function(*args, **options)
 
     return run
-
-
-def runs_steps(x: Any) -> bool:
-    """Tell whether an array can run an `elementwise_step`, or record one."""
-    return x.__class__ is np.ndarray or hasattr(x, "record_elementwise")
-
-
-def check(function: Callable[..., None], array: Any, *args: Any) -> None:
-    """Run a function that raises where values are wrong; recording arrays run it at each replay."""
-    if array.__class__ is not np.ndarray and hasattr(array, "record_check"):
-        array.record_check(function, (array, *args))
-    else:
-        function(array, *args)
-
-
-def _recorder(args: tuple[Any, ...]) -> Any:
-    return next((arg for arg in args if hasattr(arg, "record_step")), None)

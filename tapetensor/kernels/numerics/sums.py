@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arrays.array import Array
+from tapetensor.arrays.stand_ins import is_captured
 
 # A product adds one element after the other in each lane of a vector. Up to so many in a row, that
 # is as exact as a reduction, which adds in pairs.
@@ -29,7 +30,7 @@ _KEPT = 1 << 14
 
 def sum_over(x: Array, axis: tuple[int, ...]) -> Array:
     """Return the sums over sorted axes >= 0, which stay with size 1."""
-    is_known = x.__class__ is np.ndarray or _is_recorded(x)
+    is_known = x.__class__ is np.ndarray or is_captured(x)
     if not axis or x.dtype not in PRODUCT_DTYPES or not is_known:
         return np.add.reduce(x, axis=axis, keepdims=True, dtype=x.dtype)
     if _is_in_order(x):
@@ -45,7 +46,7 @@ def sum_over(x: Array, axis: tuple[int, ...]) -> Array:
 def products_over(x: Array, y: Array, axis: tuple[int, ...]) -> Array:
     """Return ``sum_over(x * y, axis)`` for arrays of one shape."""
     is_numpy = x.__class__ is np.ndarray and y.__class__ is np.ndarray
-    if (is_numpy or _is_recorded(x)) and x.dtype in PRODUCT_DTYPES:
+    if (is_numpy or is_captured(x)) and x.dtype in PRODUCT_DTYPES:
         order = _order_in_memory(x)
         lhs, rhs = np.transpose(x, order), np.transpose(y, order)
         axes = _axes_after(order, axis)
@@ -77,7 +78,7 @@ def row_products(x: Array, y: Array) -> Array:
 
 def sum_of_rows(x: Array) -> Array:
     """Return the sums over all axes but the last, which are left out."""
-    if x.__class__ is not np.ndarray and not _is_recorded(x):
+    if x.__class__ is not np.ndarray and not is_captured(x):
         plain: Array = np.add.reduce(x, axis=tuple(range(x.ndim - 1)))
         return plain
     rows = math.prod(x.shape[:-1])
@@ -85,17 +86,12 @@ def sum_of_rows(x: Array) -> Array:
     if x.__class__ is np.ndarray:
         product: Array = ones(rows, x.dtype).dot(matrix)
         return product
-    recorded: Array = np.matmul(ones(rows, x.dtype), matrix)
-    return recorded
-
-
-def _is_recorded(x: Array) -> bool:
-    """Tell whether a plan is made of what is done with an array."""
-    return hasattr(x, "record_elementwise")
+    captured: Array = np.matmul(ones(rows, x.dtype), matrix)
+    return captured
 
 
 def _is_in_order(x: Array) -> bool:
-    """Tell whether an array lies in C order; one that is recorded has no other yet."""
+    """Tell whether an array lies in C order; one that is captured has no other yet."""
     return x.__class__ is not np.ndarray or x.flags.c_contiguous
 
 
@@ -133,7 +129,7 @@ def _end_of(shape: tuple[int, ...], axis: tuple[int, ...]) -> tuple[int, int]:
 
 
 def _order_in_memory(x: Array) -> list[int]:
-    if _is_recorded(x):
+    if is_captured(x):
         return list(range(x.ndim))
     return sorted(range(x.ndim), key=lambda one: -x.strides[one])
 

@@ -11,13 +11,14 @@ import numpy as np
 from typing_extensions import TypeVar
 
 from tapetensor.arrays.array import Array
+from tapetensor.arrays.stand_ins import Level, Recorded, UnrecordedError
 from tapetensor.errors import (
     ArgumentTypeError,
     HigherOrderError,
     ShapeError,
     UntracedTensorError,
 )
-from tapetensor.recorded import Level, RecordedArray, UnrecordedError
+from tapetensor.higher_order.array import RecordingLevel
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.context import GradientContext
 from tapetensor.tape.ids import next_id
@@ -186,7 +187,7 @@ def _plain_gradients(
         # On the way to a derivative of higher order a plain value is part of it if it came of what
         # is, and a constant otherwise.
         arrays: list[Any] = [x._data for x in inputs]
-        levels = [array.level for array in arrays if isinstance(array, RecordedArray)]
+        levels = [array.level for array in arrays if isinstance(array, Recorded)]
         inside.level = max(levels, key=lambda level: level.depth, default=None)
         traced = [_fresh(x, x._data) for x in inputs]
         gradients = _checked(f(*traced), inside).backward(wrt=traced)
@@ -203,7 +204,7 @@ def _recorded_gradients(
     f: Callable[..., Any], inputs: tuple[Tensor[Any, Any, Any], ...], *arrays: Array
 ) -> Enclosed:
     """Run `f` and its backward pass on arrays that record both."""
-    level = Level()
+    level = RecordingLevel()
     points = [level.array(array) for array in arrays]
     with GradientContext() as inside:
         inside.level = level
@@ -280,7 +281,7 @@ def _naming(kernel: Kernel) -> Iterator[None]:
         raise HigherOrderError(no_higher_order(op_name(kernel), error)) from error
 
 
-def _fresh(x: Tensor[Any, Any, Any], array: Array | RecordedArray) -> Tensor[Any, Any, Any]:
+def _fresh(x: Tensor[Any, Any, Any], array: Array | Recorded) -> Tensor[Any, Any, Any]:
     """Return `array` as a traced tensor with an id of its own, apart from what `f` closes over."""
     data: Any = array
     return wrap(type(x), data, next_id(), OwnedTape())

@@ -8,17 +8,24 @@ from typing import Any, Never
 from weakref import ref
 
 import numpy as np
-from numpy.lib.mixins import NDArrayOperatorsMixin
 from typing_extensions import override
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import Library, like
-from tapetensor.kernels import arithmetic, indexing, placement, shape
-from tapetensor.recorded import kernels
-from tapetensor.recorded.functions import FLAT, FUNCTIONS, with_numbers
-from tapetensor.recorded.kernels import PUT_BACK, WRITERS
-from tapetensor.recorded.refusals import MissingAttributeError, UnrecordedError, UnsupportedError
-from tapetensor.recorded.ufuncs import AT, FLAT_UFUNCS, REDUCTIONS, UFUNCS
+from tapetensor.arrays.rearranging import REARRANGED
+from tapetensor.arrays.stand_ins import Level, Recorded, UnrecordedError, plain
+from tapetensor.higher_order import kernels
+from tapetensor.higher_order.functions import (
+    AT,
+    FLAT,
+    FUNCTIONS,
+    REDUCTIONS,
+    UFUNCS,
+    UnsupportedError,
+    with_numbers,
+)
+from tapetensor.higher_order.kernels import PUT_BACK, WRITERS
+from tapetensor.kernels import arithmetic, indexing, placement
 from tapetensor.tape.ids import next_id
 from tapetensor.tape.pullbacks import Kernel
 from tapetensor.tape.recorder import Recorder
@@ -26,12 +33,12 @@ from tapetensor.tape.recorder import Recorder
 _next_depth = count(1).__next__
 
 
-class Level:
-    """One derivative of higher order on its way: the recorder that its arrays share.
+class MissingAttributeError(UnrecordedError, AttributeError):
+    """An array was asked for a method that it does not have."""
 
-    Levels nest, one per order beyond the first; where arrays of two meet, the inner one records and
-    the outer one sees, inside it, a value.
-    """
+
+class RecordingLevel(Level):
+    """The recorder that the arrays of one derivative share."""
 
     __slots__ = ("depth", "leafs", "recorder")
 
@@ -41,16 +48,12 @@ class Level:
         # The ids of the tensors that came in beside the input: parameters, constants.
         self.leafs: dict[int, Array] = {}
 
+    @override
     def array(self, value: Any, unique_id: int | None = None) -> RecordedArray:
-        """Return `value` as an array of this level that nothing produced."""
         return RecordedArray(self, value, next_id() if unique_id is None else unique_id)
 
+    @override
     def operand(self, value: Any, unique_id: int) -> Any:
-        """Return the value of a tensor as an array of this level, if it is floating.
-
-        That of one that took no part so far becomes a leaf, which gradients of the outer order flow
-        to.
-        """
         if value.dtype.kind != "f" or (isinstance(value, RecordedArray) and value.level is self):
             return value
         self.leafs[unique_id] = value
@@ -58,14 +61,14 @@ class Level:
         leaf.is_operand = True
         return leaf
 
+    @override
     def lift(self, array: Any) -> RecordedArray:
-        """Return an array of this level, a constant in it unless it is of this level already."""
         if isinstance(array, RecordedArray) and array.level is self:
             return array
         return self.array(array)
 
+    @override
     def run(self, kernel: Kernel, operands: tuple[Any, ...], *options: Any) -> RecordedArray:
-        """Run a kernel on the values of `operands`, and record it."""
         ours = [isinstance(x, RecordedArray) and x.level is self for x in operands]
         # Constants are numpy's to begin with, whatever library the values are of.
         near = next((x.value for x, own in zip(operands, ours, strict=True) if own), None)
@@ -82,7 +85,7 @@ class Level:
         return result
 
 
-class RecordedArray(NDArrayOperatorsMixin):
+class RecordedArray(Recorded):
     """An array that numpy reaches through its protocols, and that records what they ask for.
 
     It is a handle: written to in place, it takes over the value and the id of the result. A part of
@@ -92,10 +95,12 @@ class RecordedArray(NDArrayOperatorsMixin):
 
     __slots__ = ("__weakref__", "_sharers", "_source", "id", "is_operand", "level", "value")
 
+    level: RecordingLevel  # type: ignore[mutable-override]  # one of another kind is never set
+
     # Before ndarray's, so that a mix of both comes here.
     __array_priority__ = 1000
 
-    def __init__(self, level: Level, value: Any, unique_id: int) -> None:
+    def __init__(self, level: RecordingLevel, value: Any, unique_id: int) -> None:
         self.level = level
         self.value = value
         self.id = unique_id
@@ -106,32 +111,16 @@ class RecordedArray(NDArrayOperatorsMixin):
         self._source: tuple[RecordedArray, Kernel, tuple[Any, ...]] | None = None
 
     @property
+    @override
     def shape(self) -> tuple[int, ...]:
-        """As numpy's."""
         found: tuple[int, ...] = self.value.shape
         return found
 
     @property
-    def ndim(self) -> int:
-        """As numpy's."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """As numpy's."""
-        found: int = self.value.size
-        return found
-
-    @property
+    @override
     def dtype(self) -> np.dtype[Any]:
-        """As numpy's."""
         found: np.dtype[Any] = self.value.dtype
         return found
-
-    @property
-    def T(self) -> RecordedArray:  # noqa: N802  # numpy's name
-        """As numpy's."""
-        return self.view(shape.permute_dims, tuple(reversed(range(self.ndim))))
 
     def view(self, kernel: Kernel, *options: Any) -> RecordedArray:
         """Run a kernel whose output may share the memory of its operand."""
@@ -153,16 +142,17 @@ class RecordedArray(NDArrayOperatorsMixin):
         function: Any = np.reshape
         return function(self, shape[0] if len(shape) == 1 else shape)
 
+    @override
     def copy(self) -> RecordedArray:
-        """As numpy's."""
         return self.level.run(kernels.copy, (self,))
 
+    @override
     def to(self, library: Library) -> Any:
-        """Return the elements as an array of another library."""
         return self.level.run(placement.to, (self,), library)
 
+    @override
     def astype(self, dtype: Any, copy: bool = True) -> Any:
-        """As numpy's; what is not floating any more is a constant."""
+        # What is not floating any more is a constant.
         if np.dtype(dtype).kind != "f":
             return plain(self).astype(dtype)
         return self.level.run(indexing.astype, (self,), np.dtype(dtype))
@@ -190,11 +180,10 @@ class RecordedArray(NDArrayOperatorsMixin):
         level = _deepest((self, written))
         self._write(level.run(kernels.setitem, (level.lift(self), written), index))
 
-    def record_write(self, function: Callable[..., None], arrays: tuple[Any, ...]) -> None:
-        """Run a function of a kernel's that writes into this array, the first of `arrays`."""
+    @override
+    def write(self, function: Callable[..., None], *args: Any) -> None:
         self._check_writable(function.__name__)
-        level = _deepest(arrays)
-        self._write(level.run(WRITERS[function], arrays))
+        self._write(_deepest((self, *args)).run(WRITERS[function], (self, *args)))
 
     def __iter__(self) -> Iterator[Never]:
         """Refuse: a kernel works on whole arrays."""
@@ -247,6 +236,8 @@ class RecordedArray(NDArrayOperatorsMixin):
             return like(constant, plain(self))
         if function in FLAT:
             return function(*_plain(arguments), **_plain(options))
+        if function in REARRANGED:
+            return REARRANGED[function](*arguments, **options)
         answer = FUNCTIONS.get(function)
         if answer is None:
             raise UnrecordedError(f"uses numpy.{function.__name__}, whose derivative is not known")
@@ -276,13 +267,6 @@ class RecordedArray(NDArrayOperatorsMixin):
             whole._write(level.run(put_back, (level.lift(whole), level.lift(result)), *options))
 
 
-def plain(array: Any) -> Any:
-    """Return the numpy array inside, however many levels deep; another array itself."""
-    while isinstance(array, RecordedArray):
-        array = array.value
-    return array
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return type(value)(_plain(one) for one in value)
@@ -299,7 +283,7 @@ def _recorded(value: Any) -> Iterator[RecordedArray]:
             yield from _recorded(one)
 
 
-def _deepest(arguments: Any) -> Level:
+def _deepest(arguments: Any) -> RecordingLevel:
     """Return the innermost of the levels that meet."""
     return max([array.level for array in _recorded(arguments)], key=lambda level: level.depth)
 
@@ -314,7 +298,7 @@ def _answer_ufunc(
 ) -> Any:
     name = f"numpy.{ufunc.__name__}"
     if method == "__call__" and not options:
-        if ufunc in FLAT_UFUNCS:
+        if ufunc in FLAT:
             return ufunc(*_plain(inputs))
         if ufunc is np.power and isinstance(inputs[1], int | float):
             return inputs[0].level.run(arithmetic.power_number, inputs[:1], inputs[1])
@@ -324,16 +308,16 @@ def _answer_ufunc(
             return _deepest(arrays).run(kernel, arrays)
     elif method == "reduce" and ufunc in REDUCTIONS:
         try:
-            return REDUCTIONS[ufunc](_deepest(inputs), *inputs, **options)
+            return REDUCTIONS[ufunc](_deepest(inputs), *inputs, **{"axis": 0, **options})
         except UnsupportedError as error:
             raise UnrecordedError(f"uses {name}.reduce with {error}") from None
     elif method == "reduceat" and ufunc is np.add and set(options) <= {"axis"}:
         x, starts = inputs
         if isinstance(x, RecordedArray):
             axis = options.get("axis", 0)
-            rows: Any = FUNCTIONS[np.moveaxis](x.level, x, axis, 0)
-            sums = x.level.run(kernels.sum_runs, (rows,), starts)
-            return FUNCTIONS[np.moveaxis](x.level, sums, 0, axis)
+            move = REARRANGED[np.moveaxis]
+            sums = x.level.run(kernels.sum_runs, (move(x, axis, 0),), starts)
+            return move(sums, 0, axis)
     elif method == "at" and ufunc in AT:
         x, index, added = inputs
         if isinstance(x, RecordedArray):

@@ -1,16 +1,19 @@
-"""Which kernel answers which function of numpy that is not a ufunc."""
+"""Which kernel answers which function of numpy."""
 
 from __future__ import annotations
 
 import string
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tapetensor.arrays.shapes import as_target_shape
+from tapetensor.arrays.stand_ins import Level, Recorded, UnrecordedError
+from tapetensor.higher_order import kernels
 from tapetensor.kernels import (
+    arithmetic,
     elementwise,
     indexing,
     linear_algebra,
@@ -19,16 +22,11 @@ from tapetensor.kernels import (
     scan,
     shape,
 )
-from tapetensor.recorded import kernels
-from tapetensor.recorded.refusals import UnsupportedError
 from tapetensor.tape.pullbacks import Kernel
 
-if TYPE_CHECKING:
-    from tapetensor.recorded.array import Level
 
-
-# What they return is an index or a fact, or a constant.
-FLAT = frozenset({np.all, np.any, np.argmax, np.argmin, np.argsort, np.ndim, np.shape, np.size})
+class UnsupportedError(UnrecordedError):
+    """A function was called with options that its kernel does not have; it is named next door."""
 
 
 def with_numbers(operands: tuple[Any, ...], dtype: np.dtype[Any]) -> tuple[Any, ...]:
@@ -36,7 +34,7 @@ def with_numbers(operands: tuple[Any, ...], dtype: np.dtype[Any]) -> tuple[Any, 
     return tuple([np.asarray(x, dtype) if isinstance(x, int | float) else x for x in operands])
 
 
-def as_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+def _as_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     """Return what numpy takes for the axes of a reduction, counted from the front and sorted."""
     if axis is None:
         return tuple(range(ndim))
@@ -51,9 +49,27 @@ def _only(options: dict[str, Any], *known: str) -> None:
 
 
 def _reduced_by(kernel: Kernel) -> Callable[..., Any]:
-    def answer(level: Level, x: Any, axis: Any = None, **options: Any) -> Any:
-        _only(options, "keepdims")
-        return level.run(kernel, (x,), as_axes(axis, x.ndim), options.get("keepdims", False))
+    def answer(
+        level: Level,
+        x: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        **options: Any,
+    ) -> Any:
+        _only(options)
+        if dtype not in (None, x.dtype):
+            raise UnsupportedError("another dtype")
+        if initial is None:
+            return level.run(kernel, (x,), _as_axes(axis, x.ndim), keepdims)
+        if kernel is not reductions.max:
+            raise UnsupportedError("initial")
+        if x.size == 0:
+            nothing = np.empty(x.shape, x.dtype)
+            return level.array(np.max(nothing, axis=axis, keepdims=keepdims, initial=initial))
+        result = level.run(kernel, (x,), _as_axes(axis, x.ndim), keepdims)
+        return result if initial == -np.inf else np.maximum(result, initial)
 
     return answer
 
@@ -74,9 +90,10 @@ def _full_like(level: Level, like: Any, fill: Any, **options: Any) -> Any:
 
 def _copyto(level: Level, written: Any, values: Any, **options: Any) -> None:
     _only(options)
-    if not hasattr(written, "level"):
+    target: Any = written
+    if not isinstance(written, Recorded):
         raise UnsupportedError("a given array")
-    written[...] = values
+    target[...] = values
 
 
 def _copy(level: Level, x: Any, **options: Any) -> Any:
@@ -92,26 +109,6 @@ def _reshape(level: Level, x: Any, new_shape: Any) -> Any:
 def _transpose(level: Level, x: Any, axes: Any = None) -> Any:
     order = tuple(range(x.ndim))[::-1] if axes is None else axes
     return x.view(shape.permute_dims, tuple([axis % x.ndim for axis in order]))
-
-
-def _swapaxes(level: Level, x: Any, one: int, other: int) -> Any:
-    order = list(range(x.ndim))
-    order[one], order[other] = order[other], order[one]
-    return x.view(shape.permute_dims, tuple(order))
-
-
-def _moveaxis(level: Level, x: Any, source: int, destination: int) -> Any:
-    order = [axis for axis in range(x.ndim) if axis != source % x.ndim]
-    order.insert(destination % x.ndim, source % x.ndim)
-    return x.view(shape.permute_dims, tuple(order))
-
-
-def _expand_dims(level: Level, x: Any, axis: Any) -> Any:
-    return x.view(shape.reshape, np.expand_dims(np.empty(x.shape, np.bool_), axis).shape)
-
-
-def _squeeze(level: Level, x: Any, axis: Any = None) -> Any:
-    return x.view(shape.reshape, np.squeeze(np.empty(x.shape, np.bool_), axis).shape)
 
 
 def _broadcast_to(level: Level, x: Any, new_shape: Any) -> Any:
@@ -138,12 +135,6 @@ def _clip(level: Level, x: Any, low: Any = None, high: Any = None, **options: An
     if not isinstance(low, int | float | None) or not isinstance(high, int | float | None):
         raise UnsupportedError("bounds that are arrays")
     return level.run(elementwise.clip, (x,), low, high)
-
-
-def _split(level: Level, x: Any, sections: int, axis: int = 0) -> Any:
-    before = (slice(None),) * (axis % x.ndim)
-    size = x.shape[axis] // sections
-    return [x[(*before, slice(start, start + size))] for start in range(0, size * sections, size)]
 
 
 def _take(level: Level, x: Any, indices: Any, axis: int) -> Any:
@@ -208,20 +199,15 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.cumsum: _cumsum,
     np.einsum: _einsum,
     np.empty_like: _constant(np.empty_like),
-    np.expand_dims: _expand_dims,
     np.full_like: _full_like,
     np.max: _reduced_by(reductions.max),
     np.mean: _reduced_by(reductions.mean),
     np.min: _reduced_by(reductions.min),
-    np.moveaxis: _moveaxis,
     np.ones_like: _constant(np.ones_like),
     np.reshape: _reshape,
     np.roll: _roll,
-    np.split: _split,
-    np.squeeze: _squeeze,
     np.stack: _joined_by(shape.stack),
     np.sum: _reduced_by(reductions.sum),
-    np.swapaxes: _swapaxes,
     np.take: _take,
     np.take_along_axis: _take_along_axis,
     np.transpose: _transpose,
@@ -229,4 +215,65 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.triu: _masked_by(masking.triu),
     np.where: _where,
     np.zeros_like: _constant(np.zeros_like),
+}
+
+UFUNCS: dict[Callable[..., Any], Kernel] = {
+    np.absolute: elementwise.abs,
+    np.add: arithmetic.add,
+    np.copysign: kernels.copysign,
+    np.cos: elementwise.cos,
+    np.divide: arithmetic.divide,
+    np.exp: elementwise.exp,
+    np.expm1: kernels.expm1,
+    np.log: elementwise.log,
+    np.log1p: kernels.log1p,
+    np.logaddexp: kernels.logaddexp,
+    np.matmul: linear_algebra.matmul,
+    np.maximum: arithmetic.maximum,
+    np.minimum: arithmetic.minimum,
+    np.multiply: arithmetic.multiply,
+    np.negative: arithmetic.negative,
+    np.power: arithmetic.power,
+    np.reciprocal: elementwise.reciprocal,
+    np.sin: elementwise.sin,
+    np.sqrt: elementwise.sqrt,
+    np.square: elementwise.square,
+    np.subtract: arithmetic.subtract,
+    np.tanh: elementwise.tanh,
+}
+
+# What they return is an index or a fact, or a constant wherever it has a derivative, which is 0.
+FLAT = frozenset(
+    {
+        np.all,
+        np.any,
+        np.argmax,
+        np.argmin,
+        np.argsort,
+        np.ndim,
+        np.shape,
+        np.size,
+        np.equal,
+        np.floor,
+        np.ceil,
+        np.greater,
+        np.greater_equal,
+        np.isfinite,
+        np.isinf,
+        np.isnan,
+        np.less,
+        np.less_equal,
+        np.not_equal,
+        np.rint,
+        np.sign,
+        np.signbit,
+    }
+)
+
+AT: dict[Callable[..., Any], Kernel] = {np.add: kernels.add_at}
+
+REDUCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
+    np.add: FUNCTIONS[np.sum],
+    np.maximum: FUNCTIONS[np.max],
+    np.minimum: FUNCTIONS[np.min],
 }

@@ -10,10 +10,10 @@ import numpy as np
 
 from tapetensor.arrays.array import Array, is_array
 from tapetensor.arrays.libraries import to_numpy
+from tapetensor.arrays.stand_ins import Recorded, UnrecordedError
 from tapetensor.kernels import indexing, shape
 from tapetensor.kernels.numerics.broadcasting import sum_to, unchanged
 from tapetensor.kernels.numerics.recurrence import run_recurrence
-from tapetensor.recorded.refusals import UnrecordedError
 from tapetensor.tape import Kernel, Pullbacks
 
 
@@ -113,7 +113,7 @@ WRITERS: dict[Callable[..., None], Kernel] = {inspect.unwrap(run_recurrence): re
 def _copy_for(value: Any, x: Array) -> Any:
     """Return a copy of `x` that `value` can be written into, also where only that is recorded."""
     y = np.copy(x)
-    return value.level.array(y) if isinstance(y, np.ndarray) and hasattr(value, "level") else y
+    return value.level.array(y) if isinstance(y, np.ndarray) and isinstance(value, Recorded) else y
 
 
 def check_written_once(shape: tuple[int, ...], index: Any) -> None:

@@ -1,0 +1,51 @@
+"""Functions of numpy that rearrange elements, by the few that a stand-in must know itself."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+def shadow(x: Any) -> Any:
+    """Return an array of the shape and the dtype of another, which takes no memory."""
+    return np.broadcast_to(np.zeros((), x.dtype), x.shape)
+
+
+def _swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+    order = list(range(a.ndim))
+    order[axis1], order[axis2] = order[axis2], order[axis1]
+    return np.transpose(a, order)
+
+
+def _moveaxis(a: Any, source: int, destination: int) -> Any:
+    order = list(range(a.ndim))
+    moved = order.pop(source)
+    order.insert(destination % a.ndim, moved)
+    return np.transpose(a, order)
+
+
+def _expand_dims(a: Any, axis: Any) -> Any:
+    return np.reshape(a, np.expand_dims(shadow(a), axis).shape)
+
+
+def _squeeze(a: Any, axis: Any = None) -> Any:
+    return np.reshape(a, np.squeeze(shadow(a), axis).shape)
+
+
+def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    parts = np.split(np.arange(ary.shape[axis]), indices_or_sections)
+    ends = np.cumsum([0, *[part.size for part in parts]]).tolist()
+    before = (slice(None),) * (axis % ary.ndim)
+    return [ary[(*before, slice(*pair))] for pair in itertools.pairwise(ends)]
+
+
+REARRANGED: dict[Callable[..., Any], Callable[..., Any]] = {
+    np.expand_dims: _expand_dims,
+    np.moveaxis: _moveaxis,
+    np.split: _split,
+    np.squeeze: _squeeze,
+    np.swapaxes: _swapaxes,
+}

@@ -1,0 +1,164 @@
+"""What the library asks of arrays that are none: both kinds answer, and nobody guesses."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor.arrays.rearranging import REARRANGED
+from tapetensor.arrays.stand_ins import (
+    Captured,
+    CapturedArray,
+    Level,
+    Recorded,
+    StandIn,
+    is_captured,
+    plain,
+    run_check,
+)
+from tapetensor.compiler.lazy import LazyArray
+from tapetensor.compiler.number import LazyNumber
+from tapetensor.higher_order.array import RecordedArray, RecordingLevel
+from tapetensor.kernels.numerics import sums
+from tapetensor.kernels.numerics.steps import runs_steps
+
+LIBRARY = Path(tt.__file__).parent
+VALUES = np.linspace(-1.0, 2.0, 2 * 3 * 64).reshape(2, 3, 64).astype(np.float32)
+
+
+def recorded(values: Any = VALUES) -> Any:
+    """Return the array of one derivative of higher order."""
+    return RecordingLevel().array(values)
+
+
+def answers(x: Any) -> tuple[bool, ...]:
+    """Ask everything of an array."""
+    classes = StandIn, Recorded, Captured, CapturedArray
+    return (*[isinstance(x, cls) for cls in classes], is_captured(x), runs_steps(x), plain(x) is x)
+
+
+@pytest.mark.parametrize("cls", [LazyArray, LazyNumber, RecordedArray, RecordingLevel])
+def test_every_method_of_the_protocol_is_implemented(cls: type) -> None:
+    left = [name for name in dir(cls) if getattr(getattr(cls, name), "__isabstractmethod__", False)]
+
+    assert left == []
+
+
+def test_what_is_recorded_is_a_stand_in_with_a_value_and_not_captured() -> None:
+    x = recorded()
+
+    assert answers(x) == (True, True, False, False, False, False, False)
+    assert plain(recorded(x)) is plain(x) is VALUES
+    assert isinstance(x.level, Level)
+
+
+def test_what_is_captured_is_a_stand_in_or_a_number_and_not_recorded() -> None:
+    def run(x: Any) -> Any:
+        number = x.mean().item()
+        is_itself = x._data.array is x._data
+        return answers(x._data), answers(number), is_itself, number.array.shape == ()
+
+    array, number, *rest = tt.compile(run)(tt.from_numpy(VALUES))
+
+    assert array == (True, False, True, True, True, True, True)
+    assert number == (False, False, True, False, True, False, True)
+    assert rest == [True, True]
+
+
+@pytest.mark.parametrize("x", [VALUES, VALUES[0, 0, 0], 1.0, None])
+def test_numpys_arrays_and_numbers_are_no_stand_ins(x: Any) -> None:
+    is_array = isinstance(x, np.ndarray)
+
+    assert answers(x) == (False, False, False, False, False, is_array, True)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: sums.sum_over(x, (1,)),
+        lambda x: sums.sum_over(x, (0, 2)),
+        lambda x: sums.products_over(x, x, (2,)),
+        sums.row_sums,
+        sums.sum_of_rows,
+    ],
+)
+def test_a_recorded_array_is_summed_as_its_value_is(f: Callable[[Any], Any]) -> None:
+    # Its layout is known, so that none is made up for it, as for one that is captured.
+    assert np.allclose(plain(f(recorded())), f(VALUES), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.swapaxes(x, 0, 2),
+        lambda x: np.moveaxis(x, 0, -1),
+        lambda x: np.expand_dims(x, (0, -1)),
+        lambda x: np.squeeze(np.expand_dims(x, 1)),
+        lambda x: np.split(x, 3, axis=1)[1],
+        lambda x: np.split(x, [8, 20], axis=-1)[2],
+        lambda x: x.T,
+    ],
+)
+def test_both_kinds_rearrange_as_numpy_does(f: Callable[[Any], Any]) -> None:
+    expected = f(VALUES)
+
+    def run(x: Any) -> Any:
+        return tt.from_numpy(f(x.numpy()))
+
+    assert np.array_equal(plain(f(recorded())), expected)
+    assert np.array_equal(tt.compile(run)(tt.from_numpy(VALUES)).numpy(), expected)
+
+
+def test_what_rearranges_is_known_to_neither_kind_by_itself() -> None:
+    from tapetensor.compiler import functions as of_the_compiler
+    from tapetensor.higher_order import functions as of_derivatives
+
+    assert not REARRANGED.keys() & of_the_compiler.FUNCTIONS.keys()
+    assert not REARRANGED.keys() & of_derivatives.FUNCTIONS.keys()
+
+
+def test_a_check_runs_at_once_and_at_every_replay() -> None:
+    def positive(x: Any) -> None:
+        checked.append(x)
+        if not np.all(x > 0):
+            raise ValueError("not positive")
+
+    @tt.compile
+    def run(x: Any) -> Any:
+        run_check(positive, x._data)
+        return x + 1.0
+
+    checked: list[Any] = []
+    run_check(positive, np.ones(2))
+    with pytest.raises(ValueError, match="not positive"):
+        run_check(positive, recorded(np.zeros(2)))
+    for _ in range(3):
+        run(tt.ones((2,)))
+    with pytest.raises(ValueError, match="not positive"):
+        run(tt.zeros((2,)))
+    assert len(checked) == 6
+
+
+def test_nobody_looks_for_an_attribute_to_tell_what_an_array_is() -> None:
+    asked = {
+        f"{path.relative_to(LIBRARY)}: {node.args[1].value!s}"
+        for path in LIBRARY.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("getattr", "hasattr")
+        and isinstance(node.args[1], ast.Constant)
+    }
+    protocol = {*vars(StandIn), *vars(Recorded), *vars(CapturedArray), "level", "value"}
+    # Any array has these, or a Python number has not.
+    known = {name for name in protocol if hasattr(np.ndarray, name)}
+
+    assert len(asked) > 20
+    assert [one for one in asked if one.split(": ")[1] in protocol - known] == []
+    assert [one for one in asked if one.split(": ")[1].startswith(("record_", "capture_"))] == []
