@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from tapetensor.arrays import Home, Library
 from tapetensor.compiler.functions import FUNCTIONS, INTO_ANOTHER, SHAPE_DEPENDS_ON_VALUES, dummy
-from tapetensor.compiler.node import DType, Kind, Node, Shape, replaced
+from tapetensor.compiler.node import AS_PRODUCT, DType, Kind, Node, Shape, replaced
 from tapetensor.compiler.number import LazyNumber
 from tapetensor.compiler.operations import (
     Keywords,
@@ -25,7 +25,7 @@ from tapetensor.compiler.operations import (
 )
 from tapetensor.compiler.program import Program
 from tapetensor.compiler.refusals import NoAttributeError, trace_error
-from tapetensor.compiler.rules import is_basic, product_shape, resolve
+from tapetensor.compiler.rules import are_rows, is_basic, product_shape, resolve
 from tapetensor.compiler.view import View, inverse, is_copied_by, laid_out
 from tapetensor.errors import TraceError
 from tapetensor.gradients import Array
@@ -43,7 +43,7 @@ class LazyArray(NDArrayOperatorsMixin):
         view: how it views it.
     """
 
-    __slots__ = ("_base", "_fixed", "_is_in_order", "_node", "_seen", "_view", "program")
+    __slots__ = ("_base", "_fixed", "_memory", "_node", "_seen", "_view", "program")
 
     def __init__(
         self,
@@ -58,8 +58,8 @@ class LazyArray(NDArrayOperatorsMixin):
         self._view = view
         self._seen = None if base is None else base.node
         self._fixed = ""
-        # Whether it lies in C order, however its value was computed.
-        self._is_in_order = False
+        # What lies in memory as this does, if that is not as its value was computed.
+        self._memory: Array | None = None
 
     @property
     def node(self) -> Node:
@@ -108,14 +108,14 @@ class LazyArray(NDArrayOperatorsMixin):
         wanted = shape[0] if len(shape) == 1 else shape
         known = np.broadcast_to(np.zeros((), bool), self.shape).reshape(wanted).shape
         # A copy does not see what is written into its base later, nor the other way round.
-        seen = self.copy() if is_copied_by(self._laid_out(), known) else self
+        seen = self.copy() if is_copied_by(self.laid_out(), known) else self
         return seen.viewed(View("reshape", known), known)
 
-    def _laid_out(self) -> Array:
+    def laid_out(self) -> Array:
         """Return an array that lies in memory as numpy's would in the place of this."""
         if self._base is not None and self._view is not None:
-            return self._view(self._base._laid_out())
-        return np.empty(self.shape, bool) if self._is_in_order else laid_out(self.node)
+            return self._view(self._base.laid_out())
+        return laid_out(self.node) if self._memory is None else self._memory
 
     def astype(self, dtype: Any, copy: bool = True) -> LazyArray:
         """Return the elements converted."""
@@ -138,7 +138,7 @@ class LazyArray(NDArrayOperatorsMixin):
         if node.is_written_to:
             node = self._fresh()
         copied = self.wrap(node)
-        copied._is_in_order = True
+        copied._memory = np.empty(self.shape, bool)
         return copied
 
     __copy__ = copy
@@ -240,10 +240,14 @@ class LazyArray(NDArrayOperatorsMixin):
 
     def _of_its_own(self) -> Node:
         """Record a copy, with the axes in the order in which they lie in memory."""
-        strides = self._laid_out().strides
-        order = tuple(sorted(range(self.ndim), key=lambda axis: -strides[axis]))
-        turned = self.transpose(order)._fresh()
-        return self.program.view(View("transpose", inverse(order)), turned, self.shape)
+        seen = self._seen_order()
+        turned = self.transpose(inverse(seen))._fresh()
+        return self.program.view(View("transpose", seen), turned, self.shape)
+
+    def _seen_order(self) -> Shape:
+        """Return how the axes are seen of an array that lies in C order in the same memory."""
+        strides = self.laid_out().strides
+        return inverse(tuple(sorted(range(self.ndim), key=lambda axis: -strides[axis])))
 
     def _fresh(self) -> Node:
         """Record a copy into memory of its own, which no equal value shares."""
@@ -256,7 +260,7 @@ class LazyArray(NDArrayOperatorsMixin):
         """Replace all elements, of what this is a view of too; False for a part of it."""
         self._owner()
         if self._base is None:
-            self._is_in_order = self._laid_out().flags.c_contiguous
+            self._memory = self.laid_out()
             self._node = node
             return True
         whole = None if self._view is None else self._view.undone(self._base.node)
@@ -275,6 +279,14 @@ class LazyArray(NDArrayOperatorsMixin):
         operands = tuple([self.operand(one, self.dtype) for one in args])
         shape = np.broadcast_shapes(*[operand.shape for operand in operands])
         return self.wrap(self.program.elementwise(function, operands, shape, self.dtype))
+
+    def record_row_sums(self, axes: Shape) -> LazyArray:
+        """Record the sums over the last axes, which stay with size 1, as products with ones."""
+        detail = axes, AS_PRODUCT
+        shape = (*self.shape[: axes[0]], *[1] * len(axes))
+        return self.wrap(
+            self.program.add(Kind.REDUCE, np.add, (self.node,), shape, self.dtype, detail)
+        )
 
     def record_write(self, function: Callable[..., None], args: tuple[Any, ...]) -> None:
         """Record a call of `function`, which writes into this array, its first argument."""
@@ -342,7 +354,7 @@ class LazyArray(NDArrayOperatorsMixin):
         """Record a ufunc."""
         (out,) = options.pop("out", (None,))
         if method == "__call__" and not options:
-            result = self._ufunc(ufunc, inputs)
+            result = self._ufunc(ufunc, inputs, out)
         elif method == "reduce":
             result = self._reduce(ufunc, *inputs, **options)
         elif method == "at":
@@ -365,7 +377,7 @@ class LazyArray(NDArrayOperatorsMixin):
             out.write(np.copyto, result.astype(out.dtype))
         return out
 
-    def _ufunc(self, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
+    def _ufunc(self, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> Any:
         if ufunc.nout != 1:
             return self.call(ufunc, inputs, {})
         *loop, dtype = resolve(ufunc, inputs)
@@ -378,10 +390,17 @@ class LazyArray(NDArrayOperatorsMixin):
                 Kind.MATMUL, np.matmul, operands, product_shape(lhs.shape, rhs.shape), dtype
             )
             return self.wrap(node)
+        if ufunc is np.vecdot and are_rows(*operands):
+            rows = operands[0].shape[:-1]
+            detail = (len(rows),), ()
+            node = self.program.add(Kind.REDUCE, ufunc, operands, (*rows, 1), dtype, detail)
+            return self.wrap(node).reshape(rows)
         if ufunc.signature is not None:
             return self.call(ufunc, inputs, {})
         shape = np.broadcast_shapes(*[operand.shape for operand in operands])
-        return self.wrap(self.program.elementwise(ufunc, operands, shape, dtype))
+        is_there = isinstance(out, LazyArray) and out.shape == shape
+        order = out._seen_order() if is_there else None
+        return self.wrap(self.program.elementwise(ufunc, operands, shape, dtype, order))
 
     def _reduce(
         self,

@@ -96,9 +96,17 @@ class Program:
         return known[1]
 
     def elementwise(
-        self, function: Any, operands: tuple[Node, ...], shape: Shape, dtype: DType
+        self,
+        function: Any,
+        operands: tuple[Node, ...],
+        shape: Shape,
+        dtype: DType,
+        order: Shape | None = None,
     ) -> Node:
-        """Record a function of elements, on as few elements as there are different ones."""
+        """Record a function of elements, on as few elements as there are different ones.
+
+        `order` is how the axes of memory in C order are seen; without, it is that of the operands.
+        """
         bases = tuple([self._without_broadcast(operand) for operand in operands])
         function, bases = _simplified(function, bases, dtype)
         same = _identity(function, bases, dtype)
@@ -109,8 +117,9 @@ class Program:
             with np.errstate(all="ignore"):
                 folded = function(*[base.detail for base in bases])
             return self.broadcast(self.constant(folded, dtype), shape)
-        order = _common_order(bases, narrow)
-        if order is not None:
+        if order is None or len(order) != len(narrow):
+            order = _common_order(bases, narrow)
+        if order != tuple(range(len(narrow))):
             return self.broadcast(self._reordered(function, bases, order, narrow, dtype), shape)
         node = self.add(Kind.ELEMENTWISE, function, bases, narrow, dtype)
         return self.broadcast(node, shape)
@@ -145,7 +154,7 @@ class Program:
             inner = tuple([full[axis] for axis in back])
             turned.append(self.view(View("transpose", back), spread, inner))
         inner = tuple([shape[axis] for axis in back])
-        node = self.elementwise(function, tuple(turned), inner, dtype)
+        node = self.elementwise(function, tuple(turned), inner, dtype, tuple(range(len(inner))))
         return self.view(View("transpose", order), node, shape)
 
     def view(self, function: View, operand: Node, shape: Shape) -> Node:
@@ -177,8 +186,8 @@ class Program:
         return self.view(View("broadcast_to", shape), operand, shape)
 
 
-def _common_order(operands: tuple[Node, ...], shape: Shape) -> Shape | None:
-    """Return the order of axes in which most operands of the full shape are seen; None for C's."""
+def _common_order(operands: tuple[Node, ...], shape: Shape) -> Shape:
+    """Return the order of axes in which most operands of the full shape are seen; else C's."""
     orders = [
         operand.function.parameter
         if operand.kind is Kind.VIEW and operand.function.name == "transpose"
@@ -188,7 +197,7 @@ def _common_order(operands: tuple[Node, ...], shape: Shape) -> Shape | None:
     ]
     candidates = [order for order in orders if order is not None]
     if not candidates or 2 * orders.count(candidates[0]) <= len(orders):
-        return None
+        return tuple(range(len(shape)))
     found: Shape = candidates[0]
     return found
 
