@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from tapetensor.arrays import Home, Library
 from tapetensor.compiler.functions import FUNCTIONS, INTO_ANOTHER, SHAPE_DEPENDS_ON_VALUES, dummy
-from tapetensor.compiler.node import AS_PRODUCT, DType, Kind, Node, Shape, replaced
+from tapetensor.compiler.node import DType, Kind, Node, Shape, replaced
 from tapetensor.compiler.number import LazyNumber
 from tapetensor.compiler.operations import (
     Keywords,
@@ -26,7 +26,7 @@ from tapetensor.compiler.operations import (
 from tapetensor.compiler.program import Program
 from tapetensor.compiler.refusals import NoAttributeError, trace_error
 from tapetensor.compiler.rules import are_rows, is_basic, product_shape, resolve
-from tapetensor.compiler.view import View, inverse, is_copied_by, laid_out
+from tapetensor.compiler.view import View, inverse, is_copied_by, laid_out, seen_order
 from tapetensor.errors import TraceError
 from tapetensor.gradients import Array
 
@@ -240,14 +240,9 @@ class LazyArray(NDArrayOperatorsMixin):
 
     def _of_its_own(self) -> Node:
         """Record a copy, with the axes in the order in which they lie in memory."""
-        seen = self._seen_order()
+        seen = seen_order(self.laid_out())
         turned = self.transpose(inverse(seen))._fresh()
         return self.program.view(View("transpose", seen), turned, self.shape)
-
-    def _seen_order(self) -> Shape:
-        """Return how the axes are seen of an array that lies in C order in the same memory."""
-        strides = self.laid_out().strides
-        return inverse(tuple(sorted(range(self.ndim), key=lambda axis: -strides[axis])))
 
     def _fresh(self) -> Node:
         """Record a copy into memory of its own, which no equal value shares."""
@@ -282,11 +277,7 @@ class LazyArray(NDArrayOperatorsMixin):
 
     def record_row_sums(self, axes: Shape) -> LazyArray:
         """Record the sums over the last axes, which stay with size 1, as products with ones."""
-        detail = axes, AS_PRODUCT
-        shape = (*self.shape[: axes[0]], *[1] * len(axes))
-        return self.wrap(
-            self.program.add(Kind.REDUCE, np.add, (self.node,), shape, self.dtype, detail)
-        )
+        return self.wrap(self.program.row_sums(self.node, axes))
 
     def record_write(self, function: Callable[..., None], args: tuple[Any, ...]) -> None:
         """Record a call of `function`, which writes into this array, its first argument."""
@@ -392,14 +383,12 @@ class LazyArray(NDArrayOperatorsMixin):
             return self.wrap(node)
         if ufunc is np.vecdot and are_rows(*operands):
             rows = operands[0].shape[:-1]
-            detail = (len(rows),), ()
-            node = self.program.add(Kind.REDUCE, ufunc, operands, (*rows, 1), dtype, detail)
-            return self.wrap(node).reshape(rows)
+            return self.wrap(self.program.row_products(*operands)).reshape(rows)
         if ufunc.signature is not None:
             return self.call(ufunc, inputs, {})
         shape = np.broadcast_shapes(*[operand.shape for operand in operands])
         is_there = isinstance(out, LazyArray) and out.shape == shape
-        order = out._seen_order() if is_there else None
+        order = seen_order(out.laid_out()) if is_there else None
         return self.wrap(self.program.elementwise(ufunc, operands, shape, dtype, order))
 
     def _reduce(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.compiler.node import DType, Kind, Node, Shape
+from tapetensor.compiler.node import AS_PRODUCT, DType, Kind, Node, Shape
 from tapetensor.compiler.refusals import trace_error
 from tapetensor.compiler.view import View, inverse
 from tapetensor.gradients import Array
@@ -135,6 +135,16 @@ class Program:
             reduced = self.reduce(ufunc, operand.args[0], inner, dtype, options)
             return self.view(View("transpose", order), reduced, shape)
         return self.add(Kind.REDUCE, ufunc, (operand,), shape, dtype, (axes, options))
+
+    def row_sums(self, operand: Node, axes: Shape) -> Node:
+        """Record the sums over the last axes, which stay with size 1, as products with ones."""
+        shape = (*operand.shape[: axes[0]], *[1] * len(axes))
+        return self.add(Kind.REDUCE, np.add, (operand,), shape, operand.dtype, (axes, AS_PRODUCT))
+
+    def row_products(self, lhs: Node, rhs: Node) -> Node:
+        """Record the sums of ``lhs * rhs`` over the last axis, which stays with size 1."""
+        shape, axes = (*lhs.shape[:-1], 1), (len(lhs.shape) - 1,)
+        return self.add(Kind.REDUCE, np.vecdot, (lhs, rhs), shape, lhs.dtype, (axes, ()))
 
     def _reordered(
         self, function: Any, operands: tuple[Node, ...], order: Shape, shape: Shape, dtype: DType

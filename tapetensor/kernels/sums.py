@@ -72,7 +72,7 @@ def row_products(x: Array, y: Array) -> Array:
     is_known = x.__class__ is np.ndarray or _is_recorded(x)
     if is_known and WORTH_PRODUCT <= x.shape[-1] <= SHORT:
         products: Array = np.vecdot(x, y)
-        return np.reshape(products, (*x.shape[:-1], 1))
+        return products.reshape(*x.shape[:-1], 1)
     return row_sums(x * y)
 
 
@@ -96,8 +96,8 @@ def _is_recorded(x: Array) -> bool:
 
 
 def _laid_out(x: Any) -> Array:
-    """Return an array that lies in memory as `x` does, or as it would if it were computed now."""
-    laid_out: Array = x.laid_out() if _is_recorded(x) else x
+    """Return an array that lies in memory as `x` does, or would if it were not recorded."""
+    laid_out: Array = x if x.__class__ is np.ndarray else x.laid_out()
     return laid_out
 
 
@@ -125,8 +125,8 @@ def _sum_in_order(x: Array, axis: tuple[int, ...]) -> Array:
     elif axis[-1] == len(axis) - 1:
         rows = math.prod(x.shape[: len(axis)])
         if rows and x.size >= FEW * rows:
-            sums = sum_of_rows(np.reshape(x, (rows, x.size // rows)))
-            return np.reshape(sums, (*[1] * len(axis), *x.shape[len(axis) :]))
+            sums = sum_of_rows(x.reshape(rows, -1))
+            return sums.reshape(*[1] * len(axis), *x.shape[len(axis) :])
     return np.add.reduce(x, axis=axis, keepdims=True) if axis else x
 
 
