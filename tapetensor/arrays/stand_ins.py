@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from tapetensor.arrays.array import Array
+
 
 class UnrecordedError(TypeError):
     """An array was used in a way whose derivative is not known; the op is named further up."""
@@ -144,6 +146,14 @@ class CapturedArray(StandIn, Captured):
     @abstractmethod
     def capture_elementwise(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """Capture a call of ``function(*arrays, out)``, which works element by element."""
+
+    @abstractmethod
+    def capture_row_sums(self, axes: tuple[int, ...]) -> Any:
+        """Capture the sums over the last axes, which stay with size 1, as products with ones."""
+
+    @abstractmethod
+    def laid_out(self) -> Array:
+        """Return an array that lies in memory as numpy's own would in the place of this one."""
 
     @abstractmethod
     def capture_number(self, function: Callable[..., float], args: tuple[Any, ...]) -> Any:

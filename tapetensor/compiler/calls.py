@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tapetensor.compiler.node import Kind, Node
+from tapetensor.compiler.node import AS_PRODUCT, Kind, Node
 from tapetensor.kernels.numerics.extremes import starts_of_rows
-from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES, SHORT, is_short, ones
+from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES, is_short, ones
 
 if TYPE_CHECKING:
     from tapetensor.compiler.plan import Planner
@@ -93,15 +93,14 @@ class Call:
         shape = operand.shape if self._rows is None else (self._rows, *operand.shape[1:])
         rows, width = math.prod(shape[:kept]), math.prod(shape[kept:])
         is_last = axes[:1] == (kept,) and not options and node.dtype == operand.dtype
-        if not is_last or not 0 < width <= SHORT:
+        search = _SEARCHES.get(node.function)
+        is_found = is_last and search is not None and is_short(rows * width, width)
+        if options != AS_PRODUCT and not is_found:
             return ""
         array = self._seen_as(self._operands[0], (rows, width))
         out = self._seen_as(self._out, (rows,))
-        if node.function is np.add and node.dtype in PRODUCT_DTYPES:
+        if options == AS_PRODUCT:
             return f"{array}.dot({self._bind(ones(width, node.dtype))}, {out})"
-        search = _SEARCHES.get(node.function)
-        if search is None or not is_short(rows * width, width):
-            return ""
         places = self._bind(np.empty(rows, np.intp))
         starts = self._bind(starts_of_rows(rows, width))
         flat = self._seen_as(self._operands[0], (rows * width,))

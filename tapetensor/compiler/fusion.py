@@ -18,6 +18,10 @@ _SMALLEST_FOR_THREADS = 1 << 19
 # the calls cost more, or the values leave the caches.
 BLOCK = 1 << 17
 
+# The BLAS sums so many rows together, or a divisor of that, and the rest in another way. In blocks
+# of whole ones the sums are those of all rows at once.
+_ROWS_TOGETHER = 16
+
 # These functions may reduce rows block by block.
 _TOTALS = frozenset({np.add, np.multiply, np.maximum, np.minimum, np.logical_and, np.logical_or})
 
@@ -55,7 +59,8 @@ class Group:
     def rows_of_block(self) -> int:
         """How many rows are worked on at a time; all blocks have about as many."""
         most = min(self.rows, max(1, BLOCK // self.elements_in_row))
-        return -(-self.rows // -(-self.rows // most))
+        count = -(-self.rows // -(-self.rows // most))
+        return count if count < _ROWS_TOGETHER else count + -count % _ROWS_TOGETHER
 
     @property
     def is_worth_threads(self) -> bool:

@@ -33,8 +33,8 @@ from tapetensor.compiler.operations import (
 )
 from tapetensor.compiler.program import Program
 from tapetensor.compiler.refusals import NoAttributeError, trace_error
-from tapetensor.compiler.rules import is_basic, product_shape, resolve
-from tapetensor.compiler.view import View, inverse, is_copied_by, laid_out
+from tapetensor.compiler.rules import are_rows, is_basic, product_shape, resolve
+from tapetensor.compiler.view import View, inverse, is_copied_by, laid_out, seen_order
 from tapetensor.errors import TraceError
 
 
@@ -51,7 +51,7 @@ class LazyArray(CapturedArray):
         view: how it views that array.
     """
 
-    __slots__ = ("_base", "_fixed", "_is_in_order", "_node", "_seen", "_view", "program")
+    __slots__ = ("_base", "_fixed", "_memory", "_node", "_seen", "_view", "program")
 
     def __init__(
         self,
@@ -66,8 +66,8 @@ class LazyArray(CapturedArray):
         self._view = view
         self._seen = None if base is None else base.node
         self._fixed = ""
-        # This is True if it lies in C order, however its value was computed.
-        self._is_in_order = False
+        # An array that lies in memory as this one does, if that is not as its value was computed.
+        self._memory: Array | None = None
 
     @property
     def node(self) -> Node:
@@ -106,14 +106,14 @@ class LazyArray(CapturedArray):
         wanted = shape[0] if len(shape) == 1 else shape
         known = shadow(self).reshape(wanted).shape
         # A copy does not see what is written into its base later, nor the other way round.
-        seen = self.copy() if is_copied_by(self._laid_out(), known) else self
+        seen = self.copy() if is_copied_by(self.laid_out(), known) else self
         return seen.viewed(View("reshape", known), known)
 
-    def _laid_out(self) -> Array:
-        """Return an array that lies in memory as numpy's own would in the place of this one."""
+    @override
+    def laid_out(self) -> Array:
         if self._base is not None and self._view is not None:
-            return self._view(self._base._laid_out())
-        return np.empty(self.shape, bool) if self._is_in_order else laid_out(self.node)
+            return self._view(self._base.laid_out())
+        return laid_out(self.node) if self._memory is None else self._memory
 
     @override
     def astype(self, dtype: Any, copy: bool = True) -> LazyArray:
@@ -138,7 +138,7 @@ class LazyArray(CapturedArray):
         if node.is_written_to:
             node = self._fresh()
         copied = self.wrap(node)
-        copied._is_in_order = True
+        copied._memory = np.empty(self.shape, bool)
         return copied
 
     __copy__ = copy
@@ -227,10 +227,9 @@ class LazyArray(CapturedArray):
 
     def _of_its_own(self) -> Node:
         """Capture a copy, with the axes in the order in which they lie in memory."""
-        strides = self._laid_out().strides
-        order = tuple(sorted(range(self.ndim), key=lambda axis: -strides[axis]))
-        turned = self.transpose(order)._fresh()
-        return self.program.view(View("transpose", inverse(order)), turned, self.shape)
+        seen = seen_order(self.laid_out())
+        turned = self.transpose(inverse(seen))._fresh()
+        return self.program.view(View("transpose", seen), turned, self.shape)
 
     def _fresh(self) -> Node:
         """Capture a copy into memory of its own, which no equal value shares."""
@@ -243,7 +242,7 @@ class LazyArray(CapturedArray):
         """Replace all elements, those of the base of a view, too; return False if it has others."""
         self._owner()
         if self._base is None:
-            self._is_in_order = self._laid_out().flags.c_contiguous
+            self._memory = self.laid_out()
             self._node = node
             return True
         whole = None if self._view is None else self._view.undone(self._base.node)
@@ -256,6 +255,10 @@ class LazyArray(CapturedArray):
         operands = tuple([self.operand(one, self.dtype) for one in args])
         shape = np.broadcast_shapes(*[operand.shape for operand in operands])
         return self.wrap(self.program.elementwise(function, operands, shape, self.dtype))
+
+    @override
+    def capture_row_sums(self, axes: Shape) -> LazyArray:
+        return self.wrap(self.program.row_sums(self.node, axes))
 
     @override
     def capture_check(self, function: Callable[..., None], args: tuple[Any, ...]) -> None:
@@ -320,7 +323,7 @@ class LazyArray(CapturedArray):
         """Capture a ufunc."""
         (out,) = options.pop("out", (None,))
         if method == "__call__" and not options:
-            result = self._ufunc(ufunc, inputs)
+            result = self._ufunc(ufunc, inputs, out)
         elif method == "reduce":
             result = self._reduce(ufunc, *inputs, **options)
         elif method == "at":
@@ -343,7 +346,7 @@ class LazyArray(CapturedArray):
             out.write(np.copyto, result.astype(out.dtype))
         return out
 
-    def _ufunc(self, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
+    def _ufunc(self, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> Any:
         if ufunc.nout != 1:
             return self.capture_step(ufunc, inputs, {})
         *loop, dtype = resolve(ufunc, inputs)
@@ -356,10 +359,15 @@ class LazyArray(CapturedArray):
                 Kind.MATMUL, np.matmul, operands, product_shape(lhs.shape, rhs.shape), dtype
             )
             return self.wrap(node)
+        if ufunc is np.vecdot and are_rows(*operands):
+            rows = operands[0].shape[:-1]
+            return self.wrap(self.program.row_products(*operands)).reshape(rows)
         if ufunc.signature is not None:
             return self.capture_step(ufunc, inputs, {})
         shape = np.broadcast_shapes(*[operand.shape for operand in operands])
-        return self.wrap(self.program.elementwise(ufunc, operands, shape, dtype))
+        is_there = isinstance(out, LazyArray) and out.shape == shape
+        order = seen_order(out.laid_out()) if is_there else None
+        return self.wrap(self.program.elementwise(ufunc, operands, shape, dtype, order))
 
     def _reduce(
         self,

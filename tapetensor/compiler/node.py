@@ -16,6 +16,10 @@ Shape: TypeAlias = tuple[int, ...]
 DType: TypeAlias = np.dtype[Any]
 
 
+# In place of the options of a reduction: its sums are taken as products with ones.
+AS_PRODUCT = ("as product",)
+
+
 class Kind(Enum):
     """The kind of a node, which decides where its result lies and when it runs."""
 

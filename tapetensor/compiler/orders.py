@@ -6,21 +6,21 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tapetensor.compiler.fusion import Group, Unit, nodes_of
+from tapetensor.compiler.fusion import Unit, nodes_of
 from tapetensor.compiler.node import Kind, Node, Shape
 from tapetensor.compiler.operations import writes_anywhere
 from tapetensor.compiler.view import is_copied_by
 
 # Steps of these kinds read one order of axes as well as another.
-_READERS = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL, Kind.VIEW, Kind.WRITE})
+_READERS = frozenset({Kind.ELEMENTWISE, Kind.MATMUL, Kind.VIEW, Kind.WRITE})
 _WITH_ORDER = frozenset({Kind.ELEMENTWISE, Kind.MATMUL})
-# BLAS computes a product of at most so many rows and at least twice as many columns faster as the
-# product of the transposed factors.
-_FEW_ROWS = 128
 
 
 class Orders:
-    """Finds the order of axes that saves a copy, or makes a product faster.
+    """Finds the order of axes that saves a copy.
+
+    Never one in which a sum is added up in another order than numpy's: the BLAS multiplies matrices
+    otherwise when they, or their product, lie transposed.
 
     Args:
         units: all steps.
@@ -37,14 +37,10 @@ class Orders:
         self._readers = readers
         self._is_free = is_free
         self._orders: dict[Node, Shape] = {}
-        grouped = {node for unit in units if isinstance(unit, Group) for node in unit.nodes}
         for unit in units:
             for node in nodes_of(unit):
                 if node.kind is Kind.VIEW and node.function.name == "reshape":
                     self._save_copy(node)
-        for unit in units:
-            if isinstance(unit, Node) and unit.kind is Kind.MATMUL:
-                self._turn_product(unit, grouped)
 
     def of(self, node: Node) -> Shape | None:
         """Return the axes of a value in the order of its memory, outermost first; None for C's."""
@@ -67,7 +63,11 @@ class Orders:
     def _set(self, node: Node, order: Shape) -> None:
         """Give an order to a value, and to operands of it that nobody else reads."""
         is_known = node in self._orders
-        if is_known or not self._may_have_order(node) or not self._suits_readers(node):
+        if (
+            is_known
+            or not self._may_have_order(node, order)
+            or not self._suits_readers(node, order)
+        ):
             return
         self._orders[node] = order
         if node.kind is Kind.ELEMENTWISE:
@@ -79,30 +79,19 @@ class Orders:
                 ):
                     self._set(operand, order)
 
-    def _may_have_order(self, node: Node) -> bool:
-        return self._is_free(node) and writes_anywhere(node)
+    def _may_have_order(self, node: Node, order: Shape) -> bool:
+        is_right = node.kind is not Kind.MATMUL or _keeps_rows(order)
+        return is_right and self._is_free(node) and writes_anywhere(node)
 
-    def _suits_readers(self, node: Node) -> bool:
+    def _suits_readers(self, node: Node, order: Shape) -> bool:
         return all(
             reader.kind in _READERS
-            and (reader.kind not in (Kind.VIEW, Kind.WRITE) or self._suits_readers(reader))
+            and (reader.kind is not Kind.MATMUL or _keeps_rows(order))
+            and (reader.kind not in (Kind.VIEW, Kind.WRITE) or self._suits_readers(reader, order))
             for reader in self._readers(node)
         )
 
-    def _turn_product(self, product: Node, grouped: set[Node]) -> None:
-        """Have a product, and what is computed of it, lie transposed where that is faster."""
-        if len(product.shape) != 2:
-            return
-        rows, columns = product.shape
-        if rows > _FEW_ROWS or columns < 2 * rows or rows < 2 or product.dtype.kind != "f":
-            return
-        turned = [product]
-        for node in turned:
-            if node in self._orders or node in grouped or not self._may_have_order(node):
-                return
-            for reader in self._readers(node):
-                if reader.kind is Kind.ELEMENTWISE and reader.shape == product.shape:
-                    turned.append(reader)
-                elif reader.kind is not Kind.MATMUL or reader.args[0] is not node:
-                    return
-        self._orders.update(dict.fromkeys(turned, (1, 0)))
+
+def _keeps_rows(order: Shape) -> bool:
+    """Tell whether the elements of a row still lie side by side."""
+    return order[-1] == len(order) - 1

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.compiler.node import DType, Kind, Node, Shape
+from tapetensor.compiler.node import AS_PRODUCT, DType, Kind, Node, Shape
 from tapetensor.compiler.refusals import trace_error
 from tapetensor.compiler.view import View, inverse
 
@@ -96,9 +96,17 @@ class Program:
         return known[1]
 
     def elementwise(
-        self, function: Any, operands: tuple[Node, ...], shape: Shape, dtype: DType
+        self,
+        function: Any,
+        operands: tuple[Node, ...],
+        shape: Shape,
+        dtype: DType,
+        order: Shape | None = None,
     ) -> Node:
-        """Add a function of elements, which runs before its operands are repeated to `shape`."""
+        """Add a function of elements, which runs before its operands are repeated to `shape`.
+
+        `order` is how the axes of memory in C order are seen; without, it is that of the operands.
+        """
         bases = tuple([self._without_broadcast(operand) for operand in operands])
         function, bases = _simplified(function, bases, dtype)
         same = _identity(function, bases, dtype)
@@ -109,8 +117,9 @@ class Program:
             with np.errstate(all="ignore"):
                 folded = function(*[base.detail for base in bases])
             return self.broadcast(self.constant(folded, dtype), shape)
-        order = _common_order(bases, narrow)
-        if order is not None:
+        if order is None or len(order) != len(narrow):
+            order = _common_order(bases, narrow)
+        if order != tuple(range(len(narrow))):
             return self.broadcast(self._reordered(function, bases, order, narrow, dtype), shape)
         node = self.add(Kind.ELEMENTWISE, function, bases, narrow, dtype)
         return self.broadcast(node, shape)
@@ -126,6 +135,16 @@ class Program:
             reduced = self.reduce(ufunc, operand.args[0], inner, dtype, options)
             return self.view(View("transpose", order), reduced, shape)
         return self.add(Kind.REDUCE, ufunc, (operand,), shape, dtype, (axes, options))
+
+    def row_sums(self, operand: Node, axes: Shape) -> Node:
+        """Record the sums over the last axes, which stay with size 1, as products with ones."""
+        shape = (*operand.shape[: axes[0]], *[1] * len(axes))
+        return self.add(Kind.REDUCE, np.add, (operand,), shape, operand.dtype, (axes, AS_PRODUCT))
+
+    def row_products(self, lhs: Node, rhs: Node) -> Node:
+        """Record the sums of ``lhs * rhs`` over the last axis, which stays with size 1."""
+        shape, axes = (*lhs.shape[:-1], 1), (len(lhs.shape) - 1,)
+        return self.add(Kind.REDUCE, np.vecdot, (lhs, rhs), shape, lhs.dtype, (axes, ()))
 
     def _reordered(
         self, function: Any, operands: tuple[Node, ...], order: Shape, shape: Shape, dtype: DType
@@ -145,7 +164,7 @@ class Program:
             inner = tuple([full[axis] for axis in back])
             turned.append(self.view(View("transpose", back), spread, inner))
         inner = tuple([shape[axis] for axis in back])
-        node = self.elementwise(function, tuple(turned), inner, dtype)
+        node = self.elementwise(function, tuple(turned), inner, dtype, tuple(range(len(inner))))
         return self.view(View("transpose", order), node, shape)
 
     def view(self, function: View, operand: Node, shape: Shape) -> Node:
@@ -177,8 +196,8 @@ class Program:
         return self.view(View("broadcast_to", shape), operand, shape)
 
 
-def _common_order(operands: tuple[Node, ...], shape: Shape) -> Shape | None:
-    """Return the order of axes in which most operands of the full shape are seen; None for C's."""
+def _common_order(operands: tuple[Node, ...], shape: Shape) -> Shape:
+    """Return the order of axes in which most operands of the full shape are seen; else C's."""
     orders = [
         operand.function.parameter
         if operand.kind is Kind.VIEW and operand.function.name == "transpose"
@@ -188,7 +207,7 @@ def _common_order(operands: tuple[Node, ...], shape: Shape) -> Shape | None:
     ]
     candidates = [order for order in orders if order is not None]
     if not candidates or 2 * orders.count(candidates[0]) <= len(orders):
-        return None
+        return tuple(range(len(shape)))
     found: Shape = candidates[0]
     return found
 

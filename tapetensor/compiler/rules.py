@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.compiler.node import DType, Shape
+from tapetensor.compiler.node import DType, Node, Shape
 from tapetensor.compiler.number import LazyNumber
+from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
 
 
 def is_basic(index: Any) -> bool:
@@ -35,6 +36,12 @@ def _kind(value: Any) -> Any:
     if isinstance(value, LazyNumber) and value.kind is bool:
         return int
     return value.kind if isinstance(value, LazyNumber) else getattr(value, "dtype", value.__class__)
+
+
+def are_rows(lhs: Node, rhs: Node) -> bool:
+    """Tell whether two arrays are rows that the BLAS multiplies pair by pair."""
+    is_alike = lhs.shape == rhs.shape and lhs.dtype == rhs.dtype
+    return is_alike and lhs.shape != () and lhs.dtype in PRODUCT_DTYPES
 
 
 def product_shape(lhs: Shape, rhs: Shape) -> Shape:

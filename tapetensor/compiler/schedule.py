@@ -9,7 +9,6 @@ from tapetensor.compiler.assembling import assemble
 from tapetensor.compiler.node import Kind, Node
 from tapetensor.compiler.operations import cast_to
 from tapetensor.compiler.program import Program
-from tapetensor.compiler.row_products import take_products_of_rows
 
 # Steps of these kinds have to run although nobody reads their results.
 _LASTING = frozenset({Kind.RANDOM, Kind.EFFECT, Kind.UPDATE})
@@ -33,7 +32,6 @@ def scheduled(program: Program, leaving: Iterable[Node]) -> list[Node]:
     kept = _without_needless_copies([node for node in program.nodes if node in needed], leaving)
     kept = _without_last_copies(kept, leaving)
     assemble(kept, leaving)
-    kept = take_products_of_rows(kept, leaving)
     read = {parent for node in kept for parent in node.parents()}
     late: list[Node] = []
     for node in reversed(kept):

@@ -103,6 +103,11 @@ def is_copied_by(array: Array, shape: Shape) -> bool:
     return False
 
 
+def seen_order(array: Array) -> Shape:
+    """Return how the axes of an array in C order are seen in the memory of this one."""
+    return inverse(tuple(sorted(range(array.ndim), key=lambda axis: -array.strides[axis])))
+
+
 def inverse(order: Shape) -> Shape:
     """Return the order of axes that undoes another."""
     return tuple(sorted(range(len(order)), key=order.__getitem__))

@@ -142,11 +142,23 @@ def test_the_difference_of_two_runs_is_that_of_their_results_and_parameters() ->
     assert 0.0 < parameters < 1e-5
 
 
-def test_what_differs_is_marked(
+def test_what_differs_or_is_no_number_fails_beyond_the_bound(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("sys.argv", ["agreement", "W1", "--tiny", "--steps", "2"])
-    monkeypatch.setattr(agreement, "BOUND", -1.0)
-    agreement.main()
+    monkeypatch.setattr("sys.argv", ["agreement", "W1", "--tiny", "--steps", "2", "--bound", "0"])
 
+    assert agreement.main() == 0
+
+    monkeypatch.setattr(agreement, "row", lambda *_, **__: (0.0, float("nan"), 0.0, 0.0))
+
+    assert agreement.main() == 1
+    assert "compiled and eager training differ: W1" in capsys.readouterr().out
+
+
+def test_what_differs_is_marked_and_fails(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["agreement", "W1", "--tiny", "--steps", "2", "--bound", "-1"])
+
+    assert agreement.main() == 1
     assert re.search(r"\| W1 \|( \d\.\de[+-]\d\d \* \|){4}\n", capsys.readouterr().out)

@@ -117,4 +117,5 @@ def test_short_rows_are_summed_as_exactly_as_by_a_reduction() -> None:
 
     error = np.abs(row_sums(x) - exact).max()
 
-    assert error <= 4 * np.abs(np.add.reduce(x, axis=-1, keepdims=True) - exact).max()
+    # The narrowest vectors have four lanes, each of which adds 256 elements one after the other.
+    assert error <= 8 * np.abs(np.add.reduce(x, axis=-1, keepdims=True) - exact).max()

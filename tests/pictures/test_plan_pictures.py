@@ -61,13 +61,13 @@ def test_an_op_of_a_plan_knows_the_line_that_was_traced() -> None:
 
 
 def test_a_fused_group_is_one_op_that_lists_its_parts() -> None:
-    plan = plan_of(lambda x: (x.exp() * x.sin()).sum(axis=0), tt.ones((512, 512)))
+    plan = plan_of(lambda x: (x.exp() * x.sin()).max(axis=0), tt.ones((512, 512)))
 
     (name,) = [name for name in ops_of(plan.to_html()) if name.startswith("group of")]
     group = ops_of(plan.to_html())[name]
 
     assert group["operands"] == ["argument 0"]
-    for part in ("= exp (512, 512)", "= sin (512, 512)", "= add.reduce"):
+    for part in ("= exp (512, 512)", "= sin (512, 512)", "= maximum.reduce"):
         assert part in group["group"]
 
 

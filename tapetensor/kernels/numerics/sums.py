@@ -37,7 +37,7 @@ def sum_over(x: Array, axis: tuple[int, ...]) -> Array:
         return _sum_in_order(x, axis)
     order = _order_in_memory(x)
     turned = x.transpose(order)
-    if not turned.flags.c_contiguous:
+    if not _is_in_order(turned):
         return np.add.reduce(x, axis=axis, keepdims=True)
     sums = _sum_in_order(turned, _axes_after(order, axis))
     return sums.transpose([order.index(one) for one in range(x.ndim)])
@@ -46,7 +46,7 @@ def sum_over(x: Array, axis: tuple[int, ...]) -> Array:
 def products_over(x: Array, y: Array, axis: tuple[int, ...]) -> Array:
     """Return ``sum_over(x * y, axis)`` for arrays of one shape."""
     is_numpy = x.__class__ is np.ndarray and y.__class__ is np.ndarray
-    if (is_numpy or is_captured(x)) and x.dtype in PRODUCT_DTYPES:
+    if (is_numpy or (is_captured(x) and is_captured(y))) and x.dtype in PRODUCT_DTYPES:
         order = _order_in_memory(x)
         lhs, rhs = np.transpose(x, order), np.transpose(y, order)
         axes = _axes_after(order, axis)
@@ -54,7 +54,7 @@ def products_over(x: Array, y: Array, axis: tuple[int, ...]) -> Array:
         if width >= WORTH_PRODUCT and _is_in_order(lhs) and _is_in_order(rhs):
             rows = (*lhs.shape[:kept], width)
             lhs, rhs = np.reshape(lhs, rows), np.reshape(rhs, rows)
-            products = np.vecdot(lhs, rhs) if is_numpy else np.add.reduce(lhs * rhs, axis=-1)
+            products = np.vecdot(lhs, rhs)
             sums: Array = np.reshape(products, (*rows[:-1], *[1] * (x.ndim - kept)))
             rest = tuple([one for one in axes if one < kept])
             if rest:
@@ -70,7 +70,8 @@ def row_sums(x: Array) -> Array:
 
 def row_products(x: Array, y: Array) -> Array:
     """Return the sums of ``x * y`` over the last axis, which stays with size 1."""
-    if x.__class__ is np.ndarray and WORTH_PRODUCT <= x.shape[-1] <= SHORT:
+    is_known = x.__class__ is np.ndarray or is_captured(x)
+    if is_known and WORTH_PRODUCT <= x.shape[-1] <= SHORT:
         products: Array = np.vecdot(x, y)
         return products.reshape(*x.shape[:-1], 1)
     return row_sums(x * y)
@@ -90,15 +91,21 @@ def sum_of_rows(x: Array) -> Array:
     return captured
 
 
+def _laid_out(x: Any) -> Array:
+    """Return an array that lies in memory as `x` does, or would if it were not captured."""
+    laid_out: Array = x if x.__class__ is np.ndarray else x.laid_out()
+    return laid_out
+
+
 def _is_in_order(x: Array) -> bool:
-    """Tell whether an array lies in C order; one that is captured has no other yet."""
-    return x.__class__ is not np.ndarray or x.flags.c_contiguous
+    """Tell whether an array lies in C order."""
+    return _laid_out(x).flags.c_contiguous
 
 
 def _sum_in_order(x: Array, axis: tuple[int, ...]) -> Array:
     """Return the sums over sorted axes of an array that lies in C order.
 
-    Where they are captured the order is the same, if not the calls, which are found later.
+    Where it is captured, it is the same products with ones.
     """
     if axis[-1] == x.ndim - 1:
         kept, width = _end_of(x.shape, axis)
@@ -109,14 +116,19 @@ def _sum_in_order(x: Array, axis: tuple[int, ...]) -> Array:
                 sums: Array = x.reshape(-1, width).dot(ones(width, x.dtype))
                 x = sums.reshape(*x.shape[:kept], *[1] * (x.ndim - kept))
             else:
-                x = np.add.reduce(x, axis=tuple(range(kept, x.ndim)), keepdims=True)
+                x = _captured_row_sums(x, kept)
             axis = tuple([one for one in axis if one < kept])
-    elif x.__class__ is np.ndarray and axis[-1] == len(axis) - 1:
+    elif axis[-1] == len(axis) - 1:
         rows = math.prod(x.shape[: len(axis)])
         if rows and x.size >= FEW * rows:
-            sums = ones(rows, x.dtype).dot(x.reshape(rows, -1))
+            sums = sum_of_rows(x.reshape(rows, -1))
             return sums.reshape(*[1] * len(axis), *x.shape[len(axis) :])
     return np.add.reduce(x, axis=axis, keepdims=True) if axis else x
+
+
+def _captured_row_sums(x: Any, kept: int) -> Array:
+    sums: Array = x.capture_row_sums(tuple(range(kept, x.ndim)))
+    return sums
 
 
 def _end_of(shape: tuple[int, ...], axis: tuple[int, ...]) -> tuple[int, int]:
@@ -129,9 +141,9 @@ def _end_of(shape: tuple[int, ...], axis: tuple[int, ...]) -> tuple[int, int]:
 
 
 def _order_in_memory(x: Array) -> list[int]:
-    if is_captured(x):
-        return list(range(x.ndim))
-    return sorted(range(x.ndim), key=lambda one: -x.strides[one])
+    """Return the axes, outermost first; those of size 1, which lie anywhere, before all others."""
+    strides = _laid_out(x).strides
+    return sorted(range(x.ndim), key=lambda one: (x.shape[one] != 1, -strides[one]))
 
 
 def _axes_after(order: list[int], axis: tuple[int, ...]) -> tuple[int, ...]:

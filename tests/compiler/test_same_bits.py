@@ -1,0 +1,167 @@
+"""A plan adds in the order in which eager mode adds: results are equal bit by bit."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from benchmarks.kernels import kernels_of_this_machine
+from tapetensor import losses, nn
+from tapetensor.kernels.numerics.sums import row_sums
+from tapetensor.machine.blas import KERNEL_VARIABLE
+
+ROOT = Path(__file__).parents[2]
+Module = Callable[[], Any]
+
+
+def _random(*shape: int) -> Any:
+    return tt.from_numpy(np.random.default_rng(1).standard_normal(shape).astype(np.float32))
+
+
+def _rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def _arrays_of(results: Any) -> list[Any]:
+    return [one.numpy() if isinstance(one, tt.Tensor) else np.array(one) for one in results]
+
+
+def _assert_same_bits(run: Any, *args: Any) -> None:
+    expected = _arrays_of(run(*args))
+    compiled = tt.compile(run)
+    for _ in range(2):
+        for found, wanted in zip(_arrays_of(compiled(*args)), expected, strict=True):
+            np.testing.assert_array_equal(found, wanted, strict=True)
+
+
+def _gradients(module: Any, x: Any, target: Any) -> list[Any]:
+    """Return the output, and the gradients of the input and of every parameter."""
+    y = module.forward(x.trace())
+    output = y.detach()
+    gradients = (y * target).sum().backward()
+    return [output, gradients[x], *[gradients[one] for one in module.parameters().values()]]
+
+
+class ConvThenNorm(nn.Module):
+    """What lies with its batch innermost, and is normalized by channels."""
+
+    conv: nn.Conv2d[Any, Any, Any, Any, Any]
+    norm: nn.BatchNorm2d[Any]
+
+    def forward(self, x: Any) -> Any:
+        return self.norm.forward(self.conv.forward(x)).relu()
+
+
+MODULES: dict[str, tuple[Module, tuple[int, ...]]] = {
+    "linear": (lambda: nn.Linear(64, 10, rng=_rng()), (32, 64)),
+    "conv2d": (lambda: nn.Conv2d(3, 8, 3, padding=1, rng=_rng()), (32, 3, 8, 8)),
+    "small conv2d": (lambda: nn.Conv2d(3, 8, 3, rng=_rng()), (4, 3, 5, 5)),
+    "conv transpose": (lambda: nn.ConvTranspose2d(3, 8, 3, rng=_rng()), (32, 3, 6, 6)),
+    "batch norm of columns": (lambda: nn.BatchNorm1d(40), (32, 40)),
+    "batch norm of images": (lambda: nn.BatchNorm2d(16), (32, 16, 8, 8)),
+    "batch norm of one channel": (lambda: nn.BatchNorm2d(1), (32, 1, 8, 8)),
+    "layer norm": (lambda: nn.LayerNorm(64), (9, 16, 64)),
+    "narrow layer norm": (lambda: nn.LayerNorm(10), (9, 16, 10)),
+    "convolution, then batch norm": (
+        lambda: ConvThenNorm(
+            conv=nn.Conv2d(3, 16, 3, padding=1, rng=_rng()), norm=nn.BatchNorm2d(16)
+        ),
+        (32, 3, 8, 8),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_plan_computes_a_layer_and_its_gradients_bit_by_bit(name: str) -> None:
+    make, shape = MODULES[name]
+    target = _random(*make().forward(_random(*shape)).shape)
+
+    _assert_same_bits(lambda x, seed: _gradients(make(), x, seed), _random(*shape), target)
+
+
+@pytest.mark.parametrize("shape", [(7,), (32, 10), (32, 40), (40, 9, 6), (3, 2000), (8, 4, 6, 48)])
+def test_a_plan_adds_over_axes_bit_by_bit(shape: tuple[int, ...]) -> None:
+    def run(x: Any) -> Any:
+        y = x * 3.0
+        last, first = (len(shape) - 1,), tuple(range(len(shape) - 1))
+        return [y.sum(), y.mean(axis=last), y.var(axis=last), y.sum(axis=first), y.var(axis=first)]
+
+    _assert_same_bits(run, _random(*shape))
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (1, 2, 3, 0), (3, 2, 1, 0), (0, 3, 1, 2)])
+def test_a_plan_adds_what_lies_in_another_order_bit_by_bit(order: tuple[int, ...]) -> None:
+    def run(x: Any) -> Any:
+        y = (x * 3.0).permute_dims(order).exp()
+        return [y.sum(axis=axis) for axis in ((0,), (1, 3), (0, 2, 3), (2, 3), (0, 1, 2, 3))]
+
+    _assert_same_bits(run, _random(9, 4, 6, 48))
+
+
+def test_a_plan_adds_with_numpys_functions_as_numpy_does() -> None:
+    def run(x: Any, y: Any) -> Any:
+        product = x * y
+        return [
+            np.sum(product, axis=-1), (x * y).sum(), np.sum(np.square(x), axis=-1),
+            np.add.reduce(product, axis=0), np.vecdot(x, y), np.mean(x * 2.0),
+        ]  # fmt: skip
+
+    _assert_same_bits(run, _random(9, 64).numpy(), _random(9, 64).numpy() + 1.0)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        losses.mse, losses.rmse, losses.mae, lambda x, y: losses.huber(x, y, delta=0.5),
+        lambda x, _: losses.cross_entropy(x, tt.from_numpy(np.arange(32) % 10)),
+        lambda x, y: losses.cross_entropy_with_probabilities(x, y.softmax()),
+    ],
+)  # fmt: skip
+def test_a_plan_computes_a_loss_bit_by_bit(loss: Any) -> None:
+    def run(x: Any, y: Any) -> Any:
+        error = loss(x.trace(), y)
+        return [error.detach(), error.backward()[x]]
+
+    _assert_same_bits(run, _random(32, 10), _random(32, 10) * 0.5)
+
+
+def test_a_plan_computes_bit_by_bit_under_every_kernel() -> None:
+    # A kernel has to be asked for before numpy is imported. Each thread of OpenBLAS sums a share of
+    # the rows of its own, which no block of a plan ends with.
+    for kernel in kernels_of_this_machine() or [""]:
+        subprocess.run(
+            [sys.executable, "-m", "tests.compiler.test_same_bits"],
+            cwd=ROOT,
+            env={**os.environ, KERNEL_VARIABLE: kernel, "OPENBLAS_NUM_THREADS": "1"},
+            check=True,
+        )
+
+
+def _normalized(x: Any) -> list[Any]:
+    """Sum many rows, which a plan does in blocks of them."""
+    y = np.exp(x * 0.5)
+    return [y / row_sums(y)]
+
+
+def _under_this_kernel() -> None:
+    """Run what OpenBLAS's kernels compute differently for another layout: products."""
+    _assert_same_bits(_normalized, _random(1990, 250).numpy())
+    for rows, width, columns in [(2, 64, 5), (8, 10, 16), (32, 256, 64), (33, 100, 300)]:
+        x, weight = _random(rows, width), _random(columns, width)
+        _assert_same_bits(lambda x, w: [(x @ w.transpose()).relu() @ w], x, weight)
+        _assert_same_bits(lambda x, w: [(x @ w.transpose()).transpose().reshape((-1,))], x, weight)
+    for make, shape in MODULES.values():
+        target = _random(*make().forward(_random(*shape)).shape)
+        _assert_same_bits(lambda x, y, m=make: _gradients(m(), x, y), _random(*shape), target)
+
+
+if __name__ == "__main__":
+    _under_this_kernel()
