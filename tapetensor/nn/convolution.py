@@ -13,7 +13,6 @@ from tapetensor.nn import init
 from tapetensor.nn.arguments import check_input, check_size, check_weight_dtype
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import (
-    FLOAT32,
     ONE,
     ZERO,
     Dilation,
@@ -90,7 +89,7 @@ class Conv1d(Module, Generic[In, Out, Kernel, Stride, Padding, Dilation, Groups,
         padding: Padding = ZERO,
         dilation: Dilation = ONE,
         groups: Groups = ONE,
-        dtype: type[W] = FLOAT32,
+        dtype: type[W] = np.float32,  # type: ignore[assignment]  # the default of W
         *,
         bias: bool = True,
         rng: np.random.Generator,
@@ -207,7 +206,7 @@ class Conv2d(Module, Generic[In, Out, Kernel, Stride, Padding, Dilation, Groups,
         padding: Padding = ZERO,
         dilation: Dilation = ONE,
         groups: Groups = ONE,
-        dtype: type[W] = FLOAT32,
+        dtype: type[W] = np.float32,  # type: ignore[assignment]  # the default of W
         *,
         bias: bool = True,
         rng: np.random.Generator,
@@ -330,7 +329,7 @@ class ConvTranspose2d(
         output_padding: OutputPadding = ZERO,
         dilation: Dilation = ONE,
         groups: Groups = ONE,
-        dtype: type[W] = FLOAT32,
+        dtype: type[W] = np.float32,  # type: ignore[assignment]  # the default of W
         *,
         bias: bool = True,
         rng: np.random.Generator,

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any, Generic, Literal
 
+import numpy as np
+
 from tapetensor.errors import ArgumentValueError, ShapeError
 from tapetensor.nn import init
 from tapetensor.nn.arguments import check_input, check_size, check_weight_dtype
 from tapetensor.nn.module import Module
-from tapetensor.nn.typing import FLOAT32, Kernel, W
+from tapetensor.nn.typing import Kernel, W
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor1D, upscale2d
 from tapetensor.tensor.base import check_not_spent, check_tensor
@@ -123,7 +125,11 @@ class Bias2d(Module, Generic[N, W]):
     bias: Tensor1D[N, NoneTape, W]
     channels: N
 
-    def __init__(self, channels: N, dtype: type[W] = FLOAT32) -> None:
+    def __init__(
+        self,
+        channels: N,
+        dtype: type[W] = np.float32,  # type: ignore[assignment]  # the default of W
+    ) -> None:
         self.channels = check_size("Bias2d", "channels", channels)
         scalar_type = check_weight_dtype("Bias2d", dtype)
         self.bias = init.make(init.zeros, (self.channels,), scalar_type, init.NO_RANDOMNESS)

@@ -13,8 +13,8 @@ from typing_extensions import TypeVar, dataclass_transform, override
 from tapetensor.arrays.libraries import Library, moved
 from tapetensor.errors import ArgumentTypeError, BuildError
 from tapetensor.nn.annotations import is_class_variable, names_around
+from tapetensor.nn.conformity import check_fields, check_replacement
 from tapetensor.nn.fields import MISSING, Field, buffer, options, parameter, repeat
-from tapetensor.nn.fit import check_fields, check_replacement
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import tape_state

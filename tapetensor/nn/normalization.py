@@ -16,7 +16,7 @@ from tapetensor.nn.arguments import check_input, check_number, check_size, check
 from tapetensor.nn.fields import buffer
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import W
-from tapetensor.tape import NoneTape, OwnedTape
+from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor1D
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import check_not_spent
@@ -78,7 +78,69 @@ class LayerNorm(Module, Generic[N, W]):
         return apply(kernels.layer_norm, (x, self.weight, self.bias), (self.eps,))
 
 
-class BatchNorm1d(Module, Generic[N, W]):
+class BatchNorm(Module, Generic[N, W]):
+    """What layers have in common that normalize channels over a batch."""
+
+    weight: Tensor1D[N, NoneTape, W]
+    bias: Tensor1D[N, NoneTape, W]
+    running_mean: Tensor1D[N, NoneTape, W] = buffer(init.zeros)
+    running_var: Tensor1D[N, NoneTape, W] = buffer(init.ones)
+    num_features: N
+    eps: float
+    momentum: float
+
+    def _initialize(self, num_features: N, dtype: object, eps: float, momentum: float) -> None:
+        name = type(self).__name__
+        size = check_size(name, "num_features", num_features)
+        scalar_type = check_weight_dtype(name, dtype)
+        self.eps = check_number(name, "eps", eps, low=0.0)
+        self.momentum = check_number(name, "momentum", momentum, low=0.0, high=1.0)
+        self.num_features = size
+        self.weight = init.make(init.ones, (size,), scalar_type, init.NO_RANDOMNESS)
+        self.bias = init.make(init.zeros, (size,), scalar_type, init.NO_RANDOMNESS)
+        self.running_mean = init.make(init.zeros, (size,), scalar_type, init.NO_RANDOMNESS)
+        self.running_var = init.make(init.ones, (size,), scalar_type, init.NO_RANDOMNESS)
+
+    def _normalized(self, x: Tensor[Any, Any, Any], *, batched: bool) -> Tensor[Any, Any, Any]:
+        """Return the normalized input, and move the running statistics if it owns a tape.
+
+        Args:
+            x: an input of the right shape and dtype.
+            batched: whether axis 0 is the batch, and axis 1 the channels.
+        """
+        name = type(self).__name__
+        if not x.owns_tape:
+            check_not_spent(name, x)
+            batch = x if batched else x.expand_dims(0)
+            statistics = (self.running_mean, self.running_var)
+            result = apply(
+                kernels.batch_norm_inference,
+                (batch, self.weight, self.bias, *statistics),
+                (self.eps,),
+            )
+            return result if batched else result.squeeze(0)
+        if x.size // self.num_features < 2:
+            raise ShapeError(
+                f"{name}: a variance needs two values per channel or more, "
+                f"a training input of shape {x.shape} has fewer"
+            )
+        batch = x if batched else x.expand_dims(0)
+        observed: list[tuple[Array, Array]] = []
+        result = apply(
+            kernels.batch_norm,
+            (batch, self.weight, self.bias),
+            # Statistics are no part of a derivative of higher order.
+            (self.eps, lambda mean, var: observed.append((plain(mean), plain(var)))),
+        )
+        running = (self.running_mean._data, self.running_var._data)
+        count = x.size // self.num_features
+        mean, var = means.moved_statistics(running, observed[0], count, self.momentum)
+        self.running_mean = self.running_mean.wrap_gradient(mean)
+        self.running_var = self.running_var.wrap_gradient(var)
+        return result if batched else result.squeeze(0)
+
+
+class BatchNorm1d(BatchNorm[N, W]):
     """Normalize every channel over the batch, then scale and shift.
 
         (x - mean) / sqrt(var + eps) * weight + bias
@@ -111,14 +173,6 @@ class BatchNorm1d(Module, Generic[N, W]):
     Tensor([0.2], shape=(1,), dtype=float32, NoneTape)
     """
 
-    weight: Tensor1D[N, NoneTape, W]
-    bias: Tensor1D[N, NoneTape, W]
-    running_mean: Tensor1D[N, NoneTape, W] = buffer(init.zeros)
-    running_var: Tensor1D[N, NoneTape, W] = buffer(init.ones)
-    num_features: N
-    eps: float
-    momentum: float
-
     @overload
     def __init__(
         self: BatchNorm1d[N, np.float32],
@@ -139,27 +193,9 @@ class BatchNorm1d(Module, Generic[N, W]):
         eps: float = 1e-5,
         momentum: float = 0.1,
     ) -> None:
-        size = check_size("BatchNorm1d", "num_features", num_features)
-        scalar_type = check_weight_dtype("BatchNorm1d", dtype)
-        self.eps = check_number("BatchNorm1d", "eps", eps, low=0.0)
-        self.momentum = check_number("BatchNorm1d", "momentum", momentum, low=0.0, high=1.0)
-        self.num_features = size
-        self.weight = init.make(init.ones, (size,), scalar_type, init.NO_RANDOMNESS)
-        self.bias = init.make(init.zeros, (size,), scalar_type, init.NO_RANDOMNESS)
-        self.running_mean = init.make(init.zeros, (size,), scalar_type, init.NO_RANDOMNESS)
-        self.running_var = init.make(init.ones, (size,), scalar_type, init.NO_RANDOMNESS)
+        self._initialize(num_features, dtype, eps, momentum)
 
-    @overload
-    def forward(
-        self, x: Tensor[tuple[B, N, *Ds], OwnedTape, W]
-    ) -> Tensor[tuple[B, N, *Ds], OwnedTape, W]: ...
-    @overload
-    def forward(
-        self, x: Tensor[tuple[B, N, *Ds], NoneTape, W]
-    ) -> Tensor[tuple[B, N, *Ds], NoneTape, W]: ...
-    @overload
-    def forward(self, x: Tensor[tuple[B, N, *Ds], T, W]) -> Tensor[tuple[B, N, *Ds], T, W]: ...
-    def forward(self, x: Tensor[Any, Any, Any]) -> Tensor[Any, Any, Any]:
+    def forward(self, x: Tensor[tuple[B, N, *Ds], T, W]) -> Tensor[tuple[B, N, *Ds], T, W]:
         """Return the normalized input, and move the running statistics if it owns a tape.
 
         Raises:
@@ -174,10 +210,10 @@ class BatchNorm1d(Module, Generic[N, W]):
                 f"BatchNorm1d: the input must have shape (B, {self.num_features}) or "
                 f"(B, {self.num_features}, L), got {shape}"
             )
-        return _batch_normalized(self, x, batched=True)
+        return self._normalized(x, batched=True)
 
 
-class BatchNorm2d(Module, Generic[N, W]):
+class BatchNorm2d(BatchNorm[N, W]):
     """Normalize every channel of images over the batch and all pixels, then scale and shift.
 
         (x - mean) / sqrt(var + eps) * weight + bias
@@ -204,14 +240,6 @@ class BatchNorm2d(Module, Generic[N, W]):
     array([[[-1.,  1.]]], dtype=float32)
     """
 
-    weight: Tensor1D[N, NoneTape, W]
-    bias: Tensor1D[N, NoneTape, W]
-    running_mean: Tensor1D[N, NoneTape, W] = buffer(init.zeros)
-    running_var: Tensor1D[N, NoneTape, W] = buffer(init.ones)
-    num_features: N
-    eps: float
-    momentum: float
-
     @overload
     def __init__(
         self: BatchNorm2d[N, np.float32],
@@ -232,24 +260,8 @@ class BatchNorm2d(Module, Generic[N, W]):
         eps: float = 1e-5,
         momentum: float = 0.1,
     ) -> None:
-        size = check_size("BatchNorm2d", "num_features", num_features)
-        scalar_type = check_weight_dtype("BatchNorm2d", dtype)
-        self.eps = check_number("BatchNorm2d", "eps", eps, low=0.0)
-        self.momentum = check_number("BatchNorm2d", "momentum", momentum, low=0.0, high=1.0)
-        self.num_features = size
-        self.weight = init.make(init.ones, (size,), scalar_type, init.NO_RANDOMNESS)
-        self.bias = init.make(init.zeros, (size,), scalar_type, init.NO_RANDOMNESS)
-        self.running_mean = init.make(init.zeros, (size,), scalar_type, init.NO_RANDOMNESS)
-        self.running_var = init.make(init.ones, (size,), scalar_type, init.NO_RANDOMNESS)
+        self._initialize(num_features, dtype, eps, momentum)
 
-    @overload
-    def forward(
-        self, x: Tensor[tuple[B, N, P, Q], OwnedTape, W]
-    ) -> Tensor[tuple[B, N, P, Q], OwnedTape, W]: ...
-    @overload
-    def forward(
-        self, x: Tensor[tuple[B, N, P, Q], NoneTape, W]
-    ) -> Tensor[tuple[B, N, P, Q], NoneTape, W]: ...
     @overload
     def forward(self, x: Tensor[tuple[B, N, P, Q], T, W]) -> Tensor[tuple[B, N, P, Q], T, W]: ...
     @overload
@@ -269,46 +281,4 @@ class BatchNorm2d(Module, Generic[N, W]):
                 f"BatchNorm2d: the input must have shape (B, {self.num_features}, H, W) or "
                 f"({self.num_features}, H, W), got {shape}"
             )
-        return _batch_normalized(self, x, batched=len(shape) == 4)
-
-
-def _batch_normalized(
-    layer: BatchNorm1d[Any, Any] | BatchNorm2d[Any, Any], x: Tensor[Any, Any, Any], *, batched: bool
-) -> Tensor[Any, Any, Any]:
-    """Return the normalized input, and move the running statistics if it owns a tape.
-
-    Args:
-        layer: whose parameters and statistics are used.
-        x: an input of the right shape and dtype.
-        batched: whether axis 0 is the batch, and axis 1 the channels.
-    """
-    name = type(layer).__name__
-    if not x.owns_tape:
-        check_not_spent(name, x)
-        batch = x if batched else x.expand_dims(0)
-        statistics = (layer.running_mean, layer.running_var)
-        result = apply(
-            kernels.batch_norm_inference,
-            (batch, layer.weight, layer.bias, *statistics),
-            (layer.eps,),
-        )
-        return result if batched else result.squeeze(0)
-    if x.size // layer.num_features < 2:
-        raise ShapeError(
-            f"{name}: a variance needs two values per channel or more, "
-            f"a training input of shape {x.shape} has fewer"
-        )
-    batch = x if batched else x.expand_dims(0)
-    observed: list[tuple[Array, Array]] = []
-    result = apply(
-        kernels.batch_norm,
-        (batch, layer.weight, layer.bias),
-        # Statistics are no part of a derivative of higher order.
-        (layer.eps, lambda mean, var: observed.append((plain(mean), plain(var)))),
-    )
-    running = (layer.running_mean._data, layer.running_var._data)
-    count = x.size // layer.num_features
-    mean, var = means.moved_statistics(running, observed[0], count, layer.momentum)
-    layer.running_mean = layer.running_mean.wrap_gradient(mean)
-    layer.running_var = layer.running_var.wrap_gradient(var)
-    return result if batched else result.squeeze(0)
+        return self._normalized(x, batched=len(shape) == 4)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, overload
+from collections.abc import Callable
+from typing import Any, ClassVar, Generic, overload
 from typing import Literal as L
 
 from tapetensor.errors import ArgumentValueError
@@ -19,7 +20,40 @@ from tapetensor.typing import Ds, F, K, M, N, T
 _KERNEL: Any = None
 
 
-class AvgPool2d(Module, Generic[Kernel, PoolStride, Padding]):
+class Pool2d(Module, Generic[Kernel, PoolStride, Padding]):
+    """What layers have in common that make one number of every window."""
+
+    # The function that a class is a module for.
+    pool: ClassVar[Callable[..., Tensor[Any, Any, Any]]]
+
+    kernel_size: Kernel
+    stride: PoolStride
+    padding: Padding
+
+    def _initialize(self, kernel_size: Kernel, stride: PoolStride, padding: Padding) -> None:
+        name = type(self).__name__
+        self.kernel_size = check_size(name, "kernel_size", kernel_size)
+        self.stride = check_size(name, "stride", kernel_size if stride is None else stride)
+        self.padding = _check_padding(name, padding, self.kernel_size)
+
+    @overload
+    def forward(
+        self: Pool2d[L[3], L[1], L[1]], x: Tensor[tuple[*Ds, K, M, N], T, F]
+    ) -> Tensor[tuple[*Ds, K, M, N], T, F]: ...
+    @overload
+    def forward(
+        self, x: Tensor[tuple[*Ds, K, M, N], T, F]
+    ) -> Tensor[tuple[*Ds, K, Any, Any], T, F]: ...
+    def forward(self, x: Tensor[Any, Any, Any]) -> Tensor[Any, Any, Any]:
+        """Return the number that each window makes.
+
+        Raises:
+            ShapeError: if the window is larger than the padded input.
+        """
+        return self.pool(x, self.kernel_size, stride=self.stride, padding=self.padding)
+
+
+class AvgPool2d(Pool2d[Kernel, PoolStride, Padding]):
     """The mean of every window: `tapetensor.avg_pool2d` as a module.
 
     The numbers are the layer's type arguments too, so `tapetensor.build` makes a layer from
@@ -42,35 +76,15 @@ class AvgPool2d(Module, Generic[Kernel, PoolStride, Padding]):
     (1, 3, 4, 3)
     """
 
-    kernel_size: Kernel
-    stride: PoolStride
-    padding: Padding
+    pool = staticmethod(avg_pool2d)
 
     def __init__(
         self, kernel_size: Kernel, stride: PoolStride = _KERNEL, padding: Padding = ZERO
     ) -> None:
-        self.kernel_size = check_size("AvgPool2d", "kernel_size", kernel_size)
-        self.stride = check_size("AvgPool2d", "stride", kernel_size if stride is None else stride)
-        self.padding = _check_padding("AvgPool2d", padding, self.kernel_size)
-
-    @overload
-    def forward(
-        self: AvgPool2d[L[3], L[1], L[1]], x: Tensor[tuple[*Ds, K, M, N], T, F]
-    ) -> Tensor[tuple[*Ds, K, M, N], T, F]: ...
-    @overload
-    def forward(
-        self, x: Tensor[tuple[*Ds, K, M, N], T, F]
-    ) -> Tensor[tuple[*Ds, K, Any, Any], T, F]: ...
-    def forward(self, x: Tensor[Any, Any, Any]) -> Tensor[Any, Any, Any]:
-        """Return the mean of every window.
-
-        Raises:
-            ShapeError: if the window is larger than the padded input.
-        """
-        return avg_pool2d(x, self.kernel_size, stride=self.stride, padding=self.padding)
+        self._initialize(kernel_size, stride, padding)
 
 
-class MaxPool2d(Module, Generic[Kernel, PoolStride, Padding]):
+class MaxPool2d(Pool2d[Kernel, PoolStride, Padding]):
     """The largest element of every window: `tapetensor.max_pool2d` as a module.
 
     The numbers are the layer's type arguments too, so `tapetensor.build` makes a layer from
@@ -94,35 +108,15 @@ class MaxPool2d(Module, Generic[Kernel, PoolStride, Padding]):
     (1, 3, 4, 3)
     """
 
-    kernel_size: Kernel
-    stride: PoolStride
-    padding: Padding
+    pool = staticmethod(max_pool2d)
 
     def __init__(
         self, kernel_size: Kernel, stride: PoolStride = _KERNEL, padding: Padding = ZERO
     ) -> None:
-        self.kernel_size = check_size("MaxPool2d", "kernel_size", kernel_size)
-        self.stride = check_size("MaxPool2d", "stride", kernel_size if stride is None else stride)
-        self.padding = _check_padding("MaxPool2d", padding, self.kernel_size)
-
-    @overload
-    def forward(
-        self: MaxPool2d[L[3], L[1], L[1]], x: Tensor[tuple[*Ds, K, M, N], T, F]
-    ) -> Tensor[tuple[*Ds, K, M, N], T, F]: ...
-    @overload
-    def forward(
-        self, x: Tensor[tuple[*Ds, K, M, N], T, F]
-    ) -> Tensor[tuple[*Ds, K, Any, Any], T, F]: ...
-    def forward(self, x: Tensor[Any, Any, Any]) -> Tensor[Any, Any, Any]:
-        """Return the largest element of every window.
-
-        Raises:
-            ShapeError: if the window is larger than the padded input.
-        """
-        return max_pool2d(x, self.kernel_size, stride=self.stride, padding=self.padding)
+        self._initialize(kernel_size, stride, padding)
 
 
-class MinPool2d(Module, Generic[Kernel, PoolStride, Padding]):
+class MinPool2d(Pool2d[Kernel, PoolStride, Padding]):
     """The smallest element of every window: `tapetensor.min_pool2d` as a module.
 
     The numbers are the layer's type arguments too, so `tapetensor.build` makes a layer from
@@ -146,32 +140,12 @@ class MinPool2d(Module, Generic[Kernel, PoolStride, Padding]):
     (1, 3, 4, 3)
     """
 
-    kernel_size: Kernel
-    stride: PoolStride
-    padding: Padding
+    pool = staticmethod(min_pool2d)
 
     def __init__(
         self, kernel_size: Kernel, stride: PoolStride = _KERNEL, padding: Padding = ZERO
     ) -> None:
-        self.kernel_size = check_size("MinPool2d", "kernel_size", kernel_size)
-        self.stride = check_size("MinPool2d", "stride", kernel_size if stride is None else stride)
-        self.padding = _check_padding("MinPool2d", padding, self.kernel_size)
-
-    @overload
-    def forward(
-        self: MinPool2d[L[3], L[1], L[1]], x: Tensor[tuple[*Ds, K, M, N], T, F]
-    ) -> Tensor[tuple[*Ds, K, M, N], T, F]: ...
-    @overload
-    def forward(
-        self, x: Tensor[tuple[*Ds, K, M, N], T, F]
-    ) -> Tensor[tuple[*Ds, K, Any, Any], T, F]: ...
-    def forward(self, x: Tensor[Any, Any, Any]) -> Tensor[Any, Any, Any]:
-        """Return the smallest element of every window.
-
-        Raises:
-            ShapeError: if the window is larger than the padded input.
-        """
-        return min_pool2d(x, self.kernel_size, stride=self.stride, padding=self.padding)
+        self._initialize(kernel_size, stride, padding)
 
 
 class GlobalAvgPool2d(Module):

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar, Generic
 
 import numpy as np
 from typing_extensions import TypeAliasType
 
 from tapetensor.errors import ArgumentTypeError, ShapeError
 from tapetensor.kernels import indexing
+from tapetensor.kernels.linear_algebra import linear
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_input, check_weight_dtype
+from tapetensor.nn.arguments import check_input, check_size, check_weight_dtype
 from tapetensor.nn.module import Module
 from tapetensor.nn.tapes import trained_together
-from tapetensor.nn.typing import Out, W
-from tapetensor.tape import NoneTape
+from tapetensor.nn.typing import In, Out, W
+from tapetensor.tape import Kernel, NoneTape
 from tapetensor.tensor import Tensor, Tensor2D
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import check_not_spent
@@ -31,25 +32,48 @@ Memory = TypeAliasType(
 )
 
 
-def weights_of(
-    layer: str, gates: int, sizes: tuple[int, int], dtype: object, rng: np.random.Generator
-) -> tuple[Tensor[Any, NoneTape, Any], ...]:
-    """Return the weights for input and state, and the biases of both.
+class Recurrent(Module, Generic[In, Out, W]):
+    """A layer or a cell, whose weights have other names, with one op for all steps."""
 
-    Args:
-        layer: the name for messages.
-        gates: how many gates there are.
-        sizes: those of input and state.
-        dtype: that of the weights.
-        rng: where the first values come from.
-    """
-    input_size, hidden_size = sizes
-    scalar_type = check_weight_dtype(layer, dtype)
-    check_rng(layer, rng)
-    uniform = init.uniform(1.0 / math.sqrt(hidden_size))
-    rows = gates * hidden_size
-    shapes = ((rows, input_size), (rows, hidden_size), (rows,), (rows,))
-    return tuple([init.make(uniform, shape, scalar_type, rng) for shape in shapes])
+    # How many gates the weights are for, how many states go on to the next step, and the op.
+    gates: ClassVar[int]
+    states: ClassVar[int] = 1
+    kernel: ClassVar[Kernel]
+
+    input_size: In
+    hidden_size: Out
+
+    def _first_weights(
+        self, input_size: In, hidden_size: Out, dtype: object, rng: np.random.Generator
+    ) -> tuple[Tensor[Any, NoneTape, Any], ...]:
+        """Set the sizes, and return the weights for input and state, and the biases of both."""
+        name = type(self).__name__
+        self.input_size = check_size(name, "input_size", input_size)
+        self.hidden_size = check_size(name, "hidden_size", hidden_size)
+        scalar_type = check_weight_dtype(name, dtype)
+        check_rng(name, rng)
+        uniform = init.uniform(1.0 / math.sqrt(self.hidden_size))
+        rows = self.gates * self.hidden_size
+        shapes = ((rows, self.input_size), (rows, self.hidden_size), (rows,), (rows,))
+        return tuple([init.make(uniform, shape, scalar_type, rng) for shape in shapes])
+
+    def _states(
+        self, weights: tuple[Tensor[Any, NoneTape, Any], ...], x: Tensor[Any, Any, Any], state: Any
+    ) -> Tensor[Any, Any, Any]:
+        """Return the states after every step, those of a cell after its one.
+
+        Args:
+            weights: for input and state, and the biases of both.
+            x: the input, checked.
+            state: what goes into the first step; zeros if it is None.
+        """
+        weight_ih, weight_hh, bias_ih, bias_hh = weights
+        x, *before = states_of(type(self).__name__, state, x, self.hidden_size, self.states)
+        gates = apply(linear, (x, weight_ih, bias_ih))
+        if gates.ndim == 2:
+            # A cell: its input is one step.
+            gates = gates.expand_dims(1)
+        return apply(self.kernel, (gates, weight_hh, bias_hh, *before))
 
 
 def check_sequence(layer: str, x: Tensor[Any, Any, Any]) -> None:

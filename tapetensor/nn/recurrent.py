@@ -2,23 +2,72 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, overload
+from typing import Any, overload
 
 import numpy as np
 
 from tapetensor.kernels import recurrent as kernels
-from tapetensor.kernels.linear_algebra import linear
-from tapetensor.nn.arguments import check_input, check_size
-from tapetensor.nn.module import Module
-from tapetensor.nn.recurrence import Memory, check_sequence, parts_of, states_of, weights_of
+from tapetensor.nn.arguments import check_input
+from tapetensor.nn.recurrence import Memory, Recurrent, check_sequence, parts_of
 from tapetensor.nn.typing import In, Out, W
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor2D, Tensor3D
-from tapetensor.tensor.apply import apply
 from tapetensor.typing import B, N, T
 
 
-class RNN(Module, Generic[In, Out, W]):
+class RecurrentOverSequences(Recurrent[In, Out, W]):
+    """A recurrent layer over sequences."""
+
+    weight_ih_l0: Tensor[tuple[Any, In], NoneTape, W]
+    weight_hh_l0: Tensor[tuple[Any, Out], NoneTape, W]
+    bias_ih_l0: Tensor[tuple[Any], NoneTape, W]
+    bias_hh_l0: Tensor[tuple[Any], NoneTape, W]
+
+    def _initialize(
+        self, input_size: In, hidden_size: Out, dtype: object, rng: np.random.Generator
+    ) -> None:
+        weights = self._first_weights(input_size, hidden_size, dtype, rng)
+        self.weight_ih_l0, self.weight_hh_l0, self.bias_ih_l0, self.bias_hh_l0 = weights
+
+    def _after_every_step(self, x: Tensor[Any, Any, Any], state: Any) -> Tensor[Any, Any, Any]:
+        """Return the states after every step, after a check of the input."""
+        check_input(type(self).__name__, x, self.weight_ih_l0, self.input_size)
+        check_sequence(type(self).__name__, x)
+        weights = (self.weight_ih_l0, self.weight_hh_l0, self.bias_ih_l0, self.bias_hh_l0)
+        return self._states(weights, x, state)
+
+
+class RecurrentLayer(RecurrentOverSequences[In, Out, W]):
+    """A recurrent layer whose output is its state."""
+
+    @overload
+    def forward(
+        self, x: Tensor3D[B, N, In, T, W], state: Tensor2D[B, Out, NoneTape, W] | None = None
+    ) -> tuple[Tensor3D[B, N, Out, T, W], Tensor2D[B, Out, T, W]]: ...
+    @overload
+    def forward(
+        self, x: Tensor3D[B, N, In, T, W], state: Tensor2D[B, Out, T, W]
+    ) -> tuple[Tensor3D[B, N, Out, T, W], Tensor2D[B, Out, T, W]]: ...
+    @overload
+    def forward(
+        self, x: Tensor3D[B, N, In, NoneTape, W], state: Tensor2D[B, Out, T, W]
+    ) -> tuple[Tensor3D[B, N, Out, T, W], Tensor2D[B, Out, T, W]]: ...
+    def forward(self, x: Any, state: Any = None) -> Any:
+        """Return the states after every step, and the state after the last.
+
+        Args:
+            x: the sequences.
+            state: the state before the first step; zeros unless given.
+
+        Raises:
+            ShapeError: if an input has another size than the layer, or there is no step.
+            DTypeError: if an input has another dtype than the weights.
+        """
+        outputs, last = parts_of(self, self._after_every_step(x, state), ..., (slice(None), -1))
+        return outputs, last
+
+
+class RNN(RecurrentLayer[In, Out, W]):
     """An Elman network over sequences: one op for all steps.
 
         h[t] = tanh(weight_ih @ x[t] + bias_ih + weight_hh @ h[t - 1] + bias_hh)
@@ -46,12 +95,8 @@ class RNN(Module, Generic[In, Out, W]):
     (2, 5, 4)
     """
 
-    weight_ih_l0: Tensor[tuple[Any, In], NoneTape, W]
-    weight_hh_l0: Tensor[tuple[Any, Out], NoneTape, W]
-    bias_ih_l0: Tensor[tuple[Any], NoneTape, W]
-    bias_hh_l0: Tensor[tuple[Any], NoneTape, W]
-    input_size: In
-    hidden_size: Out
+    gates = 1
+    kernel = staticmethod(kernels.rnn)
 
     @overload
     def __init__(
@@ -73,45 +118,10 @@ class RNN(Module, Generic[In, Out, W]):
         *,
         rng: np.random.Generator,
     ) -> None:
-        self.input_size = check_size("RNN", "input_size", input_size)
-        self.hidden_size = check_size("RNN", "hidden_size", hidden_size)
-        sizes = (self.input_size, self.hidden_size)
-        weights = weights_of("RNN", 1, sizes, dtype, rng)
-        self.weight_ih_l0, self.weight_hh_l0, self.bias_ih_l0, self.bias_hh_l0 = weights
-
-    @overload
-    def forward(
-        self, x: Tensor3D[B, N, In, T, W], state: Tensor2D[B, Out, NoneTape, W] | None = None
-    ) -> tuple[Tensor3D[B, N, Out, T, W], Tensor2D[B, Out, T, W]]: ...
-    @overload
-    def forward(
-        self, x: Tensor3D[B, N, In, T, W], state: Tensor2D[B, Out, T, W]
-    ) -> tuple[Tensor3D[B, N, Out, T, W], Tensor2D[B, Out, T, W]]: ...
-    @overload
-    def forward(
-        self, x: Tensor3D[B, N, In, NoneTape, W], state: Tensor2D[B, Out, T, W]
-    ) -> tuple[Tensor3D[B, N, Out, T, W], Tensor2D[B, Out, T, W]]: ...
-    def forward(self, x: Any, state: Any = None) -> Any:
-        """Return the states after every step, and the state after the last.
-
-        Args:
-            x: the sequences.
-            state: the state before the first step; zeros unless given.
-
-        Raises:
-            ShapeError: if an input has another size than the layer, or there is no step.
-            DTypeError: if an input has another dtype than the weights.
-        """
-        check_input("RNN", x, self.weight_ih_l0, self.input_size)
-        check_sequence("RNN", x)
-        x, before = states_of("RNN", state, x, self.hidden_size, 1)
-        gates = apply(linear, (x, self.weight_ih_l0, self.bias_ih_l0))
-        states = apply(kernels.rnn, (gates, self.weight_hh_l0, self.bias_hh_l0, before))
-        outputs, last = parts_of(self, states, ..., (slice(None), -1))
-        return outputs, last
+        self._initialize(input_size, hidden_size, dtype, rng)
 
 
-class GRU(Module, Generic[In, Out, W]):
+class GRU(RecurrentLayer[In, Out, W]):
     """A gated recurrent unit over sequences: one op for all steps.
 
         r, z = sigmoid of  weight_ih @ x[t] + bias_ih + weight_hh @ h[t - 1] + bias_hh
@@ -142,12 +152,8 @@ class GRU(Module, Generic[In, Out, W]):
     (2, 5, 4)
     """
 
-    weight_ih_l0: Tensor[tuple[Any, In], NoneTape, W]
-    weight_hh_l0: Tensor[tuple[Any, Out], NoneTape, W]
-    bias_ih_l0: Tensor[tuple[Any], NoneTape, W]
-    bias_hh_l0: Tensor[tuple[Any], NoneTape, W]
-    input_size: In
-    hidden_size: Out
+    gates = 3
+    kernel = staticmethod(kernels.gru)
 
     @overload
     def __init__(
@@ -169,45 +175,10 @@ class GRU(Module, Generic[In, Out, W]):
         *,
         rng: np.random.Generator,
     ) -> None:
-        self.input_size = check_size("GRU", "input_size", input_size)
-        self.hidden_size = check_size("GRU", "hidden_size", hidden_size)
-        sizes = (self.input_size, self.hidden_size)
-        weights = weights_of("GRU", 3, sizes, dtype, rng)
-        self.weight_ih_l0, self.weight_hh_l0, self.bias_ih_l0, self.bias_hh_l0 = weights
-
-    @overload
-    def forward(
-        self, x: Tensor3D[B, N, In, T, W], state: Tensor2D[B, Out, NoneTape, W] | None = None
-    ) -> tuple[Tensor3D[B, N, Out, T, W], Tensor2D[B, Out, T, W]]: ...
-    @overload
-    def forward(
-        self, x: Tensor3D[B, N, In, T, W], state: Tensor2D[B, Out, T, W]
-    ) -> tuple[Tensor3D[B, N, Out, T, W], Tensor2D[B, Out, T, W]]: ...
-    @overload
-    def forward(
-        self, x: Tensor3D[B, N, In, NoneTape, W], state: Tensor2D[B, Out, T, W]
-    ) -> tuple[Tensor3D[B, N, Out, T, W], Tensor2D[B, Out, T, W]]: ...
-    def forward(self, x: Any, state: Any = None) -> Any:
-        """Return the states after every step, and the state after the last.
-
-        Args:
-            x: the sequences.
-            state: the state before the first step; zeros unless given.
-
-        Raises:
-            ShapeError: if an input has another size than the layer, or there is no step.
-            DTypeError: if an input has another dtype than the weights.
-        """
-        check_input("GRU", x, self.weight_ih_l0, self.input_size)
-        check_sequence("GRU", x)
-        x, before = states_of("GRU", state, x, self.hidden_size, 1)
-        gates = apply(linear, (x, self.weight_ih_l0, self.bias_ih_l0))
-        states = apply(kernels.gru, (gates, self.weight_hh_l0, self.bias_hh_l0, before))
-        outputs, last = parts_of(self, states, ..., (slice(None), -1))
-        return outputs, last
+        self._initialize(input_size, hidden_size, dtype, rng)
 
 
-class LSTM(Module, Generic[In, Out, W]):
+class LSTM(RecurrentOverSequences[In, Out, W]):
     """Long short-term memory over sequences: one op for all steps.
 
         i, f, g, o = the parts of  weight_ih @ x[t] + bias_ih + weight_hh @ h[t - 1] + bias_hh
@@ -237,12 +208,9 @@ class LSTM(Module, Generic[In, Out, W]):
     (2, 5, 4)
     """
 
-    weight_ih_l0: Tensor[tuple[Any, In], NoneTape, W]
-    weight_hh_l0: Tensor[tuple[Any, Out], NoneTape, W]
-    bias_ih_l0: Tensor[tuple[Any], NoneTape, W]
-    bias_hh_l0: Tensor[tuple[Any], NoneTape, W]
-    input_size: In
-    hidden_size: Out
+    gates = 4
+    states = 2
+    kernel = staticmethod(kernels.lstm)
 
     @overload
     def __init__(
@@ -264,11 +232,7 @@ class LSTM(Module, Generic[In, Out, W]):
         *,
         rng: np.random.Generator,
     ) -> None:
-        self.input_size = check_size("LSTM", "input_size", input_size)
-        self.hidden_size = check_size("LSTM", "hidden_size", hidden_size)
-        sizes = (self.input_size, self.hidden_size)
-        weights = weights_of("LSTM", 4, sizes, dtype, rng)
-        self.weight_ih_l0, self.weight_hh_l0, self.bias_ih_l0, self.bias_hh_l0 = weights
+        self._initialize(input_size, hidden_size, dtype, rng)
 
     @overload
     def forward(
@@ -299,14 +263,9 @@ class LSTM(Module, Generic[In, Out, W]):
             ShapeError: if an input has another size than the layer, or there is no step.
             DTypeError: if an input has another dtype than the weights.
         """
-        check_input("LSTM", x, self.weight_ih_l0, self.input_size)
-        check_sequence("LSTM", x)
-        x, state, cell = states_of("LSTM", state, x, self.hidden_size, 2)
-        gates = apply(linear, (x, self.weight_ih_l0, self.bias_ih_l0))
-        operands = (gates, self.weight_hh_l0, self.bias_hh_l0, state, cell)
         outputs, last, last_cell = parts_of(
             self,
-            apply(kernels.lstm, operands),
+            self._after_every_step(x, state),
             (..., slice(self.hidden_size)),
             (slice(None), -1, slice(self.hidden_size)),
             (slice(None), -1, slice(self.hidden_size, None)),

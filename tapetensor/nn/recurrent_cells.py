@@ -2,23 +2,71 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, overload
+from typing import Any, overload
 
 import numpy as np
 
 from tapetensor.kernels import recurrent as kernels
-from tapetensor.kernels.linear_algebra import linear
-from tapetensor.nn.arguments import check_input, check_size
-from tapetensor.nn.module import Module
-from tapetensor.nn.recurrence import Memory, check_step, parts_of, states_of, weights_of
+from tapetensor.nn.arguments import check_input
+from tapetensor.nn.recurrence import Memory, Recurrent, check_step, parts_of
 from tapetensor.nn.typing import In, Out, W
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor2D
-from tapetensor.tensor.apply import apply
 from tapetensor.typing import B, T
 
 
-class RNNCell(Module, Generic[In, Out, W]):
+class RecurrentStep(Recurrent[In, Out, W]):
+    """One step of a recurrent layer."""
+
+    weight_ih: Tensor[tuple[Any, In], NoneTape, W]
+    weight_hh: Tensor[tuple[Any, Out], NoneTape, W]
+    bias_ih: Tensor[tuple[Any], NoneTape, W]
+    bias_hh: Tensor[tuple[Any], NoneTape, W]
+
+    def _initialize(
+        self, input_size: In, hidden_size: Out, dtype: object, rng: np.random.Generator
+    ) -> None:
+        weights = self._first_weights(input_size, hidden_size, dtype, rng)
+        self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh = weights
+
+    def _after_the_step(self, x: Tensor[Any, Any, Any], state: Any) -> Tensor[Any, Any, Any]:
+        """Return the states after the step, in an axis of one step, after a check of the input."""
+        check_input(type(self).__name__, x, self.weight_ih, self.input_size)
+        check_step(type(self).__name__, x)
+        weights = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        return self._states(weights, x, state)
+
+
+class RecurrentCell(RecurrentStep[In, Out, W]):
+    """A recurrent cell whose output is its state."""
+
+    @overload
+    def forward(
+        self, x: Tensor2D[B, In, T, W], state: Tensor2D[B, Out, NoneTape, W]
+    ) -> Tensor2D[B, Out, T, W]: ...
+    @overload
+    def forward(
+        self, x: Tensor2D[B, In, T, W], state: Tensor2D[B, Out, T, W]
+    ) -> Tensor2D[B, Out, T, W]: ...
+    @overload
+    def forward(
+        self, x: Tensor2D[B, In, NoneTape, W], state: Tensor2D[B, Out, T, W]
+    ) -> Tensor2D[B, Out, T, W]: ...
+    def forward(self, x: Any, state: Any) -> Any:
+        """Return the state after the step.
+
+        Args:
+            x: the input.
+            state: the state before the step.
+
+        Raises:
+            ShapeError: if an input has another size than the layer.
+            DTypeError: if an input has another dtype than the weights.
+        """
+        return self._after_the_step(x, state).squeeze(1)
+
+
+class RNNCell(RecurrentCell[In, Out, W]):
     """One step of `RNN`.
 
         h' = tanh(weight_ih @ x + bias_ih + weight_hh @ h + bias_hh)
@@ -45,12 +93,8 @@ class RNNCell(Module, Generic[In, Out, W]):
     (2, 4)
     """
 
-    weight_ih: Tensor[tuple[Any, In], NoneTape, W]
-    weight_hh: Tensor[tuple[Any, Out], NoneTape, W]
-    bias_ih: Tensor[tuple[Any], NoneTape, W]
-    bias_hh: Tensor[tuple[Any], NoneTape, W]
-    input_size: In
-    hidden_size: Out
+    gates = 1
+    kernel = staticmethod(kernels.rnn)
 
     @overload
     def __init__(
@@ -72,44 +116,10 @@ class RNNCell(Module, Generic[In, Out, W]):
         *,
         rng: np.random.Generator,
     ) -> None:
-        self.input_size = check_size("RNNCell", "input_size", input_size)
-        self.hidden_size = check_size("RNNCell", "hidden_size", hidden_size)
-        sizes = (self.input_size, self.hidden_size)
-        weights = weights_of("RNNCell", 1, sizes, dtype, rng)
-        self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh = weights
-
-    @overload
-    def forward(
-        self, x: Tensor2D[B, In, T, W], state: Tensor2D[B, Out, NoneTape, W]
-    ) -> Tensor2D[B, Out, T, W]: ...
-    @overload
-    def forward(
-        self, x: Tensor2D[B, In, T, W], state: Tensor2D[B, Out, T, W]
-    ) -> Tensor2D[B, Out, T, W]: ...
-    @overload
-    def forward(
-        self, x: Tensor2D[B, In, NoneTape, W], state: Tensor2D[B, Out, T, W]
-    ) -> Tensor2D[B, Out, T, W]: ...
-    def forward(self, x: Any, state: Any) -> Any:
-        """Return the state after the step.
-
-        Args:
-            x: the input.
-            state: the state before the step.
-
-        Raises:
-            ShapeError: if an input has another size than the layer.
-            DTypeError: if an input has another dtype than the weights.
-        """
-        check_input("RNNCell", x, self.weight_ih, self.input_size)
-        check_step("RNNCell", x)
-        x, before = states_of("RNNCell", state, x, self.hidden_size, 1)
-        gates = apply(linear, (x, self.weight_ih, self.bias_ih)).expand_dims(1)
-        states = apply(kernels.rnn, (gates, self.weight_hh, self.bias_hh, before))
-        return states.squeeze(1)
+        self._initialize(input_size, hidden_size, dtype, rng)
 
 
-class GRUCell(Module, Generic[In, Out, W]):
+class GRUCell(RecurrentCell[In, Out, W]):
     """One step of `GRU`.
 
         r, z = sigmoid of  weight_ih @ x + bias_ih + weight_hh @ h + bias_hh
@@ -139,12 +149,8 @@ class GRUCell(Module, Generic[In, Out, W]):
     (2, 4)
     """
 
-    weight_ih: Tensor[tuple[Any, In], NoneTape, W]
-    weight_hh: Tensor[tuple[Any, Out], NoneTape, W]
-    bias_ih: Tensor[tuple[Any], NoneTape, W]
-    bias_hh: Tensor[tuple[Any], NoneTape, W]
-    input_size: In
-    hidden_size: Out
+    gates = 3
+    kernel = staticmethod(kernels.gru)
 
     @overload
     def __init__(
@@ -166,44 +172,10 @@ class GRUCell(Module, Generic[In, Out, W]):
         *,
         rng: np.random.Generator,
     ) -> None:
-        self.input_size = check_size("GRUCell", "input_size", input_size)
-        self.hidden_size = check_size("GRUCell", "hidden_size", hidden_size)
-        sizes = (self.input_size, self.hidden_size)
-        weights = weights_of("GRUCell", 3, sizes, dtype, rng)
-        self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh = weights
-
-    @overload
-    def forward(
-        self, x: Tensor2D[B, In, T, W], state: Tensor2D[B, Out, NoneTape, W]
-    ) -> Tensor2D[B, Out, T, W]: ...
-    @overload
-    def forward(
-        self, x: Tensor2D[B, In, T, W], state: Tensor2D[B, Out, T, W]
-    ) -> Tensor2D[B, Out, T, W]: ...
-    @overload
-    def forward(
-        self, x: Tensor2D[B, In, NoneTape, W], state: Tensor2D[B, Out, T, W]
-    ) -> Tensor2D[B, Out, T, W]: ...
-    def forward(self, x: Any, state: Any) -> Any:
-        """Return the state after the step.
-
-        Args:
-            x: the input.
-            state: the state before the step.
-
-        Raises:
-            ShapeError: if an input has another size than the layer.
-            DTypeError: if an input has another dtype than the weights.
-        """
-        check_input("GRUCell", x, self.weight_ih, self.input_size)
-        check_step("GRUCell", x)
-        x, before = states_of("GRUCell", state, x, self.hidden_size, 1)
-        gates = apply(linear, (x, self.weight_ih, self.bias_ih)).expand_dims(1)
-        states = apply(kernels.gru, (gates, self.weight_hh, self.bias_hh, before))
-        return states.squeeze(1)
+        self._initialize(input_size, hidden_size, dtype, rng)
 
 
-class LSTMCell(Module, Generic[In, Out, W]):
+class LSTMCell(RecurrentStep[In, Out, W]):
     """One step of `LSTM`.
 
         i, f, g, o = the parts of  weight_ih @ x + bias_ih + weight_hh @ h + bias_hh
@@ -233,12 +205,9 @@ class LSTMCell(Module, Generic[In, Out, W]):
     (2, 4)
     """
 
-    weight_ih: Tensor[tuple[Any, In], NoneTape, W]
-    weight_hh: Tensor[tuple[Any, Out], NoneTape, W]
-    bias_ih: Tensor[tuple[Any], NoneTape, W]
-    bias_hh: Tensor[tuple[Any], NoneTape, W]
-    input_size: In
-    hidden_size: Out
+    gates = 4
+    states = 2
+    kernel = staticmethod(kernels.lstm)
 
     @overload
     def __init__(
@@ -260,11 +229,7 @@ class LSTMCell(Module, Generic[In, Out, W]):
         *,
         rng: np.random.Generator,
     ) -> None:
-        self.input_size = check_size("LSTMCell", "input_size", input_size)
-        self.hidden_size = check_size("LSTMCell", "hidden_size", hidden_size)
-        sizes = (self.input_size, self.hidden_size)
-        weights = weights_of("LSTMCell", 4, sizes, dtype, rng)
-        self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh = weights
+        self._initialize(input_size, hidden_size, dtype, rng)
 
     @overload
     def forward(
@@ -293,14 +258,9 @@ class LSTMCell(Module, Generic[In, Out, W]):
             ShapeError: if an input has another size than the layer.
             DTypeError: if an input has another dtype than the weights.
         """
-        check_input("LSTMCell", x, self.weight_ih, self.input_size)
-        check_step("LSTMCell", x)
-        x, before, cell = states_of("LSTMCell", state, x, self.hidden_size, 2)
-        gates = apply(linear, (x, self.weight_ih, self.bias_ih)).expand_dims(1)
-        operands = (gates, self.weight_hh, self.bias_hh, before, cell)
         return parts_of(
             self,
-            apply(kernels.lstm, operands),
+            self._after_the_step(x, state),
             (slice(None), 0, slice(self.hidden_size)),
             (slice(None), 0, slice(self.hidden_size, None)),
         )

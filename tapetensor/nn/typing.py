@@ -45,6 +45,8 @@ Groups = TypeVar("Groups", bound=int, default=Literal[1])
 
 # The values of these defaults. A checker takes no literal for a type variable, hence `Any`; a call
 # that leaves the argument out has the default of the type variable, which is the same.
+# The dtype is no such value: pyright and pyrefly would take the weights to be of `Any`. In a short
+# constructor it has a pair of overloads: in one signature, mypy and ty let what is left out be
+# whatever is wanted, so `layer: Linear[L[3], L[2], np.float64] = Linear(3, 2, rng=rng)` would pass.
 ONE: Any = 1
 ZERO: Any = 0
-FLOAT32: Any = np.float32

@@ -29,6 +29,8 @@ block: Block[L[3]]
 images: Tensor2D[L[32], L[784]]
 
 def wants_scores(x: Tensor2D[L[32], L[10]]) -> None: ...
+def wants_double(x: nn.Linear[L[3], L[2], np.float64]) -> None: ...
+def wants_double_gru(x: nn.GRU[L[3], L[2], np.float64]) -> None: ...
 def wants_block(x: Block[L[64]]) -> None: ...
 
 # The constructor.
@@ -41,6 +43,10 @@ Mlp(hidden=hidden, out=model.out, eps="small")  # type: ignore[arg-type]  # no n
 Mlp(hidden, model.out)  # type: ignore[call-arg]  # fields go by keyword
 Block(narrow=block.narrow, scale=v7)  # type: ignore[misc]  # N is 3 and 7
 Block(narrow=block.narrow, scale=v.trace())  # type: ignore[arg-type]  # a field is plain
+
+# The dtype that is left out is float32, whatever is wanted.
+wants_double(nn.Linear(3, 2, rng=rng))  # type: ignore[arg-type]  # a float32 layer
+wants_double_gru(nn.GRU(3, 2, rng=rng))  # type: ignore[arg-type]  # a float32 layer
 
 # build.
 tt.build(Mlp)  # type: ignore[call-arg]  # first values need an rng
