@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index
-from sys import float_info
 from typing import Any, final
 
 import numpy as np
 from typing_extensions import override
 
+from tapetensor.arguments.numbers import as_number
 from tapetensor.arrays.array import Array, is_array, read_only
 from tapetensor.arrays.dtypes import FLOATING
 from tapetensor.arrays.libraries import check_one_library
@@ -153,7 +153,8 @@ class GradientTape:
             ``(s - mean(s) - xhat * mean(s * xhat)) / sqrt(var(x) + eps)`` for `x`;
             ``sum(g * xhat)`` for `scale` and ``sum(g)`` for `bias`, over all axes but the last.
 
-        Raises: the same as `record_add`, and ArgumentValueError if `eps` is not finite and >= 0.
+        Raises: the same as `record_add`, and of `eps` ArgumentTypeError if it is no number,
+            ArgumentValueError if it is not finite and >= 0.
         """
         slots = [self._slot("record_layer_norm", slot) for slot in (x, scale, bias)]
         shapes = [self._values[slot].shape for slot in slots]
@@ -162,13 +163,7 @@ class GradientTape:
                 f"GradientTape.record_layer_norm: x of shape {shapes[0]} wants scale and bias of "
                 f"the shape of its last axis, got {shapes[1]} and {shapes[2]}"
             )
-        # A scalar of numpy's would impose its own dtype.
-        number: object = eps.item() if isinstance(eps, np.generic) else eps
-        # Written so that a NaN is refused.
-        if not isinstance(number, int | float) or not 0 <= number <= float_info.max:
-            raise ArgumentValueError(
-                f"GradientTape.record_layer_norm: eps must be a number >= 0, got {eps!r}"
-            )
+        number = as_number("GradientTape.record_layer_norm", "eps", eps, at_least=0)
         return self.record(normalization.layer_norm, slots, number)
 
     def record_ssm_scan(self, x: int, a: int, b: int) -> int:

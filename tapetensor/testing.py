@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from tapetensor.arguments.numbers import as_number
 from tapetensor.arrays.array import Array
 from tapetensor.errors import (
     ArgumentTypeError,
@@ -21,7 +22,6 @@ from tapetensor.tape.recorder import op_name
 from tapetensor.tensor import Tensor, from_numpy
 from tapetensor.tensor.base import TensorBase, check_not_spent, check_tensor
 from tapetensor.tensor.creation import check_rng
-from tapetensor.tensor.operands import as_number
 
 Plain: TypeAlias = Tensor[Any, NoneTape, np.float64]
 Traced: TypeAlias = Tensor[Any, OwnedTape, np.float64]
@@ -94,10 +94,9 @@ def check_grad(
         raise ArgumentValueError("check_grad: give at least one input to differentiate")
     points = [_point(position, tensor) for position, tensor in enumerate(inputs)]
     check_rng("check_grad", rng)
-    step = _tolerance("eps", eps)
-    if step == 0:
-        raise ArgumentValueError("check_grad: eps must be > 0, got 0")
-    relative, absolute = _tolerance("rtol", rtol), _tolerance("atol", atol)
+    step = as_number("check_grad", "eps", eps, above=0)
+    relative = as_number("check_grad", "rtol", rtol, at_least=0)
+    absolute = as_number("check_grad", "atol", atol, at_least=0)
 
     everything = tuple(range(len(points)))
     alone = [(position,) for position in everything]
@@ -204,10 +203,3 @@ def _check_float64(name: str, tensor: TensorBase[Any, Any, Any]) -> None:
             f"check_grad: {name} has dtype {tensor.dtype}, which is too coarse for differences; "
             "use float64 (x.astype(np.float64))"
         )
-
-
-def _tolerance(name: Literal["eps", "rtol", "atol"], value: object) -> float:
-    number = as_number("check_grad", value, name)
-    if not 0 <= number < math.inf:
-        raise ArgumentValueError(f"check_grad: {name} must be finite and not negative, got {value}")
-    return number

@@ -9,8 +9,8 @@ from typing import Any, Protocol, overload
 import numpy as np
 from typing_extensions import TypeVar
 
-from tapetensor.arrays.shapes import as_size
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError, ShapeError
+from tapetensor.arguments.numbers import as_size
+from tapetensor.errors import ArgumentTypeError, ShapeError
 from tapetensor.tensor.creation import check_rng
 
 Item = TypeVar("Item")
@@ -72,9 +72,7 @@ def batched(items: Iterable[Item], size: int, *, exact: bool = False) -> Iterato
     >>> list(batched("abcde", 2, exact=True))
     [['a', 'b'], ['c', 'd']]
     """
-    number = as_size("batched", "size", size)
-    if number == 0:
-        raise ArgumentValueError("batched: size must be at least 1, got 0")
+    number = as_size("batched", "size", size, low=1)
     if not isinstance(items, Iterable):
         raise ArgumentTypeError(f"batched: expected several items, got {type(items).__name__}")
     return _batched(iter(items), number, number if exact else 1)

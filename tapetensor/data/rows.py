@@ -8,7 +8,7 @@ from typing import Any, Generic, final, overload
 import numpy as np
 from typing_extensions import TypeVar, TypeVarTuple, override
 
-from tapetensor.arrays.shapes import as_size
+from tapetensor.arguments.numbers import as_size
 from tapetensor.data.checks import check_plain
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from tapetensor.tape import NoneTape
@@ -209,9 +209,7 @@ def _checked(op: str, tensors: tuple[Any, ...], size: object, rng: object) -> tu
         raise ShapeError(
             f"{op}: tensors need a first axis of one size, at least 1, got shape {shapes}"
         )
-    number = as_size(op, "size", size)
-    if number == 0:
-        raise ArgumentValueError(f"{op}: size must be at least 1, got 0")
+    number = as_size(op, "size", size, low=1)
     if rng is not None:
         check_rng(op, rng)
     return lengths[0][0], number

@@ -13,14 +13,13 @@ import numpy as np
 from typing_extensions import TypeVar, TypeVarTuple, override
 
 from tapetensor import io
-from tapetensor.arrays.shapes import as_size
+from tapetensor.arguments.numbers import as_size
 from tapetensor.data.checks import check_plain
 from tapetensor.distributed import mpi
 from tapetensor.distributed.agreement import check_agreement
 from tapetensor.distributed.transport import Transport
 from tapetensor.errors import (
     ArgumentTypeError,
-    ArgumentValueError,
     DistributedError,
     MissingDependencyError,
     ShapeError,
@@ -271,9 +270,7 @@ def world(size: int | None = None) -> Communicator:
         ArgumentTypeError: if `size` is no integer.
         ArgumentValueError: if it is below 1.
     """
-    expected = None if size is None else as_size("world", "size", size)
-    if expected == 0:
-        raise ArgumentValueError("world: size must be at least 1, got 0")
+    expected = None if size is None else as_size("world", "size", size, low=1)
     ranks = _world()
     if expected is not None and ranks.size != expected:
         raise DistributedError(

@@ -8,8 +8,8 @@ from typing import Any, Literal, final
 import numpy as np
 from typing_extensions import override
 
+from tapetensor.arguments.numbers import as_size
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.shapes import as_size
 from tapetensor.compiler.lazy import LazyArray
 from tapetensor.distributed.agreement import check_agreement
 from tapetensor.distributed.buckets import buckets_of
@@ -85,9 +85,7 @@ class Reducer:
             )
         if op not in ("mean", "sum"):
             raise ArgumentValueError(f'Reducer: op must be "mean" or "sum", got {op!r}')
-        limit = as_size("Reducer", "bucket_bytes", bucket_bytes)
-        if limit == 0:
-            raise ArgumentValueError("Reducer: bucket_bytes must be at least 1, got 0")
+        limit = as_size("Reducer", "bucket_bytes", bucket_bytes, low=1)
         parameters = model.parameters()
         for tensor in parameters.values():
             _check_is_numpy("Reducer", tensor._data)

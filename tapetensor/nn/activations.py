@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
+from tapetensor.arguments.numbers import as_number
 from tapetensor.errors import ArgumentValueError
 from tapetensor.nn.module import Module
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import check_tensor
-from tapetensor.tensor.operands import as_finite
 from tapetensor.typing import F, R, S, T
 
 
@@ -69,7 +69,7 @@ class ELU(Module):
     alpha: float
 
     def __init__(self, alpha: float = 1.0) -> None:
-        self.alpha = as_finite("ELU", "alpha", alpha)
+        self.alpha = as_number("ELU", "alpha", alpha)
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.elu(alpha)``."""
@@ -87,7 +87,7 @@ class LeakyReLU(Module):
     negative_slope: float
 
     def __init__(self, negative_slope: float = 0.01) -> None:
-        self.negative_slope = as_finite("LeakyReLU", "negative_slope", negative_slope)
+        self.negative_slope = as_number("LeakyReLU", "negative_slope", negative_slope)
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.leaky_relu(negative_slope)``."""

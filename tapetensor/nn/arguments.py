@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
-from typing_extensions import TypeVar
 
 from tapetensor.arrays.dtypes import FLOATING, as_dtype
-from tapetensor.arrays.shapes import as_size
 from tapetensor.errors import (
     ArgumentTypeError,
-    ArgumentValueError,
     BuildError,
     DTypeError,
     ShapeError,
@@ -20,41 +16,6 @@ from tapetensor.errors import (
 from tapetensor.nn.module import Module
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import TensorBase, check_tensor
-
-_Size = TypeVar("_Size", bound=int)
-
-
-def check_size(layer: str, name: str, value: _Size, low: int = 1) -> _Size:
-    """Return a size that is > 0, or >= `low`, as a plain int.
-
-    Raises:
-        ArgumentTypeError: if it is not an int.
-        ArgumentValueError: if it is smaller.
-    """
-    # numpy's integers do as sizes too.
-    size: Any = as_size(layer, name, value)
-    if size < low:
-        raise ArgumentValueError(f"{layer}: {name} must be > {low - 1}, got {size}")
-    result: _Size = size
-    return result
-
-
-def check_number(
-    layer: str, name: str, value: object, *, low: float = -math.inf, high: float = math.inf
-) -> float:
-    """Return a finite number between two bounds, both included.
-
-    Raises:
-        ArgumentTypeError: if it is not a number.
-        ArgumentValueError: if it lies outside.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise ArgumentTypeError(f"{layer}: {name} must be a number, got {value!r}")
-    if not low <= value <= high or math.isinf(value):
-        at_least = "" if math.isinf(low) else f">= {low} and "
-        bounds = f"{at_least}finite" if math.isinf(high) else f"in [{low}, {high}]"
-        raise ArgumentValueError(f"{layer}: {name} must be {bounds}, got {value!r}")
-    return float(value)
 
 
 def check_modules(layer: str, modules: tuple[object, ...]) -> None:

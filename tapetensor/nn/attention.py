@@ -6,8 +6,9 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
+from tapetensor.arguments.numbers import as_size
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
-from tapetensor.nn.arguments import check_input, check_size, check_weight_dtype
+from tapetensor.nn.arguments import check_input, check_weight_dtype
 from tapetensor.nn.linear import Linear
 from tapetensor.nn.module import Module
 from tapetensor.nn.tapes import trained_together
@@ -112,8 +113,8 @@ class MultiHeadAttention(Module, Generic[Embed, Heads, W, Keys, Values]):
         value_features: Values | None = None,
         rng: np.random.Generator,
     ) -> None:
-        features: Any = check_size("MultiHeadAttention", "in_features", in_features)
-        count = check_size("MultiHeadAttention", "heads", heads)
+        features: Any = as_size("MultiHeadAttention", "in_features", in_features, low=1)
+        count = as_size("MultiHeadAttention", "heads", heads, low=1)
         keys = _width("key_features", features if key_features is None else key_features, count)
         values = _width(
             "value_features", features if value_features is None else value_features, count
@@ -215,7 +216,7 @@ class MultiHeadAttention(Module, Generic[Embed, Heads, W, Keys, Values]):
 
 def _width(name: str, features: Any, heads: int) -> Any:
     """Return the features of all heads, after checking that each gets as many."""
-    size = check_size("MultiHeadAttention", name, features)
+    size = as_size("MultiHeadAttention", name, features, low=1)
     if size % heads:
         raise ArgumentValueError(
             f"MultiHeadAttention: {heads} heads do not divide {name}={size} evenly"

@@ -6,7 +6,7 @@ from typing import Generic
 
 import numpy as np
 
-from tapetensor.nn.arguments import check_number, check_size
+from tapetensor.arguments.numbers import as_number, as_size
 from tapetensor.nn.module import Module
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import check_floating, check_not_spent, check_tensor
@@ -49,7 +49,7 @@ class Dropout(Module):
     rng: np.random.Generator
 
     def __init__(self, p: float = 0.5, *, rng: np.random.Generator) -> None:
-        self.p = check_number("Dropout", "p", p, low=0.0, high=1.0)
+        self.p = as_number("Dropout", "p", p, at_least=0, at_most=1)
         self.rng = check_rng("Dropout", rng)
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
@@ -81,7 +81,7 @@ class DropoutOneIn(Module, Generic[N]):
     rng: np.random.Generator
 
     def __init__(self, n: N, *, rng: np.random.Generator) -> None:
-        self.n = check_size("DropoutOneIn", "n", n)
+        self.n = as_size("DropoutOneIn", "n", n, low=1)
         self.rng = check_rng("DropoutOneIn", rng)
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:

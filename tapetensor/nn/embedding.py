@@ -6,12 +6,13 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
+from tapetensor.arguments.numbers import as_size
 from tapetensor.arrays.array import Array
 from tapetensor.errors import AxisError, DTypeError
 from tapetensor.kernels import indexing
 from tapetensor.kernels.steps import check
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_size, check_weight_dtype
+from tapetensor.nn.arguments import check_weight_dtype
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import W
 from tapetensor.tape import NoneTape
@@ -77,8 +78,8 @@ class Embedding(Module, Generic[N, K, W]):
         *,
         rng: np.random.Generator,
     ) -> None:
-        rows = check_size("Embedding", "num_embeddings", num_embeddings)
-        columns = check_size("Embedding", "embedding_features", embedding_features)
+        rows = as_size("Embedding", "num_embeddings", num_embeddings, low=1)
+        columns = as_size("Embedding", "embedding_features", embedding_features, low=1)
         scalar_type = check_weight_dtype("Embedding", dtype)
         check_rng("Embedding", rng)
         self.num_embeddings = rows

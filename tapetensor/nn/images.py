@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any, Generic, Literal
 
+from tapetensor.arguments.numbers import as_size
 from tapetensor.errors import ArgumentValueError, ShapeError
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_input, check_size, check_weight_dtype
+from tapetensor.nn.arguments import check_input, check_weight_dtype
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import FLOAT32, Kernel, W
 from tapetensor.tape import NoneTape
@@ -45,8 +46,8 @@ class Upscale2d(Module, Generic[M, N]):
     def __init__(
         self, height: M, width: N, mode: Literal["nearest", "bilinear"] = "nearest"
     ) -> None:
-        self.height = check_size("Upscale2d", "height", height)
-        self.width = check_size("Upscale2d", "width", width)
+        self.height = as_size("Upscale2d", "height", height, low=1)
+        self.width = as_size("Upscale2d", "width", width, low=1)
         self.mode = _check_mode("Upscale2d", mode)
 
     def forward(self, x: Tensor[tuple[*Ds, K, P, Q], T, F]) -> Tensor[tuple[*Ds, K, M, N], T, F]:
@@ -82,7 +83,7 @@ class Upscale2dBy(Module, Generic[Kernel]):
     mode: Literal["nearest", "bilinear"]
 
     def __init__(self, factor: Kernel, mode: Literal["nearest", "bilinear"] = "nearest") -> None:
-        self.factor = check_size("Upscale2dBy", "factor", factor)
+        self.factor = as_size("Upscale2dBy", "factor", factor, low=1)
         self.mode = _check_mode("Upscale2dBy", mode)
 
     def forward(
@@ -124,7 +125,7 @@ class Bias2d(Module, Generic[N, W]):
     channels: N
 
     def __init__(self, channels: N, dtype: type[W] = FLOAT32) -> None:
-        self.channels = check_size("Bias2d", "channels", channels)
+        self.channels = as_size("Bias2d", "channels", channels, low=1)
         scalar_type = check_weight_dtype("Bias2d", dtype)
         self.bias = init.make(init.zeros, (self.channels,), scalar_type, init.NO_RANDOMNESS)
 

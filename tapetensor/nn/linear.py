@@ -7,9 +7,10 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
+from tapetensor.arguments.numbers import as_size
 from tapetensor.kernels import linear_algebra
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_input, check_size, check_weight_dtype
+from tapetensor.nn.arguments import check_input, check_weight_dtype
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import In, Out, W
 from tapetensor.tape import NoneTape
@@ -67,8 +68,8 @@ class Linear(Module, Generic[In, Out, W]):
         *,
         rng: np.random.Generator,
     ) -> None:
-        fan_in = check_size("Linear", "in_features", in_features)
-        fan_out = check_size("Linear", "out_features", out_features)
+        fan_in = as_size("Linear", "in_features", in_features, low=1)
+        fan_out = as_size("Linear", "out_features", out_features, low=1)
         scalar_type = check_weight_dtype("Linear", dtype)
         uniform = init.uniform(1.0 / math.sqrt(fan_in))
         check_rng("Linear", rng)
@@ -136,8 +137,8 @@ class UnbiasedLinear(Module, Generic[In, Out, W]):
         *,
         rng: np.random.Generator,
     ) -> None:
-        fan_in = check_size("UnbiasedLinear", "in_features", in_features)
-        fan_out = check_size("UnbiasedLinear", "out_features", out_features)
+        fan_in = as_size("UnbiasedLinear", "in_features", in_features, low=1)
+        fan_out = as_size("UnbiasedLinear", "out_features", out_features, low=1)
         scalar_type = check_weight_dtype("UnbiasedLinear", dtype)
         uniform = init.uniform(1.0 / math.sqrt(fan_in))
         check_rng("UnbiasedLinear", rng)

@@ -7,8 +7,9 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
+from tapetensor.arguments.numbers import as_size
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_sequence, check_size, check_weight_dtype
+from tapetensor.nn.arguments import check_sequence, check_weight_dtype
 from tapetensor.nn.linear import Linear
 from tapetensor.nn.module import Module
 from tapetensor.nn.state_space import SelectiveSSM
@@ -94,11 +95,11 @@ class MambaBlock(Module, Generic[N, P, K, W]):
         step_rank: int = 1,
         rng: np.random.Generator,
     ) -> None:
-        outer = check_size("MambaBlock", "features", features)
-        inner = check_size("MambaBlock", "inner_features", inner_features)
-        state = check_size("MambaBlock", "state_features", state_features)
-        width = check_size("MambaBlock", "conv_width", conv_width)
-        rank = check_size("MambaBlock", "step_rank", step_rank)
+        outer = as_size("MambaBlock", "features", features, low=1)
+        inner = as_size("MambaBlock", "inner_features", inner_features, low=1)
+        state = as_size("MambaBlock", "state_features", state_features, low=1)
+        width = as_size("MambaBlock", "conv_width", conv_width, low=1)
+        rank = as_size("MambaBlock", "step_rank", step_rank, low=1)
         scalar_type = check_weight_dtype("MambaBlock", dtype)
         check_rng("MambaBlock", rng)
         uniform = init.uniform(1.0 / math.sqrt(width))

@@ -6,11 +6,12 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
+from tapetensor.arguments.numbers import as_number, as_size
 from tapetensor.arrays.array import Array
 from tapetensor.errors import ShapeError
 from tapetensor.kernels import normalization as kernels
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_input, check_number, check_size, check_weight_dtype
+from tapetensor.nn.arguments import check_input, check_weight_dtype
 from tapetensor.nn.fields import buffer
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import W
@@ -59,9 +60,9 @@ class LayerNorm(Module, Generic[N, W]):
     def __init__(
         self, normalized_features: N, dtype: type[Any] = np.float32, *, eps: float = 1e-5
     ) -> None:
-        size = check_size("LayerNorm", "normalized_features", normalized_features)
+        size = as_size("LayerNorm", "normalized_features", normalized_features, low=1)
         scalar_type = check_weight_dtype("LayerNorm", dtype)
-        self.eps = check_number("LayerNorm", "eps", eps, low=0.0)
+        self.eps = as_number("LayerNorm", "eps", eps, at_least=0)
         self.normalized_features = size
         self.weight = init.make(init.ones, (size,), scalar_type, init.NO_RANDOMNESS)
         self.bias = init.make(init.zeros, (size,), scalar_type, init.NO_RANDOMNESS)
@@ -138,10 +139,10 @@ class BatchNorm1d(Module, Generic[N, W]):
         eps: float = 1e-5,
         momentum: float = 0.1,
     ) -> None:
-        size = check_size("BatchNorm1d", "num_features", num_features)
+        size = as_size("BatchNorm1d", "num_features", num_features, low=1)
         scalar_type = check_weight_dtype("BatchNorm1d", dtype)
-        self.eps = check_number("BatchNorm1d", "eps", eps, low=0.0)
-        self.momentum = check_number("BatchNorm1d", "momentum", momentum, low=0.0, high=1.0)
+        self.eps = as_number("BatchNorm1d", "eps", eps, at_least=0)
+        self.momentum = as_number("BatchNorm1d", "momentum", momentum, at_least=0, at_most=1)
         self.num_features = size
         self.weight = init.make(init.ones, (size,), scalar_type, init.NO_RANDOMNESS)
         self.bias = init.make(init.zeros, (size,), scalar_type, init.NO_RANDOMNESS)
@@ -231,10 +232,10 @@ class BatchNorm2d(Module, Generic[N, W]):
         eps: float = 1e-5,
         momentum: float = 0.1,
     ) -> None:
-        size = check_size("BatchNorm2d", "num_features", num_features)
+        size = as_size("BatchNorm2d", "num_features", num_features, low=1)
         scalar_type = check_weight_dtype("BatchNorm2d", dtype)
-        self.eps = check_number("BatchNorm2d", "eps", eps, low=0.0)
-        self.momentum = check_number("BatchNorm2d", "momentum", momentum, low=0.0, high=1.0)
+        self.eps = as_number("BatchNorm2d", "eps", eps, at_least=0)
+        self.momentum = as_number("BatchNorm2d", "momentum", momentum, at_least=0, at_most=1)
         self.num_features = size
         self.weight = init.make(init.ones, (size,), scalar_type, init.NO_RANDOMNESS)
         self.bias = init.make(init.zeros, (size,), scalar_type, init.NO_RANDOMNESS)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Generic, overload
 from typing import Literal as L
 
+from tapetensor.arguments.numbers import as_size
 from tapetensor.errors import ArgumentValueError
-from tapetensor.nn.arguments import check_size
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import ZERO, Kernel, Padding, PoolStride
 from tapetensor.tensor import Tensor, avg_pool2d, max_pool2d, min_pool2d
@@ -49,8 +49,10 @@ class AvgPool2d(Module, Generic[Kernel, PoolStride, Padding]):
     def __init__(
         self, kernel_size: Kernel, stride: PoolStride = _KERNEL, padding: Padding = ZERO
     ) -> None:
-        self.kernel_size = check_size("AvgPool2d", "kernel_size", kernel_size)
-        self.stride = check_size("AvgPool2d", "stride", kernel_size if stride is None else stride)
+        self.kernel_size = as_size("AvgPool2d", "kernel_size", kernel_size, low=1)
+        self.stride = as_size(
+            "AvgPool2d", "stride", kernel_size if stride is None else stride, low=1
+        )
         self.padding = _check_padding("AvgPool2d", padding, self.kernel_size)
 
     @overload
@@ -101,8 +103,10 @@ class MaxPool2d(Module, Generic[Kernel, PoolStride, Padding]):
     def __init__(
         self, kernel_size: Kernel, stride: PoolStride = _KERNEL, padding: Padding = ZERO
     ) -> None:
-        self.kernel_size = check_size("MaxPool2d", "kernel_size", kernel_size)
-        self.stride = check_size("MaxPool2d", "stride", kernel_size if stride is None else stride)
+        self.kernel_size = as_size("MaxPool2d", "kernel_size", kernel_size, low=1)
+        self.stride = as_size(
+            "MaxPool2d", "stride", kernel_size if stride is None else stride, low=1
+        )
         self.padding = _check_padding("MaxPool2d", padding, self.kernel_size)
 
     @overload
@@ -153,8 +157,10 @@ class MinPool2d(Module, Generic[Kernel, PoolStride, Padding]):
     def __init__(
         self, kernel_size: Kernel, stride: PoolStride = _KERNEL, padding: Padding = ZERO
     ) -> None:
-        self.kernel_size = check_size("MinPool2d", "kernel_size", kernel_size)
-        self.stride = check_size("MinPool2d", "stride", kernel_size if stride is None else stride)
+        self.kernel_size = as_size("MinPool2d", "kernel_size", kernel_size, low=1)
+        self.stride = as_size(
+            "MinPool2d", "stride", kernel_size if stride is None else stride, low=1
+        )
         self.padding = _check_padding("MinPool2d", padding, self.kernel_size)
 
     @overload
@@ -239,7 +245,7 @@ class GlobalMinPool2d(Module):
 
 def _check_padding(layer: str, padding: Padding, kernel_size: int) -> Padding:
     """Return a padding of at most half of a window."""
-    size = check_size(layer, "padding", padding, low=0)
+    size = as_size(layer, "padding", padding)
     if 2 * size > kernel_size:
         raise ArgumentValueError(
             f"{layer}: padding must be at most half of the kernel_size {kernel_size}, got {padding}"

@@ -6,9 +6,10 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
+from tapetensor.arguments.numbers import as_size
 from tapetensor.kernels import recurrent as kernels
 from tapetensor.kernels.linear_algebra import linear
-from tapetensor.nn.arguments import check_input, check_size
+from tapetensor.nn.arguments import check_input
 from tapetensor.nn.module import Module
 from tapetensor.nn.recurrence import Memory, check_sequence, parts_of, states_of, weights_of
 from tapetensor.nn.typing import In, Out, W
@@ -73,8 +74,8 @@ class RNN(Module, Generic[In, Out, W]):
         *,
         rng: np.random.Generator,
     ) -> None:
-        self.input_size = check_size("RNN", "input_size", input_size)
-        self.hidden_size = check_size("RNN", "hidden_size", hidden_size)
+        self.input_size = as_size("RNN", "input_size", input_size, low=1)
+        self.hidden_size = as_size("RNN", "hidden_size", hidden_size, low=1)
         sizes = (self.input_size, self.hidden_size)
         weights = weights_of("RNN", 1, sizes, dtype, rng)
         self.weight_ih_l0, self.weight_hh_l0, self.bias_ih_l0, self.bias_hh_l0 = weights
@@ -169,8 +170,8 @@ class GRU(Module, Generic[In, Out, W]):
         *,
         rng: np.random.Generator,
     ) -> None:
-        self.input_size = check_size("GRU", "input_size", input_size)
-        self.hidden_size = check_size("GRU", "hidden_size", hidden_size)
+        self.input_size = as_size("GRU", "input_size", input_size, low=1)
+        self.hidden_size = as_size("GRU", "hidden_size", hidden_size, low=1)
         sizes = (self.input_size, self.hidden_size)
         weights = weights_of("GRU", 3, sizes, dtype, rng)
         self.weight_ih_l0, self.weight_hh_l0, self.bias_ih_l0, self.bias_hh_l0 = weights
@@ -264,8 +265,8 @@ class LSTM(Module, Generic[In, Out, W]):
         *,
         rng: np.random.Generator,
     ) -> None:
-        self.input_size = check_size("LSTM", "input_size", input_size)
-        self.hidden_size = check_size("LSTM", "hidden_size", hidden_size)
+        self.input_size = as_size("LSTM", "input_size", input_size, low=1)
+        self.hidden_size = as_size("LSTM", "hidden_size", hidden_size, low=1)
         sizes = (self.input_size, self.hidden_size)
         weights = weights_of("LSTM", 4, sizes, dtype, rng)
         self.weight_ih_l0, self.weight_hh_l0, self.bias_ih_l0, self.bias_hh_l0 = weights

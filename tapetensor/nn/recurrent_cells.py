@@ -6,9 +6,10 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
+from tapetensor.arguments.numbers import as_size
 from tapetensor.kernels import recurrent as kernels
 from tapetensor.kernels.linear_algebra import linear
-from tapetensor.nn.arguments import check_input, check_size
+from tapetensor.nn.arguments import check_input
 from tapetensor.nn.module import Module
 from tapetensor.nn.recurrence import Memory, check_step, parts_of, states_of, weights_of
 from tapetensor.nn.typing import In, Out, W
@@ -72,8 +73,8 @@ class RNNCell(Module, Generic[In, Out, W]):
         *,
         rng: np.random.Generator,
     ) -> None:
-        self.input_size = check_size("RNNCell", "input_size", input_size)
-        self.hidden_size = check_size("RNNCell", "hidden_size", hidden_size)
+        self.input_size = as_size("RNNCell", "input_size", input_size, low=1)
+        self.hidden_size = as_size("RNNCell", "hidden_size", hidden_size, low=1)
         sizes = (self.input_size, self.hidden_size)
         weights = weights_of("RNNCell", 1, sizes, dtype, rng)
         self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh = weights
@@ -166,8 +167,8 @@ class GRUCell(Module, Generic[In, Out, W]):
         *,
         rng: np.random.Generator,
     ) -> None:
-        self.input_size = check_size("GRUCell", "input_size", input_size)
-        self.hidden_size = check_size("GRUCell", "hidden_size", hidden_size)
+        self.input_size = as_size("GRUCell", "input_size", input_size, low=1)
+        self.hidden_size = as_size("GRUCell", "hidden_size", hidden_size, low=1)
         sizes = (self.input_size, self.hidden_size)
         weights = weights_of("GRUCell", 3, sizes, dtype, rng)
         self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh = weights
@@ -260,8 +261,8 @@ class LSTMCell(Module, Generic[In, Out, W]):
         *,
         rng: np.random.Generator,
     ) -> None:
-        self.input_size = check_size("LSTMCell", "input_size", input_size)
-        self.hidden_size = check_size("LSTMCell", "hidden_size", hidden_size)
+        self.input_size = as_size("LSTMCell", "input_size", input_size, low=1)
+        self.hidden_size = as_size("LSTMCell", "hidden_size", hidden_size, low=1)
         sizes = (self.input_size, self.hidden_size)
         weights = weights_of("LSTMCell", 4, sizes, dtype, rng)
         self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh = weights

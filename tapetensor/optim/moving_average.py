@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 from typing_extensions import TypeVar
 
+from tapetensor.arguments.numbers import as_number
 from tapetensor.arrays.libraries import check_one_library
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from tapetensor.kernels import optimizers
-from tapetensor.optim.hyperparameters import as_hyperparameter
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.tensor import Tensor
 
@@ -65,7 +65,7 @@ def exponential_moving_average(average: ModelT, model: ModelT, decay: float) -> 
     >>> average = copy.deepcopy(model)
     >>> exponential_moving_average(average, model, decay=0.9)
     """
-    kept = as_hyperparameter("exponential_moving_average", "decay", decay, below=1)
+    kept = as_number("exponential_moving_average", "decay", decay, at_least=0, below=1)
     parameters = _paired("parameters", average, model)
     buffers = _paired("buffers", average, model)
     # One that goes by two names moves once.

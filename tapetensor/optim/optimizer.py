@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from typing_extensions import override
 
+from tapetensor.arguments.numbers import as_number
 from tapetensor.arrays.array import Array
 from tapetensor.errors import (
     ArgumentTypeError,
@@ -17,7 +18,6 @@ from tapetensor.errors import (
     UnusedParametersError,
 )
 from tapetensor.optim.group import Group, Names, State
-from tapetensor.optim.hyperparameters import as_hyperparameter
 from tapetensor.tape.context import active_context
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.base import check_floating, check_not_spent, check_tensor, tape_state
@@ -154,7 +154,7 @@ class Optimizer(ABC):
         """
         for name, array in arrays.items():
             if name in ("lr", "steps") or name.endswith(".step"):
-                as_hyperparameter(self._op, name, array.item())
+                as_number(self._op, name, array.item(), at_least=0)
 
     def restore_arrays(self, arrays: Mapping[str, Array]) -> None:
         """Take over what `state_arrays` returned, which `tapetensor.io` has checked."""
@@ -178,7 +178,12 @@ def _as_lr(op: str, value: object) -> float:
             f"{op}: lr must be a number, got a function; of a schedule take the number before each "
             "step: optimizer.lr = schedule(optimizer.steps)"
         )
-    return as_hyperparameter(op, "lr", value)
+    return as_number(op, "lr", value, at_least=0)
+
+
+def split_decay(lr: float, weight_decay: float, is_decoupled: bool) -> tuple[float, float]:
+    """Return what is added to the gradient per parameter, and what is kept of the parameter."""
+    return (0.0, 1 - lr * weight_decay) if is_decoupled else (weight_decay, 1.0)
 
 
 def _named_parameters(op: str, model: HasParameters) -> dict[Names, Tensor[Any, Any, Any]]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any, Never, Protocol
 
 import numpy as np
 from typing_extensions import TypeVar, override
 
+from tapetensor.arguments.numbers import as_number
 from tapetensor.arrays.array import Array, is_array
 from tapetensor.arrays.libraries import check_one_library
 from tapetensor.errors import (
@@ -17,7 +19,7 @@ from tapetensor.errors import (
     ShapeError,
     UntracedTensorError,
 )
-from tapetensor.tape.norms import as_positive, clipping, global_norm
+from tapetensor.tape.norms import clipping, global_norm
 
 G = TypeVar("G")
 G_co = TypeVar("G_co", covariant=True)
@@ -236,7 +238,7 @@ class Gradients:
             ArgumentTypeError: if `limit` is not a number.
             ArgumentValueError: if it is not positive.
         """
-        bound = as_positive("Gradients.clip_by_value", "limit", limit)
+        bound = as_number("Gradients.clip_by_value", "limit", limit, above=0, at_most=math.inf)
         self._arrays = {key: np.clip(array, -bound, bound) for key, array in self._arrays.items()}
 
     def __copy__(self) -> Gradients:

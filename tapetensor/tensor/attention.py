@@ -7,8 +7,9 @@ from typing import Any, overload
 
 import numpy as np
 
+from tapetensor.arguments.numbers import as_number
+from tapetensor.arguments.shapes import broadcasts_to
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.shapes import broadcasts_to
 from tapetensor.errors import ArgumentTypeError, DTypeError, ShapeError
 from tapetensor.kernels import attention as kernels
 from tapetensor.tape import NoneTape, OwnedTape
@@ -20,7 +21,6 @@ from tapetensor.tensor.base import (
     check_same_dtype,
     check_tensor,
 )
-from tapetensor.tensor.operands import as_finite
 from tapetensor.tensor.tensor import Tensor
 from tapetensor.typing import Ds, F, K, M, N, P, T
 
@@ -136,7 +136,7 @@ def scaled_dot_product_attention(
     factor = (
         1.0 / math.sqrt(query._data.shape[-1] or 1)
         if scale is None
-        else as_finite(_OP, "scale", scale)
+        else as_number(_OP, "scale", scale)
     )
     options: tuple[Any, ...] = (seen, causal, factor)
     return apply(kernels.scaled_dot_product_attention, (query, key, value), options)

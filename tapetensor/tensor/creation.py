@@ -7,16 +7,17 @@ from typing import Any, TypeAlias, overload
 
 import numpy as np
 
+from tapetensor.arguments.numbers import as_number, as_size
+from tapetensor.arguments.shapes import as_shape
 from tapetensor.arrays.array import Array, Dispatched, check_dispatched, check_shape, is_array
 from tapetensor.arrays.dtypes import as_dtype
 from tapetensor.arrays.libraries import like
-from tapetensor.arrays.shapes import as_shape, as_size
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.tape import NoneTape
 from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import check_rng as check_rng
 from tapetensor.tensor.base import wrap
-from tapetensor.tensor.operands import as_finite, as_number
+from tapetensor.tensor.operands import as_scalar
 from tapetensor.tensor.tensor import Tensor
 from tapetensor.typing import D, F, N, S
 
@@ -76,7 +77,7 @@ def full(shape: Any, value: float, dtype: Any = np.float32) -> Any:
     >>> tt.full((2,), 7.0)
     Tensor([7., 7.], shape=(2,), dtype=float32, NoneTape)
     """
-    number = as_number("full", value, "value")
+    number = as_scalar("full", "value", value)
     sizes, scalar_type = as_shape("full", shape), as_dtype("full", dtype)
     if scalar_type.kind in "iu" and isinstance(number, float):
         if not number.is_integer():
@@ -163,10 +164,8 @@ def normal(
     >>> tt.normal((2, 3), rng=np.random.default_rng(0)).shape
     (2, 3)
     """
-    deviation = as_finite("normal", "std", std)
-    if deviation < 0:
-        raise ArgumentValueError(f"normal: std must be >= 0, got {std!r}")
-    centre = as_finite("normal", "mean", mean)
+    deviation = as_number("normal", "std", std, at_least=0)
+    centre = as_number("normal", "mean", mean)
     sizes = as_shape("normal", shape)
     draw = check_rng("normal", rng).standard_normal
     samples: Any = _made("normal", draw, sizes, _floating("normal", dtype))
@@ -209,7 +208,7 @@ def uniform(
     >>> tt.uniform((2, 3), rng=np.random.default_rng(0)).shape
     (2, 3)
     """
-    bottom, top = as_finite("uniform", "low", low), as_finite("uniform", "high", high)
+    bottom, top = as_number("uniform", "low", low), as_number("uniform", "high", high)
     if bottom > top:
         raise ArgumentValueError(f"uniform: low must not exceed high, got {low!r} and {high!r}")
     sizes = as_shape("uniform", shape)

@@ -8,8 +8,8 @@ from typing import Any, overload
 import numpy as np
 from typing_extensions import TypeVar
 
+from tapetensor.arguments.shapes import as_shape
 from tapetensor.arrays.array import Array, read_only
-from tapetensor.arrays.shapes import as_shape
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from tapetensor.tape import Kernel, NoneTape, Pullback, Pullbacks
 from tapetensor.tape.recorder import op_name

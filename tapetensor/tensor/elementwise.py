@@ -8,7 +8,7 @@ from tapetensor.errors import ArgumentValueError
 from tapetensor.kernels import elementwise
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import FloatingBase, NumberBase, TensorBase, check_numeric
-from tapetensor.tensor.operands import as_number
+from tapetensor.tensor.operands import as_scalar
 from tapetensor.typing import D, F, R, S, T
 
 if TYPE_CHECKING:
@@ -257,8 +257,8 @@ class Elementwise(TensorBase[S, T, D]):
         >>> tt.from_numpy([-1.0, 0.5, 2.0], shape=(3,)).clip(0.0, 1.0)
         Tensor([0. , 0.5, 1. ], shape=(3,), dtype=float32, NoneTape)
         """
-        low = None if low is None else as_number("clip", low, "low")
-        high = None if high is None else as_number("clip", high, "high")
+        low = None if low is None else as_scalar("clip", "low", low)
+        high = None if high is None else as_scalar("clip", "high", high)
         bounds = [bound for bound in (low, high) if bound is not None]
         if not bounds or any(bound != bound for bound in bounds) or bounds[0] > bounds[-1]:
             raise ArgumentValueError(

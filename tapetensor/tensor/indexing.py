@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 import numpy as np
 from typing_extensions import TypeVar
 
+from tapetensor.arguments.shapes import normalize_axis
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.shapes import normalize_axis
 from tapetensor.errors import (
     ArgumentTypeError,
     AxisError,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
-from tapetensor.arrays.shapes import normalize_axis
+from tapetensor.arguments.shapes import normalize_axis
 from tapetensor.errors import ArgumentTypeError, AxisError
 from tapetensor.kernels import shape as kernels
 from tapetensor.tensor.apply import apply

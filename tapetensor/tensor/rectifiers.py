@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from tapetensor.arrays.shapes import broadcasts_to
+from tapetensor.arguments.numbers import as_number
+from tapetensor.arguments.shapes import broadcasts_to
 from tapetensor.errors import ShapeError
 from tapetensor.kernels import rectifiers
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating, check_tensor
-from tapetensor.tensor.operands import TapeOfRhs, as_finite
+from tapetensor.tensor.operands import TapeOfRhs
 from tapetensor.typing import D, Ds, F, N, S, T
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Rectifiers(TensorBase[S, T, D]):
         Tensor([-1.,  2.], shape=(2,), dtype=float32, NoneTape)
         """
         check_floating("leaky_relu", self)
-        slope = as_finite("leaky_relu", "negative_slope", negative_slope)
+        slope = as_number("leaky_relu", "negative_slope", negative_slope)
         return apply(rectifiers.leaky_relu, (self,), (slope,))
 
     @overload
@@ -121,4 +122,4 @@ class Rectifiers(TensorBase[S, T, D]):
         >>> tt.from_numpy([-1000.0, 2.0], shape=(2,)).elu()
         Tensor([-1.,  2.], shape=(2,), dtype=float32, NoneTape)
         """
-        return apply(rectifiers.elu, (self,), (as_finite("elu", "alpha", alpha),))
+        return apply(rectifiers.elu, (self,), (as_number("elu", "alpha", alpha),))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import numpy as np
 
-from tapetensor.arrays.shapes import normalize_axes, normalize_axis
+from tapetensor.arguments.shapes import normalize_axes, normalize_axis
 from tapetensor.errors import (
     ArgumentTypeError,
     DTypeError,

@@ -22,7 +22,7 @@ from tapetensor.kernels import (
 from tapetensor.tape import Kernel, NoneTape, OwnedTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase, check_same_dtype, check_tensor
-from tapetensor.tensor.operands import as_number
+from tapetensor.tensor.operands import OPERAND, as_scalar
 from tapetensor.tensor.tensor import Joins, Tensor
 from tapetensor.typing import D, Ds, F, M, N, R, S, T
 
@@ -198,12 +198,12 @@ def _extreme(
     assert isinstance(lhs, TensorBase)
     if isinstance(rhs, TensorBase):
         return apply(kernel, (lhs, rhs))
-    return apply(number_kernel, (lhs,), (as_number(op, rhs),))
+    return apply(number_kernel, (lhs,), (as_scalar(op, OPERAND, rhs),))
 
 
 def _number_like(tensor: TensorBase[Any, Any, Any], value: object) -> float:
     """Return `value` as a number that the dtype of `tensor` can hold."""
-    number = as_number("where", value)
+    number = as_scalar("where", OPERAND, value)
     dtype = tensor._data.dtype
     if dtype.kind == "f":
         return number

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from typing_extensions import TypeVar
 
-from tapetensor.arrays.shapes import (
-    as_int,
+from tapetensor.arguments.numbers import as_int, as_size
+from tapetensor.arguments.shapes import (
     as_shape,
-    as_size,
     as_target_shape,
     broadcasts_to,
     normalize_axes,
@@ -22,7 +21,6 @@ from tapetensor.arrays.shapes import (
 )
 from tapetensor.errors import (
     ArgumentTypeError,
-    ArgumentValueError,
     ShapeError,
 )
 from tapetensor.kernels import indexing
@@ -353,9 +351,7 @@ def _section_sizes(sections: object, shape: tuple[int, ...], axis: int) -> list[
                 f"has size {whole}"
             )
         return sizes
-    count = as_size("split", "sections", sections)
-    if count == 0:
-        raise ArgumentValueError("split: sections must be > 0, got 0")
+    count = as_size("split", "sections", sections, low=1)
     if whole % count:
         raise ShapeError(
             f"split: axis {axis} of shape {shape} does not divide into {count} equal parts; "

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tapetensor.arrays.shapes import normalize_axis
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError
+from tapetensor.arguments.numbers import as_number
+from tapetensor.arguments.shapes import normalize_axis
+from tapetensor.errors import ArgumentTypeError
 from tapetensor.kernels import normalization, reductions, scan
 from tapetensor.tape import NoneTape
 from tapetensor.tape.ids import next_id
@@ -21,7 +22,6 @@ from tapetensor.tensor.base import (
     check_numeric,
     rewrap,
 )
-from tapetensor.tensor.operands import as_finite
 from tapetensor.typing import D, Ds, F, N, R, S, T
 
 if TYPE_CHECKING:
@@ -113,9 +113,7 @@ class Softmax(TensorBase[S, T, D]):
         Tensor([-1.,  1.], shape=(2,), dtype=float32, NoneTape)
         """
         check_floating("normalize", self)
-        added = as_finite("normalize", "eps", eps)
-        if added < 0:
-            raise ArgumentValueError(f"normalize: eps must be >= 0, got {eps!r}")
+        added = as_number("normalize", "eps", eps, at_least=0)
         options = (normalize_axis("normalize", axis, self._data.shape), added)
         return apply(normalization.normalize, (self,), options)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, overload
 from typing import Literal as L
 
+from tapetensor.arguments.numbers import as_size
 from tapetensor.errors import ArgumentValueError, ShapeError
 from tapetensor.kernels import convolution
 from tapetensor.tape import NoneTape
@@ -17,7 +18,6 @@ from tapetensor.tensor.operands import TapeOfRhs
 from tapetensor.tensor.tensor import Joins, Tensor
 from tapetensor.tensor.windows import (
     Ints,
-    at_least,
     check_bias,
     check_operands,
     check_rank,
@@ -158,7 +158,7 @@ def conv_transpose2d(
             f"{op}: output_padding {extra} must be less than the stride {window.stride} "
             f"or the dilation {window.dilation}"
         )
-    count = at_least(op, "groups", groups, 1)
+    count = as_size(op, "groups", groups, low=1)
     channels = shape[-3]
     if channels % count:
         raise ArgumentValueError(

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from tapetensor.arrays.shapes import as_size
+from tapetensor.arguments.numbers import as_number, as_size
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
-from tapetensor.optim.hyperparameters import as_hyperparameter
 from tapetensor.training.evaluation import check_metrics
 from tapetensor.training.history import COLUMNS
 from tapetensor.training.logs import CsvLog
@@ -63,10 +62,9 @@ def check_plan(
         ArgumentValueError: if there are no epochs, the norm is not positive, or a name is taken or
             unknown.
     """
-    if as_size("fit", "epochs", epochs) == 0:
-        raise ArgumentValueError("fit: epochs must be at least 1, got 0")
-    if clip_norm is not None and as_hyperparameter("fit", "clip_norm", clip_norm) == 0:
-        raise ArgumentValueError("fit: clip_norm must be > 0, got 0")
+    as_size("fit", "epochs", epochs, low=1)
+    if clip_norm is not None:
+        as_number("fit", "clip_norm", clip_norm, above=0)
     if (metrics is None) != (validation is None):
         raise ArgumentTypeError(
             "fit: metrics and validation come together: metrics say what is computed, and "

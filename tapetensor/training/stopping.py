@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tapetensor.arrays.shapes import as_size
+from tapetensor.arguments.numbers import as_number, as_size
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
-from tapetensor.optim.hyperparameters import as_hyperparameter
 
 
 @dataclass(frozen=True)
@@ -49,11 +48,10 @@ class EarlyStopping:
             raise ArgumentTypeError(
                 f"EarlyStopping: watch must be the name of a metric, got {self.watch!r}"
             )
-        if as_size("EarlyStopping", "patience", self.patience) == 0:
-            raise ArgumentValueError("EarlyStopping: patience must be at least 1, got 0")
+        as_size("EarlyStopping", "patience", self.patience, low=1)
         if self.mode not in ("min", "max"):
             raise ArgumentValueError(f"EarlyStopping: mode must be min or max, got {self.mode!r}")
-        as_hyperparameter("EarlyStopping", "min_delta", self.min_delta)
+        as_number("EarlyStopping", "min_delta", self.min_delta, at_least=0)
 
     def best_of(self, values: Sequence[float]) -> int:
         """Return the position of the best of the values; the first, where none is a number."""

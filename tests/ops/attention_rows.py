@@ -80,7 +80,7 @@ ATTENTION = (
             refused(_Q, _K, 1.0, error=tt.ArgumentTypeError, message="the value"),
             refused(_Q, _K, _V, causal=1, error=tt.ArgumentTypeError, message="causal is a bool"),
             refused(_Q, _K, _V, scale=math.inf, error=tt.ArgumentValueError, message="inf"),
-            refused(_Q, _K, _V, scale="1", error=tt.ArgumentTypeError, message="str"),
+            refused(_Q, _K, _V, scale="1", error=tt.ArgumentTypeError, message="got '1'"),
         ),
     ),
 )

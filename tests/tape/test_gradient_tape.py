@@ -310,11 +310,11 @@ def _promoting(x: Array) -> Any:
         (
             lambda t: t.record_layer_norm(0, 0, 0, -1.0),
             tt.ArgumentValueError,
-            "eps must be a number >= 0, got -1.0",
+            "eps must be >= 0 and finite, got -1.0",
         ),
         (lambda t: t.record_layer_norm(0, 0, 0, np.nan), tt.ArgumentValueError, "got nan"),
         (lambda t: t.record_layer_norm(0, 0, 0, np.inf), tt.ArgumentValueError, "got inf"),
-        (lambda t: t.record_layer_norm(0, 0, 0, "1"), tt.ArgumentValueError, "got '1'"),
+        (lambda t: t.record_layer_norm(0, 0, 0, "1"), tt.ArgumentTypeError, "got '1'"),
         (lambda t: t.record(3, (0,)), tt.ArgumentTypeError, "a kernel and its slots .* got int"),
         (lambda t: t.record(_explosion, 0), tt.ArgumentTypeError, "in a tuple, got function and i"),
         (lambda t: t.record(lambda x: x, (0,)), tt.ArgumentTypeError, "1 pullbacks, one per slot"),
