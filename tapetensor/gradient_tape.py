@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.arguments.numbers import as_number
+from tapetensor.arguments import as_number, check_kind
 from tapetensor.arrays.array import Array, is_array, read_only
 from tapetensor.arrays.dtypes import FLOATING
 from tapetensor.arrays.libraries import check_one_library
@@ -351,11 +351,8 @@ class GradientTape:
 
     def _checked_entries(self, tensors: list[Array | None]) -> list[Array | None]:
         """Return a copy of `tensors` with one entry per slot."""
-        if not isinstance(tensors, list):
-            raise ArgumentTypeError(
-                "GradientTape.backward: tensors must be a list with an array or None per slot, "
-                f"got {type(tensors).__name__}"
-            )
+        words = "a list with an array or None per slot"
+        check_kind("GradientTape.backward", "tensors", tensors, list, words)
         missing = len(self._values) - len(tensors)
         if missing < 0:
             raise ArgumentValueError(

@@ -9,6 +9,7 @@ from typing import Any, overload
 import numpy as np
 from typing_extensions import TypeVar
 
+from tapetensor.arguments import check_function
 from tapetensor.arrays.array import Array
 from tapetensor.errors import (
     ArgumentTypeError,
@@ -104,8 +105,7 @@ def grad(f: Callable[..., Any], /, *inputs: Any) -> Any:
     >>> tt.grad(lambda x: tt.grad(lambda x: (x**3).sum(), x).sum(), x)
     Tensor([ 6., 12.], shape=(2,), dtype=float32, NoneTape)
     """
-    if not callable(f):
-        raise ArgumentTypeError(f"grad: f must be callable, got {type(f).__name__}")
+    check_function("grad", "f", f)
     if not inputs:
         raise ArgumentTypeError("grad: give the tensor to differentiate at: grad(f, x)")
     for position, x in enumerate(inputs):

@@ -8,10 +8,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tapetensor.arguments.numbers import as_number
+from tapetensor.arguments import as_number, check_function, check_rng
 from tapetensor.arrays.array import Array
 from tapetensor.errors import (
-    ArgumentTypeError,
     ArgumentValueError,
     DTypeError,
     TapeTensorError,
@@ -21,7 +20,6 @@ from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.recorder import op_name
 from tapetensor.tensor import Tensor, from_numpy
 from tapetensor.tensor.base import TensorBase, check_not_spent, check_tensor
-from tapetensor.tensor.creation import check_rng
 
 Plain: TypeAlias = Tensor[Any, NoneTape, np.float64]
 Traced: TypeAlias = Tensor[Any, OwnedTape, np.float64]
@@ -88,8 +86,7 @@ def check_grad(
     tapetensor.testing.GradientMismatchError: check_grad: the derivative of square by input 0 is
     wrong: ...
     """
-    if not callable(f):
-        raise ArgumentTypeError(f"check_grad: f must be callable, got {type(f).__name__}")
+    check_function("check_grad", "f", f)
     if not inputs:
         raise ArgumentValueError("check_grad: give at least one input to differentiate")
     points = [_point(position, tensor) for position, tensor in enumerate(inputs)]

@@ -9,6 +9,7 @@ from typing import Any, Self, overload
 import numpy as np
 from typing_extensions import TypeVar, override
 
+from tapetensor.arguments import check_function, check_rng
 from tapetensor.arrays.array import Array
 from tapetensor.checkpointing.surroundings import Surroundings
 from tapetensor.errors import (
@@ -25,7 +26,6 @@ from tapetensor.tape.pullbacks import JointPullbacks, Pullbacks
 from tapetensor.tape.recorder import Record, Recorder
 from tapetensor.tensor.apply import Enclosed, apply_enclosing
 from tapetensor.tensor.base import check_not_spent, check_tensor, wrap
-from tapetensor.tensor.creation import check_rng
 from tapetensor.tensor.tensor import Tensor
 
 X = TypeVar("X", bound=Tensor[Any, Any, Any])
@@ -92,8 +92,7 @@ def checkpoint(
     >>> y.backward()[x]
     Tensor([ 8., 16.], shape=(2,), dtype=float32, NoneTape)
     """
-    if not callable(f):
-        raise ArgumentTypeError(f"checkpoint: f must be callable, got {type(f).__name__}")
+    check_function("checkpoint", "f", f)
     if not inputs:
         raise ArgumentTypeError("checkpoint: give the tensor to run f on: checkpoint(f, x)")
     for position, x in enumerate(inputs):

@@ -6,7 +6,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from tapetensor.arguments.numbers import as_size
+from tapetensor.arguments import as_size
 from tapetensor.data.checks import check_plain
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.creation import arange

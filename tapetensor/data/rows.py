@@ -8,13 +8,12 @@ from typing import Any, Generic, final, overload
 import numpy as np
 from typing_extensions import TypeVar, TypeVarTuple, override
 
-from tapetensor.arguments.numbers import as_size
+from tapetensor.arguments import as_size, check_rng
 from tapetensor.data.checks import check_plain
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from tapetensor.tape import NoneTape
 from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import rewrap
-from tapetensor.tensor.creation import check_rng
 from tapetensor.tensor.tensor import Tensor
 from tapetensor.typing import B, D, Ds, N
 

@@ -13,7 +13,7 @@ import numpy as np
 from typing_extensions import TypeVar, TypeVarTuple, override
 
 from tapetensor import io
-from tapetensor.arguments.numbers import as_size
+from tapetensor.arguments import as_size
 from tapetensor.data.checks import check_plain
 from tapetensor.distributed import mpi
 from tapetensor.distributed.agreement import check_agreement

@@ -8,7 +8,7 @@ from typing import Any, Literal, final
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.arguments.numbers import as_size
+from tapetensor.arguments import as_size, check_choice, check_kind
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.lazy import LazyArray
 from tapetensor.distributed.agreement import check_agreement
@@ -76,15 +76,10 @@ class Reducer:
         op: Literal["mean", "sum"] = "mean",
         bucket_bytes: int = BUCKET_BYTES,
     ) -> None:
-        if not isinstance(model, Module):
-            raise ArgumentTypeError(f"Reducer: expected a Module, got {type(model).__name__}")
-        if not isinstance(ranks, Communicator):
-            raise ArgumentTypeError(
-                "Reducer: ranks must be what distributed.world() or distributed.alone() returned, "
-                f"got {type(ranks).__name__}"
-            )
-        if op not in ("mean", "sum"):
-            raise ArgumentValueError(f'Reducer: op must be "mean" or "sum", got {op!r}')
+        check_kind("Reducer", "model", model, Module)
+        words = "what distributed.world() or distributed.alone() returned"
+        check_kind("Reducer", "ranks", ranks, Communicator, words)
+        check_choice("Reducer", "op", op, ("mean", "sum"))
         limit = as_size("Reducer", "bucket_bytes", bucket_bytes, low=1)
         parameters = model.parameters()
         for tensor in parameters.values():
@@ -150,10 +145,7 @@ class Reducer:
             ArgumentTypeError: if `grads` are no Gradients of numpy arrays.
             DistributedError: if a rank has ended that must take part.
         """
-        if not isinstance(grads, Gradients):
-            raise ArgumentTypeError(
-                f"Reducer.all_reduce: expected Gradients, got {type(grads).__name__}"
-            )
+        check_kind("Reducer.all_reduce", "grads", grads, Gradients, "Gradients")
         for unique_id in grads:
             _check_is_numpy("Reducer.all_reduce", grads.array(unique_id))
         parts = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tapetensor.arguments.numbers import as_number
+from tapetensor.arguments import as_number
 from tapetensor.kernels import losses
 from tapetensor.losses.checks import check_pair
 from tapetensor.tape import NoneTape

@@ -6,7 +6,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from tapetensor.arguments.numbers import as_number
+from tapetensor.arguments import as_number
 from tapetensor.errors import ArgumentValueError, DTypeError, ShapeError
 from tapetensor.kernels import losses
 from tapetensor.losses.checks import check_target

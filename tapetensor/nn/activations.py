@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tapetensor.arguments.numbers import as_number
-from tapetensor.errors import ArgumentValueError
+from tapetensor.arguments import as_number, check_choice
 from tapetensor.nn.module import Module
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import check_tensor
@@ -49,8 +48,7 @@ class GELU(Module):
     approximate: Literal["none", "tanh"]
 
     def __init__(self, approximate: Literal["none", "tanh"] = "none") -> None:
-        if approximate not in ("none", "tanh"):
-            raise ArgumentValueError(f'GELU: approximate is "none" or "tanh", got {approximate!r}')
+        check_choice("GELU", "approximate", approximate, ("none", "tanh"))
         self.approximate = approximate
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:

@@ -6,7 +6,7 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
-from tapetensor.arguments.numbers import as_size
+from tapetensor.arguments import as_size, check_rng
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.nn.arguments import check_input, check_weight_dtype
 from tapetensor.nn.linear import Linear
@@ -17,7 +17,6 @@ from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor import Tensor, scaled_dot_product_attention
 from tapetensor.tensor.attention import mask_array, scores_shape
 from tapetensor.tensor.base import check_not_spent
-from tapetensor.tensor.creation import check_rng
 from tapetensor.typing import Ds, M, N, T
 
 

@@ -12,6 +12,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 import numpy as np
 from typing_extensions import TypeVar
 
+from tapetensor.arguments import check_rng
 from tapetensor.arrays.dtypes import FLOATING, as_dtype
 from tapetensor.errors import ArgumentValueError, BuildError, TapeTensorError
 from tapetensor.nn import init
@@ -30,7 +31,6 @@ from tapetensor.nn.fields import MISSING, Field
 from tapetensor.nn.module import Module
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor import Tensor
-from tapetensor.tensor.creation import check_rng
 
 ModuleT = TypeVar("ModuleT", bound=Module)
 

@@ -8,7 +8,7 @@ from typing import Literal as L
 
 import numpy as np
 
-from tapetensor.arguments.numbers import as_size
+from tapetensor.arguments import as_size, check_rng
 from tapetensor.errors import ArgumentValueError
 from tapetensor.nn import init
 from tapetensor.nn.arguments import check_input, check_weight_dtype
@@ -29,7 +29,6 @@ from tapetensor.nn.typing import (
 )
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor1D, conv1d, conv2d, conv_transpose2d
-from tapetensor.tensor.creation import check_rng
 from tapetensor.typing import Ds, M, N, T
 
 

@@ -6,11 +6,10 @@ from typing import Generic
 
 import numpy as np
 
-from tapetensor.arguments.numbers import as_number, as_size
+from tapetensor.arguments import as_number, as_size, check_rng
 from tapetensor.nn.module import Module
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import check_floating, check_not_spent, check_tensor
-from tapetensor.tensor.creation import check_rng
 from tapetensor.typing import F, N, S, T
 
 
@@ -50,7 +49,8 @@ class Dropout(Module):
 
     def __init__(self, p: float = 0.5, *, rng: np.random.Generator) -> None:
         self.p = as_number("Dropout", "p", p, at_least=0, at_most=1)
-        self.rng = check_rng("Dropout", rng)
+        check_rng("Dropout", rng)
+        self.rng = rng
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return `x`, with elements dropped if it owns a tape."""
@@ -82,7 +82,8 @@ class DropoutOneIn(Module, Generic[N]):
 
     def __init__(self, n: N, *, rng: np.random.Generator) -> None:
         self.n = as_size("DropoutOneIn", "n", n, low=1)
-        self.rng = check_rng("DropoutOneIn", rng)
+        check_rng("DropoutOneIn", rng)
+        self.rng = rng
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return `x`, with elements dropped if it owns a tape."""

@@ -6,7 +6,7 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
-from tapetensor.arguments.numbers import as_size
+from tapetensor.arguments import as_size, check_rng
 from tapetensor.arrays.array import Array
 from tapetensor.errors import AxisError, DTypeError
 from tapetensor.kernels import indexing
@@ -19,7 +19,6 @@ from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor2D
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import check_tensor
-from tapetensor.tensor.creation import check_rng
 from tapetensor.tensor.indexing import I
 from tapetensor.typing import Ds, K, N, T
 

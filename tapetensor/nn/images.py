@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, Generic, Literal
 
-from tapetensor.arguments.numbers import as_size
-from tapetensor.errors import ArgumentValueError, ShapeError
+from tapetensor.arguments import as_size, check_choice
+from tapetensor.errors import ShapeError
 from tapetensor.nn import init
 from tapetensor.nn.arguments import check_input, check_weight_dtype
 from tapetensor.nn.module import Module
@@ -48,7 +48,8 @@ class Upscale2d(Module, Generic[M, N]):
     ) -> None:
         self.height = as_size("Upscale2d", "height", height, low=1)
         self.width = as_size("Upscale2d", "width", width, low=1)
-        self.mode = _check_mode("Upscale2d", mode)
+        check_choice("Upscale2d", "mode", mode, ("nearest", "bilinear"))
+        self.mode = mode
 
     def forward(self, x: Tensor[tuple[*Ds, K, P, Q], T, F]) -> Tensor[tuple[*Ds, K, M, N], T, F]:
         """Return `x` stretched.
@@ -84,7 +85,8 @@ class Upscale2dBy(Module, Generic[Kernel]):
 
     def __init__(self, factor: Kernel, mode: Literal["nearest", "bilinear"] = "nearest") -> None:
         self.factor = as_size("Upscale2dBy", "factor", factor, low=1)
-        self.mode = _check_mode("Upscale2dBy", mode)
+        check_choice("Upscale2dBy", "mode", mode, ("nearest", "bilinear"))
+        self.mode = mode
 
     def forward(
         self, x: Tensor[tuple[*Ds, K, M, N], T, F]
@@ -173,9 +175,3 @@ class Flatten(Module):
         batch, *rest = x._data.shape
         size: Any = math.prod(rest)
         return x.reshape((batch, size))
-
-
-def _check_mode(layer: str, mode: Any) -> Any:
-    if mode not in ("nearest", "bilinear"):
-        raise ArgumentValueError(f'{layer}: mode is "nearest" or "bilinear", got {mode!r}')
-    return mode

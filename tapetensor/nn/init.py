@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.arguments.numbers import as_number
+from tapetensor.arguments import as_number
 from tapetensor.arrays.array import Array
 from tapetensor.errors import BuildError
 from tapetensor.nn.fields import Initializer

@@ -7,7 +7,7 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
-from tapetensor.arguments.numbers import as_size
+from tapetensor.arguments import as_size, check_rng
 from tapetensor.kernels import linear_algebra
 from tapetensor.nn import init
 from tapetensor.nn.arguments import check_input, check_weight_dtype
@@ -16,7 +16,6 @@ from tapetensor.nn.typing import In, Out, W
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor1D, Tensor2D
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.creation import check_rng
 from tapetensor.typing import Ds, T
 
 

@@ -7,7 +7,7 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
-from tapetensor.arguments.numbers import as_size
+from tapetensor.arguments import as_size, check_rng
 from tapetensor.nn import init
 from tapetensor.nn.arguments import check_sequence, check_weight_dtype
 from tapetensor.nn.linear import Linear
@@ -16,7 +16,7 @@ from tapetensor.nn.state_space import SelectiveSSM
 from tapetensor.nn.typing import W
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor1D, Tensor2D, Tensor3D, concat
-from tapetensor.tensor.creation import check_rng, zeros_beside
+from tapetensor.tensor.creation import zeros_beside
 from tapetensor.typing import B, K, M, N, P, T
 
 

@@ -6,7 +6,7 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
-from tapetensor.arguments.numbers import as_number, as_size
+from tapetensor.arguments import as_number, as_size
 from tapetensor.arrays.array import Array
 from tapetensor.errors import ShapeError
 from tapetensor.kernels import normalization as kernels

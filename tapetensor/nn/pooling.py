@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Generic, overload
 from typing import Literal as L
 
-from tapetensor.arguments.numbers import as_size
+from tapetensor.arguments import as_size
 from tapetensor.errors import ArgumentValueError
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import ZERO, Kernel, Padding, PoolStride

@@ -6,7 +6,7 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
-from tapetensor.arguments.numbers import as_number, as_size
+from tapetensor.arguments import as_number, as_size
 from tapetensor.errors import ShapeError
 from tapetensor.nn import init
 from tapetensor.nn.arguments import check_input, check_weight_dtype

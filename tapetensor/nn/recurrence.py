@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from typing_extensions import TypeAliasType
 
+from tapetensor.arguments import check_rng
 from tapetensor.errors import ArgumentTypeError, ShapeError
 from tapetensor.kernels import indexing
 from tapetensor.nn import init
@@ -19,7 +20,7 @@ from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor2D
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import check_not_spent
-from tapetensor.tensor.creation import check_rng, zeros_beside
+from tapetensor.tensor.creation import zeros_beside
 from tapetensor.tensor.ownership import forks
 from tapetensor.typing import B, T
 

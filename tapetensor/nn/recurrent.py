@@ -6,7 +6,7 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
-from tapetensor.arguments.numbers import as_size
+from tapetensor.arguments import as_size
 from tapetensor.kernels import recurrent as kernels
 from tapetensor.kernels.linear_algebra import linear
 from tapetensor.nn.arguments import check_input

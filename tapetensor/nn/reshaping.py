@@ -7,7 +7,7 @@ from typing import Any, Generic
 
 from typing_extensions import TypeVarTuple
 
-from tapetensor.arguments.numbers import as_size
+from tapetensor.arguments import as_size
 from tapetensor.errors import ShapeError
 from tapetensor.nn.module import Module
 from tapetensor.tensor import Tensor

@@ -16,7 +16,7 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
-from tapetensor.arguments.numbers import as_number, as_size
+from tapetensor.arguments import as_number, as_size, check_rng
 from tapetensor.arrays.array import Array
 from tapetensor.nn import init
 from tapetensor.nn.arguments import check_sequence, check_weight_dtype
@@ -32,7 +32,6 @@ from tapetensor.tensor import (
     einsum,
     ssm_scan,
 )
-from tapetensor.tensor.creation import check_rng
 from tapetensor.typing import B, K, M, N, T
 
 

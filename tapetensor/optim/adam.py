@@ -6,7 +6,7 @@ from typing import Any, final
 
 from typing_extensions import override
 
-from tapetensor.arguments.numbers import as_number
+from tapetensor.arguments import as_number
 from tapetensor.errors import ArgumentTypeError
 from tapetensor.kernels import optimizers
 from tapetensor.optim.group import State

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from typing_extensions import TypeVar
 
-from tapetensor.arguments.numbers import as_number
+from tapetensor.arguments import as_number
 from tapetensor.arrays.libraries import check_one_library
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from tapetensor.kernels import optimizers

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.arguments.numbers import as_number
+from tapetensor.arguments import as_number, check_kind
 from tapetensor.arrays.array import Array
 from tapetensor.errors import (
     ArgumentTypeError,
@@ -97,11 +97,8 @@ class Optimizer(ABC):
                 all others are updated nevertheless.
             ArgumentTypeError: if `grads` are not Gradients.
         """
-        if not isinstance(grads, Gradients):
-            raise ArgumentTypeError(
-                f"{self._op}.step: expected the Gradients that backward() returns, "
-                f"got {type(grads).__name__}"
-            )
+        words = "the Gradients that backward() returns"
+        check_kind(f"{self._op}.step", "grads", grads, Gradients, words)
         unused: list[tuple[Names, str]] = []
         # One of the groups counts.
         count: Callable[[int], None] | None = self._count_steps

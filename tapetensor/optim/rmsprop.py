@@ -6,8 +6,7 @@ from typing import Any, final
 
 from typing_extensions import override
 
-from tapetensor.arguments.choices import as_flag
-from tapetensor.arguments.numbers import as_number
+from tapetensor.arguments import as_flag, as_number
 from tapetensor.kernels import optimizers
 from tapetensor.optim.group import State
 from tapetensor.optim.optimizer import Optimizer, split_decay

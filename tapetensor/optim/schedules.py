@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable
 from typing import TypeAlias
 
-from tapetensor.arguments.numbers import as_number, as_size
+from tapetensor.arguments import as_number, as_size
 from tapetensor.errors import ArgumentTypeError
 
 # The number of the step, from 0, in; the learning rate out.

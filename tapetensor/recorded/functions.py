@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tapetensor.arguments.shapes import as_target_shape
+from tapetensor.arguments import as_target_shape
 from tapetensor.kernels import (
     elementwise,
     indexing,

@@ -9,7 +9,7 @@ from typing import Any, Never, Protocol
 import numpy as np
 from typing_extensions import TypeVar, override
 
-from tapetensor.arguments.numbers import as_number
+from tapetensor.arguments import as_number, check_kind
 from tapetensor.arrays.array import Array, is_array
 from tapetensor.arrays.libraries import check_one_library
 from tapetensor.errors import (
@@ -183,10 +183,7 @@ class Gradients:
             ShapeError: if the two disagree on the shape of an id.
             DTypeError: if the two disagree on the dtype of an id.
         """
-        if not isinstance(other, Gradients):
-            raise ArgumentTypeError(
-                f"Gradients.merge: expected Gradients, got {type(other).__name__}"
-            )
+        check_kind("Gradients.merge", "other", other, Gradients, "Gradients")
         merged = dict(self._arrays)
         for key, array in other._arrays.items():
             existing = merged.get(key)

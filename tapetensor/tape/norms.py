@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tapetensor.arguments.numbers import as_number
+from tapetensor.arguments import as_number
 from tapetensor.errors import NumericalInstabilityError
 
 if TYPE_CHECKING:

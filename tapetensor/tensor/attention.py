@@ -7,10 +7,9 @@ from typing import Any, overload
 
 import numpy as np
 
-from tapetensor.arguments.numbers import as_number
-from tapetensor.arguments.shapes import broadcasts_to
+from tapetensor.arguments import as_flag, as_number, broadcasts_to
 from tapetensor.arrays.array import Array
-from tapetensor.errors import ArgumentTypeError, DTypeError, ShapeError
+from tapetensor.errors import DTypeError, ShapeError
 from tapetensor.kernels import attention as kernels
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor.apply import apply
@@ -175,8 +174,7 @@ def mask_array(op: str, mask: object, causal: object, scores: tuple[int, ...]) -
         DTypeError: if the mask is not bool.
         ShapeError: if it does not broadcast to the scores.
     """
-    if not isinstance(causal, bool):
-        raise ArgumentTypeError(f"{op}: causal is a bool, got {causal!r}")
+    as_flag(op, "causal", causal)
     if mask is None:
         return None
     check_tensor(op, mask, "the mask")

@@ -377,17 +377,3 @@ def check_numeric(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
             f"{op}: not defined for dtype bool; convert first with x.astype(np.int64), "
             "or use & | ^ ~ for logic"
         )
-
-
-def check_rng(op: str, rng: object) -> np.random.Generator:
-    """Return `rng` if it is a numpy generator.
-
-    Raises:
-        ArgumentTypeError: if it is not.
-    """
-    if not isinstance(rng, np.random.Generator):
-        raise ArgumentTypeError(
-            f"{op}: rng must be a numpy Generator, got {type(rng).__name__}; "
-            "write rng=np.random.default_rng(0)"
-        )
-    return rng

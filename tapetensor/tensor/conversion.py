@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from typing_extensions import TypeVar
 
-from tapetensor.arguments.shapes import as_shape
+from tapetensor.arguments import as_shape
 from tapetensor.arrays.dtypes import as_dtype
 from tapetensor.arrays.libraries import Library
 from tapetensor.errors import ShapeError

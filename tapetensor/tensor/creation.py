@@ -7,15 +7,13 @@ from typing import Any, TypeAlias, overload
 
 import numpy as np
 
-from tapetensor.arguments.numbers import as_number, as_size
-from tapetensor.arguments.shapes import as_shape
+from tapetensor.arguments import as_number, as_shape, as_size, check_rng
 from tapetensor.arrays.array import Array, Dispatched, check_dispatched, check_shape, is_array
 from tapetensor.arrays.dtypes import as_dtype
 from tapetensor.arrays.libraries import like
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.tape import NoneTape
 from tapetensor.tape.ids import next_id
-from tapetensor.tensor.base import check_rng as check_rng
 from tapetensor.tensor.base import wrap
 from tapetensor.tensor.operands import as_scalar
 from tapetensor.tensor.tensor import Tensor
@@ -167,8 +165,8 @@ def normal(
     deviation = as_number("normal", "std", std, at_least=0)
     centre = as_number("normal", "mean", mean)
     sizes = as_shape("normal", shape)
-    draw = check_rng("normal", rng).standard_normal
-    samples: Any = _made("normal", draw, sizes, _floating("normal", dtype))
+    check_rng("normal", rng)
+    samples: Any = _made("normal", rng.standard_normal, sizes, _floating("normal", dtype))
     return samples * deviation + centre
 
 
@@ -212,11 +210,12 @@ def uniform(
     if bottom > top:
         raise ArgumentValueError(f"uniform: low must not exceed high, got {low!r} and {high!r}")
     sizes = as_shape("uniform", shape)
-    draw, scalar_type = check_rng("uniform", rng).random, _floating("uniform", dtype)
+    check_rng("uniform", rng)
+    scalar_type = _floating("uniform", dtype)
     width = top - bottom
     if max(-bottom, top, width) > float(np.finfo(scalar_type).max):
         raise ArgumentValueError(f"uniform: {scalar_type} cannot span {low!r} to {high!r}")
-    samples: Any = _made("uniform", draw, sizes, scalar_type)
+    samples: Any = _made("uniform", rng.random, sizes, scalar_type)
     return samples * width + bottom
 
 

@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 from typing_extensions import TypeVar
 
-from tapetensor.arguments.shapes import as_shape
+from tapetensor.arguments import as_shape, check_function
 from tapetensor.arrays.array import Array, read_only
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from tapetensor.tape import Kernel, NoneTape, Pullback, Pullbacks
@@ -90,10 +90,7 @@ def custom_op(kernel: Any, *operands: Any, shape: Any) -> Tensor[Any, Any, Any]:
     >>> softsign(tt.from_numpy([1.0, -3.0], shape=(2,)))
     Tensor([ 0.5 , -0.75], shape=(2,), dtype=float32, NoneTape)
     """
-    if not callable(kernel):
-        raise ArgumentTypeError(
-            f"custom_op: the kernel must be a function of arrays, got {type(kernel).__name__}"
-        )
+    check_function("custom_op", "the kernel", kernel)
     op = _op_of(kernel)
     if not operands:
         raise ArgumentValueError(f"{op}: give at least one tensor to compute from")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from tapetensor.arguments import check_choice
 from tapetensor.errors import ArgumentValueError
 from tapetensor.kernels import elementwise
 from tapetensor.tensor.apply import apply
@@ -213,11 +214,9 @@ class Elementwise(TensorBase[S, T, D]):
         >>> tt.zeros((2,)).gelu()
         Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
         """
-        if approximate == "none":
-            return apply(elementwise.gelu, (self,))
-        if approximate == "tanh":
-            return apply(elementwise.gelu_tanh, (self,))
-        raise ArgumentValueError(f'gelu: approximate is "none" or "tanh", got {approximate!r}')
+        check_choice("gelu", "approximate", approximate, ("none", "tanh"))
+        kernel = elementwise.gelu if approximate == "none" else elementwise.gelu_tanh
+        return apply(kernel, (self,))
 
     def softplus(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the smooth positive part.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 import numpy as np
 from typing_extensions import TypeVar
 
-from tapetensor.arguments.shapes import normalize_axis
+from tapetensor.arguments import normalize_axis
 from tapetensor.arrays.array import Array
 from tapetensor.errors import (
     ArgumentTypeError,

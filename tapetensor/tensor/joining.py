@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal, TypeAlias, overload
 
-from tapetensor.arguments.shapes import normalize_axis
+from tapetensor.arguments import normalize_axis
 from tapetensor.errors import (
     ArgumentTypeError,
 )

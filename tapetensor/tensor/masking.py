@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tapetensor.arguments.numbers import as_int, as_number
+from tapetensor.arguments import as_int, as_number, check_rng
 from tapetensor.errors import AxisError
 from tapetensor.kernels import dropout as random_masks
 from tapetensor.kernels import masking
 from tapetensor.tape import Kernel
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating, check_rng
+from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating
 from tapetensor.tensor.operands import as_scalar
 from tapetensor.typing import D, Ds, F, M, N, S, T
 
@@ -112,9 +112,9 @@ class Masking(TensorBase[S, T, D]):
         """
         check_floating("dropout", self)
         probability = as_number("dropout", "p", p, at_least=0, at_most=1)
-        generator = check_rng("dropout", rng)
+        check_rng("dropout", rng)
         data = self._data
-        mask = random_masks.scaled_mask(data.shape, probability, data.dtype, generator)
+        mask = random_masks.scaled_mask(data.shape, probability, data.dtype, rng)
         return apply(random_masks.dropout, (self,), (mask,))
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 import numpy as np
 from typing_extensions import TypeVar
 
+from tapetensor.arguments import check_kind
 from tapetensor.arrays.libraries import check_one_library
 from tapetensor.errors import (
     ArgumentTypeError,
@@ -118,8 +119,7 @@ class Ownership(TensorBase[S, T, D]):
         _check_plain("put_tape", self, "merge two tapes by an op on the two tensors")
         if isinstance(tape, NoneTape):
             return _retaped(self, None)
-        if not isinstance(tape, OwnedTape):
-            raise ArgumentTypeError(f"put_tape: expected a tape, got {type(tape).__name__}")
+        check_kind("put_tape", "the argument", tape, OwnedTape, "a tape")
         tape.check_usable("put_tape")
         return _retaped(self, tape.move())
 
@@ -268,12 +268,10 @@ def forks(
     return [_retaped(tensor, tape.fork()) for _ in range(count)]
 
 
-def _carrying(op: str, grads: object) -> OwnedTape:
+def _carrying(op: str, grads: Gradients | None) -> OwnedTape:
     """Return a fresh tape that carries `grads`."""
-    if grads is not None and not isinstance(grads, Gradients):
-        raise ArgumentTypeError(
-            f"{op}: carried gradients must be Gradients, got {type(grads).__name__}"
-        )
+    if grads is not None:
+        check_kind(op, "carried gradients", grads, Gradients, "Gradients")
     return OwnedTape(grads)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, overload
 from typing import Literal as L
 
+from tapetensor.arguments import check_choice
 from tapetensor.errors import ArgumentValueError, ShapeError
 from tapetensor.kernels import pooling, upscale
 from tapetensor.tape import Kernel
@@ -218,8 +219,7 @@ def upscale2d(
     shape: tuple[int, ...] = x._data.shape
     check_rank("upscale2d", shape, "C, H, W")
     height, width = per_axis("upscale2d", "size", size, 2)
-    if mode not in ("nearest", "bilinear"):
-        raise ArgumentValueError(f'upscale2d: mode is "nearest" or "bilinear", got {mode!r}')
+    check_choice("upscale2d", "mode", mode, ("nearest", "bilinear"))
     if height < shape[-2] or width < shape[-1] or min(shape[-2:]) < 1:
         raise ShapeError(
             f"upscale2d: an input of shape {shape} cannot be stretched to {(height, width)}; "

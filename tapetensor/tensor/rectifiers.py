@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from tapetensor.arguments.numbers import as_number
-from tapetensor.arguments.shapes import broadcasts_to
+from tapetensor.arguments import as_number, broadcasts_to
 from tapetensor.errors import ShapeError
 from tapetensor.kernels import rectifiers
 from tapetensor.tape import NoneTape

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, overload
 
-from tapetensor.arguments.shapes import broadcasts_to
+from tapetensor.arguments import broadcasts_to
 from tapetensor.errors import ShapeError
 from tapetensor.kernels import scan
 from tapetensor.tape import NoneTape

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from typing_extensions import TypeVar
 
-from tapetensor.arguments.numbers import as_int, as_size
-from tapetensor.arguments.shapes import (
+from tapetensor.arguments import (
+    as_int,
     as_shape,
+    as_size,
     as_target_shape,
     broadcasts_to,
     normalize_axes,

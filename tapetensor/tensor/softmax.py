@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tapetensor.arguments.numbers import as_number
-from tapetensor.arguments.shapes import normalize_axis
-from tapetensor.errors import ArgumentTypeError
+from tapetensor.arguments import as_flag, as_number, normalize_axis
 from tapetensor.kernels import normalization, reductions, scan
 from tapetensor.tape import NoneTape
 from tapetensor.tape.ids import next_id
@@ -144,9 +142,7 @@ class Softmax(TensorBase[S, T, D]):
         check_not_spent("argsort", self)
         data = self._data
         position = normalize_axis("argsort", axis, data.shape)
-        if not isinstance(descending, bool):
-            raise ArgumentTypeError(f"argsort: descending is a bool, got {descending!r}")
-        if descending:
+        if as_flag("argsort", "descending", descending):
             # Backwards there and back again, so that equal elements keep their order here too.
             backwards = (slice(None),) * position + (slice(None, None, -1),)
             order = np.argsort(data[backwards], axis=position, kind="stable")[backwards]

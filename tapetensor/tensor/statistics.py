@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
-from tapetensor.arguments.numbers import as_number
-from tapetensor.arguments.shapes import normalize_axes
+from tapetensor.arguments import as_number, normalize_axes
 from tapetensor.errors import ArgumentValueError
 from tapetensor.kernels import reductions
 from tapetensor.tape import Kernel

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, overload
 from typing import Literal as L
 
-from tapetensor.arguments.numbers import as_size
+from tapetensor.arguments import as_size
 from tapetensor.errors import ArgumentValueError, ShapeError
 from tapetensor.kernels import convolution
 from tapetensor.tape import NoneTape

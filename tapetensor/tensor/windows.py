@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from tapetensor.arguments.numbers import as_size
+from tapetensor.arguments import as_size
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from tapetensor.kernels.windows import Sizes, Window
 from tapetensor.tensor.base import TensorBase, check_floating, check_same_dtype, check_tensor

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from tapetensor.arguments.numbers import as_number, as_size
+from tapetensor.arguments import as_number, as_size, check_function, check_kind
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
@@ -28,20 +28,13 @@ def check_kinds(
     Raises:
         ArgumentTypeError: if there is such an argument.
     """
-    kinds = {"model": (model, Module), "optimizer": (optimizer, Optimizer)}
-    functions = {"loss_of": loss_of}
-    if stop is not None:
-        kinds["stop"] = stop, EarlyStopping
+    check_kind("fit", "model", model, Module)
+    check_kind("fit", "optimizer", optimizer, Optimizer)
+    check_function("fit", "loss_of", loss_of)
     if schedule is not None:
-        functions["schedule"] = schedule
-    for name, (value, kind) in kinds.items():
-        if not isinstance(value, kind):
-            raise ArgumentTypeError(
-                f"fit: {name} must be a {kind.__name__}, got {type(value).__name__}"
-            )
-    for name, value in functions.items():
-        if not callable(value):
-            raise ArgumentTypeError(f"fit: {name} must be a function, got {type(value).__name__}")
+        check_function("fit", "schedule", schedule)
+    if stop is not None:
+        check_kind("fit", "stop", stop, EarlyStopping)
     if not isinstance(log, Sequence) or isinstance(log, str):
         raise ArgumentTypeError(
             f"fit: log must be a list of logs, [CsvLog(...)], say, got {type(log).__name__}"

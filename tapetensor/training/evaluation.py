@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from typing_extensions import TypeVar
 
+from tapetensor.arguments import check_kind
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DistributedError
 from tapetensor.nn import Module
 from tapetensor.tape import NoneTape
@@ -81,12 +82,9 @@ def evaluate(
     return {name: total / rows for name, total in zip(totals, sums, strict=True)}
 
 
-def check_metrics(op: str, metrics: object) -> None:
+def check_metrics(op: str, metrics: Mapping[str, object]) -> None:
     """Check that there are functions by name."""
-    if not isinstance(metrics, Mapping):
-        raise ArgumentTypeError(
-            f"{op}: metrics must be functions by name, got {type(metrics).__name__}"
-        )
+    check_kind(op, "metrics", metrics, Mapping, "functions by name")
     for name, metric in metrics.items():
         if not isinstance(name, str) or not callable(metric):
             raise ArgumentTypeError(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tapetensor.arguments import check_kind
 from tapetensor.data.checks import check_plain
 from tapetensor.errors import ArgumentTypeError, ShapeError
 from tapetensor.io.parts import Part
@@ -37,11 +38,8 @@ def communicator_of(ranks: Communicator | None) -> Communicator:
 
     if ranks is None:
         return alone()
-    if not isinstance(ranks, Communicator):
-        raise ArgumentTypeError(
-            "fit: ranks must be what distributed.world() or distributed.alone() returned, "
-            f"got {type(ranks).__name__}"
-        )
+    words = "what distributed.world() or distributed.alone() returned"
+    check_kind("fit", "ranks", ranks, Communicator, words)
     return ranks
 
 

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tapetensor.arguments.numbers import as_number, as_size
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError
+from tapetensor.arguments import as_number, as_size, check_choice, check_kind
 
 
 @dataclass(frozen=True)
@@ -44,13 +43,9 @@ class EarlyStopping:
     best: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.watch, str):
-            raise ArgumentTypeError(
-                f"EarlyStopping: watch must be the name of a metric, got {self.watch!r}"
-            )
+        check_kind("EarlyStopping", "watch", self.watch, str, "the name of a metric")
         as_size("EarlyStopping", "patience", self.patience, low=1)
-        if self.mode not in ("min", "max"):
-            raise ArgumentValueError(f"EarlyStopping: mode must be min or max, got {self.mode!r}")
+        check_choice("EarlyStopping", "mode", self.mode, ("min", "max"))
         as_number("EarlyStopping", "min_delta", self.min_delta, at_least=0)
 
     def best_of(self, values: Sequence[float]) -> int:

@@ -81,5 +81,7 @@ def test_a_merge_that_fails_changes_nothing(
 
 @pytest.mark.parametrize("other", [None, {}, {1: np.ones(2)}, tt.ones((1,))])
 def test_only_gradients_can_be_merged(other: Any) -> None:
-    with pytest.raises(tt.ArgumentTypeError, match=r"Gradients.merge: expected Gradients, got"):
+    with pytest.raises(
+        tt.ArgumentTypeError, match=r"Gradients.merge: other must be Gradients, got"
+    ):
         tt.Gradients().merge(other)

@@ -253,7 +253,7 @@ def test_a_tensor_that_owns_a_tape_from_outside_is_refused(is_recorded: bool) ->
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ((3, _X), tt.ArgumentTypeError, "f must be callable, got int"),
+        ((3, _X), tt.ArgumentTypeError, "f must be a function, got int"),
         ((lambda x: x.sum(),), tt.ArgumentTypeError, r"grad\(f, x\)"),
         ((lambda x: x.sum(), np.ones(2)), tt.ArgumentTypeError, "input 0 must be a tensor"),
         ((lambda x: x.sum(), tt.arange(3)), tt.DTypeError, "not defined for dtype int64"),

@@ -177,7 +177,7 @@ IN_LAYERS = [
     ("f: nn.Dropout = nn.options(p=2.0)", "Dropout: p must be in [0, 1], got 2.0"),
     (
         "f: list[nn.LayerNorm[L[2]]] = nn.repeat(2, eps=-1.0)",
-        "LayerNorm: eps must be >= 0 and finite",
+        "LayerNorm: eps must be >= 0",
     ),
     ("f: Block[L[2]] = nn.options(extra=1)", "Block: no such fields extra"),
 ]

@@ -97,7 +97,7 @@ def test_the_inputs_stay_as_they_are_and_plain() -> None:
 @pytest.mark.parametrize(
     ("arguments", "options", "error", "message"),
     [
-        ((None, _X), {}, tt.ArgumentTypeError, "f must be callable, got NoneType"),
+        ((None, _X), {}, tt.ArgumentTypeError, "f must be a function, got NoneType"),
         ((lambda x: x,), {}, tt.ArgumentValueError, "at least one input"),
         ((lambda x: x, np.ones(2)), {}, tt.ArgumentTypeError, "input 0 must be a tensor"),
         ((lambda x: x, _X, 2.0), {}, tt.ArgumentTypeError, "input 1 must be a tensor"),

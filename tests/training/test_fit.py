@@ -249,7 +249,7 @@ def test_a_metric_that_is_no_number_is_refused() -> None:
     ("options", "message"),
     [
         ({"patience": 0}, "patience must be > 0"),
-        ({"mode": "best"}, "mode must be min or max"),
+        ({"mode": "best"}, 'mode must be "min" or "max"'),
         ({"min_delta": -1.0}, "min_delta must be >= 0"),
     ],
 )
