@@ -109,7 +109,7 @@ def grad(f: Callable[..., Any], /, *inputs: Any) -> Any:
     if not inputs:
         raise ArgumentTypeError("grad: give the tensor to differentiate at: grad(f, x)")
     for position, x in enumerate(inputs):
-        check_tensor("grad", x, f"input {position}")
+        check_tensor("grad", f"input {position}", x)
         check_not_spent("grad", x)
         check_floating("grad", x)
     check_same_dtype("grad", inputs)
@@ -161,8 +161,8 @@ def hessian_vector_product(
     >>> tt.hessian_vector_product(lambda x: (x**3).sum() , x, v)
     Tensor([6., 0.], shape=(2,), dtype=float32, NoneTape)
     """
-    check_tensor("hessian_vector_product", x, "x")
-    check_tensor("hessian_vector_product", v, "v")
+    check_tensor("hessian_vector_product", "x", x)
+    check_tensor("hessian_vector_product", "v", v)
     check_not_spent("hessian_vector_product", v)
     if v.owns_tape:
         raise UntracedTensorError("hessian_vector_product: v owns a tape; write v.detach()")
@@ -284,9 +284,8 @@ def _fresh(x: Tensor[Any, Any, Any], array: Array | RecordedArray) -> Tensor[Any
     return wrap(type(x), data, next_id(), OwnedTape())
 
 
-def _checked(output: object, inside: GradientContext) -> Tensor[tuple[()], OwnedTape, Any]:
-    check_tensor("grad", output, "the result of f")
-    assert isinstance(output, Tensor)
+def _checked(output: Tensor[Any, Any, Any], inside: GradientContext) -> Tensor0D[OwnedTape, Any]:
+    check_tensor("grad", "the result of f", output)
     check_not_spent("grad", output)
     if output._data.shape != ():
         raise ShapeError(

@@ -19,7 +19,7 @@ from tapetensor.errors import (
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.recorder import op_name
 from tapetensor.tensor import Tensor, from_numpy
-from tapetensor.tensor.base import TensorBase, check_not_spent, check_tensor
+from tapetensor.tensor.base import TensorBase, check_not_spent, check_plain, check_tensor
 
 Plain: TypeAlias = Tensor[Any, NoneTape, np.float64]
 Traced: TypeAlias = Tensor[Any, OwnedTape, np.float64]
@@ -158,11 +158,10 @@ def _moved(points: list[Array], directions: list[Array], step: float) -> list[Pl
 def _call(f: Callable[..., Traced], leaves: list[Plain], checked: tuple[int, ...]) -> Traced:
     """Call `f` with the checked inputs traced and make sure of what it returns."""
     # Traced for the differences as well: a module may compute something else for a plain input.
-    output: object = f(
+    output = f(
         *[leaf.trace() if position in checked else leaf for position, leaf in enumerate(leaves)]
     )
-    check_tensor("check_grad", output, "the result of f")
-    assert isinstance(output, Tensor)
+    check_tensor("check_grad", "the result of f", output)
     _check_float64("the result of f", output)
     if not output.owns_tape:
         check_not_spent("check_grad", output)
@@ -180,15 +179,9 @@ def _recorded_ops(output: Traced) -> tuple[Traced, str]:
     return plain.put_tape(tape), ", ".join(names) or "none"
 
 
-def _point(position: int, tensor: object) -> Array:
+def _point(position: int, tensor: TensorBase[Any, Any, Any]) -> Array:
     name = f"input {position}"
-    check_tensor("check_grad", tensor, name)
-    assert isinstance(tensor, TensorBase)
-    check_not_spent("check_grad", tensor)
-    if tensor.owns_tape:
-        raise UntracedTensorError(
-            f"check_grad: {name} owns a tape; give the plain tensor, check_grad traces it"
-        )
+    check_plain("check_grad", name, tensor, "check_grad traces it")
     _check_float64(name, tensor)
     point: Array = tensor.numpy()
     return point

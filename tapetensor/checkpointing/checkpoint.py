@@ -96,7 +96,7 @@ def checkpoint(
     if not inputs:
         raise ArgumentTypeError("checkpoint: give the tensor to run f on: checkpoint(f, x)")
     for position, x in enumerate(inputs):
-        check_tensor("checkpoint", x, f"input {position}")
+        check_tensor("checkpoint", f"input {position}", x)
         check_not_spent("checkpoint", x)
     if rng is not None:
         check_rng("checkpoint", rng)
@@ -104,7 +104,7 @@ def checkpoint(
     is_planned = any(hasattr(x._data, "record_step") for x in inputs)
     if is_planned or not any(x.owns_tape for x in inputs):
         output = f(*inputs)
-        check_tensor("checkpoint", output, "the result of f")
+        check_tensor("checkpoint", "the result of f", output)
         return output
     part = _Part(f, inputs, Surroundings(f, rng))
     ids = tuple([x._id for x in inputs if x.owns_tape])
@@ -204,9 +204,8 @@ class _Part:
     def _call(
         self, handles: list[Tensor[Any, Any, Any]], inside: GradientContext
     ) -> Tensor[Any, OwnedTape, Any]:
-        output: object = self.f(*handles)
-        check_tensor("checkpoint", output, "the result of f")
-        assert isinstance(output, Tensor)
+        output: Tensor[Any, OwnedTape, Any] = self.f(*handles)
+        check_tensor("checkpoint", "the result of f", output)
         check_not_spent("checkpoint", output)
         if not isinstance(output._tape, OwnedTape):
             raise UntracedTensorError(

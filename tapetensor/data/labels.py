@@ -7,8 +7,8 @@ from typing import Any, overload
 import numpy as np
 
 from tapetensor.arguments import as_size
-from tapetensor.data.checks import check_plain
 from tapetensor.tape import NoneTape
+from tapetensor.tensor.base import check_plain
 from tapetensor.tensor.creation import arange
 from tapetensor.tensor.indexing import I
 from tapetensor.tensor.labels import check_labels
@@ -46,7 +46,7 @@ def one_hot(labels: Any, classes: int, dtype: Any = np.float32) -> Any:
     Tensor([[1., 0., 0.],
             [0., 1., 0.]], shape=(2, 3), dtype=float32, NoneTape)
     """
-    check_plain("one_hot", labels, "labels")
+    check_plain("one_hot", "labels", labels, "trace what comes out instead")
     number = as_size("one_hot", "classes", classes, low=1)
     check_labels("one_hot", labels, number)
     # int64 holds every class, which a narrow dtype of the labels may not.

@@ -14,12 +14,11 @@ from typing_extensions import TypeVar, TypeVarTuple, override
 
 from tapetensor import io
 from tapetensor.arguments import as_size
-from tapetensor.data.checks import check_plain
+from tapetensor.data.rows import rows_in
 from tapetensor.distributed import mpi
 from tapetensor.distributed.agreement import check_agreement
 from tapetensor.distributed.transport import Transport
 from tapetensor.errors import (
-    ArgumentTypeError,
     DistributedError,
     MissingDependencyError,
     ShapeError,
@@ -165,15 +164,7 @@ class Communicator:
         >>> distributed.alone().shard(tt.arange(4)).shape
         (4,)
         """
-        if not tensors:
-            raise ArgumentTypeError("shard: give at least one tensor to take rows of")
-        for position, tensor in enumerate(tensors):
-            check_plain("shard", tensor, f"argument {position + 1}")
-        lengths = [tensor._data.shape[:1] for tensor in tensors]
-        if len(set(lengths)) > 1 or lengths[0] == ():
-            shapes = " and ".join([str(tensor._data.shape) for tensor in tensors])
-            raise ShapeError(f"shard: tensors need a first axis of one size, got shape {shapes}")
-        (rows,) = lengths[0]
+        rows = rows_in("shard", tensors)
         if rows % self.size:
             fewer = max(rows - rows % self.size, self.size)
             raise ShapeError(

@@ -123,7 +123,7 @@ class Reducer:
             TapeClosedError: if the context that the tape belongs to was left.
             DistributedError: if a rank has ended that must take part.
         """
-        check_tensor("Reducer.backward", loss, "the loss")
+        check_tensor("Reducer.backward", "the loss", loss)
         _check_is_numpy("Reducer.backward", loss._data)
         tape, seed = tape_and_seed(loss, cotangent)
         result = tape.carried()

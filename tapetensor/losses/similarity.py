@@ -66,7 +66,7 @@ def cosine_embedding(lhs: Any, rhs: Any, signs: Any, margin: float = 0.0) -> Any
     op = "cosine_embedding"
     bound = as_number(op, "margin", margin, at_least=-1, at_most=1)
     check_target(op, lhs, signs, "signs", "lhs")
-    check_tensor(op, rhs, "rhs")
+    check_tensor(op, "rhs", rhs)
     shapes = lhs._data.shape, rhs._data.shape, signs._data.shape
     if not shapes[0] or shapes != (shapes[0], shapes[0], shapes[0][:-1]) or lhs.size == 0:
         raise ShapeError(

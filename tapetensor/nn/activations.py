@@ -16,7 +16,7 @@ class Abs(Module):
 
     def forward(self, x: Tensor[S, T, R]) -> Tensor[S, T, R]:
         """Return ``x.abs()``."""
-        check_tensor("Abs", x, "the input")
+        check_tensor("Abs", "the input", x)
         return x.abs()
 
 
@@ -25,7 +25,7 @@ class Cos(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.cos()``."""
-        check_tensor("Cos", x, "the input")
+        check_tensor("Cos", "the input", x)
         return x.cos()
 
 
@@ -34,7 +34,7 @@ class Exp(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.exp()``."""
-        check_tensor("Exp", x, "the input")
+        check_tensor("Exp", "the input", x)
         return x.exp()
 
 
@@ -53,7 +53,7 @@ class GELU(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.gelu(approximate)``."""
-        check_tensor("GELU", x, "the input")
+        check_tensor("GELU", "the input", x)
         return x.gelu(self.approximate)
 
 
@@ -71,7 +71,7 @@ class ELU(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.elu(alpha)``."""
-        check_tensor("ELU", x, "the input")
+        check_tensor("ELU", "the input", x)
         return x.elu(self.alpha)
 
 
@@ -89,7 +89,7 @@ class LeakyReLU(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.leaky_relu(negative_slope)``."""
-        check_tensor("LeakyReLU", x, "the input")
+        check_tensor("LeakyReLU", "the input", x)
         return x.leaky_relu(self.negative_slope)
 
 
@@ -98,7 +98,7 @@ class Log(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.log()``."""
-        check_tensor("Log", x, "the input")
+        check_tensor("Log", "the input", x)
         return x.log()
 
 
@@ -107,7 +107,7 @@ class LogSoftmax(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.log_softmax()``."""
-        check_tensor("LogSoftmax", x, "the input")
+        check_tensor("LogSoftmax", "the input", x)
         return x.log_softmax()
 
 
@@ -122,7 +122,7 @@ class ReLU(Module):
 
     def forward(self, x: Tensor[S, T, R]) -> Tensor[S, T, R]:
         """Return ``x.relu()``."""
-        check_tensor("ReLU", x, "the input")
+        check_tensor("ReLU", "the input", x)
         return x.relu()
 
 
@@ -131,7 +131,7 @@ class Sigmoid(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.sigmoid()``."""
-        check_tensor("Sigmoid", x, "the input")
+        check_tensor("Sigmoid", "the input", x)
         return x.sigmoid()
 
 
@@ -140,7 +140,7 @@ class SiLU(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.silu()``."""
-        check_tensor("SiLU", x, "the input")
+        check_tensor("SiLU", "the input", x)
         return x.silu()
 
 
@@ -149,7 +149,7 @@ class Sin(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.sin()``."""
-        check_tensor("Sin", x, "the input")
+        check_tensor("Sin", "the input", x)
         return x.sin()
 
 
@@ -158,7 +158,7 @@ class Softmax(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.softmax()``."""
-        check_tensor("Softmax", x, "the input")
+        check_tensor("Softmax", "the input", x)
         return x.softmax()
 
 
@@ -167,7 +167,7 @@ class Softplus(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.softplus()``."""
-        check_tensor("Softplus", x, "the input")
+        check_tensor("Softplus", "the input", x)
         return x.softplus()
 
 
@@ -176,7 +176,7 @@ class Sqrt(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.sqrt()``."""
-        check_tensor("Sqrt", x, "the input")
+        check_tensor("Sqrt", "the input", x)
         return x.sqrt()
 
 
@@ -185,7 +185,7 @@ class Square(Module):
 
     def forward(self, x: Tensor[S, T, R]) -> Tensor[S, T, R]:
         """Return ``x.square()``."""
-        check_tensor("Square", x, "the input")
+        check_tensor("Square", "the input", x)
         return x.square()
 
 
@@ -194,5 +194,5 @@ class Tanh(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.tanh()``."""
-        check_tensor("Tanh", x, "the input")
+        check_tensor("Tanh", "the input", x)
         return x.tanh()

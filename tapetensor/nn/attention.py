@@ -7,8 +7,9 @@ from typing import Any, Generic, overload
 import numpy as np
 
 from tapetensor.arguments import as_size, check_rng
+from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
-from tapetensor.nn.arguments import check_input, check_weight_dtype
+from tapetensor.nn.arguments import check_input
 from tapetensor.nn.linear import Linear
 from tapetensor.nn.module import Module
 from tapetensor.nn.tapes import trained_together
@@ -118,7 +119,7 @@ class MultiHeadAttention(Module, Generic[Embed, Heads, W, Keys, Values]):
         values = _width(
             "value_features", features if value_features is None else value_features, count
         )
-        scalar_type = check_weight_dtype("MultiHeadAttention", dtype).type
+        scalar_type = as_floating_dtype("MultiHeadAttention", "weights", dtype).type
         check_rng("MultiHeadAttention", rng)
         self.in_features = features
         self.heads = count

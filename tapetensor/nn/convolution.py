@@ -9,9 +9,10 @@ from typing import Literal as L
 import numpy as np
 
 from tapetensor.arguments import as_size, check_rng
+from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.errors import ArgumentValueError
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_input, check_weight_dtype
+from tapetensor.nn.arguments import check_input
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import (
     FLOAT32,
@@ -102,7 +103,7 @@ class Conv1d(Module, Generic[In, Out, Kernel, Stride, Padding, Dilation, Groups,
         self.padding = as_size("Conv1d", "padding", padding)
         self.dilation = as_size("Conv1d", "dilation", dilation, low=1)
         self.groups = as_size("Conv1d", "groups", groups, low=1)
-        scalar_type = check_weight_dtype("Conv1d", dtype)
+        scalar_type = as_floating_dtype("Conv1d", "weights", dtype)
         check_rng("Conv1d", rng)
         per_group = _check_groups("Conv1d", in_channels, out_channels, groups)
         kernel = (self.kernel_size,)
@@ -219,7 +220,7 @@ class Conv2d(Module, Generic[In, Out, Kernel, Stride, Padding, Dilation, Groups,
         self.padding = as_size("Conv2d", "padding", padding)
         self.dilation = as_size("Conv2d", "dilation", dilation, low=1)
         self.groups = as_size("Conv2d", "groups", groups, low=1)
-        scalar_type = check_weight_dtype("Conv2d", dtype)
+        scalar_type = as_floating_dtype("Conv2d", "weights", dtype)
         check_rng("Conv2d", rng)
         per_group = _check_groups("Conv2d", in_channels, out_channels, groups)
         kernel = (self.kernel_size, self.kernel_size)
@@ -343,7 +344,7 @@ class ConvTranspose2d(
         self.output_padding = as_size("ConvTranspose2d", "output_padding", output_padding)
         self.dilation = as_size("ConvTranspose2d", "dilation", dilation, low=1)
         self.groups = as_size("ConvTranspose2d", "groups", groups, low=1)
-        scalar_type = check_weight_dtype("ConvTranspose2d", dtype)
+        scalar_type = as_floating_dtype("ConvTranspose2d", "weights", dtype)
         check_rng("ConvTranspose2d", rng)
         per_group = _check_groups("ConvTranspose2d", in_channels, out_channels, groups)
         if self.output_padding >= max(self.stride, self.dilation):

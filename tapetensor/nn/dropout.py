@@ -91,7 +91,7 @@ class DropoutOneIn(Module, Generic[N]):
 
 
 def _dropped(layer: str, x: Tensor[S, T, F], p: float, rng: np.random.Generator) -> Tensor[S, T, F]:
-    check_tensor(layer, x, "the input")
+    check_tensor(layer, "the input", x)
     check_not_spent(layer, x)
     if not x.owns_tape or p == 0.0:
         return x

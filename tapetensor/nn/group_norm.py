@@ -8,9 +8,10 @@ from typing import Any, Generic, overload
 import numpy as np
 
 from tapetensor.arguments import as_number, as_size
+from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.errors import ArgumentValueError, ShapeError
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_input, check_weight_dtype
+from tapetensor.nn.arguments import check_input
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import W
 from tapetensor.tape import NoneTape
@@ -72,7 +73,7 @@ class GroupNorm(Module, Generic[M, N, W]):
             raise ArgumentValueError(
                 f"GroupNorm: {groups} groups do not divide num_channels {size} evenly"
             )
-        scalar_type = check_weight_dtype("GroupNorm", dtype)
+        scalar_type = as_floating_dtype("GroupNorm", "weights", dtype)
         self.eps = as_number("GroupNorm", "eps", eps, at_least=0)
         self.num_groups = groups
         self.num_channels = size

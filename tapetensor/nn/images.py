@@ -6,9 +6,10 @@ import math
 from typing import Any, Generic, Literal
 
 from tapetensor.arguments import as_size, check_choice
+from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.errors import ShapeError
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_input, check_weight_dtype
+from tapetensor.nn.arguments import check_input
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import FLOAT32, Kernel, W
 from tapetensor.tape import NoneTape
@@ -96,7 +97,7 @@ class Upscale2dBy(Module, Generic[Kernel]):
         Raises:
             ShapeError: if `x` has fewer than three axes, or no pixels.
         """
-        check_tensor("Upscale2dBy", x, "the input")
+        check_tensor("Upscale2dBy", "the input", x)
         check_rank("Upscale2dBy", x._data.shape, "C, H, W")
         *_, height, width = x._data.shape
         return upscale2d(x, (self.factor * height, self.factor * width), self.mode)
@@ -128,7 +129,7 @@ class Bias2d(Module, Generic[N, W]):
 
     def __init__(self, channels: N, dtype: type[W] = FLOAT32) -> None:
         self.channels = as_size("Bias2d", "channels", channels, low=1)
-        scalar_type = check_weight_dtype("Bias2d", dtype)
+        scalar_type = as_floating_dtype("Bias2d", "weights", dtype)
         self.bias = init.make(init.zeros, (self.channels,), scalar_type, init.NO_RANDOMNESS)
 
     def forward(self, x: Tensor[tuple[*Ds, N, P, Q], T, W]) -> Tensor[tuple[*Ds, N, P, Q], T, W]:
@@ -169,7 +170,7 @@ class Flatten(Module):
         Raises:
             ShapeError: if `x` has no axes.
         """
-        check_tensor("Flatten", x, "the input")
+        check_tensor("Flatten", "the input", x)
         if not x._data.shape:
             raise ShapeError("Flatten: the input must have shape (B, ...), got ()")
         batch, *rest = x._data.shape

@@ -8,9 +8,10 @@ from typing import Any, Generic, overload
 import numpy as np
 
 from tapetensor.arguments import as_size, check_rng
+from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.kernels import linear_algebra
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_input, check_weight_dtype
+from tapetensor.nn.arguments import check_input
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import In, Out, W
 from tapetensor.tape import NoneTape
@@ -69,7 +70,7 @@ class Linear(Module, Generic[In, Out, W]):
     ) -> None:
         fan_in = as_size("Linear", "in_features", in_features, low=1)
         fan_out = as_size("Linear", "out_features", out_features, low=1)
-        scalar_type = check_weight_dtype("Linear", dtype)
+        scalar_type = as_floating_dtype("Linear", "weights", dtype)
         uniform = init.uniform(1.0 / math.sqrt(fan_in))
         check_rng("Linear", rng)
         self.in_features = fan_in
@@ -138,7 +139,7 @@ class UnbiasedLinear(Module, Generic[In, Out, W]):
     ) -> None:
         fan_in = as_size("UnbiasedLinear", "in_features", in_features, low=1)
         fan_out = as_size("UnbiasedLinear", "out_features", out_features, low=1)
-        scalar_type = check_weight_dtype("UnbiasedLinear", dtype)
+        scalar_type = as_floating_dtype("UnbiasedLinear", "weights", dtype)
         uniform = init.uniform(1.0 / math.sqrt(fan_in))
         check_rng("UnbiasedLinear", rng)
         self.in_features = fan_in

@@ -8,8 +8,9 @@ from typing import Any, Generic, overload
 import numpy as np
 
 from tapetensor.arguments import as_size, check_rng
+from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_sequence, check_weight_dtype
+from tapetensor.nn.arguments import check_sequence
 from tapetensor.nn.linear import Linear
 from tapetensor.nn.module import Module
 from tapetensor.nn.state_space import SelectiveSSM
@@ -100,7 +101,7 @@ class MambaBlock(Module, Generic[N, P, K, W]):
         state = as_size("MambaBlock", "state_features", state_features, low=1)
         width = as_size("MambaBlock", "conv_width", conv_width, low=1)
         rank = as_size("MambaBlock", "step_rank", step_rank, low=1)
-        scalar_type = check_weight_dtype("MambaBlock", dtype)
+        scalar_type = as_floating_dtype("MambaBlock", "weights", dtype)
         check_rng("MambaBlock", rng)
         uniform = init.uniform(1.0 / math.sqrt(width))
         self.in_proj = Linear(outer, inner, dtype, rng=rng)

@@ -8,10 +8,11 @@ import numpy as np
 
 from tapetensor.arguments import as_number, as_size
 from tapetensor.arrays.array import Array
+from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.errors import ShapeError
 from tapetensor.kernels import normalization as kernels
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_input, check_weight_dtype
+from tapetensor.nn.arguments import check_input
 from tapetensor.nn.fields import buffer
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import W
@@ -61,7 +62,7 @@ class LayerNorm(Module, Generic[N, W]):
         self, normalized_features: N, dtype: type[Any] = np.float32, *, eps: float = 1e-5
     ) -> None:
         size = as_size("LayerNorm", "normalized_features", normalized_features, low=1)
-        scalar_type = check_weight_dtype("LayerNorm", dtype)
+        scalar_type = as_floating_dtype("LayerNorm", "weights", dtype)
         self.eps = as_number("LayerNorm", "eps", eps, at_least=0)
         self.normalized_features = size
         self.weight = init.make(init.ones, (size,), scalar_type, init.NO_RANDOMNESS)
@@ -140,7 +141,7 @@ class BatchNorm1d(Module, Generic[N, W]):
         momentum: float = 0.1,
     ) -> None:
         size = as_size("BatchNorm1d", "num_features", num_features, low=1)
-        scalar_type = check_weight_dtype("BatchNorm1d", dtype)
+        scalar_type = as_floating_dtype("BatchNorm1d", "weights", dtype)
         self.eps = as_number("BatchNorm1d", "eps", eps, at_least=0)
         self.momentum = as_number("BatchNorm1d", "momentum", momentum, at_least=0, at_most=1)
         self.num_features = size
@@ -233,7 +234,7 @@ class BatchNorm2d(Module, Generic[N, W]):
         momentum: float = 0.1,
     ) -> None:
         size = as_size("BatchNorm2d", "num_features", num_features, low=1)
-        scalar_type = check_weight_dtype("BatchNorm2d", dtype)
+        scalar_type = as_floating_dtype("BatchNorm2d", "weights", dtype)
         self.eps = as_number("BatchNorm2d", "eps", eps, at_least=0)
         self.momentum = as_number("BatchNorm2d", "momentum", momentum, at_least=0, at_most=1)
         self.num_features = size

@@ -253,7 +253,6 @@ def _check_padding(layer: str, padding: Padding, kernel_size: int) -> Padding:
     return size
 
 
-def _check_image(layer: str, x: object) -> None:
-    check_tensor(layer, x, "the input")
-    assert isinstance(x, Tensor)
+def _check_image(layer: str, x: Tensor[Any, Any, Any]) -> None:
+    check_tensor(layer, "the input", x)
     check_rank(layer, x._data.shape, "C, H, W")

@@ -7,9 +7,10 @@ from typing import Any, Generic, overload
 import numpy as np
 
 from tapetensor.arguments import as_number, as_size
+from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.errors import ShapeError
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_input, check_weight_dtype
+from tapetensor.nn.arguments import check_input
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import W
 from tapetensor.tape import NoneTape
@@ -115,6 +116,6 @@ class PReLU1d(Module, Generic[N, W]):
 
 
 def _slopes(layer: str, count: int, dtype: object, slope: float) -> Tensor[Any, NoneTape, Any]:
-    scalar_type = check_weight_dtype(layer, dtype)
+    scalar_type = as_floating_dtype(layer, "weights", dtype)
     value = as_number(layer, "init", slope)
     return init.make(init.constant(value), (count,), scalar_type, init.NO_RANDOMNESS)

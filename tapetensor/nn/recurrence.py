@@ -9,10 +9,11 @@ import numpy as np
 from typing_extensions import TypeAliasType
 
 from tapetensor.arguments import check_rng
+from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.errors import ArgumentTypeError, ShapeError
 from tapetensor.kernels import indexing
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_input, check_weight_dtype
+from tapetensor.nn.arguments import check_input
 from tapetensor.nn.module import Module
 from tapetensor.nn.tapes import trained_together
 from tapetensor.nn.typing import Out, W
@@ -45,7 +46,7 @@ def weights_of(
         rng: where the first values come from.
     """
     input_size, hidden_size = sizes
-    scalar_type = check_weight_dtype(layer, dtype)
+    scalar_type = as_floating_dtype(layer, "weights", dtype)
     check_rng(layer, rng)
     uniform = init.uniform(1.0 / math.sqrt(hidden_size))
     rows = gates * hidden_size
@@ -53,7 +54,7 @@ def weights_of(
     return tuple([init.make(uniform, shape, scalar_type, rng) for shape in shapes])
 
 
-def check_sequence(layer: str, x: Tensor[Any, Any, Any]) -> None:
+def check_steps(layer: str, x: Tensor[Any, Any, Any]) -> None:
     """Raise ShapeError if `x` is not a batch of sequences of one step or more."""
     shape = x.shape
     if len(shape) != 3 or shape[1] == 0:

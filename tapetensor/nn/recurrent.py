@@ -11,7 +11,7 @@ from tapetensor.kernels import recurrent as kernels
 from tapetensor.kernels.linear_algebra import linear
 from tapetensor.nn.arguments import check_input
 from tapetensor.nn.module import Module
-from tapetensor.nn.recurrence import Memory, check_sequence, parts_of, states_of, weights_of
+from tapetensor.nn.recurrence import Memory, check_steps, parts_of, states_of, weights_of
 from tapetensor.nn.typing import In, Out, W
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor2D, Tensor3D
@@ -104,7 +104,7 @@ class RNN(Module, Generic[In, Out, W]):
             DTypeError: if an input has another dtype than the weights.
         """
         check_input("RNN", x, self.weight_ih_l0, self.input_size)
-        check_sequence("RNN", x)
+        check_steps("RNN", x)
         x, before = states_of("RNN", state, x, self.hidden_size, 1)
         gates = apply(linear, (x, self.weight_ih_l0, self.bias_ih_l0))
         states = apply(kernels.rnn, (gates, self.weight_hh_l0, self.bias_hh_l0, before))
@@ -200,7 +200,7 @@ class GRU(Module, Generic[In, Out, W]):
             DTypeError: if an input has another dtype than the weights.
         """
         check_input("GRU", x, self.weight_ih_l0, self.input_size)
-        check_sequence("GRU", x)
+        check_steps("GRU", x)
         x, before = states_of("GRU", state, x, self.hidden_size, 1)
         gates = apply(linear, (x, self.weight_ih_l0, self.bias_ih_l0))
         states = apply(kernels.gru, (gates, self.weight_hh_l0, self.bias_hh_l0, before))
@@ -301,7 +301,7 @@ class LSTM(Module, Generic[In, Out, W]):
             DTypeError: if an input has another dtype than the weights.
         """
         check_input("LSTM", x, self.weight_ih_l0, self.input_size)
-        check_sequence("LSTM", x)
+        check_steps("LSTM", x)
         x, state, cell = states_of("LSTM", state, x, self.hidden_size, 2)
         gates = apply(linear, (x, self.weight_ih_l0, self.bias_ih_l0))
         operands = (gates, self.weight_hh_l0, self.bias_hh_l0, state, cell)

@@ -18,8 +18,9 @@ import numpy as np
 
 from tapetensor.arguments import as_number, as_size, check_rng
 from tapetensor.arrays.array import Array
+from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_sequence, check_weight_dtype
+from tapetensor.nn.arguments import check_sequence
 from tapetensor.nn.fields import Initializer
 from tapetensor.nn.linear import Linear
 from tapetensor.nn.module import Module
@@ -105,7 +106,7 @@ class DiagonalSSM(Module, Generic[N, K, W]):
     ) -> None:
         channels = as_size("DiagonalSSM", "features", features, low=1)
         state = as_size("DiagonalSSM", "state_features", state_features, low=1)
-        scalar_type = check_weight_dtype("DiagonalSSM", dtype)
+        scalar_type = as_floating_dtype("DiagonalSSM", "weights", dtype)
         steps = _log_uniform_steps("DiagonalSSM", step_min, step_max)
         check_rng("DiagonalSSM", rng)
         self.features = channels
@@ -214,7 +215,7 @@ class SelectiveSSM(Module, Generic[N, K, W]):
         channels = as_size("SelectiveSSM", "features", features, low=1)
         state = as_size("SelectiveSSM", "state_features", state_features, low=1)
         rank = as_size("SelectiveSSM", "step_rank", step_rank, low=1)
-        scalar_type = check_weight_dtype("SelectiveSSM", dtype)
+        scalar_type = as_floating_dtype("SelectiveSSM", "weights", dtype)
         check_rng("SelectiveSSM", rng)
         self.features = channels
         self.state_features = state

@@ -14,13 +14,12 @@ from tapetensor.arrays.array import Array
 from tapetensor.errors import (
     ArgumentTypeError,
     ArgumentValueError,
-    UntracedTensorError,
     UnusedParametersError,
 )
 from tapetensor.optim.group import Group, Names, State
 from tapetensor.tape.context import active_context
 from tapetensor.tape.gradients import Gradients
-from tapetensor.tensor.base import check_floating, check_not_spent, check_tensor, tape_state
+from tapetensor.tensor.base import check_floating, check_plain
 from tapetensor.tensor.ownership import HasParameters
 from tapetensor.tensor.tensor import Tensor
 
@@ -195,14 +194,9 @@ def _named_parameters(op: str, model: HasParameters) -> dict[Names, Tensor[Any, 
     names: dict[int, Names] = {}
     tensors: dict[int, Any] = {}
     for name, tensor in parameters().items():
-        check_tensor(op, tensor, f"parameter {name!r}")
+        cure = "it is the model's input that is traced"
+        check_plain(op, f"parameter {name!r}", tensor, cure)
         check_floating(op, tensor)
-        check_not_spent(op, tensor)
-        if tensor._tape is not None:
-            raise UntracedTensorError(
-                f"{op}: parameter {name!r} owns {tape_state(tensor)}; parameters are plain values, "
-                "it is the model's input that is traced"
-            )
         known = tensors.setdefault(tensor.id, tensor)
         if known is not tensor:
             raise ArgumentValueError(

@@ -127,7 +127,7 @@ def scaled_dot_product_attention(
             [1., 2.]], shape=(2, 2), dtype=float32, NoneTape)
     """
     for name, operand in (("the query", query), ("the key", key), ("the value", value)):
-        check_tensor(_OP, operand, name)
+        check_tensor(_OP, name, operand)
     check_floating(_OP, query)
     check_same_dtype(_OP, (query, key, value))
     scores = scores_shape(_OP, query._data.shape, key._data.shape, value._data.shape)
@@ -166,7 +166,9 @@ def scores_shape(
     return (*query[:-1], key[-2])
 
 
-def mask_array(op: str, mask: object, causal: object, scores: tuple[int, ...]) -> Array | None:
+def mask_array(
+    op: str, mask: TensorBase[Any, Any, Any] | None, causal: object, scores: tuple[int, ...]
+) -> Array | None:
     """Return the elements of the mask, having checked all that says which query sees which key.
 
     Raises:
@@ -177,8 +179,7 @@ def mask_array(op: str, mask: object, causal: object, scores: tuple[int, ...]) -
     as_flag(op, "causal", causal)
     if mask is None:
         return None
-    check_tensor(op, mask, "the mask")
-    assert isinstance(mask, TensorBase)
+    check_tensor(op, "the mask", mask)
     check_not_spent(op, mask)
     array = mask._data
     if array.dtype != np.bool_:

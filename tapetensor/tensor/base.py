@@ -342,12 +342,22 @@ def _unpickled(cls: type[_TensorT], data: Array) -> _TensorT:
     return wrap(cls, data, next_id(), None)
 
 
-def check_tensor(op: str, value: object, name: str = "an operand") -> None:
+def check_tensor(op: str, name: str, value: object) -> None:
     """Raise ArgumentTypeError if `value` is not a tensor."""
     if not isinstance(value, TensorBase):
         raise ArgumentTypeError(
             f"{op}: {name} must be a tensor, got {type(value).__name__}; "
             "wrap numpy arrays and lists with tt.from_numpy(...)"
+        )
+
+
+def check_plain(op: str, name: str, tensor: TensorBase[Any, Any, Any], cure: str) -> None:
+    """Raise an error if `tensor` is no tensor, or not a plain value."""
+    check_tensor(op, name, tensor)
+    if tensor._tape is not None:
+        check_not_spent(op, tensor)
+        raise UntracedTensorError(
+            f"{op}: {name} must be a plain value, got one that owns {tape_state(tensor)}; {cure}"
         )
 
 
@@ -368,6 +378,14 @@ def check_floating(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
             f"{op}: not defined for dtype {tensor._data.dtype}; "
             "convert first with x.astype(np.float32)"
         )
+
+
+def check_integers(op: str, name: str, tensor: TensorBase[Any, Any, Any], cure: str = "") -> None:
+    """Raise an error if `tensor` is no tensor, or not of an integer dtype."""
+    check_tensor(op, name, tensor)
+    if tensor._data.dtype.kind not in "iu":
+        cure = cure or f"convert with {name}.astype(np.int64)"
+        raise DTypeError(f"{op}: {name} must be integers, got {tensor._data.dtype}; {cure}")
 
 
 def check_numeric(op: str, tensor: TensorBase[Any, Any, Any]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tapetensor.arguments import as_number, as_shape, as_size, check_rng
 from tapetensor.arrays.array import Array, Dispatched, check_dispatched, check_shape, is_array
-from tapetensor.arrays.dtypes import as_dtype
+from tapetensor.arrays.dtypes import as_dtype, as_floating_dtype
 from tapetensor.arrays.libraries import like
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.tape import NoneTape
@@ -166,7 +166,9 @@ def normal(
     centre = as_number("normal", "mean", mean)
     sizes = as_shape("normal", shape)
     check_rng("normal", rng)
-    samples: Any = _made("normal", rng.standard_normal, sizes, _floating("normal", dtype))
+    samples: Any = _made(
+        "normal", rng.standard_normal, sizes, as_floating_dtype("normal", "samples", dtype)
+    )
     return samples * deviation + centre
 
 
@@ -211,7 +213,7 @@ def uniform(
         raise ArgumentValueError(f"uniform: low must not exceed high, got {low!r} and {high!r}")
     sizes = as_shape("uniform", shape)
     check_rng("uniform", rng)
-    scalar_type = _floating("uniform", dtype)
+    scalar_type = as_floating_dtype("uniform", "samples", dtype)
     width = top - bottom
     if max(-bottom, top, width) > float(np.finfo(scalar_type).max):
         raise ArgumentValueError(f"uniform: {scalar_type} cannot span {low!r} to {high!r}")
@@ -341,10 +343,3 @@ def _made(op: str, make: Callable[..., Array], *arguments: object) -> Tensor[Any
     except (ValueError, OverflowError) as error:
         raise ArgumentValueError(f"{op}: {error}") from error
     return wrap(Tensor, data, next_id(), None)
-
-
-def _floating(op: str, dtype: object) -> Any:
-    resolved = as_dtype(op, dtype)
-    if resolved.kind != "f":
-        raise ArgumentValueError(f"{op}: samples are float32 or float64, not {resolved}")
-    return resolved

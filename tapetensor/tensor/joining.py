@@ -316,5 +316,5 @@ def as_operands(op: str, tensors: object) -> tuple[TensorBase[Any, Any, Any], ..
     if not isinstance(tensors, Sequence) or isinstance(tensors, str) or not tensors:
         raise ArgumentTypeError(f"{op}: expected one tensor or more in a tuple or list")
     for tensor in tensors:
-        check_tensor(op, tensor)
+        check_tensor(op, "an operand", tensor)
     return tuple(tensors)

@@ -27,6 +27,7 @@ from tapetensor.tensor.base import (
     Taker,
     TensorBase,
     check_not_spent,
+    check_plain,
     check_same_dtype,
     check_tensor,
     check_usable,
@@ -73,7 +74,7 @@ class Ownership(TensorBase[S, T, D]):
         >>> (x.trace() * x).sum().backward()[x]
         Tensor([6.], shape=(1,), dtype=float32, NoneTape)
         """
-        _check_plain("trace", self, "drop the second trace(), or write x.with_empty_tape()")
+        _check_untaped("trace", self, "drop the second trace(), or write x.with_empty_tape()")
         return _retaped(self, _carrying("trace", grads))
 
     def traced(
@@ -88,7 +89,7 @@ class Ownership(TensorBase[S, T, D]):
             UntracedTensorError: if `self` owns a tape already.
             MovedTensorError: if `self` is spent.
         """
-        _check_plain("traced", self, "drop the second traced(), or write x.with_empty_tape()")
+        _check_untaped("traced", self, "drop the second traced(), or write x.with_empty_tape()")
         result = _retaped(self, _carrying("traced", grads))
         self._tape = Ownership.traced
         return result
@@ -116,7 +117,7 @@ class Ownership(TensorBase[S, T, D]):
             MovedTensorError: if `self` is spent, or `tape` was put on another tensor before.
             ArgumentTypeError: if `tape` is not a tape.
         """
-        _check_plain("put_tape", self, "merge two tapes by an op on the two tensors")
+        _check_untaped("put_tape", self, "merge two tapes by an op on the two tensors")
         if isinstance(tape, NoneTape):
             return _retaped(self, None)
         check_kind("put_tape", "the argument", tape, OwnedTape, "a tape")
@@ -229,7 +230,9 @@ class Ownership(TensorBase[S, T, D]):
             raise
 
 
-def tape_and_seed(tensor: TensorBase[Any, Any, Any], cotangent: object) -> tuple[OwnedTape, Array]:
+def tape_and_seed(
+    tensor: TensorBase[Any, Any, Any], cotangent: TensorBase[Any, Any, Any] | None
+) -> tuple[OwnedTape, Array]:
     """Return what a backward pass starts from; the tensor is not spent yet.
 
     Raises:
@@ -275,7 +278,7 @@ def _carrying(op: str, grads: Gradients | None) -> OwnedTape:
     return OwnedTape(grads)
 
 
-def _seed(tensor: TensorBase[Any, Any, Any], cotangent: object) -> Array:
+def _seed(tensor: TensorBase[Any, Any, Any], cotangent: TensorBase[Any, Any, Any] | None) -> Array:
     if cotangent is None:
         if tensor._data.shape != ():
             raise ShapeError(
@@ -287,9 +290,7 @@ def _seed(tensor: TensorBase[Any, Any, Any], cotangent: object) -> Array:
             # A fifth of what the function below takes.
             return np.array(1, data.dtype)
         return np.ones_like(data)
-    check_tensor("backward", cotangent, "the cotangent")
-    assert isinstance(cotangent, TensorBase)
-    _check_plain("backward", cotangent, "the cotangent must be a plain value: detach() it")
+    check_plain("backward", "the cotangent", cotangent, "detach() it")
     if cotangent._data.shape != tensor._data.shape:
         raise ShapeError(
             f"backward: the cotangent has shape {cotangent._data.shape}, "
@@ -314,12 +315,12 @@ def _ids(wrt: object) -> list[int]:
     ids: list[int] = []
     for tensor in tensors:
         if not isinstance(tensor, TensorBase):
-            check_tensor("backward", tensor, "wrt")
+            check_tensor("backward", "wrt", tensor)
         ids.append(tensor._id)
     return ids
 
 
-def _check_plain(op: str, tensor: TensorBase[Any, Any, Any], cure: str) -> None:
+def _check_untaped(op: str, tensor: TensorBase[Any, Any, Any], cure: str) -> None:
     check_not_spent(op, tensor)
     if tensor._tape is not None:
         raise UntracedTensorError(f"{op}: the tensor owns {tape_state(tensor)} already; {cure}")

@@ -87,7 +87,7 @@ def _check_names(op: str, names: Mapping[str, object] | None) -> None:
         return
     check_kind(op, "names", names, Mapping, "tensors by name, such as model.parameters()")
     for name, tensor in names.items():
-        check_tensor(op, tensor, f"names[{name!r}]")
+        check_tensor(op, f"names[{name!r}]", tensor)
 
 
 def _output(tensor: TensorBase[Any, Any, Any]) -> TensorBase[Any, Any, Any] | None:

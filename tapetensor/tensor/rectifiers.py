@@ -91,7 +91,7 @@ class Rectifiers(TensorBase[S, T, D]):
         >>> tt.from_numpy([-4.0, 2.0], shape=(2,)).prelu(tt.full((), 0.25))
         Tensor([-1.,  2.], shape=(2,), dtype=float32, NoneTape)
         """
-        check_tensor("prelu", slope, "the slope")
+        check_tensor("prelu", "the slope", slope)
         check_floating("prelu", self)
         if not broadcasts_to(slope._data.shape, self._data.shape):
             raise ShapeError(

@@ -175,7 +175,7 @@ def where(mask: Any, lhs: Any, rhs: Any, /) -> Any:
     >>> tt.where(x > 0.0, x, 0.0)
     Tensor([0., 5.], shape=(2,), dtype=float32, NoneTape)
     """
-    check_tensor("where", mask, "the mask")
+    check_tensor("where", "the mask", mask)
     if mask._data.dtype != np.bool_:
         raise DTypeError(f"where: the mask must be bool, got {mask._data.dtype}; compare (x > 0)")
     if isinstance(lhs, TensorBase) and isinstance(rhs, TensorBase):
@@ -191,11 +191,10 @@ def where(mask: Any, lhs: Any, rhs: Any, /) -> Any:
 
 
 def _extreme(
-    kernel: Kernel, number_kernel: Kernel, lhs: object, rhs: object
+    kernel: Kernel, number_kernel: Kernel, lhs: TensorBase[Any, Any, Any], rhs: object
 ) -> Tensor[Any, Any, Any]:
     op = kernel.__name__
-    check_tensor(op, lhs, "the left operand")
-    assert isinstance(lhs, TensorBase)
+    check_tensor(op, "the left operand", lhs)
     if isinstance(rhs, TensorBase):
         return apply(kernel, (lhs, rhs))
     return apply(number_kernel, (lhs,), (as_scalar(op, OPERAND, rhs),))

@@ -91,10 +91,10 @@ def check_inside(op: str, shape: Sizes, window: Window) -> None:
 
 def check_operands(op: str, x: object, weight: object, bias: object) -> tuple[Any, ...]:
     """Return the operands that are there, after a look at their kinds."""
-    check_tensor(op, x, "the input")
-    check_tensor(op, weight, "the weight")
+    check_tensor(op, "the input", x)
+    check_tensor(op, "the weight", weight)
     if bias is not None:
-        check_tensor(op, bias, "the bias")
+        check_tensor(op, "the bias", bias)
     operands: tuple[Any, ...] = (x, weight) if bias is None else (x, weight, bias)
     check_same_dtype(op, operands)
     check_floating(op, operands[0])
