@@ -11,6 +11,7 @@ from typing_extensions import TypeVar
 
 from tapetensor.arguments import check_function
 from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import check_alike
 from tapetensor.errors import (
     ArgumentTypeError,
     HigherOrderError,
@@ -28,6 +29,7 @@ from tapetensor.tensor.apply import Enclosed, apply_enclosing, no_higher_order
 from tapetensor.tensor.base import (
     check_floating,
     check_not_spent,
+    check_plain,
     check_same_dtype,
     check_tensor,
     wrap,
@@ -162,16 +164,8 @@ def hessian_vector_product(
     Tensor([6., 0.], shape=(2,), dtype=float32, NoneTape)
     """
     check_tensor("hessian_vector_product", "x", x)
-    check_tensor("hessian_vector_product", "v", v)
-    check_not_spent("hessian_vector_product", v)
-    if v.owns_tape:
-        raise UntracedTensorError("hessian_vector_product: v owns a tape; write v.detach()")
-    if x._data.shape != v._data.shape:
-        raise ShapeError(
-            f"hessian_vector_product: x has shape {x._data.shape}, v {v._data.shape}; "
-            "they must be equal"
-        )
-    check_same_dtype("hessian_vector_product", (x, v))
+    check_plain("hessian_vector_product", "v", v, "write v.detach()")
+    check_alike("hessian_vector_product", "x", x._data, "v", v._data)
 
     def along(x: Tensor[S, OwnedTape, F]) -> Tensor0D[OwnedTape, F]:
         return (grad(f, x) * v).sum()

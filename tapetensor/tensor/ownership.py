@@ -9,7 +9,7 @@ import numpy as np
 from typing_extensions import TypeVar
 
 from tapetensor.arguments import check_kind
-from tapetensor.arrays.libraries import check_one_library
+from tapetensor.arrays.libraries import check_alike
 from tapetensor.errors import (
     ArgumentTypeError,
     DTypeError,
@@ -28,7 +28,6 @@ from tapetensor.tensor.base import (
     TensorBase,
     check_not_spent,
     check_plain,
-    check_same_dtype,
     check_tensor,
     check_usable,
     rewrap,
@@ -291,13 +290,7 @@ def _seed(tensor: TensorBase[Any, Any, Any], cotangent: TensorBase[Any, Any, Any
             return np.array(1, data.dtype)
         return np.ones_like(data)
     check_plain("backward", "the cotangent", cotangent, "detach() it")
-    if cotangent._data.shape != tensor._data.shape:
-        raise ShapeError(
-            f"backward: the cotangent has shape {cotangent._data.shape}, "
-            f"the tensor {tensor._data.shape}; they must be equal"
-        )
-    check_same_dtype("backward", (tensor, cotangent))
-    check_one_library("backward", (tensor._data, cotangent._data))
+    check_alike("backward", "the cotangent", cotangent._data, "the tensor", tensor._data)
     return cotangent._data
 
 

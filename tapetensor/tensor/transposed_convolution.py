@@ -19,9 +19,9 @@ from tapetensor.tensor.tensor import Joins, Tensor
 from tapetensor.tensor.windows import (
     Ints,
     check_bias,
-    check_operands,
     check_rank,
     kernel_window,
+    operands_of,
     per_axis,
 )
 from tapetensor.typing import Ds, F, K, M, N, P, T
@@ -148,7 +148,7 @@ def conv_transpose2d(
     Tensor([[[1., 1., 2., 2.]]], shape=(1, 1, 4), dtype=float32, NoneTape)
     """
     op = "conv_transpose2d"
-    operands = check_operands(op, x, weight, bias)
+    operands = operands_of(op, x, weight, bias)
     shape, weight_shape = x._data.shape, weight._data.shape
     check_rank(op, shape, "C, H, W")
     window = kernel_window(op, weight_shape, "(C, O / groups, kh, kw)", stride, padding, dilation)

@@ -89,7 +89,7 @@ def check_inside(op: str, shape: Sizes, window: Window) -> None:
             )
 
 
-def check_operands(op: str, x: object, weight: object, bias: object) -> tuple[Any, ...]:
+def operands_of(op: str, x: object, weight: object, bias: object) -> tuple[Any, ...]:
     """Return the operands that are there, after a look at their kinds."""
     check_tensor(op, "the input", x)
     check_tensor(op, "the weight", weight)

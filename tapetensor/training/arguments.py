@@ -15,18 +15,24 @@ from tapetensor.training.logs import CsvLog
 from tapetensor.training.stopping import EarlyStopping
 
 
-def check_kinds(
+def check_arguments(
     model: object,
     optimizer: object,
     loss_of: object,
+    epochs: object,
+    metrics: Mapping[str, object] | None,
+    validation: object,
+    clip_norm: object,
     schedule: object,
-    stop: object,
+    stop: EarlyStopping | None,
     log: object,
 ) -> None:
-    """Refuse what is not of the kind that it is annotated as.
+    """Refuse what is of another kind or range, and metrics and a watch that do not go together.
 
     Raises:
-        ArgumentTypeError: if there is such an argument.
+        ArgumentTypeError: if an argument is of the wrong kind, or missing beside another.
+        ArgumentValueError: if there are no epochs, the norm is not positive, or a name is taken or
+            unknown.
     """
     check_kind("fit", "model", model, Module)
     check_kind("fit", "optimizer", optimizer, Optimizer)
@@ -39,22 +45,6 @@ def check_kinds(
         raise ArgumentTypeError(
             f"fit: log must be a list of logs, [CsvLog(...)], say, got {type(log).__name__}"
         )
-
-
-def check_plan(
-    epochs: object,
-    metrics: Mapping[str, object] | None,
-    validation: object,
-    clip_norm: object,
-    stop: EarlyStopping | None,
-) -> None:
-    """Refuse numbers outside their range, and metrics and a watch that do not go together.
-
-    Raises:
-        ArgumentTypeError: if an argument is of the wrong kind, or missing beside another.
-        ArgumentValueError: if there are no epochs, the norm is not positive, or a name is taken or
-            unknown.
-    """
     as_size("fit", "epochs", epochs, low=1)
     if clip_norm is not None:
         as_number("fit", "clip_norm", clip_norm, above=0)

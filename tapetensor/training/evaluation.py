@@ -71,7 +71,7 @@ def evaluate(
         rows += count
         if number % dealers == own:
             for name, metric in metrics.items():
-                totals[name] += count * _as_number(name, metric(model, batch))
+                totals[name] += count * _value_of_metric(name, metric(model, batch))
     if rows == 0:
         raise ArgumentValueError("evaluate: there are no batches")
     if ranks is None:
@@ -130,7 +130,7 @@ def check_equal(op: str, ranks: Communicator, rows: int) -> None:
         )
 
 
-def _as_number(name: str, value: object) -> float:
+def _value_of_metric(name: str, value: object) -> float:
     got = type(value).__name__
     if isinstance(value, Tensor):
         if value.size == 1:
