@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index
-from sys import float_info
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.arrays.array import Array, is_array, read_only
+from tapetensor.arguments import as_int, as_number, check_kind
+from tapetensor.arrays.array import Array, as_array, read_only
 from tapetensor.arrays.dtypes import FLOATING
 from tapetensor.arrays.libraries import check_one_library
 from tapetensor.errors import (
@@ -85,7 +85,7 @@ class GradientTape:
             ArgumentTypeError: if `value` is not a numpy array.
             DTypeError: if it is not float32 or float64.
         """
-        array = _as_array("alloc", "the value", value)
+        array = as_array("GradientTape.alloc", "the value", value)
         if array.dtype not in FLOATING:
             raise DTypeError(
                 f"GradientTape.alloc: a value of dtype {array.dtype} has no gradient; "
@@ -153,7 +153,8 @@ class GradientTape:
             ``(s - mean(s) - xhat * mean(s * xhat)) / sqrt(var(x) + eps)`` for `x`;
             ``sum(g * xhat)`` for `scale` and ``sum(g)`` for `bias`, over all axes but the last.
 
-        Raises: the same as `record_add`, and ArgumentValueError if `eps` is not finite and >= 0.
+        Raises: the same as `record_add`, and of `eps` ArgumentTypeError if it is no number,
+            ArgumentValueError if it is not finite and >= 0.
         """
         slots = [self._slot("record_layer_norm", slot) for slot in (x, scale, bias)]
         shapes = [self._values[slot].shape for slot in slots]
@@ -162,13 +163,7 @@ class GradientTape:
                 f"GradientTape.record_layer_norm: x of shape {shapes[0]} wants scale and bias of "
                 f"the shape of its last axis, got {shapes[1]} and {shapes[2]}"
             )
-        # A scalar of numpy's would impose its own dtype.
-        number: object = eps.item() if isinstance(eps, np.generic) else eps
-        # Written so that a NaN is refused.
-        if not isinstance(number, int | float) or not 0 <= number <= float_info.max:
-            raise ArgumentValueError(
-                f"GradientTape.record_layer_norm: eps must be a number >= 0, got {eps!r}"
-            )
+        number = as_number("GradientTape.record_layer_norm", "eps", eps, at_least=0)
         return self.record(normalization.layer_norm, slots, number)
 
     def record_ssm_scan(self, x: int, a: int, b: int) -> int:
@@ -250,7 +245,7 @@ class GradientTape:
             check_one_library(f"GradientTape.record: {name!r}", values)
             raise
         output, pullbacks = _checked_returned(name, returned, len(parents))
-        result = _as_array("record", f"the output of {name!r}", output)
+        result = as_array("GradientTape.record", f"the output of {name!r}", output)
         if result.dtype != values[0].dtype:
             raise DTypeError(f"GradientTape.record: {name!r} made {result.dtype} of {dtypes[0]}")
         slot = self._append(result)
@@ -294,7 +289,7 @@ class GradientTape:
             return [] if tensors is None else tensors
         output = max(self._records, default=len(self._values) - 1)
         check_unused("GradientTape.backward", self._records, output, unused)
-        seed = _as_array("backward", "loss_grad", loss_grad)
+        seed = as_array("GradientTape.backward", "loss_grad", loss_grad)
         self._check_gradient("loss_grad", output, seed)
         check_one_library("GradientTape.backward", (self._values[output], seed))
         # The replay uses records up, so it gets a copy. So it does of the seed, by whose identity
@@ -317,13 +312,7 @@ class GradientTape:
         return len(self._values) - 1
 
     def _slot(self, op: str, slot: object) -> int:
-        try:
-            number = index(slot)  # type: ignore[arg-type]  # it raises for what is not an integer
-        except TypeError as error:
-            raise ArgumentTypeError(
-                f"GradientTape.{op}: a slot is an integer that alloc() or a record method "
-                f"returned, got {type(slot).__name__}"
-            ) from error
+        number = as_int(f"GradientTape.{op}", "a slot of alloc() or a record method", slot)
         if not 0 <= number < len(self._values):
             raise ArgumentValueError(
                 f"GradientTape.{op}: there is no slot {number}, the tape has {len(self._values)}; "
@@ -356,11 +345,8 @@ class GradientTape:
 
     def _checked_entries(self, tensors: list[Array | None]) -> list[Array | None]:
         """Return a copy of `tensors` with one entry per slot."""
-        if not isinstance(tensors, list):
-            raise ArgumentTypeError(
-                "GradientTape.backward: tensors must be a list with an array or None per slot, "
-                f"got {type(tensors).__name__}"
-            )
+        words = "a list with an array or None per slot"
+        check_kind("GradientTape.backward", "tensors", tensors, list, words)
         missing = len(self._values) - len(tensors)
         if missing < 0:
             raise ArgumentValueError(
@@ -370,7 +356,7 @@ class GradientTape:
         for slot, entry in enumerate(tensors):
             if entry is not None:
                 self._check_gradient(
-                    "tensors", slot, _as_array("backward", f"tensors[{slot}]", entry)
+                    "tensors", slot, as_array("GradientTape.backward", f"tensors[{slot}]", entry)
                 )
         return [*tensors, *[None] * missing]
 
@@ -399,14 +385,3 @@ def _checked_returned(name: str, returned: object, count: int) -> tuple[object, 
         f"GradientTape.record: {name!r} must return its output and a tuple of {count} pullbacks, "
         f"one per slot, got {returned!r}"
     )
-
-
-def _as_array(op: str, what: str, value: object) -> Array:
-    if not is_array(value):
-        raise ArgumentTypeError(
-            f"GradientTape.{op}: {what} must be a numpy array, got {type(value).__name__}"
-        )
-    # A scalar of numpy's becomes a 0-d array.
-    array: Any = np.asarray(value) if isinstance(value, np.ndarray | np.generic) else value
-    found: Array = array
-    return found

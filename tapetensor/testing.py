@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from tapetensor.arguments import as_number, check_function, check_rng
 from tapetensor.arrays.array import Array
 from tapetensor.errors import (
-    ArgumentTypeError,
     ArgumentValueError,
     DTypeError,
     TapeTensorError,
@@ -19,9 +19,7 @@ from tapetensor.errors import (
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.recorder import op_name
 from tapetensor.tensor import Tensor, from_numpy
-from tapetensor.tensor.base import TensorBase, check_not_spent, check_tensor
-from tapetensor.tensor.creation import check_rng
-from tapetensor.tensor.operands import as_number
+from tapetensor.tensor.base import TensorBase, check_not_spent, check_plain, check_tensor
 
 Plain: TypeAlias = Tensor[Any, NoneTape, np.float64]
 Traced: TypeAlias = Tensor[Any, OwnedTape, np.float64]
@@ -88,16 +86,14 @@ def check_grad(
     tapetensor.testing.GradientMismatchError: check_grad: the derivative of square by input 0 is
     wrong: ...
     """
-    if not callable(f):
-        raise ArgumentTypeError(f"check_grad: f must be callable, got {type(f).__name__}")
+    check_function("check_grad", "f", f)
     if not inputs:
         raise ArgumentValueError("check_grad: give at least one input to differentiate")
     points = [_point(position, tensor) for position, tensor in enumerate(inputs)]
     check_rng("check_grad", rng)
-    step = _tolerance("eps", eps)
-    if step == 0:
-        raise ArgumentValueError("check_grad: eps must be > 0, got 0")
-    relative, absolute = _tolerance("rtol", rtol), _tolerance("atol", atol)
+    step = as_number("check_grad", "eps", eps, above=0)
+    relative = as_number("check_grad", "rtol", rtol, at_least=0)
+    absolute = as_number("check_grad", "atol", atol, at_least=0)
 
     everything = tuple(range(len(points)))
     alone = [(position,) for position in everything]
@@ -162,11 +158,10 @@ def _moved(points: list[Array], directions: list[Array], step: float) -> list[Pl
 def _call(f: Callable[..., Traced], leaves: list[Plain], checked: tuple[int, ...]) -> Traced:
     """Call `f` with the checked inputs traced and make sure of what it returns."""
     # Traced for the differences as well: a module may compute something else for a plain input.
-    output: object = f(
+    output = f(
         *[leaf.trace() if position in checked else leaf for position, leaf in enumerate(leaves)]
     )
-    check_tensor("check_grad", output, "the result of f")
-    assert isinstance(output, Tensor)
+    check_tensor("check_grad", "the result of f", output)
     _check_float64("the result of f", output)
     if not output.owns_tape:
         check_not_spent("check_grad", output)
@@ -184,15 +179,9 @@ def _recorded_ops(output: Traced) -> tuple[Traced, str]:
     return plain.put_tape(tape), ", ".join(names) or "none"
 
 
-def _point(position: int, tensor: object) -> Array:
+def _point(position: int, tensor: TensorBase[Any, Any, Any]) -> Array:
     name = f"input {position}"
-    check_tensor("check_grad", tensor, name)
-    assert isinstance(tensor, TensorBase)
-    check_not_spent("check_grad", tensor)
-    if tensor.owns_tape:
-        raise UntracedTensorError(
-            f"check_grad: {name} owns a tape; give the plain tensor, check_grad traces it"
-        )
+    check_plain("check_grad", name, tensor, "check_grad traces it")
     _check_float64(name, tensor)
     point: Array = tensor.numpy()
     return point
@@ -204,10 +193,3 @@ def _check_float64(name: str, tensor: TensorBase[Any, Any, Any]) -> None:
             f"check_grad: {name} has dtype {tensor.dtype}, which is too coarse for differences; "
             "use float64 (x.astype(np.float64))"
         )
-
-
-def _tolerance(name: Literal["eps", "rtol", "atol"], value: object) -> float:
-    number = as_number("check_grad", value, name)
-    if not 0 <= number < math.inf:
-        raise ArgumentValueError(f"check_grad: {name} must be finite and not negative, got {value}")
-    return number

@@ -56,6 +56,19 @@ def read_only(array: Any) -> Array:
     return protected
 
 
+def as_array(op: str, name: str, value: object) -> Array:
+    """Return `value` if it is an array, a scalar of numpy's as one without axes.
+
+    Raises:
+        ArgumentTypeError: if it is not.
+    """
+    if not is_array(value):
+        raise ArgumentTypeError(f"{op}: {name} must be an array, got {type(value).__name__}")
+    array: Any = np.asarray(value) if isinstance(value, np.ndarray | np.generic) else value
+    found: Array = array
+    return found
+
+
 def check_dispatched(op: str, value: object) -> None:
     """Raise ArgumentTypeError if `value` is no array that numpy's functions take for one."""
     if not is_array(value):

@@ -32,3 +32,15 @@ def as_dtype(op: str, dtype: Any) -> np.dtype[Any]:
             "(array.astype(np.float32), say)"
         )
     return resolved
+
+
+def as_floating_dtype(op: str, name: str, dtype: Any) -> np.dtype[Any]:
+    """Return the numpy dtype for `dtype`, of what is named.
+
+    Raises:
+        DTypeError: if it is not float32 or float64.
+    """
+    resolved = as_dtype(op, dtype)
+    if resolved not in FLOATING:
+        raise DTypeError(f"{op}: {name} are float32 or float64, not {resolved}")
+    return resolved

@@ -15,7 +15,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array, is_array
 from tapetensor.arrays.stand_ins import StandIn
-from tapetensor.errors import ArgumentTypeError, DTypeError
+from tapetensor.errors import ArgumentTypeError, DTypeError, ShapeError
 
 
 class HasAsarray(Protocol):
@@ -116,3 +116,30 @@ def check_one_library(op: str, arrays: Iterable[object]) -> None:
             f"{op}: arrays of {' and '.join(sorted(names))} do not mix; "
             f"move all to one side: x.to({other}), model.to({other})"
         )
+
+
+def check_alike(op: str, name: str, array: Any, other: str, like: Any) -> None:
+    """Raise an error if two arrays, or two tensors, differ in shape, dtype or library.
+
+    Args:
+        op: the name for the message.
+        name: what the message calls `array`.
+        array: the first.
+        other: what the message calls `like`.
+        like: the second.
+
+    Raises:
+        ShapeError: if the shapes differ.
+        DTypeError: if the dtypes do.
+        ArgumentTypeError: if the libraries do.
+    """
+    if array.shape != like.shape:
+        raise ShapeError(
+            f"{op}: {name} has shape {array.shape}, {other} {like.shape}; they must be equal"
+        )
+    if array.dtype != like.dtype:
+        raise DTypeError(
+            f"{op}: {name} has dtype {array.dtype}, {other} {like.dtype}; "
+            "they must be equal, convert one with astype(...)"
+        )
+    check_one_library(op, (array, like))

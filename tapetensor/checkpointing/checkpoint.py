@@ -9,6 +9,7 @@ from typing import Any, Self, overload
 import numpy as np
 from typing_extensions import TypeVar, override
 
+from tapetensor.arguments import check_function, check_rng
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import CapturedArray, plain
 from tapetensor.checkpointing.surroundings import Surroundings
@@ -24,7 +25,6 @@ from tapetensor.tape.pullbacks import JointPullbacks, Needed
 from tapetensor.tape.recorder import Record, Recorder, with_tuples
 from tapetensor.tensor.apply import Enclosed, apply_enclosing
 from tapetensor.tensor.base import check_not_spent, check_tensor, wrap
-from tapetensor.tensor.creation import check_rng
 from tapetensor.tensor.tensor import Tensor
 
 X = TypeVar("X", bound=Tensor[Any, Any, Any])
@@ -91,12 +91,11 @@ def checkpoint(
     >>> y.backward()[x]
     Tensor([ 8., 16.], shape=(2,), dtype=float32, NoneTape)
     """
-    if not callable(f):
-        raise ArgumentTypeError(f"checkpoint: f must be callable, got {type(f).__name__}")
+    check_function("checkpoint", "f", f)
     if not inputs:
         raise ArgumentTypeError("checkpoint: give the tensor to run f on: checkpoint(f, x)")
     for position, x in enumerate(inputs):
-        check_tensor("checkpoint", x, f"input {position}")
+        check_tensor("checkpoint", f"input {position}", x)
         check_not_spent("checkpoint", x)
     if rng is not None:
         check_rng("checkpoint", rng)
@@ -104,7 +103,7 @@ def checkpoint(
     is_captured = any(isinstance(x._data, CapturedArray) for x in inputs)
     if is_captured or not any(x.owns_tape for x in inputs):
         output = f(*inputs)
-        check_tensor("checkpoint", output, "the result of f")
+        check_tensor("checkpoint", "the result of f", output)
         return output
     part = _Part(f, inputs, Surroundings(f, rng))
     ids = tuple([x._id for x in inputs if x.owns_tape])
@@ -190,9 +189,8 @@ class _Part:
     def _call(
         self, handles: list[Tensor[Any, Any, Any]], inside: GradientContext
     ) -> Tensor[Any, OwnedTape, Any]:
-        output: object = self.f(*handles)
-        check_tensor("checkpoint", output, "the result of f")
-        assert isinstance(output, Tensor)
+        output: Tensor[Any, OwnedTape, Any] = self.f(*handles)
+        check_tensor("checkpoint", "the result of f", output)
         check_not_spent("checkpoint", output)
         if not isinstance(output._tape, OwnedTape):
             raise UntracedTensorError(

@@ -12,7 +12,8 @@ from importlib import resources
 from pathlib import Path
 from string import Template
 
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError
+from tapetensor.arguments import check_kind
+from tapetensor.errors import ArgumentValueError
 
 # The files of a project by template; NAME stands for the name of the project.
 _FILES = {
@@ -66,8 +67,7 @@ def new_project(name: str, folder: Path) -> Path:
 
 
 def _check_name(name: str) -> None:
-    if not isinstance(name, str):
-        raise ArgumentTypeError(f"new: the name must be a text, got {type(name).__name__}")
+    check_kind("new", "the name", name, str, "a text")
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         proposed = re.sub(r"[^a-z0-9_]+", "_", name.lower()).strip("_0123456789")
         raise ArgumentValueError(

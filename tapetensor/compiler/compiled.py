@@ -16,6 +16,7 @@ from typing import Any
 
 from typing_extensions import TypeVar, override
 
+from tapetensor.arguments import check_function
 from tapetensor.compiler.binding import Binding
 from tapetensor.compiler.changes import line_of_change
 from tapetensor.compiler.plan import planned
@@ -215,8 +216,7 @@ def _run(function: Callable[[], Any]) -> Any:
 
 def compile(function: F_) -> F_:
     """Return `function` planned: captured at the first call, replayed without Python afterwards."""
-    if not callable(function):
-        raise ArgumentTypeError(f"compile: expected a function, got {type(function).__name__}")
+    check_function("compile", "the argument", function)
     plain = inspect.unwrap(function)
     if inspect.iscoroutinefunction(plain) or inspect.isasyncgenfunction(plain):
         raise ArgumentTypeError(

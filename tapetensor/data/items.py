@@ -9,9 +9,8 @@ from typing import Any, Protocol, overload
 import numpy as np
 from typing_extensions import TypeVar
 
-from tapetensor.arrays.shapes import as_size
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError, ShapeError
-from tapetensor.tensor.creation import check_rng
+from tapetensor.arguments import as_size, check_kind, check_rng
+from tapetensor.errors import ArgumentTypeError, ShapeError
 
 Item = TypeVar("Item")
 Item_co = TypeVar("Item_co", covariant=True)
@@ -72,11 +71,8 @@ def batched(items: Iterable[Item], size: int, *, exact: bool = False) -> Iterato
     >>> list(batched("abcde", 2, exact=True))
     [['a', 'b'], ['c', 'd']]
     """
-    number = as_size("batched", "size", size)
-    if number == 0:
-        raise ArgumentValueError("batched: size must be at least 1, got 0")
-    if not isinstance(items, Iterable):
-        raise ArgumentTypeError(f"batched: expected several items, got {type(items).__name__}")
+    number = as_size("batched", "size", size, low=1)
+    check_kind("batched", "items", items, Iterable, "an iterable")
     return _batched(iter(items), number, number if exact else 1)
 
 
@@ -106,8 +102,7 @@ def collate(rows: Iterable[tuple[Any, ...]]) -> tuple[list[Any], ...]:
     """
     listed = list(rows)
     for row in listed:
-        if not isinstance(row, tuple):
-            raise ArgumentTypeError(f"collate: a row must be a tuple, got {type(row).__name__}")
+        check_kind("collate", "a row", row, tuple)
     lengths = sorted({len(row) for row in listed})
     if len(lengths) != 1:
         found = " and ".join(map(str, lengths)) or "no rows"

@@ -6,10 +6,9 @@ from typing import Any, overload
 
 import numpy as np
 
-from tapetensor.arrays.shapes import as_size
-from tapetensor.data.checks import check_plain
-from tapetensor.errors import ArgumentValueError
+from tapetensor.arguments import as_size
 from tapetensor.tape import NoneTape
+from tapetensor.tensor.base import check_plain
 from tapetensor.tensor.creation import arange
 from tapetensor.tensor.indexing import I
 from tapetensor.tensor.labels import check_labels
@@ -47,10 +46,8 @@ def one_hot(labels: Any, classes: int, dtype: Any = np.float32) -> Any:
     Tensor([[1., 0., 0.],
             [0., 1., 0.]], shape=(2, 3), dtype=float32, NoneTape)
     """
-    check_plain("one_hot", labels, "labels")
-    number = as_size("one_hot", "classes", classes)
-    if number == 0:
-        raise ArgumentValueError("one_hot: there must be at least one class, got 0")
+    check_plain("one_hot", "labels", labels, "trace what comes out instead")
+    number = as_size("one_hot", "classes", classes, low=1)
     check_labels("one_hot", labels, number)
     # int64 holds every class, which a narrow dtype of the labels may not.
     return (labels.astype(np.int64).expand_dims(-1) == arange(number)).astype(dtype)

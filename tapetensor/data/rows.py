@@ -8,13 +8,11 @@ from typing import Any, Generic, final, overload
 import numpy as np
 from typing_extensions import TypeVar, TypeVarTuple, override
 
-from tapetensor.arrays.shapes import as_size
-from tapetensor.data.checks import check_plain
+from tapetensor.arguments import as_size, check_rng
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from tapetensor.tape import NoneTape
 from tapetensor.tape.ids import next_id
-from tapetensor.tensor.base import rewrap
-from tapetensor.tensor.creation import check_rng
+from tapetensor.tensor.base import check_plain, rewrap
 from tapetensor.tensor.tensor import Tensor
 from tapetensor.typing import B, D, Ds, N
 
@@ -199,19 +197,29 @@ def batches_exact(*tensors: Any, size: int, rng: np.random.Generator | None = No
 
 def _checked(op: str, tensors: tuple[Any, ...], size: object, rng: object) -> tuple[int, int]:
     """Return how many rows there are in all and in a batch."""
+    rows = rows_in(op, tensors, low=1)
+    number = as_size(op, "size", size, low=1)
+    if rng is not None:
+        check_rng(op, rng)
+    return rows, number
+
+
+def rows_in(op: str, tensors: tuple[Any, ...], low: int = 0) -> int:
+    """Return how many rows the tensors have, all as many.
+
+    Raises:
+        ArgumentTypeError: if there are none, or one is no tensor.
+        UntracedTensorError: if one owns a tape.
+        ShapeError: if one has no axis, another number of rows, or fewer than `low`.
+    """
     if not tensors:
         raise ArgumentTypeError(f"{op}: give at least one tensor to take rows of")
     for position, tensor in enumerate(tensors):
-        check_plain(op, tensor, f"argument {position + 1}")
-    lengths = [tensor._data.shape[:1] for tensor in tensors]
-    if len(set(lengths)) > 1 or lengths[0] in {(), (0,)}:
+        check_plain(op, f"argument {position + 1}", tensor, "trace what comes out instead")
+    lengths = {tensor._data.shape[:1] for tensor in tensors}
+    if len(lengths) > 1 or () in lengths or min(lengths) < (low,):
         shapes = " and ".join([str(tensor._data.shape) for tensor in tensors])
-        raise ShapeError(
-            f"{op}: tensors need a first axis of one size, at least 1, got shape {shapes}"
-        )
-    number = as_size(op, "size", size)
-    if number == 0:
-        raise ArgumentValueError(f"{op}: size must be at least 1, got 0")
-    if rng is not None:
-        check_rng(op, rng)
-    return lengths[0][0], number
+        size = f"one size, at least {low}" if low else "one size"
+        raise ShapeError(f"{op}: tensors need a first axis of {size}, got shape {shapes}")
+    ((rows,),) = lengths
+    return int(rows)

@@ -13,14 +13,12 @@ import numpy as np
 from typing_extensions import TypeVar, TypeVarTuple, override
 
 from tapetensor import io
-from tapetensor.arrays.shapes import as_size
-from tapetensor.data.checks import check_plain
+from tapetensor.arguments import as_size
+from tapetensor.data.rows import rows_in
 from tapetensor.distributed import mpi
 from tapetensor.distributed.agreement import check_agreement
 from tapetensor.distributed.transport import Transport
 from tapetensor.errors import (
-    ArgumentTypeError,
-    ArgumentValueError,
     DistributedError,
     MissingDependencyError,
     ShapeError,
@@ -165,15 +163,7 @@ class Communicator:
         >>> distributed.alone().shard(tt.arange(4)).shape
         (4,)
         """
-        if not tensors:
-            raise ArgumentTypeError("shard: give at least one tensor to take rows of")
-        for position, tensor in enumerate(tensors):
-            check_plain("shard", tensor, f"argument {position + 1}")
-        lengths = [tensor._data.shape[:1] for tensor in tensors]
-        if len(set(lengths)) > 1 or lengths[0] == ():
-            shapes = " and ".join([str(tensor._data.shape) for tensor in tensors])
-            raise ShapeError(f"shard: tensors need a first axis of one size, got shape {shapes}")
-        (rows,) = lengths[0]
+        rows = rows_in("shard", tensors)
         if rows % self.size:
             fewer = max(rows - rows % self.size, self.size)
             raise ShapeError(
@@ -270,9 +260,7 @@ def world(size: int | None = None) -> Communicator:
         ArgumentTypeError: if `size` is no integer.
         ArgumentValueError: if it is below 1.
     """
-    expected = None if size is None else as_size("world", "size", size)
-    if expected == 0:
-        raise ArgumentValueError("world: size must be at least 1, got 0")
+    expected = None if size is None else as_size("world", "size", size, low=1)
     ranks = _world()
     if expected is not None and ranks.size != expected:
         raise DistributedError(

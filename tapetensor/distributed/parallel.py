@@ -8,6 +8,7 @@ from typing import Any
 
 from typing_extensions import TypeVar
 
+from tapetensor.arguments import check_function
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.distributed.communicator import Communicator, world
 from tapetensor.distributed.reducer import Reducer
@@ -46,10 +47,7 @@ def data_parallel(function: F_) -> F_:
         ArgumentTypeError: if it is not a function; when it is called, if there is not one module
             among its arguments, or it returns something else.
     """
-    if not callable(function):
-        raise ArgumentTypeError(
-            f"data_parallel: expected a function, got {type(function).__name__}"
-        )
+    check_function("data_parallel", "the argument", function)
     parallel: Any = _DataParallel(function)
     result: F_ = parallel
     return result

@@ -8,8 +8,8 @@ from typing import Any, Literal, final
 import numpy as np
 from typing_extensions import override
 
+from tapetensor.arguments import as_size, check_choice, check_kind
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.shapes import as_size
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.distributed.agreement import check_agreement
 from tapetensor.distributed.buckets import buckets_of
@@ -76,18 +76,11 @@ class Reducer:
         op: Literal["mean", "sum"] = "mean",
         bucket_bytes: int = BUCKET_BYTES,
     ) -> None:
-        if not isinstance(model, Module):
-            raise ArgumentTypeError(f"Reducer: expected a Module, got {type(model).__name__}")
-        if not isinstance(ranks, Communicator):
-            raise ArgumentTypeError(
-                "Reducer: ranks must be what distributed.world() or distributed.alone() returned, "
-                f"got {type(ranks).__name__}"
-            )
-        if op not in ("mean", "sum"):
-            raise ArgumentValueError(f'Reducer: op must be "mean" or "sum", got {op!r}')
-        limit = as_size("Reducer", "bucket_bytes", bucket_bytes)
-        if limit == 0:
-            raise ArgumentValueError("Reducer: bucket_bytes must be at least 1, got 0")
+        check_kind("Reducer", "model", model, Module)
+        words = "what distributed.world() or distributed.alone() returned"
+        check_kind("Reducer", "ranks", ranks, Communicator, words)
+        check_choice("Reducer", "op", op, ("mean", "sum"))
+        limit = as_size("Reducer", "bucket_bytes", bucket_bytes, low=1)
         parameters = model.parameters()
         for tensor in parameters.values():
             _check_is_numpy("Reducer", tensor._data)
@@ -130,7 +123,7 @@ class Reducer:
             TapeClosedError: if the context that the tape belongs to was left.
             DistributedError: if a rank has ended that must take part.
         """
-        check_tensor("Reducer.backward", loss, "the loss")
+        check_tensor("Reducer.backward", "the loss", loss)
         _check_is_numpy("Reducer.backward", loss._data)
         tape, seed = tape_and_seed(loss, cotangent)
         result = tape.carried()
@@ -152,10 +145,7 @@ class Reducer:
             ArgumentTypeError: if `grads` are no Gradients of numpy arrays.
             DistributedError: if a rank has ended that must take part.
         """
-        if not isinstance(grads, Gradients):
-            raise ArgumentTypeError(
-                f"Reducer.all_reduce: expected Gradients, got {type(grads).__name__}"
-            )
+        check_kind("Reducer.all_reduce", "grads", grads, Gradients, "Gradients")
         for unique_id in grads:
             _check_is_numpy("Reducer.all_reduce", grads.array(unique_id))
         parts = [

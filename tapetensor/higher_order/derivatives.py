@@ -10,7 +10,9 @@ from typing import Any, overload
 import numpy as np
 from typing_extensions import TypeVar
 
+from tapetensor.arguments import check_function
 from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import check_alike
 from tapetensor.arrays.stand_ins import Level, Recorded, UnrecordedError
 from tapetensor.errors import (
     ArgumentTypeError,
@@ -28,6 +30,7 @@ from tapetensor.tensor.apply import Enclosed, apply_enclosing, no_higher_order
 from tapetensor.tensor.base import (
     check_floating,
     check_not_spent,
+    check_plain,
     check_same_dtype,
     check_tensor,
     wrap,
@@ -105,12 +108,11 @@ def grad(f: Callable[..., Any], /, *inputs: Any) -> Any:
     >>> tt.grad(lambda x: tt.grad(lambda x: (x**3).sum(), x).sum(), x)
     Tensor([ 6., 12.], shape=(2,), dtype=float32, NoneTape)
     """
-    if not callable(f):
-        raise ArgumentTypeError(f"grad: f must be callable, got {type(f).__name__}")
+    check_function("grad", "f", f)
     if not inputs:
         raise ArgumentTypeError("grad: give the tensor to differentiate at: grad(f, x)")
     for position, x in enumerate(inputs):
-        check_tensor("grad", x, f"input {position}")
+        check_tensor("grad", f"input {position}", x)
         check_not_spent("grad", x)
         check_floating("grad", x)
     check_same_dtype("grad", inputs)
@@ -162,17 +164,9 @@ def hessian_vector_product(
     >>> tt.hessian_vector_product(lambda x: (x**3).sum() , x, v)
     Tensor([6., 0.], shape=(2,), dtype=float32, NoneTape)
     """
-    check_tensor("hessian_vector_product", x, "x")
-    check_tensor("hessian_vector_product", v, "v")
-    check_not_spent("hessian_vector_product", v)
-    if v.owns_tape:
-        raise UntracedTensorError("hessian_vector_product: v owns a tape; write v.detach()")
-    if x._data.shape != v._data.shape:
-        raise ShapeError(
-            f"hessian_vector_product: x has shape {x._data.shape}, v {v._data.shape}; "
-            "they must be equal"
-        )
-    check_same_dtype("hessian_vector_product", (x, v))
+    check_tensor("hessian_vector_product", "x", x)
+    check_plain("hessian_vector_product", "v", v, "write v.detach()")
+    check_alike("hessian_vector_product", "x", x._data, "v", v._data)
 
     def along(x: Tensor[S, OwnedTape, F]) -> Tensor0D[OwnedTape, F]:
         return (grad(f, x) * v).sum()
@@ -287,9 +281,8 @@ def _fresh(x: Tensor[Any, Any, Any], array: Array | Recorded) -> Tensor[Any, Any
     return wrap(type(x), data, next_id(), OwnedTape())
 
 
-def _checked(output: object, inside: GradientContext) -> Tensor[tuple[()], OwnedTape, Any]:
-    check_tensor("grad", output, "the result of f")
-    assert isinstance(output, Tensor)
+def _checked(output: Tensor[Any, Any, Any], inside: GradientContext) -> Tensor0D[OwnedTape, Any]:
+    check_tensor("grad", "the result of f", output)
     check_not_spent("grad", output)
     if output._data.shape != ():
         raise ShapeError(

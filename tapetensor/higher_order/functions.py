@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.arrays.shapes import as_target_shape
+from tapetensor.arguments import as_target_shape
 from tapetensor.arrays.stand_ins import Level, Recorded, UnrecordedError
 from tapetensor.higher_order import kernels
 from tapetensor.kernels import (

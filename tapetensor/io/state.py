@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from tapetensor.arguments import check_kind
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import to_numpy
 from tapetensor.errors import ArgumentTypeError, StateMismatchError
@@ -108,11 +109,8 @@ def _refuse(subject: str, differences: Mapping[str, list[str]]) -> None:
 class _Arrays:
     """Arrays in memory, as a source."""
 
-    def __init__(self, arrays: object) -> None:
-        if not isinstance(arrays, Mapping):
-            raise ArgumentTypeError(
-                f"load_state_dict: expected arrays by name, got {type(arrays).__name__}"
-            )
+    def __init__(self, arrays: Mapping[str, Array]) -> None:
+        check_kind("load_state_dict", "the state", arrays, Mapping, "arrays by name")
         for name, array in arrays.items():
             if not isinstance(name, str) or not isinstance(array, np.ndarray):
                 raise ArgumentTypeError(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tapetensor.errors import ShapeError, UntracedTensorError
+from tapetensor.errors import ShapeError
 from tapetensor.tensor.base import (
     TensorBase,
     check_floating,
-    check_not_spent,
+    check_plain,
     check_same_dtype,
     check_tensor,
-    tape_state,
 )
 from tapetensor.tensor.labels import check_labels
 
@@ -47,7 +46,11 @@ def check_pair(
 
 
 def check_target(
-    op: str, prediction: object, target: object, target_name: str, prediction_name: str = "logits"
+    op: str,
+    prediction: TensorBase[Any, Any, Any],
+    target: TensorBase[Any, Any, Any],
+    target_name: str,
+    prediction_name: str = "logits",
 ) -> None:
     """Refuse a target that is not a plain tensor, and a prediction that is not a floating one.
 
@@ -56,17 +59,10 @@ def check_target(
         DTypeError: if the prediction is not floating.
         UntracedTensorError: if the target owns a tape.
     """
-    check_tensor(op, prediction, prediction_name)
-    check_tensor(op, target, target_name)
-    assert isinstance(prediction, TensorBase)
-    assert isinstance(target, TensorBase)
+    check_tensor(op, prediction_name, prediction)
     check_floating(op, prediction)
-    if target._tape is not None:
-        check_not_spent(op, target)
-        raise UntracedTensorError(
-            f"{op}: {target_name} must be a plain value and own {tape_state(target)}; "
-            f"no gradient flows to them: write {target_name}.detach()"
-        )
+    cure = f"no gradient flows to it: write {target_name}.detach()"
+    check_plain(op, target_name, target, cure)
 
 
 def check_labels_of(

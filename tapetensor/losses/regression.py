@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
-
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError
+from tapetensor.arguments import as_number
 from tapetensor.kernels import losses
 from tapetensor.losses.checks import check_pair
 from tapetensor.tape import NoneTape
@@ -126,7 +122,7 @@ def huber(
     >>> huber(tt.from_numpy([1.0, 5.0], shape=(2,)), tt.from_numpy([0.0, 2.0], shape=(2,)))
     Tensor(1.5, shape=(), dtype=float32, NoneTape)
     """
-    threshold = _as_positive("huber", "delta", delta)
+    threshold = as_number("huber", "delta", delta, above=0)
     check_pair("huber", prediction, target)
     return apply(losses.huber, (prediction, target), (threshold,))
 
@@ -162,14 +158,6 @@ def smooth_l1(
     >>> smooth_l1(tt.from_numpy([1.0, 5.0], shape=(2,)), tt.from_numpy([0.0, 2.0], shape=(2,)), 2.0)
     Tensor(1.125, shape=(), dtype=float32, NoneTape)
     """
-    threshold = _as_positive("smooth_l1", "beta", beta)
+    threshold = as_number("smooth_l1", "beta", beta, above=0)
     check_pair("smooth_l1", prediction, target)
     return apply(losses.smooth_l1, (prediction, target), (threshold,))
-
-
-def _as_positive(op: str, name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise ArgumentTypeError(f"{op}: {name} must be a number, got {value!r}")
-    if not 0 < value < math.inf:
-        raise ArgumentValueError(f"{op}: {name} must be > 0 and finite, got {value!r}")
-    return float(value)

@@ -6,7 +6,8 @@ from typing import Any, overload
 
 import numpy as np
 
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
+from tapetensor.arguments import as_number
+from tapetensor.errors import ArgumentValueError, DTypeError, ShapeError
 from tapetensor.kernels import losses
 from tapetensor.losses.checks import check_target
 from tapetensor.tape import NoneTape, OwnedTape
@@ -63,12 +64,9 @@ def cosine_embedding(lhs: Any, rhs: Any, signs: Any, margin: float = 0.0) -> Any
     Tensor(1., shape=(), dtype=float32, NoneTape)
     """
     op = "cosine_embedding"
-    if isinstance(margin, bool) or not isinstance(margin, int | float | np.integer | np.floating):
-        raise ArgumentTypeError(f"{op}: margin must be a number, got {margin!r}")
-    if not -1 <= margin <= 1:
-        raise ArgumentValueError(f"{op}: margin must be in [-1, 1], got {margin!r}")
+    bound = as_number(op, "margin", margin, at_least=-1, at_most=1)
     check_target(op, lhs, signs, "signs", "lhs")
-    check_tensor(op, rhs, "rhs")
+    check_tensor(op, "rhs", rhs)
     shapes = lhs._data.shape, rhs._data.shape, signs._data.shape
     if not shapes[0] or shapes != (shapes[0], shapes[0], shapes[0][:-1]) or lhs.size == 0:
         raise ShapeError(
@@ -82,4 +80,4 @@ def cosine_embedding(lhs: Any, rhs: Any, signs: Any, margin: float = 0.0) -> Any
     if ((values != 1) & (values != -1)).any():
         found = ", ".join(map(str, np.unique(values).tolist()[:5]))
         raise ArgumentValueError(f"{op}: a sign must be 1 or -1, found are {found}")
-    return apply(losses.cosine_embedding, (lhs, rhs, signs), (float(margin),), keeps_dtype=False)
+    return apply(losses.cosine_embedding, (lhs, rhs, signs), (bound,), keeps_dtype=False)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tapetensor.errors import ArgumentValueError
+from tapetensor.arguments import as_number, check_choice
 from tapetensor.nn.module import Module
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import check_tensor
-from tapetensor.tensor.operands import as_finite
 from tapetensor.typing import F, R, S, T
 
 
@@ -17,7 +16,7 @@ class Abs(Module):
 
     def forward(self, x: Tensor[S, T, R]) -> Tensor[S, T, R]:
         """Return ``x.abs()``."""
-        check_tensor("Abs", x, "the input")
+        check_tensor("Abs", "the input", x)
         return x.abs()
 
 
@@ -26,7 +25,7 @@ class Cos(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.cos()``."""
-        check_tensor("Cos", x, "the input")
+        check_tensor("Cos", "the input", x)
         return x.cos()
 
 
@@ -35,7 +34,7 @@ class Exp(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.exp()``."""
-        check_tensor("Exp", x, "the input")
+        check_tensor("Exp", "the input", x)
         return x.exp()
 
 
@@ -49,13 +48,12 @@ class GELU(Module):
     approximate: Literal["none", "tanh"]
 
     def __init__(self, approximate: Literal["none", "tanh"] = "none") -> None:
-        if approximate not in ("none", "tanh"):
-            raise ArgumentValueError(f'GELU: approximate is "none" or "tanh", got {approximate!r}')
+        check_choice("GELU", "approximate", approximate, ("none", "tanh"))
         self.approximate = approximate
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.gelu(approximate)``."""
-        check_tensor("GELU", x, "the input")
+        check_tensor("GELU", "the input", x)
         return x.gelu(self.approximate)
 
 
@@ -69,11 +67,11 @@ class ELU(Module):
     alpha: float
 
     def __init__(self, alpha: float = 1.0) -> None:
-        self.alpha = as_finite("ELU", "alpha", alpha)
+        self.alpha = as_number("ELU", "alpha", alpha)
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.elu(alpha)``."""
-        check_tensor("ELU", x, "the input")
+        check_tensor("ELU", "the input", x)
         return x.elu(self.alpha)
 
 
@@ -87,11 +85,11 @@ class LeakyReLU(Module):
     negative_slope: float
 
     def __init__(self, negative_slope: float = 0.01) -> None:
-        self.negative_slope = as_finite("LeakyReLU", "negative_slope", negative_slope)
+        self.negative_slope = as_number("LeakyReLU", "negative_slope", negative_slope)
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.leaky_relu(negative_slope)``."""
-        check_tensor("LeakyReLU", x, "the input")
+        check_tensor("LeakyReLU", "the input", x)
         return x.leaky_relu(self.negative_slope)
 
 
@@ -100,7 +98,7 @@ class Log(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.log()``."""
-        check_tensor("Log", x, "the input")
+        check_tensor("Log", "the input", x)
         return x.log()
 
 
@@ -109,7 +107,7 @@ class LogSoftmax(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.log_softmax()``."""
-        check_tensor("LogSoftmax", x, "the input")
+        check_tensor("LogSoftmax", "the input", x)
         return x.log_softmax()
 
 
@@ -124,7 +122,7 @@ class ReLU(Module):
 
     def forward(self, x: Tensor[S, T, R]) -> Tensor[S, T, R]:
         """Return ``x.relu()``."""
-        check_tensor("ReLU", x, "the input")
+        check_tensor("ReLU", "the input", x)
         return x.relu()
 
 
@@ -133,7 +131,7 @@ class Sigmoid(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.sigmoid()``."""
-        check_tensor("Sigmoid", x, "the input")
+        check_tensor("Sigmoid", "the input", x)
         return x.sigmoid()
 
 
@@ -142,7 +140,7 @@ class SiLU(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.silu()``."""
-        check_tensor("SiLU", x, "the input")
+        check_tensor("SiLU", "the input", x)
         return x.silu()
 
 
@@ -151,7 +149,7 @@ class Sin(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.sin()``."""
-        check_tensor("Sin", x, "the input")
+        check_tensor("Sin", "the input", x)
         return x.sin()
 
 
@@ -160,7 +158,7 @@ class Softmax(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.softmax()``."""
-        check_tensor("Softmax", x, "the input")
+        check_tensor("Softmax", "the input", x)
         return x.softmax()
 
 
@@ -169,7 +167,7 @@ class Softplus(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.softplus()``."""
-        check_tensor("Softplus", x, "the input")
+        check_tensor("Softplus", "the input", x)
         return x.softplus()
 
 
@@ -178,7 +176,7 @@ class Sqrt(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.sqrt()``."""
-        check_tensor("Sqrt", x, "the input")
+        check_tensor("Sqrt", "the input", x)
         return x.sqrt()
 
 
@@ -187,7 +185,7 @@ class Square(Module):
 
     def forward(self, x: Tensor[S, T, R]) -> Tensor[S, T, R]:
         """Return ``x.square()``."""
-        check_tensor("Square", x, "the input")
+        check_tensor("Square", "the input", x)
         return x.square()
 
 
@@ -196,5 +194,5 @@ class Tanh(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return ``x.tanh()``."""
-        check_tensor("Tanh", x, "the input")
+        check_tensor("Tanh", "the input", x)
         return x.tanh()

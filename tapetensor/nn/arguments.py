@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-import numpy as np
-from typing_extensions import TypeVar
-
-from tapetensor.arrays.dtypes import FLOATING, as_dtype
-from tapetensor.arrays.shapes import as_size
+from tapetensor.arrays.dtypes import FLOATING
 from tapetensor.errors import (
     ArgumentTypeError,
-    ArgumentValueError,
     BuildError,
     DTypeError,
     ShapeError,
@@ -20,41 +14,6 @@ from tapetensor.errors import (
 from tapetensor.nn.module import Module
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import TensorBase, check_tensor
-
-_Size = TypeVar("_Size", bound=int)
-
-
-def check_size(layer: str, name: str, value: _Size, low: int = 1) -> _Size:
-    """Return a size that is > 0, or >= `low`, as a plain int.
-
-    Raises:
-        ArgumentTypeError: if it is not an int.
-        ArgumentValueError: if it is smaller.
-    """
-    # numpy's integers do as sizes too.
-    size: Any = as_size(layer, name, value)
-    if size < low:
-        raise ArgumentValueError(f"{layer}: {name} must be > {low - 1}, got {size}")
-    result: _Size = size
-    return result
-
-
-def check_number(
-    layer: str, name: str, value: object, *, low: float = -math.inf, high: float = math.inf
-) -> float:
-    """Return a finite number between two bounds, both included.
-
-    Raises:
-        ArgumentTypeError: if it is not a number.
-        ArgumentValueError: if it lies outside.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise ArgumentTypeError(f"{layer}: {name} must be a number, got {value!r}")
-    if not low <= value <= high or math.isinf(value):
-        at_least = "" if math.isinf(low) else f">= {low} and "
-        bounds = f"{at_least}finite" if math.isinf(high) else f"in [{low}, {high}]"
-        raise ArgumentValueError(f"{layer}: {name} must be {bounds}, got {value!r}")
-    return float(value)
 
 
 def check_modules(layer: str, modules: tuple[object, ...]) -> None:
@@ -77,20 +36,11 @@ def check_modules(layer: str, modules: tuple[object, ...]) -> None:
             )
 
 
-def check_weight_dtype(layer: str, dtype: object) -> np.dtype[Any]:
-    """Return the dtype of the weights.
-
-    Raises:
-        DTypeError: if it is not float32 or float64.
-    """
-    resolved = as_dtype(layer, dtype)
-    if resolved not in FLOATING:
-        raise DTypeError(f"{layer}: weights are float32 or float64, not {resolved}")
-    return resolved
-
-
 def check_input(
-    layer: str, x: object, weight: Tensor[Any, Any, Any], features: int | None = None
+    layer: str,
+    x: TensorBase[Any, Any, Any],
+    weight: Tensor[Any, Any, Any],
+    features: int | None = None,
 ) -> None:
     """Raise an error if the input of a layer does not go with its weights.
 
@@ -105,8 +55,7 @@ def check_input(
         ShapeError: if its last axis has another size, or it has no axis.
         DTypeError: if it has another dtype than the weights.
     """
-    check_tensor(layer, x, "the input")
-    assert isinstance(x, TensorBase)
+    check_tensor(layer, "the input", x)
     shape, dtype = x._data.shape, x._data.dtype
     if features is not None and shape[-1:] != (features,):
         raise ShapeError(
@@ -122,10 +71,13 @@ def check_input(
         )
 
 
-def check_leading_axes(layer: str, names: tuple[str, str], x: object, other: object) -> None:
+def check_leading_axes(
+    layer: str,
+    names: tuple[str, str],
+    x: TensorBase[Any, Any, Any],
+    other: TensorBase[Any, Any, Any],
+) -> None:
     """Raise ShapeError if two sequences ``(*Ds, length, features)`` are not as many."""
-    assert isinstance(x, TensorBase)
-    assert isinstance(other, TensorBase)
     shape, beside = x._data.shape, other._data.shape
     if min(len(shape), len(beside)) < 2 or shape[:-2] != beside[:-2]:
         raise ShapeError(
@@ -134,7 +86,9 @@ def check_leading_axes(layer: str, names: tuple[str, str], x: object, other: obj
         )
 
 
-def check_sequence(layer: str, x: object, weight: Tensor[Any, Any, Any], features: int) -> None:
+def check_sequence(
+    layer: str, x: TensorBase[Any, Any, Any], weight: Tensor[Any, Any, Any], features: int
+) -> None:
     """Raise an error if the input of a layer is not ``(batch, length, features)``.
 
     Args:
@@ -149,7 +103,6 @@ def check_sequence(layer: str, x: object, weight: Tensor[Any, Any, Any], feature
         DTypeError: if it has another dtype than the weights.
     """
     check_input(layer, x, weight, features)
-    assert isinstance(x, TensorBase)
     shape = x._data.shape
     if len(shape) != 3:
         raise ShapeError(

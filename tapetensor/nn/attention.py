@@ -6,8 +6,10 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
+from tapetensor.arguments import as_size, check_rng
+from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
-from tapetensor.nn.arguments import check_input, check_size, check_weight_dtype
+from tapetensor.nn.arguments import check_input
 from tapetensor.nn.linear import Linear
 from tapetensor.nn.module import Module
 from tapetensor.nn.tapes import trained_together
@@ -16,7 +18,6 @@ from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor import Tensor, scaled_dot_product_attention
 from tapetensor.tensor.attention import mask_array, scores_shape
 from tapetensor.tensor.base import check_not_spent
-from tapetensor.tensor.creation import check_rng
 from tapetensor.typing import Ds, M, N, T
 
 
@@ -112,13 +113,13 @@ class MultiHeadAttention(Module, Generic[Embed, Heads, W, Keys, Values]):
         value_features: Values | None = None,
         rng: np.random.Generator,
     ) -> None:
-        features: Any = check_size("MultiHeadAttention", "in_features", in_features)
-        count = check_size("MultiHeadAttention", "heads", heads)
+        features: Any = as_size("MultiHeadAttention", "in_features", in_features, low=1)
+        count = as_size("MultiHeadAttention", "heads", heads, low=1)
         keys = _width("key_features", features if key_features is None else key_features, count)
         values = _width(
             "value_features", features if value_features is None else value_features, count
         )
-        scalar_type = check_weight_dtype("MultiHeadAttention", dtype).type
+        scalar_type = as_floating_dtype("MultiHeadAttention", "weights", dtype).type
         check_rng("MultiHeadAttention", rng)
         self.in_features = features
         self.heads = count
@@ -215,7 +216,7 @@ class MultiHeadAttention(Module, Generic[Embed, Heads, W, Keys, Values]):
 
 def _width(name: str, features: Any, heads: int) -> Any:
     """Return the features of all heads, after checking that each gets as many."""
-    size = check_size("MultiHeadAttention", name, features)
+    size = as_size("MultiHeadAttention", name, features, low=1)
     if size % heads:
         raise ArgumentValueError(
             f"MultiHeadAttention: {heads} heads do not divide {name}={size} evenly"

@@ -6,8 +6,10 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
+from tapetensor.arguments import as_size
+from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_input, check_size, check_weight_dtype
+from tapetensor.nn.arguments import check_input
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import W
 from tapetensor.tape import NoneTape
@@ -41,8 +43,8 @@ class Bias1d(Module, Generic[N, W]):
     @overload
     def __init__(self, features: N, dtype: type[W]) -> None: ...
     def __init__(self, features: N, dtype: type[Any] = np.float32) -> None:
-        self.features = check_size("Bias1d", "features", features)
-        scalar_type = check_weight_dtype("Bias1d", dtype)
+        self.features = as_size("Bias1d", "features", features, low=1)
+        scalar_type = as_floating_dtype("Bias1d", "weights", dtype)
         self.bias = init.make(init.zeros, (self.features,), scalar_type, init.NO_RANDOMNESS)
 
     def forward(self, x: Tensor[tuple[*Ds, N], T, W]) -> Tensor[tuple[*Ds, N], T, W]:

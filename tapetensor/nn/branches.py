@@ -182,7 +182,7 @@ class SplitInto(Module, Generic[*Layers]):
 
     def forward(self, x: Tensor[Any, T, Any]) -> tuple[Tensor[Any, T, Any], ...]:
         """Return the outputs, in the order of the modules."""
-        check_tensor("SplitInto", x, "the input")
+        check_tensor("SplitInto", "the input", x)
         check_not_spent("SplitInto", x)
         modules: tuple[Any, ...] = self.layers
         taker: Any = self
@@ -235,7 +235,7 @@ class AddInto(Module, Generic[*Layers]):
                 f"AddInto: give a tuple of {len(modules)} inputs, one for each module, got {got}"
             )
         for x in inputs:
-            check_tensor("AddInto", x, "an input")
+            check_tensor("AddInto", "an input", x)
         together = trained_together(*inputs)
         outputs = [module.forward(x) for module, x in zip(modules, together, strict=True)]
         result: Tensor[Any, Any, Any] = reduce(add, _of_one_shape("AddInto", outputs))
@@ -244,7 +244,7 @@ class AddInto(Module, Generic[*Layers]):
 
 def _kept_shape(name: str, layer: Any, x: Tensor[Any, Any, Any]) -> Any:
     """Return ``layer(x)`` from a second handle of `x`, after checking that the shape stayed."""
-    check_tensor(name, x, "the input")
+    check_tensor(name, "the input", x)
     check_not_spent(name, x)
     output = layer.forward(x.with_empty_tape())
     if output.shape != x.shape:
@@ -256,7 +256,7 @@ def _kept_shape(name: str, layer: Any, x: Tensor[Any, Any, Any]) -> Any:
 
 def _outputs(parallel: Any, x: Tensor[Any, Any, Any]) -> list[Any]:
     name = type(parallel).__name__
-    check_tensor(name, x, "the input")
+    check_tensor(name, "the input", x)
     check_not_spent(name, x)
     *others, last = parallel.layers
     # What the handles lead to meets in one sum or product, so the record is needed once.

@@ -12,6 +12,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 import numpy as np
 from typing_extensions import TypeVar
 
+from tapetensor.arguments import check_rng
 from tapetensor.arrays.dtypes import FLOATING, as_dtype
 from tapetensor.errors import ArgumentValueError, BuildError, TapeTensorError
 from tapetensor.nn import init
@@ -30,7 +31,6 @@ from tapetensor.nn.fields import MISSING, Field
 from tapetensor.nn.module import Module
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor import Tensor
-from tapetensor.tensor.creation import check_rng
 
 ModuleT = TypeVar("ModuleT", bound=Module)
 
@@ -121,7 +121,7 @@ def _build_field(
     origin, arguments = get_origin(annotation) or annotation, get_args(annotation)
     options = dict(field.options)
     if origin is list or (origin is tuple and arguments[-1:] == (...,)):
-        _check_kind(field, ("", "repeat"), annotation, path)
+        _check_marked(field, ("", "repeat"), annotation, path)
         if not isinstance(field.length, int):
             raise BuildError(
                 f"build: {path} is a {origin.__name__} of unknown length; "
@@ -135,7 +135,7 @@ def _build_field(
             for index in range(field.length)
         )
     if origin is tuple:
-        _check_kind(field, ("", "options"), annotation, path)
+        _check_marked(field, ("", "options"), annotation, path)
         return tuple(
             [
                 _build_module(one, options, rng, f"{path}.{index}", within)
@@ -143,10 +143,10 @@ def _build_field(
             ]
         )
     if origin is Tensor:
-        _check_kind(field, ("", "parameter", "buffer"), annotation, path)
+        _check_marked(field, ("", "parameter", "buffer"), annotation, path)
         return _build_tensor(name, field, arguments, rng, path)
     if isinstance(origin, type) and issubclass(origin, Module):
-        _check_kind(field, ("", "options"), annotation, path)
+        _check_marked(field, ("", "options"), annotation, path)
         return _build_module(annotation, options, rng, path, within)
     if origin is np.random.Generator:
         return rng
@@ -156,7 +156,7 @@ def _build_field(
     )
 
 
-def _check_kind(field: Field, allowed: tuple[str, ...], annotation: Any, path: str) -> None:
+def _check_marked(field: Field, allowed: tuple[str, ...], annotation: Any, path: str) -> None:
     if field.kind not in allowed:
         cures = " or ".join([f"nn.{kind}(...)" for kind in allowed if kind])
         raise BuildError(

@@ -42,25 +42,6 @@ def check_fields(module: object, values: Mapping[str, object]) -> None:
     _check_each(cls, own, values, {}, f"{cls.__name__}: ", "")
 
 
-def check_replacement(
-    name: str, before: Tensor[Any, Any, Any], after: Tensor[Any, Any, Any]
-) -> None:
-    """Check that a tensor has the shape and the dtype of the one that it replaces.
-
-    Raises:
-        ShapeError: if its shape differs.
-        DTypeError: if its dtype differs.
-    """
-    if after.shape != before.shape:
-        raise ShapeError(
-            f"{name} has shape {before.shape}, a tensor of shape {after.shape} cannot replace it"
-        )
-    if after.dtype != before.dtype:
-        raise DTypeError(
-            f"{name} has dtype {before.dtype}, a tensor of dtype {after.dtype} cannot replace it"
-        )
-
-
 def _check_each(
     cls: Any, arguments: list[Any], values: Mapping[str, object], found: Found, op: str, path: str
 ) -> None:
@@ -92,7 +73,7 @@ def _check(annotation: Any, value: Any, found: Found, op: str, path: str) -> Non
                 f"{_in_words(annotation, found)}"
             )
     elif origin is Tensor:
-        _check_tensor(arguments, value, found, op, path)
+        _check_sizes(arguments, value, found, op, path)
     elif isinstance(origin, type) and hasattr(origin, "fields_of_class"):
         if not isinstance(value, origin):
             raise BuildError(
@@ -137,7 +118,7 @@ def _check_length(wanted: Any, value: Any, found: Found, op: str, path: str) -> 
         )
 
 
-def _check_tensor(
+def _check_sizes(
     arguments: tuple[Any, ...], value: object, found: Found, op: str, path: str
 ) -> None:
     if not isinstance(value, Tensor):

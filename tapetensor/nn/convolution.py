@@ -8,9 +8,11 @@ from typing import Literal as L
 
 import numpy as np
 
+from tapetensor.arguments import as_size, check_rng
+from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.errors import ArgumentValueError
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_input, check_size, check_weight_dtype
+from tapetensor.nn.arguments import check_input
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import (
     ONE,
@@ -27,7 +29,6 @@ from tapetensor.nn.typing import (
 )
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor1D, conv1d, conv2d, conv_transpose2d
-from tapetensor.tensor.creation import check_rng
 from tapetensor.typing import Ds, M, N, T
 
 
@@ -94,14 +95,14 @@ class Conv1d(Module, Generic[In, Out, Kernel, Stride, Padding, Dilation, Groups,
         bias: bool = True,
         rng: np.random.Generator,
     ) -> None:
-        self.in_channels = check_size("Conv1d", "in_channels", in_channels)
-        self.out_channels = check_size("Conv1d", "out_channels", out_channels)
-        self.kernel_size = check_size("Conv1d", "kernel_size", kernel_size)
-        self.stride = check_size("Conv1d", "stride", stride)
-        self.padding = check_size("Conv1d", "padding", padding, low=0)
-        self.dilation = check_size("Conv1d", "dilation", dilation)
-        self.groups = check_size("Conv1d", "groups", groups)
-        scalar_type = check_weight_dtype("Conv1d", dtype)
+        self.in_channels = as_size("Conv1d", "in_channels", in_channels, low=1)
+        self.out_channels = as_size("Conv1d", "out_channels", out_channels, low=1)
+        self.kernel_size = as_size("Conv1d", "kernel_size", kernel_size, low=1)
+        self.stride = as_size("Conv1d", "stride", stride, low=1)
+        self.padding = as_size("Conv1d", "padding", padding)
+        self.dilation = as_size("Conv1d", "dilation", dilation, low=1)
+        self.groups = as_size("Conv1d", "groups", groups, low=1)
+        scalar_type = as_floating_dtype("Conv1d", "weights", dtype)
         check_rng("Conv1d", rng)
         per_group = _check_groups("Conv1d", in_channels, out_channels, groups)
         kernel = (self.kernel_size,)
@@ -211,14 +212,14 @@ class Conv2d(Module, Generic[In, Out, Kernel, Stride, Padding, Dilation, Groups,
         bias: bool = True,
         rng: np.random.Generator,
     ) -> None:
-        self.in_channels = check_size("Conv2d", "in_channels", in_channels)
-        self.out_channels = check_size("Conv2d", "out_channels", out_channels)
-        self.kernel_size = check_size("Conv2d", "kernel_size", kernel_size)
-        self.stride = check_size("Conv2d", "stride", stride)
-        self.padding = check_size("Conv2d", "padding", padding, low=0)
-        self.dilation = check_size("Conv2d", "dilation", dilation)
-        self.groups = check_size("Conv2d", "groups", groups)
-        scalar_type = check_weight_dtype("Conv2d", dtype)
+        self.in_channels = as_size("Conv2d", "in_channels", in_channels, low=1)
+        self.out_channels = as_size("Conv2d", "out_channels", out_channels, low=1)
+        self.kernel_size = as_size("Conv2d", "kernel_size", kernel_size, low=1)
+        self.stride = as_size("Conv2d", "stride", stride, low=1)
+        self.padding = as_size("Conv2d", "padding", padding)
+        self.dilation = as_size("Conv2d", "dilation", dilation, low=1)
+        self.groups = as_size("Conv2d", "groups", groups, low=1)
+        scalar_type = as_floating_dtype("Conv2d", "weights", dtype)
         check_rng("Conv2d", rng)
         per_group = _check_groups("Conv2d", in_channels, out_channels, groups)
         kernel = (self.kernel_size, self.kernel_size)
@@ -334,15 +335,15 @@ class ConvTranspose2d(
         bias: bool = True,
         rng: np.random.Generator,
     ) -> None:
-        self.in_channels = check_size("ConvTranspose2d", "in_channels", in_channels)
-        self.out_channels = check_size("ConvTranspose2d", "out_channels", out_channels)
-        self.kernel_size = check_size("ConvTranspose2d", "kernel_size", kernel_size)
-        self.stride = check_size("ConvTranspose2d", "stride", stride)
-        self.padding = check_size("ConvTranspose2d", "padding", padding, low=0)
-        self.output_padding = check_size("ConvTranspose2d", "output_padding", output_padding, low=0)
-        self.dilation = check_size("ConvTranspose2d", "dilation", dilation)
-        self.groups = check_size("ConvTranspose2d", "groups", groups)
-        scalar_type = check_weight_dtype("ConvTranspose2d", dtype)
+        self.in_channels = as_size("ConvTranspose2d", "in_channels", in_channels, low=1)
+        self.out_channels = as_size("ConvTranspose2d", "out_channels", out_channels, low=1)
+        self.kernel_size = as_size("ConvTranspose2d", "kernel_size", kernel_size, low=1)
+        self.stride = as_size("ConvTranspose2d", "stride", stride, low=1)
+        self.padding = as_size("ConvTranspose2d", "padding", padding)
+        self.output_padding = as_size("ConvTranspose2d", "output_padding", output_padding)
+        self.dilation = as_size("ConvTranspose2d", "dilation", dilation, low=1)
+        self.groups = as_size("ConvTranspose2d", "groups", groups, low=1)
+        scalar_type = as_floating_dtype("ConvTranspose2d", "weights", dtype)
         check_rng("ConvTranspose2d", rng)
         per_group = _check_groups("ConvTranspose2d", in_channels, out_channels, groups)
         if self.output_padding >= max(self.stride, self.dilation):

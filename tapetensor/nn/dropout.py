@@ -6,11 +6,10 @@ from typing import Generic
 
 import numpy as np
 
-from tapetensor.nn.arguments import check_number, check_size
+from tapetensor.arguments import as_number, as_size, check_rng
 from tapetensor.nn.module import Module
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import check_floating, check_not_spent, check_tensor
-from tapetensor.tensor.creation import check_rng
 from tapetensor.typing import F, N, S, T
 
 
@@ -49,8 +48,9 @@ class Dropout(Module):
     rng: np.random.Generator
 
     def __init__(self, p: float = 0.5, *, rng: np.random.Generator) -> None:
-        self.p = check_number("Dropout", "p", p, low=0.0, high=1.0)
-        self.rng = check_rng("Dropout", rng)
+        self.p = as_number("Dropout", "p", p, at_least=0, at_most=1)
+        check_rng("Dropout", rng)
+        self.rng = rng
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return `x`, with elements dropped if it owns a tape."""
@@ -81,8 +81,9 @@ class DropoutOneIn(Module, Generic[N]):
     rng: np.random.Generator
 
     def __init__(self, n: N, *, rng: np.random.Generator) -> None:
-        self.n = check_size("DropoutOneIn", "n", n)
-        self.rng = check_rng("DropoutOneIn", rng)
+        self.n = as_size("DropoutOneIn", "n", n, low=1)
+        check_rng("DropoutOneIn", rng)
+        self.rng = rng
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return `x`, with elements dropped if it owns a tape."""
@@ -90,7 +91,7 @@ class DropoutOneIn(Module, Generic[N]):
 
 
 def _dropped(layer: str, x: Tensor[S, T, F], p: float, rng: np.random.Generator) -> Tensor[S, T, F]:
-    check_tensor(layer, x, "the input")
+    check_tensor(layer, "the input", x)
     check_not_spent(layer, x)
     if not x.owns_tape or p == 0.0:
         return x

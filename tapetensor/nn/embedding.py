@@ -6,19 +6,19 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
+from tapetensor.arguments import as_size, check_rng
 from tapetensor.arrays.array import Array
+from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.arrays.stand_ins import run_check
-from tapetensor.errors import AxisError, DTypeError
+from tapetensor.errors import AxisError
 from tapetensor.kernels import indexing
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_size, check_weight_dtype
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import W
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor2D
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import check_tensor
-from tapetensor.tensor.creation import check_rng
+from tapetensor.tensor.base import check_integers
 from tapetensor.tensor.indexing import I
 from tapetensor.typing import Ds, K, N, T
 
@@ -77,9 +77,9 @@ class Embedding(Module, Generic[N, K, W]):
         *,
         rng: np.random.Generator,
     ) -> None:
-        rows = check_size("Embedding", "num_embeddings", num_embeddings)
-        columns = check_size("Embedding", "embedding_features", embedding_features)
-        scalar_type = check_weight_dtype("Embedding", dtype)
+        rows = as_size("Embedding", "num_embeddings", num_embeddings, low=1)
+        columns = as_size("Embedding", "embedding_features", embedding_features, low=1)
+        scalar_type = as_floating_dtype("Embedding", "weights", dtype)
         check_rng("Embedding", rng)
         self.num_embeddings = rows
         self.embedding_features = columns
@@ -92,14 +92,8 @@ class Embedding(Module, Generic[N, K, W]):
             AxisError: if an id is not a row of the table; unlike an index, it is never negative.
             DTypeError: if `ids` are not integers.
         """
-        check_tensor("Embedding", ids, "ids")
-        values = ids._data
-        if values.dtype.kind not in "iu":
-            raise DTypeError(
-                f"Embedding: ids must be integers, got {values.dtype}; "
-                "convert them with ids.astype(np.int64)"
-            )
-        run_check(_refuse_beyond, values, self.num_embeddings)
+        check_integers("Embedding", "ids", ids)
+        run_check(_refuse_beyond, ids._data, self.num_embeddings)
         return apply(indexing.take, (self.weight, ids), (0,), keeps_dtype=False)
 
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from tapetensor.arguments import as_size
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.shapes import as_size
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError
+from tapetensor.errors import ArgumentTypeError
 
 # Stands for a default that is not there; None may be one.
 MISSING: Any = object()
@@ -75,8 +75,8 @@ def repeat(count: int | str, **arguments: Any) -> Any:
         count: how many, > 0; or the name of a type variable of the class, which then says it.
         **arguments: further arguments for the constructor of each.
     """
-    if not isinstance(count, str) and as_size("repeat", "count", count) == 0:
-        raise ArgumentValueError("repeat: count must be > 0, got 0")
+    if not isinstance(count, str):
+        as_size("repeat", "count", count, low=1)
     return Field("repeat", options=tuple(arguments.items()), length=count)
 
 

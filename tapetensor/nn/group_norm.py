@@ -7,9 +7,11 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
+from tapetensor.arguments import as_number, as_size
+from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.errors import ArgumentValueError, ShapeError
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_input, check_number, check_size, check_weight_dtype
+from tapetensor.nn.arguments import check_input
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import W
 from tapetensor.tape import NoneTape
@@ -65,14 +67,14 @@ class GroupNorm(Module, Generic[M, N, W]):
         *,
         eps: float = 1e-5,
     ) -> None:
-        groups = check_size("GroupNorm", "num_groups", num_groups)
-        size = check_size("GroupNorm", "num_channels", num_channels)
+        groups = as_size("GroupNorm", "num_groups", num_groups, low=1)
+        size = as_size("GroupNorm", "num_channels", num_channels, low=1)
         if size % groups:
             raise ArgumentValueError(
                 f"GroupNorm: {groups} groups do not divide num_channels {size} evenly"
             )
-        scalar_type = check_weight_dtype("GroupNorm", dtype)
-        self.eps = check_number("GroupNorm", "eps", eps, low=0.0)
+        scalar_type = as_floating_dtype("GroupNorm", "weights", dtype)
+        self.eps = as_number("GroupNorm", "eps", eps, at_least=0)
         self.num_groups = groups
         self.num_channels = size
         self.weight = init.make(init.ones, (size,), scalar_type, init.NO_RANDOMNESS)

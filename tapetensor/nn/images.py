@@ -7,9 +7,11 @@ from typing import Any, Generic, Literal
 
 import numpy as np
 
-from tapetensor.errors import ArgumentValueError, ShapeError
+from tapetensor.arguments import as_size, check_choice
+from tapetensor.arrays.dtypes import as_floating_dtype
+from tapetensor.errors import ShapeError
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_input, check_size, check_weight_dtype
+from tapetensor.nn.arguments import check_input
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import Kernel, W
 from tapetensor.tape import NoneTape
@@ -47,9 +49,10 @@ class Upscale2d(Module, Generic[M, N]):
     def __init__(
         self, height: M, width: N, mode: Literal["nearest", "bilinear"] = "nearest"
     ) -> None:
-        self.height = check_size("Upscale2d", "height", height)
-        self.width = check_size("Upscale2d", "width", width)
-        self.mode = _check_mode("Upscale2d", mode)
+        self.height = as_size("Upscale2d", "height", height, low=1)
+        self.width = as_size("Upscale2d", "width", width, low=1)
+        check_choice("Upscale2d", "mode", mode, ("nearest", "bilinear"))
+        self.mode = mode
 
     def forward(self, x: Tensor[tuple[*Ds, K, P, Q], T, F]) -> Tensor[tuple[*Ds, K, M, N], T, F]:
         """Return `x` stretched.
@@ -84,8 +87,9 @@ class Upscale2dBy(Module, Generic[Kernel]):
     mode: Literal["nearest", "bilinear"]
 
     def __init__(self, factor: Kernel, mode: Literal["nearest", "bilinear"] = "nearest") -> None:
-        self.factor = check_size("Upscale2dBy", "factor", factor)
-        self.mode = _check_mode("Upscale2dBy", mode)
+        self.factor = as_size("Upscale2dBy", "factor", factor, low=1)
+        check_choice("Upscale2dBy", "mode", mode, ("nearest", "bilinear"))
+        self.mode = mode
 
     def forward(
         self, x: Tensor[tuple[*Ds, K, M, N], T, F]
@@ -95,7 +99,7 @@ class Upscale2dBy(Module, Generic[Kernel]):
         Raises:
             ShapeError: if `x` has fewer than three axes, or no pixels.
         """
-        check_tensor("Upscale2dBy", x, "the input")
+        check_tensor("Upscale2dBy", "the input", x)
         check_rank("Upscale2dBy", x._data.shape, "C, H, W")
         *_, height, width = x._data.shape
         return upscale2d(x, (self.factor * height, self.factor * width), self.mode)
@@ -130,8 +134,8 @@ class Bias2d(Module, Generic[N, W]):
         channels: N,
         dtype: type[W] = np.float32,  # type: ignore[assignment]  # the default of W
     ) -> None:
-        self.channels = check_size("Bias2d", "channels", channels)
-        scalar_type = check_weight_dtype("Bias2d", dtype)
+        self.channels = as_size("Bias2d", "channels", channels, low=1)
+        scalar_type = as_floating_dtype("Bias2d", "weights", dtype)
         self.bias = init.make(init.zeros, (self.channels,), scalar_type, init.NO_RANDOMNESS)
 
     def forward(self, x: Tensor[tuple[*Ds, N, P, Q], T, W]) -> Tensor[tuple[*Ds, N, P, Q], T, W]:
@@ -172,15 +176,9 @@ class Flatten(Module):
         Raises:
             ShapeError: if `x` has no axes.
         """
-        check_tensor("Flatten", x, "the input")
+        check_tensor("Flatten", "the input", x)
         if not x._data.shape:
             raise ShapeError("Flatten: the input must have shape (B, ...), got ()")
         batch, *rest = x._data.shape
         size: Any = math.prod(rest)
         return x.reshape((batch, size))
-
-
-def _check_mode(layer: str, mode: Any) -> Any:
-    if mode not in ("nearest", "bilinear"):
-        raise ArgumentValueError(f'{layer}: mode is "nearest" or "bilinear", got {mode!r}')
-    return mode

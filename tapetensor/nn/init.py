@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from tapetensor.arguments import as_number
 from tapetensor.arrays.array import Array
 from tapetensor.errors import BuildError
-from tapetensor.nn.arguments import check_number
 from tapetensor.nn.fields import Initializer
 from tapetensor.tape import NoneTape
 from tapetensor.tape.ids import next_id
@@ -74,7 +74,7 @@ def constant(value: float) -> Initializer:
         ArgumentTypeError: if `value` is not a number.
         ArgumentValueError: if it is outside its range.
     """
-    number = check_number("init.constant", "value", value)
+    number = as_number("init.constant", "value", value)
 
     def initializer(
         shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generator
@@ -94,7 +94,7 @@ def uniform(bound: float) -> Initializer:
         ArgumentTypeError: if `bound` is not a number.
         ArgumentValueError: if it is outside its range.
     """
-    limit = check_number("init.uniform", "bound", bound, low=0.0)
+    limit = as_number("init.uniform", "bound", bound, at_least=0)
 
     def initializer(
         shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generator
@@ -114,7 +114,7 @@ def normal(std: float) -> Initializer:
         ArgumentTypeError: if `std` is not a number.
         ArgumentValueError: if it is outside its range.
     """
-    scale = check_number("init.normal", "std", std, low=0.0)
+    scale = as_number("init.normal", "std", std, at_least=0)
 
     def initializer(
         shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generator

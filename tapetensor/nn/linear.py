@@ -7,15 +7,16 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
+from tapetensor.arguments import as_size, check_rng
+from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.kernels import linear_algebra
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_input, check_size, check_weight_dtype
+from tapetensor.nn.arguments import check_input
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import In, Out, W
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor1D, Tensor2D
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.creation import check_rng
 from tapetensor.typing import Ds, T
 
 
@@ -67,9 +68,9 @@ class Linear(Module, Generic[In, Out, W]):
         *,
         rng: np.random.Generator,
     ) -> None:
-        fan_in = check_size("Linear", "in_features", in_features)
-        fan_out = check_size("Linear", "out_features", out_features)
-        scalar_type = check_weight_dtype("Linear", dtype)
+        fan_in = as_size("Linear", "in_features", in_features, low=1)
+        fan_out = as_size("Linear", "out_features", out_features, low=1)
+        scalar_type = as_floating_dtype("Linear", "weights", dtype)
         uniform = init.uniform(1.0 / math.sqrt(fan_in))
         check_rng("Linear", rng)
         self.in_features = fan_in
@@ -136,9 +137,9 @@ class UnbiasedLinear(Module, Generic[In, Out, W]):
         *,
         rng: np.random.Generator,
     ) -> None:
-        fan_in = check_size("UnbiasedLinear", "in_features", in_features)
-        fan_out = check_size("UnbiasedLinear", "out_features", out_features)
-        scalar_type = check_weight_dtype("UnbiasedLinear", dtype)
+        fan_in = as_size("UnbiasedLinear", "in_features", in_features, low=1)
+        fan_out = as_size("UnbiasedLinear", "out_features", out_features, low=1)
+        scalar_type = as_floating_dtype("UnbiasedLinear", "weights", dtype)
         uniform = init.uniform(1.0 / math.sqrt(fan_in))
         check_rng("UnbiasedLinear", rng)
         self.in_features = fan_in

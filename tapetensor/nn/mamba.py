@@ -7,15 +7,17 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
+from tapetensor.arguments import as_size, check_rng
+from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_sequence, check_size, check_weight_dtype
+from tapetensor.nn.arguments import check_sequence
 from tapetensor.nn.linear import Linear
 from tapetensor.nn.module import Module
 from tapetensor.nn.state_space import SelectiveSSM
 from tapetensor.nn.typing import W
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor1D, Tensor2D, Tensor3D, concat
-from tapetensor.tensor.creation import check_rng, zeros_beside
+from tapetensor.tensor.creation import zeros_beside
 from tapetensor.typing import B, K, M, N, P, T
 
 
@@ -94,12 +96,12 @@ class MambaBlock(Module, Generic[N, P, K, W]):
         step_rank: int = 1,
         rng: np.random.Generator,
     ) -> None:
-        outer = check_size("MambaBlock", "features", features)
-        inner = check_size("MambaBlock", "inner_features", inner_features)
-        state = check_size("MambaBlock", "state_features", state_features)
-        width = check_size("MambaBlock", "conv_width", conv_width)
-        rank = check_size("MambaBlock", "step_rank", step_rank)
-        scalar_type = check_weight_dtype("MambaBlock", dtype)
+        outer = as_size("MambaBlock", "features", features, low=1)
+        inner = as_size("MambaBlock", "inner_features", inner_features, low=1)
+        state = as_size("MambaBlock", "state_features", state_features, low=1)
+        width = as_size("MambaBlock", "conv_width", conv_width, low=1)
+        rank = as_size("MambaBlock", "step_rank", step_rank, low=1)
+        scalar_type = as_floating_dtype("MambaBlock", "weights", dtype)
         check_rng("MambaBlock", rng)
         uniform = init.uniform(1.0 / math.sqrt(width))
         self.in_proj = Linear(outer, inner, dtype, rng=rng)

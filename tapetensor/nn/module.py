@@ -10,10 +10,10 @@ from typing import Any, ClassVar, ParamSpec, Protocol, Self
 
 from typing_extensions import TypeVar, dataclass_transform, override
 
-from tapetensor.arrays.libraries import Library, moved
+from tapetensor.arrays.libraries import Library, check_alike, moved
 from tapetensor.errors import ArgumentTypeError, BuildError
 from tapetensor.nn.annotations import is_class_variable, names_around
-from tapetensor.nn.conformity import check_fields, check_replacement
+from tapetensor.nn.conformity import check_fields
 from tapetensor.nn.fields import MISSING, Field, buffer, options, parameter, repeat
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor
@@ -171,7 +171,8 @@ class Module:
                 )
             before = vars(self).get(name)
             if isinstance(before, Tensor):
-                check_replacement(f"{type(self).__name__}.{name}", before, value)
+                op = f"{type(self).__name__}.{name}"
+                check_alike(op, "the tensor", before, "the one to replace it", value)
         if name not in self.fields_of_class:
             for path, one in _leafs(name, value):
                 if isinstance(one, Tensor | Module):

@@ -6,13 +6,15 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
+from tapetensor.arguments import as_number, as_size
 from tapetensor.arrays.array import Array
+from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.arrays.stand_ins import plain
 from tapetensor.errors import ShapeError
 from tapetensor.kernels import normalization as kernels
 from tapetensor.kernels.numerics import mean as means
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_input, check_number, check_size, check_weight_dtype
+from tapetensor.nn.arguments import check_input
 from tapetensor.nn.fields import buffer
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import W
@@ -60,9 +62,9 @@ class LayerNorm(Module, Generic[N, W]):
     def __init__(
         self, normalized_features: N, dtype: type[Any] = np.float32, *, eps: float = 1e-5
     ) -> None:
-        size = check_size("LayerNorm", "normalized_features", normalized_features)
-        scalar_type = check_weight_dtype("LayerNorm", dtype)
-        self.eps = check_number("LayerNorm", "eps", eps, low=0.0)
+        size = as_size("LayerNorm", "normalized_features", normalized_features, low=1)
+        scalar_type = as_floating_dtype("LayerNorm", "weights", dtype)
+        self.eps = as_number("LayerNorm", "eps", eps, at_least=0)
         self.normalized_features = size
         self.weight = init.make(init.ones, (size,), scalar_type, init.NO_RANDOMNESS)
         self.bias = init.make(init.zeros, (size,), scalar_type, init.NO_RANDOMNESS)
@@ -91,10 +93,10 @@ class BatchNorm(Module, Generic[N, W]):
 
     def _initialize(self, num_features: N, dtype: object, eps: float, momentum: float) -> None:
         name = type(self).__name__
-        size = check_size(name, "num_features", num_features)
-        scalar_type = check_weight_dtype(name, dtype)
-        self.eps = check_number(name, "eps", eps, low=0.0)
-        self.momentum = check_number(name, "momentum", momentum, low=0.0, high=1.0)
+        size = as_size(name, "num_features", num_features, low=1)
+        scalar_type = as_floating_dtype(name, "weights", dtype)
+        self.eps = as_number(name, "eps", eps, at_least=0)
+        self.momentum = as_number(name, "momentum", momentum, at_least=0, at_most=1)
         self.num_features = size
         self.weight = init.make(init.ones, (size,), scalar_type, init.NO_RANDOMNESS)
         self.bias = init.make(init.zeros, (size,), scalar_type, init.NO_RANDOMNESS)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Generic, overload
 from typing import Literal as L
 
+from tapetensor.arguments import as_size
 from tapetensor.errors import ArgumentValueError
-from tapetensor.nn.arguments import check_size
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import ZERO, Kernel, Padding, PoolStride
 from tapetensor.tensor import Tensor, avg_pool2d, max_pool2d, min_pool2d
@@ -32,8 +32,8 @@ class Pool2d(Module, Generic[Kernel, PoolStride, Padding]):
 
     def _initialize(self, kernel_size: Kernel, stride: PoolStride, padding: Padding) -> None:
         name = type(self).__name__
-        self.kernel_size = check_size(name, "kernel_size", kernel_size)
-        self.stride = check_size(name, "stride", kernel_size if stride is None else stride)
+        self.kernel_size = as_size(name, "kernel_size", kernel_size, low=1)
+        self.stride = as_size(name, "stride", kernel_size if stride is None else stride, low=1)
         self.padding = _check_padding(name, padding, self.kernel_size)
 
     @overload
@@ -213,7 +213,7 @@ class GlobalMinPool2d(Module):
 
 def _check_padding(layer: str, padding: Padding, kernel_size: int) -> Padding:
     """Return a padding of at most half of a window."""
-    size = check_size(layer, "padding", padding, low=0)
+    size = as_size(layer, "padding", padding)
     if 2 * size > kernel_size:
         raise ArgumentValueError(
             f"{layer}: padding must be at most half of the kernel_size {kernel_size}, got {padding}"
@@ -221,7 +221,6 @@ def _check_padding(layer: str, padding: Padding, kernel_size: int) -> Padding:
     return size
 
 
-def _check_image(layer: str, x: object) -> None:
-    check_tensor(layer, x, "the input")
-    assert isinstance(x, Tensor)
+def _check_image(layer: str, x: Tensor[Any, Any, Any]) -> None:
+    check_tensor(layer, "the input", x)
     check_rank(layer, x._data.shape, "C, H, W")

@@ -6,9 +6,11 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
+from tapetensor.arguments import as_number, as_size
+from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.errors import ShapeError
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_input, check_number, check_size, check_weight_dtype
+from tapetensor.nn.arguments import check_input
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import W
 from tapetensor.tape import NoneTape
@@ -89,7 +91,7 @@ class PReLU1d(Module, Generic[N, W]):
     def __init__(
         self, num_parameters: N, dtype: type[Any] = np.float32, *, init: float = 0.25
     ) -> None:
-        self.num_parameters = check_size("PReLU1d", "num_parameters", num_parameters)
+        self.num_parameters = as_size("PReLU1d", "num_parameters", num_parameters, low=1)
         self.weight = _slopes("PReLU1d", num_parameters, dtype, init)
 
     def forward(self, x: Tensor[tuple[B, N, *Ds], T, W]) -> Tensor[tuple[B, N, *Ds], T, W]:
@@ -114,6 +116,6 @@ class PReLU1d(Module, Generic[N, W]):
 
 
 def _slopes(layer: str, count: int, dtype: object, slope: float) -> Tensor[Any, NoneTape, Any]:
-    scalar_type = check_weight_dtype(layer, dtype)
-    value = check_number(layer, "init", slope)
+    scalar_type = as_floating_dtype(layer, "weights", dtype)
+    value = as_number(layer, "init", slope)
     return init.make(init.constant(value), (count,), scalar_type, init.NO_RANDOMNESS)

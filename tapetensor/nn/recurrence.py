@@ -8,11 +8,13 @@ from typing import Any, ClassVar, Generic
 import numpy as np
 from typing_extensions import TypeAliasType
 
+from tapetensor.arguments import as_size, check_rng
+from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.errors import ArgumentTypeError, ShapeError
 from tapetensor.kernels import indexing
 from tapetensor.kernels.linear_algebra import linear
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_input, check_size, check_weight_dtype
+from tapetensor.nn.arguments import check_input
 from tapetensor.nn.module import Module
 from tapetensor.nn.tapes import trained_together
 from tapetensor.nn.typing import In, Out, W
@@ -20,7 +22,7 @@ from tapetensor.tape import Kernel, NoneTape
 from tapetensor.tensor import Tensor, Tensor2D
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import check_not_spent
-from tapetensor.tensor.creation import check_rng, zeros_beside
+from tapetensor.tensor.creation import zeros_beside
 from tapetensor.tensor.ownership import forks
 from tapetensor.typing import B, T
 
@@ -48,9 +50,9 @@ class Recurrent(Module, Generic[In, Out, W]):
     ) -> tuple[Tensor[Any, NoneTape, Any], ...]:
         """Set the sizes, and return the weights for input and state, and the biases of both."""
         name = type(self).__name__
-        self.input_size = check_size(name, "input_size", input_size)
-        self.hidden_size = check_size(name, "hidden_size", hidden_size)
-        scalar_type = check_weight_dtype(name, dtype)
+        self.input_size = as_size(name, "input_size", input_size, low=1)
+        self.hidden_size = as_size(name, "hidden_size", hidden_size, low=1)
+        scalar_type = as_floating_dtype(name, "weights", dtype)
         check_rng(name, rng)
         uniform = init.uniform(1.0 / math.sqrt(self.hidden_size))
         rows = self.gates * self.hidden_size
@@ -76,7 +78,7 @@ class Recurrent(Module, Generic[In, Out, W]):
         return apply(self.kernel, (gates, weight_hh, bias_hh, *before))
 
 
-def check_sequence(layer: str, x: Tensor[Any, Any, Any]) -> None:
+def check_steps(layer: str, x: Tensor[Any, Any, Any]) -> None:
     """Raise ShapeError if `x` is not a batch of sequences of one step or more."""
     shape = x.shape
     if len(shape) != 3 or shape[1] == 0:

@@ -8,7 +8,12 @@ import numpy as np
 
 from tapetensor.kernels import recurrent as kernels
 from tapetensor.nn.arguments import check_input
-from tapetensor.nn.recurrence import Memory, Recurrent, check_sequence, parts_of
+from tapetensor.nn.recurrence import (
+    Memory,
+    Recurrent,
+    check_steps,
+    parts_of,
+)
 from tapetensor.nn.typing import In, Out, W
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor2D, Tensor3D
@@ -32,7 +37,7 @@ class RecurrentOverSequences(Recurrent[In, Out, W]):
     def _after_every_step(self, x: Tensor[Any, Any, Any], state: Any) -> Tensor[Any, Any, Any]:
         """Return the states after every step, after a check of the input."""
         check_input(type(self).__name__, x, self.weight_ih_l0, self.input_size)
-        check_sequence(type(self).__name__, x)
+        check_steps(type(self).__name__, x)
         weights = (self.weight_ih_l0, self.weight_hh_l0, self.bias_ih_l0, self.bias_hh_l0)
         return self._states(weights, x, state)
 

@@ -40,7 +40,7 @@ class Repeated(Module, Generic[Layer, N]):
         Raises:
             ShapeError: if a module changes the shape.
         """
-        check_tensor("Repeated", x, "the input")
+        check_tensor("Repeated", "the input", x)
         shape = x.shape
         output: Any = x
         modules: list[Any] = list(self.layers)

@@ -7,7 +7,7 @@ from typing import Any, Generic
 
 from typing_extensions import TypeVarTuple
 
-from tapetensor.arrays.shapes import as_size
+from tapetensor.arguments import as_size
 from tapetensor.errors import ShapeError
 from tapetensor.nn.module import Module
 from tapetensor.tensor import Tensor
@@ -48,7 +48,7 @@ class Reshape(Module, Generic[*Ds]):
         Raises:
             ShapeError: if an example does not hold as many elements.
         """
-        check_tensor("Reshape", x, "the input")
+        check_tensor("Reshape", "the input", x)
         shape: tuple[int, ...] = x._data.shape
         sizes: Any = self.sizes
         if not shape or math.prod(shape[1:]) != math.prod(sizes):

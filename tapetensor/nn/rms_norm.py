@@ -6,9 +6,11 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
+from tapetensor.arguments import as_number, as_size
+from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.kernels import normalization as kernels
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_input, check_number, check_size, check_weight_dtype
+from tapetensor.nn.arguments import check_input
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import W
 from tapetensor.tape import NoneTape
@@ -54,9 +56,9 @@ class RMSNorm(Module, Generic[N, W]):
     def __init__(
         self, normalized_features: N, dtype: type[Any] = np.float32, *, eps: float = 1e-6
     ) -> None:
-        size = check_size("RMSNorm", "normalized_features", normalized_features)
-        scalar_type = check_weight_dtype("RMSNorm", dtype)
-        self.eps = check_number("RMSNorm", "eps", eps, low=0.0)
+        size = as_size("RMSNorm", "normalized_features", normalized_features, low=1)
+        scalar_type = as_floating_dtype("RMSNorm", "weights", dtype)
+        self.eps = as_number("RMSNorm", "eps", eps, at_least=0)
         self.normalized_features = size
         self.weight = init.make(init.ones, (size,), scalar_type, init.NO_RANDOMNESS)
 

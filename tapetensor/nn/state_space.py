@@ -16,10 +16,11 @@ from typing import Any, Generic, overload
 
 import numpy as np
 
+from tapetensor.arguments import as_number, as_size, check_rng
 from tapetensor.arrays.array import Array
-from tapetensor.errors import ArgumentValueError
+from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.nn import init
-from tapetensor.nn.arguments import check_number, check_sequence, check_size, check_weight_dtype
+from tapetensor.nn.arguments import check_sequence
 from tapetensor.nn.fields import Initializer
 from tapetensor.nn.linear import Linear
 from tapetensor.nn.module import Module
@@ -32,7 +33,6 @@ from tapetensor.tensor import (
     einsum,
     ssm_scan,
 )
-from tapetensor.tensor.creation import check_rng
 from tapetensor.typing import B, K, M, N, T
 
 
@@ -104,9 +104,9 @@ class DiagonalSSM(Module, Generic[N, K, W]):
         step_max: float = 0.1,
         rng: np.random.Generator,
     ) -> None:
-        channels = check_size("DiagonalSSM", "features", features)
-        state = check_size("DiagonalSSM", "state_features", state_features)
-        scalar_type = check_weight_dtype("DiagonalSSM", dtype)
+        channels = as_size("DiagonalSSM", "features", features, low=1)
+        state = as_size("DiagonalSSM", "state_features", state_features, low=1)
+        scalar_type = as_floating_dtype("DiagonalSSM", "weights", dtype)
         steps = _log_uniform_steps("DiagonalSSM", step_min, step_max)
         check_rng("DiagonalSSM", rng)
         self.features = channels
@@ -212,10 +212,10 @@ class SelectiveSSM(Module, Generic[N, K, W]):
         step_rank: int = 1,
         rng: np.random.Generator,
     ) -> None:
-        channels = check_size("SelectiveSSM", "features", features)
-        state = check_size("SelectiveSSM", "state_features", state_features)
-        rank = check_size("SelectiveSSM", "step_rank", step_rank)
-        scalar_type = check_weight_dtype("SelectiveSSM", dtype)
+        channels = as_size("SelectiveSSM", "features", features, low=1)
+        state = as_size("SelectiveSSM", "state_features", state_features, low=1)
+        rank = as_size("SelectiveSSM", "step_rank", step_rank, low=1)
+        scalar_type = as_floating_dtype("SelectiveSSM", "weights", dtype)
         check_rng("SelectiveSSM", rng)
         self.features = channels
         self.state_features = state
@@ -262,10 +262,8 @@ def _log_rates(shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Gene
 
 def _log_uniform_steps(layer: str, low: float, high: float) -> Initializer:
     """Return an initializer of numbers whose softplus is log-uniform between two bounds."""
-    low = check_number(layer, "step_min", low, low=0.0)
-    high = check_number(layer, "step_max", high, low=low)
-    if low == 0.0:
-        raise ArgumentValueError(f"{layer}: step_min must be > 0, got {low}")
+    low = as_number(layer, "step_min", low, above=0)
+    high = as_number(layer, "step_max", high, at_least=low)
 
     def initializer(
         shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generator

@@ -216,8 +216,8 @@ class Transformer(Module, Generic[In, Heads, Hidden, Encoders, Decoders, W]):
             ShapeError: if the last axes do not have the size of the model.
             DTypeError: if an input has another dtype than the weights.
         """
-        check_tensor("Transformer", source, "the source")
-        check_tensor("Transformer", target, "the target")
+        check_tensor("Transformer", "the source", source)
+        check_tensor("Transformer", "the target", target)
         if not self.decoder:
             raise ArgumentValueError("Transformer: the decoder has no block")
         weight = self.decoder[0].norm1.weight

@@ -6,10 +6,11 @@ from typing import Any, final
 
 from typing_extensions import override
 
+from tapetensor.arguments import as_number
+from tapetensor.errors import ArgumentTypeError
 from tapetensor.kernels.numerics import optimizers
 from tapetensor.optim.group import State
-from tapetensor.optim.hyperparameters import as_betas, as_hyperparameter, split_decay
-from tapetensor.optim.optimizer import Optimizer
+from tapetensor.optim.optimizer import Optimizer, split_decay
 from tapetensor.tensor.ownership import HasParameters
 
 # Discounted sums of gradients and of their squares: the moments, but for a factor.
@@ -28,9 +29,9 @@ class _AdaptiveMoments(Optimizer):
         eps: float,
         weight_decay: float,
     ) -> None:
-        self._betas = as_betas(op, betas)
-        self._eps = as_hyperparameter(op, "eps", eps)
-        self._weight_decay = as_hyperparameter(op, "weight_decay", weight_decay)
+        self._betas = _as_betas(op, betas)
+        self._eps = as_number(op, "eps", eps, at_least=0)
+        self._weight_decay = as_number(op, "weight_decay", weight_decay, at_least=0)
         super().__init__(op, model, lr, optimizers.adam, _SUMS)
 
     def _scales(self, count: int) -> tuple[float, ...]:
@@ -139,3 +140,18 @@ class AdamW(_AdaptiveMoments):
     @override
     def _options(self, count: int) -> tuple[Any, ...]:
         return *self._scales(count), *split_decay(self._lr, self._weight_decay, True)
+
+
+def _as_betas(op: str, value: object) -> tuple[float, float]:
+    """Return `value` as two floats in ``[0, 1)``.
+
+    Raises:
+        ArgumentTypeError: if it is not a pair of numbers.
+        ArgumentValueError: if one is outside the range.
+    """
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise ArgumentTypeError(f"{op}: betas must be two numbers, (0.9, 0.999), got {value!r}")
+    return (
+        as_number(op, "betas[0]", value[0], at_least=0, below=1),
+        as_number(op, "betas[1]", value[1], at_least=0, below=1),
+    )

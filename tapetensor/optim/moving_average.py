@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 from typing_extensions import TypeVar
 
-from tapetensor.arrays.libraries import check_one_library
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
+from tapetensor.arguments import as_number
+from tapetensor.arrays.libraries import check_alike
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.kernels.numerics import optimizers
-from tapetensor.optim.hyperparameters import as_hyperparameter
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.tensor import Tensor
 
@@ -65,7 +65,7 @@ def exponential_moving_average(average: ModelT, model: ModelT, decay: float) -> 
     >>> average = copy.deepcopy(model)
     >>> exponential_moving_average(average, model, decay=0.9)
     """
-    kept = as_hyperparameter("exponential_moving_average", "decay", decay, below=1)
+    kept = as_number("exponential_moving_average", "decay", decay, at_least=0, below=1)
     parameters = _paired("parameters", average, model)
     buffers = _paired("buffers", average, model)
     # One that goes by two names moves once.
@@ -94,13 +94,5 @@ def _paired(
             raise ArgumentValueError(
                 f"{op}: {name} is one tensor in both models; begin with copy.deepcopy(model)"
             )
-        if tensor.shape != other.shape:
-            raise ShapeError(
-                f"{op}: {name} has shape {tensor.shape} in the average, {other.shape} in the model"
-            )
-        check_one_library(f"{op}: {name}", (tensor._data, other._data))
-        if tensor.dtype != other.dtype:
-            raise DTypeError(
-                f"{op}: {name} has dtype {tensor.dtype} in the average, {other.dtype} in the model"
-            )
+        check_alike(op, f"{name} of the average", tensor._data, "that of the model", other._data)
     return [(mine[name], theirs[name]) for name in mine]

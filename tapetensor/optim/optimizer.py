@@ -9,19 +9,18 @@ from typing import Any
 import numpy as np
 from typing_extensions import override
 
+from tapetensor.arguments import as_number, check_kind
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import Captured
 from tapetensor.errors import (
     ArgumentTypeError,
     ArgumentValueError,
-    UntracedTensorError,
     UnusedParametersError,
 )
 from tapetensor.optim.group import Group, Names, State
-from tapetensor.optim.hyperparameters import as_hyperparameter
 from tapetensor.tape.context import active_context
 from tapetensor.tape.gradients import Gradients
-from tapetensor.tensor.base import check_floating, check_not_spent, check_tensor, tape_state
+from tapetensor.tensor.base import check_floating, check_plain
 from tapetensor.tensor.ownership import HasParameters
 from tapetensor.tensor.tensor import Tensor
 
@@ -98,11 +97,8 @@ class Optimizer(ABC):
                 all others are updated nevertheless.
             ArgumentTypeError: if `grads` are not Gradients.
         """
-        if not isinstance(grads, Gradients):
-            raise ArgumentTypeError(
-                f"{self._op}.step: expected the Gradients that backward() returns, "
-                f"got {type(grads).__name__}"
-            )
+        words = "the Gradients that backward() returns"
+        check_kind(f"{self._op}.step", "grads", grads, Gradients, words)
         unused: list[tuple[Names, str]] = []
         # One of the groups counts.
         count: Callable[[int], None] | None = self._count_steps
@@ -155,7 +151,7 @@ class Optimizer(ABC):
         """
         for name, array in arrays.items():
             if name in ("lr", "steps") or name.endswith(".step"):
-                as_hyperparameter(self._op, name, array.item())
+                as_number(self._op, name, array.item(), at_least=0)
 
     def restore_arrays(self, arrays: Mapping[str, Array]) -> None:
         """Take over what `state_arrays` returned, which `tapetensor.io` has checked."""
@@ -179,7 +175,12 @@ def _as_lr(op: str, value: object) -> float:
             f"{op}: lr must be a number, got a function; of a schedule take the number before each "
             "step: optimizer.lr = schedule(optimizer.steps)"
         )
-    return as_hyperparameter(op, "lr", value)
+    return as_number(op, "lr", value, at_least=0)
+
+
+def split_decay(lr: float, weight_decay: float, is_decoupled: bool) -> tuple[float, float]:
+    """Return what is added to the gradient per parameter, and what is kept of the parameter."""
+    return (0.0, 1 - lr * weight_decay) if is_decoupled else (weight_decay, 1.0)
 
 
 def _named_parameters(op: str, model: HasParameters) -> dict[Names, Tensor[Any, Any, Any]]:
@@ -194,14 +195,9 @@ def _named_parameters(op: str, model: HasParameters) -> dict[Names, Tensor[Any, 
     names: dict[int, Names] = {}
     tensors: dict[int, Any] = {}
     for name, tensor in parameters().items():
-        check_tensor(op, tensor, f"parameter {name!r}")
+        cure = "it is the model's input that is traced"
+        check_plain(op, f"parameter {name!r}", tensor, cure)
         check_floating(op, tensor)
-        check_not_spent(op, tensor)
-        if tensor._tape is not None:
-            raise UntracedTensorError(
-                f"{op}: parameter {name!r} owns {tape_state(tensor)}; parameters are plain values, "
-                "it is the model's input that is traced"
-            )
         known = tensors.setdefault(tensor.id, tensor)
         if known is not tensor:
             raise ArgumentValueError(

@@ -6,10 +6,10 @@ from typing import Any, final
 
 from typing_extensions import override
 
+from tapetensor.arguments import as_flag, as_number
 from tapetensor.kernels.numerics import optimizers
 from tapetensor.optim.group import State
-from tapetensor.optim.hyperparameters import as_flag, as_hyperparameter, split_decay
-from tapetensor.optim.optimizer import Optimizer
+from tapetensor.optim.optimizer import Optimizer, split_decay
 from tapetensor.tensor.ownership import HasParameters
 
 
@@ -75,15 +75,15 @@ class RMSprop(Optimizer):
         initial_square: float = 0.0,
         eps_inside_root: bool = False,
     ) -> None:
-        self._alpha = as_hyperparameter("RMSprop", "alpha", alpha, below=1)
-        self._eps = as_hyperparameter("RMSprop", "eps", eps)
-        self._momentum = as_hyperparameter("RMSprop", "momentum", momentum)
+        self._alpha = as_number("RMSprop", "alpha", alpha, at_least=0, below=1)
+        self._eps = as_number("RMSprop", "eps", eps, at_least=0)
+        self._momentum = as_number("RMSprop", "momentum", momentum, at_least=0)
         self._is_centered = as_flag("RMSprop", "centered", centered)
-        self._weight_decay = as_hyperparameter("RMSprop", "weight_decay", weight_decay)
+        self._weight_decay = as_number("RMSprop", "weight_decay", weight_decay, at_least=0)
         self._is_decoupled = as_flag("RMSprop", "decoupled_weight_decay", decoupled_weight_decay)
         self._is_eps_inside = as_flag("RMSprop", "eps_inside_root", eps_inside_root)
         states = (
-            State("squares", as_hyperparameter("RMSprop", "initial_square", initial_square)),
+            State("squares", as_number("RMSprop", "initial_square", initial_square, at_least=0)),
             # What is not used stays at zero, memory that the system never has to provide.
             State("mean", is_used=self._is_centered),
             State("velocity", is_used=self._momentum > 0),

@@ -15,9 +15,8 @@ import math
 from collections.abc import Callable
 from typing import TypeAlias
 
-from tapetensor.arrays.shapes import as_size
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError
-from tapetensor.optim.hyperparameters import as_hyperparameter
+from tapetensor.arguments import as_number, as_size
+from tapetensor.errors import ArgumentTypeError
 
 # The number of the step, from 0, in; the learning rate out.
 Schedule: TypeAlias = Callable[[int], float]
@@ -36,7 +35,7 @@ def constant(lr: float) -> Schedule:
     >>> constant(0.1)(1000)
     0.1
     """
-    rate = as_hyperparameter("constant", "lr", lr)
+    rate = as_number("constant", "lr", lr, at_least=0)
     return lambda step: rate
 
 
@@ -58,9 +57,9 @@ def step_decay(lr: float, every: int, factor: float = 0.1) -> Schedule:
     >>> [schedule(step) for step in range(5)]
     [1.0, 1.0, 0.5, 0.5, 0.25]
     """
-    rate = as_hyperparameter("step_decay", "lr", lr)
-    length = _as_steps("step_decay", "every", every)
-    left = as_hyperparameter("step_decay", "factor", factor)
+    rate = as_number("step_decay", "lr", lr, at_least=0)
+    length = as_size("step_decay", "every", every, low=1)
+    left = as_number("step_decay", "factor", factor, at_least=0)
 
     def schedule(step: int) -> float:
         return rate * left ** (step // length)
@@ -89,9 +88,9 @@ def cosine(lr: float, steps: int, final_lr: float = 0.0) -> Schedule:
     >>> [schedule(step) for step in range(4)]
     [1.0, 0.5, 0.0, 0.0]
     """
-    start = as_hyperparameter("cosine", "lr", lr)
-    end = as_hyperparameter("cosine", "final_lr", final_lr)
-    length = _as_steps("cosine", "steps", steps)
+    start = as_number("cosine", "lr", lr, at_least=0)
+    end = as_number("cosine", "final_lr", final_lr, at_least=0)
+    length = as_size("cosine", "steps", steps, low=1)
     return lambda step: _along_cosine(start, end, step / length)
 
 
@@ -116,7 +115,7 @@ def warm_up(after: Schedule, steps: int) -> Schedule:
     >>> [schedule(step) for step in range(5)]
     [0.25, 0.5, 0.75, 1.0, 1.0]
     """
-    length = _as_steps("warm_up", "steps", steps)
+    length = as_size("warm_up", "steps", steps, low=1)
     if not callable(after):
         raise ArgumentTypeError(
             f"warm_up: after must be a schedule, schedules.constant({after!r}), say"
@@ -160,13 +159,11 @@ def one_cycle(
     >>> [schedule(step) for step in range(6)]
     [0.5, 0.75, 1.0, 0.5, 0.0, 0.0]
     """
-    top = as_hyperparameter("one_cycle", "lr", lr)
-    length = _as_steps("one_cycle", "steps", steps)
-    share = as_hyperparameter("one_cycle", "rise", rise, below=1)
-    if share == 0:
-        raise ArgumentValueError("one_cycle: rise must be in (0, 1), got 0")
-    start = top * as_hyperparameter("one_cycle", "initial_factor", initial_factor)
-    end = top * as_hyperparameter("one_cycle", "final_factor", final_factor)
+    top = as_number("one_cycle", "lr", lr, at_least=0)
+    length = as_size("one_cycle", "steps", steps, low=1)
+    share = as_number("one_cycle", "rise", rise, above=0, below=1)
+    start = top * as_number("one_cycle", "initial_factor", initial_factor, at_least=0)
+    end = top * as_number("one_cycle", "final_factor", final_factor, at_least=0)
     # A cycle of few steps may begin beyond the top.
     peak = share * length - 1
 
@@ -182,10 +179,3 @@ def _along_cosine(start: float, end: float, share: float) -> float:
     """Return what lies between `start` and `end`; `end` beyond a share of 1."""
     # Not by the formula at the end: its rounding would leave a trace.
     return end if share >= 1 else end + (start - end) * (1 + math.cos(math.pi * share)) / 2
-
-
-def _as_steps(op: str, name: str, value: object) -> int:
-    steps = as_size(op, name, value)
-    if steps == 0:
-        raise ArgumentValueError(f"{op}: {name} must be at least 1, got 0")
-    return steps

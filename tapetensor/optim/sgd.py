@@ -6,11 +6,11 @@ from typing import Any, final
 
 from typing_extensions import override
 
+from tapetensor.arguments import as_flag, as_number
 from tapetensor.errors import ArgumentValueError
 from tapetensor.kernels.numerics import optimizers
 from tapetensor.optim.group import State
-from tapetensor.optim.hyperparameters import as_flag, as_hyperparameter, split_decay
-from tapetensor.optim.optimizer import Optimizer
+from tapetensor.optim.optimizer import Optimizer, split_decay
 from tapetensor.tensor.ownership import HasParameters
 
 
@@ -64,9 +64,9 @@ class Sgd(Optimizer):
         weight_decay: float = 0.0,
         decoupled_weight_decay: bool = False,
     ) -> None:
-        self._momentum = as_hyperparameter("Sgd", "momentum", momentum)
+        self._momentum = as_number("Sgd", "momentum", momentum, at_least=0)
         self._nesterov = as_flag("Sgd", "nesterov", nesterov)
-        self._weight_decay = as_hyperparameter("Sgd", "weight_decay", weight_decay)
+        self._weight_decay = as_number("Sgd", "weight_decay", weight_decay, at_least=0)
         self._is_decoupled = as_flag("Sgd", "decoupled_weight_decay", decoupled_weight_decay)
         if self._nesterov and self._momentum == 0:
             raise ArgumentValueError(

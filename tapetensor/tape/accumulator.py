@@ -7,10 +7,11 @@ from typing import Any, final
 import numpy as np
 from typing_extensions import override
 
+from tapetensor.arguments import check_kind
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.libraries import check_one_library
+from tapetensor.arrays.libraries import check_alike
 from tapetensor.arrays.stand_ins import run_check
-from tapetensor.errors import ArgumentTypeError, DTypeError, NumericalInstabilityError, ShapeError
+from tapetensor.errors import DTypeError, NumericalInstabilityError
 from tapetensor.tape.gradients import Tensorlike, array_of
 from tapetensor.tape.norms import clipping
 
@@ -68,24 +69,14 @@ class GradientAccumulator:
             DTypeError: if its dtype is not that of the gradients before, or not floating.
         """
         op = "GradientAccumulator.accumulate"
-        if not isinstance(name, str):
-            raise ArgumentTypeError(f"{op}: a name is a string, got {type(name).__name__}")
+        check_kind(op, "name", name, str, "a string")
         array = array_of(op, gradient)
         if array.dtype.kind != "f":
             raise DTypeError(f"{op}: {name!r}: dtype {array.dtype} is no dtype of a gradient")
         existing = self._arrays.get(name)
-        if existing is not None and existing.shape != array.shape:
-            raise ShapeError(
-                f"{op}: {name!r} has a gradient of shape {existing.shape} already, "
-                f"one of shape {array.shape} cannot be added"
-            )
-        if existing is not None and existing.dtype != array.dtype:
-            raise DTypeError(
-                f"{op}: {name!r} has a gradient of dtype {existing.dtype} already, "
-                f"one of dtype {array.dtype} cannot be added"
-            )
-        check_one_library(op, (array, array if existing is None else existing))
-        total = array.copy() if existing is None else existing + array
+        if existing is not None:
+            check_alike(op, f"the gradient of {name!r}", existing, "the one to be added", array)
+        total: Any = array.copy() if existing is None else existing + array
         run_check(_check_finite, total, op, name)
         self._arrays[name] = total
         self._counts[name] = self._counts.get(name, 0) + 1

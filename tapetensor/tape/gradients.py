@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any, Never, Protocol
 
 import numpy as np
 from typing_extensions import TypeVar, override
 
+from tapetensor.arguments import as_number, check_kind
 from tapetensor.arrays.array import Array, is_array
-from tapetensor.arrays.libraries import check_one_library
+from tapetensor.arrays.libraries import check_alike, check_one_library
 from tapetensor.errors import (
     ArgumentTypeError,
     DTypeError,
@@ -17,7 +19,7 @@ from tapetensor.errors import (
     ShapeError,
     UntracedTensorError,
 )
-from tapetensor.tape.norms import as_positive, clipping, global_norm
+from tapetensor.tape.norms import clipping, global_norm
 
 G = TypeVar("G")
 G_co = TypeVar("G_co", covariant=True)
@@ -114,7 +116,7 @@ class Gradients:
         """
         unique_id = _id_of("Gradients.insert", tensor)
         array = array_of("Gradients.insert", gradient)
-        _check_fits("Gradients.insert", tensor, array)
+        _check_gradient("Gradients.insert", tensor, array)
         existing = self._arrays.get(unique_id)
         if existing is not None:
             check_one_library("Gradients.insert", (existing, array))
@@ -181,15 +183,12 @@ class Gradients:
             ShapeError: if the two disagree on the shape of an id.
             DTypeError: if the two disagree on the dtype of an id.
         """
-        if not isinstance(other, Gradients):
-            raise ArgumentTypeError(
-                f"Gradients.merge: expected Gradients, got {type(other).__name__}"
-            )
+        check_kind("Gradients.merge", "other", other, Gradients, "Gradients")
         merged = dict(self._arrays)
         for key, array in other._arrays.items():
             existing = merged.get(key)
             if existing is not None:
-                _check_same("Gradients.merge", existing, array)
+                check_alike("Gradients.merge", "a gradient", existing, "the other of its id", array)
             merged[key] = array if existing is None else existing + array
         self._arrays = merged
         self._leaky = self._leaky or other._leaky
@@ -236,7 +235,7 @@ class Gradients:
             ArgumentTypeError: if `limit` is not a number.
             ArgumentValueError: if it is not positive.
         """
-        bound = as_positive("Gradients.clip_by_value", "limit", limit)
+        bound = as_number("Gradients.clip_by_value", "limit", limit, above=0, at_most=math.inf)
         self._arrays = {key: np.clip(array, -bound, bound) for key, array in self._arrays.items()}
 
     def __copy__(self) -> Gradients:
@@ -302,7 +301,7 @@ def array_of(op: str, gradient: object) -> Array:
     return found
 
 
-def _check_fits(op: str, tensor: Tensorlike[Any], array: Array) -> None:
+def _check_gradient(op: str, tensor: Tensorlike[Any], array: Array) -> None:
     if tuple(tensor.shape) != array.shape:
         raise ShapeError(
             f"{op}: a gradient of shape {array.shape} does not fit "
@@ -313,11 +312,3 @@ def _check_fits(op: str, tensor: Tensorlike[Any], array: Array) -> None:
         raise DTypeError(
             f"{op}: a gradient of dtype {array.dtype} does not fit a tensor of dtype {dtype}"
         )
-
-
-def _check_same(op: str, lhs: Array, rhs: Array) -> None:
-    check_one_library(op, (lhs, rhs))
-    if lhs.shape != rhs.shape:
-        raise ShapeError(f"{op}: one id has gradients of shapes {lhs.shape} and {rhs.shape}")
-    if lhs.dtype != rhs.dtype:
-        raise DTypeError(f"{op}: one id has gradients of dtypes {lhs.dtype} and {rhs.dtype}")

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tapetensor.arguments import as_number
 from tapetensor.arrays.stand_ins import Captured, captured_among, run_check
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError, NumericalInstabilityError
+from tapetensor.errors import NumericalInstabilityError
 
 if TYPE_CHECKING:
     from tapetensor.arrays.array import Array
@@ -32,7 +33,7 @@ def clipping(op: str, arrays: Iterable[Array], max_norm: float) -> tuple[float, 
         ArgumentValueError: if it is not positive.
         NumericalInstabilityError: if the norm is not finite.
     """
-    bound = as_positive(op, "max_norm", max_norm)
+    bound = as_number(op, "max_norm", max_norm, above=0, at_most=math.inf)
     norm = global_norm(arrays)
     run_check(_check_norm, norm, op)
     if isinstance(norm, Captured):
@@ -60,16 +61,3 @@ def _number(function: Callable[..., float], *args: Any) -> float:
         return function(*args)
     number: float = captured.capture_number(function, args)
     return number
-
-
-def as_positive(op: str, name: str, value: object) -> float:
-    """Return `value` as a Python float, after checking that it is a number > 0."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise ArgumentTypeError(f"{op}: {name} must be a number, got {value!r}")
-    if not value > 0:
-        raise ArgumentValueError(f"{op}: {name} must be > 0, got {value!r}")
-    try:
-        # A Python float: a numpy scalar would impose its own dtype.
-        return float(value)
-    except OverflowError as error:
-        raise ArgumentValueError(f"{op}: {name} is too large for a float") from error

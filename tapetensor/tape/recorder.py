@@ -9,10 +9,10 @@ from typing import Any, Literal, Self, TypeAlias
 import numpy as np
 from typing_extensions import override
 
+from tapetensor.arguments import check_choice
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import run_check
 from tapetensor.errors import (
-    ArgumentValueError,
     MissingGradientError,
     NumericalInstabilityError,
 )
@@ -285,11 +285,8 @@ def check_unused(op: str, records: Recorder, output: int, unused: str) -> None:
     Raises:
         ArgumentValueError: if `unused` is neither "ignore" nor "error".
     """
-    if unused == "ignore":
-        return
-    if unused != "error":
-        raise ArgumentValueError(f'{op}: unused must be "ignore" or "error", got {unused!r}')
-    names = records.not_leading_to(output)
+    check_choice(op, "unused", unused, ("ignore", "error"))
+    names = records.not_leading_to(output) if unused == "error" else []
     if names:
         raise MissingGradientError(
             f"{op}: {len(names)} recorded ops do not lead to the output, so no gradient reaches "

@@ -17,7 +17,7 @@ from tapetensor.kernels import arithmetic
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor.apply import apply, apply_pair
 from tapetensor.tensor.base import FloatingBase, NumberBase, TensorBase
-from tapetensor.tensor.operands import ShapeOfRhs, TapeOfRhs, as_number, binary
+from tapetensor.tensor.operands import OPERAND, ShapeOfRhs, TapeOfRhs, as_scalar, binary
 from tapetensor.typing import B, D, Ds, F, M, N, R, S, T
 
 if TYPE_CHECKING:
@@ -335,7 +335,7 @@ class Addition(TensorBase[S, T, D]):
     def __radd__(self: NumberBase[S, T, R], lhs: int, /) -> Tensor[S, T, R]: ...
     def __radd__(self, lhs: Any, /) -> Tensor[Any, Any, Any]:
         """Add to a number."""
-        return apply(arithmetic.add_number, (self,), (as_number("add", lhs),))
+        return apply(arithmetic.add_number, (self,), (as_scalar("add", OPERAND, lhs),))
 
     @overload
     def __rsub__(self: FloatingBase[S, T, F], lhs: float, /) -> Tensor[S, T, F]: ...
@@ -343,7 +343,7 @@ class Addition(TensorBase[S, T, D]):
     def __rsub__(self: NumberBase[S, T, R], lhs: int, /) -> Tensor[S, T, R]: ...
     def __rsub__(self, lhs: Any, /) -> Tensor[Any, Any, Any]:
         """Subtract from a number."""
-        return apply(arithmetic.rsubtract_number, (self,), (as_number("rsubtract", lhs),))
+        return apply(arithmetic.rsubtract_number, (self,), (as_scalar("rsubtract", OPERAND, lhs),))
 
     def __neg__(self: NumberBase[S, T, R]) -> Tensor[S, T, R]:
         """Negate.

@@ -7,9 +7,9 @@ from typing import Any, overload
 
 import numpy as np
 
+from tapetensor.arguments import as_flag, as_number, broadcasts_to
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.shapes import broadcasts_to
-from tapetensor.errors import ArgumentTypeError, DTypeError, ShapeError
+from tapetensor.errors import DTypeError, ShapeError
 from tapetensor.kernels import attention as kernels
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor.apply import apply
@@ -20,7 +20,6 @@ from tapetensor.tensor.base import (
     check_same_dtype,
     check_tensor,
 )
-from tapetensor.tensor.operands import as_finite
 from tapetensor.tensor.tensor import Tensor
 from tapetensor.typing import Ds, F, K, M, N, P, T
 
@@ -128,7 +127,7 @@ def scaled_dot_product_attention(
             [1., 2.]], shape=(2, 2), dtype=float32, NoneTape)
     """
     for name, operand in (("the query", query), ("the key", key), ("the value", value)):
-        check_tensor(_OP, operand, name)
+        check_tensor(_OP, name, operand)
     check_floating(_OP, query)
     check_same_dtype(_OP, (query, key, value))
     scores = scores_shape(_OP, query._data.shape, key._data.shape, value._data.shape)
@@ -136,7 +135,7 @@ def scaled_dot_product_attention(
     factor = (
         1.0 / math.sqrt(query._data.shape[-1] or 1)
         if scale is None
-        else as_finite(_OP, "scale", scale)
+        else as_number(_OP, "scale", scale)
     )
     options: tuple[Any, ...] = (seen, causal, factor)
     return apply(kernels.scaled_dot_product_attention, (query, key, value), options)
@@ -167,7 +166,9 @@ def scores_shape(
     return (*query[:-1], key[-2])
 
 
-def mask_array(op: str, mask: object, causal: object, scores: tuple[int, ...]) -> Array | None:
+def mask_array(
+    op: str, mask: TensorBase[Any, Any, Any] | None, causal: object, scores: tuple[int, ...]
+) -> Array | None:
     """Return the elements of the mask, having checked all that says which query sees which key.
 
     Raises:
@@ -175,12 +176,10 @@ def mask_array(op: str, mask: object, causal: object, scores: tuple[int, ...]) -
         DTypeError: if the mask is not bool.
         ShapeError: if it does not broadcast to the scores.
     """
-    if not isinstance(causal, bool):
-        raise ArgumentTypeError(f"{op}: causal is a bool, got {causal!r}")
+    as_flag(op, "causal", causal)
     if mask is None:
         return None
-    check_tensor(op, mask, "the mask")
-    assert isinstance(mask, TensorBase)
+    check_tensor(op, "the mask", mask)
     check_not_spent(op, mask)
     array = mask._data
     if array.dtype != np.bool_:

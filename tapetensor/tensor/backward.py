@@ -41,7 +41,7 @@ def compute_gradients(
     >>> tt.compute_gradients(x.trace().square())[x]
     Tensor([2., 6.], shape=(2,), dtype=float32, NoneTape)
     """
-    check_tensor("compute_gradients", loss, "the loss")
+    check_tensor("compute_gradients", "the loss", loss)
     assert isinstance(loss, Ownership)
     check_usable("compute_gradients", loss)
     ones = rewrap(loss, np.ones_like(loss._data), next_id(), None)

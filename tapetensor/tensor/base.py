@@ -342,12 +342,22 @@ def _unpickled(cls: type[_TensorT], data: Array) -> _TensorT:
     return wrap(cls, data, next_id(), None)
 
 
-def check_tensor(op: str, value: object, name: str = "an operand") -> None:
+def check_tensor(op: str, name: str, value: object) -> None:
     """Raise ArgumentTypeError if `value` is not a tensor."""
     if not isinstance(value, TensorBase):
         raise ArgumentTypeError(
             f"{op}: {name} must be a tensor, got {type(value).__name__}; "
             "wrap numpy arrays and lists with tt.from_numpy(...)"
+        )
+
+
+def check_plain(op: str, name: str, tensor: TensorBase[Any, Any, Any], cure: str) -> None:
+    """Raise an error if `tensor` is no tensor, or not a plain value."""
+    check_tensor(op, name, tensor)
+    if tensor._tape is not None:
+        check_not_spent(op, tensor)
+        raise UntracedTensorError(
+            f"{op}: {name} must be a plain value, got one that owns {tape_state(tensor)}; {cure}"
         )
 
 
@@ -370,6 +380,14 @@ def check_floating(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
         )
 
 
+def check_integers(op: str, name: str, tensor: TensorBase[Any, Any, Any], cure: str = "") -> None:
+    """Raise an error if `tensor` is no tensor, or not of an integer dtype."""
+    check_tensor(op, name, tensor)
+    if tensor._data.dtype.kind not in "iu":
+        cure = cure or f"convert with {name}.astype(np.int64)"
+        raise DTypeError(f"{op}: {name} must be integers, got {tensor._data.dtype}; {cure}")
+
+
 def check_numeric(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
     """Raise DTypeError if `tensor` is a bool tensor, with which numpy would do logic."""
     if tensor._data.dtype.kind == "b":
@@ -377,17 +395,3 @@ def check_numeric(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
             f"{op}: not defined for dtype bool; convert first with x.astype(np.int64), "
             "or use & | ^ ~ for logic"
         )
-
-
-def check_rng(op: str, rng: object) -> np.random.Generator:
-    """Return `rng` if it is a numpy generator.
-
-    Raises:
-        ArgumentTypeError: if it is not.
-    """
-    if not isinstance(rng, np.random.Generator):
-        raise ArgumentTypeError(
-            f"{op}: rng must be a numpy Generator, got {type(rng).__name__}; "
-            "write rng=np.random.default_rng(0)"
-        )
-    return rng

@@ -15,7 +15,7 @@ from tapetensor.errors import ArgumentValueError, DTypeError, ShapeError
 from tapetensor.tape import NoneTape
 from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import TensorBase, check_not_spent, check_same_dtype, rewrap
-from tapetensor.tensor.operands import as_number
+from tapetensor.tensor.operands import OPERAND, as_scalar
 from tapetensor.typing import D, S, T
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _compare(
         check_same_dtype(op, (lhs, rhs))
         other: Any = rhs._data
     else:
-        other = as_number(op, rhs)
+        other = as_scalar(op, OPERAND, rhs)
     return rewrap(lhs, _broadcasting(op, compare, lhs._data, other), next_id(), None)
 
 

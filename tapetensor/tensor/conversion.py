@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from typing_extensions import TypeVar
 
+from tapetensor.arguments import as_shape
 from tapetensor.arrays.dtypes import as_dtype
 from tapetensor.arrays.libraries import Library
-from tapetensor.arrays.shapes import as_shape
 from tapetensor.errors import ShapeError
 from tapetensor.kernels import indexing, placement
 from tapetensor.kernels import shape as kernels

@@ -14,7 +14,7 @@ from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.operands import TapeOfRhs
 from tapetensor.tensor.tensor import Joins, Tensor
-from tapetensor.tensor.windows import Ints, check_operands, convolution_window
+from tapetensor.tensor.windows import Ints, convolution_window, operands_of
 from tapetensor.typing import Ds, F, K, M, N, P, T
 
 
@@ -192,7 +192,7 @@ def conv1d(
     >>> tt.conv1d(x, w)
     Tensor([[1., 2.]], shape=(1, 2), dtype=float32, NoneTape)
     """
-    operands = check_operands("conv1d", x, weight, bias)
+    operands = operands_of("conv1d", x, weight, bias)
     window, count = convolution_window(
         "conv1d", operands, "C, L", stride, padding, dilation, groups
     )
@@ -378,7 +378,7 @@ def conv2d(
     >>> tt.conv2d(x, w)
     Tensor([[[-3.]]], shape=(1, 1, 1), dtype=float32, NoneTape)
     """
-    operands = check_operands("conv2d", x, weight, bias)
+    operands = operands_of("conv2d", x, weight, bias)
     window, count = convolution_window(
         "conv2d", operands, "C, H, W", stride, padding, dilation, groups
     )

@@ -7,17 +7,16 @@ from typing import Any, TypeAlias, overload
 
 import numpy as np
 
+from tapetensor.arguments import as_number, as_shape, as_size, check_rng
 from tapetensor.arrays.array import Array, Dispatched, check_dispatched, check_shape, is_array
-from tapetensor.arrays.dtypes import as_dtype
+from tapetensor.arrays.dtypes import as_dtype, as_floating_dtype
 from tapetensor.arrays.libraries import like
-from tapetensor.arrays.shapes import as_shape, as_size
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.tape import NoneTape
 from tapetensor.tape.ids import next_id
-from tapetensor.tensor.base import check_rng as check_rng
 from tapetensor.tensor.base import wrap
-from tapetensor.tensor.operands import as_finite, as_number
+from tapetensor.tensor.operands import as_scalar
 from tapetensor.tensor.tensor import Tensor
 from tapetensor.typing import D, F, N, S
 
@@ -77,7 +76,7 @@ def full(shape: Any, value: float, dtype: Any = np.float32) -> Any:
     >>> tt.full((2,), 7.0)
     Tensor([7., 7.], shape=(2,), dtype=float32, NoneTape)
     """
-    number = as_number("full", value, "value")
+    number = as_scalar("full", "value", value)
     sizes, scalar_type = as_shape("full", shape), as_dtype("full", dtype)
     if scalar_type.kind in "iu" and isinstance(number, float):
         if not number.is_integer():
@@ -164,13 +163,13 @@ def normal(
     >>> tt.normal((2, 3), rng=np.random.default_rng(0)).shape
     (2, 3)
     """
-    deviation = as_finite("normal", "std", std)
-    if deviation < 0:
-        raise ArgumentValueError(f"normal: std must be >= 0, got {std!r}")
-    centre = as_finite("normal", "mean", mean)
+    deviation = as_number("normal", "std", std, at_least=0)
+    centre = as_number("normal", "mean", mean)
     sizes = as_shape("normal", shape)
-    draw = check_rng("normal", rng).standard_normal
-    samples: Any = _made("normal", draw, sizes, _floating("normal", dtype))
+    check_rng("normal", rng)
+    samples: Any = _made(
+        "normal", rng.standard_normal, sizes, as_floating_dtype("normal", "samples", dtype)
+    )
     return samples * deviation + centre
 
 
@@ -210,15 +209,16 @@ def uniform(
     >>> tt.uniform((2, 3), rng=np.random.default_rng(0)).shape
     (2, 3)
     """
-    bottom, top = as_finite("uniform", "low", low), as_finite("uniform", "high", high)
+    bottom, top = as_number("uniform", "low", low), as_number("uniform", "high", high)
     if bottom > top:
         raise ArgumentValueError(f"uniform: low must not exceed high, got {low!r} and {high!r}")
     sizes = as_shape("uniform", shape)
-    draw, scalar_type = check_rng("uniform", rng).random, _floating("uniform", dtype)
+    check_rng("uniform", rng)
+    scalar_type = as_floating_dtype("uniform", "samples", dtype)
     width = top - bottom
     if max(-bottom, top, width) > float(np.finfo(scalar_type).max):
         raise ArgumentValueError(f"uniform: {scalar_type} cannot span {low!r} to {high!r}")
-    samples: Any = _made("uniform", draw, sizes, scalar_type)
+    samples: Any = _made("uniform", rng.random, sizes, scalar_type)
     return samples * width + bottom
 
 
@@ -344,10 +344,3 @@ def _made(op: str, make: Callable[..., Array], *arguments: object) -> Tensor[Any
     except (ValueError, OverflowError) as error:
         raise ArgumentValueError(f"{op}: {error}") from error
     return wrap(Tensor, data, next_id(), None)
-
-
-def _floating(op: str, dtype: object) -> Any:
-    resolved = as_dtype(op, dtype)
-    if resolved.kind != "f":
-        raise ArgumentValueError(f"{op}: samples are float32 or float64, not {resolved}")
-    return resolved

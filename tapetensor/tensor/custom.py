@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, overload
 
-import numpy as np
 from typing_extensions import TypeVar
 
-from tapetensor.arrays.array import Array, read_only
-from tapetensor.arrays.shapes import as_shape
+from tapetensor.arguments import as_shape, check_function
+from tapetensor.arrays.array import Array, as_array, read_only
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from tapetensor.tape import Kernel, NoneTape, Pullback, Pullbacks
 from tapetensor.tape.recorder import op_name
@@ -90,15 +89,12 @@ def custom_op(kernel: Any, *operands: Any, shape: Any) -> Tensor[Any, Any, Any]:
     >>> softsign(tt.from_numpy([1.0, -3.0], shape=(2,)))
     Tensor([ 0.5 , -0.75], shape=(2,), dtype=float32, NoneTape)
     """
-    if not callable(kernel):
-        raise ArgumentTypeError(
-            f"custom_op: the kernel must be a function of arrays, got {type(kernel).__name__}"
-        )
+    check_function("custom_op", "the kernel", kernel)
     op = _op_of(kernel)
     if not operands:
         raise ArgumentValueError(f"{op}: give at least one tensor to compute from")
     for position, operand in enumerate(operands):
-        check_tensor(op, operand, f"operand {position}")
+        check_tensor(op, f"operand {position}", operand)
     return apply(_Checked(kernel, as_shape(op, shape)), operands)
 
 
@@ -119,7 +115,7 @@ class _Checked:
                 f"{self.__name__}: the kernel must return (output, pullbacks), "
                 f"got {type(returned).__name__}; write return y, (lambda g: ...,)"
             )
-        output = _as_array(self.__name__, "the output of the kernel", returned[0])
+        output = as_array(self.__name__, "the output of the kernel", returned[0])
         if output.shape != self.shape:
             raise ShapeError(
                 f"{self.__name__}: the kernel returned shape {output.shape}, "
@@ -167,7 +163,7 @@ def _checked(op: str, position: int, pullback: Pullback, operand: Array) -> Pull
     shape, dtype = operand.shape, operand.dtype
 
     def checked(g: Array) -> Array:
-        cotangent = _as_array(op, f"the result of {name}", _unwritten(op, name, pullback, (g,)))
+        cotangent = as_array(op, f"the result of {name}", _unwritten(op, name, pullback, (g,)))
         if cotangent.shape != shape:
             raise ShapeError(
                 f"{op}: {name} returned shape {cotangent.shape}, the operand has shape {shape}; "
@@ -196,15 +192,3 @@ def _unwritten(
                 "so make a new one: y = x * 2, not x *= 2"
             ) from error
         raise
-
-
-def _as_array(op: str, name: str, value: Any) -> Array:
-    if isinstance(value, np.ndarray):
-        return value
-    if isinstance(value, np.generic):
-        # numpy's own reductions to 0-d return those.
-        return np.asarray(value)
-    if hasattr(value, "__array_function__") and hasattr(value, "shape"):
-        array: Array = value
-        return array
-    raise ArgumentTypeError(f"{op}: {name} must be an array, got {type(value).__name__}")

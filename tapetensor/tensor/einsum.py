@@ -7,8 +7,8 @@ import string
 from functools import partial
 from typing import Any, Literal, TypeAlias, overload
 
+from tapetensor.arguments import check_kind
 from tapetensor.errors import (
-    ArgumentTypeError,
     ArgumentValueError,
     ShapeError,
 )
@@ -72,11 +72,10 @@ def einsum(subscripts: str, /, *operands: Any) -> Any:
 
 
 def _explicit_subscripts(
-    subscripts: object, shapes: list[tuple[int, ...]]
+    subscripts: str, shapes: list[tuple[int, ...]]
 ) -> tuple[list[str], str, dict[str, int]]:
     """Return one string of letters per operand, that of the output, and the size of each letter."""
-    if not isinstance(subscripts, str):
-        raise ArgumentTypeError(f"einsum: subscripts are a string, got {subscripts!r}")
+    check_kind("einsum", "subscripts", subscripts, str, "a string")
     left, arrow, output = subscripts.replace(" ", "").partition("->")
     groups = left.split(",")
     letters = [character for character in subscripts if character.isalpha()]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from tapetensor.arguments import check_choice
 from tapetensor.errors import ArgumentValueError
 from tapetensor.kernels import elementwise
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import FloatingBase, NumberBase, TensorBase, check_numeric
-from tapetensor.tensor.operands import as_number
+from tapetensor.tensor.operands import as_scalar
 from tapetensor.typing import D, F, R, S, T
 
 if TYPE_CHECKING:
@@ -213,11 +214,9 @@ class Elementwise(TensorBase[S, T, D]):
         >>> tt.zeros((2,)).gelu()
         Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
         """
-        if approximate == "none":
-            return apply(elementwise.gelu, (self,))
-        if approximate == "tanh":
-            return apply(elementwise.gelu_tanh, (self,))
-        raise ArgumentValueError(f'gelu: approximate is "none" or "tanh", got {approximate!r}')
+        check_choice("gelu", "approximate", approximate, ("none", "tanh"))
+        kernel = elementwise.gelu if approximate == "none" else elementwise.gelu_tanh
+        return apply(kernel, (self,))
 
     def softplus(self: FloatingBase[S, T, F]) -> Tensor[S, T, F]:
         """Return the smooth positive part.
@@ -257,8 +256,8 @@ class Elementwise(TensorBase[S, T, D]):
         >>> tt.from_numpy([-1.0, 0.5, 2.0], shape=(3,)).clip(0.0, 1.0)
         Tensor([0. , 0.5, 1. ], shape=(3,), dtype=float32, NoneTape)
         """
-        low = None if low is None else as_number("clip", low, "low")
-        high = None if high is None else as_number("clip", high, "high")
+        low = None if low is None else as_scalar("clip", "low", low)
+        high = None if high is None else as_scalar("clip", "high", high)
         bounds = [bound for bound in (low, high) if bound is not None]
         if not bounds or any(bound != bound for bound in bounds) or bounds[0] > bounds[-1]:
             raise ArgumentValueError(

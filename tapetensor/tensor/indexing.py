@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 import numpy as np
 from typing_extensions import TypeVar
 
+from tapetensor.arguments import normalize_axis
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.shapes import normalize_axis
 from tapetensor.arrays.stand_ins import run_check
 from tapetensor.errors import (
     ArgumentTypeError,
@@ -26,7 +26,7 @@ from tapetensor.errors import (
 from tapetensor.kernels import indexing
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import TensorBase, check_not_spent, check_tensor
+from tapetensor.tensor.base import TensorBase, check_integers, check_not_spent
 from tapetensor.typing import B, D, Ds, K, M, N, P, S, T
 
 I = TypeVar("I", bound=np.integer[Any])  # the one letter for an index dtype
@@ -208,7 +208,7 @@ class Indexing(TensorBase[S, T, D]):
         Tensor([[3., 4.],
                 [3., 4.]], shape=(2, 2), dtype=float32, NoneTape)
         """
-        position = _check_positions("take", self._data.shape, indices, axis)
+        position = _positions("take", self._data.shape, indices, axis)
         return apply(indexing.take, (self, indices), (position,), keeps_dtype=False)
 
     @overload
@@ -287,7 +287,7 @@ class Indexing(TensorBase[S, T, D]):
                 [3.]], shape=(2, 1), dtype=float32, NoneTape)
         """
         shape = self._data.shape
-        position = _check_positions("take_along_axis", shape, indices, axis)
+        position = _positions("take_along_axis", shape, indices, axis)
         if indices._data.ndim != len(shape):
             raise ShapeError(
                 f"take_along_axis: indices of shape {indices._data.shape} must have as many axes "
@@ -297,15 +297,13 @@ class Indexing(TensorBase[S, T, D]):
         return apply(indexing.take_along_axis, operands, (position,), keeps_dtype=False)
 
 
-def _check_positions(op: str, shape: tuple[int, ...], indices: object, axis: object) -> int:
+def _positions(
+    op: str, shape: tuple[int, ...], indices: TensorBase[Any, Any, Any], axis: object
+) -> int:
     """Return `axis` from the front, after checking that `indices` are positions along it."""
-    check_tensor(op, indices, "indices")
-    assert isinstance(indices, TensorBase)
-    values = indices._data
-    if values.dtype.kind not in "iu":
-        raise DTypeError(f"{op}: indices must be integers, got {values.dtype}")
+    check_integers(op, "indices", indices)
     position = normalize_axis(op, axis, shape)
-    run_check(_refuse_beyond, values, op, axis, position, shape)
+    run_check(_refuse_beyond, indices._data, op, axis, position, shape)
     return position
 
 

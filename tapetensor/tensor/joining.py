@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal, TypeAlias, overload
 
-from tapetensor.arrays.shapes import normalize_axis
+from tapetensor.arguments import normalize_axis
 from tapetensor.errors import (
     ArgumentTypeError,
 )
@@ -316,5 +316,5 @@ def as_operands(op: str, tensors: object) -> tuple[TensorBase[Any, Any, Any], ..
     if not isinstance(tensors, Sequence) or isinstance(tensors, str) or not tensors:
         raise ArgumentTypeError(f"{op}: expected one tensor or more in a tuple or list")
     for tensor in tensors:
-        check_tensor(op, tensor)
+        check_tensor(op, "an operand", tensor)
     return tuple(tensors)

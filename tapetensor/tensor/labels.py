@@ -8,8 +8,8 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import run_check
-from tapetensor.errors import AxisError, DTypeError
-from tapetensor.tensor.base import TensorBase
+from tapetensor.errors import AxisError
+from tapetensor.tensor.base import TensorBase, check_integers
 
 # By dtype of the labels: the unsigned one of that size, and how many numbers both can hold.
 _UNSIGNED = {
@@ -23,7 +23,7 @@ def check_labels(
     op: str,
     labels: TensorBase[Any, Any, Any],
     classes: int,
-    cure: str = "convert with labels.astype(np.int64)",
+    cure: str = "",
 ) -> None:
     """Refuse labels that are not integers from 0 to ``classes - 1``.
 
@@ -31,10 +31,8 @@ def check_labels(
         DTypeError: if they are not integers.
         AxisError: if one is not a class; the message names the first few.
     """
-    values = labels._data
-    if values.dtype.kind not in "iu":
-        raise DTypeError(f"{op}: labels must be integers, got {values.dtype}; {cure}")
-    run_check(_refuse_beyond, values, op, classes)
+    check_integers(op, "labels", labels, cure)
+    run_check(_refuse_beyond, labels._data, op, classes)
 
 
 def _refuse_beyond(values: Array, op: str, classes: int) -> None:

@@ -94,7 +94,7 @@ class LinearAlgebra(TensorBase[S, T, D]):
         >>> x @ w
         Tensor([[11.]], shape=(1, 1), dtype=float32, NoneTape)
         """
-        check_tensor("matmul", rhs, "the right operand")
+        check_tensor("matmul", "the right operand", rhs)
         check_numeric("matmul", self)
         if not self._data.shape or not rhs._data.shape:
             raise ShapeError(
@@ -109,5 +109,5 @@ class LinearAlgebra(TensorBase[S, T, D]):
         Raises:
             ArgumentTypeError: always.
         """
-        check_tensor("matmul", lhs, "the left operand")
+        check_tensor("matmul", "the left operand", lhs)
         raise AssertionError("two tensors meet in __matmul__")

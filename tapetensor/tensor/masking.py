@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tapetensor.arrays.shapes import as_int
-from tapetensor.errors import ArgumentValueError, AxisError
+from tapetensor.arguments import as_int, as_number, check_rng
+from tapetensor.errors import AxisError
 from tapetensor.kernels import dropout as kernels
 from tapetensor.kernels import masking
 from tapetensor.kernels.numerics import masks
 from tapetensor.tape import Kernel
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating, check_rng
-from tapetensor.tensor.operands import as_number
+from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating
+from tapetensor.tensor.operands import as_scalar
 from tapetensor.typing import D, Ds, F, M, N, S, T
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Masking(TensorBase[S, T, D]):
         Tensor([0., 2.], shape=(2,), dtype=float32, NoneTape)
         """
         check_floating("nans_to", self)
-        return apply(masking.nans_to, (self,), (as_number("nans_to", number, "number"),))
+        return apply(masking.nans_to, (self,), (as_scalar("nans_to", "number", number),))
 
     def dropout(
         self: FloatingBase[S, T, F], p: float, *, rng: np.random.Generator
@@ -112,12 +112,10 @@ class Masking(TensorBase[S, T, D]):
         Tensor([2., 2., 2., 0.], shape=(4,), dtype=float32, NoneTape)
         """
         check_floating("dropout", self)
-        probability = as_number("dropout", p, "p")
-        if not 0.0 <= probability <= 1.0:
-            raise ArgumentValueError(f"dropout: p must be in [0, 1], got {p!r}")
-        generator = check_rng("dropout", rng)
+        probability = as_number("dropout", "p", p, at_least=0, at_most=1)
+        check_rng("dropout", rng)
         data = self._data
-        mask = masks.scaled_mask(data.shape, probability, data.dtype, generator)
+        mask = masks.scaled_mask(data.shape, probability, data.dtype, rng)
         return apply(kernels.dropout, (self,), (mask,))
 
 

@@ -18,7 +18,7 @@ from tapetensor.kernels import arithmetic
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor.apply import apply, apply_pair
 from tapetensor.tensor.base import FloatingBase, NumberBase, TensorBase, check_floating
-from tapetensor.tensor.operands import ShapeOfRhs, TapeOfRhs, as_number, binary
+from tapetensor.tensor.operands import OPERAND, ShapeOfRhs, TapeOfRhs, as_scalar, binary
 from tapetensor.typing import B, D, Ds, F, M, N, R, S, T
 
 if TYPE_CHECKING:
@@ -365,11 +365,11 @@ class Multiplication(TensorBase[S, T, D]):
     def __rmul__(self: NumberBase[S, T, R], lhs: int, /) -> Tensor[S, T, R]: ...
     def __rmul__(self, lhs: Any, /) -> Tensor[Any, Any, Any]:
         """Multiply by a number."""
-        return apply(arithmetic.multiply_number, (self,), (as_number("multiply", lhs),))
+        return apply(arithmetic.multiply_number, (self,), (as_scalar("multiply", OPERAND, lhs),))
 
     def __rtruediv__(self: FloatingBase[S, T, F], lhs: float, /) -> Tensor[S, T, F]:
         """Divide a number."""
-        return apply(arithmetic.rdivide_number, (self,), (as_number("rdivide", lhs),))
+        return apply(arithmetic.rdivide_number, (self,), (as_scalar("rdivide", OPERAND, lhs),))
 
     def __rpow__(self: FloatingBase[S, T, F], base: float, /) -> Tensor[S, T, F]:
         """Raise a positive number to a power.
@@ -379,7 +379,7 @@ class Multiplication(TensorBase[S, T, D]):
             DTypeError: if the dtype is not floating.
         """
         check_floating("rpower", self)
-        number = as_number("rpower", base)
+        number = as_scalar("rpower", OPERAND, base)
         if not number > 0:
             raise ArgumentValueError(f"rpower: the base must be > 0, got {base!r}")
         return apply(arithmetic.rpower_number, (self,), (number,))

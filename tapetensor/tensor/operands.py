@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from typing_extensions import TypeVar
 
 from tapetensor.arrays.stand_ins import Captured
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError
+from tapetensor.errors import ArgumentTypeError
 from tapetensor.tape import Kernel, Tape
 from tapetensor.tensor.apply import apply, apply_pair
 from tapetensor.tensor.base import TensorBase
@@ -22,16 +21,17 @@ if TYPE_CHECKING:
 TapeOfRhs = TypeVar("TapeOfRhs", bound=Tape)
 ShapeOfRhs = TypeVar("ShapeOfRhs", bound=tuple[Any, ...])
 
-_LARGEST = sys.float_info.max
+# The name of what stands beside a tensor, and might be one too.
+OPERAND = "the other operand"
 
 
-def as_number(op: str, value: object, name: str = "") -> float:
+def as_scalar(op: str, name: str, value: object) -> float:
     """Return `value` as a plain Python number, which takes the dtype of the tensor beside it.
 
     Args:
         op: the name of the op for the message.
-        value: what is to be a number.
-        name: the argument's; empty for an operand, which might be a tensor too.
+        name: the argument's, or `OPERAND`.
+        value: any real number, infinite ones and those that a recorded program computes too.
 
     Raises:
         ArgumentTypeError: if it is not a real number.
@@ -48,26 +48,11 @@ def as_number(op: str, value: object, name: str = "") -> float:
         # A number that a program will compute.
         number: Any = value
         return number  # type: ignore[no-any-return]  # it stands for one
-    if name:
-        raise ArgumentTypeError(f"{op}: {name} must be a number, got {type(value).__name__}")
-    raise ArgumentTypeError(
-        f"{op}: the other operand must be a tensor or a number, got {type(value).__name__}; "
-        "wrap numpy arrays and lists with tt.from_numpy(...)"
-    )
-
-
-def as_finite(op: str, name: str, value: object) -> float:
-    """Return `value` as a plain Python number.
-
-    Raises:
-        ArgumentTypeError: if it is not a real number.
-        ArgumentValueError: if it is not finite.
-    """
-    number = as_number(op, value, name)
-    # Not by isfinite, which an int beyond every float does not reach.
-    if not -_LARGEST <= number <= _LARGEST:
-        raise ArgumentValueError(f"{op}: {name} must be finite, got {value!r}")
-    return number
+    wanted, cure = "a number", ""
+    if name == OPERAND:
+        wanted = "a tensor or a number"
+        cure = "; wrap numpy arrays and lists with tt.from_numpy(...)"
+    raise ArgumentTypeError(f"{op}: {name} must be {wanted}, got {type(value).__name__}{cure}")
 
 
 def binary(
@@ -78,4 +63,4 @@ def binary(
         return apply(number_kernel, (lhs,), (rhs,))
     if isinstance(rhs, TensorBase):
         return apply_pair(kernel, lhs, rhs)
-    return apply(number_kernel, (lhs,), (as_number(kernel.__name__, rhs),))
+    return apply(number_kernel, (lhs,), (as_scalar(kernel.__name__, OPERAND, rhs),))

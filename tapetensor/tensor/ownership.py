@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 import numpy as np
 from typing_extensions import TypeVar
 
-from tapetensor.arrays.libraries import check_one_library
+from tapetensor.arguments import check_kind
+from tapetensor.arrays.libraries import check_alike
 from tapetensor.arrays.stand_ins import plain
 from tapetensor.errors import (
     ArgumentTypeError,
@@ -26,7 +27,7 @@ from tapetensor.tensor.base import (
     Taker,
     TensorBase,
     check_not_spent,
-    check_same_dtype,
+    check_plain,
     check_tensor,
     check_usable,
     rewrap,
@@ -72,7 +73,7 @@ class Ownership(TensorBase[S, T, D]):
         >>> (x.trace() * x).sum().backward()[x]
         Tensor([6.], shape=(1,), dtype=float32, NoneTape)
         """
-        _check_plain("trace", self, "drop the second trace(), or write x.with_empty_tape()")
+        _check_untaped("trace", self, "drop the second trace(), or write x.with_empty_tape()")
         return _retaped(self, _carrying("trace", grads))
 
     def traced(
@@ -87,7 +88,7 @@ class Ownership(TensorBase[S, T, D]):
             UntracedTensorError: if `self` owns a tape already.
             MovedTensorError: if `self` is spent.
         """
-        _check_plain("traced", self, "drop the second traced(), or write x.with_empty_tape()")
+        _check_untaped("traced", self, "drop the second traced(), or write x.with_empty_tape()")
         result = _retaped(self, _carrying("traced", grads))
         self._tape = Ownership.traced
         return result
@@ -115,11 +116,10 @@ class Ownership(TensorBase[S, T, D]):
             MovedTensorError: if `self` is spent, or `tape` was put on another tensor before.
             ArgumentTypeError: if `tape` is not a tape.
         """
-        _check_plain("put_tape", self, "merge two tapes by an op on the two tensors")
+        _check_untaped("put_tape", self, "merge two tapes by an op on the two tensors")
         if isinstance(tape, NoneTape):
             return _retaped(self, None)
-        if not isinstance(tape, OwnedTape):
-            raise ArgumentTypeError(f"put_tape: expected a tape, got {type(tape).__name__}")
+        check_kind("put_tape", "the argument", tape, OwnedTape, "a tape")
         tape.check_usable("put_tape")
         return _retaped(self, tape.move())
 
@@ -229,7 +229,9 @@ class Ownership(TensorBase[S, T, D]):
             raise
 
 
-def tape_and_seed(tensor: TensorBase[Any, Any, Any], cotangent: object) -> tuple[OwnedTape, Array]:
+def tape_and_seed(
+    tensor: TensorBase[Any, Any, Any], cotangent: TensorBase[Any, Any, Any] | None
+) -> tuple[OwnedTape, Array]:
     """Return what a backward pass starts from; the tensor is not spent yet.
 
     Raises:
@@ -268,16 +270,14 @@ def forks(
     return [_retaped(tensor, tape.fork()) for _ in range(count)]
 
 
-def _carrying(op: str, grads: object) -> OwnedTape:
+def _carrying(op: str, grads: Gradients | None) -> OwnedTape:
     """Return a fresh tape that carries `grads`."""
-    if grads is not None and not isinstance(grads, Gradients):
-        raise ArgumentTypeError(
-            f"{op}: carried gradients must be Gradients, got {type(grads).__name__}"
-        )
+    if grads is not None:
+        check_kind(op, "carried gradients", grads, Gradients, "Gradients")
     return OwnedTape(grads)
 
 
-def _seed(tensor: TensorBase[Any, Any, Any], cotangent: object) -> Array:
+def _seed(tensor: TensorBase[Any, Any, Any], cotangent: TensorBase[Any, Any, Any] | None) -> Array:
     if cotangent is None:
         if tensor._data.shape != ():
             raise ShapeError(
@@ -289,16 +289,8 @@ def _seed(tensor: TensorBase[Any, Any, Any], cotangent: object) -> Array:
             # A fifth of what the function below takes.
             return np.array(1, data.dtype)
         return np.ones_like(data)
-    check_tensor("backward", cotangent, "the cotangent")
-    assert isinstance(cotangent, TensorBase)
-    _check_plain("backward", cotangent, "the cotangent must be a plain value: detach() it")
-    if cotangent._data.shape != tensor._data.shape:
-        raise ShapeError(
-            f"backward: the cotangent has shape {cotangent._data.shape}, "
-            f"the tensor {tensor._data.shape}; they must be equal"
-        )
-    check_same_dtype("backward", (tensor, cotangent))
-    check_one_library("backward", (tensor._data, cotangent._data))
+    check_plain("backward", "the cotangent", cotangent, "detach() it")
+    check_alike("backward", "the cotangent", cotangent._data, "the tensor", tensor._data)
     return cotangent._data
 
 
@@ -316,12 +308,12 @@ def _ids(wrt: object) -> list[int]:
     ids: list[int] = []
     for tensor in tensors:
         if not isinstance(tensor, TensorBase):
-            check_tensor("backward", tensor, "wrt")
+            check_tensor("backward", "wrt", tensor)
         ids.append(tensor._id)
     return ids
 
 
-def _check_plain(op: str, tensor: TensorBase[Any, Any, Any], cure: str) -> None:
+def _check_untaped(op: str, tensor: TensorBase[Any, Any, Any], cure: str) -> None:
     check_not_spent(op, tensor)
     if tensor._tape is not None:
         raise UntracedTensorError(f"{op}: the tensor owns {tape_state(tensor)} already; {cure}")

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
-from tapetensor.arrays.shapes import normalize_axis
-from tapetensor.errors import ArgumentTypeError, AxisError
+from tapetensor.arguments import check_kind, normalize_axis
+from tapetensor.errors import AxisError
 from tapetensor.kernels import shape as kernels
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase
@@ -222,8 +222,7 @@ class Permutation(TensorBase[S, T, D]):
         >>> tt.ones((2, 3, 4)).permute_dims((2, 0, 1)).shape
         (4, 2, 3)
         """
-        if not isinstance(axes, tuple):
-            raise ArgumentTypeError(f"permute_dims: axes is a tuple of ints, got {axes!r}")
+        check_kind("permute_dims", "axes", axes, tuple, "a tuple of ints")
         shape = self._data.shape
         order = tuple([normalize_axis("permute_dims", axis, shape) for axis in axes])
         if sorted(order) != list(range(len(shape))):

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.errors import ArgumentTypeError, UntracedTensorError
+from tapetensor.arguments import check_kind
+from tapetensor.errors import UntracedTensorError
 from tapetensor.tape import OwnedTape
 from tapetensor.tape.gradients import Tensorlike
 from tapetensor.tensor.base import TensorBase, check_not_spent, check_tensor
@@ -81,16 +82,12 @@ def _tape_of(op: str, tensor: TensorBase[Any, Any, Any]) -> OwnedTape:
     return tensor._tape
 
 
-def _check_names(op: str, names: object) -> None:
+def _check_names(op: str, names: Mapping[str, object] | None) -> None:
     if names is None:
         return
-    if not isinstance(names, Mapping):
-        raise ArgumentTypeError(
-            f"{op}: names must be tensors by name, such as model.parameters(), "
-            f"got {type(names).__name__}"
-        )
+    check_kind(op, "names", names, Mapping, "tensors by name, such as model.parameters()")
     for name, tensor in names.items():
-        check_tensor(op, tensor, f"names[{name!r}]")
+        check_tensor(op, f"names[{name!r}]", tensor)
 
 
 def _output(tensor: TensorBase[Any, Any, Any]) -> TensorBase[Any, Any, Any] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, overload
 from typing import Literal as L
 
+from tapetensor.arguments import check_choice
 from tapetensor.errors import ArgumentValueError, ShapeError
 from tapetensor.kernels import pooling, upscale
 from tapetensor.tape import Kernel
@@ -213,13 +214,12 @@ def upscale2d(
     >>> tt.upscale2d(x, (1, 3), mode="bilinear")
     Tensor([[[1., 2., 3.]]], shape=(1, 1, 3), dtype=float32, NoneTape)
     """
-    check_tensor("upscale2d", x, "the input")
+    check_tensor("upscale2d", "the input", x)
     check_floating("upscale2d", x)
     shape: tuple[int, ...] = x._data.shape
     check_rank("upscale2d", shape, "C, H, W")
     height, width = per_axis("upscale2d", "size", size, 2)
-    if mode not in ("nearest", "bilinear"):
-        raise ArgumentValueError(f'upscale2d: mode is "nearest" or "bilinear", got {mode!r}')
+    check_choice("upscale2d", "mode", mode, ("nearest", "bilinear"))
     if height < shape[-2] or width < shape[-1] or min(shape[-2:]) < 1:
         raise ShapeError(
             f"upscale2d: an input of shape {shape} cannot be stretched to {(height, width)}; "
@@ -230,15 +230,14 @@ def upscale2d(
 
 def _pooled(
     kernel: Kernel,
-    x: object,
+    x: TensorBase[Any, Any, Any],
     kernel_size: object,
     stride: object,
     padding: object,
     dilation: object,
 ) -> Tensor[Any, Any, Any]:
     op = kernel.__name__
-    check_tensor(op, x, "the input")
-    assert isinstance(x, TensorBase)
+    check_tensor(op, "the input", x)
     check_floating(op, x)
     check_rank(op, x._data.shape, "C, H, W")
     sizes = per_axis(op, "kernel_size", kernel_size, 2)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from tapetensor.arrays.shapes import broadcasts_to
+from tapetensor.arguments import as_number, broadcasts_to
 from tapetensor.errors import ShapeError
 from tapetensor.kernels import rectifiers
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating, check_tensor
-from tapetensor.tensor.operands import TapeOfRhs, as_finite
+from tapetensor.tensor.operands import TapeOfRhs
 from tapetensor.typing import D, Ds, F, N, S, T
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Rectifiers(TensorBase[S, T, D]):
         Tensor([-1.,  2.], shape=(2,), dtype=float32, NoneTape)
         """
         check_floating("leaky_relu", self)
-        slope = as_finite("leaky_relu", "negative_slope", negative_slope)
+        slope = as_number("leaky_relu", "negative_slope", negative_slope)
         return apply(rectifiers.leaky_relu, (self,), (slope,))
 
     @overload
@@ -91,7 +91,7 @@ class Rectifiers(TensorBase[S, T, D]):
         >>> tt.from_numpy([-4.0, 2.0], shape=(2,)).prelu(tt.full((), 0.25))
         Tensor([-1.,  2.], shape=(2,), dtype=float32, NoneTape)
         """
-        check_tensor("prelu", slope, "the slope")
+        check_tensor("prelu", "the slope", slope)
         check_floating("prelu", self)
         if not broadcasts_to(slope._data.shape, self._data.shape):
             raise ShapeError(
@@ -121,4 +121,4 @@ class Rectifiers(TensorBase[S, T, D]):
         >>> tt.from_numpy([-1000.0, 2.0], shape=(2,)).elu()
         Tensor([-1.,  2.], shape=(2,), dtype=float32, NoneTape)
         """
-        return apply(rectifiers.elu, (self,), (as_finite("elu", "alpha", alpha),))
+        return apply(rectifiers.elu, (self,), (as_number("elu", "alpha", alpha),))

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import numpy as np
 
-from tapetensor.arrays.shapes import normalize_axes, normalize_axis
+from tapetensor.arguments import as_flag, normalize_axes, normalize_axis
 from tapetensor.errors import (
-    ArgumentTypeError,
     DTypeError,
     ShapeError,
 )
@@ -424,6 +423,5 @@ def reduce(
 ) -> Tensor[Any, Any, Any]:
     """Check `axis` and `keepdims` and run a reduction."""
     axes = normalize_axes(kernel.__name__, axis, x._data.shape)
-    if not isinstance(keepdims, bool):
-        raise ArgumentTypeError(f"{kernel.__name__}: keepdims is a bool, got {keepdims!r}")
+    as_flag(kernel.__name__, "keepdims", keepdims)
     return apply(kernel, (x,), (axes, keepdims, *options))

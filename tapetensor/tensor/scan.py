@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, overload
 
-from tapetensor.arrays.shapes import broadcasts_to
+from tapetensor.arguments import broadcasts_to
 from tapetensor.errors import ShapeError
 from tapetensor.kernels import scan
 from tapetensor.tape import NoneTape
@@ -69,9 +69,9 @@ def ssm_scan(x: Any, a: Any, b: Any, /) -> Any:
     >>> tt.ssm_scan(x, half, tt.ones((1,))).flatten()
     Tensor([1.  , 1.5 , 1.75], shape=(3,), dtype=float32, NoneTape)
     """
-    check_tensor("ssm_scan", x, "x")
-    check_tensor("ssm_scan", a, "a")
-    check_tensor("ssm_scan", b, "b")
+    check_tensor("ssm_scan", "x", x)
+    check_tensor("ssm_scan", "a", a)
+    check_tensor("ssm_scan", "b", b)
     check_numeric("ssm_scan", x)
     shape = x._data.shape
     if len(shape) < 2:

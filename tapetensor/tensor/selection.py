@@ -22,7 +22,7 @@ from tapetensor.kernels import (
 from tapetensor.tape import Kernel, NoneTape, OwnedTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase, check_same_dtype, check_tensor
-from tapetensor.tensor.operands import as_number
+from tapetensor.tensor.operands import OPERAND, as_scalar
 from tapetensor.tensor.tensor import Joins, Tensor
 from tapetensor.typing import D, Ds, F, M, N, R, S, T
 
@@ -175,7 +175,7 @@ def where(mask: Any, lhs: Any, rhs: Any, /) -> Any:
     >>> tt.where(x > 0.0, x, 0.0)
     Tensor([0., 5.], shape=(2,), dtype=float32, NoneTape)
     """
-    check_tensor("where", mask, "the mask")
+    check_tensor("where", "the mask", mask)
     if mask._data.dtype != np.bool_:
         raise DTypeError(f"where: the mask must be bool, got {mask._data.dtype}; compare (x > 0)")
     if isinstance(lhs, TensorBase) and isinstance(rhs, TensorBase):
@@ -191,19 +191,18 @@ def where(mask: Any, lhs: Any, rhs: Any, /) -> Any:
 
 
 def _extreme(
-    kernel: Kernel, number_kernel: Kernel, lhs: object, rhs: object
+    kernel: Kernel, number_kernel: Kernel, lhs: TensorBase[Any, Any, Any], rhs: object
 ) -> Tensor[Any, Any, Any]:
     op = kernel.__name__
-    check_tensor(op, lhs, "the left operand")
-    assert isinstance(lhs, TensorBase)
+    check_tensor(op, "the left operand", lhs)
     if isinstance(rhs, TensorBase):
         return apply(kernel, (lhs, rhs))
-    return apply(number_kernel, (lhs,), (as_number(op, rhs),))
+    return apply(number_kernel, (lhs,), (as_scalar(op, OPERAND, rhs),))
 
 
 def _number_like(tensor: TensorBase[Any, Any, Any], value: object) -> float:
     """Return `value` as a number that the dtype of `tensor` can hold."""
-    number = as_number("where", value)
+    number = as_scalar("where", OPERAND, value)
     dtype = tensor._data.dtype
     if dtype.kind == "f":
         return number

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from typing_extensions import TypeVar
 
-from tapetensor.arrays.shapes import (
+from tapetensor.arguments import (
     as_int,
     as_shape,
     as_size,
@@ -22,7 +22,6 @@ from tapetensor.arrays.shapes import (
 )
 from tapetensor.errors import (
     ArgumentTypeError,
-    ArgumentValueError,
     ShapeError,
 )
 from tapetensor.kernels import indexing
@@ -353,9 +352,7 @@ def _section_sizes(sections: object, shape: tuple[int, ...], axis: int) -> list[
                 f"has size {whole}"
             )
         return sizes
-    count = as_size("split", "sections", sections)
-    if count == 0:
-        raise ArgumentValueError("split: sections must be > 0, got 0")
+    count = as_size("split", "sections", sections, low=1)
     if whole % count:
         raise ShapeError(
             f"split: axis {axis} of shape {shape} does not divide into {count} equal parts; "

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tapetensor.arrays.shapes import normalize_axis
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError
+from tapetensor.arguments import as_flag, as_number, normalize_axis
 from tapetensor.kernels import normalization, reductions, scan
 from tapetensor.tape import NoneTape
 from tapetensor.tape.ids import next_id
@@ -21,7 +20,6 @@ from tapetensor.tensor.base import (
     check_numeric,
     rewrap,
 )
-from tapetensor.tensor.operands import as_finite
 from tapetensor.typing import D, Ds, F, N, R, S, T
 
 if TYPE_CHECKING:
@@ -113,9 +111,7 @@ class Softmax(TensorBase[S, T, D]):
         Tensor([-1.,  1.], shape=(2,), dtype=float32, NoneTape)
         """
         check_floating("normalize", self)
-        added = as_finite("normalize", "eps", eps)
-        if added < 0:
-            raise ArgumentValueError(f"normalize: eps must be >= 0, got {eps!r}")
+        added = as_number("normalize", "eps", eps, at_least=0)
         options = (normalize_axis("normalize", axis, self._data.shape), added)
         return apply(normalization.normalize, (self,), options)
 
@@ -146,9 +142,7 @@ class Softmax(TensorBase[S, T, D]):
         check_not_spent("argsort", self)
         data = self._data
         position = normalize_axis("argsort", axis, data.shape)
-        if not isinstance(descending, bool):
-            raise ArgumentTypeError(f"argsort: descending is a bool, got {descending!r}")
-        if descending:
+        if as_flag("argsort", "descending", descending):
             # Backwards there and back again, so that equal elements keep their order here too.
             backwards = (slice(None),) * position + (slice(None, None, -1),)
             order = np.argsort(data[backwards], axis=position, kind="stable")[backwards]

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
-from tapetensor.arrays.shapes import normalize_axes
+from tapetensor.arguments import as_number, normalize_axes
 from tapetensor.errors import ArgumentValueError
 from tapetensor.kernels import reductions
 from tapetensor.tape import Kernel
 from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating
-from tapetensor.tensor.operands import as_finite, as_number
 from tapetensor.tensor.reductions import reduce
 from tapetensor.typing import B, D, Ds, F, K, M, N, S, T
 
@@ -315,9 +314,7 @@ class Statistics(TensorBase[S, T, D]):
         >>> tt.from_numpy([1.0, 3.0], shape=(2,)).std()
         Tensor(1., shape=(), dtype=float32, NoneTape)
         """
-        under_root = as_finite("std", "eps", eps)
-        if under_root < 0:
-            raise ArgumentValueError(f"std: eps must be >= 0, got {eps!r}")
+        under_root = as_number("std", "eps", eps, at_least=0)
         return _spread_measure(reductions.std, self, axis, keepdims, correction, under_root)
 
 
@@ -333,7 +330,7 @@ def _spread_measure(
     check_floating(op, x)
     axes = normalize_axes(op, axis, x._data.shape)
     count = math.prod([x._data.shape[one] for one in axes])
-    number = as_number(op, correction, "correction")
+    number = as_number(op, "correction", correction)
     if not 0 <= number < count:
         raise ArgumentValueError(
             f"{op}: correction must be >= 0 and less than the {count} elements that are reduced, "

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, overload
 from typing import Literal as L
 
+from tapetensor.arguments import as_size
 from tapetensor.errors import ArgumentValueError, ShapeError
 from tapetensor.kernels import convolution
 from tapetensor.tape import NoneTape
@@ -17,11 +18,10 @@ from tapetensor.tensor.operands import TapeOfRhs
 from tapetensor.tensor.tensor import Joins, Tensor
 from tapetensor.tensor.windows import (
     Ints,
-    at_least,
     check_bias,
-    check_operands,
     check_rank,
     kernel_window,
+    operands_of,
     per_axis,
 )
 from tapetensor.typing import Ds, F, K, M, N, P, T
@@ -148,7 +148,7 @@ def conv_transpose2d(
     Tensor([[[1., 1., 2., 2.]]], shape=(1, 1, 4), dtype=float32, NoneTape)
     """
     op = "conv_transpose2d"
-    operands = check_operands(op, x, weight, bias)
+    operands = operands_of(op, x, weight, bias)
     shape, weight_shape = x._data.shape, weight._data.shape
     check_rank(op, shape, "C, H, W")
     window = kernel_window(op, weight_shape, "(C, O / groups, kh, kw)", stride, padding, dilation)
@@ -158,7 +158,7 @@ def conv_transpose2d(
             f"{op}: output_padding {extra} must be less than the stride {window.stride} "
             f"or the dilation {window.dilation}"
         )
-    count = at_least(op, "groups", groups, 1)
+    count = as_size(op, "groups", groups, low=1)
     channels = shape[-3]
     if channels % count:
         raise ArgumentValueError(

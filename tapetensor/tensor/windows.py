@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from tapetensor.arrays.shapes import as_size
+from tapetensor.arguments import as_size
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from tapetensor.kernels.numerics.windows import Sizes, Window
 from tapetensor.tensor.base import TensorBase, check_floating, check_same_dtype, check_tensor
@@ -48,20 +48,7 @@ def per_axis(op: str, name: str, value: object, axes: int, low: int = 1) -> Size
         raise ArgumentTypeError(
             f"{op}: {name} is an int or {axes} of them in a tuple, got {value!r}"
         )
-    return tuple([at_least(op, name, number, low) for number in numbers])
-
-
-def at_least(op: str, name: str, value: object, low: int) -> int:
-    """Return `value` as an int >= `low`.
-
-    Raises:
-        ArgumentTypeError: if it is not an int.
-        ArgumentValueError: if it is smaller.
-    """
-    number = as_size(op, name, value)
-    if number < low:
-        raise ArgumentValueError(f"{op}: {name} must be > {low - 1}, got {number}")
-    return number
+    return tuple([as_size(op, name, number, low) for number in numbers])
 
 
 def check_rank(op: str, shape: Sizes, axes: str) -> None:
@@ -102,12 +89,12 @@ def check_inside(op: str, shape: Sizes, window: Window) -> None:
             )
 
 
-def check_operands(op: str, x: object, weight: object, bias: object) -> tuple[Any, ...]:
+def operands_of(op: str, x: object, weight: object, bias: object) -> tuple[Any, ...]:
     """Return the operands that are there, after a look at their kinds."""
-    check_tensor(op, x, "the input")
-    check_tensor(op, weight, "the weight")
+    check_tensor(op, "the input", x)
+    check_tensor(op, "the weight", weight)
     if bias is not None:
-        check_tensor(op, bias, "the bias")
+        check_tensor(op, "the bias", bias)
     operands: tuple[Any, ...] = (x, weight) if bias is None else (x, weight, bias)
     check_same_dtype(op, operands)
     check_floating(op, operands[0])
@@ -130,7 +117,7 @@ def convolution_window(
     window = kernel_window(
         op, weight_shape, f"(O, C / groups, {kernel})", stride, padding, dilation
     )
-    count = at_least(op, "groups", groups, 1)
+    count = as_size(op, "groups", groups, low=1)
     channels, out_channels = shape[-1 - len(window.kernel)], weight_shape[0]
     if channels % count or out_channels % count:
         raise ArgumentValueError(

@@ -5,68 +5,49 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from tapetensor.arrays.shapes import as_size
+from tapetensor.arguments import as_number, as_size, check_function, check_kind
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
-from tapetensor.optim.hyperparameters import as_hyperparameter
 from tapetensor.training.evaluation import check_metrics
 from tapetensor.training.history import COLUMNS
 from tapetensor.training.logs import CsvLog
 from tapetensor.training.stopping import EarlyStopping
 
 
-def check_kinds(
+def check_arguments(
     model: object,
     optimizer: object,
     loss_of: object,
-    schedule: object,
-    stop: object,
-    log: object,
-) -> None:
-    """Refuse arguments that are not of the kinds that they are annotated as.
-
-    Raises:
-        ArgumentTypeError: if there is such an argument.
-    """
-    kinds = {"model": (model, Module), "optimizer": (optimizer, Optimizer)}
-    functions = {"loss_of": loss_of}
-    if stop is not None:
-        kinds["stop"] = stop, EarlyStopping
-    if schedule is not None:
-        functions["schedule"] = schedule
-    for name, (value, kind) in kinds.items():
-        if not isinstance(value, kind):
-            raise ArgumentTypeError(
-                f"fit: {name} must be a {kind.__name__}, got {type(value).__name__}"
-            )
-    for name, value in functions.items():
-        if not callable(value):
-            raise ArgumentTypeError(f"fit: {name} must be a function, got {type(value).__name__}")
-    if not isinstance(log, Sequence) or isinstance(log, str):
-        raise ArgumentTypeError(
-            f"fit: log must be a list of logs, [CsvLog(...)], say, got {type(log).__name__}"
-        )
-
-
-def check_plan(
     epochs: object,
     metrics: Mapping[str, object] | None,
     validation: object,
     clip_norm: object,
+    schedule: object,
     stop: EarlyStopping | None,
+    log: object,
 ) -> None:
-    """Refuse numbers outside their range, and metrics and a watch that do not go together.
+    """Refuse what is of another kind or range, and metrics and a watch that do not go together.
 
     Raises:
         ArgumentTypeError: if an argument is of the wrong kind, or missing beside another.
         ArgumentValueError: if there are no epochs, the norm is not positive, or a name is taken or
             unknown.
     """
-    if as_size("fit", "epochs", epochs) == 0:
-        raise ArgumentValueError("fit: epochs must be at least 1, got 0")
-    if clip_norm is not None and as_hyperparameter("fit", "clip_norm", clip_norm) == 0:
-        raise ArgumentValueError("fit: clip_norm must be > 0, got 0")
+    check_kind("fit", "model", model, Module)
+    check_kind("fit", "optimizer", optimizer, Optimizer)
+    check_function("fit", "loss_of", loss_of)
+    if schedule is not None:
+        check_function("fit", "schedule", schedule)
+    if stop is not None:
+        check_kind("fit", "stop", stop, EarlyStopping)
+    if not isinstance(log, Sequence) or isinstance(log, str):
+        raise ArgumentTypeError(
+            f"fit: log must be a list of logs, [CsvLog(...)], say, got {type(log).__name__}"
+        )
+    as_size("fit", "epochs", epochs, low=1)
+    if clip_norm is not None:
+        as_number("fit", "clip_norm", clip_norm, above=0)
     if (metrics is None) != (validation is None):
         raise ArgumentTypeError(
             "fit: metrics and validation come together: metrics say what is computed, and "

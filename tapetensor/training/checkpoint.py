@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from tapetensor import io
+from tapetensor.arguments import check_rng
 from tapetensor.data import Batches
-from tapetensor.errors import ArgumentTypeError, StateMismatchError
+from tapetensor.errors import StateMismatchError
 from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
 from tapetensor.training.disk import explained
@@ -117,7 +118,9 @@ class Checkpoint:
 
 
 def found_generators(
-    model: Module, sources: Sequence[object], given: np.random.Generator | Iterable[object] | None
+    model: Module,
+    sources: Sequence[object],
+    given: np.random.Generator | Iterable[np.random.Generator] | None,
 ) -> list[np.random.Generator]:
     """Return the generators of the model, of batches and those that were given, each once.
 
@@ -128,12 +131,9 @@ def found_generators(
     found: list[object] = [value for module in modules for value in vars(module).values()]
     found += [source._rng for source in sources if isinstance(source, Batches)]
     generators = [one for one in found if isinstance(one, np.random.Generator)]
-    extra = [given] if isinstance(given, np.random.Generator) else given
-    for one in extra if isinstance(extra, Iterable) else [extra] * (extra is not None):
-        if not isinstance(one, np.random.Generator):
-            raise ArgumentTypeError(
-                f"fit: rng must be a numpy Generator, or several, got {type(one).__name__}"
-            )
+    extra = () if given is None else given
+    for one in extra if isinstance(extra, Iterable) else [extra]:
+        check_rng("fit", one)
         generators.append(one)
     return list({id(one): one for one in generators}.values())
 

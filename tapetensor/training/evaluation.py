@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from typing_extensions import TypeVar
 
+from tapetensor.arguments import check_kind
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DistributedError
 from tapetensor.nn import Module
 from tapetensor.tape import NoneTape
@@ -70,7 +71,7 @@ def evaluate(
         rows += count
         if number % dealers == own:
             for name, metric in metrics.items():
-                totals[name] += count * _as_number(name, metric(model, batch))
+                totals[name] += count * _value_of_metric(name, metric(model, batch))
     if rows == 0:
         raise ArgumentValueError("evaluate: there are no batches")
     if ranks is None:
@@ -81,12 +82,9 @@ def evaluate(
     return {name: total / rows for name, total in zip(totals, sums, strict=True)}
 
 
-def check_metrics(op: str, metrics: object) -> None:
-    """Check that metrics are functions by name."""
-    if not isinstance(metrics, Mapping):
-        raise ArgumentTypeError(
-            f"{op}: metrics must be functions by name, got {type(metrics).__name__}"
-        )
+def check_metrics(op: str, metrics: Mapping[str, object]) -> None:
+    """Check that there are functions by name."""
+    check_kind(op, "metrics", metrics, Mapping, "functions by name")
     for name, metric in metrics.items():
         if not isinstance(name, str) or not callable(metric):
             raise ArgumentTypeError(
@@ -132,7 +130,7 @@ def check_equal(op: str, ranks: Communicator, rows: int) -> None:
         )
 
 
-def _as_number(name: str, value: object) -> float:
+def _value_of_metric(name: str, value: object) -> float:
     got = type(value).__name__
     if isinstance(value, Tensor):
         if value.size == 1:

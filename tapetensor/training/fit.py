@@ -17,7 +17,7 @@ from tapetensor.errors import ArgumentValueError
 from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
 from tapetensor.optim.schedules import Schedule
-from tapetensor.training.arguments import check_files, check_kinds, check_plan
+from tapetensor.training.arguments import check_arguments, check_files
 from tapetensor.training.checkpoint import Checkpoint, Position, found_generators
 from tapetensor.training.disk import explained
 from tapetensor.training.epoch import EpochRunner, Loss, step_of
@@ -127,8 +127,9 @@ def fit(
     >>> history["loss"][-1] < 0.01 * history["loss"][0]
     True
     """
-    check_kinds(model, optimizer, loss_of, schedule, stop, log)
-    check_plan(epochs, metrics, validation, clip_norm, stop)
+    check_arguments(
+        model, optimizer, loss_of, epochs, metrics, validation, clip_norm, schedule, stop, log
+    )
     check_files(checkpoint, stop, log)
     measures = {} if metrics is None else metrics
     generators = found_generators(model, (batches, validation), rng)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tapetensor.data.checks import check_plain
+from tapetensor.arguments import check_kind
 from tapetensor.errors import ArgumentTypeError, ShapeError
 from tapetensor.io.parts import Part
 from tapetensor.nn import Module
@@ -18,7 +18,7 @@ from tapetensor.tape import NoneTape
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tape.ids import next_id
 from tapetensor.tensor import Tensor, Tensor0D, full
-from tapetensor.tensor.base import rewrap
+from tapetensor.tensor.base import check_plain, rewrap
 from tapetensor.training.checkpoint import Generators, set_states
 from tapetensor.training.epoch import Loss, Step, loss_from
 from tapetensor.training.evaluation import Batch, M, rows_of
@@ -37,11 +37,8 @@ def communicator_of(ranks: Communicator | None) -> Communicator:
 
     if ranks is None:
         return alone()
-    if not isinstance(ranks, Communicator):
-        raise ArgumentTypeError(
-            "fit: ranks must be what distributed.world() or distributed.alone() returned, "
-            f"got {type(ranks).__name__}"
-        )
+    words = "what distributed.world() or distributed.alone() returned"
+    check_kind("fit", "ranks", ranks, Communicator, words)
     return ranks
 
 
@@ -150,7 +147,7 @@ def share_of(batch: Batch, ranks: Communicator) -> tuple[Batch, int]:
             )
         if not isinstance(value, Tensor):
             return value[start:end]
-        check_plain("fit", value, "a batch")
+        check_plain("fit", "a batch", value, "trace what comes out instead")
         return rewrap(value, value._data[start:end], next_id(), None)
 
     first: Any = batch

@@ -8,9 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tapetensor.arrays.shapes import as_size
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError
-from tapetensor.optim.hyperparameters import as_hyperparameter
+from tapetensor.arguments import as_number, as_size, check_choice, check_kind
 
 
 @dataclass(frozen=True)
@@ -45,15 +43,10 @@ class EarlyStopping:
     best: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.watch, str):
-            raise ArgumentTypeError(
-                f"EarlyStopping: watch must be the name of a metric, got {self.watch!r}"
-            )
-        if as_size("EarlyStopping", "patience", self.patience) == 0:
-            raise ArgumentValueError("EarlyStopping: patience must be at least 1, got 0")
-        if self.mode not in ("min", "max"):
-            raise ArgumentValueError(f"EarlyStopping: mode must be min or max, got {self.mode!r}")
-        as_hyperparameter("EarlyStopping", "min_delta", self.min_delta)
+        check_kind("EarlyStopping", "watch", self.watch, str, "the name of a metric")
+        as_size("EarlyStopping", "patience", self.patience, low=1)
+        check_choice("EarlyStopping", "mode", self.mode, ("min", "max"))
+        as_number("EarlyStopping", "min_delta", self.min_delta, at_least=0)
 
     def best_of(self, values: Sequence[float]) -> int:
         """Return the position of the best of the values; the first one if none is a number."""

@@ -311,7 +311,7 @@ def test_the_inputs_are_spent_but_not_by_a_failure() -> None:
 @pytest.mark.parametrize(
     ("arguments", "options", "error", "message"),
     [
-        ((3, _X), {}, tt.ArgumentTypeError, "f must be callable, got int"),
+        ((3, _X), {}, tt.ArgumentTypeError, "f must be a function, got int"),
         ((lambda: 3,), {}, tt.ArgumentTypeError, r"checkpoint\(f, x\)"),
         ((lambda x: x, 3.0), {}, tt.ArgumentTypeError, "input 0 must be a tensor"),
         ((lambda x: x, _X), {"rng": 0}, tt.ArgumentTypeError, "rng must be a numpy Generator"),

@@ -426,5 +426,5 @@ def test_a_compiled_function_keeps_its_name_and_documentation() -> None:
 
 
 def test_only_functions_are_compiled() -> None:
-    with pytest.raises(tt.ArgumentTypeError, match="expected a function, got int"):
+    with pytest.raises(tt.ArgumentTypeError, match="must be a function, got int"):
         tt.compile(3)  # type: ignore[type-var]  # what is refused

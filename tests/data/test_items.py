@@ -95,7 +95,7 @@ def test_sizes_and_datasets_of_the_wrong_kind_are_refused(rng: np.random.Generat
             batched([1], size)
     with pytest.raises(tt.ArgumentTypeError, match=r"^batched: size must be an int"):
         batched([1], 2.0)  # type: ignore[arg-type]  # on purpose
-    with pytest.raises(tt.ArgumentTypeError, match=r"^batched: expected several items, got int"):
+    with pytest.raises(tt.ArgumentTypeError, match=r"^batched: items must be an iterable, got int"):
         batched(number, 2)
     with pytest.raises(tt.ArgumentTypeError, match=r"^shuffled: .*got list_iterator; make a list"):
         shuffled(generator, rng)

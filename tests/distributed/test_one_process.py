@@ -313,7 +313,7 @@ def test_a_missing_mpi_run_time_is_told_from_a_missing_package(
 
 
 def test_no_ranks_are_refused() -> None:
-    with pytest.raises(tt.ArgumentValueError, match="world: size must be at least 1, got 0"):
+    with pytest.raises(tt.ArgumentValueError, match="world: size must be > 0, got 0"):
         distributed.world(0)
 
 

@@ -57,8 +57,8 @@ class _Renumbered:
 @pytest.mark.parametrize(
     ("odd", "error", "message"),
     [
-        (tt.ones((2,)), tt.ShapeError, r"shapes \(1,\) and \(2,\)"),
-        (tt.ones((1,), np.float64), tt.DTypeError, "dtypes float32 and float64"),
+        (tt.ones((2,)), tt.ShapeError, r"shape \(1,\), the other of its id \(2,\)"),
+        (tt.ones((1,), np.float64), tt.DTypeError, "dtype float32, the other of its id float64"),
     ],
 )
 def test_a_merge_that_fails_changes_nothing(
@@ -72,7 +72,7 @@ def test_a_merge_that_fails_changes_nothing(
     rhs.insert(_Renumbered(odd, y.id), odd.numpy())
     rhs.retain_leafs([x, y])
 
-    with pytest.raises(error, match=f"Gradients.merge: one id has gradients of {message}"):
+    with pytest.raises(error, match=f"Gradients.merge: a gradient has {message}"):
         lhs.merge(rhs)
     assert values(lhs) == {x.id: [1.0], y.id: [2.0]}
     assert lhs.leafs is None
@@ -81,5 +81,7 @@ def test_a_merge_that_fails_changes_nothing(
 
 @pytest.mark.parametrize("other", [None, {}, {1: np.ones(2)}, tt.ones((1,))])
 def test_only_gradients_can_be_merged(other: Any) -> None:
-    with pytest.raises(tt.ArgumentTypeError, match=r"Gradients.merge: expected Gradients, got"):
+    with pytest.raises(
+        tt.ArgumentTypeError, match=r"Gradients.merge: other must be Gradients, got"
+    ):
         tt.Gradients().merge(other)

@@ -253,7 +253,7 @@ def test_a_tensor_that_owns_a_tape_from_outside_is_refused(is_recorded: bool) ->
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ((3, _X), tt.ArgumentTypeError, "f must be callable, got int"),
+        ((3, _X), tt.ArgumentTypeError, "f must be a function, got int"),
         ((lambda x: x.sum(),), tt.ArgumentTypeError, r"grad\(f, x\)"),
         ((lambda x: x.sum(), np.ones(2)), tt.ArgumentTypeError, "input 0 must be a tensor"),
         ((lambda x: x.sum(), tt.arange(3)), tt.DTypeError, "not defined for dtype int64"),
@@ -277,8 +277,8 @@ def test_what_cannot_be_differentiated_is_refused(
     ("x", "v", "error", "message"),
     [
         (_X, tt.ones((2,), np.float64), tt.ShapeError, r"x has shape \(3,\), v \(2,\)"),
-        (_X, tt.ones((3,)), tt.DTypeError, "^hessian_vector_product: dtypes differ: float64 and f"),
-        (_X, _V.trace(), tt.UntracedTensorError, "v owns a tape"),
+        (_X, tt.ones((3,)), tt.DTypeError, "^hessian_vector_product: x has dtype float64, v f"),
+        (_X, _V.trace(), tt.UntracedTensorError, "v must be a plain value"),
         (_X, 1.0, tt.ArgumentTypeError, "v must be a tensor"),
         (None, _V, tt.ArgumentTypeError, "x must be a tensor"),
     ],

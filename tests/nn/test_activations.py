@@ -98,7 +98,7 @@ def test_the_slopes_of_rectifiers_are_finite_numbers() -> None:
 @pytest.mark.parametrize("wrong", ["exact", "", None, 1])
 def test_gelu_knows_two_approximations(wrong: Any) -> None:
     with pytest.raises(
-        ArgumentValueError, match=f'GELU: approximate is "none" or .* got {wrong!r}'
+        ArgumentValueError, match=f'GELU: approximate must be "none" or .* got {wrong!r}'
     ):
         nn.GELU(wrong)
 

@@ -185,7 +185,7 @@ def test_a_number_is_within_its_range(
     if wrong == 1.5 and high > 1.5:
         make(wrong)
         return
-    bounds = "in [0.0, 1.0]" if high == 1.0 else ">= 0.0 and finite"
+    bounds = "in [0, 1]" if high == 1.0 else ">= 0 and finite"
     message = f"{layer}: {argument} must be {bounds}, got {wrong!r}"
     with pytest.raises(ArgumentValueError, match=re.escape(message)):
         make(wrong)

@@ -174,8 +174,11 @@ def test_a_field_that_cannot_be_built_is_named(
 IN_LAYERS = [
     ("f: nn.Linear[L[0], L[2]]", "Linear: in_features must be > 0, got 0"),
     ("f: nn.Linear[L[2], L[2], np.int64]", "Linear: weights are float32 or float64, not int64"),
-    ("f: nn.Dropout = nn.options(p=2.0)", "Dropout: p must be in [0.0, 1.0], got 2.0"),
-    ("f: list[nn.LayerNorm[L[2]]] = nn.repeat(2, eps=-1.0)", "LayerNorm: eps must be >= 0.0"),
+    ("f: nn.Dropout = nn.options(p=2.0)", "Dropout: p must be in [0, 1], got 2.0"),
+    (
+        "f: list[nn.LayerNorm[L[2]]] = nn.repeat(2, eps=-1.0)",
+        "LayerNorm: eps must be >= 0",
+    ),
     ("f: Block[L[2]] = nn.options(extra=1)", "Block: no such fields extra"),
 ]
 

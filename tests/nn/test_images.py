@@ -103,7 +103,7 @@ def test_numbers_that_no_pooling_can_have_are_refused(cls: Any) -> None:
 @pytest.mark.parametrize("cls", [nn.Upscale2d, nn.Upscale2dBy])
 def test_another_mode_is_refused(cls: Any) -> None:
     sizes = (2, 2) if cls is nn.Upscale2d else (2,)
-    with pytest.raises(ArgumentValueError, match=f"{cls.__name__}: mode is .*, got 'cubic'"):
+    with pytest.raises(ArgumentValueError, match=f"{cls.__name__}: mode must be .*, got 'cubic'"):
         cls(*sizes, mode="cubic")
 
 

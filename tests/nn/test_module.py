@@ -204,10 +204,12 @@ def test_what_replaces_a_field_must_fit_it() -> None:
 
     with pytest.raises(ShapeError, match=r"Mlp: out.weight has shape \(2, 3\)"):
         model.out = linear(3, 2)
-    message = r"Linear.bias has shape \(2,\), a tensor of shape \(3,\) cannot replace it"
+    message = r"Linear.bias: the tensor has shape \(2,\), the one to replace it \(3,\)"
     with pytest.raises(ShapeError, match=message):
         model.out.bias = tt.ones((3,))  # type: ignore[arg-type]  # on purpose
-    with pytest.raises(DTypeError, match=r"Linear.bias has dtype float32, a tensor of .*64"):
+    with pytest.raises(
+        DTypeError, match=r"Linear.bias: the tensor has dtype float32, the one .*64"
+    ):
         model.out.bias = tt.ones((2,), np.float64)  # type: ignore[arg-type]  # on purpose
     message = "Linear: bias must be a tensor, as it is annotated, got a ndarray; wrap numpy arrays"
     with pytest.raises(BuildError, match=message):

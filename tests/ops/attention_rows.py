@@ -78,9 +78,16 @@ ATTENTION = (
             refused(_Q, _K, _V, _MASK.astype(int), error=tt.DTypeError, message="must be bool"),
             refused(_Q, _K, _V, True, error=tt.ArgumentTypeError, message="the mask"),
             refused(_Q, _K, 1.0, error=tt.ArgumentTypeError, message="the value"),
-            refused(_Q, _K, _V, causal=1, error=tt.ArgumentTypeError, message="causal is a bool"),
+            refused(
+                _Q,
+                _K,
+                _V,
+                causal=1,
+                error=tt.ArgumentTypeError,
+                message="causal must be True or False",
+            ),
             refused(_Q, _K, _V, scale=math.inf, error=tt.ArgumentValueError, message="inf"),
-            refused(_Q, _K, _V, scale="1", error=tt.ArgumentTypeError, message="str"),
+            refused(_Q, _K, _V, scale="1", error=tt.ArgumentTypeError, message="got '1'"),
         ),
     ),
 )

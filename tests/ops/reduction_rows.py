@@ -113,7 +113,7 @@ _NO_CORRECTION = (
     refused(_X, axis=0, correction=2, error=tt.ArgumentValueError, message="the 2 elements"),
     refused(_X, correction=-1, error=tt.ArgumentValueError, message="got -1"),
     refused(_X, correction=float("nan"), error=tt.ArgumentValueError, message="nan"),
-    refused(_X, correction="1", error=tt.ArgumentTypeError, message="str"),
+    refused(_X, correction="1", error=tt.ArgumentTypeError, message="got '1'"),
     refused(spaced(0), error=tt.ArgumentValueError, message="the 0 elements"),
 )
 _SOFTMAX_SAMPLES = (

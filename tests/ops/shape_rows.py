@@ -77,7 +77,7 @@ SHAPES = (
             refused(_X, axes=(0,), error=tt.AxisError, message="exactly once"),
             refused(_X, axes=(0, 0), error=tt.AxisError, message="exactly once"),
             refused(_X, axes=(0, 2), error=tt.AxisError, message="axis 2"),
-            refused(_X, axes=1, error=tt.ArgumentTypeError, message="tuple of ints, got 1"),
+            refused(_X, axes=1, error=tt.ArgumentTypeError, message="tuple of ints, got int"),
         ),
         takes_integers=True,
     ),

@@ -104,7 +104,7 @@ def _assigning(x: Array) -> tuple[Array, Pullbacks]:
 @pytest.mark.parametrize(
     ("kernel", "error", "message"),
     [
-        (3, tt.ArgumentTypeError, "must be a function of arrays, got int"),
+        (3, tt.ArgumentTypeError, "the kernel must be a function, got int"),
         (lambda x: x, tt.ArgumentTypeError, r"must return \(output, pullbacks\), got ndarray"),
         (lambda x: None, tt.ArgumentTypeError, "got NoneType"),
         (lambda x: (x, None, None), tt.ArgumentTypeError, r"\(output, pullbacks\)"),

@@ -120,7 +120,7 @@ def test_parameters_must_be_plain_floating_tensors() -> None:
         Adam(Model(p=array))
     with pytest.raises(tt.DTypeError, match="Adam: not defined for dtype int64"):
         Adam(Model(p=tt.ones((2,), np.int64)))
-    with pytest.raises(tt.UntracedTensorError, match=r"parameter 'p' owns .*plain values"):
+    with pytest.raises(tt.UntracedTensorError, match=r"parameter 'p' must be a plain value"):
         Adam(Model(p=traced))
     with pytest.raises(tt.MovedTensorError, match="'exp' took its tape"):
         Adam(Model(p=spent))

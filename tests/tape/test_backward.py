@@ -67,10 +67,10 @@ def test_an_empty_tensor_has_an_empty_gradient() -> None:
         (
             tt.ones((2, 2), np.float64),
             tt.DTypeError,
-            "backward: dtypes differ: float32 and float64",
+            "backward: the cotangent has dtype float64, the tensor float32",
         ),
-        (tt.ones((2, 2), np.int64), tt.DTypeError, "backward: dtypes differ: float32 and int64"),
-        (tt.ones((2, 2)).trace(), tt.UntracedTensorError, "backward: .*plain value: detach"),
+        (tt.ones((2, 2), np.int64), tt.DTypeError, "backward: the cotangent has dtype int64"),
+        (tt.ones((2, 2)).trace(), tt.UntracedTensorError, "backward: .*plain value.*detach"),
         (np.ones((2, 2)), tt.ArgumentTypeError, "backward: the cotangent must be a tensor"),
         (1.0, tt.ArgumentTypeError, "backward: the cotangent must be a tensor, got float"),
     ],

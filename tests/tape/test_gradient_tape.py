@@ -297,12 +297,12 @@ def _promoting(x: Array) -> Any:
 @pytest.mark.parametrize(
     ("mistake", "error", "message"),
     [
-        (lambda t: t.alloc([1.0]), tt.ArgumentTypeError, "alloc: the value must be a numpy array"),
+        (lambda t: t.alloc([1.0]), tt.ArgumentTypeError, "alloc: the value must be an array"),
         (lambda t: t.alloc(np.arange(2)), tt.DTypeError, "alloc: a value of dtype int64 has no"),
         (lambda t: t.record_add(0, 9), tt.ArgumentValueError, "there is no slot 9, the tape has 4"),
         (lambda t: t.record_silu(-1), tt.ArgumentValueError, "there is no slot -1"),
-        (lambda t: t.record_silu(0.0), tt.ArgumentTypeError, "a slot is an integer"),
-        (lambda t: t.value("x"), tt.ArgumentTypeError, "value: a slot is an integer"),
+        (lambda t: t.record_silu(0.0), tt.ArgumentTypeError, "a slot of .* must be an int"),
+        (lambda t: t.value("x"), tt.ArgumentTypeError, "value: a slot of .* must be an int"),
         (lambda t: t.record_add(0, 1), tt.ShapeError, r"record_add: slots 0 and 1 have .*\(2,\) a"),
         (lambda t: t.record_mul(0, 1), tt.ShapeError, "record_mul: slots 0 and 1 have shapes"),
         (lambda t: t.record_matmul(0, 1), tt.ShapeError, "'matmul': slots 0, 1 of shapes"),
@@ -310,11 +310,11 @@ def _promoting(x: Array) -> Any:
         (
             lambda t: t.record_layer_norm(0, 0, 0, -1.0),
             tt.ArgumentValueError,
-            "eps must be a number >= 0, got -1.0",
+            "eps must be >= 0 and finite, got -1.0",
         ),
         (lambda t: t.record_layer_norm(0, 0, 0, np.nan), tt.ArgumentValueError, "got nan"),
         (lambda t: t.record_layer_norm(0, 0, 0, np.inf), tt.ArgumentValueError, "got inf"),
-        (lambda t: t.record_layer_norm(0, 0, 0, "1"), tt.ArgumentValueError, "got '1'"),
+        (lambda t: t.record_layer_norm(0, 0, 0, "1"), tt.ArgumentTypeError, "got '1'"),
         (lambda t: t.record(3, (0,)), tt.ArgumentTypeError, "a kernel and its slots .* got int"),
         (lambda t: t.record(_explosion, 0), tt.ArgumentTypeError, "in a tuple, got function and i"),
         (lambda t: t.record(lambda x: x, (0,)), tt.ArgumentTypeError, "1 pullbacks, one per slot"),
@@ -328,7 +328,7 @@ def _promoting(x: Array) -> Any:
         (lambda t: t.record(lambda x: (x > 0, (None,)), (0,)), tt.DTypeError, "made bool of flo"),
         (lambda t: t.backward(np.ones(2)), tt.ShapeError, r"from 'loss_grad', has shape \(2,\)"),
         (lambda t: t.backward(np.ones((1, 1), np.float32)), tt.DTypeError, "has dtype float32"),
-        (lambda t: t.backward(1.0), tt.ArgumentTypeError, "loss_grad must be a numpy array"),
+        (lambda t: t.backward(1.0), tt.ArgumentTypeError, "loss_grad must be an array"),
         (lambda t: t.backward(np.ones((1, 1)), ()), tt.ArgumentTypeError, "tensors must be a list"),
         (
             lambda t: t.backward(np.ones((1, 1)), [np.zeros(1)]),

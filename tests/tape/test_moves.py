@@ -175,7 +175,7 @@ def test_a_tape_cannot_be_put_where_one_is() -> None:
 
 @pytest.mark.parametrize("tape", [None, 1, tt.OwnedTape, tt.NoneTape, {}])
 def test_only_a_tape_can_be_put_on_a_tensor(tape: object) -> None:
-    with pytest.raises(tt.ArgumentTypeError, match="put_tape: expected a tape, got"):
+    with pytest.raises(tt.ArgumentTypeError, match="put_tape: the argument must be a tape, got"):
         X.put_tape(tape)
 
 

@@ -172,7 +172,7 @@ def test_a_loss_that_is_not_finite_ends_the_training_before_its_checkpoint(tmp_p
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"epochs": 0}, tt.ArgumentValueError, "fit: epochs must be at least 1"),
+        ({"epochs": 0}, tt.ArgumentValueError, "fit: epochs must be > 0, got 0"),
         ({"epochs": 1.5}, tt.ArgumentTypeError, "fit: epochs"),
         ({"metrics": METRICS}, tt.ArgumentTypeError, "metrics and validation come together"),
         ({"validation": []}, tt.ArgumentTypeError, "metrics and validation come together"),
@@ -248,8 +248,8 @@ def test_a_metric_that_is_no_number_is_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"patience": 0}, "patience must be at least 1"),
-        ({"mode": "best"}, "mode must be min or max"),
+        ({"patience": 0}, "patience must be > 0"),
+        ({"mode": "best"}, 'mode must be "min" or "max"'),
         ({"min_delta": -1.0}, "min_delta must be >= 0"),
     ],
 )
