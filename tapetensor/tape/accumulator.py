@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from tapetensor.arguments import check_kind
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.libraries import check_alike
+from tapetensor.arrays.libraries import check_matching
 from tapetensor.errors import DTypeError, NumericalInstabilityError
 from tapetensor.tape.gradients import Tensorlike, array_of
 from tapetensor.tape.norms import clipping
@@ -74,7 +74,7 @@ class GradientAccumulator:
             raise DTypeError(f"{op}: {name!r}: dtype {array.dtype} is no dtype of a gradient")
         existing = self._arrays.get(name)
         if existing is not None:
-            check_alike(op, f"the gradient of {name!r}", existing, "the one to be added", array)
+            check_matching(op, f"the gradient of {name!r}", existing, "the one to be added", array)
         total: Any = array.copy() if existing is None else existing + array
         if hasattr(total, "record_check"):
             # Where a program is recorded, every call of it asks.
