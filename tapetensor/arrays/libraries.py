@@ -118,7 +118,7 @@ def check_one_library(op: str, arrays: Iterable[object]) -> None:
         )
 
 
-def check_alike(op: str, name: str, array: Any, other: str, like: Any) -> None:
+def check_matching(op: str, name: str, array: Any, other: str, like: Any) -> None:
     """Raise an error if two arrays, or two tensors, differ in shape, dtype or library.
 
     Args:

@@ -12,7 +12,7 @@ from typing_extensions import TypeVar
 
 from tapetensor.arguments import check_function
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.libraries import check_alike
+from tapetensor.arrays.libraries import check_matching
 from tapetensor.arrays.stand_ins import Level, Recorded, UnrecordedError
 from tapetensor.errors import (
     ArgumentTypeError,
@@ -166,7 +166,7 @@ def hessian_vector_product(
     """
     check_tensor("hessian_vector_product", "x", x)
     check_plain("hessian_vector_product", "v", v, "write v.detach()")
-    check_alike("hessian_vector_product", "x", x._data, "v", v._data)
+    check_matching("hessian_vector_product", "x", x._data, "v", v._data)
 
     def along(x: Tensor[S, OwnedTape, F]) -> Tensor0D[OwnedTape, F]:
         return (grad(f, x) * v).sum()

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, ParamSpec, Protocol, Self
 
 from typing_extensions import TypeVar, dataclass_transform, override
 
-from tapetensor.arrays.libraries import Library, check_alike, moved
+from tapetensor.arrays.libraries import Library, check_matching, moved
 from tapetensor.errors import ArgumentTypeError, BuildError
 from tapetensor.nn.annotations import is_class_variable, names_around
 from tapetensor.nn.conformity import check_fields
@@ -172,7 +172,7 @@ class Module:
             before = vars(self).get(name)
             if isinstance(before, Tensor):
                 op = f"{type(self).__name__}.{name}"
-                check_alike(op, "the tensor", before, "the one to replace it", value)
+                check_matching(op, "the tensor", before, "the one to replace it", value)
         if name not in self.fields_of_class:
             for path, one in _leafs(name, value):
                 if isinstance(one, Tensor | Module):

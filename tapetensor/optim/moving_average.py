@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from typing_extensions import TypeVar
 
 from tapetensor.arguments import as_number
-from tapetensor.arrays.libraries import check_alike
+from tapetensor.arrays.libraries import check_matching
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.kernels.numerics import optimizers
 from tapetensor.tape import NoneTape
@@ -94,5 +94,5 @@ def _paired(
             raise ArgumentValueError(
                 f"{op}: {name} is one tensor in both models; begin with copy.deepcopy(model)"
             )
-        check_alike(op, f"{name} of the average", tensor._data, "that of the model", other._data)
+        check_matching(f"{op}: {name}", "the average", tensor._data, "the model", other._data)
     return [(mine[name], theirs[name]) for name in mine]

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from tapetensor.arguments import check_kind
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.libraries import check_alike
+from tapetensor.arrays.libraries import check_matching
 from tapetensor.arrays.stand_ins import run_check
 from tapetensor.errors import DTypeError, NumericalInstabilityError
 from tapetensor.tape.gradients import Tensorlike, array_of
@@ -75,7 +75,7 @@ class GradientAccumulator:
             raise DTypeError(f"{op}: {name!r}: dtype {array.dtype} is no dtype of a gradient")
         existing = self._arrays.get(name)
         if existing is not None:
-            check_alike(op, f"the gradient of {name!r}", existing, "the one to be added", array)
+            check_matching(op, f"the gradient of {name!r}", existing, "the one to be added", array)
         total: Any = array.copy() if existing is None else existing + array
         run_check(_check_finite, total, op, name)
         self._arrays[name] = total

@@ -11,7 +11,7 @@ from typing_extensions import TypeVar, override
 
 from tapetensor.arguments import as_number, check_kind
 from tapetensor.arrays.array import Array, is_array
-from tapetensor.arrays.libraries import check_alike, check_one_library
+from tapetensor.arrays.libraries import check_matching, check_one_library
 from tapetensor.errors import (
     ArgumentTypeError,
     DTypeError,
@@ -188,7 +188,9 @@ class Gradients:
         for key, array in other._arrays.items():
             existing = merged.get(key)
             if existing is not None:
-                check_alike("Gradients.merge", "a gradient", existing, "the other of its id", array)
+                check_matching(
+                    "Gradients.merge", "a gradient", existing, "the other of its id", array
+                )
             merged[key] = array if existing is None else existing + array
         self._arrays = merged
         self._leaky = self._leaky or other._leaky

@@ -9,7 +9,7 @@ import numpy as np
 from typing_extensions import TypeVar
 
 from tapetensor.arguments import check_kind
-from tapetensor.arrays.libraries import check_alike
+from tapetensor.arrays.libraries import check_matching
 from tapetensor.arrays.stand_ins import plain
 from tapetensor.errors import (
     ArgumentTypeError,
@@ -290,7 +290,7 @@ def _seed(tensor: TensorBase[Any, Any, Any], cotangent: TensorBase[Any, Any, Any
             return np.array(1, data.dtype)
         return np.ones_like(data)
     check_plain("backward", "the cotangent", cotangent, "detach() it")
-    check_alike("backward", "the cotangent", cotangent._data, "the tensor", tensor._data)
+    check_matching("backward", "the cotangent", cotangent._data, "the tensor", tensor._data)
     return cotangent._data
 
 
