@@ -2,8 +2,8 @@
 
 ``@same_signature(reduction)`` over a method tells type checkers that it has the overloads of
 `reduction`. mypy reports an error under the method's own name; pyright, pyrefly and ty say
-"reduction", and an editor with pyright shows the docstring of the set, which therefore says what
-holds for all.
+"reduction", and editors with pyright or ty show the docstring of the set at a call, which therefore
+says what holds for all.
 
 The sets are functions, not methods: while pyright reads a class it may take an overloaded method of
 that same class for unknown.
