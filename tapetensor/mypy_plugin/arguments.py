@@ -19,8 +19,8 @@ from mypy.nodes import (
     ARG_STAR2,
     ArgKind,
     CallExpr,
+    Decorator,
     Expression,
-    FuncDef,
     OverloadedFuncDef,
     TempNode,
     TypeInfo,
@@ -86,7 +86,9 @@ def method_signature(fullname: str) -> Callable[[MethodSigContext], FunctionLike
 def _signatures(info: TypeInfo, name: str) -> list[CallableType]:
     """Return the overloads of a method, without `self`."""
     node = info.get_method(name)
-    found = get_proper_type(node.type) if isinstance(node, FuncDef | OverloadedFuncDef) else None
+    # A method whose overloads are written elsewhere is a decorated one.
+    typed = node.var if isinstance(node, Decorator) else node
+    found = None if typed is None else get_proper_type(typed.type)
     if isinstance(found, CallableType) and info.fullname == TENSOR:
         # Those who come from elsewhere write these with other arguments.
         items = [found]

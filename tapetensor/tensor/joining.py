@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal, TypeAlias, overload
+from typing import Any, Literal, overload
 
 from tapetensor.arguments import normalize_axis
 from tapetensor.errors import (
@@ -19,172 +19,106 @@ from tapetensor.tensor.base import TensorBase, check_tensor
 from tapetensor.tensor.tensor import Joins, Tensor
 from tapetensor.typing import B, D, Ds, K, M, N, P, T
 
-One: TypeAlias = Literal[1]
 
-
+# The sizes along the axis are open: mypy would not infer one that stands in `Joins` alone.
 @overload
 def concat(
-    tensors: tuple[Tensor[tuple[M, *Ds], T, D], Tensor[tuple[N, *Ds], T, D]],
+    tensors: tuple[Tensor[tuple[Any, *Ds], T, D], Joins[tuple[Any, *Ds], T, D]],
     axis: Literal[0] = 0,
 ) -> Tensor[tuple[Any, *Ds], T, D]: ...
 @overload
 def concat(
-    tensors: tuple[Tensor[tuple[M, *Ds], T, D], Tensor[tuple[N, *Ds], NoneTape, D]],
+    tensors: tuple[Tensor[tuple[Any, *Ds], NoneTape, D], Tensor[tuple[Any, *Ds], T, D]],
     axis: Literal[0] = 0,
 ) -> Tensor[tuple[Any, *Ds], T, D]: ...
 @overload
 def concat(
-    tensors: tuple[Tensor[tuple[M, *Ds], NoneTape, D], Tensor[tuple[N, *Ds], T, D]],
-    axis: Literal[0] = 0,
-) -> Tensor[tuple[Any, *Ds], T, D]: ...
+    tensors: tuple[Tensor[tuple[*Ds, Any], T, D], Joins[tuple[*Ds, Any], T, D]], axis: Literal[-1]
+) -> Tensor[tuple[*Ds, Any], T, D]: ...
 @overload
 def concat(
-    tensors: tuple[Tensor[tuple[*Ds, M], T, D], Tensor[tuple[*Ds, N], T, D]],
+    tensors: tuple[Tensor[tuple[*Ds, Any], NoneTape, D], Tensor[tuple[*Ds, Any], T, D]],
     axis: Literal[-1],
 ) -> Tensor[tuple[*Ds, Any], T, D]: ...
 @overload
 def concat(
-    tensors: tuple[Tensor[tuple[*Ds, M], T, D], Tensor[tuple[*Ds, N], NoneTape, D]],
-    axis: Literal[-1],
-) -> Tensor[tuple[*Ds, Any], T, D]: ...
-@overload
-def concat(
-    tensors: tuple[Tensor[tuple[*Ds, M], NoneTape, D], Tensor[tuple[*Ds, N], T, D]],
-    axis: Literal[-1],
-) -> Tensor[tuple[*Ds, Any], T, D]: ...
-@overload
-def concat(
-    tensors: tuple[Tensor[tuple[K, M, *Ds], T, D], Tensor[tuple[K, N, *Ds], T, D]],
+    tensors: tuple[Tensor[tuple[K, Any, *Ds], T, D], Joins[tuple[K, Any, *Ds], T, D]],
     axis: Literal[1],
 ) -> Tensor[tuple[K, Any, *Ds], T, D]: ...
 @overload
 def concat(
-    tensors: tuple[Tensor[tuple[K, M, *Ds], T, D], Tensor[tuple[K, N, *Ds], NoneTape, D]],
+    tensors: tuple[Tensor[tuple[K, Any, *Ds], NoneTape, D], Tensor[tuple[K, Any, *Ds], T, D]],
     axis: Literal[1],
 ) -> Tensor[tuple[K, Any, *Ds], T, D]: ...
 @overload
 def concat(
-    tensors: tuple[Tensor[tuple[K, M, *Ds], NoneTape, D], Tensor[tuple[K, N, *Ds], T, D]],
-    axis: Literal[1],
-) -> Tensor[tuple[K, Any, *Ds], T, D]: ...
-@overload
-def concat(
-    tensors: tuple[Tensor[tuple[B, K, M, *Ds], T, D], Tensor[tuple[B, K, N, *Ds], T, D]],
+    tensors: tuple[Tensor[tuple[B, K, Any, *Ds], T, D], Joins[tuple[B, K, Any, *Ds], T, D]],
     axis: Literal[2],
 ) -> Tensor[tuple[B, K, Any, *Ds], T, D]: ...
 @overload
 def concat(
-    tensors: tuple[Tensor[tuple[B, K, M, *Ds], T, D], Tensor[tuple[B, K, N, *Ds], NoneTape, D]],
+    tensors: tuple[Tensor[tuple[B, K, Any, *Ds], NoneTape, D], Tensor[tuple[B, K, Any, *Ds], T, D]],
     axis: Literal[2],
 ) -> Tensor[tuple[B, K, Any, *Ds], T, D]: ...
 @overload
 def concat(
-    tensors: tuple[Tensor[tuple[B, K, M, *Ds], NoneTape, D], Tensor[tuple[B, K, N, *Ds], T, D]],
-    axis: Literal[2],
-) -> Tensor[tuple[B, K, Any, *Ds], T, D]: ...
-@overload
-def concat(
-    tensors: tuple[Tensor[tuple[*Ds, M, K], T, D], Tensor[tuple[*Ds, N, K], T, D]],
+    tensors: tuple[Tensor[tuple[*Ds, Any, K], T, D], Joins[tuple[*Ds, Any, K], T, D]],
     axis: Literal[-2],
 ) -> Tensor[tuple[*Ds, Any, K], T, D]: ...
 @overload
 def concat(
-    tensors: tuple[Tensor[tuple[*Ds, M, K], T, D], Tensor[tuple[*Ds, N, K], NoneTape, D]],
+    tensors: tuple[Tensor[tuple[*Ds, Any, K], NoneTape, D], Tensor[tuple[*Ds, Any, K], T, D]],
     axis: Literal[-2],
 ) -> Tensor[tuple[*Ds, Any, K], T, D]: ...
 @overload
 def concat(
-    tensors: tuple[Tensor[tuple[*Ds, M, K], NoneTape, D], Tensor[tuple[*Ds, N, K], T, D]],
-    axis: Literal[-2],
-) -> Tensor[tuple[*Ds, Any, K], T, D]: ...
-@overload
-def concat(
-    tensors: tuple[Tensor[tuple[B, K, P, M, *Ds], T, D], Tensor[tuple[B, K, P, N, *Ds], T, D]],
+    tensors: tuple[Tensor[tuple[B, K, P, Any, *Ds], T, D], Joins[tuple[B, K, P, Any, *Ds], T, D]],
     axis: Literal[3],
 ) -> Tensor[tuple[B, K, P, Any, *Ds], T, D]: ...
 @overload
 def concat(
     tensors: tuple[
-        Tensor[tuple[B, K, P, M, *Ds], T, D], Tensor[tuple[B, K, P, N, *Ds], NoneTape, D]
+        Tensor[tuple[B, K, P, Any, *Ds], NoneTape, D], Tensor[tuple[B, K, P, Any, *Ds], T, D]
     ],
     axis: Literal[3],
 ) -> Tensor[tuple[B, K, P, Any, *Ds], T, D]: ...
 @overload
 def concat(
-    tensors: tuple[
-        Tensor[tuple[B, K, P, M, *Ds], NoneTape, D], Tensor[tuple[B, K, P, N, *Ds], T, D]
-    ],
-    axis: Literal[3],
-) -> Tensor[tuple[B, K, P, Any, *Ds], T, D]: ...
-@overload
-def concat(
-    tensors: tuple[Tensor[tuple[*Ds, M, K, P], T, D], Tensor[tuple[*Ds, N, K, P], T, D]],
+    tensors: tuple[Tensor[tuple[*Ds, Any, K, P], T, D], Joins[tuple[*Ds, Any, K, P], T, D]],
     axis: Literal[-3],
 ) -> Tensor[tuple[*Ds, Any, K, P], T, D]: ...
 @overload
 def concat(
-    tensors: tuple[Tensor[tuple[*Ds, M, K, P], T, D], Tensor[tuple[*Ds, N, K, P], NoneTape, D]],
+    tensors: tuple[Tensor[tuple[*Ds, Any, K, P], NoneTape, D], Tensor[tuple[*Ds, Any, K, P], T, D]],
     axis: Literal[-3],
 ) -> Tensor[tuple[*Ds, Any, K, P], T, D]: ...
 @overload
 def concat(
-    tensors: tuple[Tensor[tuple[*Ds, M, K, P], NoneTape, D], Tensor[tuple[*Ds, N, K, P], T, D]],
-    axis: Literal[-3],
-) -> Tensor[tuple[*Ds, Any, K, P], T, D]: ...
-@overload
-def concat(
-    tensors: tuple[
-        Tensor[tuple[M, *Ds], T, D],
-        Tensor[tuple[N, *Ds], T, D],
-        Tensor[tuple[K, *Ds], T, D],
-    ],
-    axis: Literal[0] = 0,
+    tensors: Sequence[Tensor[tuple[Any, *Ds], T, D]], axis: Literal[0] = 0
 ) -> Tensor[tuple[Any, *Ds], T, D]: ...
 @overload
 def concat(
-    tensors: tuple[
-        Tensor[tuple[*Ds, M], T, D],
-        Tensor[tuple[*Ds, N], T, D],
-        Tensor[tuple[*Ds, K], T, D],
-    ],
-    axis: Literal[-1],
+    tensors: Sequence[Tensor[tuple[*Ds, Any], T, D]], axis: Literal[-1]
 ) -> Tensor[tuple[*Ds, Any], T, D]: ...
 @overload
 def concat(
-    tensors: tuple[
-        Tensor[tuple[B, M, *Ds], T, D],
-        Tensor[tuple[B, N, *Ds], T, D],
-        Tensor[tuple[B, K, *Ds], T, D],
-    ],
-    axis: Literal[1],
-) -> Tensor[tuple[B, Any, *Ds], T, D]: ...
-@overload
-def concat(
-    tensors: Sequence[Tensor[tuple[N, *Ds], T, D]], axis: Literal[0] = 0
-) -> Tensor[tuple[Any, *Ds], T, D]: ...
-@overload
-def concat(
-    tensors: Sequence[Tensor[tuple[*Ds, N], T, D]], axis: Literal[-1]
-) -> Tensor[tuple[*Ds, Any], T, D]: ...
-@overload
-def concat(
-    tensors: Sequence[Tensor[tuple[K, N, *Ds], T, D]], axis: Literal[1]
+    tensors: Sequence[Tensor[tuple[K, Any, *Ds], T, D]], axis: Literal[1]
 ) -> Tensor[tuple[K, Any, *Ds], T, D]: ...
 @overload
 def concat(
-    tensors: Sequence[Tensor[tuple[B, K, M, *Ds], T, D]], axis: Literal[2]
+    tensors: Sequence[Tensor[tuple[B, K, Any, *Ds], T, D]], axis: Literal[2]
 ) -> Tensor[tuple[B, K, Any, *Ds], T, D]: ...
 @overload
 def concat(
-    tensors: Sequence[Tensor[tuple[*Ds, M, K], T, D]], axis: Literal[-2]
+    tensors: Sequence[Tensor[tuple[*Ds, Any, K], T, D]], axis: Literal[-2]
 ) -> Tensor[tuple[*Ds, Any, K], T, D]: ...
 @overload
 def concat(
-    tensors: Sequence[Tensor[tuple[B, K, P, M, *Ds], T, D]], axis: Literal[3]
+    tensors: Sequence[Tensor[tuple[B, K, P, Any, *Ds], T, D]], axis: Literal[3]
 ) -> Tensor[tuple[B, K, P, Any, *Ds], T, D]: ...
 @overload
 def concat(
-    tensors: Sequence[Tensor[tuple[*Ds, M, K, P], T, D]], axis: Literal[-3]
+    tensors: Sequence[Tensor[tuple[*Ds, Any, K, P], T, D]], axis: Literal[-3]
 ) -> Tensor[tuple[*Ds, Any, K, P], T, D]: ...
 def concat(tensors: Sequence[Any], axis: int = 0) -> Any:
     """Return tensors one after another along an existing axis.

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 # Beside a plain left operand the right one gives the tape state; else the left one does, and the
 # right one is plain or in the same state. That covers all four combinations, and type variables.
 TapeOfRhs = TypeVar("TapeOfRhs", bound=Tape)
-ShapeOfRhs = TypeVar("ShapeOfRhs", bound=tuple[Any, ...])
 
 # The name of what stands beside a tensor, and might be one too.
 OPERAND = "the other operand"

@@ -6,7 +6,7 @@ rejects a literal axis that the rank does not have. A tuple of axes gives dims o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -20,17 +20,15 @@ from tapetensor.tape import Kernel, NoneTape
 from tapetensor.tape.ids import next_id
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import (
-    NumberBase,
     TensorBase,
     check_not_spent,
     rewrap,
 )
-from tapetensor.typing import B, D, Ds, K, M, N, R, S, T
+from tapetensor.tensor.signatures import reduction, same_signature
+from tapetensor.typing import B, D, Ds, K, M, N, S, T
 
 if TYPE_CHECKING:
     from tapetensor.tensor.tensor import Tensor
-
-One: TypeAlias = Literal[1]
 
 
 class Reductions(TensorBase[S, T, D]):
@@ -44,97 +42,10 @@ class Reductions(TensorBase[S, T, D]):
 
     __slots__ = ()
 
-    @overload
+    @same_signature(reduction)
     def sum(
-        self: NumberBase[S, T, R], axis: None = None, keepdims: Literal[False] = False
-    ) -> Tensor[tuple[()], T, R]: ...
-    @overload
-    def sum(
-        self: NumberBase[tuple[*Ds, N], T, R],
-        axis: Literal[-1],
-        keepdims: Literal[False] = False,
-    ) -> Tensor[tuple[*Ds], T, R]: ...
-    @overload
-    def sum(
-        self: NumberBase[tuple[*Ds, N], T, R],
-        axis: Literal[-1],
-        keepdims: Literal[True],
-    ) -> Tensor[tuple[*Ds, One], T, R]: ...
-    @overload
-    def sum(
-        self: NumberBase[tuple[N, *Ds], T, R],
-        axis: Literal[0],
-        keepdims: Literal[False] = False,
-    ) -> Tensor[tuple[*Ds], T, R]: ...
-    @overload
-    def sum(
-        self: NumberBase[tuple[N, *Ds], T, R], axis: Literal[0], keepdims: Literal[True]
-    ) -> Tensor[tuple[One, *Ds], T, R]: ...
-    @overload
-    def sum(
-        self: NumberBase[tuple[B, N, *Ds], T, R],
-        axis: Literal[1],
-        keepdims: Literal[False] = False,
-    ) -> Tensor[tuple[B, *Ds], T, R]: ...
-    @overload
-    def sum(
-        self: NumberBase[tuple[B, N, *Ds], T, R],
-        axis: Literal[1],
-        keepdims: Literal[True],
-    ) -> Tensor[tuple[B, One, *Ds], T, R]: ...
-    @overload
-    def sum(
-        self: NumberBase[tuple[*Ds, M, N], T, R],
-        axis: Literal[-2],
-        keepdims: Literal[False] = False,
-    ) -> Tensor[tuple[*Ds, N], T, R]: ...
-    @overload
-    def sum(
-        self: NumberBase[tuple[*Ds, M, N], T, R],
-        axis: Literal[-2],
-        keepdims: Literal[True],
-    ) -> Tensor[tuple[*Ds, One, N], T, R]: ...
-    @overload
-    def sum(
-        self: NumberBase[tuple[B, M, N, *Ds], T, R],
-        axis: Literal[2],
-        keepdims: Literal[False] = False,
-    ) -> Tensor[tuple[B, M, *Ds], T, R]: ...
-    @overload
-    def sum(
-        self: NumberBase[tuple[B, M, N, *Ds], T, R],
-        axis: Literal[2],
-        keepdims: Literal[True],
-    ) -> Tensor[tuple[B, M, One, *Ds], T, R]: ...
-    @overload
-    def sum(
-        self: NumberBase[tuple[B, M, N, K, *Ds], T, R],
-        axis: Literal[3],
-        keepdims: Literal[False] = False,
-    ) -> Tensor[tuple[B, M, N, *Ds], T, R]: ...
-    @overload
-    def sum(
-        self: NumberBase[tuple[B, M, N, K, *Ds], T, R],
-        axis: Literal[3],
-        keepdims: Literal[True],
-    ) -> Tensor[tuple[B, M, N, One, *Ds], T, R]: ...
-    @overload
-    def sum(
-        self: NumberBase[tuple[*Ds, M, N, K], T, R],
-        axis: Literal[-3],
-        keepdims: Literal[False] = False,
-    ) -> Tensor[tuple[*Ds, N, K], T, R]: ...
-    @overload
-    def sum(
-        self: NumberBase[tuple[*Ds, M, N, K], T, R],
-        axis: Literal[-3],
-        keepdims: Literal[True],
-    ) -> Tensor[tuple[*Ds, One, N, K], T, R]: ...
-    @overload
-    def sum(
-        self: NumberBase[S, T, R], axis: tuple[int, ...] | None = None, keepdims: bool = False
-    ) -> Tensor[Any, T, R]: ...
-    def sum(self, axis: Any = None, keepdims: bool = False) -> Tensor[Any, Any, Any]:
+        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False
+    ) -> Tensor[Any, Any, Any]:
         """Return the sum of the elements; 0 for none.
 
         In the dtype of `self`, which a sum of small integers may leave: it wraps around then.
@@ -153,97 +64,10 @@ class Reductions(TensorBase[S, T, D]):
             raise DTypeError("sum: not defined for dtype bool; count with x.astype(np.int64).sum()")
         return reduce(reductions.sum, self, axis, keepdims)
 
-    @overload
+    @same_signature(reduction)
     def max(
-        self: NumberBase[S, T, R], axis: None = None, keepdims: Literal[False] = False
-    ) -> Tensor[tuple[()], T, R]: ...
-    @overload
-    def max(
-        self: NumberBase[tuple[*Ds, N], T, R],
-        axis: Literal[-1],
-        keepdims: Literal[False] = False,
-    ) -> Tensor[tuple[*Ds], T, R]: ...
-    @overload
-    def max(
-        self: NumberBase[tuple[*Ds, N], T, R],
-        axis: Literal[-1],
-        keepdims: Literal[True],
-    ) -> Tensor[tuple[*Ds, One], T, R]: ...
-    @overload
-    def max(
-        self: NumberBase[tuple[N, *Ds], T, R],
-        axis: Literal[0],
-        keepdims: Literal[False] = False,
-    ) -> Tensor[tuple[*Ds], T, R]: ...
-    @overload
-    def max(
-        self: NumberBase[tuple[N, *Ds], T, R], axis: Literal[0], keepdims: Literal[True]
-    ) -> Tensor[tuple[One, *Ds], T, R]: ...
-    @overload
-    def max(
-        self: NumberBase[tuple[B, N, *Ds], T, R],
-        axis: Literal[1],
-        keepdims: Literal[False] = False,
-    ) -> Tensor[tuple[B, *Ds], T, R]: ...
-    @overload
-    def max(
-        self: NumberBase[tuple[B, N, *Ds], T, R],
-        axis: Literal[1],
-        keepdims: Literal[True],
-    ) -> Tensor[tuple[B, One, *Ds], T, R]: ...
-    @overload
-    def max(
-        self: NumberBase[tuple[*Ds, M, N], T, R],
-        axis: Literal[-2],
-        keepdims: Literal[False] = False,
-    ) -> Tensor[tuple[*Ds, N], T, R]: ...
-    @overload
-    def max(
-        self: NumberBase[tuple[*Ds, M, N], T, R],
-        axis: Literal[-2],
-        keepdims: Literal[True],
-    ) -> Tensor[tuple[*Ds, One, N], T, R]: ...
-    @overload
-    def max(
-        self: NumberBase[tuple[B, M, N, *Ds], T, R],
-        axis: Literal[2],
-        keepdims: Literal[False] = False,
-    ) -> Tensor[tuple[B, M, *Ds], T, R]: ...
-    @overload
-    def max(
-        self: NumberBase[tuple[B, M, N, *Ds], T, R],
-        axis: Literal[2],
-        keepdims: Literal[True],
-    ) -> Tensor[tuple[B, M, One, *Ds], T, R]: ...
-    @overload
-    def max(
-        self: NumberBase[tuple[B, M, N, K, *Ds], T, R],
-        axis: Literal[3],
-        keepdims: Literal[False] = False,
-    ) -> Tensor[tuple[B, M, N, *Ds], T, R]: ...
-    @overload
-    def max(
-        self: NumberBase[tuple[B, M, N, K, *Ds], T, R],
-        axis: Literal[3],
-        keepdims: Literal[True],
-    ) -> Tensor[tuple[B, M, N, One, *Ds], T, R]: ...
-    @overload
-    def max(
-        self: NumberBase[tuple[*Ds, M, N, K], T, R],
-        axis: Literal[-3],
-        keepdims: Literal[False] = False,
-    ) -> Tensor[tuple[*Ds, N, K], T, R]: ...
-    @overload
-    def max(
-        self: NumberBase[tuple[*Ds, M, N, K], T, R],
-        axis: Literal[-3],
-        keepdims: Literal[True],
-    ) -> Tensor[tuple[*Ds, One, N, K], T, R]: ...
-    @overload
-    def max(
-        self: NumberBase[S, T, R], axis: tuple[int, ...] | None = None, keepdims: bool = False
-    ) -> Tensor[Any, T, R]: ...
-    def max(self, axis: Any = None, keepdims: bool = False) -> Tensor[Any, Any, Any]:
+        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False
+    ) -> Tensor[Any, Any, Any]:
         """Return the largest element.
 
         Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
@@ -258,97 +82,10 @@ class Reductions(TensorBase[S, T, D]):
         """
         return reduce(reductions.max, self, axis, keepdims)
 
-    @overload
+    @same_signature(reduction)
     def min(
-        self: NumberBase[S, T, R], axis: None = None, keepdims: Literal[False] = False
-    ) -> Tensor[tuple[()], T, R]: ...
-    @overload
-    def min(
-        self: NumberBase[tuple[*Ds, N], T, R],
-        axis: Literal[-1],
-        keepdims: Literal[False] = False,
-    ) -> Tensor[tuple[*Ds], T, R]: ...
-    @overload
-    def min(
-        self: NumberBase[tuple[*Ds, N], T, R],
-        axis: Literal[-1],
-        keepdims: Literal[True],
-    ) -> Tensor[tuple[*Ds, One], T, R]: ...
-    @overload
-    def min(
-        self: NumberBase[tuple[N, *Ds], T, R],
-        axis: Literal[0],
-        keepdims: Literal[False] = False,
-    ) -> Tensor[tuple[*Ds], T, R]: ...
-    @overload
-    def min(
-        self: NumberBase[tuple[N, *Ds], T, R], axis: Literal[0], keepdims: Literal[True]
-    ) -> Tensor[tuple[One, *Ds], T, R]: ...
-    @overload
-    def min(
-        self: NumberBase[tuple[B, N, *Ds], T, R],
-        axis: Literal[1],
-        keepdims: Literal[False] = False,
-    ) -> Tensor[tuple[B, *Ds], T, R]: ...
-    @overload
-    def min(
-        self: NumberBase[tuple[B, N, *Ds], T, R],
-        axis: Literal[1],
-        keepdims: Literal[True],
-    ) -> Tensor[tuple[B, One, *Ds], T, R]: ...
-    @overload
-    def min(
-        self: NumberBase[tuple[*Ds, M, N], T, R],
-        axis: Literal[-2],
-        keepdims: Literal[False] = False,
-    ) -> Tensor[tuple[*Ds, N], T, R]: ...
-    @overload
-    def min(
-        self: NumberBase[tuple[*Ds, M, N], T, R],
-        axis: Literal[-2],
-        keepdims: Literal[True],
-    ) -> Tensor[tuple[*Ds, One, N], T, R]: ...
-    @overload
-    def min(
-        self: NumberBase[tuple[B, M, N, *Ds], T, R],
-        axis: Literal[2],
-        keepdims: Literal[False] = False,
-    ) -> Tensor[tuple[B, M, *Ds], T, R]: ...
-    @overload
-    def min(
-        self: NumberBase[tuple[B, M, N, *Ds], T, R],
-        axis: Literal[2],
-        keepdims: Literal[True],
-    ) -> Tensor[tuple[B, M, One, *Ds], T, R]: ...
-    @overload
-    def min(
-        self: NumberBase[tuple[B, M, N, K, *Ds], T, R],
-        axis: Literal[3],
-        keepdims: Literal[False] = False,
-    ) -> Tensor[tuple[B, M, N, *Ds], T, R]: ...
-    @overload
-    def min(
-        self: NumberBase[tuple[B, M, N, K, *Ds], T, R],
-        axis: Literal[3],
-        keepdims: Literal[True],
-    ) -> Tensor[tuple[B, M, N, One, *Ds], T, R]: ...
-    @overload
-    def min(
-        self: NumberBase[tuple[*Ds, M, N, K], T, R],
-        axis: Literal[-3],
-        keepdims: Literal[False] = False,
-    ) -> Tensor[tuple[*Ds, N, K], T, R]: ...
-    @overload
-    def min(
-        self: NumberBase[tuple[*Ds, M, N, K], T, R],
-        axis: Literal[-3],
-        keepdims: Literal[True],
-    ) -> Tensor[tuple[*Ds, One, N, K], T, R]: ...
-    @overload
-    def min(
-        self: NumberBase[S, T, R], axis: tuple[int, ...] | None = None, keepdims: bool = False
-    ) -> Tensor[Any, T, R]: ...
-    def min(self, axis: Any = None, keepdims: bool = False) -> Tensor[Any, Any, Any]:
+        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False
+    ) -> Tensor[Any, Any, Any]:
         """Return the smallest element.
 
         Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.

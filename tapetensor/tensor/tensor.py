@@ -8,7 +8,7 @@ import numpy as np
 from typing_extensions import TypeAliasType, TypeVar
 
 from tapetensor.tape import NoneTape, Tape
-from tapetensor.tensor.addition import Addition
+from tapetensor.tensor.arithmetic import Arithmetic
 from tapetensor.tensor.averages import Averages
 from tapetensor.tensor.comparison import Comparison
 from tapetensor.tensor.conversion import Conversion
@@ -16,7 +16,6 @@ from tapetensor.tensor.elementwise import Elementwise
 from tapetensor.tensor.indexing import Indexing
 from tapetensor.tensor.linear_algebra import LinearAlgebra
 from tapetensor.tensor.masking import Masking
-from tapetensor.tensor.multiplication import Multiplication
 from tapetensor.tensor.ownership import Ownership
 from tapetensor.tensor.permutation import Permutation
 from tapetensor.tensor.pictures import Pictures
@@ -36,8 +35,7 @@ D = TypeVar("D", bound=np.generic, default=np.float32)
 
 class Tensor(
     Ownership[S, T, D],
-    Addition[S, T, D],
-    Multiplication[S, T, D],
+    Arithmetic[S, T, D],
     Comparison[S, T, D],
     Elementwise[S, T, D],
     Rectifiers[S, T, D],

@@ -25,7 +25,7 @@ v.trace() @ vd  # type: ignore[operator]  # float32 and float64
 tt.maximum(m, md)  # type: ignore[arg-type]  # float32 and float64
 tt.minimum(m, mi)  # type: ignore[arg-type]  # float32 and int64
 tt.where(mask, m, md)  # type: ignore[arg-type]  # float32 and float64
-tt.concat((m, md))  # type: ignore[misc]  # float32 and float64
+tt.concat((m, md))  # type: ignore[arg-type]  # float32 and float64
 tt.concat([m, mi], axis=-1)  # type: ignore[call-overload]  # float32 and int64
 tt.stack((m, md))  # type: ignore[arg-type]  # float32 and float64
 tt.stack([m, m, m, md])  # type: ignore[arg-type]  # float32 and float64

@@ -39,7 +39,7 @@ def wants_vector(x: Tensor1D[L[3]]) -> None: ...
 wants_23(c + uu)  # type: ignore[arg-type]  # the sum has shape (2, 1)
 wants_23(z + m)  # type: ignore[arg-type]  # the sum has rank 3
 wants_vector(m + v)  # type: ignore[arg-type]  # the sum has rank 2
-wants_vector(v + m[0:1])  # type: ignore[operator]  # the sum has rank 2
+wants_vector(v + m[0:1])  # type: ignore[arg-type]  # the sum has rank 2
 
 # Comparisons and masks.
 m > v7  # type: ignore[operator]  # the last axes differ

@@ -75,9 +75,9 @@ m[0, 0] = 1.0  # type: ignore[index]  # a tensor is a value
 del m[0]  # type: ignore[attr-defined]  # a tensor is a value
 
 # Joining.
-tt.concat((m, v))  # type: ignore[misc]  # two ranks
+tt.concat((m, v))  # type: ignore[arg-type]  # two ranks
 tt.concat((m, w.transpose(), v7))  # type: ignore[arg-type]  # three shapes
-tt.concat((m, m77))  # type: ignore[misc]  # the columns differ
+tt.concat((m, m77))  # type: ignore[arg-type]  # the columns differ
 tt.concat((m, r), axis=-1)  # type: ignore[call-overload]  # the rows differ
 tt.concat((m, m.trace(), v7))  # type: ignore[arg-type]  # three with one of another rank
 tt.concat((v, v), axis=1)  # type: ignore[call-overload]  # a vector has one axis

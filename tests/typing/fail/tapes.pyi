@@ -45,7 +45,7 @@ wants_traced(m.trace().split_tape()[0])  # type: ignore[arg-type]  # the value h
 wants_traced(m.trace().detach())  # type: ignore[arg-type]  # detached
 wants_traced(m.trace().relu().retaped(NoneTape))  # type: ignore[arg-type]  # retaped() took it away
 wants_one_state(m, m.trace())  # type: ignore[misc]  # two states for one T
-wants_plain(m.trace().sum(axis=-1).expand_dims(-1) + m)  # type: ignore[arg-type]  # a reduction keeps the tape
+wants_plain(m.trace().sum(axis=-1).expand_dims(-1) + m)  # type: ignore[operator]  # a reduction keeps the tape
 
 # Only values can be copied.
 m.trace().__copy__()  # type: ignore[misc]  # a tape has exactly one owner

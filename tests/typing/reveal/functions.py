@@ -122,6 +122,7 @@ check(
     (5, 3),
 )
 check(assert_type(tt.concat((m, c, m), axis=-1), Tensor2D[L[2], Any]), (2, 7))
+check(assert_type(tt.concat((m, r, m, r)), Tensor2D[Any, L[3]]), (6, 3))
 check(assert_type(tt.concat([m, m, m, m]), Tensor2D[Any, L[3]]), (8, 3))
 check(assert_type(tt.concat([m, m], axis=-1), Tensor2D[L[2], Any]), (2, 6))
 check(assert_type(tt.concat([z, z], axis=1), Tensor3D[L[4], Any, L[3]]), (4, 4, 3))

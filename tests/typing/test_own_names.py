@@ -1,0 +1,150 @@
+"""Ops that share a set of overloads keep their own names and docstrings, in checkers and out."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import pickle
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tapetensor import Tensor
+from tests.typing.checkers import (
+    CACHE,
+    HERE,
+    PLUGIN_CACHE,
+    ROOT,
+    Report,
+    pyright_report,
+    report,
+)
+from tests.typing.hover import SERVERS, hovers
+
+# Each op, and the set that its overloads are from.
+METHODS = {
+    "sum": "reduction",
+    "max": "reduction",
+    "min": "reduction",
+    "mean": "average",
+    "logsumexp": "average",
+}
+OPERATORS = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide"}
+SHARING = [*METHODS, *(f"__{op}__" for op in ("add", "sub", "mul", "truediv"))]
+SHARING += [f"__{op}__" for op in ("radd", "rsub", "rmul", "rtruediv")]
+
+_HEAD = """\
+from typing import Literal
+
+from tapetensor import Tensor1D, Tensor2D
+
+def called(x: Tensor2D[Literal[2], Literal[3]], y: Tensor1D[Literal[7]]) -> None:
+"""
+_INDENT = "    "
+_LINES = _HEAD.count("\n")
+
+
+def _written(name: str, lines: list[str]) -> Path:
+    file = CACHE / "own_names" / f"{name}.py"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(_HEAD + "".join(f"{_INDENT}{line}\n" for line in lines))
+    return file
+
+
+@cache
+def _messages(configuration: Path, cache_dir: Path) -> list[str]:
+    """Return what mypy says of a bad axis of each method, a bad kind, and bad operands."""
+    lines = [f"x.{op}(axis=7)" for op in METHODS]
+    lines += [f'x.{op}(keepdims="yes")' for op in METHODS]
+    lines += [f"x {op} y" for op in OPERATORS]
+    file = _written(f"{configuration.stem}_errors", lines)
+    found: Report = report(configuration, cache_dir, [file])
+    return [found[file][_LINES + number][0] for number in range(1, len(lines) + 1)]
+
+
+def test_mypy_reports_an_op_under_its_own_name() -> None:
+    messages = _messages(ROOT / "mypy.ini", CACHE)
+
+    names = [f'overload variant of "{op}"' for op in METHODS]
+    names = [*names, *names, *(f"operand types for {op} " for op in OPERATORS)]
+    assert [
+        name for name, message in zip(names, messages, strict=True) if name not in message
+    ] == []
+
+
+def test_the_plugin_reports_an_op_under_its_own_name() -> None:
+    messages = _messages(HERE / "pages_mypy.ini", PLUGIN_CACHE)
+
+    starts = [f"{op}: axis 7 is outside the shape (2, 3)" for op in METHODS]
+    starts += [f"{op}: keepdims must be a bool" for op in METHODS]
+    starts += [f"{op}: shapes (2, 3) and (7,) do not broadcast" for op in OPERATORS.values()]
+    assert [
+        one for one, said in zip(starts, messages, strict=True) if not said.startswith(one)
+    ] == []
+
+
+@pytest.mark.parametrize(("op", "overloads"), METHODS.items())
+def test_pyright_reports_an_op_under_the_name_of_its_set(op: str, overloads: str) -> None:
+    # It has no other name for overloads than that of the function that they were written for.
+    file = HERE / "fail" / "reduction_axes.pyi"
+    numbers = [
+        number
+        for number, line in enumerate(file.read_text().splitlines(), 1)
+        if f".{op}(axis=" in line and "[call-overload]" in line
+    ]
+
+    assert numbers
+    for number in numbers:
+        assert f'"{overloads}"' in pyright_report()[file][number][0]
+
+
+@pytest.mark.parametrize("checker", SERVERS)
+def test_an_editor_shows_the_name_and_the_docstring_of_an_op(checker: str) -> None:
+    if importlib.util.find_spec(checker) is None:
+        pytest.skip(f"needs {checker}: pip install 'tapetensor[dev]'")
+    file = _written("hovers", [f"x.{op}(axis=0)" for op in METHODS])
+    places = [(_LINES + number, len(f"{_INDENT}x.")) for number in range(len(METHODS))]
+
+    shown = dict(zip(METHODS, hovers(checker, file, places, root=ROOT), strict=True))
+
+    # Only pyrefly shows both; the docstring of a set says what the arguments are.
+    names = {op: METHODS[op] if checker == "ty" else op for op in METHODS}
+    lines = {op: _first_line(op) for op in METHODS}
+    if checker != "pyrefly":
+        lines = dict.fromkeys(METHODS, "keepdims: whether reduced axes stay with size 1.")
+    misnamed = [op for op in METHODS if names[op] not in _signature(shown[op])]
+    assert misnamed == []
+    assert [op for op in METHODS if lines[op] not in shown[op]] == []
+
+
+def _signature(answer: str) -> str:
+    return answer.partition("axis")[0]
+
+
+def _first_line(op: str) -> str:
+    return (inspect.getdoc(getattr(Tensor, op)) or "").partition("\n")[0]
+
+
+@pytest.mark.parametrize("op", SHARING)
+def test_an_op_is_itself_at_run_time(op: str) -> None:
+    method: Any = getattr(Tensor, op)
+
+    assert method.__name__ == op
+    assert method.__qualname__.endswith(f".{op}")
+    assert method.__module__ != "tapetensor.tensor.signatures"
+    assert pickle.loads(pickle.dumps(method)) is method
+
+
+def test_no_two_ops_have_one_docstring() -> None:
+    docstrings = {inspect.getdoc(getattr(Tensor, op)) for op in SHARING}
+
+    assert None not in docstrings
+    assert len(docstrings) == len(SHARING)
+
+
+@pytest.mark.parametrize("op", SHARING)
+def test_an_op_says_what_its_self_is(op: str) -> None:
+    # mypy forgets the overloads of a decorated method that does not, once it is in its cache.
+    assert "self" in getattr(Tensor, op).__annotations__
