@@ -18,6 +18,7 @@ from mypy.types import (
     ProperType,
     TupleType,
     Type,
+    TypeAliasType,
     TypeOfAny,
     TypeType,
     TypeVarType,
@@ -26,7 +27,7 @@ from mypy.types import (
 )
 from mypy.typevars import fill_typevars
 
-from tapetensor.mypy_plugin.names import TENSOR, TENSOR_BASE
+from tapetensor.mypy_plugin.names import MODULE, TENSOR, TENSOR_BASE
 
 _WORDS: Final = {
     "builtins.int": "an int",
@@ -38,6 +39,31 @@ _WORDS: Final = {
     "typing.Sequence": "a list",
     "numpy.random._generator.Generator": "a numpy generator",
 }
+
+
+def is_int(found: Type | None) -> bool:
+    """Tell whether a type is `int`, be it that of a number which mypy remembers."""
+    proper = get_proper_type(found)
+    return isinstance(proper, Instance) and proper.type.fullname == "builtins.int"
+
+
+def has_dims(found: Type | None) -> bool:
+    """Tell whether a type is that of a tensor, or a module, with type arguments."""
+    proper = get_proper_type(found)
+    if not isinstance(proper, Instance) or not proper.args:
+        return False
+    return proper.type.has_base(TENSOR_BASE) or proper.type.has_base(MODULE)
+
+
+def is_endless(found: Type | None) -> bool:
+    """Tell whether a type is an alias that contains itself, of which the plugin says nothing."""
+    return isinstance(found, TypeAliasType) and (found.alias is None or found.is_recursive)
+
+
+def bounded(found: Type | None) -> ProperType | None:
+    """Return a type, or the bound of a type variable."""
+    proper = get_proper_type(found)
+    return get_proper_type(proper.upper_bound) if isinstance(proper, TypeVarType) else proper
 
 
 def accepts(formal: Type, actual: Type) -> bool:

@@ -36,7 +36,7 @@ from tapetensor.mypy_plugin import flow, names
 from tapetensor.mypy_plugin.codes import MODULE_GRADIENT
 from tapetensor.mypy_plugin.modules.fields import kinds_of_fields
 from tapetensor.mypy_plugin.moves.borrowing import BORROWS, READS
-from tapetensor.mypy_plugin.moves.hooks import Part, arguments_of, op_called, operands_of
+from tapetensor.mypy_plugin.moves.hooks import Part, arguments_of, operands_of
 from tapetensor.mypy_plugin.moves.judge import judge_of
 from tapetensor.mypy_plugin.moves.keys import key_of, spelled
 from tapetensor.mypy_plugin.moves.owners import is_open, owns
@@ -107,8 +107,8 @@ def _check(context: MethodContext | FunctionContext, name: str, parts: list[Part
             other = "x" if key is None else spelled(key)
             flow.report(
                 context.api,
-                f'{op_called(name)}: "{lost.name}" gets no gradient here, for {lost.why} is not '
-                f"recorded; write {lost.cure.format(other)}"
+                f'{names.op_called(name)}: "{lost.name}" gets no gradient here, for {lost.why} is '
+                f"not recorded; write {lost.cure.format(other)}"
                 f"{', x being the other operand' if key is None else ''}, or {lost.constant} for "
                 "a constant",
                 context.context,

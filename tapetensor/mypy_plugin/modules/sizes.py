@@ -45,7 +45,7 @@ def check_constructed(context: FunctionSigContext) -> FunctionLike:
     made = get_proper_type(item.ret_type)
     owner = with_constructor(made.type) if isinstance(made, Instance) else None
     if owner is not None and owner.module_name.startswith(LIBRARY) and is_readable(context):
-        complaint = refused(_constructed(Call(context, item), item, owner))
+        complaint = refused(_constructed(Call(context), item, owner))
         if complaint is not None:
             context.api.fail(f"{owner.name}: {complaint}", context.context, code=MODULE_DIMS)
     return item

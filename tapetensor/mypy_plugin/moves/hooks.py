@@ -42,7 +42,7 @@ from tapetensor.mypy_plugin.moves.owners import (
     takes,
     tensor_class,
 )
-from tapetensor.mypy_plugin.names import OPERATORS, TENSOR_ROOMS
+from tapetensor.mypy_plugin.names import TENSOR_ROOMS, op_called
 
 # Functions that move whatever owns a tape, and do not say so in their types.
 _MOVERS: Final = {
@@ -150,12 +150,6 @@ def _note(
         judge.add(
             context.context, op_called(name), _keys(checker, moves), _keys(checker, uses or [])
         )
-
-
-def op_called(name: str) -> str:
-    """Return the name of an op, as errors say it, of a method, operator or function."""
-    plain = name.removeprefix("__").removesuffix("__")
-    return OPERATORS.get(plain.removeprefix("r"), plain) if plain != name else name
 
 
 def _keys(checker: Any, parts: list[Part]) -> list[Key]:

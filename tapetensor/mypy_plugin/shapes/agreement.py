@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 
 from mypy.checker import TypeChecker
 from mypy.expandtype import expand_type
-from mypy.plugin import FunctionSigContext, MethodSigContext
 from mypy.types import (
     CallableType,
     Instance,
@@ -27,11 +26,11 @@ from mypy.types import (
 )
 
 from tapetensor.mypy_plugin import flow
-from tapetensor.mypy_plugin.names import MODULE, TENSOR_BASE
-from tapetensor.mypy_plugin.shapes.calls import is_readable, type_of
+from tapetensor.mypy_plugin.kinds import has_dims
+from tapetensor.mypy_plugin.shapes.calls import Context, is_readable, type_of
 
 
-def agreeing(context: FunctionSigContext | MethodSigContext) -> CallableType:
+def agreeing(context: Context) -> CallableType:
     """Return the signature with one size for each name on which the arguments do not agree."""
     item = context.default_signature
     assert isinstance(context.api, TypeChecker)
@@ -56,7 +55,7 @@ def _with(item: CallableType, values: Mapping[TypeVarId, Type]) -> CallableType:
 
 def _is_shared(item: CallableType) -> bool:
     """Tell whether two parameters have shapes, or dims, that may speak of one name."""
-    shaped = [one for one in item.arg_types if any(map(_has_dims, _members(one)))]
+    shaped = [one for one in item.arg_types if any(map(has_dims, _members(one)))]
     return bool(item.variables) and len(shaped) > 1
 
 
@@ -71,7 +70,7 @@ def _matched(formal: Type, actual: Type) -> Iterator[tuple[TypeVarId, Type]]:
     if isinstance(declared, UnionType):
         # Of a union that differs in the tape only.
         items = [get_proper_type(one) for one in declared.items]
-        shapes = [one.args[0] for one in items if isinstance(one, Instance) and _has_dims(one)]
+        shapes = [one.args[0] for one in items if isinstance(one, Instance) and has_dims(one)]
         if len(shapes) == len(items) and all(one == shapes[0] for one in shapes):
             yield from _matched(declared.items[0], actual)
     elif isinstance(declared, TupleType) and isinstance(found, TupleType):
@@ -79,17 +78,10 @@ def _matched(formal: Type, actual: Type) -> Iterator[tuple[TypeVarId, Type]]:
             for one, two in zip(declared.items, found.items, strict=True):
                 yield from _matched(one, two)
     elif isinstance(declared, Instance) and isinstance(found, Instance):
-        if not _has_dims(declared) or declared.type != found.type:
+        if not has_dims(declared) or declared.type != found.type:
             return
         for one, two in zip(declared.args, found.args, strict=False):
             yield from _named(one, two)
-
-
-def _has_dims(formal: Type) -> bool:
-    proper = get_proper_type(formal)
-    if not isinstance(proper, Instance) or not proper.args:
-        return False
-    return proper.type.has_base(TENSOR_BASE) or proper.type.has_base(MODULE)
 
 
 def _named(declared: Type, found: Type) -> Iterator[tuple[TypeVarId, Type]]:

@@ -1,8 +1,8 @@
 """One question of mypy's about a call, in the terms of the rooms.
 
 mypy asks for the signature of a call before it has checked the arguments, once for each overload.
-A rule reads the operands' types, and answers with the type of the result, with `UNSURE` (plain
-typing decides), or by raising `MismatchError`.
+A rule reads the operands' types, and answers with the type of the result, with None or an
+`UndecidedError` (plain typing decides), or by raising `MismatchError`.
 """
 
 from __future__ import annotations
@@ -45,51 +45,62 @@ from mypy.types import (
 )
 
 from tapetensor.mypy_plugin import flow
-from tapetensor.mypy_plugin.codes import AXIS_RANGE, SHAPE_MISMATCH
+from tapetensor.mypy_plugin.codes import SHAPE_MISMATCH
 from tapetensor.mypy_plugin.displays import is_displayed
+from tapetensor.mypy_plugin.kinds import is_int
 from tapetensor.mypy_plugin.names import TENSOR
 from tapetensor.mypy_plugin.shapes.dims import Dims
 from tapetensor.mypy_plugin.shapes.reading import (
     Operand,
+    UndecidedError,
     is_computed,
+    known,
     may_have_any_shape,
     read_tensor,
     write_tensor,
 )
+from tapetensor.mypy_plugin.symbols import class_of
 
 _OPTIONAL: Final = {ARG_POS: ARG_OPT, ARG_NAMED: ARG_NAMED_OPT}
 
 
 class MismatchError(Exception):
-    """The shapes do not fit; the message is for the user."""
+    """The operands do not fit.
 
-    code: ErrorCode = SHAPE_MISMATCH
+    Args:
+        message: what the user is told, after the name of the op.
+        code: the error code.
+    """
 
-
-class OutOfRangeError(MismatchError):
-    """An axis or an index is not there."""
-
-    code = AXIS_RANGE
-
-
-class Undecided(Enum):
-    """What a rule returns where plain typing decides."""
-
-    ALL = "the shape of the result too"
-    ALL_BUT_SHAPE = "whose shape is open, whatever plain typing says"
+    def __init__(self, message: str, code: ErrorCode = SHAPE_MISMATCH) -> None:
+        super().__init__(message)
+        self.code = code
 
 
-Answer: TypeAlias = Type | Undecided
-UNSURE: Final = Undecided.ALL
-OPEN: Final = Undecided.ALL_BUT_SHAPE
+class Unknown(Enum):
+    """What a rule returns where plain typing decides all but the shape, which is open."""
+
+    SHAPE = "whatever plain typing says"
+
+
+Answer: TypeAlias = Type | Unknown | None
+Context: TypeAlias = MethodSigContext | FunctionSigContext
 
 
 class Call:
-    """A call, for one of the overloads of what is called."""
+    """A call, for one of the overloads of what is called.
 
-    def __init__(self, context: MethodSigContext | FunctionSigContext, item: CallableType) -> None:
+    What a rule asks for raises `UndecidedError` where it is not known, unless it says otherwise.
+
+    Args:
+        context: mypy's question.
+        op: what errors call the op, if there may be any.
+    """
+
+    def __init__(self, context: Context, op: str = "") -> None:
         self._context = context
-        self._item = item
+        self._item = context.default_signature
+        self.op = op
         # Overloads of one call are asked one after another, and a type is read once for all.
         self._types: dict[int, Type] = {}
         self._read: set[int] = set()
@@ -101,53 +112,66 @@ class Call:
         return self._context.api
 
     @property
-    def receiver(self) -> Operand | None:
+    def receiver(self) -> Operand:
         """The tensor whose method is called."""
-        return (
-            read_tensor(self._context.type) if isinstance(self._context, MethodSigContext) else None
-        )
+        return known(self._receiver)
+
+    @property
+    def _receiver(self) -> Operand | None:
+        context = self._context
+        return read_tensor(context.type) if isinstance(context, MethodSigContext) else None
 
     @property
     def fits_all(self) -> bool:
         """Whether an operand may be a tensor whose shape fits whatever is wanted."""
-        receiver = self.receiver
-        if receiver is not None and receiver.fits_all:
+        if self._receiver is not None and self._receiver.fits_all:
             return True
         return any(
             may_have_any_shape(one) for index in range(self.formals) for one in self.types(index)
         )
 
     @property
-    def layer(self) -> tuple[Type, ...] | None:
+    def layer(self) -> tuple[Type, ...]:
         """The type arguments of the layer whose `forward` is called, as its own class has them."""
         if not isinstance(self._context, MethodSigContext):
-            return None
+            raise UndecidedError
         found = get_proper_type(self._context.type)
         owner: object = getattr(self._item.definition, "info", None)
         if not isinstance(found, Instance) or not isinstance(owner, TypeInfo):
-            return None
+            raise UndecidedError
         return tuple(map_instance_to_supertype(found, owner).args)
+
+    def operand(self, index: int) -> Operand:
+        """Return the tensor that is the argument for a formal by its place."""
+        return known(read_tensor(self.position(index)))
 
     def argument(self, name: str) -> Type | None:
         """Return the type of the argument for a formal; None where the default holds."""
-        return self._at(self._item.arg_names.index(name)) if name in self._item.arg_names else None
+        names = self._item.arg_names
+        return self.position(names.index(name)) if name in names else None
 
     def position(self, index: int) -> Type | None:
-        """Return the type of the argument for a formal by its place."""
-        return self._at(index)
+        """Return the type of the argument for a formal by its place; None where there is none."""
+        expression = self.expression(index)
+        if expression is None:
+            return None
+        self._read.add(index)
+        if index not in self._types:
+            self._types[index] = type_of(expression, self.api)
+        return self._types[index]
 
     def expression(self, index: int) -> Expression | None:
-        """Return the expression for a formal by its place."""
+        """Return the expression for a formal by its place; None where there is none."""
         found = self._context.args[index] if index < len(self._context.args) else []
         return found[0] if len(found) == 1 else None
 
     def argument_expression(self, name: str) -> Expression | None:
-        """Return the expression for a formal."""
+        """Return the expression for a formal; None where the default holds."""
         return self.expression(self._item.arg_names.index(name))
 
     @property
     def wanted(self) -> Type | None:
-        """What the place of the call wants for a result."""
+        """What the place of the call wants for a result, if anything."""
         return self.api.expr_checker.type_context[-1]
 
     def expressions(self, index: int) -> list[Expression]:
@@ -156,7 +180,7 @@ class Call:
 
     @property
     def text(self) -> str | None:
-        """The string whose method is called, if it is written down."""
+        """The string whose method is called; None if it is not written down."""
         called = self._context.context
         if isinstance(called, CallExpr) and isinstance(called.callee, MemberExpr):
             owner = called.callee.expr
@@ -166,34 +190,19 @@ class Call:
     def types(self, index: int) -> list[Type]:
         """Return the types of all arguments for a formal (``*operands``) by its place."""
         self._read.add(index)
-        return [self.type_of(one) for one in self._context.args[index]]
+        return [type_of(one, self.api) for one in self._context.args[index]]
 
-    def items(self, name: str) -> list[Type] | None:
+    def items(self, name: str) -> list[Type]:
         """Return the types in the tuple, or the list display, that is the argument for a formal."""
         expression = self.argument_expression(name)
         if isinstance(expression, ListExpr):
             if any(isinstance(item, StarExpr) for item in expression.items):
-                return None
+                raise UndecidedError
             # Not the list's own type: what tensors of several shapes have in common is `object`.
             self._read.add(self._item.arg_names.index(name))
-            return [self.type_of(item) for item in expression.items]
+            return [type_of(item, self.api) for item in expression.items]
         found = get_proper_type(self.argument(name))
-        return found.items if isinstance(found, TupleType) else None
-
-    def type_of(self, expression: Expression) -> Type:
-        """Return the type of an expression, evaluated as if on its own."""
-        if isinstance(expression, TempNode):
-            return expression.type
-        return type_of(expression, self.api)
-
-    def _at(self, index: int) -> Type | None:
-        expression = self.expression(index)
-        if expression is None:
-            return None
-        self._read.add(index)
-        if index not in self._types:
-            self._types[index] = self.type_of(expression)
-        return self._types[index]
+        return known(found.items if isinstance(found, TupleType) else None)
 
     def tensor(self, shape: Dims, tape: Type, dtype: Type) -> Type:
         """Return a result."""
@@ -209,21 +218,19 @@ class Call:
         return len(self._item.arg_types)
 
     @property
-    def result(self) -> Operand | None:
+    def result(self) -> Operand:
         """What plain typing says of the result."""
-        return read_tensor(self._item.ret_type)
+        return known(read_tensor(self._item.ret_type))
 
     @property
     def tensor_info(self) -> TypeInfo:
         """The class Tensor."""
-        module, _, name = TENSOR.rpartition(".")
-        info = self.api.modules[module].names[name].node
-        assert isinstance(info, TypeInfo)
-        return info
+        return known(class_of(TENSOR))
 
     def fail(self, mismatch: MismatchError) -> None:
         """Report an error at the call."""
-        flow.fail(self._context.api, str(mismatch), self._context.context, mismatch.code)
+        message = f"{self.op}: {mismatch}"
+        flow.fail(self._context.api, message, self._context.context, mismatch.code)
 
     def returning(self, result: Type) -> CallableType:
         """Return the signature that takes the arguments that were read, and gives `result`."""
@@ -258,46 +265,63 @@ class Call:
 Rule: TypeAlias = Callable[[Call], Answer]
 
 
-def of_all_shapes(rule: Rule) -> Rule:
-    """Return a rule that claims no shape where one of the operands, which all have a say, is open.
+def opening(is_open: Callable[[Call], bool]) -> Callable[[Rule], Rule]:
+    """Return a decorator for rules that say of some results that their shape is open.
 
-    Where an `Any` stands for a whole shape, plain typing takes the shape of the other operand, and
-    the result may have more axes than that; where one stands for the rest of a shape, mypy takes
-    the dims beside it for other ones than those that an overload names.
+    Args:
+        is_open: asked where a rule leaves the call to plain typing: whether that is wrong.
     """
 
-    def opening(call: Call) -> Answer:
-        answer = rule(call)
-        return OPEN if answer is UNSURE and call.fits_all else answer
+    def decorated(rule: Rule) -> Rule:
+        def opened(call: Call) -> Answer:
+            answer = _answer(rule, call)
+            return Unknown.SHAPE if answer is None and is_open(call) else answer
 
-    return opening
+        return opened
+
+    return decorated
 
 
-Hook: TypeAlias = Callable[[MethodSigContext | FunctionSigContext], FunctionLike]
+# A rule that claims no shape where one of the operands, which all have a say, is open. Where an
+# `Any` stands for a whole shape, plain typing takes the shape of the other operand, and the result
+# may have more axes than that; where one stands for the rest of a shape, mypy takes the dims beside
+# it for other ones than those that an overload names.
+of_all_shapes = opening(lambda call: call.fits_all)
 
 
-def hook(rule: Rule, *, opens_in_displays: bool = True) -> Hook:
+def _answer(rule: Rule, call: Call) -> Answer:
+    try:
+        return rule(call)
+    except UndecidedError:
+        return None
+
+
+Hook: TypeAlias = Callable[[Context], FunctionLike]
+
+
+def hook(op: str, rule: Rule, *, opens_in_displays: bool = True) -> Hook:
     """Return the signature hook of a rule.
 
     Args:
+        op: what errors call the op.
         rule: what decides.
         opens_in_displays: whether plain typing leaves dims open, so that results of several shapes
             may stand in one list.
     """
 
-    def signature(context: MethodSigContext | FunctionSigContext) -> FunctionLike:
+    def signature(context: Context) -> FunctionLike:
         item = context.default_signature
         if not is_readable(context):
             return item
-        call = Call(context, item)
+        call = Call(context, op)
         try:
-            result = rule(call)
+            result = _answer(rule, call)
         except MismatchError as mismatch:
             call.fail(mismatch)
             return call.refused()
-        if result is OPEN:
+        if isinstance(result, Unknown):
             return call.opened()
-        if result is UNSURE or (opens_in_displays and is_displayed(context.context, call.api)):
+        if result is None or (opens_in_displays and is_displayed(context.context, call.api)):
             return item
         return call.returning(result)
 
@@ -333,7 +357,7 @@ def fitted(exact: Instance, api: TypeChecker, wanted: Type | None = None) -> Ins
     return exact
 
 
-def is_readable(context: MethodSigContext | FunctionSigContext) -> bool:
+def is_readable(context: Context) -> bool:
     """Tell whether each argument has a parameter of its own in this overload."""
     called = context.context
     if not isinstance(called, CallExpr):
@@ -357,6 +381,8 @@ _last_read = _LastRead()
 
 def type_of(expression: Expression, api: TypeChecker) -> Type:
     """Return the type of an expression, evaluated as if on its own."""
+    if isinstance(expression, TempNode):
+        return expression.type
     checker = api.expr_checker
     # As mypy's own cache: a type holds until the binder learns of an assignment or a condition,
     # and not at all where the types of names come from outside.
@@ -389,8 +415,4 @@ def _members(wanted: Type | None) -> list[Type]:
 
 def _is_open_int(dim: Type) -> bool:
     proper = get_proper_type(dim)
-    return (
-        isinstance(proper, Instance)
-        and proper.type.fullname == "builtins.int"
-        and proper.last_known_value is None
-    )
+    return is_int(proper) and isinstance(proper, Instance) and proper.last_known_value is None

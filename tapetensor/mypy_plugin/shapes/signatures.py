@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from mypy.checker import TypeChecker
 from mypy.expandtype import expand_type, freshen_function_type_vars
 from mypy.nodes import RefExpr
-from mypy.plugin import FunctionSigContext, MethodSigContext
 from mypy.types import (
     AnyType,
     CallableType,
@@ -29,7 +28,7 @@ from mypy.types import (
 )
 
 from tapetensor.mypy_plugin.names import COMPUTED
-from tapetensor.mypy_plugin.shapes.calls import Call, is_readable, type_of
+from tapetensor.mypy_plugin.shapes.calls import Context, is_readable, type_of
 from tapetensor.mypy_plugin.shapes.computed import integer_of, mentions, replaced
 from tapetensor.mypy_plugin.shapes.dims import Atom, Dim, Open, Size
 from tapetensor.mypy_plugin.shapes.reading import is_computed, read_dim
@@ -39,7 +38,7 @@ from tapetensor.mypy_plugin.symbols import class_of
 _OPEN = AnyType(TypeOfAny.special_form)
 
 
-def compute_dims(context: FunctionSigContext | MethodSigContext) -> FunctionLike:
+def compute_dims(context: Context) -> FunctionLike:
     """Return the signature with the computed dims of its parameters worked out."""
     item = _taking_functions(context)
     if item.variables and mentions(item.ret_type):
@@ -51,11 +50,11 @@ def compute_dims(context: FunctionSigContext | MethodSigContext) -> FunctionLike
         return item.copy_modified(arg_types=formals)
     # The caller may be the same function, whose names mean something else there.
     item = freshen_function_type_vars(item)
-    call = Call(context, item)
+    assert isinstance(context.api, TypeChecker)
     matched = _Matched(item)
-    for index, formal in enumerate(item.arg_types):
-        for argument in call.types(index):
-            matched.match(formal, argument)
+    for formal, arguments in zip(item.arg_types, context.args, strict=True):
+        for argument in arguments:
+            matched.match(formal, type_of(argument, context.api))
     matched.solve()
     formals = [replaced(one, matched.worked_out) for one in item.arg_types]
     given = matched.only_computed()
@@ -75,7 +74,7 @@ def _result(computed: Instance) -> Type:
     return computed if info is None else Instance(info, [computed])
 
 
-def _taking_functions(context: FunctionSigContext | MethodSigContext) -> CallableType:
+def _taking_functions(context: Context) -> CallableType:
     """Return the signature that takes a function with computed dims where it wants a function.
 
     mypy would compare the two part by part, without working out what is computed.
@@ -105,7 +104,7 @@ def _taking_functions(context: FunctionSigContext | MethodSigContext) -> Callabl
     return expanded
 
 
-def _is_computing(function: RefExpr, context: FunctionSigContext | MethodSigContext) -> bool:
+def _is_computing(function: RefExpr, context: Context) -> bool:
     assert isinstance(context.api, TypeChecker)
     return mentions(type_of(function, context.api))
 
