@@ -11,13 +11,13 @@ OWNED_TAPE = "tapetensor.tape.OwnedTape"
 MODULE = "tapetensor.nn.module.Module"
 SEQUENTIAL = "tapetensor.nn.sequential.Sequential"
 BUILD = "tapetensor.nn.build.build"
-# Where `parameter`, `buffer`, `options` and `repeat` are defined.
+# `parameter`, `buffer`, `options` and `repeat` are defined here.
 FIELDS = "tapetensor.nn.fields"
 
-# Where `Mul` and the like are defined, and what the plugin takes them for.
+# `Mul` and the like are defined in the first, and the plugin takes them for the second.
 TYPING = "tapetensor.typing"
 COMPUTED = "tapetensor.typing._Computed"
-# How computed dims are spelled.
+# Computed dims are spelled with these.
 OPERATIONS = ("Add", "Sub", "Mul", "Div")
 
 # Arguments of windows that may be 0, which sizes may not.

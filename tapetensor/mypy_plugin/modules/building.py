@@ -1,25 +1,18 @@
-"""What `build` cannot work out from the annotations, in the words of its run-time errors.
+"""`build` cannot work out everything from annotations; the messages are those at run time.
 
-Reported where `build` is called and not where the class is defined: there is nothing wrong with a
-class whose constructor is called with every field. What that cannot be given either is in
-``defining``.
+They are reported where `build` is called and not where the class is defined: there is nothing wrong
+with a class whose constructor is called with every field. ``defining`` has the fields that this
+cannot be given either.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from mypy.expandtype import expand_type, expand_type_by_instance
 from mypy.maptype import map_instance_to_supertype
-from mypy.nodes import (
-    Expression,
-    IndexExpr,
-    RefExpr,
-    TupleExpr,
-    TypeInfo,
-    Var,
-)
+from mypy.nodes import Expression, IndexExpr, RefExpr, TupleExpr, TypeInfo
 from mypy.nodes import TypeAlias as TypeAliasNode
 from mypy.plugin import FunctionContext
 from mypy.types import (
@@ -40,21 +33,20 @@ from mypy.types import (
 
 from tapetensor.mypy_plugin import flow, names
 from tapetensor.mypy_plugin.codes import MODULE_DIMS
+from tapetensor.mypy_plugin.kinds import is_int, is_module
 from tapetensor.mypy_plugin.modules.classes import signature_of_constructor, with_constructor
-from tapetensor.mypy_plugin.modules.defining import impossible
-from tapetensor.mypy_plugin.modules.fields import kinds_of_fields
+from tapetensor.mypy_plugin.modules.defining import (
+    DEEPEST,
+    Files,
+    impossible,
+    refused_tape,
+    unsized,
+)
+from tapetensor.mypy_plugin.modules.fields import Field, fields_of
 from tapetensor.mypy_plugin.modules.wording import part_in_words
-from tapetensor.mypy_plugin.shapes.computed import respelled
 
 # Fields of these types are built from nothing but a default.
 _PLAIN = {f"builtins.{one}" for one in ("int", "float", "bool", "str", "complex", "dict", "set")}
-# How far into modules within modules to look; a module may, wrongly, be annotated within itself.
-_DEEPEST = 20
-
-
-# The files whose classes are looked into: of those further away a change may go unnoticed, as
-# mypy would not check the call again.
-_Files: TypeAlias = frozenset[str]
 
 
 def check_build(context: FunctionContext) -> Type:
@@ -135,10 +127,10 @@ def _instance(cls: Type) -> Instance | None:
     return result if isinstance(result, Instance) else None
 
 
-def _module(files: _Files, module: Type, options: frozenset[str], path: str) -> str | None:
+def _module(files: Files, module: Type, options: frozenset[str], path: str) -> str | None:
     """Return what is wrong with the first field of a module that cannot be built."""
     module = get_proper_type(module)
-    if isinstance(module, AnyType | TypeVarType) or path.count(".") > _DEEPEST:
+    if isinstance(module, AnyType | TypeVarType) or path.count(".") > DEEPEST:
         return None
     if not isinstance(module, Instance) or not module.type.has_base(names.MODULE):
         written = _named(module)
@@ -151,27 +143,19 @@ def _module(files: _Files, module: Type, options: frozenset[str], path: str) -> 
     owner = with_constructor(info)
     if owner is not None:
         return _constructor(files, module, owner, options, path)
-    kinds = kinds_of_fields(info)
-    for name, (kind, names_of_options) in ({} if kinds is None else kinds).items():
-        if kind == "default" or name in options:
+    for field in fields_of(module):
+        if field.name in options:
             continue
-        symbol = info.get(name)
-        node = None if symbol is None else symbol.node
-        if not isinstance(node, Var) or node.type is None:
+        if field.annotation is None:
             return None
-        annotation = respelled(
-            expand_type_by_instance(node.type, map_instance_to_supertype(module, node.info))
-        )
-        complaint = _field(
-            files, name, kind, names_of_options, get_proper_type(annotation), f"{path}.{name}"
-        )
+        complaint = _field(files, field, field.annotation, f"{path}.{field.name}")
         if complaint is not None:
             return complaint
     return None
 
 
 def _modules(
-    files: _Files, modules: Sequence[Type], options: frozenset[str], path: str
+    files: Files, modules: Sequence[Type], options: frozenset[str], path: str
 ) -> str | None:
     """Return what is wrong with the first of several modules."""
     if any(isinstance(get_proper_type(one), UnpackType) for one in modules):
@@ -182,14 +166,8 @@ def _modules(
     return next(filter(None, complaints), None)
 
 
-def _field(
-    files: _Files,
-    name: str,
-    kind: str,
-    options: frozenset[str],
-    annotation: ProperType,
-    path: str,
-) -> str | None:
+def _field(files: Files, field: Field, annotation: ProperType, path: str) -> str | None:
+    name, kind, options, _ = field
     if isinstance(annotation, UnionType | LiteralType):
         return _without_default(annotation, path)
     if isinstance(annotation, TupleType):
@@ -241,15 +219,11 @@ def _tensor(name: str, kind: str, annotation: Instance, path: str) -> str | None
             f"write {name}: Tensor... = nn.parameter(nn.init.zeros), say"
         )
     shape, tape, dtype = [get_proper_type(one) for one in annotation.args]
-    if isinstance(tape, Instance) and tape.type.fullname == names.OWNED_TAPE:
-        return (
-            f"{path} is annotated with OwnedTape; a field holds a plain value (NoneTape), "
-            "it is the input of a model that is traced"
-        )
-    for dim in shape.items if isinstance(shape, TupleType) else []:
-        complaint = _dim(dim, path)
-        if complaint is not None:
-            return complaint
+    dims = shape.items if isinstance(shape, TupleType) else []
+    complaints = [refused_tape(tape, path), *[_dim(dim, path) for dim in dims]]
+    complaint = next(filter(None, complaints), None)
+    if complaint is not None:
+        return complaint
     if kind == "parameter" and isinstance(dtype, Instance) and dtype.type.has_base("numpy.integer"):
         return (
             f"{path} has dtype {part_in_words(dtype)}, and only floats are trained; "
@@ -262,14 +236,11 @@ def _dim(dim: Type, path: str) -> str | None:
     dim = get_proper_type(dim)
     if isinstance(dim, AnyType | LiteralType | UnpackType):
         return None
-    return (
-        f"{path}: the dim {_named(dim)} has no size; write Literal[64], say, "
-        "or construct the module with ints"
-    )
+    return unsized(path, _named(dim))
 
 
 def _constructor(
-    files: _Files, module: Instance, owner: TypeInfo, options: frozenset[str], path: str
+    files: Files, module: Instance, owner: TypeInfo, options: frozenset[str], path: str
 ) -> str | None:
     """Return what is wrong with the first argument that `build` cannot read off the dims."""
     signature = signature_of_constructor(owner)
@@ -284,11 +255,10 @@ def _constructor(
             continue
         annotation = get_proper_type(annotation)
         if isinstance(annotation, TypeVarType) and annotation.id.namespace == owner.fullname:
-            given, bound = expand_type_by_instance(annotation, mapped), annotation.upper_bound
-            is_module = isinstance(bound, Instance) and bound.type.has_base(names.MODULE)
+            given = expand_type_by_instance(annotation, mapped)
             complaint = (
                 _module(files, given, frozenset(), f"{path}.{name}")
-                if is_module
+                if is_module(annotation.upper_bound)
                 else _dim(given, path)
             )
             if complaint is not None:
@@ -304,7 +274,7 @@ def _constructor(
 def _named(annotation: Type) -> str:
     """Return an annotation as its user would recognise it."""
     annotation = get_proper_type(annotation)
-    if isinstance(annotation, Instance) and annotation.type.fullname == "builtins.int":
+    if is_int(annotation):
         return "int"
     if isinstance(annotation, UnionType):
         return " | ".join([_named(one) for one in annotation.items])

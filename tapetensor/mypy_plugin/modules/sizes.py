@@ -1,6 +1,6 @@
-"""Sizes that no layer of the library takes: what its constructor refuses, read off its type.
+"""Sizes that the constructor of a layer refuses are read off the type of the layer.
 
-In the words of the constructors, which is where the rules are.
+The messages are those of the constructors, which hold the rules.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from tapetensor.mypy_plugin.shapes.computed import respelled
 from tapetensor.mypy_plugin.shapes.dims import Size
 from tapetensor.mypy_plugin.shapes.reading import is_none, read_dim
 
-# By the name of the argument; those that are not known are left out.
+# The known sizes of a layer, by the names of the arguments.
 _Sizes: TypeAlias = Mapping[str, int]
 
 _MAY_BE_0 = ("padding", "output_padding")
-# Where the layers of the library are defined.
+# The layers of the library are defined here.
 LIBRARY = "tapetensor.nn."
 
 

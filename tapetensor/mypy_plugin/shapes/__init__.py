@@ -9,11 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from mypy.plugin import (
-    AttributeContext,
-    FunctionContext,
-    MethodContext,
-)
+from mypy.plugin import AttributeContext, FunctionContext, MethodContext
 from mypy.types import FunctionLike, Type
 
 from tapetensor.mypy_plugin.names import ELSEWHERE, TENSOR, TENSOR_ROOMS, op_called
@@ -165,14 +161,12 @@ def _agreeing_dims(context: Context) -> FunctionLike:
     return compute_dims(context._replace(default_signature=agreeing(context)))
 
 
-def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
-    """Return the hook for the result of a method."""
+def method_result(fullname: str) -> Callable[[FunctionContext | MethodContext], Type] | None:
+    """Return the hook for the result of a method, or a function."""
     return _of_others(fullname, computed.respell_result)
 
 
-def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
-    """Return the hook for the result of a function."""
-    return _of_others(fullname, computed.respell_result)
+function_result = method_result
 
 
 def attribute(fullname: str) -> Callable[[AttributeContext], Type] | None:

@@ -7,7 +7,7 @@ the signature as the first argument has it, and mypy says which one does not fit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from mypy.checker import TypeChecker
 from mypy.expandtype import expand_type
@@ -44,13 +44,12 @@ def agreeing(context: Context) -> CallableType:
                 first = known.setdefault(name, found)
                 if _is_joined_to_any(first, found):
                     disputed[name] = first
-    return _with(item, disputed) if disputed else item
-
-
-def _with(item: CallableType, values: Mapping[TypeVarId, Type]) -> CallableType:
-    expanded = expand_type(item, values)
+    if not disputed:
+        return item
+    expanded = expand_type(item, disputed)
     assert isinstance(expanded, CallableType)
-    return expanded.copy_modified(variables=[one for one in item.variables if one.id not in values])
+    rest = [one for one in item.variables if one.id not in disputed]
+    return expanded.copy_modified(variables=rest)
 
 
 def _is_shared(item: CallableType) -> bool:
@@ -68,7 +67,7 @@ def _matched(formal: Type, actual: Type) -> Iterator[tuple[TypeVarId, Type]]:
     """Yield the names in the shapes of a parameter, and what an argument has there."""
     declared, found = get_proper_type(formal), get_proper_type(actual)
     if isinstance(declared, UnionType):
-        # Of a union that differs in the tape only.
+        # The items of the union may differ in the tape only.
         items = [get_proper_type(one) for one in declared.items]
         shapes = [one.args[0] for one in items if isinstance(one, Instance) and has_dims(one)]
         if len(shapes) == len(items) and all(one == shapes[0] for one in shapes):

@@ -25,17 +25,18 @@ from mypy.nodes import (
 from mypy.server.subexpr import get_subexpressions
 
 from tapetensor.mypy_plugin import flow
+from tapetensor.mypy_plugin.blocks import statements, targets
 from tapetensor.mypy_plugin.shapes.calls import Call, MismatchError, type_of
 from tapetensor.mypy_plugin.shapes.dims import Dims, Open, Size, are_other_numbers, written
 from tapetensor.mypy_plugin.shapes.reading import read_dim, read_shape
-from tapetensor.mypy_plugin.shapes.sizes import statements, targets, value_of
+from tapetensor.mypy_plugin.shapes.sizes import value_of
 
 _MAKERS: Final = ("zeros", "ones", "empty", "full")
 
 
 def check_values(call: Call) -> None:
     """Raise MismatchError if an array that is written down has another shape than is asked for."""
-    values, target = call.argument_expression("array"), read_shape(call.argument("shape"))
+    values, target = call.expression("array"), read_shape(call.argument("shape"))
     found = None if values is None or target is None else _shape_of(values, call.api)
     if found is None or target is None:
         return

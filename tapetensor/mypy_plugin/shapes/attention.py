@@ -1,6 +1,6 @@
 """Attention: which queries, keys, values and masks go together.
 
-Plain typing says so too, but of a mistake no more than that it cannot infer a type parameter.
+Plain typing says so too, but explains a mistake by a type parameter that it cannot infer.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from mypy.types import Type
 
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError
-from tapetensor.mypy_plugin.shapes.dims import ONE, Dim, Dims, are_other_numbers, differ, written
+from tapetensor.mypy_plugin.shapes.dims import ONE, Dims, are_other_numbers, differ, written
 from tapetensor.mypy_plugin.shapes.dtypes import check_floating, check_same, is_bool
 from tapetensor.mypy_plugin.shapes.reading import known, read_dim, read_tensor
 
@@ -73,13 +73,10 @@ def _check_mask(found: Type | None, scores: Dims) -> None:
     if mask is None or mask.shape is None or not is_bool(mask):
         return
     aligned = zip(reversed(mask.shape), reversed(scores), strict=False)
-    if len(mask.shape) > len(scores) or any(_never(one, other) for one, other in aligned):
+    if len(mask.shape) > len(scores) or any(
+        one != ONE and are_other_numbers(one, other) for one, other in aligned
+    ):
         raise MismatchError(
             f"a mask of shape {written(mask.shape)} does not broadcast to the scores "
             f"{written(scores)}"
         )
-
-
-def _never(dim: Dim, goal: Dim) -> bool:
-    """Tell whether a dim does not broadcast to another one, whatever the names stand for."""
-    return dim != ONE and are_other_numbers(dim, goal)

@@ -95,16 +95,19 @@ def logic(call: Call) -> Answer:
 @of_all_shapes
 def where(call: Call) -> Answer:
     """Return the result of `where`."""
-    mask = read_tensor(call.position(0))
-    values = [call.position(1), call.position(2)]
+    mask = read_tensor(call.argument(0))
+    values = [call.argument(1), call.argument(2)]
     tensors = [one for value in values if (one := read_tensor(value)) is not None]
     if not tensors and all(map(_is_number, values)):
         raise MismatchError("at least one of the two values must be a tensor", ARGUMENT_KIND)
     if mask is None or not _is_mask(mask) or not tensors:
         return None
     if len(tensors) == 1:
+        # A number may stand beside a floating tensor.
         number = next(value for value in values if read_tensor(value) is None)
-        if not _fits(number, tensors[0].dtype):
+        dtype = tensors[0].dtype
+        is_floating = isinstance(dtype, Instance) and dtype.type.has_base("numpy.floating")
+        if not _is_number(number) or not is_floating:
             return None
     return _merged(call, tensors, mask)
 
@@ -142,13 +145,6 @@ def _merged(call: Call, tensors: list[Operand], mask: Operand | None = None) -> 
 
 def _is_mask(operand: Operand) -> bool:
     return is_plain(operand.tape) and is_bool(operand)
-
-
-def _fits(number: Type | None, dtype: Type) -> bool:
-    """Tell whether a number may stand beside a floating tensor."""
-    return (
-        _is_number(number) and isinstance(dtype, Instance) and dtype.type.has_base("numpy.floating")
-    )
 
 
 def _is_number(found: Type | None) -> bool:

@@ -40,14 +40,13 @@ from mypy.types import (
     TupleType,
     Type,
     TypeOfAny,
-    UnionType,
     get_proper_type,
 )
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.codes import SHAPE_MISMATCH
 from tapetensor.mypy_plugin.displays import is_displayed
-from tapetensor.mypy_plugin.kinds import is_int
+from tapetensor.mypy_plugin.kinds import ANYTHING, is_int, members
 from tapetensor.mypy_plugin.names import TENSOR
 from tapetensor.mypy_plugin.shapes.dims import Dims
 from tapetensor.mypy_plugin.shapes.reading import (
@@ -78,7 +77,7 @@ class MismatchError(Exception):
 
 
 class Unknown(Enum):
-    """What a rule returns where plain typing decides all but the shape, which is open."""
+    """A rule returns this where plain typing decides all but the shape, which is open."""
 
     SHAPE = "whatever plain typing says"
 
@@ -141,18 +140,13 @@ class Call:
             raise UndecidedError
         return tuple(map_instance_to_supertype(found, owner).args)
 
-    def operand(self, index: int) -> Operand:
-        """Return the tensor that is the argument for a formal by its place."""
-        return known(read_tensor(self.position(index)))
+    def operand(self, place: int | str) -> Operand:
+        """Return the tensor that is the argument for a formal, by its place or name."""
+        return known(read_tensor(self.argument(place)))
 
-    def argument(self, name: str) -> Type | None:
+    def argument(self, place: int | str) -> Type | None:
         """Return the type of the argument for a formal; None where the default holds."""
-        names = self._item.arg_names
-        return self.position(names.index(name)) if name in names else None
-
-    def position(self, index: int) -> Type | None:
-        """Return the type of the argument for a formal by its place; None where there is none."""
-        expression = self.expression(index)
+        index, expression = self._index(place), self.expression(place)
         if expression is None:
             return None
         self._read.add(index)
@@ -160,14 +154,18 @@ class Call:
             self._types[index] = type_of(expression, self.api)
         return self._types[index]
 
-    def expression(self, index: int) -> Expression | None:
-        """Return the expression for a formal by its place; None where there is none."""
+    def expression(self, place: int | str) -> Expression | None:
+        """Return the expression for a formal; None where the default holds."""
+        index = self._index(place)
         found = self._context.args[index] if index < len(self._context.args) else []
         return found[0] if len(found) == 1 else None
 
-    def argument_expression(self, name: str) -> Expression | None:
-        """Return the expression for a formal; None where the default holds."""
-        return self.expression(self._item.arg_names.index(name))
+    def _index(self, place: int | str) -> int:
+        """Return the place of a formal; of a name that there is none of, one behind the last."""
+        if isinstance(place, int):
+            return place
+        names = self._item.arg_names
+        return names.index(place) if place in names else len(names)
 
     @property
     def wanted(self) -> Type | None:
@@ -194,12 +192,12 @@ class Call:
 
     def items(self, name: str) -> list[Type]:
         """Return the types in the tuple, or the list display, that is the argument for a formal."""
-        expression = self.argument_expression(name)
+        expression = self.expression(name)
         if isinstance(expression, ListExpr):
             if any(isinstance(item, StarExpr) for item in expression.items):
                 raise UndecidedError
-            # Not the list's own type: what tensors of several shapes have in common is `object`.
-            self._read.add(self._item.arg_names.index(name))
+            # The list itself is one of `object`, if its tensors have several shapes.
+            self._read.add(self._index(name))
             return [type_of(item, self.api) for item in expression.items]
         found = get_proper_type(self.argument(name))
         return known(found.items if isinstance(found, TupleType) else None)
@@ -235,9 +233,7 @@ class Call:
     def returning(self, result: Type) -> CallableType:
         """Return the signature that takes the arguments that were read, and gives `result`."""
         formals = [
-            self._types.get(index, AnyType(TypeOfAny.special_form))
-            if index in self._read
-            else formal
+            self._types.get(index, ANYTHING) if index in self._read else formal
             for index, formal in enumerate(self._item.arg_types)
         ]
         return self._item.copy_modified(arg_types=formals, ret_type=result)
@@ -247,10 +243,8 @@ class Call:
         result = get_proper_type(self._item.ret_type)
         if not isinstance(result, Instance) or result.type != self.tensor_info:
             return self._item
-        unknown = AnyType(TypeOfAny.special_form)
-        return self._item.copy_modified(
-            ret_type=result.copy_modified(args=[unknown, *result.args[1:]])
-        )
+        opened = result.copy_modified(args=[ANYTHING, *result.args[1:]])
+        return self._item.copy_modified(ret_type=opened)
 
     def refused(self) -> CallableType:
         """Return the signature that takes everything, so that one error is all there is."""
@@ -343,7 +337,7 @@ def fitted(exact: Instance, api: TypeChecker, wanted: Type | None = None) -> Ins
     shape = get_proper_type(exact.args[0])
     if not isinstance(shape, TupleType):
         return exact
-    for one in _members(wanted):
+    for one in members(wanted):
         if not isinstance(one, Instance) or one.type is not exact.type:
             continue
         target = get_proper_type(one.args[0])
@@ -384,7 +378,7 @@ def type_of(expression: Expression, api: TypeChecker) -> Type:
     if isinstance(expression, TempNode):
         return expression.type
     checker = api.expr_checker
-    # As mypy's own cache: a type holds until the binder learns of an assignment or a condition,
+    # Like mypy's own cache, a type holds until the binder learns of an assignment or a condition,
     # and not at all where the types of names come from outside.
     keeps = not (checker.in_lambda_expr or api.current_node_deferred)
     binder = api.binder
@@ -404,13 +398,6 @@ def type_of(expression: Expression, api: TypeChecker) -> Type:
 
 
 _KEPT = 32
-
-
-def _members(wanted: Type | None) -> list[Type]:
-    proper = get_proper_type(wanted)
-    if isinstance(proper, UnionType):
-        return [get_proper_type(one) for one in proper.items]
-    return [] if proper is None else [proper]
 
 
 def _is_open_int(dim: Type) -> bool:

@@ -15,7 +15,7 @@ _GROUP = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")
 
 def _is_open(call: Call) -> bool:
     # Plain typing knows the columns of what a matrix gives, and nothing else of an open shape.
-    rhs = read_tensor(call.position(0))
+    rhs = read_tensor(call.argument(0))
     by_matrix = rhs is not None and rhs.shape is not None and len(rhs.shape) == 2
     return call.fits_all and not by_matrix
 
@@ -50,7 +50,7 @@ def _product(lhs: Dims, rhs: Dims) -> Dims:
 
 def einsum(call: Call) -> Answer:
     """Return the result of `einsum` with literal subscripts."""
-    subscripts = known(read_literal(call.position(0), str))
+    subscripts = known(read_literal(call.argument(0), str))
     given = [read_tensor(one) for index in range(1, call.formals) for one in call.types(index)]
     operands = [known(one) for one in given]
     shapes = [one.dims for one in operands]

@@ -94,7 +94,7 @@ def _axes(call: Call) -> int:
 
 def _operands(call: Call) -> tuple[list[Dims], Type, Type]:
     """Return the shapes of the operands, and the tape state and dtype of the result."""
-    given = [call.position(index) for index in range(3)]
+    given = [call.argument(index) for index in range(3)]
     if given[2] is None or is_none(given[2]):
         del given[2]
     operands = [known(read_tensor(one)) for one in given]

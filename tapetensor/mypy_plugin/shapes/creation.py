@@ -28,7 +28,7 @@ def made(call: Call) -> Answer:
         raise MismatchError(f"a dim must not be negative, got {negative[0]}")
     if INT not in dims:
         return None
-    sizes = sharpened(dims, call.argument_expression("shape"), call.api)
+    sizes = sharpened(dims, call.expression("shape"), call.api)
     named = tuple(
         size if isinstance(size, Size) and size.atoms else dim
         for dim, size in zip(dims, sizes, strict=True)

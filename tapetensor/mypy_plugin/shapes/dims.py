@@ -170,15 +170,6 @@ class Size:
         number = None if found is None else found.literal
         return None if number is not None and number < 0 else found
 
-    def evaluate(self, sizes: dict[Atom, int]) -> Fraction:
-        """Return the value for given sizes of the atoms."""
-        total = Fraction(0)
-        for powers, factor in self._terms.items():
-            for atom, power in powers:
-                factor *= Fraction(sizes[atom]) ** power
-            total += factor
-        return total
-
     @override
     def __str__(self) -> str:
         if not self._terms:
@@ -197,7 +188,7 @@ class Open(Enum):
     """A dim whose size is not known before run time."""
 
     ANY = "?"
-    # What a computed size has for a type. Plain typing tells it from `Any`, and so do results.
+    # A computed size has this type. Plain typing tells it from `Any`, and so do results.
     INT = "int"
 
     @property
@@ -285,7 +276,7 @@ def _positive_first(products: list[Product]) -> list[Product]:
 
 def _order(product: Product) -> tuple[object, ...]:
     _, above, below = product
-    # Those without names come last: H + 1.
+    # The products without names come last: H + 1.
     return (not above, *[[(atom.name, str(atom.key)) for atom in side] for side in (above, below)])
 
 

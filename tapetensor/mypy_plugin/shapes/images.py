@@ -66,7 +66,7 @@ def flatten_layer(call: Call) -> Answer:
 
 def _image(call: Call) -> Operand | None:
     """Return the image that is the first operand; None where plain typing decides."""
-    x = read_tensor(call.position(0))
+    x = read_tensor(call.argument(0))
     if x is None or x.shape is None:
         return None
     check_floating(x)
@@ -96,7 +96,7 @@ def _counts(shape: Dims, window: Window) -> Dims:
         size, count, stride, padding, dilation = [one.literal for one in sizes]
         if size is None or count is None or stride is None or padding is None or dilation is None:
             continue
-        # Of one that begins before it the first element that does not may lie behind it.
+        # A window that begins before the image may have its next element behind it.
         starts = range(-padding, 0, stride)[:count]
         if any(start % dilation >= size for start in starts):
             raise MismatchError(

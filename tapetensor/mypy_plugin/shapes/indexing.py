@@ -48,7 +48,7 @@ def getitem(call: Call) -> Answer:
     """Return the result of ``x[index]``."""
     x, expression = call.receiver, known(call.expression(0))
     # Read, so that the signature takes it.
-    call.position(0)
+    call.argument(0)
     items = expression.items if isinstance(expression, TupleExpr) else [expression]
     shape = x.dims
     indices = [_read(call, item) for item in items]
@@ -159,5 +159,5 @@ def _length(bounds: slice | None, dim: Dim) -> Dim:
     if dim.literal is None:
         return ANY
     start, stop, step = bounds.indices(dim.literal)
-    # Not by the length of a range, which has to fit a machine's word.
+    # The length of a range would have to fit a machine's word.
     return Size.of(max(0, -((start - stop) // step)))

@@ -6,13 +6,7 @@ from mypy.types import AnyType, Instance, Type
 
 from tapetensor.mypy_plugin.shapes.axes import axis_of_receiver, given_axis, normal_axis
 from tapetensor.mypy_plugin.shapes.broadcasting import joined_dim
-from tapetensor.mypy_plugin.shapes.calls import (
-    Answer,
-    Call,
-    MismatchError,
-    of_all_shapes,
-    opening,
-)
+from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError, of_all_shapes, opening
 from tapetensor.mypy_plugin.shapes.dims import Dim, Dims, Size, differ, total, unified, written
 from tapetensor.mypy_plugin.shapes.dtypes import check_same
 from tapetensor.mypy_plugin.shapes.reading import (
@@ -115,7 +109,7 @@ def take_along_axis(call: Call) -> Answer:
 
 def _read_along(call: Call, default: int) -> tuple[Dims, Dims, int]:
     """Return the shape of plain positions, that of the receiver, and the axis from the front."""
-    indices = known(read_tensor(call.argument("indices")))
+    indices = call.operand("indices")
     is_open = isinstance(indices.dtype, AnyType)
     if not is_plain(indices.tape) or not (is_open or is_integer(indices.dtype)):
         raise UndecidedError

@@ -12,7 +12,7 @@ from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError
 from tapetensor.mypy_plugin.shapes.dims import Dims, differ, written
 from tapetensor.mypy_plugin.shapes.dtypes import check_floating, check_integers, check_same
 
-# Where each is defined, and what its operands are called.
+# The names of the operands, by the place where a loss is defined.
 PAIRS: Final = {
     **dict.fromkeys(
         [f"regression.{name}" for name in ("mse", "rmse", "mae", "huber", "smooth_l1")],

@@ -9,16 +9,9 @@ from __future__ import annotations
 from mypy.checker import TypeChecker
 from mypy.nodes import ARG_POS, Expression, RefExpr, TempNode
 from mypy.plugin import FunctionSigContext
-from mypy.types import (
-    AnyType,
-    CallableType,
-    FunctionLike,
-    Instance,
-    Type,
-    TypeOfAny,
-    get_proper_type,
-)
+from mypy.types import CallableType, FunctionLike, Instance, Type, get_proper_type
 
+from tapetensor.mypy_plugin.kinds import ANYTHING
 from tapetensor.mypy_plugin.names import TENSOR
 from tapetensor.mypy_plugin.shapes.calls import Context, fitted, is_readable, type_of
 from tapetensor.mypy_plugin.shapes.computed import mentions, respelled
@@ -42,7 +35,7 @@ def mapped(context: Context) -> FunctionLike:
     result = _result(context, context.api, called, iterables)
     if result is None:
         return item
-    formals: list[Type] = [AnyType(TypeOfAny.special_form), *item.arg_types[1:]]
+    formals: list[Type] = [ANYTHING, *item.arg_types[1:]]
     return item.copy_modified(arg_types=formals, ret_type=made.copy_modified(args=[result]))
 
 
@@ -68,7 +61,7 @@ def _result(
     found = get_proper_type(respelled(found))
     wanted = get_proper_type(api.expr_checker.type_context[-1])
     if isinstance(found, Instance) and found.type.fullname == TENSOR:
-        # What an iterator, or a list, of these is wanted of.
+        # The place of the call wants an iterator, or a list, of these.
         items = wanted.args[:1] if isinstance(wanted, Instance) else ()
         return fitted(found, api, *items)
     return found

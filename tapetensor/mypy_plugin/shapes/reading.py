@@ -18,7 +18,6 @@ from mypy.types import (
     NoneType,
     TupleType,
     Type,
-    TypeOfAny,
     TypeVarType,
     UninhabitedType,
     UnionType,
@@ -26,7 +25,7 @@ from mypy.types import (
     get_proper_type,
 )
 
-from tapetensor.mypy_plugin.kinds import bounded, is_int
+from tapetensor.mypy_plugin.kinds import ANYTHING, bounded, is_int
 from tapetensor.mypy_plugin.names import COMPUTED, NONE_TAPE, OWNED_TAPE, TENSOR, TENSOR_BASE
 from tapetensor.mypy_plugin.shapes.dims import ANY, INT, Atom, Dim, Dims, Open, Size, is_negative
 from tapetensor.mypy_plugin.shapes.spelling import write_known
@@ -223,7 +222,7 @@ def _merged_tape(lhs: Type, rhs: Type) -> Type:
     if _is_state(lhs, OWNED_TAPE) and isinstance(rhs, TypeVarType | AnyType):
         return lhs
     if isinstance(lhs, AnyType) or isinstance(rhs, AnyType):
-        return AnyType(TypeOfAny.special_form)
+        return ANYTHING
     raise UndecidedError
 
 

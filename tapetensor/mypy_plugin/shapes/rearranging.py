@@ -1,4 +1,4 @@
-"""The same elements under other axes."""
+"""Ops that keep the elements and change the axes."""
 
 from __future__ import annotations
 
@@ -26,12 +26,7 @@ from tapetensor.mypy_plugin.shapes.dims import (
     product,
     written,
 )
-from tapetensor.mypy_plugin.shapes.reading import (
-    known,
-    read_int,
-    read_ints,
-    read_shape,
-)
+from tapetensor.mypy_plugin.shapes.reading import known, read_int, read_ints, read_shape
 from tapetensor.mypy_plugin.shapes.sizes import sharpened
 
 _HIDDEN = Size.of(-1)
@@ -62,7 +57,7 @@ def reshape(call: Call) -> Answer:
 def _asked(call: Call) -> Dims:
     """Return the shape that is asked for."""
     target = known(read_shape(call.argument("shape")))
-    return sharpened(target, call.argument_expression("shape"), call.api)
+    return sharpened(target, call.expression("shape"), call.api)
 
 
 def flatten(call: Call) -> Answer:
@@ -180,5 +175,5 @@ def _quotient(elements: Dim, filled: Dim) -> Dim | None:
     quotient = elements / filled
     if elements.literal is not None and filled.literal is not None:
         return None if quotient is None or quotient.literal is None else quotient
-    # Of named dims nothing is certain: B * 3 elements fill (2, -1) where B is even.
+    # Nothing is certain where dims have names: B * 3 elements fill (2, -1) if B is even.
     return ANY if quotient is None else quotient

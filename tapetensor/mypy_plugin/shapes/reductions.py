@@ -10,21 +10,9 @@ from tapetensor.mypy_plugin.shapes.axes import (
     normal_axes,
     normal_axis,
 )
-from tapetensor.mypy_plugin.shapes.calls import (
-    Answer,
-    Call,
-    MismatchError,
-    of_all_shapes,
-    opening,
-)
+from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError, of_all_shapes, opening
 from tapetensor.mypy_plugin.shapes.dims import ONE, Open, Size, product, written
-from tapetensor.mypy_plugin.shapes.reading import (
-    Operand,
-    is_none,
-    known,
-    read_literal,
-    read_tensor,
-)
+from tapetensor.mypy_plugin.shapes.reading import Operand, is_none, known, read_literal, read_tensor
 
 
 def _is_whole(call: Call) -> bool:
@@ -62,7 +50,7 @@ def item(call: Call) -> Answer:
 
 def formatted(call: Call) -> Answer:
     """Refuse ``f"{x:.2f}"`` of what cannot have one element."""
-    # How mypy spells it: "{:{}}".format(x, ".2f").
+    # mypy spells it "{:{}}".format(x, ".2f").
     spec = call.expressions(0)[1:]
     if call.text == "{:{}}" and len(spec) == 1 and not _is_empty(spec[0]):
         _check_single(known(read_tensor(call.types(0)[0])))
