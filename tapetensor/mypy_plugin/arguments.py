@@ -85,16 +85,13 @@ def _signatures(info: TypeInfo, name: str) -> list[CallableType]:
     """Return the overloads of a method, without `self`."""
     node = info.get_method(name)
     found = get_proper_type(node.type) if isinstance(node, FuncDef | OverloadedFuncDef) else None
-    if isinstance(found, CallableType) and info.fullname == TENSOR:
-        # Users of other libraries write methods of tensors with other arguments.
-        items = [found]
-    else:
-        items = found.items if isinstance(found, Overloaded) else []
+    # Users of other libraries write methods of tensors with other arguments.
+    is_read = isinstance(found, Overloaded) or info.fullname == TENSOR
     return [
         one.copy_modified(
             arg_types=one.arg_types[1:], arg_kinds=one.arg_kinds[1:], arg_names=one.arg_names[1:]
         )
-        for one in items
+        for one in (found.items if is_read and isinstance(found, FunctionLike) else [])
         if one.arg_types and one.arg_kinds[0] is ARG_POS
     ]
 

@@ -7,7 +7,8 @@ cannot be given either.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from mypy.expandtype import expand_type, expand_type_by_instance
@@ -17,10 +18,9 @@ from mypy.nodes import TypeAlias as TypeAliasNode
 from mypy.plugin import FunctionContext
 from mypy.types import (
     AnyType,
-    CallableType,
+    FunctionLike,
     Instance,
     LiteralType,
-    Overloaded,
     ProperType,
     TupleType,
     Type,
@@ -68,7 +68,8 @@ def check_build(context: FunctionContext) -> Type:
         checker: Any = context.api
         files = frozenset([checker.tree.fullname, *[one.module_name for one in info.mro]])
         path = given.type.name
-        complaint = _module(files, instance, frozenset(), path) or impossible(files, instance, path)
+        both = chain(_module(files, instance, frozenset(), path), impossible(files, instance, path))
+        complaint = next(both, None)
     if complaint is not None:
         flow.fail(context.api, f"build: {complaint}", expression, MODULE_DIMS)
     return made
@@ -122,133 +123,115 @@ def _incomplete(expression: Expression, info: TypeInfo) -> str | None:
 def _instance(cls: Type) -> Instance | None:
     """Return what a class makes when it is called."""
     cls = get_proper_type(cls)
-    made = cls.items[-1] if isinstance(cls, Overloaded) else cls
-    result = get_proper_type(made.ret_type) if isinstance(made, CallableType) else None
+    result = get_proper_type(cls.items[-1].ret_type) if isinstance(cls, FunctionLike) else None
     return result if isinstance(result, Instance) else None
 
 
-def _module(files: Files, module: Type, options: frozenset[str], path: str) -> str | None:
-    """Return what is wrong with the first field of a module that cannot be built."""
+def _module(files: Files, module: Type, options: frozenset[str], path: str) -> Iterator[str]:
+    """Yield what is wrong with a module that cannot be built."""
     module = get_proper_type(module)
     if isinstance(module, AnyType | TypeVarType) or path.count(".") > DEEPEST:
-        return None
-    if not isinstance(module, Instance) or not module.type.has_base(names.MODULE):
-        written = _named(module)
-        return f"{path} is annotated {written}, which is not a Module"
+        return
+    if not isinstance(module, Instance) or not is_module(module):
+        yield f"{path} is annotated {_named(module)}, which is not a Module"
+        return
     info = module.type
-    if info.fallback_to_any or not (
-        info.module_name in files or info.module_name.startswith("tapetensor.")
-    ):
-        return None
+    is_near = info.module_name in files or info.module_name.startswith("tapetensor.")
+    if info.fallback_to_any or not is_near:
+        return
     owner = with_constructor(info)
     if owner is not None:
-        return _constructor(files, module, owner, options, path)
+        yield from _constructor(files, module, owner, options, path)
+        return
     for field in fields_of(module):
         if field.name in options:
             continue
         if field.annotation is None:
-            return None
-        complaint = _field(files, field, field.annotation, f"{path}.{field.name}")
-        if complaint is not None:
-            return complaint
-    return None
+            return
+        yield from _field(files, field, field.annotation, f"{path}.{field.name}")
 
 
 def _modules(
     files: Files, modules: Sequence[Type], options: frozenset[str], path: str
-) -> str | None:
-    """Return what is wrong with the first of several modules."""
-    if any(isinstance(get_proper_type(one), UnpackType) for one in modules):
-        return None
-    complaints = [
-        _module(files, one, options, f"{path}.{index}") for index, one in enumerate(modules)
-    ]
-    return next(filter(None, complaints), None)
+) -> Iterator[str]:
+    """Yield what is wrong with several modules."""
+    if not any(isinstance(get_proper_type(one), UnpackType) for one in modules):
+        for index, one in enumerate(modules):
+            yield from _module(files, one, options, f"{path}.{index}")
 
 
-def _field(files: Files, field: Field, annotation: ProperType, path: str) -> str | None:
+def _field(files: Files, field: Field, annotation: ProperType, path: str) -> Iterator[str]:
     name, kind, options, _ = field
-    if isinstance(annotation, UnionType | LiteralType):
-        return _without_default(annotation, path)
     if isinstance(annotation, TupleType):
-        return _misused(kind, ("options",), annotation, path) or _modules(
-            files, annotation.items, options, path
+        yield from _misused(kind, ("options",), annotation, path)
+        yield from _modules(files, annotation.items, options, path)
+        return
+    origin = annotation.type.fullname if isinstance(annotation, Instance) else None
+    if isinstance(annotation, UnionType | LiteralType) or origin in _PLAIN:
+        yield (
+            f"{path} is annotated {_named(annotation)}; give it a default, or make it a module, "
+            "a list or tuple of modules, or a tensor with nn.parameter(...)"
         )
     if not isinstance(annotation, Instance):
-        return None
-    origin = annotation.type.fullname
+        return
     if origin in ("builtins.list", "builtins.tuple"):
-        return _misused(kind, ("repeat",), annotation, path) or (
-            f"{path} is a {annotation.type.name} of unknown length; "
-            f"write {name}: {annotation.type.name}[...] = nn.repeat(3), say"
-            if not kind
-            else _module(files, annotation.args[0], options, f"{path}.0")
+        yield from _misused(kind, ("repeat",), annotation, path)
+        if not kind:
+            yield (
+                f"{path} is a {annotation.type.name} of unknown length; "
+                f"write {name}: {annotation.type.name}[...] = nn.repeat(3), say"
+            )
+        yield from _module(files, annotation.args[0], options, f"{path}.0")
+    elif origin == names.TENSOR:
+        yield from _misused(kind, ("parameter", "buffer"), annotation, path)
+        yield from _tensor(name, kind, annotation, path)
+    elif is_module(annotation):
+        yield from _misused(kind, ("options",), annotation, path)
+        yield from _module(files, annotation, options, path)
+
+
+def _misused(kind: str, allowed: tuple[str, ...], annotation: Type, path: str) -> Iterator[str]:
+    if kind and kind not in allowed:
+        cures = " or ".join([f"nn.{one}(...)" for one in allowed])
+        yield (
+            f"{path} is annotated {_named(annotation)}, for which nn.{kind}(...) has no meaning; "
+            f"write {cures}, or nothing"
         )
-    if origin == names.TENSOR:
-        return _misused(kind, ("parameter", "buffer"), annotation, path) or _tensor(
-            name, kind, annotation, path
-        )
-    if annotation.type.has_base(names.MODULE):
-        return _misused(kind, ("options",), annotation, path) or _module(
-            files, annotation, options, path
-        )
-    return _without_default(annotation, path) if origin in _PLAIN else None
 
 
-def _misused(kind: str, allowed: tuple[str, ...], annotation: Type, path: str) -> str | None:
-    if not kind or kind in allowed:
-        return None
-    cures = " or ".join([f"nn.{one}(...)" for one in allowed])
-    return (
-        f"{path} is annotated {_named(annotation)}, for which nn.{kind}(...) has no meaning; "
-        f"write {cures}, or nothing"
-    )
-
-
-def _without_default(annotation: Type, path: str) -> str:
-    return (
-        f"{path} is annotated {_named(annotation)}; give it a default, or make it a module, "
-        "a list or tuple of modules, or a tensor with nn.parameter(...)"
-    )
-
-
-def _tensor(name: str, kind: str, annotation: Instance, path: str) -> str | None:
+def _tensor(name: str, kind: str, annotation: Instance, path: str) -> Iterator[str]:
     if not kind:
-        return (
+        yield (
             f"{path} is a tensor without first values; "
             f"write {name}: Tensor... = nn.parameter(nn.init.zeros), say"
         )
     shape, tape, dtype = [get_proper_type(one) for one in annotation.args]
-    dims = shape.items if isinstance(shape, TupleType) else []
-    complaints = [refused_tape(tape, path), *[_dim(dim, path) for dim in dims]]
-    complaint = next(filter(None, complaints), None)
-    if complaint is not None:
-        return complaint
+    yield from refused_tape(tape, path)
+    for dim in shape.items if isinstance(shape, TupleType) else []:
+        yield from _dim(dim, path)
     if kind == "parameter" and isinstance(dtype, Instance) and dtype.type.has_base("numpy.integer"):
-        return (
+        yield (
             f"{path} has dtype {part_in_words(dtype)}, and only floats are trained; "
             "declare it with nn.buffer(...)"
         )
-    return None
 
 
-def _dim(dim: Type, path: str) -> str | None:
-    dim = get_proper_type(dim)
-    if isinstance(dim, AnyType | LiteralType | UnpackType):
-        return None
-    return unsized(path, _named(dim))
+def _dim(dim: Type, path: str) -> Iterator[str]:
+    if not isinstance(get_proper_type(dim), AnyType | LiteralType | UnpackType):
+        yield unsized(path, _named(dim))
 
 
 def _constructor(
     files: Files, module: Instance, owner: TypeInfo, options: frozenset[str], path: str
-) -> str | None:
-    """Return what is wrong with the first argument that `build` cannot read off the dims."""
+) -> Iterator[str]:
+    """Yield what is wrong with the arguments that `build` cannot read off the dims."""
     signature = signature_of_constructor(owner)
     if signature is None or "*" in options:
-        return None
+        return
     mapped = map_instance_to_supertype(module, owner)
     if owner.fullname == names.SEQUENTIAL:
-        return _modules(files, mapped.args, frozenset(), path)
+        yield from _modules(files, mapped.args, frozenset(), path)
+        return
     arguments = zip(signature.arg_names, signature.arg_kinds, signature.arg_types, strict=True)
     for name, kind, annotation in [*arguments][1:]:
         if name is None or name in options or name in ("rng", "dtype") or kind.is_star():
@@ -256,19 +239,15 @@ def _constructor(
         annotation = get_proper_type(annotation)
         if isinstance(annotation, TypeVarType) and annotation.id.namespace == owner.fullname:
             given = expand_type_by_instance(annotation, mapped)
-            complaint = (
-                _module(files, given, frozenset(), f"{path}.{name}")
-                if is_module(annotation.upper_bound)
-                else _dim(given, path)
-            )
-            if complaint is not None:
-                return complaint
+            if is_module(annotation.upper_bound):
+                yield from _module(files, given, frozenset(), f"{path}.{name}")
+            else:
+                yield from _dim(given, path)
         elif kind.is_required() and not isinstance(annotation, TypeVarType):
-            return (
+            yield (
                 f"{path}: the argument {name} of {module.type.name} cannot be read from the "
                 f"annotation; give it with nn.options({name}=...)"
             )
-    return None
 
 
 def _named(annotation: Type) -> str:

@@ -7,6 +7,7 @@ with a constructor of its own is not looked at, for nobody knows what that makes
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import TypeAlias
 
 from mypy.maptype import map_instance_to_supertype
@@ -16,6 +17,7 @@ from mypy.typevars import fill_typevars
 
 from tapetensor.mypy_plugin import names
 from tapetensor.mypy_plugin.codes import MODULE_DIMS
+from tapetensor.mypy_plugin.kinds import is_module
 from tapetensor.mypy_plugin.modules.classes import with_constructor
 from tapetensor.mypy_plugin.modules.fields import assignments, declared, fields_of
 from tapetensor.mypy_plugin.modules.sizes import LIBRARY, refused
@@ -56,8 +58,8 @@ def check_fields(context: ClassDefContext) -> None:
             context.api.fail(complaint, statements.get(field, cls), code=MODULE_DIMS)
 
 
-def impossible(files: Files, annotation: Type, path: str) -> str | None:
-    """Return why nothing can be of a type; None if something may be.
+def impossible(files: Files, annotation: Type, path: str) -> Iterator[str]:
+    """Yield why nothing can be of a type; nothing if something may be.
 
     Args:
         files: whose classes are looked into.
@@ -66,15 +68,17 @@ def impossible(files: Files, annotation: Type, path: str) -> str | None:
     """
     found = get_proper_type(annotation)
     if isinstance(found, TupleType):
-        items = [impossible(files, one, f"{path}.{at}") for at, one in enumerate(found.items)]
-        return next(filter(None, items), None)
-    if not isinstance(found, Instance):
-        return None
-    if found.type.fullname == names.TENSOR:
-        return _tensor(found, path)
-    if not found.type.has_base(names.MODULE) or path.count(".") > DEEPEST:
-        return None
-    return next((complaint for _, complaint in _complaints(files, found, path)), None)
+        for index, one in enumerate(found.items):
+            yield from impossible(files, one, f"{path}.{index}")
+    elif isinstance(found, Instance) and found.type.fullname == names.TENSOR:
+        shape, tape, _ = found.args
+        yield from refused_tape(tape, path)
+        for dim in read_shape(shape) or ():
+            if is_negative(dim):
+                yield unsized(path, f"Literal[{dim}]")
+    elif isinstance(found, Instance) and is_module(found) and path.count(".") <= DEEPEST:
+        for _, complaint in _complaints(files, found, path):
+            yield complaint
 
 
 def _complaints(files: Files, module: Instance, path: str) -> Iterator[tuple[str, str]]:
@@ -87,9 +91,8 @@ def _complaints(files: Files, module: Instance, path: str) -> Iterator[tuple[str
         yield "", f"{path}: {complaint}"
         return
     for field, name, annotation in _parts(module):
-        complaint = impossible(files, annotation, f"{path}.{name}")
-        if complaint is not None:
-            yield field, complaint
+        for why in islice(impossible(files, annotation, f"{path}.{name}"), 1):
+            yield field, why
 
 
 def _parts(module: Instance) -> Iterator[tuple[str, str, Type]]:
@@ -111,22 +114,14 @@ def _parts(module: Instance) -> Iterator[tuple[str, str, Type]]:
             yield name, name, annotation
 
 
-def _tensor(tensor: Instance, path: str) -> str | None:
-    shape, tape, _ = tensor.args
-    negative = [dim for dim in read_shape(shape) or () if is_negative(dim)]
-    unsized_dim = unsized(path, f"Literal[{negative[0]}]") if negative else None
-    return refused_tape(tape, path) or unsized_dim
-
-
-def refused_tape(tape: Type, path: str) -> str | None:
-    """Return a complaint about a field that owns a tape."""
+def refused_tape(tape: Type, path: str) -> Iterator[str]:
+    """Yield a complaint about a field that owns a tape."""
     found = get_proper_type(tape)
-    if not isinstance(found, Instance) or found.type.fullname != names.OWNED_TAPE:
-        return None
-    return (
-        f"{path} is annotated with OwnedTape; a field holds a plain value (NoneTape), "
-        "it is the input of a model that is traced"
-    )
+    if isinstance(found, Instance) and found.type.fullname == names.OWNED_TAPE:
+        yield (
+            f"{path} is annotated with OwnedTape; a field holds a plain value (NoneTape), "
+            "it is the input of a model that is traced"
+        )
 
 
 def unsized(path: str, dim: str) -> str:
