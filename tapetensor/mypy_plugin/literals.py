@@ -65,7 +65,9 @@ def narrow_sizes(context: FunctionSigContext) -> FunctionLike:
             if literal is not None and is_int(variable.upper_bound):
                 sizes[variable.id] = literal
     assert isinstance(context.api, TypeChecker)
-    if not sizes or _keeps_ints(context, context.api):
+    wanted = context.api.expr_checker.type_context[-1]
+    wants_ints = wanted is not None and _says_int(wanted)
+    if not sizes or wants_ints or is_displayed(context.context, context.api):
         return item
     # A size that other arguments speak of too is found by mypy, from all of them.
     for variable_id in list(sizes):
@@ -129,11 +131,6 @@ def _literal(expression: Expression, context: FunctionSigContext) -> LiteralType
     if isinstance(found, Instance) and found.last_known_value is not None:
         found = found.last_known_value
     return found if isinstance(found, LiteralType) and type(found.value) is int else None
-
-
-def _keeps_ints(context: FunctionSigContext, api: TypeChecker) -> bool:
-    wanted = api.expr_checker.type_context[-1]
-    return is_displayed(context.context, api) or (wanted is not None and _says_int(wanted))
 
 
 def _says_int(wanted: Type) -> bool:

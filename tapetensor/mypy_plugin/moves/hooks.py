@@ -135,12 +135,7 @@ def operands_of(context: MethodContext, name: str) -> list[Part]:
     return [] if receiver is None else [Part(receiver, context.type), *arguments]
 
 
-def _note(
-    context: _Context,
-    name: str,
-    moves: list[Part],
-    uses: list[Part] | None = None,
-) -> None:
+def _note(context: _Context, name: str, moves: list[Part], uses: list[Part] | None = None) -> None:
     """Hand a step to the judge."""
     api, where = context.api, context.context
     judge = judge_of(api, where)

@@ -217,14 +217,13 @@ def parts(expression: Expression) -> Iterator[Expression]:
             yield from (condition, yes, no)
         case ListComprehension(generator=generator) | SetComprehension(generator=generator):
             yield generator
-        case GeneratorExpr(left_expr=element):
-            yield element
+        case GeneratorExpr() | DictionaryComprehension():
+            if isinstance(expression, GeneratorExpr):
+                yield expression.left_expr
+            else:
+                # The key is None in mypy 2.4: {**each for each in ...}.
+                yield from filter(None, (expression.key, expression.value))
             yield from expression.sequences
-            yield from (one for conditions in expression.condlists for one in conditions)
-        case DictionaryComprehension():
-            if expression.key is not None:  # mypy 2.4: {**each for each in ...}
-                yield expression.key
-            yield from (expression.value, *expression.sequences)
             yield from (one for conditions in expression.condlists for one in conditions)
         case _:
             yield from children(expression)

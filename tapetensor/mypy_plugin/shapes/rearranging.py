@@ -88,13 +88,10 @@ def broadcast_to(call: Call) -> Answer:
     """Return the result of `broadcast_to`, which is the shape that was asked for."""
     x, target = call.receiver, _asked(call)
     added = len(target) - len(x.dims)
-    if added < 0 or any(map(_is_stretched, x.dims, target[added:])):
+    aligned = zip(x.dims, target[added:], strict=False)
+    if added < 0 or any(have != ONE and differ(have, want) for have, want in aligned):
         raise MismatchError(f"shape {written(x.dims)} does not broadcast to {written(target)}")
     return call.like(x, target)
-
-
-def _is_stretched(have: Dim, want: Dim) -> bool:
-    return have != ONE and differ(have, want)
 
 
 @of_all_shapes

@@ -77,9 +77,10 @@ def _taking_functions(context: Context) -> CallableType:
     mypy would compare the two part by part, without working out what is computed.
     """
     item = context.default_signature
+    assert isinstance(context.api, TypeChecker)
     opened = [
         isinstance(get_proper_type(formal), CallableType)
-        and any(isinstance(one, RefExpr) and _is_computing(one, context) for one in given)
+        and any(isinstance(one, RefExpr) and mentions(type_of(one, context.api)) for one in given)
         for formal, given in zip(item.arg_types, context.args, strict=True)
     ]
     if not any(opened):
@@ -99,11 +100,6 @@ def _taking_functions(context: Context) -> CallableType:
     expanded = expand_type(item, lost)
     assert isinstance(expanded, CallableType)
     return expanded
-
-
-def _is_computing(function: RefExpr, context: Context) -> bool:
-    assert isinstance(context.api, TypeChecker)
-    return mentions(type_of(function, context.api))
 
 
 class _Matched:
