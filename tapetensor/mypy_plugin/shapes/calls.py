@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
+from functools import cached_property
 from typing import Final, TypeAlias
 
 from mypy.binder import ConditionalTypeBinder
@@ -115,7 +116,7 @@ class Call:
         """The tensor whose method is called."""
         return known(self._receiver)
 
-    @property
+    @cached_property
     def _receiver(self) -> Operand | None:
         context = self._context
         return read_tensor(context.type) if isinstance(context, MethodSigContext) else None
