@@ -20,9 +20,7 @@ from mypy.nodes import (
     ArgKind,
     CallExpr,
     Decorator,
-    Expression,
     OverloadedFuncDef,
-    TempNode,
     TypeInfo,
 )
 from mypy.plugin import FunctionSigContext, MethodSigContext
@@ -46,7 +44,7 @@ from tapetensor.mypy_plugin.symbols import node_of
 
 _Context: TypeAlias = FunctionSigContext | MethodSigContext
 _OURS: Final = "tapetensor."
-# By the name of an argument, and by that of an op which others know with more arguments.
+# Cures by the name of an argument, and by that of an op which others know with more arguments.
 _CURES: Final = {"shape": "; write (5, 3), say", "tensors": "; write ((x, y)), say"}
 _LONGER: Final = {"transpose": "; permute_dims((1, 0)) takes an order of axes"}
 
@@ -89,16 +87,13 @@ def _signatures(info: TypeInfo, name: str) -> list[CallableType]:
     # A method whose overloads are written elsewhere is a decorated one.
     typed = node.var if isinstance(node, Decorator) else node
     found = None if typed is None else get_proper_type(typed.type)
-    if isinstance(found, CallableType) and info.fullname == TENSOR:
-        # Those who come from elsewhere write these with other arguments.
-        items = [found]
-    else:
-        items = found.items if isinstance(found, Overloaded) else []
+    # Users of other libraries write methods of tensors with other arguments.
+    is_read = isinstance(found, Overloaded) or info.fullname == TENSOR
     return [
         one.copy_modified(
             arg_types=one.arg_types[1:], arg_kinds=one.arg_kinds[1:], arg_names=one.arg_names[1:]
         )
-        for one in items
+        for one in (found.items if is_read and isinstance(found, FunctionLike) else [])
         if one.arg_types and one.arg_kinds[0] is ARG_POS
     ]
 
@@ -106,7 +101,6 @@ def _signatures(info: TypeInfo, name: str) -> list[CallableType]:
 class _Given(NamedTuple):
     """The arguments of a call, as they are written."""
 
-    expressions: list[Expression]
     types: list[Type]
     kinds: list[ArgKind]
     names: Sequence[str | None]
@@ -151,8 +145,7 @@ def _given(context: _Context, is_operator: bool) -> _Given | None:
         expressions, kinds, names = inner, [ARG_POS] * len(inner), [None] * len(inner)
     if ARG_STAR in kinds or ARG_STAR2 in kinds:
         return None
-    types = [one.type if isinstance(one, TempNode) else type_of(one, api) for one in expressions]
-    return _Given(expressions, types, kinds, names)
+    return _Given([type_of(one, api) for one in expressions], kinds, names)
 
 
 def _complaint(op: str, given: _Given, items: list[CallableType]) -> str | None:
@@ -203,7 +196,7 @@ def _takes_all(given: _Given, item: CallableType, formals: list[list[int]]) -> b
 
 def _too_many(op: str, given: _Given, items: list[CallableType]) -> str | None:
     """Return a complaint about an argument that no overload has."""
-    # In the order in which they are written, each once.
+    # The names stand in the order in which they are written, each once.
     known = dict.fromkeys(name for item in items for name in item.arg_names if name is not None)
     for name in given.names:
         if name is not None and name not in known:

@@ -10,8 +10,8 @@ from typing import Final
 from mypy.errorcodes import CALL_OVERLOAD, MISC, OPERATOR, ErrorCode
 
 TAPE_MOVED: Final = ErrorCode("tape-moved", "A tensor is used after its tape was taken", "Tape")
-# With the codes that mypy alone gives such a line as their parents, so that one `type: ignore` of
-# those is right with the plugin and without it.
+# The parents of these are the codes that mypy alone gives such a line, so that one `type: ignore`
+# is right with the plugin and without it.
 SHAPE_MISMATCH: Final = ErrorCode(
     "shape-mismatch", "Shapes do not fit an op", "Shape", sub_code_of=OPERATOR
 )

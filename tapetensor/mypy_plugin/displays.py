@@ -1,7 +1,7 @@
-"""The items of list, set and dict displays, whose types mypy joins.
+"""mypy joins the types of the items of list, set and dict displays.
 
-Tensors of two known shapes have no join but `object`, where two open shapes have one. So what
-stands directly in a display keeps the type that plain typing gives it.
+Tensors of two known shapes have no join but `object`, where two open shapes have one. So an item
+of a display keeps the type that plain typing gives it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _found = _Displays()
 
 def is_displayed(node: Context, api: TypeChecker) -> bool:
     """Tell whether an expression is an item of a list, set or dict display."""
-    # Not by the file itself: the daemon puts new statements into the old one.
+    # The file may be an old one: the daemon puts new statements into it.
     if _found.statements is not api.tree.defs:
         _found.statements = api.tree.defs
         _found.items = _items(api.tree)

@@ -1,7 +1,7 @@
-"""All contact with the inside of mypy's checker: what no interface for plugins promises.
+"""All contact with the inside of mypy's checker, which no interface for plugins promises.
 
-Tried with the versions in `SUPPORTED`. On any other one, or where something that is used here is
-missing, `is_supported` says no, once with a note, and use after move is not checked.
+It is tried with the versions in `SUPPORTED`. With any other one, or where something that is used
+here is missing, `is_supported` says no, once with a note, and use after move is not checked.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from typing import Any, Final
 from mypy import version
 from mypy.errorcodes import ErrorCode
 from mypy.nodes import Context, Expression, FuncItem, MypyFile, TypeInfo
-from mypy.types import CallableType, Instance, ProperType, UninhabitedType, get_proper_type
+from mypy.types import CallableType, Instance, ProperType, get_proper_type
 
 from tapetensor.errors import explained_by
+from tapetensor.mypy_plugin.symbols import member_of
 
 # The first version that is known to work, and the first that is not known to.
 SUPPORTED: Final = ((2, 0), (2, 5))
@@ -91,19 +92,13 @@ def type_of(checker: Any, expression: Expression) -> ProperType | None:
     return None if found is None else get_proper_type(found)
 
 
-def never_returns(checker: Any, expression: Expression) -> bool:
-    """Tell whether execution does not go on after an expression, as far as is known by now."""
-    return isinstance(type_of(checker, expression), UninhabitedType)
-
-
 def suppresses(checker: Any, manager: Expression) -> bool:
     """Tell whether a context manager may swallow an exception: its `__exit__` returns a bool."""
     found = type_of(checker, manager)
     if not isinstance(found, Instance):
         return False
     for name in ("__exit__", "__aexit__"):
-        symbol = found.type.get(name)
-        declared: Any = getattr(symbol.node, "type", None) if symbol is not None else None
+        declared: Any = getattr(member_of(found.type, name), "type", None)
         result: Any = get_proper_type(getattr(get_proper_type(declared), "ret_type", None))
         if isinstance(result, Instance) and result.type.fullname == "builtins.bool":
             return True
@@ -115,7 +110,7 @@ def fail(api: Any, message: str, where: Context, code: ErrorCode) -> None:
     api.fail(message, where, code=code)
     if not api.in_checked_function():
         return
-    # As far as mypy's own: what ignores the error ignores the note.
+    # The note reaches as far as mypy's own: a comment that ignores the error ignores it too.
     lines = range(where.line, (where.end_line or where.line) + 1)
     api.errors.report(
         where.line,

@@ -1,4 +1,4 @@
-"""What keeps an error inside the plugin from becoming the end of a user's mypy."""
+"""The guard keeps an error inside the plugin from becoming the end of a user's mypy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NOTE = (
     "tapetensor.mypy_plugin: internal error in {name} ({error!r}); the check goes on without this "
     "hint, please report it at the issue tracker of tapetensor"
 )
-# Set to see the traceback instead: for the plugin's own tests and for a bug report.
+# The plugin's own tests, and a bug report, set this to see the traceback instead.
 RAISE = "TAPETENSOR_PLUGIN_RAISE"
 
 

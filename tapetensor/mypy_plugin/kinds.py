@@ -1,6 +1,6 @@
-"""Of what kind a value is, and whether a parameter takes such: an int, a tuple, a tensor, ...
+"""The kind of a value, and whether a parameter takes such: an int, a tuple, a tensor, ...
 
-What is within is left open: a tensor is one whatever its dims, a tuple one whatever its items.
+Its parts are left open: a tensor is one whatever its dims, a tuple one whatever its items.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from mypy.types import (
     ProperType,
     TupleType,
     Type,
+    TypeAliasType,
     TypeOfAny,
     TypeType,
     TypeVarType,
@@ -26,7 +27,7 @@ from mypy.types import (
 )
 from mypy.typevars import fill_typevars
 
-from tapetensor.mypy_plugin.names import TENSOR, TENSOR_BASE
+from tapetensor.mypy_plugin.names import MODULE, TENSOR, TENSOR_BASE
 
 _WORDS: Final = {
     "builtins.int": "an int",
@@ -38,6 +39,49 @@ _WORDS: Final = {
     "typing.Sequence": "a list",
     "numpy.random._generator.Generator": "a numpy generator",
 }
+
+
+# A type of which nothing is known.
+ANYTHING: Final = AnyType(TypeOfAny.special_form)
+
+
+def is_int(found: Type | None) -> bool:
+    """Tell whether a type is `int`, be it that of a number which mypy remembers."""
+    proper = get_proper_type(found)
+    return isinstance(proper, Instance) and proper.type.fullname == "builtins.int"
+
+
+def is_module(found: Type | None) -> bool:
+    """Tell whether a type is that of a module."""
+    proper = get_proper_type(found)
+    return isinstance(proper, Instance) and proper.type.has_base(MODULE)
+
+
+def has_dims(found: Type | None) -> bool:
+    """Tell whether a type is that of a tensor, or a module, with type arguments."""
+    proper = get_proper_type(found)
+    if not isinstance(proper, Instance) or not proper.args:
+        return False
+    return proper.type.has_base(TENSOR_BASE) or is_module(proper)
+
+
+def is_endless(found: Type | None) -> bool:
+    """Tell whether a type is an alias that contains itself, of which the plugin says nothing."""
+    return isinstance(found, TypeAliasType) and (found.alias is None or found.is_recursive)
+
+
+def bounded(found: Type | None) -> ProperType | None:
+    """Return a type, or the bound of a type variable."""
+    proper = get_proper_type(found)
+    return get_proper_type(proper.upper_bound) if isinstance(proper, TypeVarType) else proper
+
+
+def members(found: Type | None) -> list[ProperType]:
+    """Return the items of a union, or the type alone; nothing of None."""
+    proper = get_proper_type(found)
+    if isinstance(proper, UnionType):
+        return [get_proper_type(one) for one in proper.items]
+    return [] if proper is None else [proper]
 
 
 def accepts(formal: Type, actual: Type) -> bool:
@@ -69,8 +113,7 @@ def kinds_in_words(formals: Sequence[Type]) -> str:
     """Return what the parameters of several overloads take: ``an int or a tuple``."""
     words: list[str] = []
     for one in formals:
-        wanted = _open(one)
-        for item in wanted.items if isinstance(wanted, UnionType) else [wanted]:
+        for item in members(_open(one)):
             found = _in_words(_open(item))
             if found not in (*words, "None"):
                 words.append(found)
@@ -114,12 +157,11 @@ def _open(found: Type) -> ProperType:
     """Return a type with everything within it open."""
     proper = get_proper_type(found)
     if isinstance(proper, TypeVarType):
-        return AnyType(TypeOfAny.special_form) if proper.values else _open(proper.upper_bound)
+        return ANYTHING if proper.values else _open(proper.upper_bound)
     if isinstance(proper, LiteralType):
         return proper.fallback
     if isinstance(proper, TupleType):
         proper = proper.partial_fallback
     if isinstance(proper, Instance):
-        unknown = AnyType(TypeOfAny.special_form)
-        return proper.copy_modified(args=[unknown] * len(proper.args), last_known_value=None)
+        return proper.copy_modified(args=[ANYTHING] * len(proper.args), last_known_value=None)
     return proper

@@ -14,15 +14,12 @@ from mypy.expandtype import expand_type
 from mypy.nodes import Expression, IntExpr, RefExpr
 from mypy.plugin import FunctionContext, FunctionSigContext, MethodSigContext
 from mypy.types import (
-    AnyType,
     CallableType,
     FunctionLike,
     Instance,
     LiteralType,
     TupleType,
     Type,
-    TypeAliasType,
-    TypeOfAny,
     TypeVarId,
     TypeVarType,
     UnionType,
@@ -30,7 +27,8 @@ from mypy.types import (
 )
 
 from tapetensor.mypy_plugin.displays import is_displayed
-from tapetensor.mypy_plugin.names import ELSEWHERE, MODULE, TENSOR_BASE
+from tapetensor.mypy_plugin.kinds import ANYTHING, has_dims, is_endless, is_int
+from tapetensor.mypy_plugin.names import ELSEWHERE
 
 
 def function_signature(fullname: str) -> Callable[[FunctionSigContext], FunctionLike] | None:
@@ -57,17 +55,19 @@ def narrow_sizes(context: FunctionSigContext) -> FunctionLike:
     """Return the signature with literals for the type variables that stand for a size alone."""
     item = _opened(context.default_signature)
     result = get_proper_type(item.ret_type)
-    if not item.variables or not isinstance(result, Instance) or not _has_dims(result):
+    if not item.variables or not isinstance(result, Instance) or not has_dims(result):
         return item
     sizes: dict[TypeVarId, Type] = {}
     for formal, arguments in zip(item.arg_types, context.args, strict=True):
         variable = get_proper_type(formal)
         if len(arguments) == 1 and isinstance(variable, TypeVarType):
             literal = _literal(arguments[0], context)
-            if literal is not None and _is_size(variable):
+            if literal is not None and is_int(variable.upper_bound):
                 sizes[variable.id] = literal
     assert isinstance(context.api, TypeChecker)
-    if not sizes or _keeps_ints(context, context.api):
+    wanted = context.api.expr_checker.type_context[-1]
+    wants_ints = wanted is not None and _says_int(wanted)
+    if not sizes or wants_ints or is_displayed(context.context, context.api):
         return item
     # A size that other arguments speak of too is found by mypy, from all of them.
     for variable_id in list(sizes):
@@ -90,12 +90,12 @@ def narrow_sizes(context: FunctionSigContext) -> FunctionLike:
 def keep_sizes(context: FunctionContext) -> Type:
     """Return the result with the literals that its shape was inferred from."""
     result = get_proper_type(context.default_return_type)
-    if not isinstance(result, Instance) or not _has_dims(result):
+    if not isinstance(result, Instance) or not has_dims(result):
         return context.default_return_type
     assert isinstance(context.api, TypeChecker)
     if is_displayed(context.context, context.api):
         return context.default_return_type
-    return result.copy_modified(args=[_kept(one) for one in result.args])
+    return result.copy_modified(args=[_with_ints(one, _remembered) for one in result.args])
 
 
 def _opened(item: CallableType) -> CallableType:
@@ -111,42 +111,16 @@ def _opened(item: CallableType) -> CallableType:
 
 
 def _open_dims(formal: Type) -> Type:
-    if _is_endless(formal):
+    if is_endless(formal):
         return formal
     proper = get_proper_type(formal)
     if isinstance(proper, UnionType):
         items = [_open_dims(item) for item in proper.items]
         same = all(one is two for one, two in zip(items, proper.items, strict=True))
         return formal if same else UnionType(items, proper.line, proper.column)
-    if not isinstance(proper, Instance) or not _has_dims(proper) or not _says_int(proper):
+    if not isinstance(proper, Instance) or not has_dims(proper) or not _says_int(proper):
         return formal
-    return proper.copy_modified(args=[_open_dim(one) for one in proper.args])
-
-
-def _is_endless(type_: Type) -> bool:
-    """Tell whether a type is an alias that contains itself, which is left as it is."""
-    return isinstance(type_, TypeAliasType) and type_.is_recursive
-
-
-def _open_dim(argument: Type) -> Type:
-    if _is_endless(argument):
-        return argument
-    proper = get_proper_type(argument)
-    if isinstance(proper, TupleType):
-        return proper.copy_modified(items=[_open_dim(item) for item in proper.items])
-    if isinstance(proper, Instance) and proper.type.fullname == "builtins.int":
-        return AnyType(TypeOfAny.special_form)
-    return argument
-
-
-def _has_dims(result: Instance) -> bool:
-    info = result.type
-    return bool(result.args) and (info.has_base(TENSOR_BASE) or info.has_base(MODULE))
-
-
-def _is_size(variable: TypeVarType) -> bool:
-    bound = get_proper_type(variable.upper_bound)
-    return isinstance(bound, Instance) and bound.type.fullname == "builtins.int"
+    return proper.copy_modified(args=[_with_ints(one, lambda _: ANYTHING) for one in proper.args])
 
 
 def _literal(expression: Expression, context: FunctionSigContext) -> LiteralType | None:
@@ -159,33 +133,31 @@ def _literal(expression: Expression, context: FunctionSigContext) -> LiteralType
     return found if isinstance(found, LiteralType) and type(found.value) is int else None
 
 
-def _keeps_ints(context: FunctionSigContext, api: TypeChecker) -> bool:
-    wanted = api.expr_checker.type_context[-1]
-    return is_displayed(context.context, api) or (wanted is not None and _says_int(wanted))
-
-
 def _says_int(wanted: Type) -> bool:
     """Tell whether a context asks for plain ints."""
-    if _is_endless(wanted):
+    if is_endless(wanted):
         return False
     proper = get_proper_type(wanted)
     if isinstance(proper, UnionType | TupleType):
         return any(_says_int(item) for item in proper.items)
     if isinstance(proper, Instance):
-        if proper.type.fullname == "builtins.int":
+        if is_int(proper):
             return proper.last_known_value is None
         return any(_says_int(item) for item in proper.args)
     return False
 
 
-def _kept(found: Type) -> Type:
-    if _is_endless(found):
-        return found
-    proper = get_proper_type(found)
+def _with_ints(argument: Type, replace: Callable[[Instance], Type]) -> Type:
+    """Return an argument of a tensor's, or a module's, type with its ints replaced."""
+    if is_endless(argument):
+        return argument
+    proper = get_proper_type(argument)
     if isinstance(proper, TupleType):
-        return proper.copy_modified(items=[_kept(item) for item in proper.items])
-    if isinstance(proper, Instance) and proper.last_known_value is not None:
-        value = proper.last_known_value
-        if type(value.value) is int:
-            return LiteralType(value.value, value.fallback)
-    return found
+        return proper.copy_modified(items=[_with_ints(item, replace) for item in proper.items])
+    return replace(proper) if isinstance(proper, Instance) and is_int(proper) else argument
+
+
+def _remembered(number: Instance) -> Type:
+    """Return the literal that mypy remembers of an int, or the int."""
+    value = number.last_known_value
+    return number if value is None else LiteralType(value.value, value.fallback)

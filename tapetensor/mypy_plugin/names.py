@@ -11,14 +11,17 @@ OWNED_TAPE = "tapetensor.tape.tape.OwnedTape"
 MODULE = "tapetensor.nn.module.Module"
 SEQUENTIAL = "tapetensor.nn.sequential.Sequential"
 BUILD = "tapetensor.nn.build.build"
-# Where `parameter`, `buffer`, `options` and `repeat` are defined.
+# `parameter`, `buffer`, `options` and `repeat` are defined here.
 FIELDS = "tapetensor.nn.fields"
 
-# Where `Mul` and the like are defined, and what the plugin takes them for.
+# `Mul` and the like are defined in the first, and the plugin takes them for the second.
 TYPING = "tapetensor.typing"
 COMPUTED = "tapetensor.typing._Computed"
-# How computed dims are spelled.
+# Computed dims are spelled with these.
 OPERATIONS = ("Add", "Sub", "Mul", "Div")
+
+# Arguments of windows that may be 0, which sizes may not.
+MAY_BE_0: Final = ("padding", "output_padding")
 
 # The names by which the errors at run time know the operators.
 OPERATORS: Final = {
@@ -42,3 +45,9 @@ ELSEWHERE = ("builtins.", "typing.", "typing_extensions.", "numpy.", "math.", "c
 
 # Every method of Tensor is defined in a room of this package.
 TENSOR_ROOMS = "tapetensor.tensor."
+
+
+def op_called(name: str) -> str:
+    """Return the name of an op, as errors say it, of a method, operator or function."""
+    plain = name.removeprefix("__").removesuffix("__")
+    return OPERATORS.get(plain.removeprefix("r"), plain) if plain != name else name

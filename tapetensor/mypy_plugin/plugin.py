@@ -71,39 +71,34 @@ class TapeTensorPlugin(Plugin):
         self, fullname: str
     ) -> Callable[[FunctionSigContext], FunctionLike] | None:
         """Answer for the signature of a function at a call."""
-        if self._of_mypy.get_function_signature_hook(fullname) is not None:
-            return None
-        return _chained("function_signature", fullname, "default_signature")
+        of_mypy = self._of_mypy.get_function_signature_hook
+        return _chained("function_signature", fullname, "default_signature", of_mypy)
 
     @override
     def get_method_signature_hook(
         self, fullname: str
     ) -> Callable[[MethodSigContext], FunctionLike] | None:
         """Answer for the signature of a method at a call; overloads are asked for one by one."""
-        if self._of_mypy.get_method_signature_hook(fullname) is not None:
-            return None
-        return _chained("method_signature", fullname, "default_signature")
+        of_mypy = self._of_mypy.get_method_signature_hook
+        return _chained("method_signature", fullname, "default_signature", of_mypy)
 
     @override
     def get_function_hook(self, fullname: str) -> Callable[[FunctionContext], Type] | None:
         """Answer for the result of a call of a function."""
-        if self._of_mypy.get_function_hook(fullname) is not None:
-            return None
-        return _chained("function_result", fullname, "default_return_type")
+        of_mypy = self._of_mypy.get_function_hook
+        return _chained("function_result", fullname, "default_return_type", of_mypy)
 
     @override
     def get_method_hook(self, fullname: str) -> Callable[[MethodContext], Type] | None:
         """Answer for the result of a call of a method."""
-        if self._of_mypy.get_method_hook(fullname) is not None:
-            return None
-        return _chained("method_result", fullname, "default_return_type")
+        of_mypy = self._of_mypy.get_method_hook
+        return _chained("method_result", fullname, "default_return_type", of_mypy)
 
     @override
     def get_attribute_hook(self, fullname: str) -> Callable[[AttributeContext], Type] | None:
         """Answer for the type of an attribute that is read."""
-        if self._of_mypy.get_attribute_hook(fullname) is not None:
-            return None
-        return _chained("attribute", fullname, "default_attr_type")
+        of_mypy = self._of_mypy.get_attribute_hook
+        return _chained("attribute", fullname, "default_attr_type", of_mypy)
 
     @override
     def get_type_analyze_hook(self, fullname: str) -> Callable[[AnalyzeTypeContext], Type] | None:
@@ -144,15 +139,18 @@ def _asked(question: str) -> list[Callable[[str], Callable[[Any], Any] | None]]:
     return [getattr(room, question) for room in ROOMS if hasattr(room, question)]
 
 
-def _chained(question: str, fullname: str, answer: str) -> Callable[[ContextT], Any] | None:
-    """Return one hook that runs those of the rooms, or None if there is none.
+def _chained(
+    question: str, fullname: str, answer: str, of_mypy: Callable[[str], object]
+) -> Callable[[ContextT], Any] | None:
+    """Return one hook that runs those of the rooms; None if there is none, or mypy has its own.
 
     Args:
         question: the function of the rooms to ask.
         fullname: what mypy asks about.
         answer: the field of the context that holds the answer so far.
+        of_mypy: what mypy asks of its own plugin.
     """
-    hooks = _hooks(question, fullname)
+    hooks = [] if of_mypy(fullname) is not None else _hooks(question, fullname)
     if not hooks:
         return None
 

@@ -1,11 +1,11 @@
-"""What mypy has read so far: classes and aliases by full name."""
+"""Classes and aliases that mypy has read so far, by full name."""
 
 from __future__ import annotations
 
 from mypy.lookup import lookup_fully_qualified
 from mypy.nodes import MypyFile, SymbolNode, TypeInfo
 
-# By full name; mypy fills it while it runs.
+# mypy fills this, by full name, while it runs.
 _modules: dict[str, MypyFile] = {}
 
 
@@ -25,3 +25,9 @@ def class_of(fullname: str) -> TypeInfo | None:
     """Return the class with a full name."""
     node = node_of(fullname)
     return node if isinstance(node, TypeInfo) else None
+
+
+def member_of(info: TypeInfo, name: str) -> SymbolNode | None:
+    """Return what a class has under a name, be it inherited."""
+    found = info.get(name)
+    return None if found is None else found.node

@@ -66,7 +66,7 @@ def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
 
 
 def _module_defined(context: Any) -> None:
-    fields.record(context)
+    fields.keep_kinds(context)
     calling.add_call(context)
     calling.check_spelling(context)
     calling.check_forward(context)

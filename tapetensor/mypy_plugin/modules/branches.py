@@ -10,13 +10,13 @@ from mypy.types import Instance, TupleType, Type, UnpackType, get_proper_type
 
 from tapetensor.mypy_plugin.codes import SHAPE_MISMATCH
 from tapetensor.mypy_plugin.modules.calling import has_forward
-from tapetensor.mypy_plugin.modules.sequential import output_of, wanted_by
-from tapetensor.mypy_plugin.modules.wording import module_in_words, tensor_in_words
-from tapetensor.mypy_plugin.shapes.dims import Dims, Size, cannot_be_equal, written
+from tapetensor.mypy_plugin.modules.sequential import in_words, output_of
+from tapetensor.mypy_plugin.modules.wording import module_in_words
+from tapetensor.mypy_plugin.shapes.dims import Dims, cannot_be_equal, written
 from tapetensor.mypy_plugin.shapes.reading import read_tensor
 
 _ROOM: Final = "tapetensor.nn.branches."
-# Those that keep the shape of their input, and those whose modules make one shape.
+# The first keep the shape of their input; the modules of the others make one shape.
 _RESIDUAL: Final = (f"{_ROOM}ResidualAdd", f"{_ROOM}ResidualMul", "tapetensor.nn.repeated.Repeated")
 _PARALLEL: Final = (f"{_ROOM}ParallelAdd", f"{_ROOM}ParallelMul", f"{_ROOM}AddInto")
 BRANCHES: Final = (*_RESIDUAL, *_PARALLEL, f"{_ROOM}SplitInto")
@@ -25,10 +25,11 @@ BRANCHES: Final = (*_RESIDUAL, *_PARALLEL, f"{_ROOM}SplitInto")
 def apply_branches(context: MethodContext) -> Type:
     """Report a module that does not take the input, or makes a shape that does not fit."""
     branches = get_proper_type(context.type)
-    complaint = _complaint(context, branches) if isinstance(branches, Instance) else None
-    if complaint is not None and isinstance(branches, Instance):
-        text = f"{branches.type.name}: {complaint}"
-        context.api.fail(text, context.context, code=SHAPE_MISMATCH)
+    if isinstance(branches, Instance):
+        complaint = _complaint(context, branches)
+        if complaint is not None:
+            text = f"{branches.type.name}: {complaint}"
+            context.api.fail(text, context.context, code=SHAPE_MISMATCH)
     return context.default_return_type
 
 
@@ -51,12 +52,8 @@ def _complaint(context: MethodContext, branches: Instance) -> str | None:
             return None
         output, mistake = output_of(context, layer, value)
         if mistake is not None:
-            wanted = wanted_by(context, layer)
-            takes = "does not take that"
-            if wanted is not None:
-                takes = f"takes {tensor_in_words(wanted, value)}"
-            got = tensor_in_words(value, wanted)
-            return f"the input is {got}, {module_in_words(layer)} {takes}"
+            got, takes = in_words(context, layer, value)
+            return f"the input is {got}, {takes}"
         after = read_tensor(output)
         if after is None or after.shape is None:
             return None
@@ -77,7 +74,4 @@ def _complaint(context: MethodContext, branches: Instance) -> str | None:
 
 def _differ(lhs: Dims, rhs: Dims) -> bool:
     """Tell whether two shapes differ whatever the sizes of the names."""
-    return len(lhs) != len(rhs) or any(
-        isinstance(one, Size) and isinstance(other, Size) and cannot_be_equal(one, other)
-        for one, other in zip(lhs, rhs, strict=True)
-    )
+    return len(lhs) != len(rhs) or any(map(cannot_be_equal, lhs, rhs))

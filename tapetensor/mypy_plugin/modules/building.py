@@ -1,33 +1,26 @@
-"""What `build` cannot work out from the annotations, in the words of its run-time errors.
+"""`build` cannot work out everything from annotations; the messages are those at run time.
 
-Reported where `build` is called and not where the class is defined: there is nothing wrong with a
-class whose constructor is called with every field. What that cannot be given either is in
-``defining``.
+They are reported where `build` is called and not where the class is defined: there is nothing wrong
+with a class whose constructor is called with every field. ``defining`` has the fields that this
+cannot be given either.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
 
 from mypy.expandtype import expand_type, expand_type_by_instance
 from mypy.maptype import map_instance_to_supertype
-from mypy.nodes import (
-    Expression,
-    IndexExpr,
-    RefExpr,
-    TupleExpr,
-    TypeInfo,
-    Var,
-)
+from mypy.nodes import Expression, IndexExpr, RefExpr, TupleExpr, TypeInfo
 from mypy.nodes import TypeAlias as TypeAliasNode
 from mypy.plugin import FunctionContext
 from mypy.types import (
     AnyType,
-    CallableType,
+    FunctionLike,
     Instance,
     LiteralType,
-    Overloaded,
     ProperType,
     TupleType,
     Type,
@@ -40,21 +33,20 @@ from mypy.types import (
 
 from tapetensor.mypy_plugin import flow, names
 from tapetensor.mypy_plugin.codes import MODULE_DIMS
+from tapetensor.mypy_plugin.kinds import is_int, is_module
 from tapetensor.mypy_plugin.modules.classes import signature_of_constructor, with_constructor
-from tapetensor.mypy_plugin.modules.defining import impossible
-from tapetensor.mypy_plugin.modules.fields import kinds_of_fields
+from tapetensor.mypy_plugin.modules.defining import (
+    DEEPEST,
+    Files,
+    impossible,
+    refused_tape,
+    unsized,
+)
+from tapetensor.mypy_plugin.modules.fields import Field, fields_of
 from tapetensor.mypy_plugin.modules.wording import part_in_words
-from tapetensor.mypy_plugin.shapes.computed import respelled
 
 # Fields of these types are built from nothing but a default.
 _PLAIN = {f"builtins.{one}" for one in ("int", "float", "bool", "str", "complex", "dict", "set")}
-# How far into modules within modules to look; a module may, wrongly, be annotated within itself.
-_DEEPEST = 20
-
-
-# The files whose classes are looked into: of those further away a change may go unnoticed, as
-# mypy would not check the call again.
-_Files: TypeAlias = frozenset[str]
 
 
 def check_build(context: FunctionContext) -> Type:
@@ -76,7 +68,8 @@ def check_build(context: FunctionContext) -> Type:
         checker: Any = context.api
         files = frozenset([checker.tree.fullname, *[one.module_name for one in info.mro]])
         path = given.type.name
-        complaint = _module(files, instance, frozenset(), path) or impossible(files, instance, path)
+        both = chain(_module(files, instance, frozenset(), path), impossible(files, instance, path))
+        complaint = next(both, None)
     if complaint is not None:
         flow.fail(context.api, f"build: {complaint}", expression, MODULE_DIMS)
     return made
@@ -130,181 +123,137 @@ def _incomplete(expression: Expression, info: TypeInfo) -> str | None:
 def _instance(cls: Type) -> Instance | None:
     """Return what a class makes when it is called."""
     cls = get_proper_type(cls)
-    made = cls.items[-1] if isinstance(cls, Overloaded) else cls
-    result = get_proper_type(made.ret_type) if isinstance(made, CallableType) else None
+    result = get_proper_type(cls.items[-1].ret_type) if isinstance(cls, FunctionLike) else None
     return result if isinstance(result, Instance) else None
 
 
-def _module(files: _Files, module: Type, options: frozenset[str], path: str) -> str | None:
-    """Return what is wrong with the first field of a module that cannot be built."""
+def _module(files: Files, module: Type, options: frozenset[str], path: str) -> Iterator[str]:
+    """Yield what is wrong with a module that cannot be built."""
     module = get_proper_type(module)
-    if isinstance(module, AnyType | TypeVarType) or path.count(".") > _DEEPEST:
-        return None
-    if not isinstance(module, Instance) or not module.type.has_base(names.MODULE):
-        written = _named(module)
-        return f"{path} is annotated {written}, which is not a Module"
+    if isinstance(module, AnyType | TypeVarType) or path.count(".") > DEEPEST:
+        return
+    if not isinstance(module, Instance) or not is_module(module):
+        yield f"{path} is annotated {_named(module)}, which is not a Module"
+        return
     info = module.type
-    if info.fallback_to_any or not (
-        info.module_name in files or info.module_name.startswith("tapetensor.")
-    ):
-        return None
+    is_near = info.module_name in files or info.module_name.startswith("tapetensor.")
+    if info.fallback_to_any or not is_near:
+        return
     owner = with_constructor(info)
     if owner is not None:
-        return _constructor(files, module, owner, options, path)
-    kinds = kinds_of_fields(info)
-    for name, (kind, names_of_options) in ({} if kinds is None else kinds).items():
-        if kind == "default" or name in options:
+        yield from _constructor(files, module, owner, options, path)
+        return
+    for field in fields_of(module):
+        if field.name in options:
             continue
-        symbol = info.get(name)
-        node = None if symbol is None else symbol.node
-        if not isinstance(node, Var) or node.type is None:
-            return None
-        annotation = respelled(
-            expand_type_by_instance(node.type, map_instance_to_supertype(module, node.info))
-        )
-        complaint = _field(
-            files, name, kind, names_of_options, get_proper_type(annotation), f"{path}.{name}"
-        )
-        if complaint is not None:
-            return complaint
-    return None
+        if field.annotation is None:
+            return
+        yield from _field(files, field, field.annotation, f"{path}.{field.name}")
 
 
 def _modules(
-    files: _Files, modules: Sequence[Type], options: frozenset[str], path: str
-) -> str | None:
-    """Return what is wrong with the first of several modules."""
-    if any(isinstance(get_proper_type(one), UnpackType) for one in modules):
-        return None
-    complaints = [
-        _module(files, one, options, f"{path}.{index}") for index, one in enumerate(modules)
-    ]
-    return next(filter(None, complaints), None)
+    files: Files, modules: Sequence[Type], options: frozenset[str], path: str
+) -> Iterator[str]:
+    """Yield what is wrong with several modules."""
+    if not any(isinstance(get_proper_type(one), UnpackType) for one in modules):
+        for index, one in enumerate(modules):
+            yield from _module(files, one, options, f"{path}.{index}")
 
 
-def _field(
-    files: _Files,
-    name: str,
-    kind: str,
-    options: frozenset[str],
-    annotation: ProperType,
-    path: str,
-) -> str | None:
-    if isinstance(annotation, UnionType | LiteralType):
-        return _without_default(annotation, path)
+def _field(files: Files, field: Field, annotation: ProperType, path: str) -> Iterator[str]:
+    name, kind, options, _ = field
     if isinstance(annotation, TupleType):
-        return _misused(kind, ("options",), annotation, path) or _modules(
-            files, annotation.items, options, path
+        yield from _misused(kind, ("options",), annotation, path)
+        yield from _modules(files, annotation.items, options, path)
+        return
+    origin = annotation.type.fullname if isinstance(annotation, Instance) else None
+    if isinstance(annotation, UnionType | LiteralType) or origin in _PLAIN:
+        yield (
+            f"{path} is annotated {_named(annotation)}; give it a default, or make it a module, "
+            "a list or tuple of modules, or a tensor with nn.parameter(...)"
         )
     if not isinstance(annotation, Instance):
-        return None
-    origin = annotation.type.fullname
+        return
     if origin in ("builtins.list", "builtins.tuple"):
-        return _misused(kind, ("repeat",), annotation, path) or (
-            f"{path} is a {annotation.type.name} of unknown length; "
-            f"write {name}: {annotation.type.name}[...] = nn.repeat(3), say"
-            if not kind
-            else _module(files, annotation.args[0], options, f"{path}.0")
+        yield from _misused(kind, ("repeat",), annotation, path)
+        if not kind:
+            yield (
+                f"{path} is a {annotation.type.name} of unknown length; "
+                f"write {name}: {annotation.type.name}[...] = nn.repeat(3), say"
+            )
+        yield from _module(files, annotation.args[0], options, f"{path}.0")
+    elif origin == names.TENSOR:
+        yield from _misused(kind, ("parameter", "buffer"), annotation, path)
+        yield from _tensor(name, kind, annotation, path)
+    elif is_module(annotation):
+        yield from _misused(kind, ("options",), annotation, path)
+        yield from _module(files, annotation, options, path)
+
+
+def _misused(kind: str, allowed: tuple[str, ...], annotation: Type, path: str) -> Iterator[str]:
+    if kind and kind not in allowed:
+        cures = " or ".join([f"nn.{one}(...)" for one in allowed])
+        yield (
+            f"{path} is annotated {_named(annotation)}, for which nn.{kind}(...) has no meaning; "
+            f"write {cures}, or nothing"
         )
-    if origin == names.TENSOR:
-        return _misused(kind, ("parameter", "buffer"), annotation, path) or _tensor(
-            name, kind, annotation, path
-        )
-    if annotation.type.has_base(names.MODULE):
-        return _misused(kind, ("options",), annotation, path) or _module(
-            files, annotation, options, path
-        )
-    return _without_default(annotation, path) if origin in _PLAIN else None
 
 
-def _misused(kind: str, allowed: tuple[str, ...], annotation: Type, path: str) -> str | None:
-    if not kind or kind in allowed:
-        return None
-    cures = " or ".join([f"nn.{one}(...)" for one in allowed])
-    return (
-        f"{path} is annotated {_named(annotation)}, for which nn.{kind}(...) has no meaning; "
-        f"write {cures}, or nothing"
-    )
-
-
-def _without_default(annotation: Type, path: str) -> str:
-    return (
-        f"{path} is annotated {_named(annotation)}; give it a default, or make it a module, "
-        "a list or tuple of modules, or a tensor with nn.parameter(...)"
-    )
-
-
-def _tensor(name: str, kind: str, annotation: Instance, path: str) -> str | None:
+def _tensor(name: str, kind: str, annotation: Instance, path: str) -> Iterator[str]:
     if not kind:
-        return (
+        yield (
             f"{path} is a tensor without first values; "
             f"write {name}: Tensor... = nn.parameter(nn.init.zeros), say"
         )
     shape, tape, dtype = [get_proper_type(one) for one in annotation.args]
-    if isinstance(tape, Instance) and tape.type.fullname == names.OWNED_TAPE:
-        return (
-            f"{path} is annotated with OwnedTape; a field holds a plain value (NoneTape), "
-            "it is the input of a model that is traced"
-        )
+    yield from refused_tape(tape, path)
     for dim in shape.items if isinstance(shape, TupleType) else []:
-        complaint = _dim(dim, path)
-        if complaint is not None:
-            return complaint
+        yield from _dim(dim, path)
     if kind == "parameter" and isinstance(dtype, Instance) and dtype.type.has_base("numpy.integer"):
-        return (
+        yield (
             f"{path} has dtype {part_in_words(dtype)}, and only floats are trained; "
             "declare it with nn.buffer(...)"
         )
-    return None
 
 
-def _dim(dim: Type, path: str) -> str | None:
-    dim = get_proper_type(dim)
-    if isinstance(dim, AnyType | LiteralType | UnpackType):
-        return None
-    return (
-        f"{path}: the dim {_named(dim)} has no size; write Literal[64], say, "
-        "or construct the module with ints"
-    )
+def _dim(dim: Type, path: str) -> Iterator[str]:
+    if not isinstance(get_proper_type(dim), AnyType | LiteralType | UnpackType):
+        yield unsized(path, _named(dim))
 
 
 def _constructor(
-    files: _Files, module: Instance, owner: TypeInfo, options: frozenset[str], path: str
-) -> str | None:
-    """Return what is wrong with the first argument that `build` cannot read off the dims."""
+    files: Files, module: Instance, owner: TypeInfo, options: frozenset[str], path: str
+) -> Iterator[str]:
+    """Yield what is wrong with the arguments that `build` cannot read off the dims."""
     signature = signature_of_constructor(owner)
     if signature is None or "*" in options:
-        return None
+        return
     mapped = map_instance_to_supertype(module, owner)
     if owner.fullname == names.SEQUENTIAL:
-        return _modules(files, mapped.args, frozenset(), path)
+        yield from _modules(files, mapped.args, frozenset(), path)
+        return
     arguments = zip(signature.arg_names, signature.arg_kinds, signature.arg_types, strict=True)
     for name, kind, annotation in [*arguments][1:]:
         if name is None or name in options or name in ("rng", "dtype") or kind.is_star():
             continue
         annotation = get_proper_type(annotation)
         if isinstance(annotation, TypeVarType) and annotation.id.namespace == owner.fullname:
-            given, bound = expand_type_by_instance(annotation, mapped), annotation.upper_bound
-            is_module = isinstance(bound, Instance) and bound.type.has_base(names.MODULE)
-            complaint = (
-                _module(files, given, frozenset(), f"{path}.{name}")
-                if is_module
-                else _dim(given, path)
-            )
-            if complaint is not None:
-                return complaint
+            given = expand_type_by_instance(annotation, mapped)
+            if is_module(annotation.upper_bound):
+                yield from _module(files, given, frozenset(), f"{path}.{name}")
+            else:
+                yield from _dim(given, path)
         elif kind.is_required() and not isinstance(annotation, TypeVarType):
-            return (
+            yield (
                 f"{path}: the argument {name} of {module.type.name} cannot be read from the "
                 f"annotation; give it with nn.options({name}=...)"
             )
-    return None
 
 
 def _named(annotation: Type) -> str:
     """Return an annotation as its user would recognise it."""
     annotation = get_proper_type(annotation)
-    if isinstance(annotation, Instance) and annotation.type.fullname == "builtins.int":
+    if is_int(annotation):
         return "int"
     if isinstance(annotation, UnionType):
         return " | ".join([_named(one) for one in annotation.items])

@@ -22,6 +22,7 @@ from mypy.server.trigger import make_trigger
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.codes import MODULE_FORWARD, MODULE_NO_FORWARD
 from tapetensor.mypy_plugin.names import MODULE
+from tapetensor.mypy_plugin.symbols import member_of
 
 _CALL = "__call__"
 _FORWARD = "forward"
@@ -41,13 +42,10 @@ def add_call(context: ClassDefContext) -> None:
     if isinstance(forward.node, Var) and not forward.node.is_inferred:
         # A field that holds a function has no `self` to bind, as `__call__` would.
         return
-    called = info.get(_CALL)
-    if called is not None:
-        if called.node is forward.node:
-            return
-        if not _is_forward(called):
-            # The user's own __call__ is what runs.
-            return
+    called = member_of(info, _CALL)
+    # The user's own __call__ is what runs.
+    if called is not None and (called is forward.node or called.name != _FORWARD):
+        return
     info.names[_CALL] = SymbolTableNode(MDEF, forward.node)
     owner = info.get_containing_type_info(_FORWARD) or info
     context.api.add_plugin_dependency(
@@ -140,10 +138,6 @@ def has_forward(info: TypeInfo) -> bool:
     )
 
 
-def _is_forward(symbol: SymbolTableNode) -> bool:
-    return symbol.node is not None and symbol.node.name == _FORWARD
-
-
 def _is_misspelt(name: str) -> bool:
     """Tell whether a name is `forward` with one letter missing, wrong or out of order.
 
@@ -151,13 +145,11 @@ def _is_misspelt(name: str) -> bool:
     """
     if name == "Forward":
         return True
-    letters = list(_FORWARD)
-    places = range(len(letters))
-    missing = {"".join(letters[:one] + letters[one + 1 :]) for one in places}
+    places = range(len(_FORWARD))
+    missing = {_FORWARD[:at] + _FORWARD[at + 1 :] for at in places}
     swapped = {
-        "".join([*letters[:one], letters[one + 1], letters[one], *letters[one + 2 :]])
-        for one in places[:-1]
+        _FORWARD[:at] + _FORWARD[at + 1] + _FORWARD[at] + _FORWARD[at + 2 :] for at in places[:-1]
     }
-    wrong = len(name) == len(letters) and name.isalpha() and name != _FORWARD
-    differing = [one for one, two in zip(name, letters, strict=False) if one != two]
+    wrong = len(name) == len(_FORWARD) and name.isalpha() and name != _FORWARD
+    differing = [one for one, two in zip(name, _FORWARD, strict=False) if one != two]
     return name in missing | swapped or (wrong and len(differing) == 1)

@@ -1,37 +1,36 @@
 """Fields that nothing can be: neither what `build` makes nor what a constructor is given.
 
-Reported where the class is defined, for there is no way to make such a module. Of a class with a
-constructor of its own nothing is said: what that makes of the fields is not known.
+They are reported where the class is defined, for there is no way to make such a module. A class
+with a constructor of its own is not looked at, for nobody knows what that makes of the fields.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import TypeAlias
 
-from mypy.expandtype import expand_type_by_instance
 from mypy.maptype import map_instance_to_supertype
-from mypy.nodes import AssignmentStmt, NameExpr, Var
 from mypy.plugin import ClassDefContext
 from mypy.types import Instance, TupleType, Type, get_proper_type
 from mypy.typevars import fill_typevars
 
 from tapetensor.mypy_plugin import names
 from tapetensor.mypy_plugin.codes import MODULE_DIMS
+from tapetensor.mypy_plugin.kinds import is_module
 from tapetensor.mypy_plugin.modules.classes import with_constructor
-from tapetensor.mypy_plugin.modules.fields import declared, kinds_of_fields
+from tapetensor.mypy_plugin.modules.fields import assignments, declared, fields_of
 from tapetensor.mypy_plugin.modules.sizes import LIBRARY, refused
-from tapetensor.mypy_plugin.shapes.computed import respelled
 from tapetensor.mypy_plugin.shapes.dims import is_negative
 from tapetensor.mypy_plugin.shapes.reading import read_shape
 
-# The files whose classes are looked into: of those further away a change may go unnoticed, as
+# The plugin looks into the classes of these files. A change further away would go unnoticed, as
 # mypy would not check the class again.
-_Files: TypeAlias = frozenset[str]
+Files: TypeAlias = frozenset[str]
 
 _LISTS = ("builtins.list", "builtins.tuple")
-# How far into modules within modules to look; a module may, wrongly, be annotated within itself.
-_DEEPEST = 20
+# The plugin looks this far into modules within modules, for one may hold itself by mistake.
+DEEPEST = 20
 
 
 def check_fields(context: ClassDefContext) -> None:
@@ -40,11 +39,7 @@ def check_fields(context: ClassDefContext) -> None:
     module = fill_typevars(info)
     if not isinstance(module, Instance):
         return
-    statements = {
-        one.lvalues[0].name: one
-        for one in cls.defs.body
-        if isinstance(one, AssignmentStmt) and isinstance(one.lvalues[0], NameExpr)
-    }
+    statements = assignments(cls)
     for name, statement in statements.items():
         kind = declared(statement.rvalue)[0]
         if kind and statement.unanalyzed_type is None:
@@ -55,7 +50,7 @@ def check_fields(context: ClassDefContext) -> None:
                 code=MODULE_DIMS,
             )
     files = frozenset(one.module_name for one in info.mro)
-    # What is wrong with a base whatever its type arguments are is reported of that.
+    # A base is reported by itself where it is wrong whatever its type arguments are.
     bases = [one for base in info.mro[1:] if isinstance(one := fill_typevars(base), Instance)]
     known = {field for base in bases for field, _ in _complaints(files, base, info.name)}
     for field, complaint in _complaints(files, module, info.name):
@@ -63,8 +58,8 @@ def check_fields(context: ClassDefContext) -> None:
             context.api.fail(complaint, statements.get(field, cls), code=MODULE_DIMS)
 
 
-def impossible(files: _Files, annotation: Type, path: str) -> str | None:
-    """Return why nothing can be of a type; None if something may be.
+def impossible(files: Files, annotation: Type, path: str) -> Iterator[str]:
+    """Yield why nothing can be of a type; nothing if something may be.
 
     Args:
         files: whose classes are looked into.
@@ -73,18 +68,20 @@ def impossible(files: _Files, annotation: Type, path: str) -> str | None:
     """
     found = get_proper_type(annotation)
     if isinstance(found, TupleType):
-        items = [impossible(files, one, f"{path}.{at}") for at, one in enumerate(found.items)]
-        return next(filter(None, items), None)
-    if not isinstance(found, Instance):
-        return None
-    if found.type.fullname == names.TENSOR:
-        return _tensor(found, path)
-    if not found.type.has_base(names.MODULE) or path.count(".") > _DEEPEST:
-        return None
-    return next((complaint for _, complaint in _complaints(files, found, path)), None)
+        for index, one in enumerate(found.items):
+            yield from impossible(files, one, f"{path}.{index}")
+    elif isinstance(found, Instance) and found.type.fullname == names.TENSOR:
+        shape, tape, _ = found.args
+        yield from refused_tape(tape, path)
+        for dim in read_shape(shape) or ():
+            if is_negative(dim):
+                yield unsized(path, f"Literal[{dim}]")
+    elif isinstance(found, Instance) and is_module(found) and path.count(".") <= DEEPEST:
+        for _, complaint in _complaints(files, found, path):
+            yield complaint
 
 
-def _complaints(files: _Files, module: Instance, path: str) -> Iterator[tuple[str, str]]:
+def _complaints(files: Files, module: Instance, path: str) -> Iterator[tuple[str, str]]:
     """Yield what of a module nothing can be: the field, empty for itself, and why."""
     info = module.type
     if info.module_name not in files and not info.module_name.startswith(LIBRARY):
@@ -94,9 +91,8 @@ def _complaints(files: _Files, module: Instance, path: str) -> Iterator[tuple[st
         yield "", f"{path}: {complaint}"
         return
     for field, name, annotation in _parts(module):
-        complaint = impossible(files, annotation, f"{path}.{name}")
-        if complaint is not None:
-            yield field, complaint
+        for why in islice(impossible(files, annotation, f"{path}.{name}"), 1):
+            yield field, why
 
 
 def _parts(module: Instance) -> Iterator[tuple[str, str, Type]]:
@@ -109,33 +105,28 @@ def _parts(module: Instance) -> Iterator[tuple[str, str, Type]]:
             for index, one in enumerate(map_instance_to_supertype(module, owner).args):
                 yield "", str(index) if several else "layer", one
         return
-    for name, (kind, _) in (kinds_of_fields(info) or {}).items():
-        symbol = info.get(name)
-        node = None if symbol is None else symbol.node
-        # A default is a value, so there is one.
-        if kind == "default" or not isinstance(node, Var) or node.type is None:
-            continue
-        holder = map_instance_to_supertype(module, node.info)
-        annotation = get_proper_type(respelled(expand_type_by_instance(node.type, holder)))
+    for name, kind, _, annotation in fields_of(module):
         if isinstance(annotation, Instance) and annotation.type.fullname in _LISTS:
             # Any other list may be empty.
             if kind == "repeat":
                 yield name, f"{name}.0", annotation.args[0]
-        else:
+        elif annotation is not None:
             yield name, name, annotation
 
 
-def _tensor(tensor: Instance, path: str) -> str | None:
-    shape, tape = [get_proper_type(one) for one in tensor.args[:2]]
-    if isinstance(tape, Instance) and tape.type.fullname == names.OWNED_TAPE:
-        return (
+def refused_tape(tape: Type, path: str) -> Iterator[str]:
+    """Yield a complaint about a field that owns a tape."""
+    found = get_proper_type(tape)
+    if isinstance(found, Instance) and found.type.fullname == names.OWNED_TAPE:
+        yield (
             f"{path} is annotated with OwnedTape; a field holds a plain value (NoneTape), "
             "it is the input of a model that is traced"
         )
-    for dim in read_shape(shape) or ():
-        if is_negative(dim):
-            return (
-                f"{path}: the dim Literal[{dim}] has no size; write Literal[64], say, "
-                "or construct the module with ints"
-            )
-    return None
+
+
+def unsized(path: str, dim: str) -> str:
+    """Return the complaint about a dim of a field, as it is written, that is no size."""
+    return (
+        f"{path}: the dim {dim} has no size; write Literal[64], say, "
+        "or construct the module with ints"
+    )

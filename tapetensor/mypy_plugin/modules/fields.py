@@ -1,15 +1,17 @@
-"""What stands behind the ``=`` of the fields of a module class.
+"""The values of the fields of a module class are kept for the runs of mypy to come.
 
-`build` reads it at run time. mypy keeps of a class in another file its types only, so the kinds of
-its fields are written into one: that of an attribute, a literal string. So they come back from
+`build` reads them at run time. mypy keeps of a class in another file its types only, so the kinds
+of its fields are written into one: that of an attribute, a literal string. So they come back from
 mypy's cache, and whoever depends on the class is checked anew when they change.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
+from mypy.expandtype import expand_type_by_instance
+from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import (
     MDEF,
     AssignmentStmt,
@@ -32,27 +34,57 @@ from mypy.nodes import (
 )
 from mypy.plugin import ClassDefContext
 from mypy.server.trigger import make_trigger
-from mypy.types import LiteralType, get_proper_type
+from mypy.types import Instance, LiteralType, ProperType, get_proper_type
 
 from tapetensor.mypy_plugin import names
+from tapetensor.mypy_plugin.shapes.computed import respelled
+from tapetensor.mypy_plugin.symbols import member_of
 
 _ATTRIBUTE = "__tapetensor_fields__"
 _DEFAULT = "default"
 _OPEN = "open"
 
 
-def record(context: ClassDefContext) -> None:
+def keep_kinds(context: ClassDefContext) -> None:
     """Write down the kinds of the fields that a class body declares."""
     cls, info = context.cls, context.cls.info
-    kinds = ";".join(_kinds(cls))
-    variable = Var(_ATTRIBUTE, LiteralType(kinds, context.api.named_type("builtins.str")))
+    variable = Var(_ATTRIBUTE, LiteralType(_kinds(cls), context.api.named_type("builtins.str")))
     variable.info = info
     variable._fullname = f"{info.fullname}.{_ATTRIBUTE}"
     info.names[_ATTRIBUTE] = SymbolTableNode(MDEF, variable, plugin_generated=True)
-    for name in [_ATTRIBUTE, *_fields(cls)]:
+    for name in [_ATTRIBUTE, *assignments(cls)]:
         context.api.add_plugin_dependency(
             make_trigger(f"{info.fullname}.{name}"), make_trigger(info.fullname)
         )
+
+
+class Field(NamedTuple):
+    """A field of a module that has no default.
+
+    Attributes:
+        name: its name.
+        kind: the name of a function of `tapetensor.nn.fields`, or empty.
+        options: the names of what that is given.
+        annotation: its type in this module; None if that is not known.
+    """
+
+    name: str
+    kind: str
+    options: frozenset[str]
+    annotation: ProperType | None
+
+
+def fields_of(module: Instance) -> Iterator[Field]:
+    """Yield the fields of a module that have no default; none if they are not all known."""
+    for name, (kind, options) in (kinds_of_fields(module.type) or {}).items():
+        if kind == _DEFAULT:
+            continue
+        node = member_of(module.type, name)
+        annotation = None
+        if isinstance(node, Var) and node.type is not None:
+            holder = map_instance_to_supertype(module, node.info)
+            annotation = get_proper_type(respelled(expand_type_by_instance(node.type, holder)))
+        yield Field(name, kind, options, annotation)
 
 
 def kinds_of_fields(info: TypeInfo) -> dict[str, tuple[str, frozenset[str]]] | None:
@@ -83,25 +115,18 @@ def _written(info: TypeInfo) -> str | None:
     return kinds.value if isinstance(kinds, LiteralType) and isinstance(kinds.value, str) else None
 
 
-def _kinds(cls: ClassDef) -> Iterator[str]:
-    """Yield ``name,kind,option,...`` of every field, or "open" if the body does more than that."""
-    entries = []
-    for statement in cls.defs.body:
-        if isinstance(statement, AssignmentStmt):
-            entry = _kind(statement)
-        else:
-            entry = "" if _is_harmless(statement) else None
-        if entry is None:
-            yield _OPEN
-            return
-        entries.append(entry)
-    if cls.decorators:
-        yield _OPEN
-    else:
-        yield from filter(None, entries)
+def _kinds(cls: ClassDef) -> str:
+    """Return ``name,kind,option,...`` of every field, or "open" if the body does more than that."""
+    entries = [_kind(one) for one in cls.defs.body]
+    if cls.decorators or None in entries:
+        return _OPEN
+    return ";".join(filter(None, entries))
 
 
-def _kind(statement: AssignmentStmt) -> str | None:
+def _kind(statement: Statement) -> str | None:
+    """Return the entry of a field, empty for a statement that declares none; None if it may."""
+    if not isinstance(statement, AssignmentStmt):
+        return "" if _is_harmless(statement) else None
     target, value = statement.lvalues[0], statement.rvalue
     if len(statement.lvalues) != 1 or not isinstance(target, NameExpr):
         return None
@@ -130,6 +155,10 @@ def _is_harmless(statement: Statement) -> bool:
     return isinstance(statement, FuncDef | OverloadedFuncDef | Decorator | ClassDef | PassStmt)
 
 
-def _fields(cls: ClassDef) -> list[str]:
-    targets = [one.lvalues[0] for one in cls.defs.body if isinstance(one, AssignmentStmt)]
-    return [one.name for one in targets if isinstance(one, NameExpr)]
+def assignments(cls: ClassDef) -> dict[str, AssignmentStmt]:
+    """Return the assignments of a class body, by the name that is assigned to first."""
+    return {
+        one.lvalues[0].name: one
+        for one in cls.defs.body
+        if isinstance(one, AssignmentStmt) and isinstance(one.lvalues[0], NameExpr)
+    }

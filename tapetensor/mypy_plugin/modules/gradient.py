@@ -29,41 +29,36 @@ from mypy.nodes import (
     UnaryExpr,
     Var,
 )
+from mypy.operators import op_methods
 from mypy.plugin import FunctionContext, MethodContext
-from mypy.types import Instance, Type, TypeVarType, get_proper_type
+from mypy.types import Instance, Type
 
 from tapetensor.mypy_plugin import flow, names
 from tapetensor.mypy_plugin.codes import MODULE_GRADIENT
+from tapetensor.mypy_plugin.kinds import bounded
 from tapetensor.mypy_plugin.modules.fields import kinds_of_fields
 from tapetensor.mypy_plugin.moves.borrowing import BORROWS, READS
-from tapetensor.mypy_plugin.moves.hooks import Part, arguments_of, op_called, operands_of
+from tapetensor.mypy_plugin.moves.hooks import Part, arguments_of, operands_of
 from tapetensor.mypy_plugin.moves.judge import judge_of
 from tapetensor.mypy_plugin.moves.keys import key_of, spelled
 from tapetensor.mypy_plugin.moves.owners import is_open, owns
 from tapetensor.mypy_plugin.shapes.reading import is_floating, is_plain, read_tensor
 from tapetensor.mypy_plugin.shapes.sizes import value_of
 
-# What is trained of the layers of the library.
+# These parts of the layers of the library are trained.
 _TRAINED: Final = ("weight", "bias")
 _LAYERS: Final = "tapetensor.nn."
-_OPERATORS: Final = {
-    "+": "add",
-    "-": "subtract",
-    "*": "multiply",
-    "/": "divide",
-    "**": "power",
-    "@": "matmul",
-}
-# How many names to follow: `w = self.weight`, `v = w.exp()`, ...
+_OPERATORS: Final = ("+", "-", "*", "/", "**", "@")
+# So many names are followed: `w = self.weight`, `v = w.exp()`, ...
 _MOST_NAMES: Final = 10
 
 
 class _Lost(NamedTuple):
-    """What is computed from a parameter, or by a layer, and is not recorded.
+    """A value that is computed from a parameter, or by a layer, and is not recorded.
 
     Attributes:
         name: how the parameter or layer is spelled.
-        why: what it is that is not recorded.
+        why: the step that is not recorded.
         cure: what to write, where ``{}`` is the tensor with the tape.
         constant: what to write for a constant.
     """
@@ -107,8 +102,8 @@ def _check(context: MethodContext | FunctionContext, name: str, parts: list[Part
             other = "x" if key is None else spelled(key)
             flow.report(
                 context.api,
-                f'{op_called(name)}: "{lost.name}" gets no gradient here, for {lost.why} is not '
-                f"recorded; write {lost.cure.format(other)}"
+                f'{names.op_called(name)}: "{lost.name}" gets no gradient here, for {lost.why} is '
+                f"not recorded; write {lost.cure.format(other)}"
                 f"{', x being the other operand' if key is None else ''}, or {lost.constant} for "
                 "a constant",
                 context.context,
@@ -148,7 +143,7 @@ def _lost(checker: Any, expression: Expression, names_left: int) -> _Lost | None
                 return _lost_layer(layer, expression)
             operands = [inner]
         case OpExpr(op=symbol, left=left, right=right) if symbol in _OPERATORS:
-            operands, op = [left, right], _OPERATORS[symbol]
+            operands, op = [left, right], names.op_called(op_methods[symbol])
         case UnaryExpr(op="-", expr=inner):
             operands, op = [inner], "negative"
         case IndexExpr(base=inner):
@@ -206,8 +201,5 @@ def _parameter(checker: Any, expression: Expression, names_left: int) -> str | N
 
 def _class(checker: Any, expression: Expression) -> Instance | None:
     """Return the type of a module."""
-    found = flow.type_of(checker, expression)
-    if isinstance(found, TypeVarType):
-        found = get_proper_type(found.upper_bound)
-    is_module = isinstance(found, Instance) and found.type.has_base(names.MODULE)
-    return found if is_module and isinstance(found, Instance) else None
+    found = bounded(flow.type_of(checker, expression))
+    return found if isinstance(found, Instance) and found.type.has_base(names.MODULE) else None

@@ -12,19 +12,20 @@ from mypy.plugin import FunctionContext, MethodContext
 from mypy.types import (
     AnyType,
     CallableType,
+    FunctionLike,
     Instance,
-    Overloaded,
     TupleType,
     Type,
-    TypeOfAny,
     UnpackType,
     get_proper_type,
 )
 
 from tapetensor.mypy_plugin import flow, names
 from tapetensor.mypy_plugin.codes import MODULE_FORWARD, SHAPE_MISMATCH
+from tapetensor.mypy_plugin.kinds import ANYTHING, is_int
 from tapetensor.mypy_plugin.modules.calling import has_forward
 from tapetensor.mypy_plugin.modules.wording import module_in_words, tensor_in_words
+from tapetensor.mypy_plugin.symbols import member_of
 
 
 def check_layers(context: FunctionContext) -> Type:
@@ -60,7 +61,15 @@ def apply_layers(context: MethodContext) -> Type:
         output, mistake = output_of(context, layer, start)
         if mistake is not None:
             if not mistake.startswith("Sequential: "):
-                mistake = _mismatch(context, position, previous, layer, start)
+                # The message of a `Sequential` within names the layers already.
+                got, takes = in_words(context, layer, start)
+                where = f"layer {position} does not fit the input: the input is {got}"
+                if previous is not None:
+                    where = (
+                        f"layers {position - 1} and {position} do not fit: "
+                        f"{module_in_words(previous)} gives {got}"
+                    )
+                mistake = f"Sequential: {where}, {takes}"
             flow.fail(context.api, mistake, context.context, SHAPE_MISMATCH)
             return context.default_return_type
         output = get_proper_type(output)
@@ -93,8 +102,7 @@ def _layers_of(sequence: Type) -> list[Type] | None:
     sequence = get_proper_type(sequence)
     if not isinstance(sequence, Instance):
         return None
-    forward = sequence.type.get("forward")
-    owner = getattr(None if forward is None else forward.node, "info", None)
+    owner = getattr(member_of(sequence.type, "forward"), "info", None)
     if owner is None or owner.fullname != names.SEQUENTIAL:
         # A class derived from it has a forward of its own.
         return None
@@ -112,7 +120,7 @@ def output_of(context: MethodContext, layer: Instance, value: Type) -> tuple[Typ
     argument = TempNode(_with_open_sizes(value), context=context.context)
     calls = checker.expr_checker
     messages: ErrorWatcher
-    # What is expected of the sequence is not what is expected of each layer.
+    # The place of the call wants something of the sequence, and not of each layer.
     calls.type_context.append(None)
     try:
         with checker.msg.filter_errors(save_filtered_errors=True) as messages:
@@ -133,35 +141,22 @@ def _with_open_sizes(value: Type) -> Type:
     """
     value = get_proper_type(value)
     if isinstance(value, Instance):
-        if value.type.fullname == "builtins.int":
-            return AnyType(TypeOfAny.special_form)
+        if is_int(value):
+            return ANYTHING
         return value.copy_modified(args=[_with_open_sizes(one) for one in value.args])
     if isinstance(value, TupleType):
         return value.copy_modified(items=[_with_open_sizes(one) for one in value.items])
     return value
 
 
-def _mismatch(
-    context: MethodContext, position: int, previous: Instance | None, layer: Instance, value: Type
-) -> str:
-    """Return the message that names a layer, the one before and what does not fit."""
-    wanted = wanted_by(context, layer)
-    got = tensor_in_words(value, wanted)
-    takes = "does not take that"
-    if wanted is not None:
-        takes = f"takes {tensor_in_words(wanted, value)}"
-    if previous is None:
-        return (
-            f"Sequential: layer {position} does not fit the input: the input is {got}, "
-            f"{module_in_words(layer)} {takes}"
-        )
-    return (
-        f"Sequential: layers {position - 1} and {position} do not fit: "
-        f"{module_in_words(previous)} gives {got}, {module_in_words(layer)} {takes}"
-    )
+def in_words(context: MethodContext, layer: Instance, value: Type) -> tuple[str, str]:
+    """Return what a layer is given, and what it takes, in the words of a message."""
+    wanted = _wanted_by(context, layer)
+    takes = "does not take that" if wanted is None else f"takes {tensor_in_words(wanted, value)}"
+    return tensor_in_words(value, wanted), f"{module_in_words(layer)} {takes}"
 
 
-def wanted_by(context: MethodContext, layer: Instance) -> Type | None:
+def _wanted_by(context: MethodContext, layer: Instance) -> Type | None:
     """Return the type of the input that a layer takes, if there is just one."""
     checker: Any = context.api
     with checker.msg.filter_errors():
@@ -177,11 +172,8 @@ def wanted_by(context: MethodContext, layer: Instance) -> Type | None:
                 chk=checker,
             )
         )
-    if isinstance(forward, Overloaded):
-        forward = forward.items[0]
-    if not isinstance(forward, CallableType) or not forward.arg_types:
-        return None
-    return forward.arg_types[0]
+    arguments = forward.items[0].arg_types if isinstance(forward, FunctionLike) else []
+    return arguments[0] if arguments else None
 
 
 def _complaint(layer: Type) -> str:

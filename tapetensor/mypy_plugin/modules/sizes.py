@@ -1,12 +1,11 @@
-"""Sizes that no layer of the library takes: what its constructor refuses, read off its type.
+"""Sizes that the constructor of a layer refuses are read off the type of the layer.
 
-In the words of the constructors, which is where the rules are.
+The messages are those of the constructors, which hold the rules.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeAlias
+from collections.abc import Iterator, Mapping
 
 from mypy.expandtype import expand_type, expand_type_by_instance
 from mypy.maptype import map_instance_to_supertype
@@ -26,16 +25,13 @@ from mypy.types import (
 
 from tapetensor.mypy_plugin.codes import MODULE_DIMS
 from tapetensor.mypy_plugin.modules.classes import signature_of_constructor, with_constructor
+from tapetensor.mypy_plugin.names import MAY_BE_0
 from tapetensor.mypy_plugin.shapes.calls import Call, is_readable
 from tapetensor.mypy_plugin.shapes.computed import respelled
 from tapetensor.mypy_plugin.shapes.dims import Size
 from tapetensor.mypy_plugin.shapes.reading import is_none, read_dim
 
-# By the name of the argument; those that are not known are left out.
-_Sizes: TypeAlias = Mapping[str, int]
-
-_MAY_BE_0 = ("padding", "output_padding")
-# Where the layers of the library are defined.
+# The layers of the library are defined here.
 LIBRARY = "tapetensor.nn."
 
 
@@ -45,7 +41,7 @@ def check_constructed(context: FunctionSigContext) -> FunctionLike:
     made = get_proper_type(item.ret_type)
     owner = with_constructor(made.type) if isinstance(made, Instance) else None
     if owner is not None and owner.module_name.startswith(LIBRARY) and is_readable(context):
-        complaint = refused(_constructed(Call(context, item), item, owner))
+        complaint = refused(_constructed(Call(context), item, owner))
         if complaint is not None:
             context.api.fail(f"{owner.name}: {complaint}", context.context, code=MODULE_DIMS)
     return item
@@ -85,11 +81,12 @@ def refused(layer: Instance) -> str | None:
     for name, size in sizes.items():
         if size < 0:
             return f"{name} must not be negative, got {size}"
-        if size == 0 and name not in _MAY_BE_0:
+        if size == 0 and name not in MAY_BE_0:
             return f"{name} must be > 0, got 0"
     if owner.name == "Reshape":
-        return _shape(mapped)
-    return _heads(sizes) or _groups(sizes) or _windows(owner, sizes)
+        negative = [one for one in map(_size, mapped.args) if one is not None and one < 0]
+        return f"a size must not be negative, got {negative[0]}" if negative else None
+    return next(_misfits(owner, sizes), None)
 
 
 def _arguments(owner: TypeInfo) -> list[tuple[str, TypeVarType]]:
@@ -113,41 +110,33 @@ def _size(dim: Type) -> int | None:
     return size.literal if isinstance(size, Size) else None
 
 
-def _shape(mapped: Instance) -> str | None:
-    sizes = [one for one in map(_size, mapped.args) if one is not None and one < 0]
-    return f"a size must not be negative, got {sizes[0]}" if sizes else None
+def _misfits(owner: TypeInfo, sizes: Mapping[str, int]) -> Iterator[str]:
+    """Yield what does not go together among the known sizes of a layer.
 
-
-def _heads(sizes: _Sizes) -> str | None:
+    Args:
+        owner: the class of the layer.
+        sizes: the sizes, by the names of the arguments.
+    """
     heads = sizes.get("heads")
     for name in ("key_features", "value_features"):
         if heads is not None and name in sizes and sizes[name] % heads:
-            return f"{heads} heads do not divide {name}={sizes[name]} evenly"
-    return None
-
-
-def _groups(sizes: _Sizes) -> str | None:
+            yield f"{heads} heads do not divide {name}={sizes[name]} evenly"
     if sizes.get("num_channels", 0) % sizes.get("num_groups", 1):
         groups, of = sizes["num_groups"], sizes["num_channels"]
-        return f"{groups} groups do not divide num_channels {of} evenly"
+        yield f"{groups} groups do not divide num_channels {of} evenly"
     groups = sizes.get("groups", 1)
     channels = {name: sizes.get(name) for name in ("in_channels", "out_channels")}
-    if not any(size is not None and size % groups for size in channels.values()):
-        return None
-    said = [f"{name} {'?' if size is None else size}" for name, size in channels.items()]
-    return f"{groups} groups do not divide {' and '.join(said)}"
-
-
-def _windows(owner: TypeInfo, sizes: _Sizes) -> str | None:
+    if any(size is not None and size % groups for size in channels.values()):
+        said = [f"{name} {'?' if size is None else size}" for name, size in channels.items()]
+        yield f"{groups} groups do not divide {' and '.join(said)}"
     if owner.name.endswith("Pool2d") and sizes.keys() >= {"kernel_size", "padding"}:
         kernel, padding = sizes["kernel_size"], sizes["padding"]
         if 2 * padding > kernel:
-            return f"padding must be at most half of the kernel_size {kernel}, got {padding}"
+            yield f"padding must be at most half of the kernel_size {kernel}, got {padding}"
     if sizes.keys() >= {"output_padding", "stride", "dilation"}:
         more, stride, dilation = sizes["output_padding"], sizes["stride"], sizes["dilation"]
         if more >= max(stride, dilation):
-            return (
+            yield (
                 f"output_padding must be less than the stride {stride} or the dilation "
                 f"{dilation}, got {more}"
             )
-    return None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from mypy.types import (
     AnyType,
     CallableType,
@@ -19,8 +17,9 @@ from mypy.types import (
 )
 
 from tapetensor.mypy_plugin import names
+from tapetensor.mypy_plugin.kinds import is_int, is_module
 
-# How numpy's classes are written by those who use them.
+# Users write numpy's classes like this.
 _DTYPES = {
     "floating[_32Bit]": "float32",
     "floating[_64Bit]": "float64",
@@ -38,7 +37,7 @@ def module_in_words(module: Type) -> str:
     if not isinstance(module, Instance):
         return part_in_words(module)
     arguments = [
-        module_in_words(one) if _is_class(one) else part_in_words(one) for one in module.args
+        module_in_words(one) if is_module(one) else part_in_words(one) for one in module.args
     ]
     while arguments and arguments[-1] == _USUAL_DTYPE:
         arguments.pop()
@@ -79,7 +78,7 @@ def part_in_words(part: Type) -> str:
     if isinstance(part, CallableType):
         return f"the class {part.type_object().name}" if part.is_type_obj() else "function"
     if isinstance(part, Instance):
-        if part.type.fullname == "builtins.int":
+        if is_int(part):
             return "?"
         written = part.type.name
         if part.args:
@@ -92,12 +91,8 @@ def _shape_in_words(shape: Type) -> str:
     shape = get_proper_type(shape)
     if not isinstance(shape, TupleType):
         return "any shape"
-    return f"({_joined([part_in_words(one) for one in shape.items])})"
-
-
-def _joined(dims: Iterable[str]) -> str:
-    dims = list(dims)
-    return f"{dims[0]}," if len(dims) == 1 and dims != ["..."] else ", ".join(dims)
+    dims = [part_in_words(one) for one in shape.items]
+    return f"({dims[0]},)" if len(dims) == 1 and dims != ["..."] else f"({', '.join(dims)})"
 
 
 def _argument(argument: Type) -> str:
@@ -107,11 +102,6 @@ def _argument(argument: Type) -> str:
 
 def _is_tensor(value: object) -> bool:
     return isinstance(value, Instance) and value.type.fullname == names.TENSOR
-
-
-def _is_class(value: Type) -> bool:
-    value = get_proper_type(value)
-    return isinstance(value, Instance) and value.type.has_base(names.MODULE)
 
 
 def _differ(one: Type, other: Type) -> bool:

@@ -11,8 +11,8 @@ from tapetensor.mypy_plugin.moves.keys import Key, root
 class Aliases:
     """The names of a function that stand for one value for as long as both exist.
 
-    Only what is certain: both names are assigned once, and in a loop in the same pass of it. A
-    tuple display counts too: after ``pair = x, y``, ``pair[0]`` is another name of x.
+    Only what is certain counts: both names are assigned once, and in a loop in the same pass of it.
+    So does a tuple display: after ``pair = x, y``, ``pair[0]`` is another name of x.
 
     Args:
         graph: the graph of the function.

@@ -1,4 +1,4 @@
-"""What a step of execution may change beside what it assigns, and whether execution goes on."""
+"""Effects of a step of execution beside what it assigns, and whether execution goes on."""
 
 from __future__ import annotations
 
@@ -40,16 +40,17 @@ from mypy.types import (
     NoneType,
     TupleType,
     Type,
-    TypeVarType,
     UninhabitedType,
     UnionType,
     get_proper_type,
 )
 
 from tapetensor.mypy_plugin import flow
+from tapetensor.mypy_plugin.kinds import bounded
 from tapetensor.mypy_plugin.moves.graph import Graph, Point
 from tapetensor.mypy_plugin.moves.keys import children
 from tapetensor.mypy_plugin.moves.owners import is_tensor, signatures
+from tapetensor.mypy_plugin.symbols import member_of
 
 # Builtins that change nothing by themselves; what they are given may (`__str__`, a generator).
 _READERS = frozenset(
@@ -61,7 +62,7 @@ _READERS = frozenset(
         *("set", "sorted", "str", "sum", "tuple", "type", "zip"),
     )
 )
-# Those whose result runs, when it is iterated over, the code of what they were given.
+# The results of these run the code of what they were given when they are iterated over.
 _LAZY = frozenset(f"builtins.{name}" for name in ("enumerate", "filter", "map", "reversed", "zip"))
 
 
@@ -88,8 +89,9 @@ class Effects:
 
     def never_returns(self, call: CallExpr) -> bool:
         """Tell whether execution does not go on after a call."""
-        if flow.type_of(self._checker, call) is not None:
-            return flow.never_returns(self._checker, call)
+        found = flow.type_of(self._checker, call)
+        if found is not None:
+            return isinstance(found, UninhabitedType)
         known = signatures(self._declared(call.callee))
         return bool(known) and all(
             isinstance(get_proper_type(one.ret_type), UninhabitedType) for one in known
@@ -114,9 +116,7 @@ class Effects:
                 return not self._is_reader(node)
             case OpExpr(op="and" | "or") | UnaryExpr(op="not"):
                 return False
-            case OpExpr(left=left, right=right):
-                return not (self._is_inert(left) and self._is_inert(right))
-            case OperatorAssignmentStmt(lvalue=left, rvalue=right):
+            case OpExpr(left=left, right=right) | OperatorAssignmentStmt(lvalue=left, rvalue=right):
                 return not (self._is_inert(left) and self._is_inert(right))
             case ComparisonExpr(operands=operands):
                 return not all(map(self._is_inert, operands))
@@ -168,27 +168,21 @@ class Effects:
         node: SymbolNode | None = callee.node if isinstance(callee, RefExpr) else None
         if isinstance(callee, MemberExpr) and node is None:
             owner = get_proper_type(self._type(callee.expr))
-            symbol = owner.type.get(callee.name) if isinstance(owner, Instance) else None
-            node = None if symbol is None else symbol.node
+            node = member_of(owner.type, callee.name) if isinstance(owner, Instance) else None
         return getattr(node, "type", None) if isinstance(node, FuncBase | Decorator) else None
 
     def _is_property(self, owner: Type | None, name: str) -> bool:
         owner = get_proper_type(owner)
         if not isinstance(owner, Instance) or _is_inert_type(owner):
             return False
-        symbol = owner.type.get(name)
-        if symbol is None:
-            return True
-        node = symbol.node
+        node = member_of(owner.type, name)
         if isinstance(node, Decorator):
             return node.var.is_property
-        return isinstance(node, OverloadedFuncDef) and node.is_property
+        return node is None or (isinstance(node, OverloadedFuncDef) and node.is_property)
 
 
 def _is_inert_type(type_: Type | None) -> bool:
-    if isinstance(type_, TypeVarType):
-        type_ = type_.upper_bound
-    type_ = get_proper_type(type_)
+    type_ = bounded(type_)
     if isinstance(type_, TupleType | UnionType):
         return all(map(_is_inert_type, type_.items))
     if isinstance(type_, Instance):

@@ -43,7 +43,7 @@ from tapetensor.mypy_plugin.moves.keys import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Where execution comes from, and whether it surely can.
+# The points that execution comes from, and whether it surely can.
 Ends = list[tuple[Point, bool]]
 
 # Builtins that run a generator to its end at once; others may keep it for later.
@@ -51,6 +51,12 @@ _CONSUMERS = frozenset(
     f"builtins.{name}"
     for name in ("all", "any", "dict", "list", "max", "min", "set", "sorted", "sum", "tuple")
 )
+
+
+def lead(ends: Ends, to: Point) -> None:
+    """Let execution go on at a point."""
+    for end, sure in ends:
+        (end.next if sure else end.maybe).append(to)
 
 
 class Expressions(ABC):
@@ -66,15 +72,14 @@ class Expressions(ABC):
         self.graph.fragments.append(self.fragment)
         self.ends: Ends = [(self.fragment.entry, True)]
         self.regions: tuple[Region, ...] = ()
-        # What an exception at this point may lead to, within the function.
+        # An exception at this point may lead there, within the function.
         self.landing: Point | None = None
 
     def point(self, node: Node | None = None) -> Point:
         """Add a point that follows on where execution has come to."""
         one = Point(self.fragment, node, self.regions, len(self.graph.points))
         self.graph.points.append(one)
-        for end, sure in self.ends:
-            (end.next if sure else end.maybe).append(one)
+        lead(self.ends, one)
         self.ends = [(one, True)]
         if node is not None:
             self.graph.of_node.setdefault(node, []).append(one)
@@ -85,7 +90,8 @@ class Expressions(ABC):
     @contextmanager
     def region(self, tests: frozenset[Key], *, loop: bool = False) -> Iterator[Region]:
         """Mark the points that are added as those of a region."""
-        inside = Region(tests, len(self.graph.points), loop=loop)
+        start = len(self.graph.points)
+        inside = Region(tests, start, start, loop)
         outside, self.regions = self.regions, (*self.regions, inside)
         try:
             yield inside
@@ -196,9 +202,9 @@ class Expressions(ABC):
                     skipped.append((self.branch(condition, None), True))
                 level(depth + 1)
                 self.ends += skipped
-                # Of a generator that is kept for later, no more than one item may be asked for.
-                for end, sure in () if started and depth == 0 else self.ends:
-                    (end.next if sure else end.maybe).append(head)
+                # A generator that is kept for later may be asked for no more than one item.
+                if depth or not started:
+                    lead(self.ends, head)
             self.ends = [(head, True)]
 
         level(0)
@@ -289,17 +295,8 @@ def counts(operator: str, operand: Expression) -> bool:
     return operator in ("+", "-", "*", "/", "//") and not has_call(operand)
 
 
-def is_true(expression: Expression) -> bool:
-    """Tell whether an expression is the literal True, or 1, of an endless loop."""
-    return _literal(expression) is True
-
-
-def is_false(expression: Expression) -> bool:
-    """Tell whether an expression is the literal False."""
-    return _literal(expression) is False
-
-
-def _literal(expression: Expression) -> bool | None:
+def truth(expression: Expression) -> bool | None:
+    """Return the truth value that an expression spells, as of an endless loop; None for others."""
     match expression:
         case NameExpr(fullname="builtins.True"):
             return True

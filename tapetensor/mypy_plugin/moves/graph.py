@@ -8,6 +8,7 @@ A graph of our own answers exactly what is asked - does a way lead from this mov
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from mypy.nodes import Context, Expression, IfStmt, MypyFile, Node, Var
@@ -29,88 +30,66 @@ class Fragment:
         self.entry = Point(self, None, ())
 
 
+@dataclass(eq=False)
 class Region:
     """A statement or expression that decides whether, or how often, a part of it runs.
 
-    Args:
+    Attributes:
         tests: what the decision reads.
-        loop: whether a part may run several times.
         start: the number of the first point within.
+        end: the number of the first point behind it; that of the first one while it grows.
+        loop: whether a part may run several times.
     """
 
-    def __init__(self, tests: frozenset[Key], start: int, *, loop: bool = False) -> None:
-        self.tests = tests
-        self.loop = loop
-        self.start = start
-        self.end = start
+    tests: frozenset[Key]
+    start: int
+    end: int
+    loop: bool
 
 
+@dataclass(eq=False, slots=True)
 class Point:
     """One step of execution.
 
-    Args:
+    Attributes:
         fragment: the code that it belongs to.
         node: the call, operator, return ... that is executed here, if it is one.
         regions: the regions around it, the outermost first.
+        index: its number in the graph.
     """
 
-    __slots__ = (
-        "abrupt",
-        "counts",
-        "foreign",
-        "fragment",
-        "index",
-        "maybe",
-        "next",
-        "node",
-        "region",
-        "regions",
-        "repeats",
-        "runs",
-        "skipped_by",
-        "sources",
-        "stores",
-        "suppressor",
-        "tests",
-        "until",
-        "without_else",
-    )
-
-    def __init__(
-        self, fragment: Fragment, node: Node | None, regions: tuple[Region, ...], index: int = -1
-    ) -> None:
-        self.fragment = fragment
-        self.node = node
-        self.regions = regions
-        self.index = index
-        # Where execution goes on: surely possible, and perhaps (an exception, say), which is not
-        # enough for an error but makes "was moved" a "may have been".
-        self.next: list[Point] = []
-        self.maybe: list[Point] = []
-        # What gets a new value here, and what that is computed from.
-        self.stores: tuple[Key, ...] = ()
-        self.sources: frozenset[Key] = frozenset()
-        # Whether that is arithmetic on the value before, as of a counter.
-        self.counts = False
-        # Code from elsewhere that runs here: that of a value (an iterator, what has its items
-        # assigned to), or of whatever it may be, as at the start of a `with`.
-        self.runs: Expression | None = None
-        self.foreign = False
-        # Of a branch: what the decision reads (None elsewhere), and the region that it opens.
-        self.tests: frozenset[Key] | None = None
-        self.region: Region | None = None
-        # Whether the same decision is made again while all that it reads stays the same.
-        self.repeats = False
-        # Of the decision of a `while`, the first way of which is the body: the loop.
-        self.until: Region | None = None
-        # Whether this leaves a block early: return, raise, break, continue.
-        self.abrupt = False
-        # At the end of a `with`: the manager, which may have swallowed an exception.
-        self.suppressor: Expression | None = None
-        # At its start: the same manager, which may lead from here to the end.
-        self.skipped_by: Expression | None = None
-        # At the way past an `if`: the statement, of which mypy may know that it has no such way.
-        self.without_else: IfStmt | None = None
+    fragment: Fragment
+    node: Node | None
+    regions: tuple[Region, ...]
+    index: int = -1
+    # Execution goes on there: surely, or perhaps (an exception, say), which is not enough for an
+    # error but makes "was moved" a "may have been".
+    next: list[Point] = field(default_factory=list)
+    maybe: list[Point] = field(default_factory=list)
+    # These keys get a new value here, which is computed from those.
+    stores: tuple[Key, ...] = ()
+    sources: frozenset[Key] = frozenset()
+    # This says that the new value is arithmetic on the one before, as of a counter.
+    counts: bool = False
+    # Code from elsewhere that runs here: that of a value (an iterator, what has its items assigned
+    # to), or of whatever it may be, as at the start of a `with`.
+    runs: Expression | None = None
+    foreign: bool = False
+    # A branch has what the decision reads (None elsewhere), and the region that it opens.
+    tests: frozenset[Key] | None = None
+    region: Region | None = None
+    # The same decision is made again while all that it reads stays the same.
+    repeats: bool = False
+    # The decision of a `while`, the first way of which is the body, has the loop.
+    until: Region | None = None
+    # This leaves a block early: return, raise, break, continue.
+    abrupt: bool = False
+    # The end of a `with` has the manager, which may have swallowed an exception.
+    suppressor: Expression | None = None
+    # Its start has the same manager, which may lead from here to the end.
+    skipped_by: Expression | None = None
+    # The way past an `if` has the statement; mypy may know that there is no such way.
+    without_else: IfStmt | None = None
 
     def kills(self, key: Key) -> bool:
         """Tell whether the key names another value after this point."""
@@ -124,7 +103,7 @@ class Graph:
         self.unit = unit
         self.points: list[Point] = []
         self.fragments: list[Fragment] = []
-        # Whether a decision is made by asking a tensor of either kind whether it owns a tape.
+        # A decision is made by asking a tensor of either kind whether it owns a tape.
         self.asks_for_tape = False
         # Names that an inner function assigns to: any call may change them.
         self.shared: set[str] = set()
@@ -133,7 +112,7 @@ class Graph:
         self.dropped: set[Context] = set()
         # `x += y` by y: mypy checks it as an expression of its own making.
         self.augmented: dict[Expression, Node] = {}
-        # Those of the `if`s that are written `elif`.
+        # The `if`s that are written `elif`.
         self.elifs: set[IfStmt] = set()
         # `y = x` by y: the key of x, or those of a tuple display.
         self.copies: dict[Key, Key | list[Key | None]] = {}

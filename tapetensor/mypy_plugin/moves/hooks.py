@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from mypy.nodes import (
     CallExpr,
@@ -11,7 +11,6 @@ from mypy.nodes import (
     Decorator,
     Expression,
     FuncBase,
-    FuncDef,
     IndexExpr,
     ListExpr,
     MemberExpr,
@@ -40,10 +39,12 @@ from tapetensor.mypy_plugin.moves.owners import (
     owns,
     signatures,
     takes,
-    tensor_class,
+    tensor_type,
 )
-from tapetensor.mypy_plugin.names import OPERATORS, TENSOR_ROOMS
+from tapetensor.mypy_plugin.names import TENSOR_ROOMS, op_called
+from tapetensor.mypy_plugin.symbols import member_of
 
+_Context: TypeAlias = MethodContext | FunctionContext
 # Functions that move whatever owns a tape, and do not say so in their types.
 _MOVERS: Final = {
     "builtins.abs": "abs",
@@ -59,8 +60,8 @@ def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
 
     # The name by which an internal error would be told of: one note for methods and functions.
     def use_after_move(context: MethodContext) -> Type:
-        info = tensor_class(context.type)
-        if info is None or not _is_ours(info, name):
+        tensor = tensor_type(context.type)
+        if tensor is None or not _is_ours(tensor.type, name):
             _declared(context, _method(context.type, name), skip=1)
         elif name not in READS:
             _tensor_method(context, name)
@@ -95,7 +96,7 @@ def use_after_move(context: FunctionContext) -> Type:
         if name is not None:
             _note(context, name, [one for one in arguments_of(context) if owns(one.type)])
         elif not getattr(node, "info", None):
-            # In `Class.method(...)` the first argument is `self`; rare, and not followed.
+            # The first argument of `Class.method(...)` is `self`: it is rare, and not followed.
             _declared(context, node, skip=0)
     return context.default_return_type
 
@@ -134,28 +135,15 @@ def operands_of(context: MethodContext, name: str) -> list[Part]:
     return [] if receiver is None else [Part(receiver, context.type), *arguments]
 
 
-def _note(
-    context: MethodContext | FunctionContext,
-    name: str,
-    moves: list[Part],
-    uses: list[Part] | None = None,
-) -> None:
+def _note(context: _Context, name: str, moves: list[Part], uses: list[Part] | None = None) -> None:
     """Hand a step to the judge."""
-    judge = judge_of(context.api, context.context)
+    api, where = context.api, context.context
+    judge = judge_of(api, where)
     if judge is not None:
         if judge.asks_for_tape:
             # Where the tape state decides what is done, nothing is known of a tape in general.
             moves = [one for one in moves if not is_open(one.type)]
-        checker = context.api
-        judge.add(
-            context.context, op_called(name), _keys(checker, moves), _keys(checker, uses or [])
-        )
-
-
-def op_called(name: str) -> str:
-    """Return the name of an op, as errors say it, of a method, operator or function."""
-    plain = name.removeprefix("__").removesuffix("__")
-    return OPERATORS.get(plain.removeprefix("r"), plain) if plain != name else name
+        judge.add(where, op_called(name), _keys(api, moves), _keys(api, uses or []))
 
 
 def _keys(checker: Any, parts: list[Part]) -> list[Key]:
@@ -166,9 +154,7 @@ def _keys(checker: Any, parts: list[Part]) -> list[Key]:
     ]
 
 
-def _declared(
-    context: MethodContext | FunctionContext, declared: SymbolNode | None, skip: int
-) -> None:
+def _declared(context: _Context, declared: SymbolNode | None, skip: int) -> None:
     """Note what a function does to its arguments, as far as its signature or its body tells."""
     known = signatures(getattr(declared, "type", None))
     call = context.context
@@ -176,26 +162,26 @@ def _declared(
         return
     moves: list[Part] = []
     body = function_in(flow.tree(context.api), declared)
+    judge = judge_of(context.api, context.context)
+    dropped = judge is not None and judge.is_dropped(call)
     for number, (expressions, types) in enumerate(
         zip(context.args, context.arg_types, strict=True)
     ):
         fitting = [one for one in known if _may_accept(one, number + skip)]
-        if fitting and all(_moves_parameter(one, number + skip) for one in fitting):
+        # A parameter that may own a tape does not say that the tape is taken: a function that only
+        # prints has one too. That a tape comes back, or gradients do, says it.
+        if fitting and all(
+            takes(one.arg_types[number + skip]) and hands_on(one.ret_type) for one in fitting
+        ):
             owning = [
                 part
                 for expression, type_ in zip(expressions, types, strict=True)
                 for part in _owning_parts(context.api, expression, type_)
             ]
-            if owning and not (body and _is_borrowed(context, body, number + skip)):
+            if owning and not (body and is_borrowed(body, number + skip, dropped=dropped)):
                 moves += owning
     name = call.callee.name if isinstance(call.callee, NameExpr | MemberExpr) else "the call"
     _note(context, name, moves)
-
-
-def _is_borrowed(context: MethodContext | FunctionContext, function: FuncDef, number: int) -> bool:
-    judge = judge_of(context.api, context.context)
-    dropped = judge is not None and judge.is_dropped(context.context)
-    return is_borrowed(function, number, dropped=dropped)
 
 
 def _may_accept(signature: CallableType, number: int) -> bool:
@@ -204,15 +190,6 @@ def _may_accept(signature: CallableType, number: int) -> bool:
         return False
     declared = signature.arg_types[number]
     return takes(declared) or accepts_anything(declared)
-
-
-def _moves_parameter(signature: CallableType, number: int) -> bool:
-    """Tell whether a call moves the argument for a parameter.
-
-    A parameter that may own a tape does not say that the tape is taken: a function that only prints
-    has one too. That a tape comes back, or gradients do, says it.
-    """
-    return takes(signature.arg_types[number]) and hands_on(signature.ret_type)
 
 
 def _owning_parts(checker: Any, expression: Expression, type_: Type | None) -> Iterator[Part]:
@@ -224,7 +201,7 @@ def _owning_parts(checker: Any, expression: Expression, type_: Type | None) -> I
         yield Part(expression, type_)
 
 
-def arguments_of(context: MethodContext | FunctionContext) -> list[Part]:
+def arguments_of(context: _Context) -> list[Part]:
     """Return the arguments of a call."""
     return [
         Part(expression, type_)
@@ -235,16 +212,14 @@ def arguments_of(context: MethodContext | FunctionContext) -> list[Part]:
 
 def _is_ours(info: TypeInfo, name: str) -> bool:
     """Tell whether a method of a class is one of Tensor's own."""
-    symbol = info.get(name)
-    definer = getattr(getattr(symbol and symbol.node, "info", None), "fullname", "")
+    definer = getattr(getattr(member_of(info, name), "info", None), "fullname", "")
     return isinstance(definer, str) and definer.startswith(TENSOR_ROOMS)
 
 
 def _method(receiver: Type, name: str) -> SymbolNode | None:
     """Return what a method is declared as, `self` included."""
     receiver = get_proper_type(receiver)
-    symbol = receiver.type.get(name) if isinstance(receiver, Instance) else None
-    node = symbol.node if symbol is not None else None
+    node = member_of(receiver.type, name) if isinstance(receiver, Instance) else None
     if isinstance(node, Decorator) and (node.func.is_static or node.func.is_class):
         return None
     return node if isinstance(node, FuncBase | Decorator) else None

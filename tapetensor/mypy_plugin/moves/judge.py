@@ -28,7 +28,7 @@ _CURE = "go on with its result, or take a second handle first: twin = {name}.wit
 
 
 class Step(NamedTuple):
-    """What a call or operator does to one tensor or tape.
+    """The effect of a call or operator on one tensor or tape.
 
     Attributes:
         op: the name of the call or operator, as errors say it.
@@ -73,7 +73,7 @@ class Judge:
             if one.node is not None
         ]
         self._told: dict[tuple[Node, Key], str] = {}
-        # What has been reported of a node since mypy came to it last: once is enough.
+        # The keys that were reported at a node since mypy came to it last: once is enough.
         self._reported: dict[Node, set[Key]] = {}
 
     @property
@@ -137,16 +137,14 @@ class Judge:
 
     def _compare(self, move: Step, use: Step) -> None:
         """Report a use of what another step has moved."""
-        if not move.moves or (move.point is use.point and not self._may_repeat(move.point)):
+        is_repeated = any(one.loop for one in move.point.regions)
+        if not move.moves or (move.point is use.point and not is_repeated):
             return
         if use.key in self._reported.get(use.node, ()):
             return
         at = self._seen_from(use.point, move.point, use.value)
         if at is not None and self._paths.leads(move.point, at, use.value):
             self._tell(move, use, at)
-
-    def _may_repeat(self, point: Point) -> bool:
-        return any(one.loop for one in point.regions)
 
     def _seen_from(self, use: Point, move: Point, value: Key) -> Point | None:
         """Return where, in the code of the move, the use takes place, or its closure is made."""
@@ -179,17 +177,16 @@ class Judge:
     def _tell(self, move: Step, use: Step, at: Point) -> None:
         """Report a use after a move, in the words that were found for it first."""
         if (use.node, use.key) not in self._told:
-            text = self._message(use.op, use.key, move, certain=self._is_certain(at, use.value))
+            name = spelled(use.key)
+            was = "was" if self._is_certain(at, use.value) else "may have been"
+            cure = _CURES.get(move.op, _CURE).format(name=name)
+            line = move.node.line
+            text = f'{use.op}: "{name}" {was} moved by "{move.op}" on line {line}; {cure}'
             if move.point.index >= at.index:
                 text = text.replace(";", " in an earlier pass of the loop;", 1)
             self._told[use.node, use.key] = text
         self._reported.setdefault(use.node, set()).add(use.key)
         self._report(self._told[use.node, use.key], use.node)
-
-    def _message(self, op: str, key: Key, move: Step, *, certain: bool) -> str:
-        was = "was" if certain else "may have been"
-        cure = _CURES.get(move.op, _CURE).format(name=spelled(key))
-        return f'{op}: "{spelled(key)}" {was} moved by "{move.op}" on line {move.node.line}; {cure}'
 
     def _tell_what_is_given_twice(self, steps: list[Step], moves: list[Key]) -> None:
         seen: set[Key] = set()
@@ -208,7 +205,7 @@ class Judge:
         flow.report(self.checker, text, node, TAPE_MOVED)
 
 
-# Of the function that is being checked, and of the module around it.
+# The judges of the module that is being checked, and of a function in it.
 _current: dict[bool, Judge | None] = {True: None, False: None}
 
 

@@ -57,11 +57,13 @@ def key_of(expression: Expression | None) -> Key | None:
         case IndexExpr(base=inner, index=index):
             base, item = key_of(inner), _constant(index)
             return None if base is None or item is None else ("item", base, item)
-        case CastExpr(expr=inner) | AssertTypeExpr(expr=inner) | AssignmentExpr(target=inner):
-            return key_of(inner)
-        case CallExpr(analyzed=(CastExpr() | AssertTypeExpr()) as inner):
-            return key_of(inner)
-        case RevealExpr(expr=inner):
+        case (
+            CastExpr(expr=inner)
+            | AssertTypeExpr(expr=inner)
+            | RevealExpr(expr=inner)
+            | AssignmentExpr(target=inner)
+            | CallExpr(analyzed=(CastExpr() | AssertTypeExpr()) as inner)
+        ):
             return key_of(inner)
     return None
 
@@ -137,9 +139,12 @@ def children(expression: Expression) -> Iterator[Expression]:
         case IndexExpr(base=base, index=index):
             yield base
             yield index
-        case ComparisonExpr(operands=items) | ListExpr(items=items):
-            yield from items
-        case TupleExpr(items=items) | SetExpr(items=items):
+        case (
+            ComparisonExpr(operands=items)
+            | ListExpr(items=items)
+            | TupleExpr(items=items)
+            | SetExpr(items=items)
+        ):
             yield from items
         case DictExpr(items=pairs):
             for name, value in pairs:
@@ -212,14 +217,13 @@ def parts(expression: Expression) -> Iterator[Expression]:
             yield from (condition, yes, no)
         case ListComprehension(generator=generator) | SetComprehension(generator=generator):
             yield generator
-        case GeneratorExpr(left_expr=element):
-            yield element
+        case GeneratorExpr() | DictionaryComprehension():
+            if isinstance(expression, GeneratorExpr):
+                yield expression.left_expr
+            else:
+                # The key is None in mypy 2.4: {**each for each in ...}.
+                yield from filter(None, (expression.key, expression.value))
             yield from expression.sequences
-            yield from (one for conditions in expression.condlists for one in conditions)
-        case DictionaryComprehension():
-            if expression.key is not None:  # mypy 2.4: {**each for each in ...}
-                yield expression.key
-            yield from (expression.value, *expression.sequences)
             yield from (one for conditions in expression.condlists for one in conditions)
         case _:
             yield from children(expression)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from mypy.nodes import AssignmentExpr, Expression, IndexExpr, MemberExpr, NameExpr, Var
-from mypy.types import Instance, ProperType, TupleType, TypeVarType, get_proper_type
+from mypy.types import Instance, ProperType, TupleType, get_proper_type
 
 from tapetensor.mypy_plugin import flow
+from tapetensor.mypy_plugin.kinds import bounded
+from tapetensor.mypy_plugin.symbols import member_of
 
 _CONTAINERS = frozenset({"builtins.dict", "builtins.list", "builtins.tuple"})
 
@@ -18,18 +20,15 @@ def is_lasting(checker: Any, expression: Expression) -> bool:
         case NameExpr():
             return True
         case MemberExpr(expr=base, name=name):
-            return is_lasting(checker, base) and _is_variable(_type(checker, base), name)
+            owner = bounded(flow.type_of(checker, base))
+            return is_lasting(checker, base) and _is_variable(owner, name)
         case IndexExpr(base=base):
-            return is_lasting(checker, base) and _is_container(_type(checker, base))
+            owner = bounded(flow.type_of(checker, base))
+            return is_lasting(checker, base) and _is_container(owner)
         case AssignmentExpr(target=target):
             return is_lasting(checker, target)
     inner = getattr(expression, "analyzed", None) or getattr(expression, "expr", None)
     return isinstance(inner, Expression) and is_lasting(checker, inner)
-
-
-def _type(checker: Any, expression: Expression) -> ProperType | None:
-    found = flow.type_of(checker, expression)
-    return get_proper_type(found.upper_bound) if isinstance(found, TypeVarType) else found
 
 
 def _is_variable(owner: ProperType | None, name: str) -> bool:
@@ -38,11 +37,11 @@ def _is_variable(owner: ProperType | None, name: str) -> bool:
         owner = owner.partial_fallback
     if not isinstance(owner, Instance):
         return False
-    symbol = owner.type.get(name)
+    node = member_of(owner.type, name)
     # `is_property` of a variable says that it is a field of a named tuple or frozen data class.
-    if symbol is None or not isinstance(symbol.node, Var):
+    if not isinstance(node, Var):
         return False
-    held = get_proper_type(symbol.node.type)
+    held = get_proper_type(node.type)
     return not (isinstance(held, Instance) and held.type.get("__get__"))
 
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from mypy.maptype import map_instance_to_supertype
-from mypy.nodes import TypeInfo
 from mypy.types import (
     AnyType,
     CallableType,
+    FunctionLike,
     Instance,
-    Overloaded,
     TupleType,
     Type,
-    TypeAliasType,
     TypeVarType,
     UnionType,
     get_proper_type,
 )
 
+from tapetensor.mypy_plugin.kinds import bounded, is_endless, members
 from tapetensor.mypy_plugin.names import OWNED_TAPE, TENSOR_BASE
 
 _GRADIENTS = "tapetensor.tape.gradients.Gradients"
@@ -48,12 +47,10 @@ def is_open(type_: Type | None) -> bool:
 
 def takes(declared: Type | None) -> bool:
     """Tell whether a parameter of this type may be given a tensor or tape with ownership."""
-    if _is_endless(declared):
+    if is_endless(declared):
         return False
     declared = get_proper_type(declared)
-    if isinstance(declared, UnionType):
-        return any(map(takes, declared.items))
-    if isinstance(declared, TupleType):
+    if isinstance(declared, UnionType | TupleType):
         return any(map(takes, declared.items))
     if isinstance(declared, Instance) and declared.type.fullname in _CONTAINERS:
         return any(map(takes, declared.args))
@@ -62,20 +59,13 @@ def takes(declared: Type | None) -> bool:
     return owns(declared)
 
 
-def _is_endless(declared: Type | None) -> bool:
-    """Tell whether a type is an alias that contains itself, of which silence is kept."""
-    return isinstance(declared, TypeAliasType) and declared.is_recursive
-
-
 def accepts_anything(declared: Type | None) -> bool:
     """Tell whether a parameter of this type accepts tensors among other things."""
-    if _is_endless(declared):
+    if is_endless(declared):
         return False
-    declared = get_proper_type(declared)
+    declared = bounded(declared)
     if isinstance(declared, UnionType):
         return any(map(accepts_anything, declared.items))
-    if isinstance(declared, TypeVarType):
-        return accepts_anything(declared.upper_bound)
     if isinstance(declared, Instance):
         is_container = declared.type.fullname in _CONTAINERS
         is_object = declared.type.fullname == "builtins.object" or declared.type.is_protocol
@@ -85,47 +75,37 @@ def accepts_anything(declared: Type | None) -> bool:
 
 def hands_on(result: Type | None) -> bool:
     """Tell whether a result of this type may own what a parameter gave."""
-    if _is_endless(result):
+    if is_endless(result):
         return False
     result = get_proper_type(result)
-    if isinstance(result, Instance) and result.type.fullname == _GRADIENTS:
-        return True
     if takes(result):
         return True
     if isinstance(result, TupleType | UnionType):
         return any(map(hands_on, result.items))
-    return isinstance(result, Instance) and any(map(hands_on, result.args))
+    return isinstance(result, Instance) and (
+        result.type.fullname == _GRADIENTS or any(map(hands_on, result.args))
+    )
 
 
 def signatures(declared: Type | None) -> list[CallableType]:
     """Return the signatures of a declared function type."""
     declared = get_proper_type(declared)
-    if isinstance(declared, Overloaded):
-        return list(declared.items)
-    return [declared] if isinstance(declared, CallableType) else []
+    return declared.items if isinstance(declared, FunctionLike) else []
 
 
-def tensor_class(type_: Type | None) -> TypeInfo | None:
-    """Return the class of a tensor."""
-    type_ = get_proper_type(type_)
-    if isinstance(type_, TypeVarType):
-        type_ = get_proper_type(type_.upper_bound)
-    if isinstance(type_, Instance) and type_.type.has_base(TENSOR_BASE):
-        return type_.type
-    return None
+def tensor_type(type_: Type | None) -> Instance | None:
+    """Return the type of a tensor, also where a type variable stands for it; None for others."""
+    found = bounded(type_)
+    return found if isinstance(found, Instance) and found.type.has_base(TENSOR_BASE) else None
 
 
 def _tape_of(type_: Type | None) -> Type | None:
     """Return the tape state of a tensor type."""
-    info = tensor_class(type_)
-    if info is None:
+    tensor = tensor_type(type_)
+    if tensor is None:
         return None
-    type_ = get_proper_type(type_)
-    if isinstance(type_, TypeVarType):
-        type_ = get_proper_type(type_.upper_bound)
-    assert isinstance(type_, Instance)
-    base = next(one for one in info.mro if one.fullname == TENSOR_BASE)
-    arguments = map_instance_to_supertype(type_, base).args
+    base = next(one for one in tensor.type.mro if one.fullname == TENSOR_BASE)
+    arguments = map_instance_to_supertype(tensor, base).args
     return arguments[1] if len(arguments) > 1 else None
 
 
@@ -133,7 +113,5 @@ def _is_tape(type_: Type | None) -> bool:
     """Tell whether this is `OwnedTape` or a type variable that may stand for it."""
     type_ = get_proper_type(type_)
     if isinstance(type_, TypeVarType):
-        bound = get_proper_type(type_.upper_bound)
-        options = bound.items if isinstance(bound, UnionType) else [bound]
-        return any(_is_tape(one) for one in [*options, *type_.values])
+        return any(map(_is_tape, [*members(type_.upper_bound), *type_.values]))
     return isinstance(type_, Instance) and type_.type.fullname == OWNED_TAPE

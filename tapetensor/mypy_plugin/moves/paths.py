@@ -13,7 +13,7 @@ from tapetensor.mypy_plugin.moves.keys import Key, mentions, prefixes
 
 
 class Change(NamedTuple):
-    """What may be another value, or the same one changed, after some points.
+    """The keys that may name another value, or the same one changed, after some points.
 
     Attributes:
         keys: what is assigned to there, or given to code that may change it.
@@ -35,9 +35,9 @@ class Paths:
     def __init__(self, graph: Graph, effects: Effects) -> None:
         self._graph = graph
         self._effects = effects
-        # By move: what tells whether it was executed, and the points that may be reached without.
+        # Each move has what tells whether it was executed, and the points that are reached without.
         self._doubts: dict[Point, tuple[Change, set[Point]]] = {}
-        # Of one question only, for mypy comes to know more types.
+        # This holds for one question only, for mypy comes to know more types.
         self._changes: dict[Region, Change] = {}
 
     def leads(self, move: Point, use: Point, key: Key) -> bool:
@@ -47,8 +47,8 @@ class Paths:
         ``if first: y = x.exp()`` and later ``if not first: y = x.sin()``, the answer is no.
         """
         self._changes.clear()
-        # From both ends, a step at a time: a long chain of branches has many pairs, and either the
-        # new value right after the move or the decision around the use ends the search soon.
+        # The search goes on from both ends in turns: a chain of branches has many pairs, and either
+        # the new value right after the move or the decision around the use ends it soon.
         both = zip(self._onwards(move, use, key), self._back(move, use, key), strict=False)
         return any(found for steps in both for found in steps)
 

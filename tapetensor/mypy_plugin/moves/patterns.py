@@ -1,4 +1,4 @@
-"""The patterns of a `match` statement: what they bind, and whether they may fail."""
+"""The names that the patterns of a `match` statement bind."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mypy.patterns import (
 )
 
 
-def captures(pattern: Pattern | None) -> Iterator[NameExpr]:
+def bound_by(pattern: Pattern | None) -> Iterator[NameExpr]:
     """Yield the names that are bound when a pattern matches."""
     name: NameExpr | None = None
     inner: list[Pattern] = []
@@ -34,9 +34,4 @@ def captures(pattern: Pattern | None) -> Iterator[NameExpr]:
     if name is not None:
         yield name
     for one in inner:
-        yield from captures(one)
-
-
-def matches_all(pattern: Pattern) -> bool:
-    """Tell whether a pattern is `_`, or a name, which never fails to match."""
-    return isinstance(pattern, AsPattern) and pattern.pattern is None
+        yield from bound_by(one)

@@ -38,11 +38,11 @@ from mypy.nodes import (
 from mypy.patterns import AsPattern
 from typing_extensions import override
 
-from tapetensor.mypy_plugin.moves.expressions import Ends, Expressions, counts, is_false, is_true
+from tapetensor.mypy_plugin.blocks import function_of, statements
+from tapetensor.mypy_plugin.moves.expressions import Ends, Expressions, counts, lead, truth
 from tapetensor.mypy_plugin.moves.graph import Graph, Point
 from tapetensor.mypy_plugin.moves.keys import children, key_of, mentions
-from tapetensor.mypy_plugin.moves.patterns import captures, matches_all
-from tapetensor.mypy_plugin.moves.scopes import declared_global, function_of
+from tapetensor.mypy_plugin.moves.patterns import bound_by
 
 
 def graph_of(unit: FuncItem | MypyFile) -> Graph:
@@ -148,7 +148,7 @@ class Statements(Expressions):
                 self.expression(test)
                 one = self.branch(test, None)
                 one.abrupt = True
-                if is_false(test):
+                if truth(test) is False:
                     self.ends = []
             case DelStmt(expr=target):
                 self.store(target, None, self.point())
@@ -190,7 +190,7 @@ class Statements(Expressions):
         head = self.point()
         if test is not None:
             self.expression(test)
-            # Not a `branch`: that a loop goes round, or ends, is what is looked for.
+            # This is no `branch`: the search looks for ways round the loop, and out of it.
         decision = self.point()
         self.point()
         if isinstance(statement, ForStmt):
@@ -201,9 +201,8 @@ class Statements(Expressions):
         self._loops.append(loop)
         self.block(statement.body)
         self._loops.pop()
-        for end, sure in (*self.ends, *loop.continues):
-            (end.next if sure else end.maybe).append(head)
-        self.ends = [] if test is not None and is_true(test) else [(decision, True)]
+        lead([*self.ends, *loop.continues], head)
+        self.ends = [] if test is not None and truth(test) else [(decision, True)]
         self.block(statement.else_body)
         self.ends += loop.breaks
 
@@ -294,7 +293,7 @@ class Statements(Expressions):
             for pattern, guard, block in cases:
                 one = self.branch(statement.subject, region)
                 inside = self.point()
-                for name in captures(pattern):
+                for name in bound_by(pattern):
                     self.store(name, statement.subject, inside)
                 if isinstance(pattern, AsPattern) and pattern.name is not None:
                     self.copy(pattern.name, statement.subject)
@@ -304,27 +303,30 @@ class Statements(Expressions):
                     ways.append((self.branch(guard, region), True))
                 self.block(block)
                 joined += self.ends
-                self.ends = [] if guard is None and matches_all(pattern) else ways
-            # Whether the cases are exhaustive is for mypy to know: no error on the way past them.
+                # `_`, or a name, never fails to match.
+                matches_all = isinstance(pattern, AsPattern) and pattern.pattern is None
+                self.ends = [] if guard is None and matches_all else ways
+            # mypy knows whether the cases are exhaustive: there is no error on the way past them.
             joined += [(end, False) for end, _ in self.ends]
         self.ends = joined
 
     def _definition(self, statement: Statement) -> None:
         function = function_of(statement)
         if isinstance(statement, ClassDef):
-            self._evaluated(statement.decorators)
+            self._decorated(statement.decorators)
             self.block(statement.defs)
         elif function is None:
             return
         elif self.graph.is_module:
             # It has a graph of its own; here counts what it does to the module's variables.
-            self.graph.shared.update(declared_global(function.body))
+            for one in statements(function.body):
+                self.graph.shared.update(one.names if isinstance(one, GlobalDecl) else ())
         else:
             if isinstance(statement, Decorator):
-                self._evaluated(statement.original_decorators)
+                self._decorated(statement.original_decorators)
             self.function(function)
 
-    def _evaluated(self, decorators: list[Expression]) -> None:
+    def _decorated(self, decorators: list[Expression]) -> None:
         for one in decorators:
             self.expression(one)
 

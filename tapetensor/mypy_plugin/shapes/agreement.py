@@ -7,11 +7,10 @@ the signature as the first argument has it, and mypy says which one does not fit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from mypy.checker import TypeChecker
 from mypy.expandtype import expand_type
-from mypy.plugin import FunctionSigContext, MethodSigContext
 from mypy.types import (
     CallableType,
     Instance,
@@ -27,11 +26,11 @@ from mypy.types import (
 )
 
 from tapetensor.mypy_plugin import flow
-from tapetensor.mypy_plugin.names import MODULE, TENSOR_BASE
-from tapetensor.mypy_plugin.shapes.calls import is_readable, type_of
+from tapetensor.mypy_plugin.kinds import has_dims
+from tapetensor.mypy_plugin.shapes.calls import Context, is_readable, type_of
 
 
-def agreeing(context: FunctionSigContext | MethodSigContext) -> CallableType:
+def agreeing(context: Context) -> CallableType:
     """Return the signature with one size for each name on which the arguments do not agree."""
     item = context.default_signature
     assert isinstance(context.api, TypeChecker)
@@ -45,18 +44,17 @@ def agreeing(context: FunctionSigContext | MethodSigContext) -> CallableType:
                 first = known.setdefault(name, found)
                 if _is_joined_to_any(first, found):
                     disputed[name] = first
-    return _with(item, disputed) if disputed else item
-
-
-def _with(item: CallableType, values: Mapping[TypeVarId, Type]) -> CallableType:
-    expanded = expand_type(item, values)
+    if not disputed:
+        return item
+    expanded = expand_type(item, disputed)
     assert isinstance(expanded, CallableType)
-    return expanded.copy_modified(variables=[one for one in item.variables if one.id not in values])
+    rest = [one for one in item.variables if one.id not in disputed]
+    return expanded.copy_modified(variables=rest)
 
 
 def _is_shared(item: CallableType) -> bool:
     """Tell whether two parameters have shapes, or dims, that may speak of one name."""
-    shaped = [one for one in item.arg_types if any(map(_has_dims, _members(one)))]
+    shaped = [one for one in item.arg_types if any(map(has_dims, _members(one)))]
     return bool(item.variables) and len(shaped) > 1
 
 
@@ -69,9 +67,9 @@ def _matched(formal: Type, actual: Type) -> Iterator[tuple[TypeVarId, Type]]:
     """Yield the names in the shapes of a parameter, and what an argument has there."""
     declared, found = get_proper_type(formal), get_proper_type(actual)
     if isinstance(declared, UnionType):
-        # Of a union that differs in the tape only.
+        # The items of the union may differ in the tape only.
         items = [get_proper_type(one) for one in declared.items]
-        shapes = [one.args[0] for one in items if isinstance(one, Instance) and _has_dims(one)]
+        shapes = [one.args[0] for one in items if isinstance(one, Instance) and has_dims(one)]
         if len(shapes) == len(items) and all(one == shapes[0] for one in shapes):
             yield from _matched(declared.items[0], actual)
     elif isinstance(declared, TupleType) and isinstance(found, TupleType):
@@ -79,17 +77,10 @@ def _matched(formal: Type, actual: Type) -> Iterator[tuple[TypeVarId, Type]]:
             for one, two in zip(declared.items, found.items, strict=True):
                 yield from _matched(one, two)
     elif isinstance(declared, Instance) and isinstance(found, Instance):
-        if not _has_dims(declared) or declared.type != found.type:
+        if not has_dims(declared) or declared.type != found.type:
             return
         for one, two in zip(declared.args, found.args, strict=False):
             yield from _named(one, two)
-
-
-def _has_dims(formal: Type) -> bool:
-    proper = get_proper_type(formal)
-    if not isinstance(proper, Instance) or not proper.args:
-        return False
-    return proper.type.has_base(TENSOR_BASE) or proper.type.has_base(MODULE)
 
 
 def _named(declared: Type, found: Type) -> Iterator[tuple[TypeVarId, Type]]:

@@ -25,37 +25,25 @@ from mypy.nodes import (
 from mypy.server.subexpr import get_subexpressions
 
 from tapetensor.mypy_plugin import flow
+from tapetensor.mypy_plugin.blocks import statements, targets
 from tapetensor.mypy_plugin.shapes.calls import Call, MismatchError, type_of
-from tapetensor.mypy_plugin.shapes.dims import Dims, Open, Size, written
+from tapetensor.mypy_plugin.shapes.dims import Dims, Open, Size, are_other_numbers, written
 from tapetensor.mypy_plugin.shapes.reading import read_dim, read_shape
-from tapetensor.mypy_plugin.shapes.sizes import statements, targets, value_of
+from tapetensor.mypy_plugin.shapes.sizes import value_of
 
 _MAKERS: Final = ("zeros", "ones", "empty", "full")
 
 
-def check_values(op: str, call: Call) -> None:
+def check_values(call: Call) -> None:
     """Raise MismatchError if an array that is written down has another shape than is asked for."""
-    values, asked = call.argument_expression("array"), call.argument("shape")
-    target = None if asked is None else read_shape(asked)
-    if values is None or target is None:
+    values, target = call.expression("array"), read_shape(call.argument("shape"))
+    found = None if values is None or target is None else _shape_of(values, call.api)
+    if found is None or target is None:
         return
-    found = _shape_of(values, call.api)
-    if found is None:
-        return
-    if len(found) != len(target) or any(map(_are_two_numbers, found, target)):
+    if len(found) != len(target) or any(map(are_other_numbers, found, target)):
         raise MismatchError(
-            f"{op}: the array has shape {written(found)}, the annotation says {written(target)}"
+            f"the array has shape {written(found)}, the annotation says {written(target)}"
         )
-
-
-def _are_two_numbers(lhs: object, rhs: object) -> bool:
-    return (
-        isinstance(lhs, Size)
-        and isinstance(rhs, Size)
-        and lhs.literal is not None
-        and rhs.literal is not None
-        and lhs != rhs
-    )
 
 
 def _shape_of(values: Expression, api: TypeChecker) -> Dims | None:

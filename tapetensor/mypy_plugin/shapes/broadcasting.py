@@ -7,32 +7,25 @@ from collections.abc import Sequence
 from mypy.types import Instance, LiteralType, Type, get_proper_type
 
 from tapetensor.mypy_plugin.codes import ARGUMENT_KIND
-from tapetensor.mypy_plugin.shapes.calls import (
-    UNSURE,
-    Answer,
-    Call,
-    MismatchError,
-    Rule,
-    of_all_shapes,
-)
+from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError, of_all_shapes
 from tapetensor.mypy_plugin.shapes.dims import ANY, INT, ONE, Dim, Dims, Size, differ, written
+from tapetensor.mypy_plugin.shapes.dtypes import is_bool
 from tapetensor.mypy_plugin.shapes.reading import (
     Operand,
     common_dtype,
     is_plain,
-    merged_tape,
+    known,
+    merged,
     read_tensor,
 )
 
 
-class NotATensorError(MismatchError):
-    """Numbers are given where a tensor is wanted."""
+def broadcast(shapes: Sequence[Dims], of: str = "") -> Dims | None:
+    """Return the shape to which shapes broadcast; None where nothing is certain.
 
-    code = ARGUMENT_KIND
-
-
-def broadcast(op: str, shapes: Sequence[Dims]) -> Dims | None:
-    """Return the shape to which shapes broadcast; None where plain typing decides.
+    Args:
+        shapes: what to broadcast.
+        of: what a message says before it names the shapes.
 
     Raises:
         MismatchError: if they do not.
@@ -40,14 +33,13 @@ def broadcast(op: str, shapes: Sequence[Dims]) -> Dims | None:
     rank = max(len(shape) for shape in shapes)
     result: list[Dim] = [ONE] * rank
     for shape in shapes:
-        start = rank - len(shape)
-        for axis, dim in enumerate(shape, start):
+        for axis, dim in enumerate(shape, rank - len(shape)):
             joined = joined_dim(result[axis], dim)
             if joined is None:
                 if differ(result[axis], dim):
                     named = " and ".join(map(written, shapes))
                     raise MismatchError(
-                        f"{op}: shapes {named} do not broadcast, {result[axis]} != {dim}"
+                        f"{of}shapes {named} do not broadcast, {result[axis]} != {dim}"
                     )
                 return None
             result[axis] = joined
@@ -72,92 +64,71 @@ def joined_dim(lhs: Dim, rhs: Dim) -> Dim | None:
     return ANY if unknown is ANY else None
 
 
-def elementwise(op: str) -> Rule:
-    """Return the rule of an operator that has a result of the operands' dtype."""
-
-    def rule(call: Call) -> Answer:
-        lhs, rhs = call.receiver, read_tensor(call.position(0))
-        return UNSURE if lhs is None or rhs is None else _merged(op, call, [lhs, rhs])
-
-    return of_all_shapes(rule)
+@of_all_shapes
+def elementwise(call: Call) -> Answer:
+    """Return the result of an operator that has a result of the operands' dtype."""
+    return _merged(call, [call.receiver, call.operand(0)])
 
 
-def extreme(op: str) -> Rule:
-    """Return the rule of a function of two tensors."""
-
-    def rule(call: Call) -> Answer:
-        lhs, rhs = read_tensor(call.position(0)), read_tensor(call.position(1))
-        return UNSURE if lhs is None or rhs is None else _merged(op, call, [lhs, rhs])
-
-    return of_all_shapes(rule)
+@of_all_shapes
+def extreme(call: Call) -> Answer:
+    """Return the result of a function of two tensors."""
+    return _merged(call, [call.operand(0), call.operand(1)])
 
 
-def comparison(op: str) -> Rule:
-    """Return the rule of an operator that gives a plain mask, whatever the tapes."""
-
-    def rule(call: Call) -> Answer:
-        lhs, rhs, result = call.receiver, read_tensor(call.position(0)), call.result
-        if lhs is None or rhs is None or result is None:
-            return UNSURE
-        if lhs.shape is None or rhs.shape is None or common_dtype(lhs.dtype, rhs.dtype) is None:
-            return UNSURE
-        shape = broadcast(op, [lhs.shape, rhs.shape])
-        return UNSURE if shape is None else call.like(result, shape)
-
-    return of_all_shapes(rule)
+@of_all_shapes
+def comparison(call: Call) -> Answer:
+    """Return the result of an operator that gives a plain mask, whatever the tapes."""
+    lhs, rhs, result = call.receiver, call.operand(0), call.result
+    shapes = [lhs.dims, rhs.dims]
+    common_dtype(lhs.dtype, rhs.dtype)
+    return call.like(result, known(broadcast(shapes)))
 
 
-def logic(op: str) -> Rule:
-    """Return the rule of an operator on plain masks."""
-
-    def rule(call: Call) -> Answer:
-        lhs, rhs = call.receiver, read_tensor(call.position(0))
-        if lhs is None or rhs is None or not all(_is_mask(one) for one in (lhs, rhs)):
-            return UNSURE
-        return _merged(op, call, [lhs, rhs])
-
-    return of_all_shapes(rule)
+@of_all_shapes
+def logic(call: Call) -> Answer:
+    """Return the result of an operator on plain masks."""
+    operands = [call.receiver, call.operand(0)]
+    return _merged(call, operands) if all(map(_is_mask, operands)) else None
 
 
 @of_all_shapes
 def where(call: Call) -> Answer:
     """Return the result of `where`."""
-    mask = read_tensor(call.position(0))
-    values = [call.position(1), call.position(2)]
+    mask = read_tensor(call.argument(0))
+    values = [call.argument(1), call.argument(2)]
     tensors = [one for value in values if (one := read_tensor(value)) is not None]
-    if not tensors and all(one is not None and _is_number(one) for one in values):
-        raise NotATensorError("where: at least one of the two values must be a tensor")
+    if not tensors and all(map(_is_number, values)):
+        raise MismatchError("at least one of the two values must be a tensor", ARGUMENT_KIND)
     if mask is None or not _is_mask(mask) or not tensors:
-        return UNSURE
+        return None
     if len(tensors) == 1:
+        # A number may stand beside a floating tensor.
         number = next(value for value in values if read_tensor(value) is None)
-        if not _fits(number, tensors[0].dtype):
-            return UNSURE
-    return _merged("where", call, tensors, mask)
+        dtype = tensors[0].dtype
+        is_floating = isinstance(dtype, Instance) and dtype.type.has_base("numpy.floating")
+        if not _is_number(number) or not is_floating:
+            return None
+    return _merged(call, tensors, mask)
 
 
 def ssm_scan(call: Call) -> Answer:
     """Return the result of `ssm_scan`, whose coefficients broadcast to the sequence."""
-    x, *coefficients = [read_tensor(call.position(index)) for index in range(3)]
-    if x is None or x.shape is None:
-        return UNSURE
-    if len(x.shape) < 2:
-        raise MismatchError(
-            f"ssm_scan: x must have shape (..., length, channels), got {written(x.shape)}"
-        )
-    tensors = [x]
-    for name, one in zip("ab", coefficients, strict=True):
-        if one is None or one.shape is None:
-            return UNSURE
-        if broadcast("ssm_scan", [x.shape, one.shape]) != x.shape:
-            if len(one.shape) > len(x.shape) or _stretches(x.shape, one.shape):
+    x = call.operand(0)
+    if len(x.dims) < 2:
+        raise MismatchError(f"x must have shape (..., length, channels), got {written(x.dims)}")
+    operands = [x]
+    for index, name in enumerate("ab", 1):
+        one = call.operand(index)
+        if broadcast([x.dims, one.dims]) != x.dims:
+            if len(one.dims) > len(x.dims) or _stretches(x.dims, one.dims):
                 raise MismatchError(
-                    f"ssm_scan: {name} of shape {written(one.shape)} does not broadcast to the "
-                    f"shape {written(x.shape)} of x"
+                    f"{name} of shape {written(one.dims)} does not broadcast to the shape "
+                    f"{written(x.dims)} of x"
                 )
-            return UNSURE
-        tensors.append(one)
-    return _merged("ssm_scan", call, tensors)
+            return None
+        operands.append(one)
+    return _merged(call, operands)
 
 
 def _stretches(shape: Dims, other: Dims) -> bool:
@@ -166,38 +137,14 @@ def _stretches(shape: Dims, other: Dims) -> bool:
     return any(have == ONE and differ(have, want) for have, want in aligned)
 
 
-def _merged(op: str, call: Call, tensors: list[Operand], mask: Operand | None = None) -> Answer:
-    first = tensors[0]
-    tape: Type | None = first.tape
-    dtype: Type | None = first.dtype
-    shapes = []
-    for one in tensors if mask is None else [mask, *tensors]:
-        if one.shape is None:
-            return UNSURE
-        shapes.append(one.shape)
-    for one in tensors[1:]:
-        tape = merged_tape(tape, one.tape) if tape is not None else None
-        dtype = common_dtype(dtype, one.dtype) if dtype is not None else None
-    if tape is None or dtype is None:
-        return UNSURE
-    shape = broadcast(op, shapes)
-    return UNSURE if shape is None else call.tensor(shape, tape, dtype)
+def _merged(call: Call, tensors: list[Operand], mask: Operand | None = None) -> Answer:
+    shapes = [one.dims for one in (tensors if mask is None else [mask, *tensors])]
+    tape, dtype = merged(tensors)
+    return call.tensor(known(broadcast(shapes)), tape, dtype)
 
 
 def _is_mask(operand: Operand) -> bool:
-    dtype = operand.dtype
-    return (
-        is_plain(operand.tape)
-        and isinstance(dtype, Instance)
-        and dtype.type.fullname in ("numpy.bool", "numpy.bool_")
-    )
-
-
-def _fits(number: Type | None, dtype: Type) -> bool:
-    """Tell whether a number may stand beside a floating tensor."""
-    return (
-        _is_number(number) and isinstance(dtype, Instance) and dtype.type.has_base("numpy.floating")
-    )
+    return is_plain(operand.tape) and is_bool(operand)
 
 
 def _is_number(found: Type | None) -> bool:

@@ -1,14 +1,15 @@
 """One question of mypy's about a call, in the terms of the rooms.
 
 mypy asks for the signature of a call before it has checked the arguments, once for each overload.
-A rule reads the operands' types, and answers with the type of the result, with `UNSURE` (plain
-typing decides), or by raising `MismatchError`.
+A rule reads the operands' types, and answers with the type of the result, with None or an
+`UndecidedError` (plain typing decides), or by raising `MismatchError`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
+from functools import cached_property
 from typing import Final, TypeAlias
 
 from mypy.binder import ConditionalTypeBinder
@@ -40,56 +41,66 @@ from mypy.types import (
     TupleType,
     Type,
     TypeOfAny,
-    UnionType,
     get_proper_type,
 )
 
 from tapetensor.mypy_plugin import flow
-from tapetensor.mypy_plugin.codes import AXIS_RANGE, SHAPE_MISMATCH
+from tapetensor.mypy_plugin.codes import SHAPE_MISMATCH
 from tapetensor.mypy_plugin.displays import is_displayed
+from tapetensor.mypy_plugin.kinds import ANYTHING, is_int, members
 from tapetensor.mypy_plugin.names import TENSOR
 from tapetensor.mypy_plugin.shapes.dims import Dims
 from tapetensor.mypy_plugin.shapes.reading import (
     Operand,
+    UndecidedError,
     is_computed,
+    known,
     may_have_any_shape,
     read_tensor,
     write_tensor,
 )
+from tapetensor.mypy_plugin.symbols import class_of
 
 _OPTIONAL: Final = {ARG_POS: ARG_OPT, ARG_NAMED: ARG_NAMED_OPT}
 
 
 class MismatchError(Exception):
-    """The shapes do not fit; the message is for the user."""
+    """The operands do not fit.
 
-    code: ErrorCode = SHAPE_MISMATCH
+    Args:
+        message: what the user is told, after the name of the op.
+        code: the error code.
+    """
 
-
-class OutOfRangeError(MismatchError):
-    """An axis or an index is not there."""
-
-    code = AXIS_RANGE
-
-
-class Undecided(Enum):
-    """What a rule returns where plain typing decides."""
-
-    ALL = "the shape of the result too"
-    ALL_BUT_SHAPE = "whose shape is open, whatever plain typing says"
+    def __init__(self, message: str, code: ErrorCode = SHAPE_MISMATCH) -> None:
+        super().__init__(message)
+        self.code = code
 
 
-Answer: TypeAlias = Type | Undecided
-UNSURE: Final = Undecided.ALL
-OPEN: Final = Undecided.ALL_BUT_SHAPE
+class Unknown(Enum):
+    """A rule returns this where plain typing decides all but the shape, which is open."""
+
+    SHAPE = "whatever plain typing says"
+
+
+Answer: TypeAlias = Type | Unknown | None
+Context: TypeAlias = MethodSigContext | FunctionSigContext
 
 
 class Call:
-    """A call, for one of the overloads of what is called."""
+    """A call, for one of the overloads of what is called.
 
-    def __init__(self, context: MethodSigContext | FunctionSigContext, item: CallableType) -> None:
+    What a rule asks for raises `UndecidedError` where it is not known, unless it says otherwise.
+
+    Args:
+        context: mypy's question.
+        op: what errors call the op, if there may be any.
+    """
+
+    def __init__(self, context: Context, op: str = "") -> None:
         self._context = context
-        self._item = item
+        self._item = context.default_signature
+        self.op = op
         # Overloads of one call are asked one after another, and a type is read once for all.
         self._types: dict[int, Type] = {}
         self._read: set[int] = set()
@@ -101,53 +112,65 @@ class Call:
         return self._context.api
 
     @property
-    def receiver(self) -> Operand | None:
+    def receiver(self) -> Operand:
         """The tensor whose method is called."""
-        return (
-            read_tensor(self._context.type) if isinstance(self._context, MethodSigContext) else None
-        )
+        return known(self._receiver)
+
+    @cached_property
+    def _receiver(self) -> Operand | None:
+        context = self._context
+        return read_tensor(context.type) if isinstance(context, MethodSigContext) else None
 
     @property
     def fits_all(self) -> bool:
         """Whether an operand may be a tensor whose shape fits whatever is wanted."""
-        receiver = self.receiver
-        if receiver is not None and receiver.fits_all:
+        if self._receiver is not None and self._receiver.fits_all:
             return True
         return any(
             may_have_any_shape(one) for index in range(self.formals) for one in self.types(index)
         )
 
     @property
-    def layer(self) -> tuple[Type, ...] | None:
+    def layer(self) -> tuple[Type, ...]:
         """The type arguments of the layer whose `forward` is called, as its own class has them."""
         if not isinstance(self._context, MethodSigContext):
-            return None
+            raise UndecidedError
         found = get_proper_type(self._context.type)
         owner: object = getattr(self._item.definition, "info", None)
         if not isinstance(found, Instance) or not isinstance(owner, TypeInfo):
-            return None
+            raise UndecidedError
         return tuple(map_instance_to_supertype(found, owner).args)
 
-    def argument(self, name: str) -> Type | None:
+    def operand(self, place: int | str) -> Operand:
+        """Return the tensor that is the argument for a formal, by its place or name."""
+        return known(read_tensor(self.argument(place)))
+
+    def argument(self, place: int | str) -> Type | None:
         """Return the type of the argument for a formal; None where the default holds."""
-        return self._at(self._item.arg_names.index(name)) if name in self._item.arg_names else None
+        index, expression = self._index(place), self.expression(place)
+        if expression is None:
+            return None
+        self._read.add(index)
+        if index not in self._types:
+            self._types[index] = type_of(expression, self.api)
+        return self._types[index]
 
-    def position(self, index: int) -> Type | None:
-        """Return the type of the argument for a formal by its place."""
-        return self._at(index)
-
-    def expression(self, index: int) -> Expression | None:
-        """Return the expression for a formal by its place."""
+    def expression(self, place: int | str) -> Expression | None:
+        """Return the expression for a formal; None where the default holds."""
+        index = self._index(place)
         found = self._context.args[index] if index < len(self._context.args) else []
         return found[0] if len(found) == 1 else None
 
-    def argument_expression(self, name: str) -> Expression | None:
-        """Return the expression for a formal."""
-        return self.expression(self._item.arg_names.index(name))
+    def _index(self, place: int | str) -> int:
+        """Return the place of a formal; of a name that there is none of, one behind the last."""
+        if isinstance(place, int):
+            return place
+        names = self._item.arg_names
+        return names.index(place) if place in names else len(names)
 
     @property
     def wanted(self) -> Type | None:
-        """What the place of the call wants for a result."""
+        """What the place of the call wants for a result, if anything."""
         return self.api.expr_checker.type_context[-1]
 
     def expressions(self, index: int) -> list[Expression]:
@@ -156,7 +179,7 @@ class Call:
 
     @property
     def text(self) -> str | None:
-        """The string whose method is called, if it is written down."""
+        """The string whose method is called; None if it is not written down."""
         called = self._context.context
         if isinstance(called, CallExpr) and isinstance(called.callee, MemberExpr):
             owner = called.callee.expr
@@ -166,34 +189,19 @@ class Call:
     def types(self, index: int) -> list[Type]:
         """Return the types of all arguments for a formal (``*operands``) by its place."""
         self._read.add(index)
-        return [self.type_of(one) for one in self._context.args[index]]
+        return [type_of(one, self.api) for one in self._context.args[index]]
 
-    def items(self, name: str) -> list[Type] | None:
+    def items(self, name: str) -> list[Type]:
         """Return the types in the tuple, or the list display, that is the argument for a formal."""
-        expression = self.argument_expression(name)
+        expression = self.expression(name)
         if isinstance(expression, ListExpr):
             if any(isinstance(item, StarExpr) for item in expression.items):
-                return None
-            # Not the list's own type: what tensors of several shapes have in common is `object`.
-            self._read.add(self._item.arg_names.index(name))
-            return [self.type_of(item) for item in expression.items]
+                raise UndecidedError
+            # The list itself is one of `object`, if its tensors have several shapes.
+            self._read.add(self._index(name))
+            return [type_of(item, self.api) for item in expression.items]
         found = get_proper_type(self.argument(name))
-        return found.items if isinstance(found, TupleType) else None
-
-    def type_of(self, expression: Expression) -> Type:
-        """Return the type of an expression, evaluated as if on its own."""
-        if isinstance(expression, TempNode):
-            return expression.type
-        return type_of(expression, self.api)
-
-    def _at(self, index: int) -> Type | None:
-        expression = self.expression(index)
-        if expression is None:
-            return None
-        self._read.add(index)
-        if index not in self._types:
-            self._types[index] = self.type_of(expression)
-        return self._types[index]
+        return known(found.items if isinstance(found, TupleType) else None)
 
     def tensor(self, shape: Dims, tape: Type, dtype: Type) -> Type:
         """Return a result."""
@@ -209,28 +217,24 @@ class Call:
         return len(self._item.arg_types)
 
     @property
-    def result(self) -> Operand | None:
+    def result(self) -> Operand:
         """What plain typing says of the result."""
-        return read_tensor(self._item.ret_type)
+        return known(read_tensor(self._item.ret_type))
 
     @property
     def tensor_info(self) -> TypeInfo:
         """The class Tensor."""
-        module, _, name = TENSOR.rpartition(".")
-        info = self.api.modules[module].names[name].node
-        assert isinstance(info, TypeInfo)
-        return info
+        return known(class_of(TENSOR))
 
     def fail(self, mismatch: MismatchError) -> None:
         """Report an error at the call."""
-        flow.fail(self._context.api, str(mismatch), self._context.context, mismatch.code)
+        message = f"{self.op}: {mismatch}"
+        flow.fail(self._context.api, message, self._context.context, mismatch.code)
 
     def returning(self, result: Type) -> CallableType:
         """Return the signature that takes the arguments that were read, and gives `result`."""
         formals = [
-            self._types.get(index, AnyType(TypeOfAny.special_form))
-            if index in self._read
-            else formal
+            self._types.get(index, ANYTHING) if index in self._read else formal
             for index, formal in enumerate(self._item.arg_types)
         ]
         return self._item.copy_modified(arg_types=formals, ret_type=result)
@@ -240,10 +244,8 @@ class Call:
         result = get_proper_type(self._item.ret_type)
         if not isinstance(result, Instance) or result.type != self.tensor_info:
             return self._item
-        unknown = AnyType(TypeOfAny.special_form)
-        return self._item.copy_modified(
-            ret_type=result.copy_modified(args=[unknown, *result.args[1:]])
-        )
+        opened = result.copy_modified(args=[ANYTHING, *result.args[1:]])
+        return self._item.copy_modified(ret_type=opened)
 
     def refused(self) -> CallableType:
         """Return the signature that takes everything, so that one error is all there is."""
@@ -258,46 +260,63 @@ class Call:
 Rule: TypeAlias = Callable[[Call], Answer]
 
 
-def of_all_shapes(rule: Rule) -> Rule:
-    """Return a rule that claims no shape where one of the operands, which all have a say, is open.
+def opening(is_open: Callable[[Call], bool]) -> Callable[[Rule], Rule]:
+    """Return a decorator for rules that say of some results that their shape is open.
 
-    Where an `Any` stands for a whole shape, plain typing takes the shape of the other operand, and
-    the result may have more axes than that; where one stands for the rest of a shape, mypy takes
-    the dims beside it for other ones than those that an overload names.
+    Args:
+        is_open: asked where a rule leaves the call to plain typing: whether that is wrong.
     """
 
-    def opening(call: Call) -> Answer:
-        answer = rule(call)
-        return OPEN if answer is UNSURE and call.fits_all else answer
+    def decorated(rule: Rule) -> Rule:
+        def opened(call: Call) -> Answer:
+            answer = _answer(rule, call)
+            return Unknown.SHAPE if answer is None and is_open(call) else answer
 
-    return opening
+        return opened
+
+    return decorated
 
 
-Hook: TypeAlias = Callable[[MethodSigContext | FunctionSigContext], FunctionLike]
+# A rule that claims no shape where one of the operands, which all have a say, is open. Where an
+# `Any` stands for a whole shape, plain typing takes the shape of the other operand, and the result
+# may have more axes than that; where one stands for the rest of a shape, mypy takes the dims beside
+# it for other ones than those that an overload names.
+of_all_shapes = opening(lambda call: call.fits_all)
 
 
-def hook(rule: Rule, *, opens_in_displays: bool = True) -> Hook:
+def _answer(rule: Rule, call: Call) -> Answer:
+    try:
+        return rule(call)
+    except UndecidedError:
+        return None
+
+
+Hook: TypeAlias = Callable[[Context], FunctionLike]
+
+
+def hook(op: str, rule: Rule, *, opens_in_displays: bool = True) -> Hook:
     """Return the signature hook of a rule.
 
     Args:
+        op: what errors call the op.
         rule: what decides.
         opens_in_displays: whether plain typing leaves dims open, so that results of several shapes
             may stand in one list.
     """
 
-    def signature(context: MethodSigContext | FunctionSigContext) -> FunctionLike:
+    def signature(context: Context) -> FunctionLike:
         item = context.default_signature
         if not is_readable(context):
             return item
-        call = Call(context, item)
+        call = Call(context, op)
         try:
-            result = rule(call)
+            result = _answer(rule, call)
         except MismatchError as mismatch:
             call.fail(mismatch)
             return call.refused()
-        if result is OPEN:
+        if isinstance(result, Unknown):
             return call.opened()
-        if result is UNSURE or (opens_in_displays and is_displayed(context.context, call.api)):
+        if result is None or (opens_in_displays and is_displayed(context.context, call.api)):
             return item
         return call.returning(result)
 
@@ -319,7 +338,7 @@ def fitted(exact: Instance, api: TypeChecker, wanted: Type | None = None) -> Ins
     shape = get_proper_type(exact.args[0])
     if not isinstance(shape, TupleType):
         return exact
-    for one in _members(wanted):
+    for one in members(wanted):
         if not isinstance(one, Instance) or one.type is not exact.type:
             continue
         target = get_proper_type(one.args[0])
@@ -333,7 +352,7 @@ def fitted(exact: Instance, api: TypeChecker, wanted: Type | None = None) -> Ins
     return exact
 
 
-def is_readable(context: MethodSigContext | FunctionSigContext) -> bool:
+def is_readable(context: Context) -> bool:
     """Tell whether each argument has a parameter of its own in this overload."""
     called = context.context
     if not isinstance(called, CallExpr):
@@ -357,8 +376,10 @@ _last_read = _LastRead()
 
 def type_of(expression: Expression, api: TypeChecker) -> Type:
     """Return the type of an expression, evaluated as if on its own."""
+    if isinstance(expression, TempNode):
+        return expression.type
     checker = api.expr_checker
-    # As mypy's own cache: a type holds until the binder learns of an assignment or a condition,
+    # Like mypy's own cache, a type holds until the binder learns of an assignment or a condition,
     # and not at all where the types of names come from outside.
     keeps = not (checker.in_lambda_expr or api.current_node_deferred)
     binder = api.binder
@@ -380,17 +401,6 @@ def type_of(expression: Expression, api: TypeChecker) -> Type:
 _KEPT = 32
 
 
-def _members(wanted: Type | None) -> list[Type]:
-    proper = get_proper_type(wanted)
-    if isinstance(proper, UnionType):
-        return [get_proper_type(one) for one in proper.items]
-    return [] if proper is None else [proper]
-
-
 def _is_open_int(dim: Type) -> bool:
     proper = get_proper_type(dim)
-    return (
-        isinstance(proper, Instance)
-        and proper.type.fullname == "builtins.int"
-        and proper.last_known_value is None
-    )
+    return is_int(proper) and isinstance(proper, Instance) and proper.last_known_value is None

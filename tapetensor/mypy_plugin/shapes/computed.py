@@ -11,12 +11,7 @@ from typing import Final
 
 from mypy.checker import TypeChecker
 from mypy.nodes import TypeAlias
-from mypy.plugin import (
-    AnalyzeTypeContext,
-    AttributeContext,
-    FunctionContext,
-    MethodContext,
-)
+from mypy.plugin import AnalyzeTypeContext, AttributeContext, FunctionContext, MethodContext
 from mypy.types import (
     AnyType,
     CallableType,
@@ -33,13 +28,14 @@ from mypy.types import (
     get_proper_type,
 )
 
+from tapetensor.mypy_plugin.kinds import ANYTHING, is_endless
 from tapetensor.mypy_plugin.names import COMPUTED, OPERATIONS, TENSOR, TYPING
 from tapetensor.mypy_plugin.shapes.calls import fitted
 from tapetensor.mypy_plugin.shapes.reading import is_computed, read_dim
 from tapetensor.mypy_plugin.shapes.spelling import write_known
 from tapetensor.mypy_plugin.symbols import class_of, node_of
 
-# Where most names of annotations come from, and no alias of dims: the library writes none either.
+# Most names of annotations come from here, and no alias of dims: the library writes none either.
 _WITHOUT_ALIASES: Final = (
     "builtins.",
     "typing",
@@ -50,21 +46,15 @@ _WITHOUT_ALIASES: Final = (
 )
 
 
-class _Aliases:
-    """Whether an alias is being expanded, which asks for the hook of the same name again."""
-
-    def __init__(self) -> None:
-        self.expanding = False
-
-
-_aliases = _Aliases()
+# The alias that is being expanded, which asks for the hook of the same name again.
+_expanding: list[Type] = []
 
 
 def annotation(fullname: str) -> Callable[[AnalyzeTypeContext], Type] | None:
     """Return the hook for ``Mul`` and its like, and for aliases that speak of them."""
     if fullname in _SPELLED:
         return _SPELLED[fullname]
-    if _aliases.expanding or fullname.startswith(_WITHOUT_ALIASES):
+    if _expanding or fullname.startswith(_WITHOUT_ALIASES):
         return None
     node = node_of(fullname)
     if isinstance(node, TypeAlias) and COMPUTED in str(node.target):
@@ -81,7 +71,7 @@ def _spelling(name: str) -> Callable[[AnalyzeTypeContext], Type]:
             return AnyType(TypeOfAny.from_error)
         info = class_of(f"{COMPUTED}.{name}")
         if info is None:
-            return AnyType(TypeOfAny.special_form)
+            return ANYTHING
         dims = [context.api.analyze_type(one) for one in found.args]
         return respelled(Instance(info, dims, found.line, found.column))
 
@@ -92,14 +82,12 @@ _SPELLED = {f"{TYPING}.{name}": _spelling(name) for name in OPERATIONS}
 
 
 def _expanded(context: AnalyzeTypeContext) -> Type:
-    _aliases.expanding = True
+    _expanding.append(context.type)
     try:
         found = context.api.analyze_type(context.type)
     finally:
-        _aliases.expanding = False
-    if isinstance(found, TypeAliasType) and (found.alias is None or found.is_recursive):
-        return found
-    return respelled(found)
+        _expanding.pop()
+    return found if is_endless(found) else respelled(found)
 
 
 def respell_result(context: FunctionContext | MethodContext) -> Type:
@@ -121,7 +109,7 @@ def respell_attribute(context: AttributeContext) -> Type:
 
 def respelled(found: Type) -> Type:
     """Return a type with every computed dim in the one spelling for its value."""
-    return replaced(found, _respelled) if mentions(found) else found
+    return replaced(found, _respelled)
 
 
 def _respelled(found: Instance) -> Type:
@@ -137,9 +125,9 @@ def integer_of(computed: Instance) -> Instance:
 def mentions(found: Type) -> bool:
     """Tell whether a type has a computed dim in it."""
     if isinstance(found, TypeAliasType):
-        # Nothing in the library's own, if it is in none of the arguments.
         if found.alias is None or found.is_recursive:
             return False
+        # An alias of the library has one in its arguments, or none.
         if found.alias.fullname.startswith("tapetensor."):
             return any(mentions(one) for one in found.args)
     proper = get_proper_type(found)

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 
 from mypy.types import Type
 
-from tapetensor.mypy_plugin.shapes.calls import UNSURE, Answer, Call, MismatchError, Rule
-from tapetensor.mypy_plugin.shapes.dims import ANY, Dim, Dims, Size, differ, written
+from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError
+from tapetensor.mypy_plugin.shapes.dims import ANY, ONE, Dim, Dims, computed, differ, written
 from tapetensor.mypy_plugin.shapes.dtypes import check_floating, check_same
 from tapetensor.mypy_plugin.shapes.reading import (
-    Operand,
+    UndecidedError,
     common_dtype,
     is_floating,
     is_none,
-    merged_tape,
+    known,
+    merged,
     read_dim,
-    read_int,
     read_tensor,
 )
-from tapetensor.mypy_plugin.shapes.windows import Numbers, Window, is_nothing, read_numbers
+from tapetensor.mypy_plugin.shapes.windows import Window, read_number, read_numbers
 
 _AXES = {1: "C, L", 2: "C, H, W"}
 _WEIGHTS = {
@@ -29,172 +30,114 @@ _WEIGHTS = {
 }
 
 
-def convolution(op: str, axes: int) -> Rule:
-    """Return the rule of a function that slides a weight over `x`."""
-
-    def rule(call: Call) -> Answer:
-        operands = _operands(op, call)
-        if operands is None:
-            return UNSURE
-        (x, weight, *biases), tape, dtype = operands
-        check_rank(op, x, axes)
-        window, groups = _window(op, call, weight, axes), _groups(op, call.argument("groups"))
-        if window is None or groups is None:
-            return UNSURE
-        count = groups[0]
-        channels = x[-1 - axes]
-        if count is not None:
-            _check_divides(op, count, channels, weight[0])
-        taken = _times(weight[1], count)
-        if differ(channels, taken):
-            grouped = f" in each of {count} groups" if count != 1 else ""
-            raise MismatchError(
-                f"{op}: channels differ: the input of shape {written(x)} has {channels}, "
-                f"the weight of shape {written(weight)} takes {weight[1]}{grouped}"
-            )
-        _check_bias(op, biases, weight[0])
-        shape = (*x[: -1 - axes], weight[0], *window.counts(op, x))
-        return call.tensor(shape, tape, dtype)
-
-    return rule
+def convolution(call: Call) -> Answer:
+    """Return the result of a function that slides a weight over `x`."""
+    axes = _axes(call)
+    (x, weight, *biases), tape, dtype = _operands(call)
+    check_rank(x, axes)
+    window, groups, _ = _window(call, weight, axes)
+    channels = x[-1 - axes]
+    if any(map(_is_left_over, (channels, weight[0]), (groups, groups))):
+        raise MismatchError(
+            f"{groups} groups do not divide the {channels} channels that go in and the "
+            f"{weight[0]} that come out"
+        )
+    grouped = f" in each of {groups} groups" if groups != ONE else ""
+    takes = f"the weight of shape {written(weight)} takes {weight[1]}{grouped}"
+    _check_channels(x, channels, computed(operator.mul, weight[1], groups), takes)
+    _check_bias(biases, weight[0])
+    return call.tensor((*x[: -1 - axes], weight[0], *window.counts(x)), tape, dtype)
 
 
 def conv_transpose2d(call: Call) -> Answer:
     """Return the result of `conv_transpose2d`."""
-    op = "conv_transpose2d"
-    operands = _operands(op, call)
-    if operands is None:
-        return UNSURE
-    (x, weight, *biases), tape, dtype = operands
-    check_rank(op, x, 2)
-    window, groups = _window(op, call, weight, 2), _groups(op, call.argument("groups"))
-    more = read_numbers(op, "output_padding", call.argument("output_padding"), 2, 0, low=0)
-    if window is None or groups is None or more is None:
-        return UNSURE
-    channels, count = x[-3], groups[0]
-    if count is not None and isinstance(channels, Size) and (channels.literal or 0) % count:
+    (x, weight, *biases), tape, dtype = _operands(call)
+    check_rank(x, 2)
+    window, groups, more = _window(call, weight, 2)
+    channels = x[-3]
+    if _is_left_over(channels, groups):
         raise MismatchError(
-            f"{op}: {count} groups do not divide the {channels} channels of shape {written(x)}"
+            f"{groups} groups do not divide the {channels} channels of shape {written(x)}"
         )
-    if differ(channels, weight[0]):
-        raise MismatchError(
-            f"{op}: channels differ: the input of shape {written(x)} has {channels}, "
-            f"the weight of shape {written(weight)} takes {weight[0]}"
-        )
-    out_channels = _times(weight[1], count)
-    _check_bias(op, biases, out_channels)
-    return call.tensor((*x[:-3], out_channels, *_extents(op, window, x, more)), tape, dtype)
+    takes = f"the weight of shape {written(weight)} takes {weight[0]}"
+    _check_channels(x, channels, weight[0], takes)
+    out_channels = computed(operator.mul, weight[1], groups)
+    _check_bias(biases, out_channels)
+    return call.tensor((*x[:-3], out_channels, *window.extents(x, more)), tape, dtype)
 
 
-def layer(op: str, axes: int) -> Rule:
-    """Return the rule of the `forward` of a convolution layer."""
-
-    def rule(call: Call) -> Answer:
-        x, arguments = read_tensor(call.position(0)), call.layer
-        if x is None or x.shape is None or arguments is None:
-            return UNSURE
-        channels, out_channels, *numbers, dtype = arguments
-        shared = common_dtype(x.dtype, dtype)
-        taken, made = read_dim(channels), read_dim(out_channels)
-        if shared is None or taken is None or made is None:
-            return UNSURE
-        check_rank(op, x.shape, axes)
-        if differ(x.shape[-1 - axes], taken):
-            raise MismatchError(
-                f"{op}: channels differ: the input of shape {written(x.shape)} has "
-                f"{x.shape[-1 - axes]}, the layer takes {taken}"
-            )
-        each = [(read_int(one),) * axes for one in numbers]
-        if op == "conv_transpose2d":
-            kernel, stride, padding, more, dilation, _ = each
-            sizes = _extents(op, Window(kernel, stride, padding, dilation), x.shape, more)
-        else:
-            kernel, stride, padding, dilation, _ = each
-            sizes = Window(kernel, stride, padding, dilation).counts(op, x.shape)
-        return call.tensor((*x.shape[: -1 - axes], made, *sizes), x.tape, shared)
-
-    return rule
+def layer(call: Call) -> Answer:
+    """Return the result of the `forward` of a convolution layer."""
+    axes = _axes(call)
+    operand, (channels, out_channels, *numbers, own_dtype) = call.operand(0), call.layer
+    x, dtype = operand.dims, common_dtype(operand.dtype, own_dtype)
+    taken, made = read_dim(channels), read_dim(out_channels)
+    if taken is None or made is None:
+        return None
+    check_rank(x, axes)
+    _check_channels(x, x[-1 - axes], taken, f"the layer takes {taken}")
+    kernel, stride, padding, *more, dilation, _ = [(read_number(one),) * axes for one in numbers]
+    window = Window(kernel, stride, padding, dilation)
+    sizes = window.extents(x, more[0]) if more else window.counts(x)
+    return call.tensor((*x[: -1 - axes], made, *sizes), operand.tape, dtype)
 
 
-def check_rank(op: str, shape: Dims, axes: int) -> None:
+def check_rank(shape: Dims, axes: int) -> None:
     """Raise MismatchError if a shape has too few axes for an image, or a sequence."""
     if len(shape) < axes + 1:
-        raise MismatchError(
-            f"{op}: the input must have shape (..., {_AXES[axes]}), got {written(shape)}"
-        )
+        raise MismatchError(f"the input must have shape (..., {_AXES[axes]}), got {written(shape)}")
 
 
-def _operands(op: str, call: Call) -> tuple[list[Dims], Type, Type] | None:
+def _axes(call: Call) -> int:
+    return 1 if call.op == "conv1d" else 2
+
+
+def _operands(call: Call) -> tuple[list[Dims], Type, Type]:
     """Return the shapes of the operands, and the tape state and dtype of the result."""
-    given = [call.position(index) for index in range(3)]
-    if is_none(given[2]):
-        given[2] = None
-    tensors = [read_tensor(one) for one in given if one is not None]
-    known = [one for one in tensors if one is not None and one.shape is not None]
-    if len(known) != len(tensors) or len(known) < 2:
-        return None
-    check_floating(op, known[0])
-    check_same(op, known)
-    if not is_floating(known[0].dtype):
-        return None
-    return _merged(known)
+    given = [call.argument(index) for index in range(3)]
+    if given[2] is None or is_none(given[2]):
+        del given[2]
+    operands = [known(read_tensor(one)) for one in given]
+    shapes = [one.dims for one in operands]
+    check_floating(operands[0])
+    check_same(operands)
+    if not is_floating(operands[0].dtype):
+        raise UndecidedError
+    return (shapes, *merged(operands))
 
 
-def _merged(operands: Sequence[Operand]) -> tuple[list[Dims], Type, Type] | None:
-    tape: Type | None = operands[0].tape
-    dtype: Type | None = operands[0].dtype
-    for one in operands[1:]:
-        tape = merged_tape(tape, one.tape) if tape is not None else None
-        dtype = common_dtype(dtype, one.dtype) if dtype is not None else None
-    if tape is None or dtype is None:
-        return None
-    return [one.shape for one in operands if one.shape is not None], tape, dtype
-
-
-def _window(op: str, call: Call, weight: Dims, axes: int) -> Window | None:
-    kernel = tuple(dim.literal if isinstance(dim, Size) else None for dim in weight[2:])
-    if len(weight) != axes + 2 or 0 in kernel:
+def _window(call: Call, weight: Dims, axes: int) -> tuple[Window, Dim, Dims]:
+    """Return the window, the number of groups, and what is added to the output."""
+    kernel = tuple(ANY if dim.literal is None else dim for dim in weight[2:])
+    if len(weight) != axes + 2 or any(dim.literal == 0 for dim in kernel):
         raise MismatchError(
-            f"{op}: the weight must have shape {_WEIGHTS[op]}, got {written(weight)}"
+            f"the weight must have shape {_WEIGHTS[call.op]}, got {written(weight)}"
         )
-    stride = read_numbers(op, "stride", call.argument("stride"), axes, 1)
-    padding = read_numbers(op, "padding", call.argument("padding"), axes, 0, low=0)
-    dilation = read_numbers(op, "dilation", call.argument("dilation"), axes, 1)
-    if stride is None or padding is None or dilation is None:
-        return None
-    return Window(kernel, stride, padding, dilation)
+    counts = dict.fromkeys(("stride", "padding", "dilation"), axes)
+    stride, padding, dilation, groups, more = read_numbers(
+        call, counts | {"groups": 1, "output_padding": axes}
+    )
+    return Window(kernel, stride, padding, dilation), groups[0], more
 
 
-def _groups(op: str, found: Type | None) -> Numbers | None:
-    return read_numbers(op, "groups", found, 1, 1)
+def _is_left_over(channels: Dim, groups: Dim) -> bool:
+    """Tell whether a number of groups does not divide a number of channels."""
+    if channels.literal is None or groups.literal is None:
+        return False
+    return channels.literal % groups.literal != 0
 
 
-def _check_divides(op: str, groups: int, channels: Dim, out_channels: Dim) -> None:
-    sizes = [one.literal for one in (channels, out_channels) if isinstance(one, Size)]
-    if any(size is not None and size % groups for size in sizes):
+def _check_channels(x: Dims, channels: Dim, taken: Dim, takes: str) -> None:
+    if differ(channels, taken):
         raise MismatchError(
-            f"{op}: {groups} groups do not divide the {channels} channels that go in and the "
-            f"{out_channels} that come out"
+            f"channels differ: the input of shape {written(x)} has {channels}, {takes}"
         )
 
 
-def _check_bias(op: str, biases: Sequence[Dims], channels: Dim) -> None:
+def _check_bias(biases: Sequence[Dims], channels: Dim) -> None:
     for bias in biases:
         if len(bias) != 1 or differ(bias[0], channels):
             raise MismatchError(
-                f"{op}: the bias must have shape {written((channels,))}, one number per output "
-                f"channel, got {written(bias)}"
+                f"the bias must have shape {written((channels,))}, one number per output channel, "
+                f"got {written(bias)}"
             )
-
-
-def _extents(op: str, window: Window, shape: Dims, more: Numbers) -> Dims:
-    found = window.extents(shape, more)
-    if any(is_nothing(one) for one in found):
-        raise MismatchError(
-            f"{op}: the padding leaves nothing of the output for an input of shape {written(shape)}"
-        )
-    return found
-
-
-def _times(dim: Dim, groups: int | None) -> Dim:
-    return dim * Size.of(groups) if isinstance(dim, Size) and groups is not None else ANY

@@ -11,10 +11,11 @@ Nothing in here knows of mypy: an atom carries its type without looking at it.
 from __future__ import annotations
 
 import operator
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
+from functools import reduce
 from typing import Final, TypeAlias
 
 from typing_extensions import override
@@ -169,15 +170,6 @@ class Size:
         number = None if found is None else found.literal
         return None if number is not None and number < 0 else found
 
-    def evaluate(self, sizes: dict[Atom, int]) -> Fraction:
-        """Return the value for given sizes of the atoms."""
-        total = Fraction(0)
-        for powers, factor in self._terms.items():
-            for atom, power in powers:
-                factor *= Fraction(sizes[atom]) ** power
-            total += factor
-        return total
-
     @override
     def __str__(self) -> str:
         if not self._terms:
@@ -196,8 +188,12 @@ class Open(Enum):
     """A dim whose size is not known before run time."""
 
     ANY = "?"
-    # What a computed size has for a type. Plain typing tells it from `Any`, and so do results.
+    # A computed size has this type. Plain typing tells it from `Any`, and so do results.
     INT = "int"
+
+    @property
+    def literal(self) -> None:
+        """The size, which is not known."""
 
     @override
     def __str__(self) -> str:
@@ -212,24 +208,20 @@ INT: Final = Open.INT
 ONE: Final = Size.of(1)
 
 
+def computed(function: Callable[..., Dim], *dims: Dim) -> Dim:
+    """Return what a function makes of dims; ANY where one is open."""
+    known = [dim for dim in dims if isinstance(dim, Size)]
+    return function(*known) if len(known) == len(dims) else ANY
+
+
 def product(dims: Iterable[Dim]) -> Dim:
-    """Return the product; ANY where a dim is open, and no other one is 0."""
-    total = ONE
-    for dim in dims:
-        if isinstance(dim, Open):
-            return ANY
-        total = total * dim
-    return total
+    """Return the product; ANY where a dim is open."""
+    return computed(lambda *sizes: reduce(operator.mul, sizes, ONE), *dims)
 
 
 def total(dims: Iterable[Dim]) -> Dim:
     """Return the sum; ANY where a dim is open."""
-    found = Size.of(0)
-    for dim in dims:
-        if isinstance(dim, Open):
-            return ANY
-        found = found + dim
-    return found
+    return computed(lambda *sizes: reduce(operator.add, sizes, Size.of(0)), *dims)
 
 
 def differ(lhs: Dim, rhs: Dim) -> bool:
@@ -241,17 +233,21 @@ def differ(lhs: Dim, rhs: Dim) -> bool:
     return isinstance(lhs, Size) and isinstance(rhs, Size) and lhs != rhs
 
 
-def cannot_be_equal(lhs: Size, rhs: Size) -> bool:
+def are_other_numbers(lhs: Dim, rhs: Dim) -> bool:
+    """Tell whether two dims are numbers, and not the same."""
+    return lhs != rhs and lhs.literal is not None and rhs.literal is not None
+
+
+def cannot_be_equal(lhs: Dim, rhs: Dim) -> bool:
     """Tell whether two dims differ whatever the sizes of the atoms, if none is 0."""
-    if lhs == rhs:
+    if not isinstance(lhs, Size) or not isinstance(rhs, Size) or lhs == rhs:
         return False
-    left, right = lhs.literal, rhs.literal
-    return (left is not None and right is not None) or lhs.ratio(rhs) is not None
+    return are_other_numbers(lhs, rhs) or lhs.ratio(rhs) is not None
 
 
 def is_negative(dim: Dim) -> bool:
     """Tell whether a dim is a number below 0."""
-    return isinstance(dim, Size) and dim.literal is not None and dim.literal < 0
+    return dim.literal is not None and dim.literal < 0
 
 
 def unified(lhs: Dim, rhs: Dim) -> Dim:
@@ -280,7 +276,7 @@ def _positive_first(products: list[Product]) -> list[Product]:
 
 def _order(product: Product) -> tuple[object, ...]:
     _, above, below = product
-    # Those without names come last: H + 1.
+    # The products without names come last: H + 1.
     return (not above, *[[(atom.name, str(atom.key)) for atom in side] for side in (above, below)])
 
 

@@ -19,36 +19,32 @@ _KINDS: Final = {
 _ALONE: Final = {"numpy.float64": "float64", "numpy.bool": "bool", "numpy.bool_": "bool"}
 
 
-class DTypeMismatchError(MismatchError):
-    """The dtypes do not fit."""
-
-    code = DTYPE_MISMATCH
-
-
-def check_same(op: str, operands: Sequence[Operand]) -> None:
-    """Raise DTypeMismatchError if the dtypes of operands differ."""
+def check_same(operands: Sequence[Operand]) -> None:
+    """Raise MismatchError if the dtypes of operands differ."""
     found = [_name(one.dtype) for one in operands]
     if len({one for one in found if one is not None}) > 1:
-        raise DTypeMismatchError(
-            f"{op}: dtypes differ: {' and '.join([one or '?' for one in found])}; "
-            "convert one with astype(...), nothing is promoted"
+        raise MismatchError(
+            f"dtypes differ: {' and '.join([one or '?' for one in found])}; "
+            "convert one with astype(...), nothing is promoted",
+            DTYPE_MISMATCH,
         )
 
 
-def check_floating(op: str, operand: Operand) -> None:
-    """Raise DTypeMismatchError if an operand that must be floating is not."""
+def check_floating(operand: Operand) -> None:
+    """Raise MismatchError if an operand that must be floating is not."""
     found = _name(operand.dtype)
     if found is not None and not found.startswith("float"):
-        raise DTypeMismatchError(
-            f"{op}: not defined for dtype {found}; convert first with x.astype(np.float32)"
+        raise MismatchError(
+            f"not defined for dtype {found}; convert first with x.astype(np.float32)",
+            DTYPE_MISMATCH,
         )
 
 
-def check_integers(op: str, name: str, operand: Operand, cure: str = "") -> None:
-    """Raise DTypeMismatchError if an operand that must hold integers does not."""
+def check_integers(name: str, operand: Operand, cure: str = "") -> None:
+    """Raise MismatchError if an operand that must hold integers does not."""
     found = _name(operand.dtype)
     if found is not None and found.startswith(("float", "bool")):
-        raise DTypeMismatchError(f"{op}: {name} must be integers, got {found}{cure}")
+        raise MismatchError(f"{name} must be integers, got {found}{cure}", DTYPE_MISMATCH)
 
 
 def is_bool(operand: Operand) -> bool:

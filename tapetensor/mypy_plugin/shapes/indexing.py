@@ -8,20 +8,17 @@ from enum import Enum
 from mypy.nodes import Expression, SliceExpr, TupleExpr
 from mypy.types import Instance, Type, get_proper_type
 
+from tapetensor.mypy_plugin.codes import AXIS_RANGE
+from tapetensor.mypy_plugin.kinds import is_int
 from tapetensor.mypy_plugin.shapes.broadcasting import broadcast
-from tapetensor.mypy_plugin.shapes.calls import (
-    UNSURE,
-    Answer,
-    Call,
-    MismatchError,
-    OutOfRangeError,
-    of_all_shapes,
-)
-from tapetensor.mypy_plugin.shapes.dims import ANY, ONE, Dim, Dims, Open, Size, written
+from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError, of_all_shapes, type_of
+from tapetensor.mypy_plugin.shapes.dims import ANY, ONE, Dim, Dims, Size, written
 from tapetensor.mypy_plugin.shapes.joining import is_integer
 from tapetensor.mypy_plugin.shapes.reading import (
+    UndecidedError,
     is_none,
     is_plain,
+    known,
     read_int,
     read_tensor,
 )
@@ -49,49 +46,40 @@ class _Index:
 @of_all_shapes
 def getitem(call: Call) -> Answer:
     """Return the result of ``x[index]``."""
-    x, expression = call.receiver, call.expression(0)
-    if x is None or x.shape is None or expression is None or call.position(0) is None:
-        return UNSURE
+    x, expression = call.receiver, known(call.expression(0))
+    # Read, so that the signature takes it.
+    call.argument(0)
     items = expression.items if isinstance(expression, TupleExpr) else [expression]
-    read = [_read(call, item) for item in items]
-    indices = [one for one in read if one is not None]
-    if len(indices) < len(read):
-        return UNSURE
-    indices = _without_rest(indices, x.shape)
-    shape = _read_shape(indices, x.shape)
-    return UNSURE if shape is None else call.like(x, shape)
+    shape = x.dims
+    indices = [_read(call, item) for item in items]
+    return call.like(x, _read_shape(_without_rest(indices, shape), shape))
 
 
-def _read(call: Call, expression: Expression) -> _Index | None:
-    """Return one element of an index; None where plain typing decides."""
+def _read(call: Call, expression: Expression) -> _Index:
+    """Return one element of an index."""
     if isinstance(expression, SliceExpr):
         parts = (expression.begin_index, expression.end_index, expression.stride)
         return _Index(_Kind.SLICE, bounds=_bounds(call, parts))
-    found = get_proper_type(call.type_of(expression))
+    found = get_proper_type(type_of(expression, call.api))
     if is_none(found):
         return _Index(_Kind.NEW_AXIS)
-    number = read_int(found)
-    if number is not None:
-        return _Index(_Kind.POSITION, position=number)
+    if read_int(found) is not None or is_int(found):
+        return _Index(_Kind.POSITION, position=read_int(found))
     if isinstance(found, Instance):
-        if found.type.fullname == "builtins.int":
-            return _Index(_Kind.POSITION)
         if found.type.fullname in ("types.EllipsisType", "builtins.ellipsis"):
             return _Index(_Kind.REST)
         if found.type.fullname == "builtins.slice":
             return _Index(_Kind.SLICE)
-    tensor = read_tensor(found)
-    if tensor is None or tensor.shape is None:
-        return None
+    tensor = known(read_tensor(found))
     if not is_plain(tensor.tape) or not is_integer(tensor.dtype):
-        return None
-    return _Index(_Kind.TENSOR, shape=tensor.shape)
+        raise UndecidedError
+    return _Index(_Kind.TENSOR, shape=tensor.dims)
 
 
 def _bounds(call: Call, parts: tuple[Expression | None, ...]) -> slice | None:
     values: list[int | None] = []
     for part in parts:
-        found: Type | None = None if part is None else call.type_of(part)
+        found: Type | None = None if part is None else type_of(part, call.api)
         value = read_int(found)
         if found is not None and not is_none(found) and value is None:
             return None
@@ -103,23 +91,23 @@ def _without_rest(indices: list[_Index], shape: Dims) -> list[_Index]:
     """Return the index with one element per axis, ``...`` and what is left out filled in.
 
     Raises:
-        OutOfRangeError: if there are more indices than axes.
+        MismatchError: if there are more indices than axes.
     """
     used = sum(one.kind not in (_Kind.NEW_AXIS, _Kind.REST) for one in indices)
     if used > len(shape):
-        raise OutOfRangeError(
-            f"getitem: {used} indices for shape {written(shape)}, which has {len(shape)} axes"
+        raise MismatchError(
+            f"{used} indices for shape {written(shape)}, which has {len(shape)} axes", AXIS_RANGE
         )
     whole = [_Index(_Kind.SLICE, bounds=slice(None))] * (len(shape) - used)
     rests = [place for place, one in enumerate(indices) if one.kind is _Kind.REST]
     if len(rests) > 1:
-        raise OutOfRangeError("getitem: an index can only have one ...")
+        raise MismatchError("an index can only have one ...", AXIS_RANGE)
     place = rests[0] if rests else len(indices)
     return [*indices[:place], *whole, *indices[place + 1 :]]
 
 
-def _read_shape(indices: list[_Index], shape: Dims) -> Dims | None:
-    """Return the shape that an index reads, by numpy's rules; None where nothing is certain."""
+def _read_shape(indices: list[_Index], shape: Dims) -> Dims:
+    """Return the shape that an index reads, by numpy's rules."""
     result: list[Dim] = []
     tensors: list[Dims] = []
     places: list[int] = []
@@ -142,9 +130,7 @@ def _read_shape(indices: list[_Index], shape: Dims) -> Dims | None:
         axis += 1
     if not tensors:
         return tuple(result)
-    joined = broadcast("getitem", tensors)
-    if joined is None:
-        return None
+    joined = known(broadcast(tensors))
     # Tensors side by side put their axes where they stand, others in front.
     adjacent = places[-1] - places[0] == len(places) - 1
     start = front if adjacent else 0
@@ -152,13 +138,13 @@ def _read_shape(indices: list[_Index], shape: Dims) -> Dims | None:
 
 
 def _check_position(index: _Index, axis: int, shape: Dims) -> None:
-    dim = shape[axis]
-    size = None if isinstance(dim, Open) else dim.literal
+    size = shape[axis].literal
     if index.position is None or size is None or -size <= index.position < size:
         return
-    raise OutOfRangeError(
-        f"getitem: index {index.position} is outside axis {axis} of shape {written(shape)}, "
-        f"which has size {size}"
+    raise MismatchError(
+        f"index {index.position} is outside axis {axis} of shape {written(shape)}, which has size "
+        f"{size}",
+        AXIS_RANGE,
     )
 
 
@@ -167,12 +153,11 @@ def _length(bounds: slice | None, dim: Dim) -> Dim:
     if bounds is None:
         return ANY
     if bounds.step == 0:
-        raise MismatchError("getitem: the step of a slice cannot be 0")
+        raise MismatchError("the step of a slice cannot be 0")
     if bounds in (slice(None), slice(0, None), slice(None, None, 1), slice(None, None, -1)):
         return dim
-    size = None if isinstance(dim, Open) else dim.literal
-    if size is None:
+    if dim.literal is None:
         return ANY
-    start, stop, step = bounds.indices(size)
-    # Not by the length of a range, which has to fit a machine's word.
+    start, stop, step = bounds.indices(dim.literal)
+    # The length of a range would have to fit a machine's word.
     return Size.of(max(0, -((start - stop) // step)))

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from tapetensor.mypy_plugin.shapes.calls import UNSURE, Answer, Call, MismatchError, Rule
+from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError
 from tapetensor.mypy_plugin.shapes.dims import Dims, differ, written
 from tapetensor.mypy_plugin.shapes.dtypes import check_floating, check_integers, check_same
-from tapetensor.mypy_plugin.shapes.reading import Operand, read_tensor
 
-# Where each is defined, and what its operands are called.
+# The names of the operands, by the place where a loss is defined.
 PAIRS: Final = {
     **dict.fromkeys(
         [f"regression.{name}" for name in ("mse", "rmse", "mae", "huber", "smooth_l1")],
@@ -31,75 +30,48 @@ LABELLED: Final = {
 }
 
 
-def pair(place: str) -> Rule:
-    """Return the rule of a loss of two tensors of one shape."""
-    op, names = place.rpartition(".")[2], PAIRS[place]
-
-    def rule(call: Call) -> Answer:
-        operands = _operands(call, 2)
-        if operands is None:
-            return UNSURE
-        shapes = [one.shape for one in operands]
-        if _differ(*shapes):
-            raise MismatchError(
-                f"{op}: {names[0]} of shape {_shape(shapes[0])} and {names[1]} of shape "
-                f"{_shape(shapes[1])} differ; nothing is broadcast"
-            )
-        check_floating(op, operands[0])
-        check_same(op, operands)
-        return UNSURE
-
-    return rule
+def pair(call: Call, names: tuple[str, str]) -> Answer:
+    """Refuse two tensors that are not of one shape."""
+    lhs, rhs = call.operand(0), call.operand(1)
+    if _differ(lhs.shape, rhs.shape):
+        raise MismatchError(
+            f"{names[0]} of shape {_shape(lhs.shape)} and {names[1]} of shape {_shape(rhs.shape)} "
+            "differ; nothing is broadcast"
+        )
+    check_floating(lhs)
+    check_same([lhs, rhs])
+    return None
 
 
-def labelled(place: str) -> Rule:
-    """Return the rule of a loss of scores and the labels of the right classes."""
-    op, (name, other) = place.rpartition(".")[2], LABELLED[place]
-
-    def rule(call: Call) -> Answer:
-        operands = _operands(call, 2)
-        if operands is None:
-            return UNSURE
-        scores, labels = operands
-        if scores.shape == ():
-            raise MismatchError(f"{op}: {name} of shape () have no axis of classes")
-        wanted = None if scores.shape is None else scores.shape[:-1]
-        if _differ(wanted, labels.shape):
-            raise MismatchError(
-                f"{op}: {name} of shape {_shape(scores.shape)} need labels of shape "
-                f"{_shape(wanted)}, not {_shape(labels.shape)}"
-            )
-        check_floating(op, scores)
-        check_integers(op, "labels", labels, f"; for probabilities use {other}")
-        return UNSURE
-
-    return rule
+def labelled(call: Call, name: str, other: str) -> Answer:
+    """Refuse scores and labels of the right classes that do not go together."""
+    scores, labels = call.operand(0), call.operand(1)
+    if scores.shape == ():
+        raise MismatchError(f"{name} of shape () have no axis of classes")
+    wanted = None if scores.shape is None else scores.shape[:-1]
+    if _differ(wanted, labels.shape):
+        raise MismatchError(
+            f"{name} of shape {_shape(scores.shape)} need labels of shape {_shape(wanted)}, not "
+            f"{_shape(labels.shape)}"
+        )
+    check_floating(scores)
+    check_integers("labels", labels, f"; for probabilities use {other}")
+    return None
 
 
 def cosine_embedding(call: Call) -> Answer:
     """Refuse vectors that do not go in pairs, and signs that are not one for each pair."""
-    operands = _operands(call, 3)
-    if operands is None:
-        return UNSURE
-    lhs, rhs, signs = operands
+    lhs, rhs, signs = [call.operand(index) for index in range(3)]
     wanted = lhs.shape[:-1] if lhs.shape else None
     if lhs.shape == () or _differ(lhs.shape, rhs.shape) or _differ(wanted, signs.shape):
         raise MismatchError(
-            f"cosine_embedding: lhs of shape {_shape(lhs.shape)}, rhs of shape "
-            f"{_shape(rhs.shape)} and signs of shape {_shape(signs.shape)} do not fit; "
-            "(*Ds, N) and (*Ds, N) go with (*Ds)"
+            f"lhs of shape {_shape(lhs.shape)}, rhs of shape {_shape(rhs.shape)} and signs of "
+            f"shape {_shape(signs.shape)} do not fit; (*Ds, N) and (*Ds, N) go with (*Ds)"
         )
-    check_floating("cosine_embedding", lhs)
-    check_same("cosine_embedding", [lhs, rhs])
-    check_integers("cosine_embedding", "signs", signs)
-    return UNSURE
-
-
-def _operands(call: Call, count: int) -> list[Operand] | None:
-    """Return the tensors of a loss; None if one is none."""
-    tensors = [read_tensor(call.position(index)) for index in range(count)]
-    known = [one for one in tensors if one is not None]
-    return known if len(known) == count else None
+    check_floating(lhs)
+    check_same([lhs, rhs])
+    check_integers("signs", signs)
+    return None
 
 
 def _differ(lhs: Dims | None, rhs: Dims | None) -> bool:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import TypeInfo
@@ -18,7 +18,6 @@ from mypy.types import (
     NoneType,
     TupleType,
     Type,
-    TypeOfAny,
     TypeVarType,
     UninhabitedType,
     UnionType,
@@ -26,17 +25,9 @@ from mypy.types import (
     get_proper_type,
 )
 
+from tapetensor.mypy_plugin.kinds import ANYTHING, bounded, is_int
 from tapetensor.mypy_plugin.names import COMPUTED, NONE_TAPE, OWNED_TAPE, TENSOR, TENSOR_BASE
-from tapetensor.mypy_plugin.shapes.dims import (
-    ANY,
-    INT,
-    Atom,
-    Dim,
-    Dims,
-    Open,
-    Size,
-    is_negative,
-)
+from tapetensor.mypy_plugin.shapes.dims import ANY, INT, Atom, Dim, Dims, Open, Size, is_negative
 from tapetensor.mypy_plugin.shapes.spelling import write_known
 
 _OPERATIONS: Final[dict[str, Callable[[Size, Size], Size | None]]] = {
@@ -46,6 +37,23 @@ _OPERATIONS: Final[dict[str, Callable[[Size, Size], Size | None]]] = {
     "Div": operator.truediv,
 }
 _MOST_PRODUCTS = 32
+
+ReadT = TypeVar("ReadT")
+
+
+class UndecidedError(Exception):
+    """Something is not known, so plain typing decides."""
+
+
+def known(found: ReadT | None) -> ReadT:
+    """Return what has been read.
+
+    Raises:
+        UndecidedError: if that is nothing.
+    """
+    if found is None:
+        raise UndecidedError
+    return found
 
 
 @dataclass(frozen=True)
@@ -65,6 +73,11 @@ class Operand:
     tape: Type
     dtype: Type
     fits_all: bool
+
+    @property
+    def dims(self) -> Dims:
+        """The shape, where it is known; else this raises UndecidedError."""
+        return known(self.shape)
 
 
 def read_tensor(found: Type | None) -> Operand | None:
@@ -95,11 +108,12 @@ def _fits_all(shape: Type) -> bool:
     if isinstance(proper, TupleType):
         return any(isinstance(one, UnpackType) and _fits_all(one.type) for one in proper.items)
     if isinstance(proper, Instance):
-        return proper.type.fullname == "builtins.tuple" and is_any(proper.args[0])
+        items = get_proper_type(proper.args[0]) if proper.args else None
+        return proper.type.fullname == "builtins.tuple" and isinstance(items, AnyType)
     return isinstance(proper, AnyType)
 
 
-def read_shape(found: Type) -> Dims | None:
+def read_shape(found: Type | None) -> Dims | None:
     """Return the dims of a shape; None where its rank is open."""
     proper = get_proper_type(found)
     if not isinstance(proper, TupleType):
@@ -127,7 +141,7 @@ def read_dim(found: Type) -> Dim | None:
     if isinstance(proper, TypeVarType):
         return Size.named(Atom((proper.id.raw_id, proper.id.namespace), proper.name, proper))
     if isinstance(proper, Instance):
-        if proper.type.fullname == "builtins.int":
+        if is_int(proper):
             return INT
         if is_computed(proper):
             return _computed(proper)
@@ -158,36 +172,18 @@ def _computed(found: Instance) -> Dim | None:
 
 def read_int(found: Type | None) -> int | None:
     """Return the number that a type names; None where it names none."""
+    return read_literal(found, int)
+
+
+def read_literal(found: Type | None, kind: type[ReadT]) -> ReadT | None:
+    """Return the value of a kind that a type names; None where it names none."""
     proper = get_proper_type(found)
     if isinstance(proper, Instance) and proper.last_known_value is not None:
         proper = proper.last_known_value
-    if isinstance(proper, LiteralType) and type(proper.value) is int:
-        return proper.value
-    return None
-
-
-def read_bool(found: Type | None) -> bool | None:
-    """Return the truth value that a type names; None where it names none."""
-    proper = get_proper_type(found)
-    if isinstance(proper, Instance) and proper.last_known_value is not None:
-        proper = proper.last_known_value
-    if isinstance(proper, LiteralType) and isinstance(proper.value, bool):
-        return proper.value
-    return None
-
-
-def read_str(found: Type | None) -> str | None:
-    """Return the text that a type names; None where it names none."""
-    proper = get_proper_type(found)
-    if isinstance(proper, Instance) and proper.last_known_value is not None:
-        proper = proper.last_known_value
-    if (
-        isinstance(proper, LiteralType)
-        and isinstance(proper.value, str)
-        and proper.fallback.type.fullname == "builtins.str"
-    ):
-        return proper.value
-    return None
+    if not isinstance(proper, LiteralType) or not isinstance(proper.value, kind):
+        return None
+    # A bool is an int too, and the value of an enum is kept as a str.
+    return proper.value if proper.fallback.type.fullname == f"builtins.{kind.__name__}" else None
 
 
 def read_ints(found: Type | None) -> tuple[int, ...] | None:
@@ -204,13 +200,21 @@ def is_none(found: Type | None) -> bool:
     return isinstance(get_proper_type(found), NoneType)
 
 
-def is_any(found: Type) -> bool:
-    """Tell whether a type is Any."""
-    return isinstance(get_proper_type(found), AnyType)
+def merged(operands: Sequence[Operand]) -> tuple[Type, Type]:
+    """Return the tape state and the dtype of what is made of operands.
+
+    Raises:
+        UndecidedError: if they share none, or there are no operands.
+    """
+    if not operands:
+        raise UndecidedError
+    tape, dtype = operands[0].tape, operands[0].dtype
+    for one in operands[1:]:
+        tape, dtype = _merged_tape(tape, one.tape), common_dtype(dtype, one.dtype)
+    return tape, dtype
 
 
-def merged_tape(lhs: Type, rhs: Type) -> Type | None:
-    """Return the tape state of an op's result; None where plain typing decides."""
+def _merged_tape(lhs: Type, rhs: Type) -> Type:
     if is_same_type(lhs, rhs) or _is_state(rhs, NONE_TAPE):
         return lhs
     if _is_state(lhs, NONE_TAPE) or _is_state(rhs, OWNED_TAPE):
@@ -218,22 +222,25 @@ def merged_tape(lhs: Type, rhs: Type) -> Type | None:
     if _is_state(lhs, OWNED_TAPE) and isinstance(rhs, TypeVarType | AnyType):
         return lhs
     if isinstance(lhs, AnyType) or isinstance(rhs, AnyType):
-        return AnyType(TypeOfAny.special_form)
-    return None
+        return ANYTHING
+    raise UndecidedError
 
 
-def common_dtype(lhs: Type, rhs: Type) -> Type | None:
-    """Return the dtype that two operands share; None where plain typing decides."""
-    if is_any(rhs) or is_any(lhs) or is_same_type(lhs, rhs):
+def common_dtype(lhs: Type, rhs: Type) -> Type:
+    """Return the dtype that two operands share.
+
+    Raises:
+        UndecidedError: if they share none.
+    """
+    lhs, rhs = get_proper_type(lhs), get_proper_type(rhs)
+    if isinstance(lhs, AnyType) or isinstance(rhs, AnyType) or is_same_type(lhs, rhs):
         return lhs
-    return None
+    raise UndecidedError
 
 
 def is_floating(dtype: Type) -> bool:
     """Tell whether a dtype is a floating one, or taken to be."""
-    proper = get_proper_type(dtype)
-    if isinstance(proper, TypeVarType):
-        proper = get_proper_type(proper.upper_bound)
+    proper = bounded(dtype)
     if isinstance(proper, Instance):
         return proper.type.has_base("numpy.floating")
     return isinstance(proper, AnyType)
@@ -248,22 +255,12 @@ def _is_state(tape: Type, name: str) -> bool:
     return isinstance(tape, Instance) and tape.type.fullname == name
 
 
-def write_dim(dim: Dim, api: CheckerPluginInterface) -> Type:
-    """Return a dim as a type."""
-    integer = api.named_generic_type("builtins.int", [])
-    return integer if dim is INT else write_known(dim, integer)
-
-
-def write_shape(shape: Dims, api: CheckerPluginInterface) -> TupleType:
-    """Return a shape as a type."""
-    items = [write_dim(dim, api) for dim in shape]
-    # The fallback joins its items; for dims that is always an int.
-    item = api.named_generic_type("builtins.int", [])
-    return TupleType(items, api.named_generic_type("builtins.tuple", [item]))
-
-
 def write_tensor(
     info: TypeInfo, shape: Dims, tape: Type, dtype: Type, api: CheckerPluginInterface
 ) -> Instance:
     """Return a tensor type."""
-    return Instance(info, [write_shape(shape, api), tape, dtype])
+    integer = api.named_generic_type("builtins.int", [])
+    dims = [integer if dim is INT else write_known(dim, integer) for dim in shape]
+    # The fallback joins its items; for dims that is always an int.
+    fallback = api.named_generic_type("builtins.tuple", [integer])
+    return Instance(info, [TupleType(dims, fallback), tape, dtype])

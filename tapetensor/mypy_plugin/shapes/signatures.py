@@ -12,15 +12,12 @@ from collections.abc import Iterator
 from mypy.checker import TypeChecker
 from mypy.expandtype import expand_type, freshen_function_type_vars
 from mypy.nodes import RefExpr
-from mypy.plugin import FunctionSigContext, MethodSigContext
 from mypy.types import (
-    AnyType,
     CallableType,
     FunctionLike,
     Instance,
     TupleType,
     Type,
-    TypeOfAny,
     TypeVarId,
     TypeVarLikeType,
     TypeVarType,
@@ -28,18 +25,17 @@ from mypy.types import (
     get_proper_type,
 )
 
+from tapetensor.mypy_plugin.kinds import ANYTHING
 from tapetensor.mypy_plugin.names import COMPUTED
-from tapetensor.mypy_plugin.shapes.calls import Call, is_readable, type_of
+from tapetensor.mypy_plugin.shapes.calls import Context, is_readable, type_of
 from tapetensor.mypy_plugin.shapes.computed import integer_of, mentions, replaced
 from tapetensor.mypy_plugin.shapes.dims import Atom, Dim, Open, Size
 from tapetensor.mypy_plugin.shapes.reading import is_computed, read_dim
 from tapetensor.mypy_plugin.shapes.spelling import write_known
 from tapetensor.mypy_plugin.symbols import class_of
 
-_OPEN = AnyType(TypeOfAny.special_form)
 
-
-def compute_dims(context: FunctionSigContext | MethodSigContext) -> FunctionLike:
+def compute_dims(context: Context) -> FunctionLike:
     """Return the signature with the computed dims of its parameters worked out."""
     item = _taking_functions(context)
     if item.variables and mentions(item.ret_type):
@@ -47,15 +43,15 @@ def compute_dims(context: FunctionSigContext | MethodSigContext) -> FunctionLike
     if not any(mentions(one) for one in item.arg_types):
         return item
     if not is_readable(context):
-        formals = [replaced(one, lambda _: _OPEN) for one in item.arg_types]
+        formals = [replaced(one, lambda _: ANYTHING) for one in item.arg_types]
         return item.copy_modified(arg_types=formals)
     # The caller may be the same function, whose names mean something else there.
     item = freshen_function_type_vars(item)
-    call = Call(context, item)
+    assert isinstance(context.api, TypeChecker)
     matched = _Matched(item)
-    for index, formal in enumerate(item.arg_types):
-        for argument in call.types(index):
-            matched.match(formal, argument)
+    for formal, arguments in zip(item.arg_types, context.args, strict=True):
+        for argument in arguments:
+            matched.match(formal, type_of(argument, context.api))
     matched.solve()
     formals = [replaced(one, matched.worked_out) for one in item.arg_types]
     given = matched.only_computed()
@@ -75,29 +71,30 @@ def _result(computed: Instance) -> Type:
     return computed if info is None else Instance(info, [computed])
 
 
-def _taking_functions(context: FunctionSigContext | MethodSigContext) -> CallableType:
+def _taking_functions(context: Context) -> CallableType:
     """Return the signature that takes a function with computed dims where it wants a function.
 
     mypy would compare the two part by part, without working out what is computed.
     """
     item = context.default_signature
+    assert isinstance(context.api, TypeChecker)
     opened = [
         isinstance(get_proper_type(formal), CallableType)
-        and any(isinstance(one, RefExpr) and _is_computing(one, context) for one in given)
+        and any(isinstance(one, RefExpr) and mentions(type_of(one, context.api)) for one in given)
         for formal, given in zip(item.arg_types, context.args, strict=True)
     ]
     if not any(opened):
         return item
     both = [*zip(item.arg_types, opened, strict=True)]
     found = {name for formal, is_open in both if not is_open for name in _named(formal)}
-    # What nothing else says what it is may be anything.
+    # A name that no other parameter has may be anything.
     lost: dict[TypeVarId, Type] = {
-        one.id: _OPEN
+        one.id: ANYTHING
         for one in item.variables
         if isinstance(one, TypeVarType) and one.id not in found
     }
     item = item.copy_modified(
-        arg_types=[_OPEN if is_open else formal for formal, is_open in both],
+        arg_types=[ANYTHING if is_open else formal for formal, is_open in both],
         variables=[one for one in item.variables if one.id not in lost],
     )
     expanded = expand_type(item, lost)
@@ -105,13 +102,8 @@ def _taking_functions(context: FunctionSigContext | MethodSigContext) -> Callabl
     return expanded
 
 
-def _is_computing(function: RefExpr, context: FunctionSigContext | MethodSigContext) -> bool:
-    assert isinstance(context.api, TypeChecker)
-    return mentions(type_of(function, context.api))
-
-
 class _Matched:
-    """What the names of a signature stand for at a call.
+    """The dims that the names of a signature stand for at a call.
 
     Args:
         item: the signature.
@@ -156,11 +148,11 @@ class _Matched:
         dim = self._evaluated(size) if isinstance(size, Size) else None
         matching = [found for declared, found in self._equations if declared == size]
         if not isinstance(dim, Size) or any(isinstance(one, Open) for one in matching):
-            return _OPEN
+            return ANYTHING
         if any(self._is_unknown(atom) for atom in dim.atoms):
-            # One that no size of its name makes fit: mypy shows both.
+            # No size of the name makes this one fit: mypy shows both.
             unsolvable = [one for one in matching if isinstance(one, Size) and not one.atoms]
-            return computed if unsolvable and len(dim.atoms) == 1 else _OPEN
+            return computed if unsolvable and len(dim.atoms) == 1 else ANYTHING
         return write_known(dim, integer_of(computed))
 
     def only_computed(self) -> dict[TypeVarId, Type]:
@@ -175,7 +167,7 @@ class _Matched:
             value = self._values.get(atom)
             integer = get_proper_type(variable.upper_bound)
             assert isinstance(integer, Instance)
-            found[variable.id] = _OPEN if value is None else write_known(value, integer)
+            found[variable.id] = ANYTHING if value is None else write_known(value, integer)
         return found
 
     def _sizes(self, formal: Type) -> list[Size]:
@@ -219,7 +211,7 @@ def _pairs(formal: Type, actual: Type) -> Iterator[tuple[Type, Type]]:
 
 def _named(formal: Type) -> Iterator[TypeVarId]:
     """Yield the type variables that stand outside of computed dims."""
-    plain = get_proper_type(replaced(formal, lambda _: _OPEN))
+    plain = get_proper_type(replaced(formal, lambda _: ANYTHING))
     if isinstance(plain, TypeVarLikeType):
         yield plain.id
     elif isinstance(plain, Instance):

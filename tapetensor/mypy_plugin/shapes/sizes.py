@@ -7,7 +7,7 @@ types, whose values never change.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import lru_cache
 
 from mypy.checker import TypeChecker
 from mypy.nodes import (
@@ -15,47 +15,26 @@ from mypy.nodes import (
     AssignmentExpr,
     AssignmentStmt,
     Block,
-    ClassDef,
-    Decorator,
     Expression,
-    ForStmt,
     FuncItem,
-    IfStmt,
-    Lvalue,
     MatchStmt,
     NameExpr,
     Node,
-    OperatorAssignmentStmt,
     OpExpr,
-    OverloadedFuncDef,
     StarExpr,
-    Statement,
-    TryStmt,
     TupleExpr,
     Var,
-    WhileStmt,
-    WithStmt,
 )
 from mypy.server.subexpr import get_subexpressions
 
 from tapetensor.mypy_plugin import flow
+from tapetensor.mypy_plugin.blocks import statements, targets
 from tapetensor.mypy_plugin.shapes.calls import type_of
 from tapetensor.mypy_plugin.shapes.dims import ANY, INT, Dim, Dims, Open, Size
 from tapetensor.mypy_plugin.shapes.reading import read_dim
 
-# How many names to follow: `n = m`, `m = k`, ...
+# So many names are followed: `n = m`, `m = k`, ...
 _MOST_NAMES = 10
-
-
-class _Assigned:
-    """What the names of a function are assigned, for the function that is being checked."""
-
-    def __init__(self) -> None:
-        self.body: Block | None = None
-        self.values: dict[Node, Expression] = {}
-
-
-_found = _Assigned()
 
 
 def sharpened(shape: Dims, asked: Expression | None, api: TypeChecker) -> Dims:
@@ -114,13 +93,11 @@ def value_of(expression: Expression, api: TypeChecker) -> Expression | None:
     unit = flow.unit(api)
     if not isinstance(unit, FuncItem) or not isinstance(expression.node, Var):
         return None
-    # Not by the function itself: the daemon puts a new body into the old one.
-    if _found.body is not unit.body:
-        _found.body = unit.body
-        _found.values = _assigned_once(unit.body)
-    return _found.values.get(expression.node)
+    return _assigned_once(unit.body).get(expression.node)
 
 
+# The body is the key: the daemon puts a new one into the old function.
+@lru_cache(maxsize=1)
 def _assigned_once(body: Block) -> dict[Node, Expression]:
     values: dict[Node, Expression] = {}
     stored: list[Node] = []
@@ -138,54 +115,6 @@ def _assigned_once(body: Block) -> dict[Node, Expression]:
         if isinstance(expression, AssignmentExpr):
             stored += _names(expression.target)
     return {name: value for name, value in values.items() if stored.count(name) == 1}
-
-
-def statements(body: Block) -> Iterator[Statement]:
-    """Yield the statements of a function, those of blocks and of functions in it included."""
-    for statement in body.body:
-        yield statement
-        for inner in _blocks(statement):
-            if inner is not None:
-                yield from statements(inner)
-
-
-def _blocks(statement: Statement) -> list[Block | None]:
-    if isinstance(statement, IfStmt):
-        return [*statement.body, statement.else_body]
-    if isinstance(statement, ForStmt | WhileStmt):
-        return [statement.body, statement.else_body]
-    if isinstance(statement, TryStmt):
-        return [
-            statement.body,
-            *statement.handlers,
-            statement.else_body,
-            statement.finally_body,
-        ]
-    if isinstance(statement, WithStmt):
-        return [statement.body]
-    if isinstance(statement, Block):
-        return [statement]
-    if isinstance(statement, ClassDef):
-        return [statement.defs]
-    if isinstance(statement, OverloadedFuncDef):
-        return [block for item in statement.items for block in _blocks(item)]
-    function = statement.func if isinstance(statement, Decorator) else statement
-    return [function.body] if isinstance(function, FuncItem) else []
-
-
-def targets(statement: Statement) -> list[Lvalue]:
-    """Return what a statement stores into, patterns aside."""
-    if isinstance(statement, AssignmentStmt):
-        return statement.lvalues
-    if isinstance(statement, OperatorAssignmentStmt):
-        return [statement.lvalue]
-    if isinstance(statement, ForStmt):
-        return [statement.index]
-    if isinstance(statement, WithStmt):
-        return [one for one in statement.target if one is not None]
-    if isinstance(statement, TryStmt):
-        return [one for one in statement.vars if one is not None]
-    return []
 
 
 def _names(target: Expression) -> list[Node]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import reduce
 
-from mypy.types import AnyType, Instance, LiteralType, Type, TypeOfAny
+from mypy.types import Instance, LiteralType, Type
 
+from tapetensor.mypy_plugin.kinds import ANYTHING
 from tapetensor.mypy_plugin.names import COMPUTED
 from tapetensor.mypy_plugin.shapes.dims import Atom, Dim, Open, Size
 from tapetensor.mypy_plugin.symbols import class_of
@@ -23,14 +24,12 @@ def write_known(dim: Dim, integer: Instance) -> Type:
         dim: the dim.
         integer: the type `int`.
     """
-    if isinstance(dim, Open):
-        return AnyType(TypeOfAny.special_form)
-    if (number := dim.literal) is not None:
-        return LiteralType(number, integer)
-    if not dim.atoms:
-        # Half of 3, of which nothing is known but that it raises.
-        return AnyType(TypeOfAny.special_form)
-    return _sum(dim, integer) or AnyType(TypeOfAny.special_form)
+    if dim.literal is not None:
+        return LiteralType(dim.literal, integer)
+    # A size without names may be half of 3, of which nothing is known but that it raises.
+    if isinstance(dim, Open) or not dim.atoms:
+        return ANYTHING
+    return _sum(dim, integer) or ANYTHING
 
 
 def _sum(dim: Size, integer: Instance) -> Type | None:

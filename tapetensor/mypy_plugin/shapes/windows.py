@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final
 
-from mypy.types import Instance, TupleType, Type, get_proper_type
+from mypy.types import TupleType, Type, get_proper_type
 
-from tapetensor.mypy_plugin.shapes.calls import MismatchError
-from tapetensor.mypy_plugin.shapes.dims import ANY, Dim, Dims, Size, written
-from tapetensor.mypy_plugin.shapes.reading import read_int
+from tapetensor.mypy_plugin.kinds import is_int
+from tapetensor.mypy_plugin.names import MAY_BE_0
+from tapetensor.mypy_plugin.shapes.calls import Call, MismatchError
+from tapetensor.mypy_plugin.shapes.dims import ANY, ONE, Dim, Dims, Size, computed, written
+from tapetensor.mypy_plugin.shapes.reading import UndecidedError, read_int
 
-# One number per axis; None where it is no literal.
-Numbers: TypeAlias = tuple[int | None, ...]
+_TWO: Final = Size.of(2)
 
 
 @dataclass(frozen=True)
 class Window:
-    """The numbers of a window, one of each kind per axis."""
+    """The numbers of a window, one of each kind per axis; ANY for one that is no literal."""
 
-    kernel: Numbers
-    stride: Numbers
-    padding: Numbers
-    dilation: Numbers
+    kernel: Dims
+    stride: Dims
+    padding: Dims
+    dilation: Dims
 
-    def counts(self, op: str, shape: Dims) -> Dims:
+    def counts(self, shape: Dims) -> Dims:
         """Return how many windows fit along each axis of an image.
 
         Raises:
@@ -33,101 +34,97 @@ class Window:
         """
         sizes = shape[-len(self.kernel) :]
         numbers = zip(sizes, self.kernel, self.stride, self.padding, self.dilation, strict=True)
-        found = tuple(_count(*one) for one in numbers)
-        if any(
-            isinstance(one, Size) and one.literal is not None and one.literal < 1 for one in found
-        ):
-            padded = [_plus(size, extra) for size, extra in zip(sizes, self.padding, strict=True)]
-            wide = any(one is not None and one > 1 for one in self.dilation)
-            spread = f" with dilation {listed(self.dilation)}" if wide else ""
+        found = tuple(computed(_count, *one) for one in numbers)
+        if any(map(is_nothing, found)):
+            padded = [computed(_padded, *one) for one in zip(sizes, self.padding, strict=True)]
+            wide = any((one.literal or 0) > 1 for one in self.dilation)
+            spread = f" with dilation {written(self.dilation)}" if wide else ""
             raise MismatchError(
-                f"{op}: a kernel of {listed(self.kernel)}{spread} is larger than the padded input "
+                f"a kernel of {written(self.kernel)}{spread} is larger than the padded input "
                 f"{written(padded)} of shape {written(shape)}"
             )
         return found
 
-    def extents(self, shape: Dims, more: Numbers) -> Dims:
+    def extents(self, shape: Dims, more: Dims) -> Dims:
         """Return the sizes of an image in which every pixel of another has written a window.
 
         Args:
             shape: of the other.
             more: what is added at the end of each axis.
+
+        Raises:
+            MismatchError: if nothing is left of it.
         """
         sizes = shape[-len(self.kernel) :]
         numbers = zip(
             sizes, self.kernel, self.stride, self.padding, self.dilation, more, strict=True
         )
-        return tuple(_extent(*one) for one in numbers)
+        found = tuple(computed(_extent, *one) for one in numbers)
+        if any(map(is_nothing, found)):
+            raise MismatchError(
+                f"the padding leaves nothing of the output for an input of shape {written(shape)}"
+            )
+        return found
 
 
-def read_numbers(
-    op: str, name: str, found: Type | None, axes: int, default: int, low: int = 1
-) -> Numbers | None:
-    """Return one number per axis; None where the type is of nothing that can be one.
+def read_numbers(call: Call, axes: Mapping[str, int]) -> list[Dims]:
+    """Return the numbers that arguments give.
+
+    Args:
+        call: the call.
+        axes: how many numbers to read, by the name of the argument.
 
     Raises:
-        MismatchError: if one is a literal below `low`.
+        MismatchError: if one is a literal that is too small.
+        UndecidedError: if a type is of nothing that can be a number.
     """
-    if found is None:
-        return (default,) * axes
-    proper = get_proper_type(found)
-    items = proper.items if isinstance(proper, TupleType) else [proper] * axes
-    if len(items) != axes or not all(_is_int(item) for item in items):
-        return None
-    numbers = tuple(read_int(item) for item in items)
-    for number in numbers:
-        if number is not None and number < low:
-            says = f"must be > {low - 1}" if low or number >= 0 else "must not be negative"
-            raise MismatchError(f"{op}: {name} {says}, got {number}")
+    found = [_numbers(name, call.argument(name), count) for name, count in axes.items()]
+    numbers = [one for one in found if one is not None]
+    if len(numbers) < len(found):
+        raise UndecidedError
     return numbers
 
 
-def listed(numbers: Iterable[int | None]) -> str:
-    """Return numbers as a tuple is written."""
-    return written([ANY if one is None else Size.of(one) for one in numbers])
+def _numbers(name: str, found: Type | None, axes: int) -> Dims | None:
+    low = 0 if name in MAY_BE_0 else 1
+    if found is None:
+        return (Size.of(low),) * axes
+    proper = get_proper_type(found)
+    items = proper.items if isinstance(proper, TupleType) else [proper] * axes
+    if len(items) != axes or not all(is_int(one) or read_int(one) is not None for one in items):
+        return None
+    for number in map(read_int, items):
+        if number is not None and number < low:
+            says = "must be > 0" if low else "must not be negative"
+            raise MismatchError(f"{name} {says}, got {number}")
+    return tuple(map(read_number, items))
+
+
+def read_number(found: Type) -> Dim:
+    """Return the number that a type names; ANY where it names none."""
+    number = read_int(found)
+    return ANY if number is None else Size.of(number)
 
 
 def is_nothing(size: Dim) -> bool:
     """Tell whether a computed size is a number below 1."""
-    return isinstance(size, Size) and size.literal is not None and size.literal < 1
+    return size.literal is not None and size.literal < 1
 
 
-def _is_int(found: Type) -> bool:
-    proper = get_proper_type(found)
-    is_one = isinstance(proper, Instance) and proper.type.fullname == "builtins.int"
-    return is_one or read_int(proper) is not None
-
-
-def _count(
-    size: Dim, kernel: int | None, stride: int | None, padding: int | None, dilation: int | None
-) -> Dim:
-    if not isinstance(size, Size):
+def _count(size: Size, kernel: Size, stride: Size, padding: Size, dilation: Size) -> Dim:
+    steps = _padded(size, padding) - dilation * (kernel - ONE) - ONE
+    if stride == ONE:
+        return steps + ONE
+    if steps.literal is None or stride.literal is None:
         return ANY
-    if kernel is None or stride is None or padding is None or dilation is None:
-        return ANY
-    steps = size + Size.of(2 * padding - dilation * (kernel - 1) - 1)
-    if stride == 1:
-        return steps + Size.of(1)
-    return ANY if steps.literal is None else Size.of(steps.literal // stride + 1)
+    return Size.of(steps.literal // stride.literal + 1)
 
 
 def _extent(
-    size: Dim,
-    kernel: int | None,
-    stride: int | None,
-    padding: int | None,
-    dilation: int | None,
-    more: int | None,
-) -> Dim:
-    if not isinstance(size, Size) or more is None:
-        return ANY
-    if kernel is None or stride is None or padding is None or dilation is None:
-        return ANY
-    steps = (size + Size.of(-1)) * Size.of(stride)
-    return steps + Size.of(dilation * (kernel - 1) - 2 * padding + more + 1)
+    size: Size, kernel: Size, stride: Size, padding: Size, dilation: Size, more: Size
+) -> Size:
+    return (size - ONE) * stride + dilation * (kernel - ONE) - _TWO * padding + more + ONE
 
 
-def _plus(size: Dim, padding: int | None) -> Dim:
-    if not isinstance(size, Size) or padding is None:
-        return ANY
-    return size + Size.of(2 * padding)
+def _padded(size: Size, padding: Size) -> Size:
+    return size + _TWO * padding
