@@ -9,7 +9,8 @@ import numpy as np
 
 import tapetensor as tt
 from tapetensor.arrays.array import Array
-from tests.ops.rows import Op, given, refused, spaced
+from tests.ops.kinds import ARRAY, FACTOR, TENSOR, refuses
+from tests.ops.rows import Op, each, given, refused, spaced
 
 
 def _attention(query: Any, key: Any, value: Any, mask: Any = None, **options: Any) -> Any:
@@ -76,11 +77,23 @@ ATTENTION = (
             refused(_Q, _K, _V, _MASK.T, error=tt.ShapeError, message=r"mask of shape \(5, 3\)"),
             refused(_Q, _K, _V, _MASK[None, None], error=tt.ShapeError, message=r"\(1, 1, 3, 5\)"),
             refused(_Q, _K, _V, _MASK.astype(int), error=tt.DTypeError, message="must be bool"),
-            refused(_Q, _K, _V, True, error=tt.ArgumentTypeError, message="the mask"),
+            refused(
+                *(_Q, _K, _V, each(True, ARRAY > 0)), error=tt.ArgumentTypeError, message="the mask"
+            ),
             refused(_Q, _K, 1.0, error=tt.ArgumentTypeError, message="the value"),
-            refused(_Q, _K, _V, causal=1, error=tt.ArgumentTypeError, message="causal is a bool"),
-            refused(_Q, _K, _V, scale=math.inf, error=tt.ArgumentValueError, message="inf"),
-            refused(_Q, _K, _V, scale="1", error=tt.ArgumentTypeError, message="str"),
+            *refuses(spaced(2, 3), TENSOR, TENSOR),
+            refused(
+                spaced(2, 3), spaced(1, 2, 3), spaced(1, 2, 3), error=tt.ShapeError, message="key"
+            ),
+            refused(
+                _Q,
+                _K,
+                _V,
+                causal=each(None, 1),
+                error=tt.ArgumentTypeError,
+                message="causal is a bool",
+            ),
+            *refuses(_Q, _K, _V, scale=FACTOR),
         ),
     ),
 )

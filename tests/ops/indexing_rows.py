@@ -5,13 +5,31 @@ from __future__ import annotations
 import numpy as np
 
 import tapetensor as tt
-from tests.ops.rows import Op, given, refused, spaced
+from tests.ops.kinds import ARRAY, AXIS, HUGE, NAN, TOO_LARGE, refuses
+from tests.ops.rows import Op, Refusal, each, given, refused, spaced
 
 _X = spaced(2, 3)
 _CUBE = spaced(2, 3, 4)
 _INDICES = np.array([[1, 0], [-1, 1]])
 _MASK = np.array([[True, False, True], [False, False, True]])
 _BYTES = np.arange(6, dtype=np.uint8).reshape(2, 3)
+
+
+def _no_indices(*shape: int, axis: int) -> tuple[Refusal, ...]:
+    kinds = (None, 0, [0], [[0]], np.zeros(shape, np.int64), ARRAY)
+    dtypes = (tt.ones(shape), tt.ones(shape, np.bool_))
+    return (
+        refused(
+            *(_X, each(*kinds)),
+            axis=axis,
+            error=tt.ArgumentTypeError,
+            message="must be a tensor, got",
+        ),
+        refused(
+            *(_X, each(*dtypes)), axis=axis, error=tt.DTypeError, message="must be integers, got"
+        ),
+    )
+
 
 INDEXING = (
     Op(
@@ -55,15 +73,43 @@ INDEXING = (
             given(spaced(0, 3), index=(slice(None), 1)),
         ),
         refusals=(
-            refused(_X, index=2, error=tt.AxisError, message=r"\(2, 3\)"),
-            refused(_X, index=(0, 0, 0), error=tt.AxisError, message=r"\(2, 3\)"),
             refused(_X, np.array([5]), error=tt.AxisError, message="5"),
             refused(_X, np.array([True]), error=tt.AxisError, message="boolean"),
-            refused(_X, index=1.0, error=tt.ArgumentTypeError, message="got 1.0"),
-            refused(_X, index="rows", error=tt.ArgumentTypeError, message="rows"),
-            refused(_X, index=[0.5], error=tt.DTypeError, message="float64"),
-            refused(_X, index=[[0], [0, 1]], error=tt.ArgumentTypeError, message="index"),
-            refused(_X, index=slice(None, None, 0), error=tt.ShapeError, message="zero"),
+            refused(
+                _X,
+                index=each(
+                    *[2, -3, (0, 0, 0), (2, 0), (..., ...), TOO_LARGE, np.array([0, 5])],
+                    *[np.ones((3, 3), bool), tt.full((1,), 7, np.int64), tt.ones((4,), np.bool_)],
+                    (tt.arange(2), tt.arange(3)),
+                ),
+                error=tt.AxisError,
+                message=r"the index does not fit shape \(2, 3\)",
+            ),
+            refused(
+                _X,
+                index=each(1.0, "0", "rows", {0}, 1j),
+                error=tt.ArgumentTypeError,
+                message="an index is an int, .* got",
+            ),
+            refused(
+                _X,
+                index=each(slice("a", None), slice(0.5, None)),
+                error=tt.ArgumentTypeError,
+                message="slice indices must be integers",
+            ),
+            refused(_X, index=[[0], [0, 1]], error=tt.ArgumentTypeError, message="ragged"),
+            refused(
+                _X,
+                index=each(slice(None, None, 0), slice(0, 2, 0)),
+                error=tt.ShapeError,
+                message="zero",
+            ),
+            refused(
+                _X,
+                index=each([0.5], np.array([0.5]), np.array(["a"]), tt.ones((2,))),
+                error=tt.DTypeError,
+                message="an index tensor holds integers or bools, not",
+            ),
         ),
         takes_integers=True,
     ),
@@ -88,12 +134,11 @@ INDEXING = (
             given(spaced(1), np.array([0, 0]), axis=0),
         ),
         refusals=(
+            *refuses(_X, np.array([0]), axis=AXIS),
+            *_no_indices(1, axis=0),
             refused(_X, np.array([2]), axis=0, error=tt.AxisError, message="from 2 to 2"),
+            refused(_X, np.array([-3]), axis=0, error=tt.AxisError, message="from -3 to -3"),
             refused(_X, np.array([0, -4]), axis=1, error=tt.AxisError, message="from -4 to 0"),
-            refused(_X, np.array([0]), axis=2, error=tt.AxisError, message="axis 2"),
-            refused(_X, _X, axis=0, error=tt.DTypeError, message="must be integers"),
-            refused(_X, _MASK, axis=0, error=tt.DTypeError, message="bool"),
-            refused(_X, [0], axis=0, error=tt.ArgumentTypeError, message="list"),
             refused(spaced(), np.array(0), axis=0, error=tt.AxisError, message="0-d"),
         ),
         takes_integers=True,
@@ -115,14 +160,14 @@ INDEXING = (
             given(spaced(1), np.array([0, 0]), axis=0),
         ),
         refusals=(
+            *refuses(_X, np.array([[0], [0]]), axis=AXIS),
+            *_no_indices(2, 1, axis=-1),
             refused(_X, np.array([[3]]), axis=1, error=tt.AxisError, message="from 3 to 3"),
-            refused(_X, np.array([[0]]), axis=2, error=tt.AxisError, message="axis 2"),
-            refused(_X, np.array([0]), axis=1, error=tt.ShapeError, message="as many axes"),
+            refused(_X, np.array([[-4]]), axis=1, error=tt.AxisError, message="from -4 to -4"),
+            refused(_X, np.array([0, 0]), axis=1, error=tt.ShapeError, message="as many axes"),
             refused(
                 _X, np.zeros((3, 1), np.int64), axis=1, error=tt.ShapeError, message=r"\(3, 1\)"
             ),
-            refused(_X, _X, axis=1, error=tt.DTypeError, message="must be integers"),
-            refused(_X, [[0]], axis=1, error=tt.ArgumentTypeError, message="list"),
         ),
         takes_integers=True,
     ),
@@ -144,15 +189,29 @@ INDEXING = (
         ),
         refusals=(
             refused(_X, _X, _X, error=tt.DTypeError, message="the mask must be bool"),
-            refused(True, _X, _X, error=tt.ArgumentTypeError, message="the mask"),
+            refused(
+                each(None, True, ARRAY > 0), _X, _X, error=tt.ArgumentTypeError, message="the mask"
+            ),
             refused(
                 _MASK, _BYTES, 300, error=tt.DTypeError, message="300 does not fit dtype uint8"
             ),
             refused(_MASK, -1, _BYTES, error=tt.DTypeError, message="-1"),
-            refused(_MASK, _BYTES, 0.5, error=tt.DTypeError, message="0.5"),
+            refused(
+                _MASK, _BYTES, each(0.5, NAN), error=tt.DTypeError, message="does not fit dtype"
+            ),
+            refused(_MASK, _X, HUGE, error=tt.DTypeError, message="does not fit dtype float64"),
             refused(_MASK, _MASK, 1, error=tt.DTypeError, message="1 does not fit dtype bool"),
-            refused(_MASK, 1.0, 2.0, error=tt.ArgumentTypeError, message="at least one"),
-            refused(_MASK, _X, "2", error=tt.ArgumentTypeError, message="str"),
+            refused(
+                _MASK, each(None, 1.0), 2.0, error=tt.ArgumentTypeError, message="at least one"
+            ),
+            refused(
+                _MASK,
+                _X,
+                each(None, "1", 1j, ARRAY),
+                error=tt.ArgumentTypeError,
+                message="must be a tensor or a number, got",
+            ),
+            refused(_MASK, _X, tt.ones((2, 3)), error=tt.DTypeError, message="float64 and float32"),
             refused(_MASK, _X, spaced(4), error=tt.ShapeError, message=r"\(2, 3\) and \(4,\)"),
             refused(_MASK[:, :2], _X, 0.0, error=tt.ShapeError, message=r"\(2, 3\) and \(2, 2\)"),
         ),

@@ -7,15 +7,22 @@ import numpy as np
 import tapetensor as tt
 from tapetensor.kernels import linear_algebra
 from tapetensor.tensor.apply import apply
-from tests.ops.rows import Op, given, refused, spaced
+from tests.ops.kinds import ARRAY, AXIS, NEW_AXIS, refuses
+from tests.ops.rows import Op, each, given, refused, spaced
 
 _X = spaced(2, 3)
 _CUBE = spaced(2, 3, 4)
 _NO_TENSORS = (
     refused(error=tt.ArgumentTypeError, message="one tensor or more"),
-    refused(_X, 1.0, error=tt.ArgumentTypeError, message="float"),
-    refused(_X, axis=3, error=tt.AxisError, message="axis 3"),
+    refused(
+        _X, each(None, 1.0, ARRAY), error=tt.ArgumentTypeError, message="must be a tensor, got"
+    ),
+    refused(each(1, ARRAY), error=tt.ArgumentTypeError, message="must be a tensor, got"),
+    refused(_X, tt.ones((2, 3)), error=tt.DTypeError, message="dtypes differ"),
+    refused(_X, spaced(2, 2), error=tt.ShapeError, message=r"\(2, 3\) and \(2, 2\)"),
+    refused(_X, spaced(2, 4), error=tt.ShapeError, message=r"\(2, 3\) and \(2, 4\)"),
 )
+
 
 JOINING = (
     Op(
@@ -33,8 +40,9 @@ JOINING = (
         ),
         refusals=(
             *_NO_TENSORS,
-            refused(_X, spaced(2, 4), error=tt.ShapeError, message=r"\(2, 3\) and \(2, 4\)"),
+            *refuses(_X, _X, axis=AXIS),
             refused(_X, spaced(3), error=tt.ShapeError, message=r"\(2, 3\) and \(3,\)"),
+            refused(spaced(), error=tt.AxisError, message="0-d"),
             refused(spaced(), spaced(), error=tt.AxisError, message="0-d"),
         ),
         takes_integers=True,
@@ -53,7 +61,8 @@ JOINING = (
         ),
         refusals=(
             *_NO_TENSORS,
-            refused(_X, spaced(2, 4), error=tt.ShapeError, message=r"\(2, 3\) and \(2, 4\)"),
+            *refuses(_X, axis=NEW_AXIS),
+            refused(_X, spaced(), error=tt.ShapeError, message=r"\(2, 3\) and \(\)"),
         ),
         takes_integers=True,
     ),
@@ -86,16 +95,52 @@ JOINING = (
             given(spaced(2, 0), spaced(0, 3), subscripts="ij,jk->ik"),
         ),
         refusals=(
-            refused(_X, subscripts="ij,jk->ik", error=tt.ShapeError, message="names 2 operands"),
+            refused(
+                _X,
+                subscripts=each("ij,jk", "ij,jk->ik"),
+                error=tt.ShapeError,
+                message="names 2 operands",
+            ),
             refused(_X, spaced(4), subscripts="ij,j->i", error=tt.ShapeError, message="'j'"),
-            refused(_X, subscripts="ijk->i", error=tt.ShapeError, message=r"\(2, 3\)"),
-            refused(_X, subscripts="i...jk->i", error=tt.ShapeError, message=r"\(2, 3\)"),
-            refused(_X, subscripts="ij->k", error=tt.ArgumentValueError, message="ij->k"),
-            refused(_X, subscripts="ij->ii", error=tt.ArgumentValueError, message="each once"),
-            refused(_X, subscripts="i.j->", error=tt.ArgumentValueError, message="cannot read"),
-            refused(_X, subscripts="ij->i->j", error=tt.ArgumentValueError, message="cannot read"),
-            refused(_X, subscripts=None, error=tt.ArgumentTypeError, message="None"),
-            refused(_X, 2.0, subscripts="ij,->ij", error=tt.ArgumentTypeError, message="float"),
+            refused(
+                _X, _X[:, :2], subscripts="ij,jk->ik", error=tt.ShapeError, message="'j' .* 3 and 2"
+            ),
+            refused(_X, spaced(3), subscripts="ij,jk->ik", error=tt.ShapeError, message="'jk'"),
+            refused(
+                _X,
+                subscripts=each("i", "ijk", "ijk->i", "i...jk->i", "i j k", "ii", "", "->"),
+                error=tt.ShapeError,
+                message=r"in '.*' (does not fit|has sizes 2 and 3 in) shapes? \(2, 3\)",
+            ),
+            refused(
+                _X,
+                subscripts=each("ij->k", "ij->ii", "...->...i"),
+                error=tt.ArgumentValueError,
+                message="the output of '.*' must name letters of the operands, each once",
+            ),
+            refused(
+                _X,
+                subscripts=each("i.j->", "ij->i->j", "i1->i", "ij->ij,", "i...j...", "é"),
+                error=tt.ArgumentValueError,
+                message="cannot read",
+            ),
+            refused(
+                _X, subscripts=each(None, 1), error=tt.ArgumentTypeError, message="got (None|1)"
+            ),
+            refused(
+                _X,
+                each(2.0, None, ARRAY),
+                subscripts="ij,jk->ik",
+                error=tt.ArgumentTypeError,
+                message="an operand must be a tensor, got",
+            ),
+            refused(
+                _X,
+                tt.ones((3, 2)),
+                subscripts="ij,jk",
+                error=tt.DTypeError,
+                message="dtypes differ",
+            ),
             refused(subscripts="", error=tt.ArgumentTypeError, message="one tensor or more"),
         ),
         takes_integers=True,

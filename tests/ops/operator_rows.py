@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 import tapetensor as tt
-from tests.ops.rows import Op, Refusal, Sample, given, refused, spaced
+from tests.ops.kinds import ARRAY, HUGE, NAN, NUMBER_OR_TENSOR, TENSOR, refuses
+from tests.ops.rows import Op, Refusal, Sample, each, given, refused, spaced
 
 # Pairs of shapes that broadcast: equal, a row, both ways at once, 0-d, without elements.
 _BROADCASTING = (
@@ -44,16 +45,14 @@ _MATRIX_SHAPES = (
     ((1, 1), (1, 1)),
 )
 _X = spaced(3)
-_NO_NUMBER = (
-    refused(_X, "2", error=tt.ArgumentTypeError, message="str"),
-    refused(_X, None, error=tt.ArgumentTypeError, message="NoneType"),
+_INTEGERS = np.arange(3)
+_NO_PARTNER = (
+    *refuses(spaced(2, 3), NUMBER_OR_TENSOR),
     refused(_X, [1.0, 2.0, 3.0], error=tt.ArgumentTypeError, message="from_numpy"),
-    refused(_X, 1j, error=tt.ArgumentTypeError, message="complex"),
-)
-_NO_SHAPE = (
     refused(_X, spaced(4), error=tt.ShapeError, message=r"\(3,\) and \(4,\)"),
     refused(spaced(2, 3), spaced(2, 4), error=tt.ShapeError, message=r"\(2, 3\) and \(2, 4\)"),
 )
+_NO_HUGE = (refused(_X, HUGE, error=tt.DTypeError, message="does not fit dtype float64"),)
 
 
 def _pairs(
@@ -90,8 +89,9 @@ def _arithmetic(
     call: Callable[..., Any],
     *,
     low: float = -2.03,
+    reflected: str | None = None,
     takes_integers: bool = True,
-    refusals: tuple[Refusal, ...] = (),
+    refusals: tuple[Refusal, ...] = _NO_HUGE,
 ) -> Op:
     return Op(
         name=name,
@@ -100,9 +100,13 @@ def _arithmetic(
         reference=call,
         samples=(*_pairs(_BROADCASTING, low), *_with_numbers(1.5, low)),
         refusals=(
-            *_NO_NUMBER,
-            *_NO_SHAPE,
-            refused([1.0, 2.0, 3.0], _X, error=tt.ArgumentTypeError, message="list"),
+            *_NO_PARTNER,
+            refused(
+                each(None, "1", 1j, [1.0], [1.0, 2.0, 3.0], ARRAY),
+                spaced(2, 3),
+                error=tt.ArgumentTypeError,
+                message=f"^{reflected or name}: the other operand must be a tensor or a number",
+            ),
             *refusals,
         ),
         takes_integers=takes_integers,
@@ -124,9 +128,11 @@ def _extreme(name: str, call: Callable[..., Any], reference: Callable[..., Any])
             given(spaced(), 0.37),
         ),
         refusals=(
-            *_NO_NUMBER,
-            *_NO_SHAPE,
-            refused(1.0, _X, error=tt.ArgumentTypeError, message="the left operand"),
+            *_NO_PARTNER,
+            *_NO_HUGE,
+            refused(
+                each(None, 1.0, ARRAY), _X, error=tt.ArgumentTypeError, message="the left operand"
+            ),
         ),
         takes_integers=True,
     )
@@ -148,9 +154,8 @@ def _comparison(name: str, symbol: str, call: Callable[..., Any]) -> Op:
             given(np.float64(0.5), x),
         ),
         refusals=(
-            *_NO_NUMBER,
-            *_NO_SHAPE,
-            refused(_X, 10**400, error=tt.ArgumentValueError, message="range of dtype float64"),
+            *_NO_PARTNER,
+            refused(_X, HUGE, error=tt.ArgumentValueError, message="range of dtype float64"),
         ),
         takes_integers=True,
         result_dtype=np.bool_,
@@ -172,7 +177,12 @@ def _logic(name: str, symbol: str, call: Callable[..., Any]) -> Op:
         refusals=(
             refused(_MASK, _X, error=tt.DTypeError, message="float"),
             refused(_X, _ROW, error=tt.DTypeError, message="float"),
-            refused(_MASK, True, error=tt.DTypeError, message="got bool"),
+            refused(
+                _MASK,
+                each(None, 1, True, ARRAY),
+                error=tt.DTypeError,
+                message="expected a bool tensor, got",
+            ),
             refused(_MASK, _ROW[:2], error=tt.ShapeError, message=r"\(2, 3\) and \(2,\)"),
         ),
         result_dtype=np.bool_,
@@ -182,19 +192,29 @@ def _logic(name: str, symbol: str, call: Callable[..., Any]) -> Op:
 
 OPERATORS = (
     _arithmetic("add", "add", operator.add),
-    _arithmetic("subtract", "sub", operator.sub),
+    _arithmetic("subtract", "sub", operator.sub, reflected="rsubtract"),
     _arithmetic("multiply", "mul", operator.mul),
-    _arithmetic("divide", "truediv", operator.truediv, low=0.31, takes_integers=False),
+    _arithmetic(
+        "divide",
+        "truediv",
+        operator.truediv,
+        low=0.31,
+        reflected="rdivide",
+        takes_integers=False,
+        refusals=(refused(_INTEGERS, 2, error=tt.DTypeError, message="dtype int64"),),
+    ),
     _arithmetic(
         "power",
         "pow",
         operator.pow,
         low=0.31,
+        reflected="rpower",
         takes_integers=False,
         refusals=(
-            refused(-2.0, _X, error=tt.ArgumentValueError, message="> 0, got -2.0"),
-            refused(0, _X, error=tt.ArgumentValueError, message="> 0, got 0"),
-            refused(math.nan, _X, error=tt.ArgumentValueError, message="> 0, got nan"),
+            refused(
+                each(-2.0, 0, 0.0, NAN), _X, error=tt.ArgumentValueError, message="^rpower.* > 0"
+            ),
+            refused(_INTEGERS, each(2, -1), error=tt.DTypeError, message="dtype int64"),
         ),
     ),
     Op(
@@ -213,6 +233,7 @@ OPERATORS = (
         call=operator.neg,
         reference=operator.neg,
         samples=tuple(given(spaced(*shape)) for shape in ((3, 4), (), (0,))),
+        refusals=(refused(_MASK, error=tt.DTypeError, message="not defined for dtype bool"),),
         takes_integers=True,
     ),
     _extreme("maximum", tt.maximum, np.maximum),
@@ -224,7 +245,10 @@ OPERATORS = (
         reference=operator.matmul,
         samples=_pairs(_MATRIX_SHAPES),
         refusals=(
+            *refuses(spaced(2, 3), TENSOR),
+            refused(spaced(2, 3), tt.ones((4, 3, 2)), error=tt.DTypeError, message="dtypes differ"),
             refused(_X, 2.0, error=tt.ArgumentTypeError, message="the right operand"),
+            refused(_X, spaced(2, 3), error=tt.ShapeError, message=r"\(3,\) @ \(2, 3\), 3 != 2"),
             refused(_X, spaced(4), error=tt.ShapeError, message=r"\(3,\) @ \(4,\), 3 != 4"),
             refused(
                 spaced(2, 3),
@@ -264,7 +288,10 @@ OPERATORS = (
         call=operator.invert,
         reference=operator.invert,
         samples=(given(_MASK), given(np.array(True)), given(_MASK[:0])),
-        refusals=(refused(_X, error=tt.DTypeError, message="float"),),
+        refusals=tuple(
+            refused(x, error=tt.DTypeError, message=f"bool tensor, got {x.dtype}")
+            for x in (_X, _INTEGERS)
+        ),
         result_dtype=np.bool_,
         is_differentiable=False,
     ),

@@ -8,7 +8,8 @@ import numpy as np
 
 import tapetensor as tt
 from tapetensor.arrays.array import Array
-from tests.ops.rows import Op, given, refused, spaced
+from tests.ops.kinds import ARRAY, AXIS, TENSOR, refuses
+from tests.ops.rows import Op, each, given, refused, spaced
 
 _X = spaced(2, 5, 3)
 _A = spaced(2, 5, 3, low=-0.9, high=1.1, seed=1)
@@ -42,8 +43,8 @@ SCANS = (
             given(spaced(2, 0), axis=0),
         ),
         refusals=(
+            *refuses(_X[:, 0], axis=AXIS),
             refused(_X, axis=3, error=tt.AxisError, message=r"axis 3 .* \(2, 5, 3\)"),
-            refused(_X, axis=None, error=tt.ArgumentTypeError, message="axis .* None"),
             refused(spaced(), axis=0, error=tt.AxisError, message="0-d"),
         ),
         takes_integers=True,
@@ -78,8 +79,17 @@ SCANS = (
             # A coefficient does not enlarge the sequence.
             refused(_X[:1], _A, _B[:1], error=tt.ShapeError, message=r"a of shape \(2, 5, 3\)"),
             refused(_X[0], _A[0], _B, error=tt.ShapeError, message=r"b of shape \(2, 5, 3\)"),
+            *refuses(spaced(2, 3), TENSOR, spaced(2, 3)),
+            *refuses(spaced(2, 3), spaced(2, 3), TENSOR),
             refused(_X, 0.5, _B, error=tt.ArgumentTypeError, message="a must be a tensor"),
             refused(_X, _A, None, error=tt.ArgumentTypeError, message="b must be a tensor"),
+            refused(
+                each(None, 1.0, ARRAY),
+                _A,
+                _B,
+                error=tt.ArgumentTypeError,
+                message="x must be a tensor",
+            ),
             refused(_X > 0, _A > 0, _B > 0, error=tt.DTypeError, message="bool"),
         ),
         takes_integers=True,

@@ -97,7 +97,7 @@ def _public_functions() -> set[str]:
         for name, member in vars(tt).items()
         if inspect.isfunction(member)
         and member.__module__.startswith("tapetensor.tensor.")
-        and member.__module__ != "tapetensor.tensor.creation"
+        and member.__module__ not in {"tapetensor.tensor.creation", "tapetensor.tensor.backward"}
     }
 
 

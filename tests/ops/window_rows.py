@@ -6,27 +6,62 @@ import numpy as np
 
 import tapetensor as tt
 from tests.ops import windows_reference as reference
-from tests.ops.rows import Op, Refusal, given, refused, spaced
+from tests.ops.kinds import ARRAY, HUGE, paddings, refuses, sizes, steps
+from tests.ops.rows import Op, Refusal, each, given, refused, spaced
 
 _IMAGES = spaced(2, 4, 5, 6)
 _IMAGE = spaced(3, 4, 4)
 _SEQUENCES = spaced(2, 4, 7)
 
 
-def _of_arguments(*operands: object) -> tuple[Refusal, ...]:
+_POINT = spaced(2, 2, 1, 1)
+
+
+def _of_arguments(axes: int, *operands: object) -> tuple[Refusal, ...]:
     """Return the refusals that every convolution has, for operands that are right."""
     value, kind = tt.ArgumentValueError, tt.ArgumentTypeError
     return (
-        refused(*operands, stride=0, error=value, message="stride must be > 0, got 0"),
-        refused(*operands, stride=-1, error=value, message="stride must not be negative"),
-        refused(*operands, stride=1.0, error=kind, message="stride must be an int, got 1.0"),
-        refused(*operands, stride=(1, 1, 1), error=kind, message=r"stride .*got \(1, 1, 1\)"),
-        refused(*operands, padding=-1, error=value, message="padding must not be negative"),
-        refused(*operands, padding="same", error=kind, message="padding must be an int"),
-        refused(*operands, dilation=0, error=value, message="dilation must be > 0, got 0"),
+        *refuses(*operands, stride=sizes(axes)),
+        *refuses(*operands, padding=paddings(axes)),
+        *refuses(*operands, dilation=sizes(axes)),
         refused(*operands, groups=0, error=value, message="groups must be > 0, got 0"),
+        refused(*operands, groups=-1, error=value, message="groups must not be negative"),
         refused(*operands, groups=3, error=value, message="3 groups do not divide the 4 channels"),
-        refused(*operands, groups=(2,), error=kind, message="groups must be an int"),
+        refused(
+            *operands,
+            groups=each(1.0, "1", None, (1, 1), (2,)),
+            error=kind,
+            message="groups must be an int, got",
+        ),
+        refused(
+            operands[0],
+            each(None, 1.0, ARRAY, "w", HUGE),
+            error=kind,
+            message="the weight must be a tensor, got",
+        ),
+        refused(*operands, each(1.0, ARRAY), error=kind, message="the bias must be a tensor, got"),
+        refused(
+            *operands,
+            each(tt.ones((4,), np.float64), tt.ones((3, 1), np.float64)),
+            error=tt.ShapeError,
+            message=r"bias must have shape \(3,\), one number per output channel, got",
+        ),
+        refused(
+            each(None, 1.0, ARRAY), operands[1], error=kind, message="the input must be a tensor"
+        ),
+        refused(
+            each(tt.ones((2, 4, 5, 6), np.int64), tt.ones((2, 4, 5, 6), np.bool_)),
+            operands[1],
+            error=tt.DTypeError,
+            message="dtypes differ",
+        ),
+        refused(operands[0], tt.ones((3, 4, 1, 1)), error=tt.DTypeError, message="dtypes differ"),
+        refused(
+            operands[0],
+            each(tt.ones((), np.float64), tt.ones((2, 3), np.float64)),
+            error=tt.ShapeError,
+            message="the weight must have shape",
+        ),
     )
 
 
@@ -47,7 +82,20 @@ WINDOWS = (
             given(spaced(1, 1), spaced(1, 1, 1)),
         ),
         refusals=(
-            *_of_arguments(_SEQUENCES, spaced(3, 4, 3)),
+            *_of_arguments(1, _SEQUENCES, spaced(3, 4, 3)),
+            refused(
+                _SEQUENCES,
+                tt.ones((3, 4, 1, 1), np.float64),
+                error=tt.ShapeError,
+                message=r"\(O, C / groups, k\), got \(3, 4, 1, 1\)",
+            ),
+            refused(
+                _SEQUENCES,
+                spaced(4, 4, 1),
+                groups=2,
+                error=tt.ShapeError,
+                message="takes 4 in each of 2 groups",
+            ),
             refused(_SEQUENCES, spaced(3, 5, 3), error=tt.ShapeError, message="has 4.* takes 5"),
             refused(_SEQUENCES, spaced(3, 4, 8), error=tt.ShapeError, message=r"kernel of \(8,\)"),
             refused(_SEQUENCES, spaced(3, 4, 0), error=tt.ShapeError, message=r"\(O, C / groups"),
@@ -78,7 +126,7 @@ WINDOWS = (
             given(spaced(1, 1, 1, 1), spaced(1, 1, 1, 1, seed=1)),
         ),
         refusals=(
-            *_of_arguments(_IMAGES, spaced(3, 4, 3, 3)),
+            *_of_arguments(2, _IMAGES, spaced(3, 4, 3, 3)),
             refused(
                 _IMAGES,
                 spaced(3, 3, 3, 3),
@@ -156,7 +204,24 @@ WINDOWS = (
             given(spaced(1, 1, 1, 1), spaced(1, 1, 2, 2, seed=1), spaced(1, seed=2), stride=3),
         ),
         refusals=(
-            *_of_arguments(_IMAGES, spaced(4, 3, 3, 3)),
+            *_of_arguments(2, _IMAGES, spaced(4, 3, 3, 3)),
+            *refuses(_IMAGES, spaced(4, 3, 3, 3), output_padding=paddings(2)),
+            refused(
+                _IMAGES,
+                spaced(4, 2, 1, 1),
+                output_padding=1,
+                error=tt.ArgumentValueError,
+                message="output_padding",
+            ),
+            refused(
+                _IMAGES[:, :2, :1, :3],
+                _POINT,
+                padding=each(1, (0, 2)),
+                error=tt.ShapeError,
+                message="leaves nothing",
+            ),
+            refused(_IMAGES, spaced(4, 3, 0, 3), error=tt.ShapeError, message=r"\(4, 3, 0, 3\)"),
+            refused(spaced(2, 3), _POINT, error=tt.ShapeError, message=r"input .*got \(2, 3\)"),
             refused(
                 _IMAGES,
                 spaced(3, 4, 3, 3),
@@ -207,12 +272,16 @@ WINDOWS = (
                 given(spaced(1, 1, 1, 1), 2, padding=1),
             ),
             refusals=(
-                refused(_IMAGES, 6, error=tt.ShapeError, message=r"kernel of \(6, 6\) is larger"),
-                refused(_IMAGES, 0, error=tt.ArgumentValueError, message="kernel_size must be > 0"),
-                refused(_IMAGES, 2.0, error=tt.ArgumentTypeError, message="kernel_size must be"),
-                refused(_IMAGES, (2,), error=tt.ArgumentTypeError, message=r"got \(2,\)"),
-                refused(_IMAGES, 2, stride=0, error=tt.ArgumentValueError, message="stride"),
-                refused(_IMAGES, 2, padding=-1, error=tt.ArgumentValueError, message="padding"),
+                *refuses(_IMAGES, sizes(2)),
+                *refuses(_IMAGES, 2, stride=steps(2)),
+                *refuses(_IMAGES, 2, padding=paddings(2)),
+                *refuses(_IMAGES, 2, dilation=sizes(2)),
+                refused(
+                    _IMAGES,
+                    each(6, (1, 7)),
+                    error=tt.ShapeError,
+                    message=r"kernel of \((6, 6|1, 7)\) is larger",
+                ),
                 refused(
                     _IMAGES,
                     2,
@@ -220,7 +289,19 @@ WINDOWS = (
                     error=tt.ArgumentValueError,
                     message=r"padding \(2, 2\) is more than half of the window \(2, 2\)",
                 ),
-                refused(_IMAGES, 2, dilation=0, error=tt.ArgumentValueError, message="dilation"),
+                refused(_IMAGES, 1, padding=1, error=tt.ArgumentValueError, message="half"),
+                # The window begins at -2, and its second element lies behind the image, at 2.
+                refused(
+                    _IMAGES[..., :1, :],
+                    (2, 1),
+                    padding=(2, 0),
+                    dilation=(4, 1),
+                    error=tt.ShapeError,
+                    message="holds nothing but padding",
+                ),
+                refused(
+                    each(None, ARRAY), 1, error=tt.ArgumentTypeError, message="must be a tensor"
+                ),
                 refused(spaced(4, 4), 2, error=tt.ShapeError, message=r"got \(4, 4\)"),
             ),
         )
@@ -249,10 +330,18 @@ WINDOWS = (
             )
         ),
         refusals=(
-            refused(_IMAGES, (4, 6), error=tt.ShapeError, message=r"stretched to \(4, 6\); avg"),
+            *refuses(_IMAGES, sizes(2)),
+            refused(
+                _IMAGES, each((4, 6), (1, 2)), error=tt.ShapeError, message=r"stretched to .*; avg"
+            ),
             refused(_IMAGES, (10, 0), error=tt.ArgumentValueError, message="size must be > 0"),
-            refused(_IMAGES, (10,), error=tt.ArgumentTypeError, message=r"got \(10,\)"),
-            refused(_IMAGES, (9, 9), mode="cubic", error=tt.ArgumentValueError, message="'cubic'"),
+            refused(
+                _IMAGES,
+                (9, 9),
+                mode=each("cubic", None, 1, "Nearest"),
+                error=tt.ArgumentValueError,
+                message="got ('cubic'|None|1|'Nearest')",
+            ),
             refused(spaced(4, 4), (8, 8), error=tt.ShapeError, message=r"got \(4, 4\)"),
             refused(spaced(1, 1, 0, 4), (8, 8), error=tt.ShapeError, message="stretched"),
         ),
