@@ -54,7 +54,7 @@ def _dropped(x: Array, p: float, seed: int) -> Array:
 
 _X = spaced(3)
 _MASK = np.array([True, False])
-_NO_MASK = (refused(_MASK, error=tt.DTypeError, message="not defined for dtype bool"),)
+_NO_MASK = (refused(tt.DTypeError, "not defined for dtype bool", _MASK),)
 
 ELEMENTWISE = (
     Op(name="exp", covers=("exp",), call=tt.Tensor.exp, reference=np.exp, samples=_over_shapes()),
@@ -138,10 +138,10 @@ ELEMENTWISE = (
         samples=(*_over_shapes(), *_over_shapes(-9.3, 9.1)),
         refusals=(
             refused(
+                tt.ArgumentValueError,
+                '"none" or "tanh", got',
                 _X,
                 approximate=each(None, "fast", "exact", 1, True),
-                error=tt.ArgumentValueError,
-                message='"none" or "tanh", got',
             ),
         ),
     ),
@@ -174,25 +174,19 @@ ELEMENTWISE = (
             given(spaced(5), low=-math.inf, high=math.inf),
         ),
         refusals=(
-            refused(_X, error=tt.ArgumentValueError, message="low=None and high=None"),
-            refused(_X, low=NAN, error=tt.ArgumentValueError, message="low=nan"),
-            refused(_X, low=HUGE, error=tt.DTypeError, message="does not fit dtype float64"),
+            refused(tt.ArgumentValueError, "low=None and high=None", _X),
+            refused(tt.ArgumentValueError, "low=nan", _X, low=NAN),
+            refused(tt.DTypeError, "does not fit dtype float64", _X, low=HUGE),
             refused(
+                tt.ArgumentTypeError,
+                "low must be a number, got",
                 _X,
                 low=each("1", 1j, [1.0], np.ones(3)),
-                error=tt.ArgumentTypeError,
-                message="low must be a number, got",
             ),
-            refused(
-                _X, high=each(NAN, None), error=tt.ArgumentValueError, message="high=(nan|None)"
-            ),
-            refused(_X, high="1", error=tt.ArgumentTypeError, message="high must be a number"),
-            refused(
-                _X, low=1.0, high=each(0.5, -INF), error=tt.ArgumentValueError, message="low=1.0"
-            ),
-            refused(
-                np.arange(3), low=0.5, error=tt.DTypeError, message="not defined for dtype int64"
-            ),
+            refused(tt.ArgumentValueError, "high=(nan|None)", _X, high=each(NAN, None)),
+            refused(tt.ArgumentTypeError, "high must be a number", _X, high="1"),
+            refused(tt.ArgumentValueError, "low=1.0", _X, low=1.0, high=each(0.5, -INF)),
+            refused(tt.DTypeError, "not defined for dtype int64", np.arange(3), low=0.5),
         ),
         takes_integers=True,
     ),
@@ -223,8 +217,8 @@ ELEMENTWISE = (
         ),
         refusals=(
             *refuses(spaced(2, 3), TENSOR),
-            refused(_X, spaced(4), error=tt.ShapeError, message=r"\(4,\) do not broadcast"),
-            refused(_X, spaced(2, 3), error=tt.ShapeError, message=r"\(2, 3\) do not broadcast"),
+            refused(tt.ShapeError, r"\(4,\) do not broadcast", _X, spaced(4)),
+            refused(tt.ShapeError, r"\(2, 3\) do not broadcast", _X, spaced(2, 3)),
         ),
     ),
     Op(
@@ -243,7 +237,7 @@ ELEMENTWISE = (
         samples=(*_over_shapes(number=7.0), given(_X, number=7)),
         refusals=(
             *refuses(_X, number=NUMBER),
-            refused(_X, number=HUGE, error=tt.DTypeError, message="does not fit dtype float64"),
+            refused(tt.DTypeError, "does not fit dtype float64", _X, number=HUGE),
         ),
     ),
     Op(
@@ -259,11 +253,11 @@ ELEMENTWISE = (
         refusals=(
             *refuses(_X, p=NUMBER, seed=0),
             refused(
+                tt.ArgumentValueError,
+                r"p must be in \[0, 1\], got",
                 _X,
                 p=each(*NOT_FINITE, -0.1, 1.1, 1.5),
                 seed=0,
-                error=tt.ArgumentValueError,
-                message=r"p must be in \[0, 1\], got",
             ),
         ),
     ),

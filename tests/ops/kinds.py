@@ -30,7 +30,7 @@ class Kind:
         return Kind((*self.mistakes, *other.mistakes))
 
 
-def no(*values: Any, error: type[TapeTensorError], message: str) -> Kind:
+def no(error: type[TapeTensorError], message: str, *values: Any) -> Kind:
     """Return the kind that some values are none of."""
     return Kind(((values, error, message),))
 
@@ -51,82 +51,79 @@ def refuses(*operands: Any, **options: Any) -> tuple[Refusal, ...]:
     )
 
 
-def _tensors(*shapes: tuple[int, ...], dtype: Any = np.float64) -> tuple[Any, ...]:
-    return tuple(tt.ones(shape, dtype) for shape in shapes)
-
-
-INTEGER = no(None, 1.0, "1", error=_TYPE, message="must be an int, got")
-FLAG = no(1, None, "yes", error=_TYPE, message="is a bool, got")
-_OTHERS = no("1", 1j, [1.0], ARRAY, error=_TYPE, message="must be a number, got")
-NUMBER = _OTHERS + no(None, error=_TYPE, message="must be a number, got NoneType")
+INTEGER = no(_TYPE, "must be an int, got", None, 1.0, "1")
+FLAG = no(_TYPE, "is a bool, got", 1, None, "yes")
+_OTHERS = no(_TYPE, "must be a number, got", "1", 1j, [1.0], ARRAY)
+NUMBER = _OTHERS + no(_TYPE, "must be a number, got NoneType", None)
 NOT_FINITE = (NAN, INF, -INF)
-FINITE = NUMBER + no(*NOT_FINITE, error=_VALUE, message="must be finite, got")
-NOT_NEGATIVE = FINITE + no(-1.0, -1e-5, error=_VALUE, message="must be >= 0, got -1")
-_NOT_SMALL = no(HUGE, error=_VALUE, message="must be finite, got 1000")
+FINITE = NUMBER + no(_VALUE, "must be finite, got", *NOT_FINITE)
+NOT_NEGATIVE = FINITE + no(_VALUE, "must be >= 0, got -1", -1.0, -1e-5)
+_NOT_SMALL = no(_VALUE, "must be finite, got 1000", HUGE)
 SMALL = FINITE + _NOT_SMALL
 # Where None is the op's own choice.
-FACTOR = _OTHERS + no(*NOT_FINITE, error=_VALUE, message="must be finite, got") + _NOT_SMALL
+FACTOR = _OTHERS + no(_VALUE, "must be finite, got", *NOT_FINITE) + _NOT_SMALL
 GENERATOR = no(
+    _TYPE,
+    "rng must be a numpy Generator, got",
     *[None, 0, "seed", np.random, np.random.RandomState(0)],
-    error=_TYPE,
-    message="rng must be a numpy Generator, got",
 )
 DTYPE = no(
+    tt.DTypeError,
+    "a tensor cannot have dtype .*; use float32",
     *[np.float16, np.complex64, np.complex128, object, str, ">f4", "M8[s]"],
-    error=tt.DTypeError,
-    message="a tensor cannot have dtype .*; use float32",
-) + no("float33", 5, [1], error=tt.DTypeError, message=r"is not a dtype; write np.float32")
-SOME_DTYPE = DTYPE + no(None, error=tt.DTypeError, message="a tensor cannot have dtype None")
+) + no(tt.DTypeError, r"is not a dtype; write np.float32", "float33", 5, [1])
+SOME_DTYPE = DTYPE + no(tt.DTypeError, "a tensor cannot have dtype None", None)
 
 # Of a tensor of shape (2, 3).
-_NO_AXIS = no(2, -3, 7, error=tt.AxisError, message=r"axis (2|-3|7) is outside the shape \(2, 3\)")
-_NO_AXIS += no(1.0, "0", "rows", [0], error=_TYPE, message="axis must be an int, got")
-AXIS = _NO_AXIS + no((0,), None, error=_TYPE, message="axis must be an int, got")
+_NO_AXIS = no(tt.AxisError, r"axis (2|-3|7) is outside the shape \(2, 3\)", 2, -3, 7)
+_NO_AXIS += no(_TYPE, "axis must be an int, got", 1.0, "0", "rows", [0])
+AXIS = _NO_AXIS + no(_TYPE, "axis must be an int, got", (0,), None)
 AXES = (
     _NO_AXIS
-    + no((0, 0), (0, -2), error=tt.AxisError, message="twice")
-    + no((0, 2), error=tt.AxisError, message="axis 2 is outside")
-    + no((0.5,), error=_TYPE, message="axis must be an int, got 0.5")
+    + no(tt.AxisError, "twice", (0, 0), (0, -2))
+    + no(tt.AxisError, "axis 2 is outside", (0, 2))
+    + no(_TYPE, "axis must be an int, got 0.5", (0.5,))
 )
-NEW_AXIS = no(3, -4, 7, error=tt.AxisError, message="is outside the shape.*-3 to 2")
-NEW_AXIS += no(1.0, "0", None, (0,), error=_TYPE, message="axis must be an int, got")
+NEW_AXIS = no(tt.AxisError, "is outside the shape.*-3 to 2", 3, -4, 7)
+NEW_AXIS += no(_TYPE, "axis must be an int, got", 1.0, "0", None, (0,))
 
-_NO_DIMS = no(None, 3, 6, 2.0, "ab", error=_TYPE, message="a shape is a tuple of ints, got")
-_NO_DIMS += no((2.0, 3), (2, 1.5), (True, 6), ((2, 3),), (2, None), error=_TYPE, message="a dim")
-DIMS = _NO_DIMS + no((2, -1), (-1, 3), error=_VALUE, message="a dim must not be negative, got -1")
-NEW_DIMS = DIMS + no((TOO_LARGE,), error=_VALUE, message="Maximum allowed dimension exceeded")
+_NO_DIMS = no(_TYPE, "a shape is a tuple of ints, got", None, 3, 6, 2.0, "ab")
+_NO_DIMS += no(_TYPE, "a dim", (2.0, 3), (2, 1.5), (True, 6), ((2, 3),), (2, None))
+DIMS = _NO_DIMS + no(_VALUE, "a dim must not be negative, got -1", (2, -1), (-1, 3))
+NEW_DIMS = DIMS + no(_VALUE, "Maximum allowed dimension exceeded", (TOO_LARGE,))
 # Of six elements, one of which may be left to the op.
 FILLED_DIMS = _NO_DIMS + no(
+    _SHAPE,
+    r"\(2, 3\) holds 6 elements, which do not fill",
     *[(4,), (4, 2), (-1, -1), (-2, -3), (4, -1), (0, -1), (TOO_LARGE,)],
-    error=_SHAPE,
-    message=r"\(2, 3\) holds 6 elements, which do not fill",
 )
 
-_NEITHER = (None, "1", 1j, [1.0], ARRAY, {}, np.datetime64("2020"))
+_NEITHER: tuple[Any, ...] = (None, "1", 1j, [1.0], ARRAY, {}, np.datetime64("2020"))
 # Beside a tensor of shape (2, 3) and dtype float64.
-_NO_PARTNER = no(*_tensors((2, 3), dtype=np.float32), *_tensors((2, 3), dtype=np.int64),
-                 error=tt.DTypeError, message="dtypes differ")  # fmt: skip
-_NO_PARTNER += no(*_tensors((4,), (4, 2)), error=_SHAPE, message=r"\(4,( 2)?\)")
-TENSOR = _NO_PARTNER + no(*_NEITHER, 0.1, 2.0, error=_TYPE, message="must be a tensor, got")
+_OTHER_DTYPES = [tt.ones((2, 3), np.float32), tt.ones((2, 3), np.int64)]
+_OTHER_SHAPES = [tt.ones((4,), np.float64), tt.ones((4, 2), np.float64)]
+_NO_PARTNER = no(tt.DTypeError, "dtypes differ", *_OTHER_DTYPES)
+_NO_PARTNER += no(_SHAPE, r"\(4,( 2)?\)", *_OTHER_SHAPES)
+TENSOR = _NO_PARTNER + no(_TYPE, "must be a tensor, got", *_NEITHER, 0.1, 2.0)
 NUMBER_OR_TENSOR = _NO_PARTNER + no(
-    *_NEITHER, error=_TYPE, message="must be a tensor or a number, got .*from_numpy"
+    _TYPE, "must be a tensor or a number, got .*from_numpy", *_NEITHER
 )
 
 
 def steps(axes: int) -> Kind:
     """Return steps of a window along so many axes, in a tuple or one for all of them."""
-    nothing = no(0, (*(1,) * (axes - 1), 0), error=_VALUE, message="must be > 0, got 0")
+    nothing = no(_VALUE, "must be > 0, got 0", 0, (*(1,) * (axes - 1), 0))
     return _counts(axes, 1) + nothing
 
 
 def sizes(axes: int) -> Kind:
     """Return sizes of a window: as `steps`, and always given."""
-    return steps(axes) + no(None, error=_TYPE, message="must be an int, got None")
+    return steps(axes) + no(_TYPE, "must be an int, got None", None)
 
 
 def paddings(axes: int) -> Kind:
     """Return the padding along so many axes, in a tuple or for all of them."""
-    return _counts(axes, 0) + no(None, error=_TYPE, message="must be an int, got None")
+    return _counts(axes, 0) + no(_TYPE, "must be an int, got None", None)
 
 
 def _counts(axes: int, least: int) -> Kind:
@@ -134,6 +131,4 @@ def _counts(axes: int, least: int) -> Kind:
     wrong += [(1,)] * (axes > 1)
     message = "must be an int, got|is an int or [12] of them in a tuple, got"
     negative = (*(least,) * (axes - 1), -1)
-    return no(*wrong, error=_TYPE, message=message) + no(
-        -1, negative, error=_VALUE, message="must not be negative, got -1"
-    )
+    return no(_TYPE, message, *wrong) + no(_VALUE, "must not be negative, got -1", -1, negative)

@@ -48,11 +48,11 @@ _X = spaced(3)
 _INTEGERS = np.arange(3)
 _NO_PARTNER = (
     *refuses(spaced(2, 3), NUMBER_OR_TENSOR),
-    refused(_X, [1.0, 2.0, 3.0], error=tt.ArgumentTypeError, message="from_numpy"),
-    refused(_X, spaced(4), error=tt.ShapeError, message=r"\(3,\) and \(4,\)"),
-    refused(spaced(2, 3), spaced(2, 4), error=tt.ShapeError, message=r"\(2, 3\) and \(2, 4\)"),
+    refused(tt.ArgumentTypeError, "from_numpy", _X, [1.0, 2.0, 3.0]),
+    refused(tt.ShapeError, r"\(3,\) and \(4,\)", _X, spaced(4)),
+    refused(tt.ShapeError, r"\(2, 3\) and \(2, 4\)", spaced(2, 3), spaced(2, 4)),
 )
-_NO_HUGE = (refused(_X, HUGE, error=tt.DTypeError, message="does not fit dtype float64"),)
+_NO_HUGE = (refused(tt.DTypeError, "does not fit dtype float64", _X, HUGE),)
 
 
 def _pairs(
@@ -102,10 +102,10 @@ def _arithmetic(
         refusals=(
             *_NO_PARTNER,
             refused(
+                tt.ArgumentTypeError,
+                f"^{reflected or name}: the other operand must be a tensor or a number",
                 each(None, "1", 1j, [1.0], [1.0, 2.0, 3.0], ARRAY),
                 spaced(2, 3),
-                error=tt.ArgumentTypeError,
-                message=f"^{reflected or name}: the other operand must be a tensor or a number",
             ),
             *refusals,
         ),
@@ -130,9 +130,7 @@ def _extreme(name: str, call: Callable[..., Any], reference: Callable[..., Any])
         refusals=(
             *_NO_PARTNER,
             *_NO_HUGE,
-            refused(
-                each(None, 1.0, ARRAY), _X, error=tt.ArgumentTypeError, message="the left operand"
-            ),
+            refused(tt.ArgumentTypeError, "the left operand", each(None, 1.0, ARRAY), _X),
         ),
         takes_integers=True,
     )
@@ -155,7 +153,7 @@ def _comparison(name: str, symbol: str, call: Callable[..., Any]) -> Op:
         ),
         refusals=(
             *_NO_PARTNER,
-            refused(_X, HUGE, error=tt.ArgumentValueError, message="range of dtype float64"),
+            refused(tt.ArgumentValueError, "range of dtype float64", _X, HUGE),
         ),
         takes_integers=True,
         result_dtype=np.bool_,
@@ -175,15 +173,12 @@ def _logic(name: str, symbol: str, call: Callable[..., Any]) -> Op:
         reference=call,
         samples=(given(_MASK, ~_MASK[:, ::-1]), given(_MASK, _ROW), given(_MASK[:0], _ROW)),
         refusals=(
-            refused(_MASK, _X, error=tt.DTypeError, message="float"),
-            refused(_X, _ROW, error=tt.DTypeError, message="float"),
+            refused(tt.DTypeError, "float", _MASK, _X),
+            refused(tt.DTypeError, "float", _X, _ROW),
             refused(
-                _MASK,
-                each(None, 1, True, ARRAY),
-                error=tt.DTypeError,
-                message="expected a bool tensor, got",
+                tt.DTypeError, "expected a bool tensor, got", _MASK, each(None, 1, True, ARRAY)
             ),
-            refused(_MASK, _ROW[:2], error=tt.ShapeError, message=r"\(2, 3\) and \(2,\)"),
+            refused(tt.ShapeError, r"\(2, 3\) and \(2,\)", _MASK, _ROW[:2]),
         ),
         result_dtype=np.bool_,
         is_differentiable=False,
@@ -201,7 +196,7 @@ OPERATORS = (
         low=0.31,
         reflected="rdivide",
         takes_integers=False,
-        refusals=(refused(_INTEGERS, 2, error=tt.DTypeError, message="dtype int64"),),
+        refusals=(refused(tt.DTypeError, "dtype int64", _INTEGERS, 2),),
     ),
     _arithmetic(
         "power",
@@ -211,10 +206,8 @@ OPERATORS = (
         reflected="rpower",
         takes_integers=False,
         refusals=(
-            refused(
-                each(-2.0, 0, 0.0, NAN), _X, error=tt.ArgumentValueError, message="^rpower.* > 0"
-            ),
-            refused(_INTEGERS, each(2, -1), error=tt.DTypeError, message="dtype int64"),
+            refused(tt.ArgumentValueError, "^rpower.* > 0", each(-2.0, 0, 0.0, NAN), _X),
+            refused(tt.DTypeError, "dtype int64", _INTEGERS, each(2, -1)),
         ),
     ),
     Op(
@@ -233,7 +226,7 @@ OPERATORS = (
         call=operator.neg,
         reference=operator.neg,
         samples=tuple(given(spaced(*shape)) for shape in ((3, 4), (), (0,))),
-        refusals=(refused(_MASK, error=tt.DTypeError, message="not defined for dtype bool"),),
+        refusals=(refused(tt.DTypeError, "not defined for dtype bool", _MASK),),
         takes_integers=True,
     ),
     _extreme("maximum", tt.maximum, np.maximum),
@@ -246,29 +239,21 @@ OPERATORS = (
         samples=_pairs(_MATRIX_SHAPES),
         refusals=(
             *refuses(spaced(2, 3), TENSOR),
-            refused(spaced(2, 3), tt.ones((4, 3, 2)), error=tt.DTypeError, message="dtypes differ"),
-            refused(_X, 2.0, error=tt.ArgumentTypeError, message="the right operand"),
-            refused(_X, spaced(2, 3), error=tt.ShapeError, message=r"\(3,\) @ \(2, 3\), 3 != 2"),
-            refused(_X, spaced(4), error=tt.ShapeError, message=r"\(3,\) @ \(4,\), 3 != 4"),
+            refused(tt.DTypeError, "dtypes differ", spaced(2, 3), tt.ones((4, 3, 2))),
+            refused(tt.ArgumentTypeError, "the right operand", _X, 2.0),
+            refused(tt.ShapeError, r"\(3,\) @ \(2, 3\), 3 != 2", _X, spaced(2, 3)),
+            refused(tt.ShapeError, r"\(3,\) @ \(4,\), 3 != 4", _X, spaced(4)),
             refused(
-                spaced(2, 3),
-                spaced(2, 3),
-                error=tt.ShapeError,
-                message=r"\(2, 3\) @ \(2, 3\), 3 != 2; transpose",
+                tt.ShapeError, r"\(2, 3\) @ \(2, 3\), 3 != 2; transpose", spaced(2, 3), spaced(2, 3)
             ),
-            refused(_X, spaced(), error=tt.ShapeError, message="0-d"),
-            refused(spaced(), _X, error=tt.ShapeError, message="0-d"),
+            refused(tt.ShapeError, "0-d", _X, spaced()),
+            refused(tt.ShapeError, "0-d", spaced(), _X),
+            refused(tt.ShapeError, r"\(2, 1, 3\) @ \(3, 4, 2\)", spaced(2, 1, 3), spaced(3, 4, 2)),
             refused(
-                spaced(2, 1, 3),
-                spaced(3, 4, 2),
-                error=tt.ShapeError,
-                message=r"\(2, 1, 3\) @ \(3, 4, 2\)",
-            ),
-            refused(
+                tt.ShapeError,
+                r"\(2, 3, 4\) and \(5, 4, 2\).*leading axes",
                 spaced(2, 3, 4),
                 spaced(5, 4, 2),
-                error=tt.ShapeError,
-                message=r"\(2, 3, 4\) and \(5, 4, 2\).*leading axes",
             ),
         ),
         takes_integers=True,
@@ -289,8 +274,7 @@ OPERATORS = (
         reference=operator.invert,
         samples=(given(_MASK), given(np.array(True)), given(_MASK[:0])),
         refusals=tuple(
-            refused(x, error=tt.DTypeError, message=f"bool tensor, got {x.dtype}")
-            for x in (_X, _INTEGERS)
+            refused(tt.DTypeError, f"bool tensor, got {x.dtype}", x) for x in (_X, _INTEGERS)
         ),
         result_dtype=np.bool_,
         is_differentiable=False,

@@ -28,7 +28,7 @@ _X = spaced(2, 3)
 _NO_AXES = (
     *refuses(_X, axis=AXES),
     *refuses(_X, keepdims=FLAG),
-    refused(spaced(), axis=0, error=tt.AxisError, message="0-d"),
+    refused(tt.AxisError, "0-d", spaced(), axis=0),
 )
 
 
@@ -91,9 +91,9 @@ def _softmax(x: Array, axis: int = -1) -> Array:
 
 
 _NOTHING_TO_CHOOSE = (
-    refused(spaced(0), error=tt.ShapeError, message="element of none"),
-    refused(spaced(2, 0), axis=each(None, -1), error=tt.ShapeError, message=r"\(2, 0\)"),
-    refused(spaced(0, 3), axis=0, error=tt.ShapeError, message=r"\(0, 3\)"),
+    refused(tt.ShapeError, "element of none", spaced(0)),
+    refused(tt.ShapeError, r"\(2, 0\)", spaced(2, 0), axis=each(None, -1)),
+    refused(tt.ShapeError, r"\(0, 3\)", spaced(0, 3), axis=0),
 )
 # Along an axis of size 0 there is nothing to add up; along another there are no sums to make.
 _EMPTY = (given(spaced(2, 0), axis=-1), given(spaced(0, 3), axis=1), given(spaced(0)))
@@ -105,19 +105,13 @@ _CORRECTED = tuple(
 _NO_CORRECTION = (
     *refuses(_X, correction=NUMBER),
     refused(
+        tt.ArgumentValueError,
+        ">= 0 and less than the 6 elements that are reduced, got",
         _X,
         correction=each(*NOT_FINITE, -1, 6, 7),
-        error=tt.ArgumentValueError,
-        message=">= 0 and less than the 6 elements that are reduced, got",
     ),
-    refused(
-        _X,
-        axis=0,
-        correction=each(NAN, -1, 2),
-        error=tt.ArgumentValueError,
-        message="the 2 elements",
-    ),
-    refused(spaced(0), error=tt.ArgumentValueError, message="the 0 elements"),
+    refused(tt.ArgumentValueError, "the 2 elements", _X, axis=0, correction=each(NAN, -1, 2)),
+    refused(tt.ArgumentValueError, "the 0 elements", spaced(0)),
 )
 _SOFTMAX_SAMPLES = (
     given(spaced(2, 3, 4)),
@@ -127,7 +121,7 @@ _SOFTMAX_SAMPLES = (
     given(spaced(2, 0)),
     given(spaced(0, 3)),
 )
-_NO_AXIS = (*refuses(_X, axis=AXIS), refused(spaced(), error=tt.AxisError, message="0-d"))
+_NO_AXIS = (*refuses(_X, axis=AXIS), refused(tt.AxisError, "0-d", spaced()))
 
 REDUCTIONS = (
     _reduction(
@@ -135,7 +129,7 @@ REDUCTIONS = (
         tt.Tensor.sum,
         np.sum,
         samples=_EMPTY,
-        refusals=(refused(_X > 0, error=tt.DTypeError, message="bool; count with"),),
+        refusals=(refused(tt.DTypeError, "bool; count with", _X > 0),),
         takes_integers=True,
     ),
     _reduction("mean", tt.Tensor.mean, np.mean, samples=_NO_ROWS),
@@ -249,10 +243,8 @@ REDUCTIONS = (
         ),
         refusals=(
             *_NO_AXIS,
-            refused(spaced(2, 0), error=tt.ShapeError, message=r"axis -1 .*\(2, 0\) is empty"),
-            refused(
-                spaced(0, 3), axis=0, error=tt.ShapeError, message=r"axis 0 .*\(0, 3\) is empty"
-            ),
+            refused(tt.ShapeError, r"axis -1 .*\(2, 0\) is empty", spaced(2, 0)),
+            refused(tt.ShapeError, r"axis 0 .*\(0, 3\) is empty", spaced(0, 3), axis=0),
         ),
         takes_integers=True,
         result_dtype=np.int64,

@@ -30,12 +30,12 @@ from tests.ops.rows import Refusal, Row, each, refused, spaced
 _RNG = np.random.default_rng(0)
 _X = spaced(2, 3)
 _TYPE, _VALUE = tt.ArgumentTypeError, tt.ArgumentValueError
-_NO_TENSORS = (None, 1, "ab", (), [], {}, tt.ones((2,)))
+_NO_TENSORS: tuple[Any, ...] = (None, 1, "ab", (), [], {}, tt.ones((2,)))
 # Of an array of shape (2, 3).
-_ANNOTATION = no(3, 2.0, "ab", error=_TYPE, message="a shape is a tuple of ints, got")
-_ANNOTATION += no((2, 3.0), error=_TYPE, message="a dim must be an int, got 3.0")
-_ANNOTATION += no((2, -1), error=_VALUE, message="must not be negative")
-_ANNOTATION += no((3, 2), (6,), error=tt.ShapeError, message=r"\(2, 3\), the annotation says")
+_ANNOTATION = no(_TYPE, "a shape is a tuple of ints, got", 3, 2.0, "ab")
+_ANNOTATION += no(_TYPE, "a dim must be an int, got 3.0", (2, 3.0))
+_ANNOTATION += no(_VALUE, "must not be negative", (2, -1))
+_ANNOTATION += no(tt.ShapeError, r"\(2, 3\), the annotation says", (3, 2), (6,))
 
 
 def _counted(name: str, most: str) -> Row:
@@ -44,20 +44,16 @@ def _counted(name: str, most: str) -> Row:
         name=name,
         call=call,
         refusals=(
-            refused(
-                each(None, 2.0, "3", (3,), (3, 3), True),
-                error=_TYPE,
-                message="size must be an int, got",
-            ),
-            refused(-1, error=_VALUE, message="size must not be negative, got -1"),
-            refused(TOO_LARGE, error=_VALUE, message=most),
+            refused(_TYPE, "size must be an int, got", each(None, 2.0, "3", (3,), (3, 3), True)),
+            refused(_VALUE, "size must not be negative, got -1", -1),
+            refused(_VALUE, most, TOO_LARGE),
             *refuses(3, SOME_DTYPE),
         ),
     )
 
 
 def _drawn(name: str, *refusals: Refusal) -> Row:
-    only = no(np.int64, np.bool_, error=_VALUE, message="samples are float32 or float64, not")
+    only = no(_VALUE, "samples are float32 or float64, not", np.int64, np.bool_)
     return Row(
         name=name,
         call=getattr(tt, name),
@@ -70,9 +66,9 @@ def _drawn(name: str, *refusals: Refusal) -> Row:
     )
 
 
-def _on_traced(name: str, kind: Kind, *operands: Any) -> Row:
-    """Return the row of a method that is given one argument, by name or in its place."""
-    return Row(name=name, call=getattr(tt.Tensor, name), refusals=refuses(_X, *operands, kind))
+def _method(name: str, kind: Kind) -> Row:
+    """Return the row of a method of one argument."""
+    return Row(name=name, call=getattr(tt.Tensor, name), refusals=refuses(_X, kind))
 
 
 CREATION = (
@@ -91,45 +87,39 @@ CREATION = (
             *refuses(NEW_DIMS, 1.0),
             *refuses((2,), NUMBER),
             *refuses((2,), 1.0, SOME_DTYPE),
-            refused((2,), HUGE, error=_VALUE, message="too large to convert to float"),
-            refused((2,), HUGE, np.uint8, error=_VALUE, message="too large to convert to C long"),
-            refused((2,), each(300, 300.0, -1), np.uint8, error=_VALUE, message="out of bounds"),
-            refused((2,), each(0.5, NAN, INF), np.uint8, error=_VALUE, message="not an integer"),
+            refused(_VALUE, "too large to convert to float", (2,), HUGE),
+            refused(_VALUE, "too large to convert to C long", (2,), HUGE, np.uint8),
+            refused(_VALUE, "out of bounds", (2,), each(300, 300.0, -1), np.uint8),
+            refused(_VALUE, "not an integer", (2,), each(0.5, NAN, INF), np.uint8),
         ),
     ),
     _counted("arange", "int64 cannot count to"),
     Row(
         name="arange",
         call=tt.arange,
-        refusals=(refused(257, np.uint8, error=_VALUE, message="uint8 cannot count to 256"),),
+        refusals=(refused(_VALUE, "uint8 cannot count to 256", 257, np.uint8),),
     ),
     _counted("eye", "Maximum allowed dimension exceeded"),
     _drawn(
         "normal",
         *refuses((2,), rng=_RNG, mean=SMALL),
-        *refuses((2,), rng=_RNG, std=FINITE + no(-1.0, error=_VALUE, message="must be >= 0")),
+        *refuses((2,), rng=_RNG, std=FINITE + no(_VALUE, "must be >= 0", -1.0)),
     ),
     _drawn(
         "uniform",
         *refuses((2,), rng=_RNG, low=FINITE),
         *refuses((2,), rng=_RNG, high=FINITE),
-        refused((2,), rng=_RNG, low=2.0, error=_VALUE, message="low must not exceed high"),
-        refused((2,), rng=_RNG, high=-1.0, error=_VALUE, message="low must not exceed high"),
-        refused((2,), rng=_RNG, low=-3e38, high=3e38, error=_VALUE, message="float32 cannot span"),
-        refused(
-            *((2,), np.float64), rng=_RNG, low=-1.7e308, high=1.7e308, error=_VALUE, message="span"
-        ),
+        refused(_VALUE, "low must not exceed high", (2,), rng=_RNG, low=2.0),
+        refused(_VALUE, "low must not exceed high", (2,), rng=_RNG, high=-1.0),
+        refused(_VALUE, "float32 cannot span", (2,), rng=_RNG, low=-3e38, high=3e38),
+        refused(_VALUE, "span", (2,), np.float64, rng=_RNG, low=-1.7e308, high=1.7e308),
     ),
     Row(
         name="from_array",
         call=tt.from_array,
         refusals=(
-            refused(
-                each(None, 1.0, [1.0], tt.ones((2,))),
-                error=_TYPE,
-                message="expected an array .* got",
-            ),
-            refused(each(np.ones(2, complex)), error=tt.DTypeError, message="complex128"),
+            refused(_TYPE, "expected an array .* got", each(None, 1.0, [1.0], tt.ones((2,)))),
+            refused(tt.DTypeError, "complex128", each(np.ones(2, complex))),
         ),
     ),
     Row(
@@ -137,36 +127,34 @@ CREATION = (
         call=tt.from_numpy,
         refusals=(
             refused(
+                _TYPE,
+                "expected a numpy array or nested lists, got",
                 each(None, 1.0, "1", {1.0}, range(3), tt.ones((2,))),
-                error=_TYPE,
-                message="expected a numpy array or nested lists, got",
             ),
             refused(
-                each(
-                    *[[[1.0], [1.0, 2.0]], ["a"], [1j], [None], [HUGE], [tt.ones(())]],
-                ),
-                error=_VALUE,
-                message="not an array of numbers",
+                _VALUE,
+                "not an array of numbers",
+                each(*[[[1.0], [1.0, 2.0]], ["a"], [1j], [None], [HUGE], [tt.ones(())]]),
             ),
             refused(
+                tt.DTypeError,
+                "a tensor cannot have dtype",
                 each(
                     *[np.ones(2, np.float16), np.ones(2, ">f8"), np.ones(2, complex)],
                     *[np.array(["a"]), np.array([None]), np.ones(2, "M8[s]")],
                 ),
-                error=tt.DTypeError,
-                message="a tensor cannot have dtype",
             ),
             refused(
+                _VALUE,
+                "not an array of numbers",
                 each([NAN], ["a"], [1e30], [2.0**63]),
                 dtype=np.int64,
-                error=_VALUE,
-                message="not an array of numbers",
             ),
             refused(
+                _VALUE,
+                "uint8 does not hold all numbers from",
                 each([300], [-1], [255.5, 256.0]),
                 dtype=np.uint8,
-                error=_VALUE,
-                message="uint8 does not hold all numbers from",
             ),
         ),
     ),
@@ -188,39 +176,35 @@ TAPES = (
         call=lambda x, grads: x.detach().trace(grads),
         refusals=(
             refused(
-                *(_X, each(1, {}, tt.ones((1,)), tt.Gradients)),
-                error=_TYPE,
-                message="carried gradients must be Gradients, got",
+                _TYPE,
+                "carried gradients must be Gradients, got",
+                _X,
+                each(1, {}, tt.ones((1,)), tt.Gradients),
             ),
         ),
     ),
-    _on_traced("traced", no(1, error=tt.TapeTensorError, message="OwnedTape|must be Gradients")),
-    _on_traced(
+    _method("traced", no(tt.TapeTensorError, "OwnedTape|must be Gradients", 1)),
+    _method(
         "put_tape",
         no(
-            *(None, 1, tt.OwnedTape, tt.Gradients()),
-            error=tt.TapeTensorError,
-            message="owns OwnedTape|expected a tape, got",
+            tt.TapeTensorError,
+            "owns OwnedTape|expected a tape, got",
+            None,
+            1,
+            tt.OwnedTape,
+            tt.Gradients(),
         ),
     ),
-    _on_traced(
+    _method(
         "retaped",
-        no(
-            *(None, 1, "OwnedTape", tt.NoneTape(), int),
-            error=_TYPE,
-            message="expected OwnedTape or NoneTape, got",
-        ),
+        no(_TYPE, "expected OwnedTape or NoneTape, got", None, 1, "OwnedTape", tt.NoneTape(), int),
     ),
-    _on_traced(
-        "backward",
-        no(*(None, 1.0, ARRAY), error=tt.TapeTensorError, message="no tape|cotangent|tape"),
-    ),
-    _on_traced(
+    _method(
         "backward",
         no(
-            *(tt.ones((3,), np.float64), tt.ones((2, 3), np.int64)),
-            error=tt.TapeTensorError,
-            message="cotangent|dtypes differ|tape",
+            tt.TapeTensorError,
+            "cotangent|dtypes differ|tape",
+            *[None, 1.0, ARRAY, tt.ones((3,), np.float64), tt.ones((2, 3), np.int64)],
         ),
     ),
     Row(
@@ -228,9 +212,7 @@ TAPES = (
         call=lambda x, wrt: x.backward(tt.ones((2, 3), np.float64), wrt=wrt),
         refusals=(
             refused(
-                *(_X, each(1, "w", [None], [[tt.ones(())]])),
-                error=tt.TapeTensorError,
-                message="wrt must be|tape",
+                tt.TapeTensorError, "wrt must be|tape", _X, each(1, "w", [None], [[tt.ones(())]])
             ),
         ),
     ),
@@ -239,10 +221,8 @@ TAPES = (
             name=name,
             call=lambda x, names, name=name: getattr(x.detach().trace(), name)(names=names),
             refusals=(
-                refused(_X, each(1.0, "x"), error=_TYPE, message="names must be tensors by name"),
-                refused(
-                    _X, {"x": 1.0}, error=_TYPE, message=r"names\['x'\] must be a tensor, got float"
-                ),
+                refused(_TYPE, "names must be tensors by name", _X, each(1.0, "x")),
+                refused(_TYPE, r"names\['x'\] must be a tensor, got float", _X, {"x": 1.0}),
             ),
         )
         for name in ("to_html", "tree")
@@ -255,7 +235,7 @@ OTHER_FORMS = (
         name="item",
         call=tt.Tensor.item,
         refusals=tuple(
-            refused(spaced(*shape), error=tt.ShapeError, message=f"{count} elements, not one")
+            refused(tt.ShapeError, f"{count} elements, not one", spaced(*shape))
             for shape, count in (((2, 3), 6), ((3,), 3), ((0, 3), 0))
         ),
     ),
@@ -268,15 +248,13 @@ OTHER_FORMS = (
         Row(
             name=name,
             call=getattr(tt, name),
-            refusals=(refused(each(*_NO_TENSORS), error=_TYPE, message="one tensor or more in a"),),
+            refusals=(refused(_TYPE, "one tensor or more in a", each(*_NO_TENSORS)),),
         )
         for name in ("concat", "stack")
     ),
     Row(
         name="custom_op",
         call=lambda kernel, x: tt.custom_op(kernel, x, shape=(2, 3)),
-        refusals=(
-            refused(each(None, 1, "exp"), _X, error=_TYPE, message="must be a function of arrays"),
-        ),
+        refusals=(refused(_TYPE, "must be a function of arrays", each(None, 1, "exp"), _X),),
     ),
 )

@@ -105,7 +105,9 @@ def given(*operands: Any, **options: Any) -> Sample:
     return Sample(operands, options)
 
 
-def refused(*operands: Any, error: type[TapeTensorError], message: str, **options: Any) -> Refusal:
+def refused(
+    error: type[TapeTensorError], message: str, /, *operands: Any, **options: Any
+) -> Refusal:
     """Return the refusal of ``op(*operands, **options)``."""
     return Refusal(Sample(operands, options), error, message)
 

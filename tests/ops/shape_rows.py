@@ -52,7 +52,7 @@ SHAPES = (
         ),
         refusals=(
             *refuses(_X, shape=FILLED_DIMS),
-            refused(spaced(0), shape=(-1, 0), error=tt.ShapeError, message=r"\(-1, 0\)"),
+            refused(tt.ShapeError, r"\(-1, 0\)", spaced(0), shape=(-1, 0)),
         ),
         takes_integers=True,
     ),
@@ -78,14 +78,14 @@ SHAPES = (
         ),
         refusals=(
             refused(
+                tt.ArgumentTypeError,
+                "axes is a tuple of ints, got",
                 _X,
                 axes=each(None, 1, "ab", [1, 0]),
-                error=tt.ArgumentTypeError,
-                message="axes is a tuple of ints, got",
             ),
-            refused(_X, axes=(1.0, 0), error=tt.ArgumentTypeError, message="got 1.0"),
-            refused(_X, axes=each((0,), (0, 0), ()), error=tt.AxisError, message="exactly once"),
-            refused(_X, axes=each((0, 2), (0, 1, 2)), error=tt.AxisError, message="axis 2"),
+            refused(tt.ArgumentTypeError, "got 1.0", _X, axes=(1.0, 0)),
+            refused(tt.AxisError, "exactly once", _X, axes=each((0,), (0, 0), ())),
+            refused(tt.AxisError, "axis 2", _X, axes=each((0, 2), (0, 1, 2))),
         ),
         takes_integers=True,
     ),
@@ -98,8 +98,8 @@ SHAPES = (
             given(spaced(*shape)) for shape in ((2, 3), (2, 3, 4), (0, 3), (2, 1, 3, 0), (1, 1))
         ),
         refusals=(
-            refused(spaced(3), error=tt.AxisError, message=r"two axes.*\(3,\)"),
-            refused(spaced(), error=tt.AxisError, message="two axes"),
+            refused(tt.AxisError, r"two axes.*\(3,\)", spaced(3)),
+            refused(tt.AxisError, "two axes", spaced()),
         ),
         takes_integers=True,
     ),
@@ -121,12 +121,12 @@ SHAPES = (
         refusals=(
             *refuses(_X, shape=DIMS),
             refused(
+                tt.ShapeError,
+                r"\(2, 3\) does not broadcast to",
                 _X,
                 shape=each((3,), (3, 3), (2, 4), (2, 3, 1)),
-                error=tt.ShapeError,
-                message=r"\(2, 3\) does not broadcast to",
             ),
-            refused(_X, shape=(TOO_LARGE, 2, 3), error=tt.ShapeError, message="Maximum"),
+            refused(tt.ShapeError, "Maximum", _X, shape=(TOO_LARGE, 2, 3)),
         ),
         takes_integers=True,
     ),
@@ -144,8 +144,8 @@ SHAPES = (
         ),
         refusals=(
             *refuses(_X, axis=AXES),
-            refused(_X, axis=each(0, (0, 1)), error=tt.ShapeError, message=r"of shape \(2, 3\)"),
-            refused(_X, axis=None, error=tt.ArgumentTypeError, message="name the axis"),
+            refused(tt.ShapeError, r"of shape \(2, 3\)", _X, axis=each(0, (0, 1))),
+            refused(tt.ArgumentTypeError, "name the axis", _X, axis=None),
         ),
         takes_integers=True,
     ),
@@ -178,36 +178,30 @@ SHAPES = (
         refusals=(
             *refuses(_X, sections=1, part=0, axis=AXIS),
             refused(
+                tt.ArgumentTypeError,
+                "sections must be an int, got",
                 _X,
                 sections=each(None, 1.0, "11", {1}),
                 part=0,
-                error=tt.ArgumentTypeError,
-                message="sections must be an int, got",
             ),
             refused(
+                tt.ArgumentTypeError,
+                "a section must be an int, got",
                 _X,
                 sections=each([1.0, 1.0], [True, 1]),
                 part=0,
-                error=tt.ArgumentTypeError,
-                message="a section must be an int, got",
             ),
-            refused(_X, sections=0, part=0, error=tt.ArgumentValueError, message="> 0"),
+            refused(tt.ArgumentValueError, "> 0", _X, sections=0, part=0),
             refused(
+                tt.ArgumentValueError,
+                "must not be negative, got -1",
                 _X,
                 sections=each(-1, [3, -1]),
                 part=0,
-                error=tt.ArgumentValueError,
-                message="must not be negative, got -1",
             ),
+            refused(tt.ShapeError, "into [34] equal", _X, sections=each(3, 4), part=0),
             refused(
-                _X, sections=each(3, 4), part=0, error=tt.ShapeError, message="into [34] equal"
-            ),
-            refused(
-                _X,
-                sections=each([1], [1, 2], [1, 1, 1]),
-                part=0,
-                error=tt.ShapeError,
-                message="add up to [13]",
+                tt.ShapeError, "add up to [13]", _X, sections=each([1], [1, 2], [1, 1, 1]), part=0
             ),
         ),
         takes_integers=True,
@@ -228,7 +222,7 @@ SHAPES = (
         refusals=(
             *refuses(_X, shift=INTEGER, axis=0),
             *refuses(_X, shift=1, axis=AXIS),
-            refused(_X, shift=(1,), axis=0, error=tt.ArgumentTypeError, message="shift must be"),
+            refused(tt.ArgumentTypeError, "shift must be", _X, shift=(1,), axis=0),
         ),
         takes_integers=True,
     ),
@@ -240,10 +234,10 @@ SHAPES = (
         samples=(given(_X, np), given(spaced(0, 3), np), given(spaced(), np)),
         refusals=(
             refused(
+                tt.ArgumentTypeError,
+                "to: expected a library of arrays.*got",
                 _X,
                 each(None, 1.0, 3, "cupy", ARRAY, list),
-                error=tt.ArgumentTypeError,
-                message="to: expected a library of arrays.*got",
             ),
         ),
         takes_integers=True,
@@ -257,10 +251,7 @@ SHAPES = (
         refusals=(
             *refuses(_X, shape=DIMS),
             refused(
-                _X,
-                shape=each((6,), (3, 2), (2, 3, 1)),
-                error=tt.ShapeError,
-                message=r"the tensor has \(2, 3\)",
+                tt.ShapeError, r"the tensor has \(2, 3\)", _X, shape=each((6,), (3, 2), (2, 3, 1))
             ),
         ),
         takes_integers=True,
@@ -281,8 +272,8 @@ SHAPES = (
             ),
             refusals=(
                 *refuses(_X, k=INTEGER),
-                refused(spaced(3), error=tt.AxisError, message=r"two axes.*\(3,\)"),
-                refused(spaced(), error=tt.AxisError, message=r"two axes.*\(\)"),
+                refused(tt.AxisError, r"two axes.*\(3,\)", spaced(3)),
+                refused(tt.AxisError, r"two axes.*\(\)", spaced()),
             ),
             takes_integers=True,
         )
