@@ -29,8 +29,8 @@ MODULES, MOVES, SHAPES = (
     for folder in ("modules", "moves", "shapes")
 )
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-_IGNORE = re.compile(r"  # type: ignore.*")
 LAYERS = sorted((ROOT / "tapetensor" / "nn").glob("*.py"))
+_IGNORE = re.compile(r"  # type: ignore.*")
 # Programs that between them have every kind of mistake listed below.
 SLICE = ("gradient_accumulation", "mlp_classifier", "self_attention", "concat_features")
 REJECTED = (

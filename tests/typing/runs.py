@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,14 +20,14 @@ from tapetensor.mypy_plugin.guard import RAISE
 ROOT = Path(__file__).parents[2]
 CACHES = ROOT / ".mypy_cache" / "tests"
 # What the workers of one session have in common, and no other session has.
-SESSION = os.environ.get("PYTEST_XDIST_TESTRUNUID", f"process {os.getpid()}")
+SESSION = os.environ.get("PYTEST_XDIST_TESTRUNUID", f"{os.getpid()} at {time.time_ns()}")
 
 Report = dict[Path, dict[int, list[str]]]
 _LINE = re.compile(r"(?P<path>.+?):(?P<line>\d+): error: (?P<message>.*)")
 
 
 def once_a_session(name: str, run: Callable[[], str]) -> str:
-    """Return what a run prints: the first worker that asks does it, the others read of it."""
+    """Return what a run prints: the first worker that asks does it, the others read it."""
     said, session = CACHES / f"{name}.txt", CACHES / f"{name}.session"
     with _locked(name):
         if not session.exists() or session.read_text() != SESSION:
@@ -62,11 +63,11 @@ def cache_of(name: str) -> Path:
     return folder
 
 
-def mypy(configuration: Path, cache: Path, files: Sequence[Path], *more: str) -> str:
+def mypy(configuration: Path, cache: Path, files: Sequence[Path]) -> str:
     """Return what mypy prints; an error inside the plugin is to stop it, not to become a note."""
     command = [sys.executable, "-m", "mypy", f"--config-file={configuration}", "--no-pretty"]
     finished = subprocess.run(
-        [*command, f"--cache-dir={cache}", *more, *map(str, files)],
+        [*command, f"--cache-dir={cache}", *map(str, files)],
         cwd=ROOT,
         env={**os.environ, RAISE: "1"},
         capture_output=True,
