@@ -1,8 +1,10 @@
-"""Fixtures for all tests, and what doctest collection must not import."""
+"""Fixtures for all tests, their order, and what doctest collection must not import."""
 
 from __future__ import annotations
 
+import gc
 import os
+from typing import Any
 
 # Tests run side by side, and so do the programs that they start: threads of a BLAS that wait for
 # each other on the same cores take many times as long. Before numpy loads it.
@@ -12,6 +14,31 @@ import numpy as np
 import pytest
 
 collect_ignore_glob = ["typing/pass/*", "typing/fail/*", "typing/reveal/*"]
+
+# Where the tests are that take seconds: what starts other programs, and random programs.
+SLOW = (
+    *["tests/test_", "tests/plugin/", "tests/typing/", "tests/command/", "tests/distributed/"],
+    *["tests/machine/", "tests/properties/test_programs", "tests/compiler/test_programs"],
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the slow tests first: at the end, one would keep all workers but its own waiting."""
+    items.sort(key=lambda item: not item.nodeid.startswith(SLOW))
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector thousands of tests, which live as long as the process."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Let a worker without tests take over some of another's, unless a way is asked for."""
+    from xdist.scheduler import WorkStealingScheduling  # type: ignore[import-untyped]  # of xdist
+
+    return WorkStealingScheduling(config, log) if config.getoption("dist") == "load" else None
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 import pytest
-from mypy import api
 from mypy.errorcodes import ErrorCode
 
 import tapetensor as tt
@@ -15,10 +14,11 @@ from tapetensor import TapeTensorError, errors
 from tapetensor.__main__ import main
 from tapetensor.mypy_plugin import codes
 from tapetensor.testing import GradientMismatchError
+from tests.plugin.checked import CONFIGURATION, library_cache, plugin_report
 from tests.typing.catalogue import CLASSES, CODES
-from tests.typing.checkers import catalogue_files, normalized, plugin_report
+from tests.typing.checkers import catalogue_files, normalized
+from tests.typing.runs import mypy
 
-HERE = Path(__file__).parent
 RUNNABLE = [name for name, entry in CLASSES.items() if entry.program]
 
 
@@ -83,13 +83,14 @@ def test_mypy_with_the_plugin_says_what_the_page_says(name: str) -> None:
 def test_mypy_says_once_in_a_run_how_errors_of_a_code_are_explained(tmp_path: Path) -> None:
     files = [tmp_path / f"{name}.py" for name in ("one", "other")]
     for file in files:
-        file.write_text(f"{CODES['tape-moved'].program}\nx @ w\nx @ w  # type: ignore\n")
+        file.write_text(
+            f"{CODES['tape-moved'].program}\nx @ w\nx @ w  # type: ignore[shape-mismatch]\n"
+        )
     silent = tmp_path / "silent.py"
-    silent.write_text(CODES["axis-range"].program.replace("axis=2)", "axis=2)  # type: ignore"))
-    output, *_ = api.run([
-        f"--config-file={HERE / 'typing' / 'pages_mypy.ini'}", "--cache-dir=/dev/null",
-        *map(str, [silent, *files]),
-    ])  # fmt: skip
+    silent.write_text(
+        CODES["axis-range"].program.replace("axis=2)", "axis=2)  # type: ignore[axis-range]")
+    )
+    output = mypy(CONFIGURATION, library_cache(tmp_path), [silent, *files])
     notes = re.findall(r"note: (cause and cure: .*)", output)
 
     assert sorted(notes) == [

@@ -6,8 +6,9 @@ import re
 
 import pytest
 
+from tests.plugin.checked import plugin_report
 from tests.typing.catalogue import CODES
-from tests.typing.checkers import mypy_report, normalized, plugin_report, tutorial_files
+from tests.typing.checkers import mypy_report, normalized, tutorial_files
 from tests.typing.tutorial import TUTORIAL
 
 

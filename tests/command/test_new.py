@@ -14,9 +14,9 @@ import pytest
 import tapetensor as tt
 from tapetensor.__main__ import main
 from tapetensor.command.new import new_project
+from tests.typing.runs import cache_of
 
 ROOT = Path(__file__).parents[2]
-CACHE = ROOT / ".mypy_cache" / f"command_tests_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
 
 
 def run(folder: Path, *arguments: str) -> str:
@@ -57,14 +57,16 @@ def test_a_new_project_has_what_it_says(project: Path) -> None:
 
 
 def test_a_new_project_passes_mypy_and_a_wrong_size_in_it_does_not(project: Path) -> None:
-    assert "Success" in run(project, "mypy", f"--cache-dir={CACHE}")
+    cache = cache_of("command")
+
+    assert "Success" in run(project, "mypy", f"--cache-dir={cache}")
 
     model = project / "two_spirals" / "model.py"
     text = model.read_text()
     model.write_text(text.replace("out: nn.Linear[L[32], L[2]]", "out: nn.Linear[L[31], L[2]]"))
     try:
         with pytest.raises(AssertionError, match=r"model\.py:.*32.*31"):
-            run(project, "mypy", f"--cache-dir={CACHE}")
+            run(project, "mypy", f"--cache-dir={cache}")
     finally:
         model.write_text(text)
 

@@ -9,7 +9,8 @@ import numpy as np
 
 import tapetensor as tt
 from tapetensor.arrays.array import Array
-from tests.ops.rows import Op, given, refused, spaced
+from tests.ops.kinds import ARRAY, FACTOR, TENSOR, refuses
+from tests.ops.rows import Op, each, given, refused, spaced
 
 
 def _attention(query: Any, key: Any, value: Any, mask: Any = None, **options: Any) -> Any:
@@ -68,26 +69,27 @@ ATTENTION = (
             given(_Q, _K, _V[..., :0]),
         ),
         refusals=(
-            refused(_Q, _K[..., :3], _V, error=tt.ShapeError, message=r"key \(2, 5, 3\)"),
-            refused(_Q, _K, _V[:, :4], error=tt.ShapeError, message=r"value \(2, 4, 2\)"),
-            refused(_Q, _K[:1], _V, error=tt.ShapeError, message="equal leading axes"),
-            refused(_Q[0], _K, _V, error=tt.ShapeError, message=r"query \(3, 4\)"),
-            refused(_Q[0, 0], _K[0, 0], _V[0, 0], error=tt.ShapeError, message=r"\(4,\)"),
-            refused(_Q, _K, _V, _MASK.T, error=tt.ShapeError, message=r"mask of shape \(5, 3\)"),
-            refused(_Q, _K, _V, _MASK[None, None], error=tt.ShapeError, message=r"\(1, 1, 3, 5\)"),
-            refused(_Q, _K, _V, _MASK.astype(int), error=tt.DTypeError, message="must be bool"),
-            refused(_Q, _K, _V, True, error=tt.ArgumentTypeError, message="the mask"),
-            refused(_Q, _K, 1.0, error=tt.ArgumentTypeError, message="the value"),
+            refused(tt.ShapeError, r"key \(2, 5, 3\)", _Q, _K[..., :3], _V),
+            refused(tt.ShapeError, r"value \(2, 4, 2\)", _Q, _K, _V[:, :4]),
+            refused(tt.ShapeError, "equal leading axes", _Q, _K[:1], _V),
+            refused(tt.ShapeError, r"query \(3, 4\)", _Q[0], _K, _V),
+            refused(tt.ShapeError, r"\(4,\)", _Q[0, 0], _K[0, 0], _V[0, 0]),
+            refused(tt.ShapeError, r"mask of shape \(5, 3\)", _Q, _K, _V, _MASK.T),
+            refused(tt.ShapeError, r"\(1, 1, 3, 5\)", _Q, _K, _V, _MASK[None, None]),
+            refused(tt.DTypeError, "must be bool", _Q, _K, _V, _MASK.astype(int)),
+            refused(tt.ArgumentTypeError, "the mask", _Q, _K, _V, each(True, ARRAY > 0)),
+            refused(tt.ArgumentTypeError, "the value", _Q, _K, 1.0),
+            *refuses(spaced(2, 3), TENSOR, TENSOR),
+            refused(tt.ShapeError, "key", spaced(2, 3), spaced(1, 2, 3), spaced(1, 2, 3)),
             refused(
+                tt.ArgumentTypeError,
+                "causal must be True or False",
                 _Q,
                 _K,
                 _V,
-                causal=1,
-                error=tt.ArgumentTypeError,
-                message="causal must be True or False",
+                causal=each(None, 1),
             ),
-            refused(_Q, _K, _V, scale=math.inf, error=tt.ArgumentValueError, message="inf"),
-            refused(_Q, _K, _V, scale="1", error=tt.ArgumentTypeError, message="got '1'"),
+            *refuses(_Q, _K, _V, scale=FACTOR),
         ),
     ),
 )

@@ -49,10 +49,10 @@ CUSTOM = (
         ),
         refusals=(
             refused(
+                tt.ShapeError,
+                r"returned shape \(2, 3, 4\), not the declared shape=\(3, 4\)",
                 spaced(3, 4),
                 spaced(2, 3, 1),
-                error=tt.ShapeError,
-                message=r"returned shape \(2, 3, 4\), not the declared shape=\(3, 4\)",
             ),
         ),
         takes_integers=True,

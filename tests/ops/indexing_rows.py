@@ -5,13 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 import tapetensor as tt
-from tests.ops.rows import Op, given, refused, spaced
+from tests.ops.kinds import ARRAY, AXIS, HUGE, NAN, TOO_LARGE, refuses
+from tests.ops.rows import Op, Refusal, each, given, refused, spaced
 
 _X = spaced(2, 3)
 _CUBE = spaced(2, 3, 4)
 _INDICES = np.array([[1, 0], [-1, 1]])
 _MASK = np.array([[True, False, True], [False, False, True]])
 _BYTES = np.arange(6, dtype=np.uint8).reshape(2, 3)
+
+
+def _no_indices(*shape: int, axis: int) -> tuple[Refusal, ...]:
+    kinds = (None, 0, [0], [[0]], np.zeros(shape, np.int64), ARRAY)
+    dtypes = (tt.ones(shape), tt.ones(shape, np.bool_))
+    return (
+        refused(tt.ArgumentTypeError, "must be a tensor, got", _X, each(*kinds), axis=axis),
+        refused(tt.DTypeError, "must be integers, got", _X, each(*dtypes), axis=axis),
+    )
+
 
 INDEXING = (
     Op(
@@ -55,15 +66,38 @@ INDEXING = (
             given(spaced(0, 3), index=(slice(None), 1)),
         ),
         refusals=(
-            refused(_X, index=2, error=tt.AxisError, message=r"\(2, 3\)"),
-            refused(_X, index=(0, 0, 0), error=tt.AxisError, message=r"\(2, 3\)"),
-            refused(_X, np.array([5]), error=tt.AxisError, message="5"),
-            refused(_X, np.array([True]), error=tt.AxisError, message="boolean"),
-            refused(_X, index=1.0, error=tt.ArgumentTypeError, message="got 1.0"),
-            refused(_X, index="rows", error=tt.ArgumentTypeError, message="rows"),
-            refused(_X, index=[0.5], error=tt.DTypeError, message="float64"),
-            refused(_X, index=[[0], [0, 1]], error=tt.ArgumentTypeError, message="index"),
-            refused(_X, index=slice(None, None, 0), error=tt.ShapeError, message="zero"),
+            refused(tt.AxisError, "5", _X, np.array([5])),
+            refused(tt.AxisError, "boolean", _X, np.array([True])),
+            refused(
+                tt.AxisError,
+                r"the index does not fit shape \(2, 3\)",
+                _X,
+                index=each(
+                    *[2, -3, (0, 0, 0), (2, 0), (..., ...), TOO_LARGE, np.array([0, 5])],
+                    *[np.ones((3, 3), bool), tt.full((1,), 7, np.int64), tt.ones((4,), np.bool_)],
+                    (tt.arange(2), tt.arange(3)),
+                ),
+            ),
+            refused(
+                tt.ArgumentTypeError,
+                "an index is an int, .* got",
+                _X,
+                index=each(1.0, "0", "rows", {0}, 1j),
+            ),
+            refused(
+                tt.ArgumentTypeError,
+                "slice indices must be integers",
+                _X,
+                index=each(slice("a", None), slice(0.5, None)),
+            ),
+            refused(tt.ArgumentTypeError, "ragged", _X, index=[[0], [0, 1]]),
+            refused(tt.ShapeError, "zero", _X, index=each(slice(None, None, 0), slice(0, 2, 0))),
+            refused(
+                tt.DTypeError,
+                "an index tensor holds integers or bools, not",
+                _X,
+                index=each([0.5], np.array([0.5]), np.array(["a"]), tt.ones((2,))),
+            ),
         ),
         takes_integers=True,
     ),
@@ -88,13 +122,12 @@ INDEXING = (
             given(spaced(1), np.array([0, 0]), axis=0),
         ),
         refusals=(
-            refused(_X, np.array([2]), axis=0, error=tt.AxisError, message="from 2 to 2"),
-            refused(_X, np.array([0, -4]), axis=1, error=tt.AxisError, message="from -4 to 0"),
-            refused(_X, np.array([0]), axis=2, error=tt.AxisError, message="axis 2"),
-            refused(_X, _X, axis=0, error=tt.DTypeError, message="must be integers"),
-            refused(_X, _MASK, axis=0, error=tt.DTypeError, message="bool"),
-            refused(_X, [0], axis=0, error=tt.ArgumentTypeError, message="list"),
-            refused(spaced(), np.array(0), axis=0, error=tt.AxisError, message="0-d"),
+            *refuses(_X, np.array([0]), axis=AXIS),
+            *_no_indices(1, axis=0),
+            refused(tt.AxisError, "from 2 to 2", _X, np.array([2]), axis=0),
+            refused(tt.AxisError, "from -3 to -3", _X, np.array([-3]), axis=0),
+            refused(tt.AxisError, "from -4 to 0", _X, np.array([0, -4]), axis=1),
+            refused(tt.AxisError, "0-d", spaced(), np.array(0), axis=0),
         ),
         takes_integers=True,
     ),
@@ -115,14 +148,12 @@ INDEXING = (
             given(spaced(1), np.array([0, 0]), axis=0),
         ),
         refusals=(
-            refused(_X, np.array([[3]]), axis=1, error=tt.AxisError, message="from 3 to 3"),
-            refused(_X, np.array([[0]]), axis=2, error=tt.AxisError, message="axis 2"),
-            refused(_X, np.array([0]), axis=1, error=tt.ShapeError, message="as many axes"),
-            refused(
-                _X, np.zeros((3, 1), np.int64), axis=1, error=tt.ShapeError, message=r"\(3, 1\)"
-            ),
-            refused(_X, _X, axis=1, error=tt.DTypeError, message="must be integers"),
-            refused(_X, [[0]], axis=1, error=tt.ArgumentTypeError, message="list"),
+            *refuses(_X, np.array([[0], [0]]), axis=AXIS),
+            *_no_indices(2, 1, axis=-1),
+            refused(tt.AxisError, "from 3 to 3", _X, np.array([[3]]), axis=1),
+            refused(tt.AxisError, "from -4 to -4", _X, np.array([[-4]]), axis=1),
+            refused(tt.ShapeError, "as many axes", _X, np.array([0, 0]), axis=1),
+            refused(tt.ShapeError, r"\(3, 1\)", _X, np.zeros((3, 1), np.int64), axis=1),
         ),
         takes_integers=True,
     ),
@@ -143,18 +174,24 @@ INDEXING = (
             given(_MASK[:0], spaced(0, 3), spaced(3)),
         ),
         refusals=(
-            refused(_X, _X, _X, error=tt.DTypeError, message="the mask must be bool"),
-            refused(True, _X, _X, error=tt.ArgumentTypeError, message="the mask"),
+            refused(tt.DTypeError, "the mask must be bool", _X, _X, _X),
+            refused(tt.ArgumentTypeError, "the mask", each(None, True, ARRAY > 0), _X, _X),
+            refused(tt.DTypeError, "300 does not fit dtype uint8", _MASK, _BYTES, 300),
+            refused(tt.DTypeError, "-1", _MASK, -1, _BYTES),
+            refused(tt.DTypeError, "does not fit dtype", _MASK, _BYTES, each(0.5, NAN)),
+            refused(tt.DTypeError, "does not fit dtype float64", _MASK, _X, HUGE),
+            refused(tt.DTypeError, "1 does not fit dtype bool", _MASK, _MASK, 1),
+            refused(tt.ArgumentTypeError, "at least one", _MASK, each(None, 1.0), 2.0),
             refused(
-                _MASK, _BYTES, 300, error=tt.DTypeError, message="300 does not fit dtype uint8"
+                tt.ArgumentTypeError,
+                "must be a tensor or a number, got",
+                _MASK,
+                _X,
+                each(None, "1", 1j, ARRAY),
             ),
-            refused(_MASK, -1, _BYTES, error=tt.DTypeError, message="-1"),
-            refused(_MASK, _BYTES, 0.5, error=tt.DTypeError, message="0.5"),
-            refused(_MASK, _MASK, 1, error=tt.DTypeError, message="1 does not fit dtype bool"),
-            refused(_MASK, 1.0, 2.0, error=tt.ArgumentTypeError, message="at least one"),
-            refused(_MASK, _X, "2", error=tt.ArgumentTypeError, message="str"),
-            refused(_MASK, _X, spaced(4), error=tt.ShapeError, message=r"\(2, 3\) and \(4,\)"),
-            refused(_MASK[:, :2], _X, 0.0, error=tt.ShapeError, message=r"\(2, 3\) and \(2, 2\)"),
+            refused(tt.DTypeError, "float64 and float32", _MASK, _X, tt.ones((2, 3))),
+            refused(tt.ShapeError, r"\(2, 3\) and \(4,\)", _MASK, _X, spaced(4)),
+            refused(tt.ShapeError, r"\(2, 3\) and \(2, 2\)", _MASK[:, :2], _X, 0.0),
         ),
         takes_integers=True,
     ),

@@ -7,15 +7,20 @@ import numpy as np
 import tapetensor as tt
 from tapetensor.kernels import linear_algebra
 from tapetensor.tensor.apply import apply
-from tests.ops.rows import Op, given, refused, spaced
+from tests.ops.kinds import ARRAY, AXIS, NEW_AXIS, refuses
+from tests.ops.rows import Op, each, given, refused, spaced
 
 _X = spaced(2, 3)
 _CUBE = spaced(2, 3, 4)
 _NO_TENSORS = (
-    refused(error=tt.ArgumentTypeError, message="one tensor or more"),
-    refused(_X, 1.0, error=tt.ArgumentTypeError, message="float"),
-    refused(_X, axis=3, error=tt.AxisError, message="axis 3"),
+    refused(tt.ArgumentTypeError, "one tensor or more"),
+    refused(tt.ArgumentTypeError, "must be a tensor, got", _X, each(None, 1.0, ARRAY)),
+    refused(tt.ArgumentTypeError, "must be a tensor, got", each(1, ARRAY)),
+    refused(tt.DTypeError, "dtypes differ", _X, tt.ones((2, 3))),
+    refused(tt.ShapeError, r"\(2, 3\) and \(2, 2\)", _X, spaced(2, 2)),
+    refused(tt.ShapeError, r"\(2, 3\) and \(2, 4\)", _X, spaced(2, 4)),
 )
+
 
 JOINING = (
     Op(
@@ -33,9 +38,10 @@ JOINING = (
         ),
         refusals=(
             *_NO_TENSORS,
-            refused(_X, spaced(2, 4), error=tt.ShapeError, message=r"\(2, 3\) and \(2, 4\)"),
-            refused(_X, spaced(3), error=tt.ShapeError, message=r"\(2, 3\) and \(3,\)"),
-            refused(spaced(), spaced(), error=tt.AxisError, message="0-d"),
+            *refuses(_X, _X, axis=AXIS),
+            refused(tt.ShapeError, r"\(2, 3\) and \(3,\)", _X, spaced(3)),
+            refused(tt.AxisError, "0-d", spaced()),
+            refused(tt.AxisError, "0-d", spaced(), spaced()),
         ),
         takes_integers=True,
     ),
@@ -53,7 +59,8 @@ JOINING = (
         ),
         refusals=(
             *_NO_TENSORS,
-            refused(_X, spaced(2, 4), error=tt.ShapeError, message=r"\(2, 3\) and \(2, 4\)"),
+            *refuses(_X, axis=NEW_AXIS),
+            refused(tt.ShapeError, r"\(2, 3\) and \(\)", _X, spaced()),
         ),
         takes_integers=True,
     ),
@@ -86,17 +93,38 @@ JOINING = (
             given(spaced(2, 0), spaced(0, 3), subscripts="ij,jk->ik"),
         ),
         refusals=(
-            refused(_X, subscripts="ij,jk->ik", error=tt.ShapeError, message="names 2 operands"),
-            refused(_X, spaced(4), subscripts="ij,j->i", error=tt.ShapeError, message="'j'"),
-            refused(_X, subscripts="ijk->i", error=tt.ShapeError, message=r"\(2, 3\)"),
-            refused(_X, subscripts="i...jk->i", error=tt.ShapeError, message=r"\(2, 3\)"),
-            refused(_X, subscripts="ij->k", error=tt.ArgumentValueError, message="ij->k"),
-            refused(_X, subscripts="ij->ii", error=tt.ArgumentValueError, message="each once"),
-            refused(_X, subscripts="i.j->", error=tt.ArgumentValueError, message="cannot read"),
-            refused(_X, subscripts="ij->i->j", error=tt.ArgumentValueError, message="cannot read"),
-            refused(_X, subscripts=None, error=tt.ArgumentTypeError, message="None"),
-            refused(_X, 2.0, subscripts="ij,->ij", error=tt.ArgumentTypeError, message="float"),
-            refused(subscripts="", error=tt.ArgumentTypeError, message="one tensor or more"),
+            refused(tt.ShapeError, "names 2 operands", _X, subscripts=each("ij,jk", "ij,jk->ik")),
+            refused(tt.ShapeError, "'j'", _X, spaced(4), subscripts="ij,j->i"),
+            refused(tt.ShapeError, "'j' .* 3 and 2", _X, _X[:, :2], subscripts="ij,jk->ik"),
+            refused(tt.ShapeError, "'jk'", _X, spaced(3), subscripts="ij,jk->ik"),
+            refused(
+                tt.ShapeError,
+                r"in '.*' (does not fit|has sizes 2 and 3 in) shapes? \(2, 3\)",
+                _X,
+                subscripts=each("i", "ijk", "ijk->i", "i...jk->i", "i j k", "ii", "", "->"),
+            ),
+            refused(
+                tt.ArgumentValueError,
+                "the output of '.*' must name letters of the operands, each once",
+                _X,
+                subscripts=each("ij->k", "ij->ii", "...->...i"),
+            ),
+            refused(
+                tt.ArgumentValueError,
+                "cannot read",
+                _X,
+                subscripts=each("i.j->", "ij->i->j", "i1->i", "ij->ij,", "i...j...", "é"),
+            ),
+            refused(tt.ArgumentTypeError, "must be a string, got", _X, subscripts=each(None, 1)),
+            refused(
+                tt.ArgumentTypeError,
+                "an operand must be a tensor, got",
+                _X,
+                each(2.0, None, ARRAY),
+                subscripts="ij,jk->ik",
+            ),
+            refused(tt.DTypeError, "dtypes differ", _X, tt.ones((3, 2)), subscripts="ij,jk"),
+            refused(tt.ArgumentTypeError, "one tensor or more", subscripts=""),
         ),
         takes_integers=True,
     ),
@@ -113,7 +141,7 @@ JOINING = (
             ),
             given(spaced(1), spaced(1, 1)),
         ),
-        refusals=(refused(_X, spaced(4, 2), error=tt.ShapeError, message=r"\(4, 2\)"),),
+        refusals=(refused(tt.ShapeError, r"\(4, 2\)", _X, spaced(4, 2)),),
         takes_integers=True,
     ),
     Op(
@@ -132,8 +160,8 @@ JOINING = (
             given(spaced(1), spaced(1, 1), spaced(1)),
         ),
         refusals=(
-            refused(_X, spaced(4, 2), spaced(4), error=tt.ShapeError, message=r"\(4, 2\)"),
-            refused(_X, spaced(4, 3), spaced(3), error=tt.ShapeError, message=r"\(3,\)"),
+            refused(tt.ShapeError, r"\(4, 2\)", _X, spaced(4, 2), spaced(4)),
+            refused(tt.ShapeError, r"\(3,\)", _X, spaced(4, 3), spaced(3)),
         ),
         takes_integers=True,
     ),

@@ -9,7 +9,8 @@ import numpy as np
 
 import tapetensor as tt
 from tapetensor.arrays.array import Array
-from tests.ops.rows import Op, Refusal, Sample, given, refused, spaced
+from tests.ops.kinds import AXES, AXIS, FLAG, NOT_FINITE, NOT_NEGATIVE, NUMBER, refuses
+from tests.ops.rows import Op, Refusal, Sample, each, given, refused, spaced
 
 _AXES: tuple[dict[str, Any], ...] = (
     {},
@@ -24,18 +25,10 @@ _AXES: tuple[dict[str, Any], ...] = (
     {"keepdims": True},
 )
 _X = spaced(2, 3)
-_NO_AXIS = (
-    refused(_X, axis=2, error=tt.AxisError, message=r"axis 2 is outside the shape \(2, 3\)"),
-    refused(_X, axis=-3, error=tt.AxisError, message="axis -3"),
-    refused(_X, axis=1.0, error=tt.ArgumentTypeError, message="got 1.0"),
-    refused(_X, axis="rows", error=tt.ArgumentTypeError, message="rows"),
-)
 _NO_AXES = (
-    *_NO_AXIS,
-    refused(_X, axis=(0, -2), error=tt.AxisError, message="twice"),
-    refused(_X, axis=(0, 5), error=tt.AxisError, message="axis 5"),
-    refused(_X, keepdims=1, error=tt.ArgumentTypeError, message="keepdims"),
-    refused(spaced(), axis=0, error=tt.AxisError, message="0-d"),
+    *refuses(_X, axis=AXES),
+    *refuses(_X, keepdims=FLAG),
+    refused(tt.AxisError, "0-d", spaced(), axis=0),
 )
 
 
@@ -98,8 +91,9 @@ def _softmax(x: Array, axis: int = -1) -> Array:
 
 
 _NOTHING_TO_CHOOSE = (
-    refused(spaced(0), error=tt.ShapeError, message="element of none"),
-    refused(spaced(2, 0), axis=-1, error=tt.ShapeError, message=r"\(2, 0\)"),
+    refused(tt.ShapeError, "element of none", spaced(0)),
+    refused(tt.ShapeError, r"\(2, 0\)", spaced(2, 0), axis=each(None, -1)),
+    refused(tt.ShapeError, r"\(0, 3\)", spaced(0, 3), axis=0),
 )
 # Along an axis of size 0 there is nothing to add up; along another there are no sums to make.
 _EMPTY = (given(spaced(2, 0), axis=-1), given(spaced(0, 3), axis=1), given(spaced(0)))
@@ -109,12 +103,16 @@ _CORRECTED = tuple(
     for axis, correction in ((None, 1), (0, 1), (-1, 0.5), ((0, 1), np.float64(1.0)))
 )
 _NO_CORRECTION = (
-    refused(_X, correction=6, error=tt.ArgumentValueError, message="the 6 elements"),
-    refused(_X, axis=0, correction=2, error=tt.ArgumentValueError, message="the 2 elements"),
-    refused(_X, correction=-1, error=tt.ArgumentValueError, message="got -1"),
-    refused(_X, correction=float("nan"), error=tt.ArgumentValueError, message="nan"),
-    refused(_X, correction="1", error=tt.ArgumentTypeError, message="got '1'"),
-    refused(spaced(0), error=tt.ArgumentValueError, message="the 0 elements"),
+    *refuses(_X, correction=NUMBER),
+    refused(
+        tt.ArgumentValueError,
+        ">= 0 and less than the 6 elements that are reduced, got",
+        _X,
+        correction=each(-1, 6, 7),
+    ),
+    refused(tt.ArgumentValueError, "must be finite, got", _X, correction=each(*NOT_FINITE)),
+    refused(tt.ArgumentValueError, "the 2 elements", _X, axis=0, correction=each(-1, 2)),
+    refused(tt.ArgumentValueError, "the 0 elements", spaced(0)),
 )
 _SOFTMAX_SAMPLES = (
     given(spaced(2, 3, 4)),
@@ -124,14 +122,17 @@ _SOFTMAX_SAMPLES = (
     given(spaced(2, 0)),
     given(spaced(0, 3)),
 )
-_NO_SOFTMAX_AXIS = (
-    *_NO_AXIS,
-    refused(_X, axis=None, error=tt.ArgumentTypeError, message="None"),
-    refused(spaced(), error=tt.AxisError, message="0-d"),
-)
+_NO_AXIS = (*refuses(_X, axis=AXIS), refused(tt.AxisError, "0-d", spaced()))
 
 REDUCTIONS = (
-    _reduction("sum", tt.Tensor.sum, np.sum, samples=_EMPTY, takes_integers=True),
+    _reduction(
+        "sum",
+        tt.Tensor.sum,
+        np.sum,
+        samples=_EMPTY,
+        refusals=(refused(tt.DTypeError, "bool; count with", _X > 0),),
+        takes_integers=True,
+    ),
     _reduction("mean", tt.Tensor.mean, np.mean, samples=_NO_ROWS),
     _reduction(
         "max",
@@ -169,7 +170,7 @@ REDUCTIONS = (
         refusals=(
             *_NO_AXES,
             *_NO_CORRECTION,
-            refused(_X, eps=-1.0, error=tt.ArgumentValueError, message="eps must be >= 0"),
+            *refuses(_X, eps=NOT_NEGATIVE),
         ),
     ),
     _reduction(
@@ -181,7 +182,7 @@ REDUCTIONS = (
         call=tt.Tensor.softmax,
         reference=_softmax,
         samples=_SOFTMAX_SAMPLES,
-        refusals=_NO_SOFTMAX_AXIS,
+        refusals=_NO_AXIS,
     ),
     Op(
         name="log_softmax",
@@ -189,7 +190,7 @@ REDUCTIONS = (
         call=tt.Tensor.log_softmax,
         reference=lambda x, axis=-1: np.log(_softmax(x, axis)),
         samples=_SOFTMAX_SAMPLES,
-        refusals=_NO_SOFTMAX_AXIS,
+        refusals=_NO_AXIS,
     ),
     Op(
         name="normalize",
@@ -206,9 +207,8 @@ REDUCTIONS = (
             given(spaced(0, 3)),
         ),
         refusals=(
-            *_NO_SOFTMAX_AXIS,
-            refused(_X, eps=-1e-5, error=tt.ArgumentValueError, message="eps must be >= 0"),
-            refused(_X, eps=float("nan"), error=tt.ArgumentValueError, message="eps .* nan"),
+            *_NO_AXIS,
+            *refuses(_X, eps=NOT_NEGATIVE),
         ),
     ),
     Op(
@@ -226,12 +226,7 @@ REDUCTIONS = (
             given(spaced(1)),
             given(spaced(2, 0), axis=1),
         ),
-        refusals=(
-            refused(_X, axis=7, error=tt.AxisError, message="axis 7"),
-            refused(_X, axis=None, error=tt.ArgumentTypeError, message="axis .* None"),
-            refused(_X, descending=1, error=tt.ArgumentTypeError, message="descending .* got 1"),
-            refused(spaced(), error=tt.AxisError, message="0-d"),
-        ),
+        refusals=(*_NO_AXIS, *refuses(_X, descending=FLAG)),
         takes_integers=True,
         result_dtype=np.int64,
         is_differentiable=False,
@@ -249,8 +244,8 @@ REDUCTIONS = (
         ),
         refusals=(
             *_NO_AXIS,
-            refused(spaced(2, 0), error=tt.ShapeError, message=r"axis -1 .*\(2, 0\) is empty"),
-            refused(spaced(), error=tt.AxisError, message="0-d"),
+            refused(tt.ShapeError, r"axis -1 .*\(2, 0\) is empty", spaced(2, 0)),
+            refused(tt.ShapeError, r"axis 0 .*\(0, 3\) is empty", spaced(0, 3), axis=0),
         ),
         takes_integers=True,
         result_dtype=np.int64,

@@ -30,38 +30,61 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class Each:
+    """What an argument is, one value after another, each passed on as it is."""
+
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
 class Refusal:
-    """One call that an op must refuse, with the error that it must raise."""
+    """A call that must be refused, with the error that it must raise."""
 
     sample: Sample
     error: type[TapeTensorError]
     message: str
 
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The values of the argument that is several, or None for a single call."""
+        arguments = (*self.sample.operands, *self.sample.options.values())
+        several = [one.values for one in arguments if isinstance(one, Each)]
+        return several[0] if several else (None,)
+
 
 @dataclass(frozen=True, kw_only=True)
-class Op:
-    """One op: how it is called, what numpy says, and what to try it on.
+class Row:
+    """What is called, and what it refuses.
 
     Args:
         name: as its errors spell it.
+        call: the function, on tensors.
+        refusals: calls that must fail, beyond those that `test_refusals` makes up for every op.
+    """
+
+    name: str
+    call: Callable[..., Any]
+    refusals: tuple[Refusal, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Op(Row):
+    """One op: what numpy says, and what to try it on.
+
+    Args:
         covers: the public methods and functions that the row stands for.
-        call: the op, on tensors.
         reference: the same on arrays. It must accept complex arrays, and be analytic in them
             (choosing by the real part at a kink), for its derivative is taken by complex step.
         samples: calls in the smooth domain.
-        refusals: calls that must fail, beyond those that `test_refusals` makes up for every op.
         takes_integers: whether integer tensors are accepted, and give integers.
         result_dtype: the dtype of the result; None for that of the operands.
         is_differentiable: whether the op takes the tape. One that does not borrows its operands.
         has_complex_step: whether `reference` can be differentiated by complex step.
     """
 
-    name: str
     covers: tuple[str, ...]
-    call: Callable[..., Any]
     reference: Callable[..., Any]
     samples: tuple[Sample, ...]
-    refusals: tuple[Refusal, ...] = ()
     takes_integers: bool = False
     result_dtype: type[np.generic] | None = None
     is_differentiable: bool = True
@@ -82,9 +105,16 @@ def given(*operands: Any, **options: Any) -> Sample:
     return Sample(operands, options)
 
 
-def refused(*operands: Any, error: type[TapeTensorError], message: str, **options: Any) -> Refusal:
+def refused(
+    error: type[TapeTensorError], message: str, /, *operands: Any, **options: Any
+) -> Refusal:
     """Return the refusal of ``op(*operands, **options)``."""
     return Refusal(Sample(operands, options), error, message)
+
+
+def each(*values: Any) -> Each:
+    """Return an argument that is one value after another."""
+    return Each(values)
 
 
 def spaced(*shape: int, low: float = -2.03, high: float = 2.11, seed: int = 0) -> Array:

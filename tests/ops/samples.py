@@ -13,7 +13,8 @@ from tests.ops.joining_rows import JOINING
 from tests.ops.operator_rows import OPERATORS
 from tests.ops.recurrent_rows import RECURRENT
 from tests.ops.reduction_rows import REDUCTIONS
-from tests.ops.rows import Case, Op
+from tests.ops.refusal_rows import CREATION, OTHER_FORMS, TAPES
+from tests.ops.rows import Case, Op, Row
 from tests.ops.scan_rows import SCANS
 from tests.ops.shape_rows import SHAPES
 from tests.ops.window_rows import WINDOWS
@@ -31,6 +32,9 @@ OPS: tuple[Op, ...] = (
     *CUSTOM,
     *RECURRENT,
 )
+
+# What has nothing but refusals, too.
+ROWS: tuple[Row, ...] = (*OPS, *CREATION, *TAPES, *OTHER_FORMS)
 
 CASES: tuple[Case, ...] = tuple(
     Case(op, sample, f"{op.name}-{number}")

@@ -8,7 +8,8 @@ import numpy as np
 
 import tapetensor as tt
 from tapetensor.arrays.array import Array
-from tests.ops.rows import Op, given, refused, spaced
+from tests.ops.kinds import ARRAY, AXIS, TENSOR, refuses
+from tests.ops.rows import Op, each, given, refused, spaced
 
 _X = spaced(2, 5, 3)
 _A = spaced(2, 5, 3, low=-0.9, high=1.1, seed=1)
@@ -42,9 +43,9 @@ SCANS = (
             given(spaced(2, 0), axis=0),
         ),
         refusals=(
-            refused(_X, axis=3, error=tt.AxisError, message=r"axis 3 .* \(2, 5, 3\)"),
-            refused(_X, axis=None, error=tt.ArgumentTypeError, message="axis .* None"),
-            refused(spaced(), axis=0, error=tt.AxisError, message="0-d"),
+            *refuses(_X[:, 0], axis=AXIS),
+            refused(tt.AxisError, r"axis 3 .* \(2, 5, 3\)", _X, axis=3),
+            refused(tt.AxisError, "0-d", spaced(), axis=0),
         ),
         takes_integers=True,
     ),
@@ -71,16 +72,19 @@ SCANS = (
             given(spaced(1, 1, 1), spaced(1, 1, 1, seed=1), spaced(1, 1, 1, seed=2)),
         ),
         refusals=(
-            refused(spaced(3), spaced(3), spaced(3), error=tt.ShapeError, message=r"\(3,\)"),
-            refused(spaced(), spaced(), spaced(), error=tt.ShapeError, message=r"\(\)"),
-            refused(_X, spaced(4), _B, error=tt.ShapeError, message=r"a of shape \(4,\)"),
-            refused(_X, _A, spaced(2, 4, 3), error=tt.ShapeError, message=r"b of shape \(2, 4, 3"),
+            refused(tt.ShapeError, r"\(3,\)", spaced(3), spaced(3), spaced(3)),
+            refused(tt.ShapeError, r"\(\)", spaced(), spaced(), spaced()),
+            refused(tt.ShapeError, r"a of shape \(4,\)", _X, spaced(4), _B),
+            refused(tt.ShapeError, r"b of shape \(2, 4, 3", _X, _A, spaced(2, 4, 3)),
             # A coefficient does not enlarge the sequence.
-            refused(_X[:1], _A, _B[:1], error=tt.ShapeError, message=r"a of shape \(2, 5, 3\)"),
-            refused(_X[0], _A[0], _B, error=tt.ShapeError, message=r"b of shape \(2, 5, 3\)"),
-            refused(_X, 0.5, _B, error=tt.ArgumentTypeError, message="a must be a tensor"),
-            refused(_X, _A, None, error=tt.ArgumentTypeError, message="b must be a tensor"),
-            refused(_X > 0, _A > 0, _B > 0, error=tt.DTypeError, message="bool"),
+            refused(tt.ShapeError, r"a of shape \(2, 5, 3\)", _X[:1], _A, _B[:1]),
+            refused(tt.ShapeError, r"b of shape \(2, 5, 3\)", _X[0], _A[0], _B),
+            *refuses(spaced(2, 3), TENSOR, spaced(2, 3)),
+            *refuses(spaced(2, 3), spaced(2, 3), TENSOR),
+            refused(tt.ArgumentTypeError, "a must be a tensor", _X, 0.5, _B),
+            refused(tt.ArgumentTypeError, "b must be a tensor", _X, _A, None),
+            refused(tt.ArgumentTypeError, "x must be a tensor", each(None, 1.0, ARRAY), _A, _B),
+            refused(tt.DTypeError, "bool", _X > 0, _A > 0, _B > 0),
         ),
         takes_integers=True,
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,20 @@ import pytest
 
 import tapetensor as tt
 from tests.ops.calling import result_of, tensors_of, traced_at
-from tests.ops.rows import Case, Refusal, Sample, given, is_float_array
-from tests.ops.samples import CASES, OPS
+from tests.ops.rows import Case, Each, Refusal, Row, given, is_float_array
+from tests.ops.samples import CASES, OPS, ROWS
 
 _REFUSALS = [
-    pytest.param(Case(op, refusal.sample, ""), refusal, id=f"{op.name}-{number}")
-    for op in OPS
-    for number, refusal in enumerate(op.refusals)
+    pytest.param(row, refusal, value, id=f"{row.name}-{number}-{str(value)[:24]!r}")
+    for row in ROWS
+    for number, refusal in enumerate(row.refusals)
+    for value in refusal.values
 ]
+# What reads a tensor or its tape, and ops with no argument that could be bad, for any tensor.
+_REFUSES_NOTHING = {
+    *["id", "shape", "dtype", "ndim", "size", "owns_tape", "tape_type", "numpy", "wrap_gradient"],
+    *["abs", "__abs__", "flatten", "detach", "split_tape", "with_empty_tape"],
+}
 _FLOAT_ONLY = [
     case
     for case in CASES
@@ -25,26 +32,49 @@ _FLOAT_ONLY = [
 _OF_SEVERAL = [case for case in CASES if len(case.sample.float_positions) > 1]
 
 
-def _assert_usable(operands: list[Any], sample: Sample) -> None:
-    for position in sample.float_positions:
-        x = operands[position]
-        assert x.owns_tape
-        np.testing.assert_array_equal(x.detach().numpy(), sample.operands[position])
-        assert (x * 2.0).owns_tape
-
-
-@pytest.mark.parametrize(("case", "refusal"), _REFUSALS)
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize(("row", "refusal", "value"), _REFUSALS)
 def test_a_mistake_raises_an_error_that_names_it_and_moves_nothing(
-    case: Case, refusal: Refusal
+    row: Row, refusal: Refusal, value: Any, traced: bool
 ) -> None:
-    operands = traced_at(tensors_of(case.sample), case.sample.float_positions)
+    def filled(argument: Any) -> Any:
+        return value if isinstance(argument, Each) else argument
+
+    sample = refusal.sample
+    leafs = tensors_of(sample)
+    operands = traced_at(leafs, sample.float_positions if traced else ())
+    arguments = [filled(one) for one in operands]
+    options = {name: filled(one) for name, one in sample.options.items()}
 
     with pytest.raises(refusal.error, match=refusal.message) as raised:
-        result_of(case, operands)
+        row.call(*arguments, **options)
 
     assert issubclass(refusal.error, tt.TapeTensorError)
-    assert case.op.name in str(raised.value).partition(":")[0]
-    _assert_usable(operands, case.sample)
+    assert re.match(rf"r?{row.name}\b", str(raised.value))
+    for position in sample.float_positions:
+        x, leaf = operands[position], leafs[position]
+        assert x.owns_tape == traced
+        np.testing.assert_array_equal(x.detach().numpy(), sample.operands[position])
+        if traced:
+            gradient = x.square().sum().backward()[leaf].numpy()
+            np.testing.assert_array_equal(gradient, 2.0 * sample.operands[position])
+
+
+def test_every_public_function_and_method_refuses_something() -> None:
+    methods = {name for name in dir(tt.Tensor) if not name.startswith("_")}
+    functions = {name for name in dir(tt.tensor) if callable(getattr(tt, name, None))}
+    public = {name for name in methods | functions if not name[0].isupper()}
+    # Another dtype is the only mistake that can be made with one operand and nothing else.
+    refusing = {
+        case.op.name
+        for case in _FLOAT_ONLY
+        if all(len(one.operands) == 1 and not one.options for one in case.op.samples)
+    }
+    refusing |= {row.name for row in ROWS if row.refusals}
+    refusing |= {name for op in OPS if op.name in refusing for name in op.covers}
+
+    ops = {name for op in OPS for name in op.covers}
+    assert (public | ops) - refusing - _REFUSES_NOTHING == set()
 
 
 @pytest.mark.parametrize("case", _FLOAT_ONLY, ids=lambda case: case.name)

@@ -6,27 +6,54 @@ import numpy as np
 
 import tapetensor as tt
 from tests.ops import windows_reference as reference
-from tests.ops.rows import Op, Refusal, given, refused, spaced
+from tests.ops.kinds import ARRAY, HUGE, paddings, refuses, sizes, steps
+from tests.ops.rows import Op, Refusal, each, given, refused, spaced
 
 _IMAGES = spaced(2, 4, 5, 6)
 _IMAGE = spaced(3, 4, 4)
 _SEQUENCES = spaced(2, 4, 7)
 
 
-def _of_arguments(*operands: object) -> tuple[Refusal, ...]:
+_POINT = spaced(2, 2, 1, 1)
+
+
+def _of_arguments(axes: int, *operands: object) -> tuple[Refusal, ...]:
     """Return the refusals that every convolution has, for operands that are right."""
     value, kind = tt.ArgumentValueError, tt.ArgumentTypeError
     return (
-        refused(*operands, stride=0, error=value, message="stride must be > 0, got 0"),
-        refused(*operands, stride=-1, error=value, message="stride must not be negative"),
-        refused(*operands, stride=1.0, error=kind, message="stride must be an int, got 1.0"),
-        refused(*operands, stride=(1, 1, 1), error=kind, message=r"stride .*got \(1, 1, 1\)"),
-        refused(*operands, padding=-1, error=value, message="padding must not be negative"),
-        refused(*operands, padding="same", error=kind, message="padding must be an int"),
-        refused(*operands, dilation=0, error=value, message="dilation must be > 0, got 0"),
-        refused(*operands, groups=0, error=value, message="groups must be > 0, got 0"),
-        refused(*operands, groups=3, error=value, message="3 groups do not divide the 4 channels"),
-        refused(*operands, groups=(2,), error=kind, message="groups must be an int"),
+        *refuses(*operands, stride=sizes(axes)),
+        *refuses(*operands, padding=paddings(axes)),
+        *refuses(*operands, dilation=sizes(axes)),
+        refused(value, "groups must be > 0, got 0", *operands, groups=0),
+        refused(value, "groups must not be negative", *operands, groups=-1),
+        refused(value, "3 groups do not divide the 4 channels", *operands, groups=3),
+        refused(
+            kind, "groups must be an int, got", *operands, groups=each(1.0, "1", None, (1, 1), (2,))
+        ),
+        refused(
+            kind, "the weight must be a tensor, got", operands[0], each(None, 1.0, ARRAY, "w", HUGE)
+        ),
+        refused(kind, "the bias must be a tensor, got", *operands, each(1.0, ARRAY)),
+        refused(
+            tt.ShapeError,
+            r"bias must have shape \(3,\), one number per output channel, got",
+            *operands,
+            each(tt.ones((4,), np.float64), tt.ones((3, 1), np.float64)),
+        ),
+        refused(kind, "the input must be a tensor", each(None, 1.0, ARRAY), operands[1]),
+        refused(
+            tt.DTypeError,
+            "dtypes differ",
+            each(tt.ones((2, 4, 5, 6), np.int64), tt.ones((2, 4, 5, 6), np.bool_)),
+            operands[1],
+        ),
+        refused(tt.DTypeError, "dtypes differ", operands[0], tt.ones((3, 4, 1, 1))),
+        refused(
+            tt.ShapeError,
+            "the weight must have shape",
+            operands[0],
+            each(tt.ones((), np.float64), tt.ones((2, 3), np.float64)),
+        ),
     )
 
 
@@ -47,11 +74,20 @@ WINDOWS = (
             given(spaced(1, 1), spaced(1, 1, 1)),
         ),
         refusals=(
-            *_of_arguments(_SEQUENCES, spaced(3, 4, 3)),
-            refused(_SEQUENCES, spaced(3, 5, 3), error=tt.ShapeError, message="has 4.* takes 5"),
-            refused(_SEQUENCES, spaced(3, 4, 8), error=tt.ShapeError, message=r"kernel of \(8,\)"),
-            refused(_SEQUENCES, spaced(3, 4, 0), error=tt.ShapeError, message=r"\(O, C / groups"),
-            refused(spaced(4), spaced(3, 4, 3), error=tt.ShapeError, message=r"\(..., C, L\)"),
+            *_of_arguments(1, _SEQUENCES, spaced(3, 4, 3)),
+            refused(
+                tt.ShapeError,
+                r"\(O, C / groups, k\), got \(3, 4, 1, 1\)",
+                _SEQUENCES,
+                tt.ones((3, 4, 1, 1), np.float64),
+            ),
+            refused(
+                tt.ShapeError, "takes 4 in each of 2 groups", _SEQUENCES, spaced(4, 4, 1), groups=2
+            ),
+            refused(tt.ShapeError, "has 4.* takes 5", _SEQUENCES, spaced(3, 5, 3)),
+            refused(tt.ShapeError, r"kernel of \(8,\)", _SEQUENCES, spaced(3, 4, 8)),
+            refused(tt.ShapeError, r"\(O, C / groups", _SEQUENCES, spaced(3, 4, 0)),
+            refused(tt.ShapeError, r"\(..., C, L\)", spaced(4), spaced(3, 4, 3)),
         ),
     ),
     Op(
@@ -78,63 +114,53 @@ WINDOWS = (
             given(spaced(1, 1, 1, 1), spaced(1, 1, 1, 1, seed=1)),
         ),
         refusals=(
-            *_of_arguments(_IMAGES, spaced(3, 4, 3, 3)),
+            *_of_arguments(2, _IMAGES, spaced(3, 4, 3, 3)),
             refused(
+                tt.ShapeError,
+                r"the input of shape \(2, 4, 5, 6\) has 4, the weight of shape "
+                r"\(3, 3, 3, 3\) takes 3",
                 _IMAGES,
                 spaced(3, 3, 3, 3),
-                error=tt.ShapeError,
-                message=r"the input of shape \(2, 4, 5, 6\) has 4, the weight of shape "
-                r"\(3, 3, 3, 3\) takes 3",
             ),
             refused(
-                _IMAGES,
-                spaced(2, 4, 3, 3),
-                groups=2,
-                error=tt.ShapeError,
-                message="takes 4 in each of 2 groups",
+                tt.ShapeError, "takes 4 in each of 2 groups", _IMAGES, spaced(2, 4, 3, 3), groups=2
             ),
             refused(
+                tt.ArgumentValueError,
+                "2 groups do not divide the 4 channels that go in and the 3 that come out",
                 _IMAGES,
                 spaced(3, 2, 3, 3),
                 groups=2,
-                error=tt.ArgumentValueError,
-                message="2 groups do not divide the 4 channels that go in and the 3 that come out",
             ),
             refused(
+                tt.ShapeError,
+                r"a kernel of \(6, 3\) is larger than the padded input \(5, 6\) of shape",
                 _IMAGES,
                 spaced(3, 4, 6, 3),
-                error=tt.ShapeError,
-                message=r"a kernel of \(6, 3\) is larger than the padded input \(5, 6\) of shape",
             ),
             refused(
+                tt.ShapeError,
+                r"a kernel of \(3, 3\) with dilation \(4, 4\) is larger than the padded "
+                r"input \(7, 8\)",
                 _IMAGES,
                 spaced(3, 4, 3, 3),
                 dilation=4,
                 padding=1,
-                error=tt.ShapeError,
-                message=r"a kernel of \(3, 3\) with dilation \(4, 4\) is larger than the padded "
-                r"input \(7, 8\)",
             ),
             refused(
+                tt.ShapeError,
+                r"bias must have shape \(3,\), one number per output channel, got \(4,\)",
                 _IMAGES,
                 spaced(3, 4, 3, 3),
                 spaced(4),
-                error=tt.ShapeError,
-                message=r"bias must have shape \(3,\), one number per output channel, got \(4,\)",
             ),
-            refused(_IMAGES, spaced(3, 4, 3), error=tt.ShapeError, message=r"got \(3, 4, 3\)"),
-            refused(_IMAGES, spaced(3, 4, 0, 3), error=tt.ShapeError, message=r"\(3, 4, 0, 3\)"),
-            refused(spaced(4, 4), spaced(3, 4, 3, 3), error=tt.ShapeError, message="C, H, W"),
-            refused(spaced(1, 1, 0, 3), spaced(1, 1, 1, 1), error=tt.ShapeError, message="larger"),
+            refused(tt.ShapeError, r"got \(3, 4, 3\)", _IMAGES, spaced(3, 4, 3)),
+            refused(tt.ShapeError, r"\(3, 4, 0, 3\)", _IMAGES, spaced(3, 4, 0, 3)),
+            refused(tt.ShapeError, "C, H, W", spaced(4, 4), spaced(3, 4, 3, 3)),
+            refused(tt.ShapeError, "larger", spaced(1, 1, 0, 3), spaced(1, 1, 1, 1)),
+            refused(tt.ArgumentTypeError, "the weight must be a tensor", _IMAGES, 1.0),
             refused(
-                _IMAGES, 1.0, error=tt.ArgumentTypeError, message="the weight must be a tensor"
-            ),
-            refused(
-                _IMAGES,
-                spaced(3, 4, 3, 3),
-                1.0,
-                error=tt.ArgumentTypeError,
-                message="the bias must be a tensor",
+                tt.ArgumentTypeError, "the bias must be a tensor", _IMAGES, spaced(3, 4, 3, 3), 1.0
             ),
         ),
     ),
@@ -156,37 +182,54 @@ WINDOWS = (
             given(spaced(1, 1, 1, 1), spaced(1, 1, 2, 2, seed=1), spaced(1, seed=2), stride=3),
         ),
         refusals=(
-            *_of_arguments(_IMAGES, spaced(4, 3, 3, 3)),
+            *_of_arguments(2, _IMAGES, spaced(4, 3, 3, 3)),
+            *refuses(_IMAGES, spaced(4, 3, 3, 3), output_padding=paddings(2)),
             refused(
+                tt.ArgumentValueError,
+                "output_padding",
                 _IMAGES,
-                spaced(3, 4, 3, 3),
-                error=tt.ShapeError,
-                message=r"has 4, the weight of shape \(3, 4, 3, 3\) takes 3",
+                spaced(4, 2, 1, 1),
+                output_padding=1,
             ),
             refused(
+                tt.ShapeError,
+                "leaves nothing",
+                _IMAGES[:, :2, :1, :3],
+                _POINT,
+                padding=each(1, (0, 2)),
+            ),
+            refused(tt.ShapeError, r"\(4, 3, 0, 3\)", _IMAGES, spaced(4, 3, 0, 3)),
+            refused(tt.ShapeError, r"input .*got \(2, 3\)", spaced(2, 3), _POINT),
+            refused(
+                tt.ShapeError,
+                r"has 4, the weight of shape \(3, 4, 3, 3\) takes 3",
+                _IMAGES,
+                spaced(3, 4, 3, 3),
+            ),
+            refused(
+                tt.ArgumentValueError,
+                r"output_padding \(2, 2\) must be less than the stride \(2, 2\)",
                 _IMAGES,
                 spaced(4, 3, 3, 3),
                 stride=2,
                 output_padding=2,
-                error=tt.ArgumentValueError,
-                message=r"output_padding \(2, 2\) must be less than the stride \(2, 2\)",
             ),
             refused(
+                tt.ShapeError,
+                r"padding \(4, 4\) leaves nothing",
                 _IMAGES,
                 spaced(4, 3, 3, 3),
                 padding=4,
-                error=tt.ShapeError,
-                message=r"padding \(4, 4\) leaves nothing",
             ),
             refused(
+                tt.ShapeError,
+                r"bias must have shape \(3,\)",
                 _IMAGES,
                 spaced(4, 3, 3, 3),
                 spaced(4),
-                error=tt.ShapeError,
-                message=r"bias must have shape \(3,\)",
             ),
-            refused(spaced(1, 1, 0, 3), spaced(1, 1, 2, 2), error=tt.ShapeError, message="nothing"),
-            refused(_IMAGES, spaced(4, 3, 3), error=tt.ShapeError, message=r"got \(4, 3, 3\)"),
+            refused(tt.ShapeError, "nothing", spaced(1, 1, 0, 3), spaced(1, 1, 2, 2)),
+            refused(tt.ShapeError, r"got \(4, 3, 3\)", _IMAGES, spaced(4, 3, 3)),
         ),
     ),
     *(
@@ -207,21 +250,32 @@ WINDOWS = (
                 given(spaced(1, 1, 1, 1), 2, padding=1),
             ),
             refusals=(
-                refused(_IMAGES, 6, error=tt.ShapeError, message=r"kernel of \(6, 6\) is larger"),
-                refused(_IMAGES, 0, error=tt.ArgumentValueError, message="kernel_size must be > 0"),
-                refused(_IMAGES, 2.0, error=tt.ArgumentTypeError, message="kernel_size must be"),
-                refused(_IMAGES, (2,), error=tt.ArgumentTypeError, message=r"got \(2,\)"),
-                refused(_IMAGES, 2, stride=0, error=tt.ArgumentValueError, message="stride"),
-                refused(_IMAGES, 2, padding=-1, error=tt.ArgumentValueError, message="padding"),
+                *refuses(_IMAGES, sizes(2)),
+                *refuses(_IMAGES, 2, stride=steps(2)),
+                *refuses(_IMAGES, 2, padding=paddings(2)),
+                *refuses(_IMAGES, 2, dilation=sizes(2)),
                 refused(
+                    tt.ShapeError, r"kernel of \((6, 6|1, 7)\) is larger", _IMAGES, each(6, (1, 7))
+                ),
+                refused(
+                    tt.ArgumentValueError,
+                    r"padding \(2, 2\) is more than half of the window \(2, 2\)",
                     _IMAGES,
                     2,
                     padding=2,
-                    error=tt.ArgumentValueError,
-                    message=r"padding \(2, 2\) is more than half of the window \(2, 2\)",
                 ),
-                refused(_IMAGES, 2, dilation=0, error=tt.ArgumentValueError, message="dilation"),
-                refused(spaced(4, 4), 2, error=tt.ShapeError, message=r"got \(4, 4\)"),
+                refused(tt.ArgumentValueError, "half", _IMAGES, 1, padding=1),
+                # The window begins at -2, and its second element lies behind the image, at 2.
+                refused(
+                    tt.ShapeError,
+                    "holds nothing but padding",
+                    _IMAGES[..., :1, :],
+                    (2, 1),
+                    padding=(2, 0),
+                    dilation=(4, 1),
+                ),
+                refused(tt.ArgumentTypeError, "must be a tensor", each(None, ARRAY), 1),
+                refused(tt.ShapeError, r"got \(4, 4\)", spaced(4, 4), 2),
             ),
         )
         for name, reduce, fill in (
@@ -249,12 +303,18 @@ WINDOWS = (
             )
         ),
         refusals=(
-            refused(_IMAGES, (4, 6), error=tt.ShapeError, message=r"stretched to \(4, 6\); avg"),
-            refused(_IMAGES, (10, 0), error=tt.ArgumentValueError, message="size must be > 0"),
-            refused(_IMAGES, (10,), error=tt.ArgumentTypeError, message=r"got \(10,\)"),
-            refused(_IMAGES, (9, 9), mode="cubic", error=tt.ArgumentValueError, message="'cubic'"),
-            refused(spaced(4, 4), (8, 8), error=tt.ShapeError, message=r"got \(4, 4\)"),
-            refused(spaced(1, 1, 0, 4), (8, 8), error=tt.ShapeError, message="stretched"),
+            *refuses(_IMAGES, sizes(2)),
+            refused(tt.ShapeError, r"stretched to .*; avg", _IMAGES, each((4, 6), (1, 2))),
+            refused(tt.ArgumentValueError, "size must be > 0", _IMAGES, (10, 0)),
+            refused(
+                tt.ArgumentValueError,
+                "got ('cubic'|None|1|'Nearest')",
+                _IMAGES,
+                (9, 9),
+                mode=each("cubic", None, 1, "Nearest"),
+            ),
+            refused(tt.ShapeError, r"got \(4, 4\)", spaced(4, 4), (8, 8)),
+            refused(tt.ShapeError, "stretched", spaced(1, 1, 0, 4), (8, 8)),
         ),
     ),
 )

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import argparse
 import ast
-import gc
 import os
 import random
 import re
+import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -25,9 +26,6 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
-from unittest.mock import patch
-
-from mypy import api
 
 from tapetensor.mypy_plugin.guard import RAISE
 from tests.plugin.whole_programs import MODULES, Program, spoiled
@@ -89,20 +87,25 @@ def check(texts: Mapping[str, str], folder: Path, plugins: str) -> Run:
     configuration.write_text(_CONFIGURATION.format(plugins=plugins))
     options = [f"--config-file={configuration}", f"--cache-dir={folder / 'cache'}", "--no-pretty"]
     options += ["--hide-error-context", "--show-traceback"]
-    environment = {RAISE: "1", "MYPYPATH": f"{folder}{os.pathsep}{ROOT}"}
-    # Of this process alone: the machine may be busy with other things.
-    start = time.process_time()
-    with patch.dict(os.environ, environment):
-        output, complaint, status = api.run([*options, *files])
-    seconds = time.process_time() - start
-    # mypy keeps each run in the oldest generation, which Python would not collect for many runs.
-    gc.collect()
+    environment = {**os.environ, RAISE: "1", "MYPYPATH": f"{folder}{os.pathsep}{ROOT}"}
+    # Of that process alone: the machine may be busy with other things.
+    start = resource.getrusage(resource.RUSAGE_CHILDREN)
+    finished = subprocess.run(
+        [sys.executable, "-m", "mypy", *options, *files],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    end = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime
+    output = finished.stdout
     messages: dict[str, dict[int, list[tuple[str, str]]]] = defaultdict(lambda: defaultdict(list))
     for line in output.splitlines():
         if found := _LINE.fullmatch(line):
             said = messages[found["file"]][int(found["line"])]
             said.append((found["kind"], found["message"]))
-    crashed = "" if status in (0, 1) else complaint + output
+    crashed = "" if finished.returncode in (0, 1) else finished.stderr + output
     if "internal error" in output.lower():
         crashed = output
     return Run(messages, crashed, seconds)

@@ -191,3 +191,7 @@ class Writer:
         output = "".join(self._random.sample(used, self._random.randint(0, len(used))))
         arrow = "->" + ("..." if dots else "") + output if self._happens(0.6) else ""
         return f"tt.einsum({','.join(groups) + arrow!r}, {', '.join(operands)})"
+
+
+_WRITER = Writer(20260)
+EXPRESSIONS = [_WRITER.expression() for _ in range(400)]

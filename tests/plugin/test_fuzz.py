@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from tests.plugin import fuzz
 from tests.plugin.whole_programs import Program, spoiled
+from tests.typing.runs import cache_of
 
 SEED, SIZE = 20260, 6
 
 
-def test_random_programs_get_right_answers_and_spoiled_ones_crash_nothing(tmp_path: Path) -> None:
+def test_random_programs_get_right_answers_and_spoiled_ones_crash_nothing() -> None:
+    folder = cache_of("fuzz")
     # How long it takes says nothing in a run of tests that share a machine.
-    found = [one for one in fuzz.batch(SEED, SIZE, tmp_path) if " s with the plugin" not in one]
+    found = [one for one in fuzz.batch(SEED, SIZE, folder) if " s with the plugin" not in one]
 
     assert found == []
 
@@ -25,7 +25,7 @@ def test_the_same_seed_writes_the_same_programs() -> None:
     assert spoiled(first.text, SEED) == spoiled(again.text, SEED) != first.text
 
 
-def test_a_false_claim_and_a_false_alarm_are_found(tmp_path: Path) -> None:
+def test_a_false_claim_and_a_false_alarm_are_found() -> None:
     program = Program(SEED, 10)
     line, shape = next(iter(program.shapes.items()))
     program.shapes[line] = (*shape, 5)

@@ -4,32 +4,21 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import os
-import re
 import traceback
-from collections import defaultdict
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-from unittest.mock import patch
 
 import pytest
-from mypy import api
 
 import tapetensor as tt
-from tapetensor.mypy_plugin.guard import RAISE
+from tests.plugin.checked import EXAMPLES, LAYERS, MOVES, plugin_report
+from tests.typing.checkers import PASS, REVEAL
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
-BAD = sorted((HERE / "moves").glob("bad_*.py"))
-GOOD = sorted((HERE / "moves").glob("good_*.py"))
-CORRECT = sorted(
-    path
-    for folder in ("examples", "tests/typing/pass", "tests/typing/reveal", "tapetensor/nn")
-    for path in (ROOT / folder).glob("*.py")
-)
+BAD = [path for path in MOVES if path.stem.startswith("bad_")]
+GOOD = [path for path in MOVES if path.stem.startswith("good_")]
+CORRECT = [*EXAMPLES, *PASS, *REVEAL, *LAYERS]
 # Lines of programs that show, or test, what happens at run time.
 DELIBERATE = {
     "tape_ownership.py": [
@@ -40,28 +29,7 @@ DELIBERATE = {
     ],
     "limits.py": ["    assert_type(spent * 2.0"],
 }
-# A cache of this process alone, since mypy's takes one writer at a time.
-CACHE = ROOT / ".mypy_cache" / f"plugin_moves_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
-
-_LINE = re.compile(r"(?P<path>.+?):(?P<line>\d+): error: (?P<message>.*)")
 _MARK = "# E: "
-
-Report = dict[Path, dict[int, list[str]]]
-
-
-@cache
-def _report() -> Report:
-    options = [f"--config-file={HERE / 'moves_mypy.ini'}", f"--cache-dir={CACHE}", "--no-pretty"]
-    # An error inside the plugin is to fail the test, not to become a note.
-    with patch.dict(os.environ, {RAISE: "1"}):
-        output, complaint, _ = api.run([*options, *map(str, [*BAD, *GOOD, *CORRECT])])
-    assert not complaint, complaint
-    report: Report = defaultdict(lambda: defaultdict(list))
-    for line in output.splitlines():
-        if found := _LINE.fullmatch(line):
-            path = Path(os.path.abspath(found["path"]))
-            report[path][int(found["line"])].append(found["message"])
-    return report
 
 
 def _marks(path: Path) -> dict[int, str]:
@@ -87,7 +55,7 @@ def _ids(paths: list[Path]) -> list[tuple[Path, str]]:
 
 @pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
 def test_every_marked_line_is_reported_as_it_says_and_no_other_line_is(path: Path) -> None:
-    found = _report()[path]
+    found = plugin_report()[path]
     marks = _marks(path)
 
     assert set(found) == set(marks)
@@ -112,7 +80,7 @@ def test_what_is_reported_raises(path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)
 def test_nothing_is_reported_of_a_program_that_is_right(path: Path) -> None:
-    assert _report()[path] == {}
+    assert plugin_report()[path] == {}
 
 
 @pytest.mark.parametrize(("path", "name"), _ids(GOOD))
@@ -125,7 +93,7 @@ def test_only_deliberate_mistakes_are_reported_of_other_programs(path: Path) -> 
     lines = path.read_text().splitlines()
     moved = {
         number
-        for number, messages in _report()[path].items()
+        for number, messages in plugin_report()[path].items()
         if any("[tape-moved]" in one for one in messages)
     }
 

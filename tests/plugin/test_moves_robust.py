@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pytest
-from mypy import api, version
 
-from tapetensor.mypy_plugin import flow, guard
-from tapetensor.mypy_plugin.modules import calling
-from tapetensor.mypy_plugin.moves import hooks
-from tapetensor.mypy_plugin.shapes import computed
-
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
+from tapetensor.mypy_plugin import guard
+from tests.plugin.checked import CONFIGURATION, library_cache
+from tests.typing.runs import ROOT
 
 TAKES = """
 from typing import Literal as L
@@ -47,6 +41,25 @@ class Net(nn.Module):
 class Other(nn.Module):
     def forward(self, x: Tensor1D[N]) -> Tensor1D[N]: return x
 """
+# What stands before mypy in its process: rooms that a test may break, and what it does to them.
+RUN = """
+import sys
+import mypy.main
+from mypy import api, version
+from tapetensor.mypy_plugin import flow
+from tapetensor.mypy_plugin.modules import calling
+from tapetensor.mypy_plugin.moves import hooks
+from tapetensor.mypy_plugin.shapes import computed
+
+def broken(*arguments):
+    if getattr(getattr(arguments[0], "tree", None), "fullname", "main") == "main":
+        raise ZeroDivisionError("on purpose")
+
+{breaks}
+output, complaint, _ = api.run(sys.argv[1:])
+assert not complaint, complaint
+print(output, end="")
+"""
 ERROR = '7: error: sin: "x" was moved by "take" on line 6'
 
 
@@ -58,14 +71,20 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("MYPYPATH", f"{tmp_path}{os.pathsep}{ROOT}")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.delenv(guard.RAISE, raising=False)
-    monkeypatch.setattr(guard, "_noted", set())
-    monkeypatch.setattr(flow, "_noted", False)
     return tmp_path
+
+
+@pytest.fixture
+def warm(program: Path) -> Iterator[Path]:
+    """Give the program a cache in which the library is, and take it away afterwards."""
+    cache = library_cache(program)
+    yield program
+    shutil.rmtree(cache)
 
 
 def _options(program: Path) -> list[str]:
     return [
-        f"--config-file={HERE / 'moves_mypy.ini'}",
+        f"--config-file={CONFIGURATION}",
         f"--cache-dir={program / 'cache'}",
         "--no-pretty",
         "--no-error-summary",
@@ -73,10 +92,11 @@ def _options(program: Path) -> list[str]:
     ]
 
 
-def _check(program: Path) -> str:
-    output, complaint, _ = api.run(_options(program))
-    assert not complaint, complaint
-    return output
+def _check(program: Path, breaks: str = "") -> str:
+    command = [sys.executable, "-c", RUN.format(breaks=breaks), *_options(program)]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert not finished.stderr, finished.stderr
+    return finished.stdout
 
 
 def test_a_cached_run_gives_the_same_answer_as_a_cold_one(program: Path) -> None:
@@ -90,7 +110,8 @@ def test_a_cached_run_gives_the_same_answer_as_a_cold_one(program: Path) -> None
     assert cold == warm == cached
 
 
-def test_a_change_in_another_module_is_seen(program: Path) -> None:
+def test_a_change_in_another_module_is_seen(warm: Path) -> None:
+    program = warm
     assert ERROR in _check(program)
     (program / "lib.py").write_text(READS)
     assert _check(program) == ""
@@ -124,17 +145,10 @@ def test_the_daemon_gives_the_same_answers(program: Path, daemon: list[str]) -> 
     assert check() == ""
 
 
-def test_an_exception_becomes_one_note_and_the_check_goes_on(
-    program: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(checker: Any, _: object) -> None:
-        if checker.tree.fullname == "main":
-            raise ZeroDivisionError("on purpose")
+def test_an_exception_becomes_one_note_and_the_check_goes_on(warm: Path) -> None:
+    (warm / "main.py").write_text(f"{USES}    number: int = 'a'\n")
 
-    monkeypatch.setattr(hooks, "judge_of", broken)
-    (program / "main.py").write_text(f"{USES}    number: int = 'a'\n")
-
-    output = _check(program)
+    output = _check(warm, "hooks.judge_of = broken")
 
     assert output.count("ZeroDivisionError") == 1
     assert "internal error" in output
@@ -143,17 +157,13 @@ def test_an_exception_becomes_one_note_and_the_check_goes_on(
     assert "[tape-moved]" not in output
 
 
-@pytest.mark.parametrize(("room", "name"), [(computed, "class_of"), (calling, "add_call")])
+@pytest.mark.parametrize("name", ["computed.class_of", "calling.add_call"])
 def test_an_exception_in_an_annotation_or_a_class_becomes_one_note_too(
-    program: Path, monkeypatch: pytest.MonkeyPatch, room: ModuleType, name: str
+    warm: Path, name: str
 ) -> None:
-    def broken(*_: object) -> None:
-        raise ZeroDivisionError("on purpose")
+    (warm / "main.py").write_text(f"{USES}{OTHER_HOOKS}")
 
-    monkeypatch.setattr(room, name, broken)
-    (program / "main.py").write_text(f"{USES}{OTHER_HOOKS}")
-
-    output = _check(program)
+    output = _check(warm, f"{name} = broken")
 
     assert output.count("internal error") == 1
     assert output.count("ZeroDivisionError") == 1
@@ -161,13 +171,10 @@ def test_an_exception_in_an_annotation_or_a_class_becomes_one_note_too(
 
 
 @pytest.mark.parametrize("name", ["3.0.0", "2.5.0+dev.12ab", "1.15.0", "unheard of"])
-def test_an_unknown_mypy_switches_only_this_check_off_with_one_note(
-    program: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.setattr(version, "__version__", name)
-    (program / "main.py").write_text(f"{USES}    x.reshape((2, 2))\n")
+def test_an_unknown_mypy_switches_only_this_check_off_with_one_note(warm: Path, name: str) -> None:
+    (warm / "main.py").write_text(f"{USES}    x.reshape((2, 2))\n")
 
-    output = _check(program)
+    output = _check(warm, f"version.__version__ = {name!r}")
 
     assert output.count("note: tapetensor.mypy_plugin:") == 1
     assert "use after move is not checked, which is known to work with mypy 2.0 up to" in output
@@ -176,12 +183,8 @@ def test_an_unknown_mypy_switches_only_this_check_off_with_one_note(
     assert "8: error: reshape: (3,) holds 3 elements, which do not fill (2, 2)" in output
 
 
-def test_a_mypy_that_lacks_what_is_used_switches_the_check_off(
-    program: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(flow, "_has_what_is_used", lambda checker: False)
-
-    output = _check(program)
+def test_a_mypy_that_lacks_what_is_used_switches_the_check_off(warm: Path) -> None:
+    output = _check(warm, "flow._has_what_is_used = lambda checker: False")
 
     assert output.count("note:") == 1
     assert "error:" not in output

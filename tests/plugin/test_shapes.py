@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 import operator
-import os
 import pkgutil
 import re
 import runpy
-import shutil
-from collections import defaultdict
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
-from mypy import api
 
 import tapetensor as tt
 from tapetensor.mypy_plugin import shapes
-from tapetensor.mypy_plugin.guard import RAISE
+from tests.plugin.checked import EXAMPLES, SHAPES, bare_files, plugin_report
+from tests.typing import checkers
+from tests.typing.checkers import FAIL
 from tests.typing.operands import mask, q, vmask, zw
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
-REVEAL, BAD = (sorted((HERE / "shapes").glob(f"{kind}_*.py")) for kind in ("reveal", "bad"))
-TYPING = ROOT / "tests" / "typing"
-PLAIN = [
-    *(path for folder in ("reveal", "pass") for path in sorted((TYPING / folder).glob("*.py"))),
-    *sorted((ROOT / "examples").glob("*.py")),
-]
-FAIL = sorted((TYPING / "fail").glob("*.pyi"))
-# A cache of this process alone, since mypy's takes one writer at a time.
-CACHE = ROOT / ".mypy_cache" / f"plugin_shapes_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
+REVEAL, BAD = (
+    [path for path in SHAPES if path.stem.startswith(f"{kind}_")] for kind in ("reveal", "bad")
+)
+PLAIN = [*checkers.REVEAL, *checkers.PASS, *EXAMPLES]
 
-Report = dict[Path, dict[int, list[str]]]
-_LINE = re.compile(r"(?P<path>.+?):(?P<line>\d+): error: (?P<message>.*)")
 _MORE_EXACT = re.compile(
     r'Expression is of type "(?P<found>.+)", not "(?P<claimed>.+)"  \[assert-type\]'
 )
@@ -49,48 +36,6 @@ RIGHT = {
 }
 
 
-@cache
-def report() -> Report:
-    """Return the errors under the plugin by file and line, without any `type: ignore` of FAIL."""
-    forget_what_another_plugin_said()
-    options = [f"--config-file={HERE / 'shapes_mypy.ini'}", f"--cache-dir={CACHE}", "--no-pretty"]
-    files = [*REVEAL, *BAD, *PLAIN, *bare_files().values()]
-    # An error inside the plugin is to fail the test, not to become a note.
-    with patch.dict(os.environ, {RAISE: "1"}):
-        output, complaint, status = api.run([*options, *map(str, files)])
-    assert status in (0, 1), output + complaint
-    found: Report = defaultdict(lambda: defaultdict(list))
-    for line in output.splitlines():
-        if match := _LINE.fullmatch(line):
-            path = Path(os.path.abspath(match["path"]))
-            found[path][int(match["line"])].append(match["message"])
-    return found
-
-
-def forget_what_another_plugin_said() -> None:
-    """Drop a cache written under other sources of the plugin, at which mypy does not look."""
-    digest = hashlib.sha256()
-    for path in sorted((ROOT / "tapetensor" / "mypy_plugin").rglob("*.py")):
-        digest.update(path.read_bytes())
-    mark = CACHE / "plugin.sha256"
-    if not mark.exists() or mark.read_text() != digest.hexdigest():
-        shutil.rmtree(CACHE, ignore_errors=True)
-        CACHE.mkdir(parents=True)
-        mark.write_text(digest.hexdigest())
-
-
-@cache
-def bare_files() -> dict[Path, Path]:
-    """Write the bad lines of the static tests without their marks, and return the files."""
-    # Always at one place: mypy's cache remembers where it found an error.
-    folder = CACHE / "bare"
-    folder.mkdir(parents=True, exist_ok=True)
-    files = {path: folder / f"bare_{path.name}" for path in FAIL}
-    for path, file in files.items():
-        file.write_text(re.sub(r"  # type: ignore.*", "", path.read_text()))
-    return files
-
-
 def expected(path: Path) -> dict[int, str]:
     """Return the fragments of the message, with ... between, that each bad line is marked with."""
     lines = enumerate(path.read_text().splitlines(), 1)
@@ -99,7 +44,7 @@ def expected(path: Path) -> dict[int, str]:
 
 @pytest.mark.parametrize("path", REVEAL, ids=lambda path: path.stem)
 def test_mypy_infers_what_is_claimed(path: Path) -> None:
-    assert report()[path] == {}
+    assert plugin_report()[path] == {}
 
 
 @pytest.mark.parametrize("path", REVEAL, ids=lambda path: path.stem)
@@ -109,7 +54,7 @@ def test_what_is_inferred_is_true_at_run_time(path: Path) -> None:
 
 @pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
 def test_each_bad_line_has_one_error_that_says_why_and_no_other_line_has_one(path: Path) -> None:
-    errors, marks = report()[path], expected(path)
+    errors, marks = plugin_report()[path], expected(path)
 
     assert errors.keys() == marks.keys()
     assert [line for line in errors if len(errors[line]) != 1] == []
@@ -135,7 +80,7 @@ def test_each_bad_line_raises(path: Path) -> None:
 @pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
 def test_errors_of_the_plugin_have_codes_of_their_own(path: Path) -> None:
     ours = [words for words in expected(path).values() if not words.startswith(("Argument", "got"))]
-    messages = [message for line in report()[path].values() for message in line]
+    messages = [message for line in plugin_report()[path].values() for message in line]
 
     assert len([one for one in messages if _CODE.search(one)]) == len(ours)
 
@@ -148,7 +93,7 @@ def test_of_valid_programs_nothing_is_rejected_and_claims_only_become_more_exact
     if "matplotlib" in source:
         pytest.importorskip("matplotlib")
     lines = source.splitlines()
-    for number, messages in report()[path].items():
+    for number, messages in plugin_report()[path].items():
         for message in messages:
             assert is_welcome(message, lines[number - 1], lines[number - 2]), f"{number}: {message}"
 
@@ -170,7 +115,7 @@ def is_welcome(message: str, line: str, before: str) -> bool:
 
 @pytest.mark.parametrize("path", FAIL, ids=lambda path: path.stem)
 def test_what_plain_typing_rejects_is_still_rejected(path: Path) -> None:
-    errors = report()[bare_files()[path]]
+    errors = plugin_report()[bare_files()[path]]
     bad = {
         number: line
         for number, line in enumerate(path.read_text().splitlines(), 1)

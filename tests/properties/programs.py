@@ -16,6 +16,7 @@ import numpy as np
 from typing_extensions import override
 
 import tapetensor as tt
+from tapetensor.tensor.base import tape_state
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 State: TypeAlias = Literal["plain", "owned", "spent"]
@@ -160,7 +161,7 @@ class TapeMachine:
     def snapshot(self) -> list[object]:
         """Return everything that a failed step must leave alone."""
         return [
-            (x.id, x.shape, x.numpy().tobytes(), id(x._tape), repr(x)) for x in self.tensors
+            (x.id, x.shape, x.numpy().tobytes(), id(x._tape), tape_state(x)) for x in self.tensors
         ] + [(id(tape), repr(tape)) for tape in self.shelf]
 
 

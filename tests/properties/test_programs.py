@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tapetensor as tt
+from tapetensor.tensor.base import tape_state
 from tests.properties.programs import (
     LEAF_SHAPES,
     Array,
@@ -133,7 +134,7 @@ class Session:
         self.reference.run(step)
         self.machine.run(step)
         states = [
-            "owned" if x.owns_tape else "spent" if "spent" in repr(x) else "plain"
+            "owned" if x.owns_tape else "spent" if "spent" in tape_state(x) else "plain"
             for x in self.machine.tensors
         ]
         assert states == self.reference.states

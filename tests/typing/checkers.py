@@ -1,4 +1,4 @@
-"""One run of mypy and one of pyright over all cases, for every test that asks.
+"""What mypy and pyright say of all cases, for every test that asks.
 
 The snippets of docs/errors.md and the programs of other pages are part of the run of mypy.
 """
@@ -7,41 +7,31 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import re
 import subprocess
 import sys
-import zlib
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
 import pytest
-from mypy import api
 
 from tests.typing.catalogue import CODES
 from tests.typing.error_page import SECTIONS
+from tests.typing.own_names import own_names_file
 from tests.typing.pages import PAGES, blocks, changed, program
+from tests.typing.runs import CACHES, ROOT, Report, errors, mypy, once_a_session, written
 from tests.typing.tutorial import TUTORIAL
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
 REVEAL, PASS, FAIL = (
     sorted(path for path in (HERE / folder).glob(pattern) if path.stem != "__init__")
     for folder, pattern in (("reveal", "*.py"), ("pass", "*.py"), ("fail", "*.pyi"))
 )
 CASES = [*REVEAL, *PASS, *FAIL]
 
-# A cache of this process alone, since mypy's takes one writer at a time.
-CACHE = ROOT / ".mypy_cache" / f"typing_tests_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
-# And of the plugin as it is, since mypy does not notice a change of one that is a package.
-_PLUGIN = b"".join(
-    [path.read_bytes() for path in sorted((ROOT / "tapetensor" / "mypy_plugin").rglob("*.py"))]
-)
-PLUGIN_CACHE = CACHE.with_name(f"{CACHE.name}_plugin_{zlib.crc32(_PLUGIN):08x}")
+README = (ROOT / "README.md").read_text()
 
-Report = dict[Path, dict[int, list[str]]]
-_LINE = re.compile(r"(?P<path>.+?):(?P<line>\d+): error: (?P<message>.*)")
 # How mypy writes one type depends on the version of numpy, and on whether its cache was warm.
 _SPELLINGS = {
     "floating[_32Bit]": "float32",
@@ -61,84 +51,54 @@ def normalized(message: str) -> str:
 @cache
 def mypy_report() -> Report:
     """Return the errors of the project's own mypy by file and line, those of docs included."""
-    pages = [*snippet_files().values(), *page_files().values(), *tutorial_files()]
-    pages.append(mistaken_start())
-    return report(ROOT / "mypy.ini", CACHE, [*CASES, *pages])
-
-
-@cache
-def plugin_report() -> Report:
-    """Return the errors under the plugin in the programs of the tutorial and the catalogue."""
-    files = [*tutorial_files(), *catalogue_files().values()]
-    return report(HERE / "pages_mypy.ini", PLUGIN_CACHE, files)
-
-
-def report(configuration: Path, cache_dir: Path, files: list[Path]) -> Report:
-    """Return the errors of mypy by file and line."""
-    options = [f"--config-file={configuration}", f"--cache-dir={cache_dir}", "--no-pretty"]
-    output, complaint, _ = api.run([*options, *map(str, files)])
-    assert not complaint, complaint
-    report: Report = defaultdict(lambda: defaultdict(list))
-    for line in output.splitlines():
-        if found := _LINE.fullmatch(line):
-            path = Path(os.path.abspath(found["path"]))
-            report[path][int(found["line"])].append(found["message"])
-    return report
+    pages = [*snippet_files().values(), *page_files().values(), *tutorial_files(), mistaken_start()]
+    files = [*CASES, *pages, *readme_files(), own_names_file()]
+    said = once_a_session("plain", lambda: mypy(ROOT / "mypy.ini", CACHES / "plain", files))
+    return errors(said)
 
 
 @cache
 def snippet_files() -> dict[int, Path]:
     """Write the documented snippets to files and return those by number."""
-    # Always at one place: mypy's cache remembers where it found an error.
-    folder = CACHE / "error_classes"
-    folder.mkdir(parents=True, exist_ok=True)
-    files = {section.number: folder / f"error_class_{section.number}.py" for section in SECTIONS}
-    for section in SECTIONS:
-        files[section.number].write_text(section.program)
-    return files
+    return {one.number: written(f"error_class_{one.number}", one.program) for one in SECTIONS}
 
 
 @cache
 def page_files() -> dict[str, Path]:
     """Write the programs of the pages to files and return those by page."""
-    folder = CACHE / "pages"
-    folder.mkdir(parents=True, exist_ok=True)
-    files = {page: folder / f"page_{page}.py" for page in PAGES}
-    for page, file in files.items():
-        file.write_text(program(page))
-    return files
+    return {page: written(f"page_{page}", program(page)) for page in PAGES}
 
 
 @cache
 def catalogue_files() -> dict[str, Path]:
     """Write the programs of the plugin's codes to files and return those by code."""
-    folder = CACHE / "catalogue"
-    folder.mkdir(parents=True, exist_ok=True)
-    files = {name: folder / f"catalogue_{name.replace('-', '_')}.py" for name in CODES}
-    for name, file in files.items():
-        file.write_text(CODES[name].program)
-    return files
+    return {
+        name: written(f"catalogue_{name.replace('-', '_')}", code.program)
+        for name, code in CODES.items()
+    }
 
 
 @cache
 def mistaken_start() -> Path:
     """Write the program of the first page, with the mistake that it makes, to a file."""
-    file = page_files()["start"].with_name("page_start_mistaken.py")
     (diff,) = blocks("start", "diff")
-    file.write_text(changed(program("start"), diff))
-    return file
+    return written("page_start_mistaken", changed(program("start"), diff))
 
 
 @cache
 def tutorial_files() -> list[Path]:
     """Write the programs of the tutorial to files: the right one, then one for each mistake."""
-    folder = CACHE / "tutorial"
-    folder.mkdir(parents=True, exist_ok=True)
     programs = [TUTORIAL.program, *(mistake.program for mistake in TUTORIAL.mistakes)]
-    files = [folder / f"tutorial_{number}.py" for number in range(len(programs))]
-    for file, code in zip(files, programs, strict=True):
-        file.write_text(code)
-    return files
+    return [written(f"tutorial_{number}", code) for number, code in enumerate(programs)]
+
+
+@cache
+def readme_files() -> list[Path]:
+    """Write the story of the README to files: as it is, and with the mistake that it tells of."""
+    (story,) = re.findall(r"^```python\n(.*?)^```", README, flags=re.DOTALL | re.MULTILINE)
+    mistaken = story.replace("nn.Linear[L[512], L[10]]", "nn.Linear[L[511], L[10]]")
+    assert mistaken != story
+    return [written("story", story), written("story_mistaken", mistaken)]
 
 
 @cache
@@ -146,14 +106,18 @@ def pyright_report() -> Report:
     """Return the errors of pyright by file and line, with `# type: ignore` switched off."""
     if importlib.util.find_spec("pyright") is None:
         pytest.skip('the second opinion needs pyright: pip install "pyright[nodejs]"')
+    report: Report = defaultdict(lambda: defaultdict(list))
+    for one in json.loads(once_a_session("pyright", _pyright))["generalDiagnostics"]:
+        if one["severity"] == "error":
+            line = one["range"]["start"]["line"] + 1
+            report[Path(one["file"])][line].append(one["message"])
+    return report
+
+
+def _pyright() -> str:
     command = [sys.executable, "-m", "pyright", "--outputjson", f"--project={HERE}"]
     # Packages are those of this interpreter, not of the first one on the path.
     command += ["--pythonpath", sys.executable]
     finished = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     assert finished.stdout, finished.stderr
-    report: Report = defaultdict(lambda: defaultdict(list))
-    for one in json.loads(finished.stdout)["generalDiagnostics"]:
-        if one["severity"] == "error":
-            line = one["range"]["start"]["line"] + 1
-            report[Path(one["file"])][line].append(one["message"])
-    return report
+    return finished.stdout

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from tests.typing.checkers import CACHE, ROOT
 from tests.typing.hover import SERVERS, hovers
 from tests.typing.pages import program, titled
+from tests.typing.runs import ROOT, written
 
 # What surrounds the type in the answer of a server, and where pyrefly says that a name is from.
 _AROUND = re.compile(r"^```\w*$|^\((variable|attribute)\) (\w+: )?|\b(tapetensor|numpy)\.(\w+\.)*")
@@ -24,9 +24,7 @@ def _shown(answer: str) -> str:
 def test_a_name_has_the_type_that_the_page_says(checker: str) -> None:
     if importlib.util.find_spec(checker) is None:
         pytest.skip(f"needs {checker}: pip install 'tapetensor[dev]'")
-    file = CACHE / "hover" / "hover.py"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(program("checkers"))
+    file = written("hover", program("checkers"))
     expected = dict(line.split(": ", 1) for line in titled("checkers", checker).splitlines())
     lines = file.read_text().splitlines()
     places = [

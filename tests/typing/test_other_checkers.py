@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.typing.checkers import CASES, HERE, ROOT, pyright_report
+from tests.typing.checkers import CASES, HERE, pyright_report
 from tests.typing.pages import DOCS
+from tests.typing.runs import ROOT
 
 EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
 LISTED = {

@@ -5,67 +5,29 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import pickle
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tapetensor import Tensor
-from tests.typing.checkers import (
-    CACHE,
-    HERE,
-    PLUGIN_CACHE,
-    ROOT,
-    Report,
-    pyright_report,
-    report,
-)
+from tests.plugin.checked import plugin_report
+from tests.typing.checkers import FAIL, mypy_report, pyright_report
 from tests.typing.hover import SERVERS, hovers
+from tests.typing.own_names import HEAD, METHODS, OPERATORS, own_names_file
+from tests.typing.runs import ROOT, Report, written
 
-# Each op, and the set that its overloads are from.
-METHODS = {
-    "sum": "reduction",
-    "max": "reduction",
-    "min": "reduction",
-    "mean": "average",
-    "logsumexp": "average",
-}
-OPERATORS = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide"}
 SHARING = [*METHODS, *(f"__{op}__" for op in ("add", "sub", "mul", "truediv"))]
 SHARING += [f"__{op}__" for op in ("radd", "rsub", "rmul", "rtruediv")]
 
-_HEAD = """\
-from typing import Literal
 
-from tapetensor import Tensor1D, Tensor2D
-
-def called(x: Tensor2D[Literal[2], Literal[3]], y: Tensor1D[Literal[7]]) -> None:
-"""
-_INDENT = "    "
-_LINES = _HEAD.count("\n")
-
-
-def _written(name: str, lines: list[str]) -> Path:
-    file = CACHE / "own_names" / f"{name}.py"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(_HEAD + "".join(f"{_INDENT}{line}\n" for line in lines))
-    return file
-
-
-@cache
-def _messages(configuration: Path, cache_dir: Path) -> list[str]:
+def _messages(report: Report) -> list[str]:
     """Return what mypy says of a bad axis of each method, a bad kind, and bad operands."""
-    lines = [f"x.{op}(axis=7)" for op in METHODS]
-    lines += [f'x.{op}(keepdims="yes")' for op in METHODS]
-    lines += [f"x {op} y" for op in OPERATORS]
-    file = _written(f"{configuration.stem}_errors", lines)
-    found: Report = report(configuration, cache_dir, [file])
-    return [found[file][_LINES + number][0] for number in range(1, len(lines) + 1)]
+    found = report[own_names_file()]
+    return [found[number][0] for number in sorted(found)]
 
 
 def test_mypy_reports_an_op_under_its_own_name() -> None:
-    messages = _messages(ROOT / "mypy.ini", CACHE)
+    messages = _messages(mypy_report())
 
     names = [f'overload variant of "{op}"' for op in METHODS]
     names = [*names, *names, *(f"operand types for {op} " for op in OPERATORS)]
@@ -75,7 +37,7 @@ def test_mypy_reports_an_op_under_its_own_name() -> None:
 
 
 def test_the_plugin_reports_an_op_under_its_own_name() -> None:
-    messages = _messages(HERE / "pages_mypy.ini", PLUGIN_CACHE)
+    messages = _messages(plugin_report())
 
     starts = [f"{op}: axis 7 is outside the shape (2, 3)" for op in METHODS]
     starts += [f"{op}: keepdims must be a bool" for op in METHODS]
@@ -88,7 +50,7 @@ def test_the_plugin_reports_an_op_under_its_own_name() -> None:
 @pytest.mark.parametrize(("op", "overloads"), METHODS.items())
 def test_pyright_reports_an_op_under_the_name_of_its_set(op: str, overloads: str) -> None:
     # It has no other name for overloads than that of the function that they were written for.
-    file = HERE / "fail" / "reduction_axes.pyi"
+    (file,) = [path for path in FAIL if path.stem == "reduction_axes"]
     numbers = [
         number
         for number, line in enumerate(file.read_text().splitlines(), 1)
@@ -104,19 +66,21 @@ def test_pyright_reports_an_op_under_the_name_of_its_set(op: str, overloads: str
 def test_an_editor_shows_the_name_and_the_docstring_of_an_op(checker: str) -> None:
     if importlib.util.find_spec(checker) is None:
         pytest.skip(f"needs {checker}: pip install 'tapetensor[dev]'")
-    file = _written("hovers", [f"x.{op}(axis=0)" for op in METHODS])
-    places = [(_LINES + number, len(f"{_INDENT}x.")) for number in range(len(METHODS))]
+    lines = [f"    x.{op}(axis=0)" for op in METHODS]
+    file = written("own_names_hovers", "\n".join([HEAD, *lines, ""]))
+    first = HEAD.count("\n") + 1
+    places = [(first + number, len("    x.")) for number in range(len(METHODS))]
 
     shown = dict(zip(METHODS, hovers(checker, file, places, root=ROOT), strict=True))
 
     # Only pyrefly shows both; the docstring of a set says what the arguments are.
     names = {op: METHODS[op] if checker == "ty" else op for op in METHODS}
-    lines = {op: _first_line(op) for op in METHODS}
+    sentences = {op: _first_line(op) for op in METHODS}
     if checker != "pyrefly":
-        lines = dict.fromkeys(METHODS, "keepdims: whether reduced axes stay with size 1.")
+        sentences = dict.fromkeys(METHODS, "keepdims: whether reduced axes stay with size 1.")
     misnamed = [op for op in METHODS if names[op] not in _signature(shown[op])]
     assert misnamed == []
-    assert [op for op in METHODS if lines[op] not in shown[op]] == []
+    assert [op for op in METHODS if sentences[op] not in shown[op]] == []
 
 
 def _signature(answer: str) -> str:
