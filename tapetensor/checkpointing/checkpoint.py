@@ -100,13 +100,13 @@ def checkpoint(
     if rng is not None:
         check_rng("checkpoint", rng)
     # A plan lays out its memory itself: what is captured for one is run as it is.
-    is_captured = any(isinstance(x._data, CapturedArray) for x in inputs)
+    is_captured = any(isinstance(x.array, CapturedArray) for x in inputs)
     if is_captured or not any(x.owns_tape for x in inputs):
         output = f(*inputs)
         check_tensor("checkpoint", "the result of f", output)
         return output
     part = _Part(f, inputs, Surroundings(f, rng))
-    ids = tuple([x._id for x in inputs if x.owns_tape])
+    ids = tuple([x.id for x in inputs if x.owns_tape])
     return apply_enclosing(checkpoint, partial(part.run_forgetful, ids), inputs)[0]
 
 
@@ -145,12 +145,12 @@ class _Part:
         with GradientContext() as inside:
             output, tape = self._call(self._handles(forgetful), inside).split_tape()
             forgetful.update(tape.records)
-        self.output = output._data
+        self.output = output.array
         # A tensor that f makes itself is another one the next time.
-        self.leafs = [leaf for leaf in forgetful.leafs_of(output._id) if leaf < start]
+        self.leafs = [leaf for leaf in forgetful.leafs_of(output.id) if leaf < start]
         parents = (*ids, *self.leafs)
         return (
-            [output._data],
+            [output.array],
             parents,
             [JointPullbacks((True,) * len(parents), self.run_again)],
         )
@@ -162,14 +162,14 @@ class _Part:
             traced = [x for x in handles if x.owns_tape]
             output, tape = self._call(handles, inside).split_tape()
             records = Recorder(tape.records)
-        if not _are_identical(output._data, self.output):
+        if not _are_identical(output.array, self.output):
             raise _not_repeatable("another result")
-        parents = [*[x._id for x in traced], *self.leafs]
+        parents = [*[x.id for x in traced], *self.leafs]
         wanted = frozenset([one for one, is_in in zip(parents, needed, strict=True) if is_in])
-        found = records.replay({output._id: g}, wanted)
+        found = records.replay({output.id: g}, wanted)
         for x in traced:
             # f need not depend on every input.
-            found.setdefault(x._id, np.zeros_like(x._data))
+            found.setdefault(x.id, np.zeros_like(x.array))
         if not wanted <= found.keys():
             raise _not_repeatable("a result by other parameters")
         return [found.get(unique_id) for unique_id in parents]
@@ -192,12 +192,12 @@ class _Part:
         output: Tensor[Any, OwnedTape, Any] = self.f(*handles)
         check_tensor("checkpoint", "the result of f", output)
         check_not_spent("checkpoint", output)
-        if not isinstance(output._tape, OwnedTape):
+        if not isinstance(output.tape, OwnedTape):
             raise UntracedTensorError(
                 "checkpoint: the result of f owns no tape, so it does not depend on the traced "
                 "input; inside f use the tensor that it is given, without detach()"
             )
-        if not output._tape.is_only_of(inside):
+        if not output.tape.is_only_of(inside):
             raise UntracedTensorError(
                 "checkpoint: f uses a tensor that owns a tape from outside; "
                 "give it to checkpoint as another input"

@@ -33,7 +33,7 @@ class Surroundings:
         self._generators: list[tuple[np.random.Generator, Mapping[str, Any]]] = []
         for value in _reachable([f, rng]):
             if isinstance(value, Tensor):
-                self._values.append((value, value._data))
+                self._values.append((value, value.array))
             elif isinstance(value, np.random.Generator):
                 self._generators.append((value, value.bit_generator.state))
             elif _is_module(value):
@@ -46,7 +46,7 @@ class Surroundings:
     @contextmanager
     def as_before(self) -> Iterator[None]:
         """Bring back what there was; at the end, what there is now."""
-        values = [(tensor, tensor._data) for tensor, _ in self._values]
+        values = [(tensor, tensor.array) for tensor, _ in self._values]
         attributes = [(place, name, place[name]) for place, name, _ in self._attributes]
         generators = [(rng, rng.bit_generator.state) for rng, _ in self._generators]
         _set(self._values, self._attributes, self._generators)
@@ -62,7 +62,7 @@ def _set(
     generators: list[tuple[np.random.Generator, Mapping[str, Any]]],
 ) -> None:
     for tensor, array in values:
-        tensor._data = array
+        tensor.array = array
     for place, name, value in attributes:
         place[name] = value
     for rng, state in generators:

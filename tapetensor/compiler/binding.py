@@ -119,10 +119,10 @@ class Binding(GuardWriter):
         self._in_closure = True
         self.captures.walk_methods()
         for optimizer, held in self._optimizers:
-            for position, group in enumerate(optimizer._groups):
+            for position, group in enumerate(optimizer.groups):
                 for place, tensor in enumerate(group.tensors):
                     if id(tensor) not in self._tensors:
-                        expression = f"{held}['_groups'][{position}].tensors[{place}]"
+                        expression = f"{held}['groups'][{position}].tensors[{place}]"
                         self._walk_tensor(tensor, expression, "a parameter")
         self._in_closure = False
 
@@ -248,7 +248,7 @@ class Binding(GuardWriter):
             self.guard(f"{expression} is not {known[1]}")
             return tensor
         local = self.local(expression)
-        tape = tensor._tape
+        tape = tensor.tape
         if tape is not None and not isinstance(tape, OwnedTape):
             # The tensor is spent: every use of it is an error, the same as in eager mode.
             self.guard("True")
@@ -257,8 +257,8 @@ class Binding(GuardWriter):
             self.guard(f"{local}.__class__ is not {self.bind(tensor.__class__)}")
             self._direct.append(local)
             if tape is None:
-                self.guard(f"{local}._tape is not None")
-        data = tensor._data
+                self.guard(f"{local}.tape is not None")
+        data = tensor.array
         if isinstance(data, Recorded):
             raise NotTracedError
         library = library_of(data)
@@ -267,17 +267,17 @@ class Binding(GuardWriter):
                 f"compile: {where} is over an array of {library}, and a plan runs on numpy's; "
                 "call the function without compile, or move everything with to(numpy)"
             )
-        lazy = self.input(data, self.local(f"{local}._data"), where)
+        lazy = self.input(data, self.local(f"{local}.array"), where)
         lazy.fix(where)
 
         def undo() -> None:
-            tensor._data, tensor._tape = data, tape
+            tensor.array, tensor.tape = data, tape
 
         self._undo.append(undo)
-        tensor._data = lazy
+        tensor.array = lazy
         if tape is not None:
-            tensor._tape = self.tapes.bring(tape, local)
-        self._tensors[id(tensor)] = tensor, local, lazy.node, tensor._tape
+            tensor.tape = self.tapes.bring(tape, local)
+        self._tensors[id(tensor)] = tensor, local, lazy.node, tensor.tape
         return tensor
 
     def _walk_generator(self, rng: np.random.Generator, expression: str, where: str) -> Any:
@@ -300,18 +300,18 @@ class Binding(GuardWriter):
             self.guard(f"{local} is not {self._seen[id(store)][1]}")
             return store
         self._seen[id(store)] = store, local
-        arrays = store._arrays
+        arrays = store.arrays
         keys = self.bind(tuple(arrays))
         self.guard(f"{local}.__class__ is not {self.bind(Gradients)}")
-        self.guard(f"tuple({local}._arrays) != {keys} or {local}._leaky != {store._leaky}")
-        self.guard(f"{local}._leafs != {self.bind(store._leafs)}")
+        self.guard(f"tuple({local}.arrays) != {keys} or {local}.is_leaky != {store.is_leaky}")
+        self.guard(f"{local}.leafs != {self.bind(store.leafs)}")
         lazy: dict[int, Any] = {
-            key: self.input(array, self.local(f"{local}._arrays[{key}]"), f"{where}[{key}]")
+            key: self.input(array, self.local(f"{local}.arrays[{key}]"), f"{where}[{key}]")
             for key, array in arrays.items()
         }
-        store._arrays = lazy
-        self._stores.append((store, local, dict(store._arrays)))
-        self._undo.append(lambda: setattr(store, "_arrays", arrays))
+        store.arrays = lazy
+        self._stores.append((store, local, dict(store.arrays)))
+        self._undo.append(lambda: setattr(store, "arrays", arrays))
         return store
 
     def _walk_record(self, value: Any, expression: str, where: str) -> None:
@@ -350,7 +350,7 @@ class Binding(GuardWriter):
         for name, item in before.items():
             expression = f"{held}[{name!r}]"
             if isinstance(item, TensorBase):
-                if id(item) not in self._tensors and item._tape is None:
+                if id(item) not in self._tensors and item.tape is None:
                     local = self.local(expression)
                     self._fields[local] = item, held
                     self._walk_tensor(item, local, f"{where}.{name}")
@@ -442,7 +442,7 @@ class Binding(GuardWriter):
 
         This comes after the function has run, and before `restore`.
         """
-        ids = {tensor._id: f"{local}._id" for tensor, local, _, _ in self._tensors.values()}
+        ids = {tensor.id: f"{local}._id" for tensor, local, _, _ in self._tensors.values()}
         known = {key: local for key, (_, local, _, _) in self._tensors.items()}
         known |= {key: source for key, (_, source) in self._seen.items()}
         writer = ResultWriter(self.bind, known, ids, self.tapes)
@@ -459,18 +459,18 @@ class Binding(GuardWriter):
             else:
                 self.guard_local(local, f"{local} is not {self.bind(tensor)}")
         for tensor, local, node, brought in self._tensors.values():
-            data = tensor._data
+            data = tensor.array
             is_kept = isinstance(data, LazyArray) and (data.node is node or _is_updated(data.node))
             if not is_kept:
-                writer.store(f"{local}._data", data)
-            if tensor._tape is not brought:
-                writer.store(f"{local}._tape", tensor._tape)
+                writer.store(f"{local}.array", data)
+            if tensor.tape is not brought:
+                writer.store(f"{local}.tape", tensor.tape)
         for store, local, before_arrays in self._stores:
-            same = store._arrays.keys() == before_arrays.keys() and all(
-                store._arrays[key] is before_arrays[key] for key in before_arrays
+            same = store.arrays.keys() == before_arrays.keys() and all(
+                store.arrays[key] is before_arrays[key] for key in before_arrays
             )
             if not same:
-                writer.store_entries(f"{local}._arrays", store)
+                writer.store_entries(f"{local}.arrays", store)
         if len(self._direct) > 1:
             distinct = ", ".join([f"id({local})" for local in self._direct])
             self.guard(f"len({{{distinct}}}) != {len(self._direct)}")

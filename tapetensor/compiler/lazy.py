@@ -51,7 +51,7 @@ class LazyArray(CapturedArray):
         view: how it views that array.
     """
 
-    __slots__ = ("_base", "_fixed", "_memory", "_node", "_seen", "_view", "program")
+    __slots__ = ("_base", "_memory", "_node", "_seen", "_view", "fixed_as", "program")
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class LazyArray(CapturedArray):
         self._base = base
         self._view = view
         self._seen = None if base is None else base.node
-        self._fixed = ""
+        self.fixed_as = ""
         # An array that lies in memory as this one does, if that is not as its value was computed.
         self._memory: Array | None = None
 
@@ -136,8 +136,8 @@ class LazyArray(CapturedArray):
         """Return a copy; writing into either array replaces only its own value."""
         node = self.node
         if node.is_written_to:
-            node = self._fresh()
-        copied = self.wrap(node)
+            node = self.fresh()
+        copied: LazyArray = self.wrap(node)
         copied._memory = np.empty(self.shape, bool)
         return copied
 
@@ -200,23 +200,23 @@ class LazyArray(CapturedArray):
 
     def fix(self, where: str) -> None:
         """Refuse to be written to from now on, with an error that names the array `where`."""
-        self._fixed = where
+        self.fixed_as = where
 
     def _owner(self) -> LazyArray:
         """Return the array that holds the elements of this view; refuse if it may not change."""
-        owner = self
+        owner: LazyArray = self
         while owner._base is not None:
             owner = owner._base
-        if owner._fixed:
+        if owner.fixed_as:
             raise trace_error(
-                f"{owner._fixed} is written to, which a replay would not repeat; "
+                f"{owner.fixed_as} is written to, which a replay would not repeat; "
                 "write into a copy, and return it"
             )
         return owner
 
     @override
     def write(self, function: Callable[..., Any], *args: Any) -> None:
-        owner = self._owner()
+        owner: LazyArray = self._owner()
         program = self.program
         if owner._node.kind is not Kind.WRITE:
             owner._node = owner._of_its_own()
@@ -228,10 +228,10 @@ class LazyArray(CapturedArray):
     def _of_its_own(self) -> Node:
         """Capture a copy, with the axes in the order in which they lie in memory."""
         seen = seen_order(self.laid_out())
-        turned = self.transpose(inverse(seen))._fresh()
+        turned = self.transpose(inverse(seen)).fresh()
         return self.program.view(View("transpose", seen), turned, self.shape)
 
-    def _fresh(self) -> Node:
+    def fresh(self) -> Node:
         """Capture a copy into memory of its own, which no equal value shares."""
         node = self.node
         return self.program.add(

@@ -235,7 +235,7 @@ class Planner:
         (whole,) = node.args
         if whole.kind is Kind.UPDATE:
             tensor = self.bind(whole.function.tensors[node.detail])
-            self._assign(node, f"{tensor}._data")
+            self._assign(node, f"{tensor}.array")
             return
         self._assign(node, f"{self.expression(whole)}[{node.detail}]")
 

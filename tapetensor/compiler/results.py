@@ -124,8 +124,8 @@ class ResultWriter:
     def _container(self, value: Any) -> str:
         """Return the source of a mutable object, which is another one at every call."""
         if isinstance(value, Gradients):
-            leafs = self.bind(value._leafs)
-            return f"gradients_of({self._entries(value)}, {leafs}, {value._leaky})"
+            leafs = self.bind(value.leafs)
+            return f"gradients_of({self._entries(value)}, {leafs}, {value.is_leaky})"
         if value.__class__ is list:
             return f"[{self._items(value)}]"
         if value.__class__ in (set, frozenset, deque):
@@ -172,7 +172,7 @@ class ResultWriter:
     def _entries(self, store: Gradients) -> str:
         """Return the source of the dict of a store of gradients."""
         items = ", ".join(
-            [f"{self.id_of(key)}: {self.array(array)}" for key, array in store._arrays.items()]
+            [f"{self.id_of(key)}: {self.array(array)}" for key, array in store.arrays.items()]
         )
         return f"{{{{{items}}}}}"
 
@@ -181,21 +181,14 @@ class ResultWriter:
         self._kept.append(tensor)
         self._known[id(tensor)] = local
         cls = self.bind(tensor.__class__)
-        array, unique_id = self.array(tensor._data), self.id_of(tensor._id)
-        is_taped = isinstance(tensor._tape, OwnedTape)
-        tape = "None" if is_taped or tensor._tape is None else self.bind(tensor._tape)
+        array, unique_id = self.array(tensor.array), self.id_of(tensor.id)
+        is_taped = isinstance(tensor.tape, OwnedTape)
+        tape = "None" if is_taped or tensor.tape is None else self.bind(tensor.tape)
         self._tensors.append(f"{local} = wrap({cls}, {array}, {unique_id}, {tape})")
         if is_taped:
-            self._containers.append(f"{local}._tape = {self._tapes.local(tensor._tape)}")
+            self._containers.append(f"{local}.tape = {self._tapes.local(tensor.tape)}")
         self._tapes.add_result(tensor)
         return local
-
-
-def gradients_of(arrays: dict[int, Any], leafs: frozenset[int] | None, is_leaky: bool) -> Gradients:
-    """Return a store that holds `arrays`."""
-    store = Gradients()
-    store._arrays, store._leafs, store._leaky = arrays, leafs, is_leaky
-    return store
 
 
 def made(cls: type, fields: tuple[tuple[str, Any], ...]) -> Any:
@@ -225,7 +218,7 @@ def number(value: Any) -> float:
 RESULT_NAMES: dict[str, Any] = {
     "wrap": wrap,
     "next_id": next_id,
-    "gradients_of": gradients_of,
+    "gradients_of": Gradients.of,
     "made": made,
     "filled": filled,
     "number": number,

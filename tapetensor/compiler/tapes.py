@@ -50,15 +50,13 @@ class Tapes:
         name = self._op.__name__
         tape.check_usable(name)
         binding = self._binding
-        binding.guard(f"{local}._tape.__class__ is not OwnedTape")
-        binding.guards.append(f"{local}._tape.check_usable({binding.bind(name)})")
-        is_empty = not tape.records and not tape._carried
-        binding.guard(
-            f"(not {local}._tape.records and not {local}._tape._carried) is not {is_empty}"
-        )
+        binding.guard(f"{local}.tape.__class__ is not OwnedTape")
+        binding.guards.append(f"{local}.tape.check_usable({binding.bind(name)})")
+        is_empty = not tape.records and not tape.stores
+        binding.guard(f"(not {local}.tape.records and not {local}.tape.stores) is not {is_empty}")
         marker = Gradients()
         if not is_empty:
-            marker._arrays = _Outside()
+            marker.arrays = _Outside()
         self._markers[id(marker)] = marker, local
         return OwnedTape(marker)
 
@@ -81,14 +79,14 @@ class Tapes:
         users: dict[str, int] = {}
         for tape in self._leaving:
             sources, carried = [], []
-            for key, store in tape._carried.items():
+            for key, store in tape.stores.items():
                 if key not in self._markers:
                     carried.append(writer.write(store))
                     continue
                 local = self._markers[key][1]
                 # A tape that goes into several results is whole in each of them.
                 is_first = users.setdefault(local, id(tape)) == id(tape)
-                sources.append(f"{local}._tape" + ("" if is_first else ".fork()"))
+                sources.append(f"{local}.tape" + ("" if is_first else ".fork()"))
             taken, kept = [
                 f"({''.join([f'{one}, ' for one in many])})" for many in (sources, carried)
             ]
@@ -114,10 +112,10 @@ class Tapes:
         """
         program = self._binding.program
         waiting: list[tuple[OwnedTape, int, Shape, DType]] = [
-            (tape, one._id, one._data.shape, one._data.dtype)
+            (tape, one.id, one.array.shape, one.array.dtype)
             for one in self._results
             for tape in self._leaving
-            if one._id in tape.records and one._data.dtype.kind == "f"
+            if one.id in tape.records and one.array.dtype.kind == "f"
         ]
         leafs = frozenset(writer.ids).union(*[tape.records for tape in self._leaving])
         found: list[tuple[OwnedTape, int, Node, dict[int, Node]]] = []

@@ -41,17 +41,17 @@ class Batches(Generic[Item_co]):
         self._tensors = tensors
         self._size = size
         self._count = count
-        self._rng = rng
+        self.rng = rng
 
     def __len__(self) -> int:
         return self._count
 
     def __iter__(self) -> Iterator[Item_co]:
-        order = None if self._rng is None else self._rng.permutation(len(self._tensors[0]))
+        order = None if self.rng is None else self.rng.permutation(len(self._tensors[0]))
         for start in range(0, self._count * self._size, self._size):
             rows = slice(start, start + self._size)
             arrays = [
-                tensor._data[rows] if order is None else np.take(tensor._data, order[rows], axis=0)
+                tensor.array[rows] if order is None else np.take(tensor.array, order[rows], axis=0)
                 for tensor in self._tensors
             ]
             item: Any = tuple(
@@ -65,7 +65,7 @@ class Batches(Generic[Item_co]):
     @override
     def __repr__(self) -> str:
         """Show how many batches of which size there are."""
-        order = "in order" if self._rng is None else "shuffled"
+        order = "in order" if self.rng is None else "shuffled"
         return f"Batches({self._count} of {self._size}, {order})"
 
 
@@ -216,9 +216,9 @@ def rows_in(op: str, tensors: tuple[Any, ...], low: int = 0) -> int:
         raise ArgumentTypeError(f"{op}: give at least one tensor to take rows of")
     for position, tensor in enumerate(tensors):
         check_plain(op, f"argument {position + 1}", tensor, "trace what comes out instead")
-    lengths = {tensor._data.shape[:1] for tensor in tensors}
+    lengths = {tensor.array.shape[:1] for tensor in tensors}
     if len(lengths) > 1 or () in lengths or min(lengths) < (low,):
-        shapes = " and ".join([str(tensor._data.shape) for tensor in tensors])
+        shapes = " and ".join([str(tensor.array.shape) for tensor in tensors])
         size = f"one size, at least {low}" if low else "one size"
         raise ShapeError(f"{op}: tensors need a first axis of {size}, got shape {shapes}")
     ((rows,),) = lengths

@@ -172,7 +172,7 @@ class Communicator:
             )
         share = rows // self.size
         own = slice(self.rank * share, (self.rank + 1) * share)
-        parts = [rewrap(tensor, tensor._data[own], next_id(), None) for tensor in tensors]
+        parts = [rewrap(tensor, tensor.array[own], next_id(), None) for tensor in tensors]
         return tuple(parts) if len(parts) > 1 else parts[0]
 
     def generator(self, seed: int, step: int = 0) -> np.random.Generator:

@@ -83,7 +83,7 @@ class Reducer:
         limit = as_size("Reducer", "bucket_bytes", bucket_bytes, low=1)
         parameters = model.parameters()
         for tensor in parameters.values():
-            _check_is_numpy("Reducer", tensor._data)
+            _check_is_numpy("Reducer", tensor.array)
         self._transport = ranks.transport
         if self._transport is not None:
             settings = f"op={op!r}", f"bucket_bytes={limit}"
@@ -124,12 +124,12 @@ class Reducer:
             DistributedError: if a rank has ended that must take part.
         """
         check_tensor("Reducer.backward", "the loss", loss)
-        _check_is_numpy("Reducer.backward", loss._data)
+        _check_is_numpy("Reducer.backward", loss.array)
         tape, seed = tape_and_seed(loss, cotangent)
         result = tape.carried()
-        loss._tape = Ownership.backward
+        loss.tape = Ownership.backward
         groups = [bucket.ids for bucket in self._buckets]
-        result.accumulate(self._reduced(tape.replay_by_group(loss._id, seed, groups)))
+        result.accumulate(self._reduced(tape.replay_by_group(loss.id, seed, groups)))
         return result
 
     def all_reduce(self, grads: Gradients) -> Gradients:

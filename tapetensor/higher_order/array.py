@@ -93,7 +93,7 @@ class RecordedArray(Recorded):
     other would not change with it.
     """
 
-    __slots__ = ("__weakref__", "_sharers", "_source", "id", "is_operand", "level", "value")
+    __slots__ = ("__weakref__", "_sharers", "id", "is_operand", "level", "source_of", "value")
 
     level: RecordingLevel  # type: ignore[mutable-override]  # one of another kind is never set
 
@@ -108,7 +108,7 @@ class RecordedArray(Recorded):
         # Those that may share its memory, itself among them, as long as they live.
         self._sharers: list[ref[RecordedArray]] = []
         # What it is a part of, and by which kernel and options.
-        self._source: tuple[RecordedArray, Kernel, tuple[Any, ...]] | None = None
+        self.source_of: tuple[RecordedArray, Kernel, tuple[Any, ...]] | None = None
 
     @property
     @override
@@ -128,7 +128,7 @@ class RecordedArray(Recorded):
         self.share_with(result)
         # One element is a number to numpy, and not a part.
         if kernel in PUT_BACK and result.ndim:
-            result._source = self, kernel, options
+            result.source_of = self, kernel, options
         return result
 
     def share_with(self, view: RecordedArray) -> None:
@@ -167,23 +167,23 @@ class RecordedArray(Recorded):
     def __setitem__(self, index: Any, value: Any) -> None:
         """As numpy's, if nothing else shares the memory."""
         _check_index(index)
-        if isinstance(value, RecordedArray) and value._source is not None:
-            source, kernel, options = value._source
+        if isinstance(value, RecordedArray) and value.source_of is not None:
+            source, kernel, options = value.source_of
             if source is self and kernel is indexing.getitem and options == (index,):
                 # The end of ``x[index] += y``, which has written it already.
                 return
-        self._check_writable("item assignment")
+        self.check_writable("item assignment")
         (written,) = with_numbers((value,), self.dtype)
         if written.dtype != self.dtype:
             raise UnrecordedError(f"assigns {written.dtype} to elements of {self.dtype}")
         kernels.check_written_once(self.shape, index)
         level = _deepest((self, written))
-        self._write(level.run(kernels.setitem, (level.lift(self), written), index))
+        self.take_over(level.run(kernels.setitem, (level.lift(self), written), index))
 
     @override
     def write(self, function: Callable[..., None], *args: Any) -> None:
-        self._check_writable(function.__name__)
-        self._write(_deepest((self, *args)).run(WRITERS[function], (self, *args)))
+        self.check_writable(function.__name__)
+        self.take_over(_deepest((self, *args)).run(WRITERS[function], (self, *args)))
 
     def __iter__(self) -> Iterator[Never]:
         """Refuse: a kernel works on whole arrays."""
@@ -217,10 +217,10 @@ class RecordedArray(Recorded):
         (target,) = written
         if not isinstance(target, RecordedArray):
             raise UnrecordedError(f"writes the result of numpy.{ufunc.__name__} to a given array")
-        target._check_writable(f"numpy.{ufunc.__name__} with out=")
+        target.check_writable(f"numpy.{ufunc.__name__} with out=")
         if (result.shape, result.dtype) != (target.shape, target.dtype):
             raise UnrecordedError(f"writes numpy.{ufunc.__name__} to an array of another kind")
-        target._write(result)
+        target.take_over(result)
         return target
 
     def __array_function__(
@@ -246,25 +246,26 @@ class RecordedArray(Recorded):
         except UnsupportedError as error:
             raise UnrecordedError(f"uses numpy.{function.__name__} with {error}") from None
 
-    def _check_writable(self, what: str) -> None:
+    def check_writable(self, what: str) -> None:
+        """Raise UnrecordedError if memory that another array may share would be written to."""
         written = [self]
-        while written[-1]._source is not None:
-            written.append(written[-1]._source[0])
+        while written[-1].source_of is not None:
+            written.append(written[-1].source_of[0])
         sharing = [one() for one in self._sharers]
         others = [one for one in sharing if one is not None and not any(one is w for w in written)]
         if others or any(one.is_operand for one in written):
             raise UnrecordedError(f"writes ({what}) to memory that another array may share")
 
-    def _write(self, result: Any) -> None:
+    def take_over(self, result: Any) -> None:
         """Take over the value and the id of `result`, and so for what this is a part of."""
         if not isinstance(result, RecordedArray):
             result = self.level.array(result)
         self.level, self.value, self.id = result.level, result.value, result.id
-        if self._source is not None:
-            whole, kernel, options = self._source
+        if self.source_of is not None:
+            whole, kernel, options = self.source_of
             level = _deepest((whole, result))
             put_back = PUT_BACK[kernel]
-            whole._write(level.run(put_back, (level.lift(whole), level.lift(result)), *options))
+            whole.take_over(level.run(put_back, (level.lift(whole), level.lift(result)), *options))
 
 
 def _plain(value: Any) -> Any:
@@ -322,9 +323,9 @@ def _answer_ufunc(
         x, index, added = inputs
         if isinstance(x, RecordedArray):
             _check_index(index)
-            x._check_writable(f"{name}.at")
+            x.check_writable(f"{name}.at")
             level = _deepest((x, added))
-            x._write(level.run(AT[ufunc], (level.lift(x), added), index))
+            x.take_over(level.run(AT[ufunc], (level.lift(x), added), index))
             return None
     suffix = "" if method == "__call__" else f".{method}"
     given = f" with {', '.join(options)}" if options else ""

@@ -166,7 +166,7 @@ def hessian_vector_product(
     """
     check_tensor("hessian_vector_product", "x", x)
     check_plain("hessian_vector_product", "v", v, "write v.detach()")
-    check_matching("hessian_vector_product", "x", x._data, "v", v._data)
+    check_matching("hessian_vector_product", "x", x.array, "v", v.array)
 
     def along(x: Tensor[S, OwnedTape, F]) -> Tensor0D[OwnedTape, F]:
         return (grad(f, x) * v).sum()
@@ -180,15 +180,15 @@ def _plain_gradients(
     with GradientContext() as inside:
         # On the way to a derivative of higher order a plain value is part of it if it came of what
         # is, and a constant otherwise.
-        arrays: list[Any] = [x._data for x in inputs]
+        arrays: list[Any] = [x.array for x in inputs]
         levels = [array.level for array in arrays if isinstance(array, Recorded)]
         inside.level = max(levels, key=lambda level: level.depth, default=None)
-        traced = [_fresh(x, x._data) for x in inputs]
+        traced = [_fresh(x, x.array) for x in inputs]
         gradients = _checked(f(*traced), inside).backward(wrt=traced)
-    found = [gradients.array(x._id) for x in traced]
+    found = [gradients.array(x.id) for x in traced]
     return tuple(
         [
-            x.wrap_gradient(np.zeros_like(x._data) if array is None else array)
+            x.wrap_gradient(np.zeros_like(x.array) if array is None else array)
             for x, array in zip(inputs, found, strict=True)
         ]
     )
@@ -204,16 +204,16 @@ def _recorded_gradients(
         inside.level = level
         traced = [_fresh(x, point) for x, point in zip(inputs, points, strict=True)]
         output, tape = _checked(f(*traced), inside).split_tape()
-        seed = level.array(np.ones_like(level.lift(output._data).value))
-        wanted = frozenset([x._id for x in traced])
-        started: dict[int, Any] = {output._id: seed}
+        seed = level.array(np.ones_like(level.lift(output.array).value))
+        wanted = frozenset([x.id for x in traced])
+        started: dict[int, Any] = {output.id: seed}
         found: dict[int, Any] = _lifting(tape.records, level).replay(started, wanted)
 
     gradients = [
-        found[x._id] if x._id in found else level.array(np.zeros_like(point.value))
+        found[x.id] if x.id in found else level.array(np.zeros_like(point.value))
         for x, point in zip(traced, points, strict=True)
     ]
-    parents = tuple([x._id for x in inputs] + list(level.leafs))
+    parents = tuple([x.id for x in inputs] + list(level.leafs))
     values = dict(zip([point.id for point in points], arrays, strict=True)) | level.leafs
     pullbacks: list[Pullbacks] = []
     for gradient in gradients:
@@ -284,18 +284,18 @@ def _fresh(x: Tensor[Any, Any, Any], array: Array | Recorded) -> Tensor[Any, Any
 def _checked(output: Tensor[Any, Any, Any], inside: GradientContext) -> Tensor0D[OwnedTape, Any]:
     check_tensor("grad", "the result of f", output)
     check_not_spent("grad", output)
-    if output._data.shape != ():
+    if output.array.shape != ():
         raise ShapeError(
-            f"grad: f must return a scalar, its result has shape {output._data.shape}; "
+            f"grad: f must return a scalar, its result has shape {output.array.shape}; "
             "reduce it (mean(), sum())"
         )
     check_floating("grad", output)
-    if not isinstance(output._tape, OwnedTape):
+    if not isinstance(output.tape, OwnedTape):
         raise UntracedTensorError(
             "grad: the result of f owns no tape, so it does not depend on the input; inside f use "
             "the tensor that it is given, without detach()"
         )
-    if not output._tape.is_only_of(inside):
+    if not output.tape.is_only_of(inside):
         raise HigherOrderError(
             "grad: f uses a tensor that owns a tape from outside; give it to grad as another "
             "input, or detach() it if it is a constant"

@@ -31,13 +31,13 @@ def check_pair(
         UntracedTensorError: if the target owns a tape.
     """
     check_target(op, prediction, target, target_name, prediction_name)
-    shape = prediction._data.shape
-    if target._data.shape != shape:
+    shape = prediction.array.shape
+    if target.array.shape != shape:
         raise ShapeError(
             f"{op}: {prediction_name} of shape {shape} and {target_name} of shape "
-            f"{target._data.shape} differ; nothing is broadcast, reshape or broadcast_to one"
+            f"{target.array.shape} differ; nothing is broadcast, reshape or broadcast_to one"
         )
-    if prediction._data.size == 0 or len(shape) < rank:
+    if prediction.array.size == 0 or len(shape) < rank:
         raise ShapeError(
             f"{op}: shape {shape} leaves nothing to take the mean of; "
             + ("give (*Ds, N), with at least one row and one class" if rank else "give an element")
@@ -81,10 +81,10 @@ def check_labels_of(
         UntracedTensorError: if they own a tape.
     """
     check_target(op, scores, labels, "labels", scores_name)
-    shape = scores._data.shape
-    if not shape or labels._data.shape != shape[:-1] or scores._data.size == 0:
+    shape = scores.array.shape
+    if not shape or labels.array.shape != shape[:-1] or scores.array.size == 0:
         raise ShapeError(
-            f"{op}: {scores_name} of shape {shape} and labels of shape {labels._data.shape} "
+            f"{op}: {scores_name} of shape {shape} and labels of shape {labels.array.shape} "
             f"do not fit; {scores_name} (*Ds, N) go with labels (*Ds), and there is at least one"
         )
     check_labels(op, labels, shape[-1], cure)

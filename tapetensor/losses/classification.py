@@ -157,7 +157,7 @@ def binary_cross_entropy(
     Tensor(0.6931472, shape=(), dtype=float32, NoneTape)
     """
     check_pair("binary_cross_entropy", predictions, probabilities, "predictions", "probabilities")
-    values = plain(predictions._data)
+    values = plain(predictions.array)
     lowest, highest = values.min(), values.max()
     if not 0 <= lowest <= highest <= 1:
         raise ArgumentValueError(

@@ -67,14 +67,14 @@ def cosine_embedding(lhs: Any, rhs: Any, signs: Any, margin: float = 0.0) -> Any
     bound = as_number(op, "margin", margin, at_least=-1, at_most=1)
     check_target(op, lhs, signs, "signs", "lhs")
     check_tensor(op, "rhs", rhs)
-    shapes = lhs._data.shape, rhs._data.shape, signs._data.shape
+    shapes = lhs.array.shape, rhs.array.shape, signs.array.shape
     if not shapes[0] or shapes != (shapes[0], shapes[0], shapes[0][:-1]) or lhs.size == 0:
         raise ShapeError(
             f"{op}: lhs of shape {shapes[0]}, rhs of shape {shapes[1]} and signs of shape "
             f"{shapes[2]} do not fit; (*Ds, N) and (*Ds, N) go with (*Ds), one pair at least"
         )
     check_same_dtype(op, (lhs, rhs))
-    values = signs._data
+    values = signs.array
     if values.dtype.kind != "i":
         raise DTypeError(f"{op}: signs must be signed integers, got {values.dtype}")
     if ((values != 1) & (values != -1)).any():

@@ -56,13 +56,13 @@ def check_input(
         DTypeError: if it has another dtype than the weights.
     """
     check_tensor(layer, "the input", x)
-    shape, dtype = x._data.shape, x._data.dtype
+    shape, dtype = x.array.shape, x.array.dtype
     if features is not None and shape[-1:] != (features,):
         raise ShapeError(
             f"{layer}: the last axis of the input must have size {features}, got shape {shape}"
         )
     # Equal dtypes are one object but for rare ones, and every layer asks.
-    if dtype is not weight._data.dtype and dtype != weight.dtype:
+    if dtype is not weight.array.dtype and dtype != weight.dtype:
         cure = f"convert it with x.astype(np.{weight.dtype})"
         if dtype in FLOATING:
             cure += f", or make the layer with dtype np.{dtype}"
@@ -78,7 +78,7 @@ def check_leading_axes(
     other: TensorBase[Any, Any, Any],
 ) -> None:
     """Raise ShapeError if two sequences ``(*Ds, length, features)`` are not as many."""
-    shape, beside = x._data.shape, other._data.shape
+    shape, beside = x.array.shape, other.array.shape
     if min(len(shape), len(beside)) < 2 or shape[:-2] != beside[:-2]:
         raise ShapeError(
             f"{layer}: {names[0]} {shape} and {names[1]} {beside} do not fit; they are "
@@ -103,7 +103,7 @@ def check_sequence(
         DTypeError: if it has another dtype than the weights.
     """
     check_input(layer, x, weight, features)
-    shape = x._data.shape
+    shape = x.array.shape
     if len(shape) != 3:
         raise ShapeError(
             f"{layer}: the input must have shape (batch, length, {features}), got {shape}; "

@@ -93,7 +93,7 @@ class Embedding(Module, Generic[N, K, W]):
             DTypeError: if `ids` are not integers.
         """
         check_integers("Embedding", "ids", ids)
-        run_check(_refuse_beyond, ids._data, self.num_embeddings)
+        run_check(_refuse_beyond, ids.array, self.num_embeddings)
         return apply(indexing.take, (self.weight, ids), (0,), keeps_dtype=False)
 
 

@@ -100,8 +100,8 @@ class Upscale2dBy(Module, Generic[Kernel]):
             ShapeError: if `x` has fewer than three axes, or no pixels.
         """
         check_tensor("Upscale2dBy", "the input", x)
-        check_rank("Upscale2dBy", x._data.shape, "C, H, W")
-        *_, height, width = x._data.shape
+        check_rank("Upscale2dBy", x.array.shape, "C, H, W")
+        *_, height, width = x.array.shape
         return upscale2d(x, (self.factor * height, self.factor * width), self.mode)
 
 
@@ -146,7 +146,7 @@ class Bias2d(Module, Generic[N, W]):
             DTypeError: if `x` has another dtype than the bias.
         """
         check_input("Bias2d", x, self.bias)
-        shape: tuple[int, ...] = x._data.shape
+        shape: tuple[int, ...] = x.array.shape
         check_rank("Bias2d", shape, "C, H, W")
         if shape[-3] != self.channels:
             raise ShapeError(
@@ -177,8 +177,8 @@ class Flatten(Module):
             ShapeError: if `x` has no axes.
         """
         check_tensor("Flatten", "the input", x)
-        if not x._data.shape:
+        if not x.array.shape:
             raise ShapeError("Flatten: the input must have shape (B, ...), got ()")
-        batch, *rest = x._data.shape
+        batch, *rest = x.array.shape
         size: Any = math.prod(rest)
         return x.reshape((batch, size))

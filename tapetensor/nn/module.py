@@ -164,7 +164,7 @@ class Module:
 
     def _check_value(self, name: str, value: object) -> None:
         if isinstance(value, Tensor):
-            if value._tape is not None:
+            if value.tape is not None:
                 raise BuildError(
                     f"{type(self).__name__}.{name}: a field holds a plain tensor, and the state of "
                     f"this one is {tape_state(value)}; write detach()"
@@ -209,7 +209,7 @@ class Module:
         return {
             name: tensor
             for name, tensor, is_buffer in self._tensors()
-            if not is_buffer and tensor._data.dtype.kind == "f"
+            if not is_buffer and tensor.array.dtype.kind == "f"
         }
 
     def buffers(self) -> dict[str, Tensor[Any, NoneTape, Any]]:
@@ -246,9 +246,9 @@ class Module:
         Linear(in_features=3, out_features=2)
         """
         tensors = {id(tensor): tensor for _, tensor, _ in self._tensors()}
-        arrays = [moved("Module.to", tensor._data, library) for tensor in tensors.values()]
+        arrays = [moved("Module.to", tensor.array, library) for tensor in tensors.values()]
         for tensor, array in zip(tensors.values(), arrays, strict=True):
-            tensor._data = array
+            tensor.array = array
         return self
 
     def parameter_count(self) -> int:
@@ -297,7 +297,7 @@ class Module:
             if isinstance(value, Tensor):
                 found.append((prefix + path, value, is_buffer))
             elif isinstance(value, Module):
-                found += value._tensors(f"{prefix}{path}.")
+                found += Module._tensors(value, f"{prefix}{path}.")
         return found
 
     def _children(self) -> Iterator[tuple[str, Module]]:

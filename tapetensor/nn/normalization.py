@@ -134,7 +134,7 @@ class BatchNorm(Module, Generic[N, W]):
             # Statistics are no part of a derivative of higher order.
             (self.eps, lambda mean, var: observed.append((plain(mean), plain(var)))),
         )
-        running = (self.running_mean._data, self.running_var._data)
+        running = (self.running_mean.array, self.running_var.array)
         count = x.size // self.num_features
         mean, var = means.moved_statistics(running, observed[0], count, self.momentum)
         self.running_mean = self.running_mean.wrap_gradient(mean)
@@ -206,7 +206,7 @@ class BatchNorm1d(BatchNorm[N, W]):
             DTypeError: if `x` has another dtype than the weights.
         """
         check_input("BatchNorm1d", x, self.weight)
-        shape = x._data.shape
+        shape = x.array.shape
         if len(shape) not in (2, 3) or shape[1] != self.num_features:
             raise ShapeError(
                 f"BatchNorm1d: the input must have shape (B, {self.num_features}) or "
@@ -277,7 +277,7 @@ class BatchNorm2d(BatchNorm[N, W]):
             DTypeError: if `x` has another dtype than the weights.
         """
         check_input("BatchNorm2d", x, self.weight)
-        shape = x._data.shape
+        shape = x.array.shape
         if len(shape) not in (3, 4) or shape[-3] != self.num_features:
             raise ShapeError(
                 f"BatchNorm2d: the input must have shape (B, {self.num_features}, H, W) or "

@@ -223,4 +223,4 @@ def _check_padding(layer: str, padding: Padding, kernel_size: int) -> Padding:
 
 def _check_image(layer: str, x: Tensor[Any, Any, Any]) -> None:
     check_tensor(layer, "the input", x)
-    check_rank(layer, x._data.shape, "C, H, W")
+    check_rank(layer, x.array.shape, "C, H, W")

@@ -62,19 +62,19 @@ class Group:
     __slots__ = (
         "_apart",
         "_kernel",
-        "_missed",
         "_names",
         "_places",
         "_scratch",
-        "_shapes",
         "_slices",
-        "_spare",
         "_state",
         "_states",
         "_steps",
-        "_tensors",
         "_values",
         "_views",
+        "missed",
+        "shapes",
+        "spare",
+        "tensors",
     )
 
     def __init__(
@@ -84,12 +84,12 @@ class Group:
         states: Sequence[State],
     ) -> None:
         self._names = tuple([names for names, _ in parameters])
-        self._tensors = tensors = tuple([tensor for _, tensor in parameters])
+        self.tensors = tensors = tuple([tensor for _, tensor in parameters])
         self._kernel = kernel
-        self._shapes = tuple([tensor._data.shape for tensor in tensors])
+        self.shapes = tuple([tensor.array.shape for tensor in tensors])
         ends = np.cumsum([tensor.size for tensor in tensors]).tolist()
         self._slices = tuple(map(slice, [0, *ends[:-1]], ends))
-        self._places = tuple(zip(self._slices, self._shapes, strict=True))
+        self._places = tuple(zip(self._slices, self.shapes, strict=True))
         size, dtype = ends[-1], tensors[0].dtype
         self._states = tuple(states)
         self._state: list[Array] = [
@@ -102,19 +102,14 @@ class Group:
         self._scratch: tuple[Array, Array] = (np.empty(block, dtype), np.empty(block, dtype))
         self._values: Array = np.empty(size, dtype)
         self._views: Sequence[Array | None] = [None] * len(tensors)
-        self._spare: Array | None = None
+        self.spare: Array | None = None
         self._steps = 0
         # How many steps a parameter is behind, by position.
-        self._missed: dict[int, int] = {}
+        self.missed: dict[int, int] = {}
 
     def __len__(self) -> int:
         """Return the number of parameters."""
-        return len(self._tensors)
-
-    @property
-    def tensors(self) -> tuple[Tensor[Any, Any, Any], ...]:
-        """The parameters."""
-        return self._tensors
+        return len(self.tensors)
 
     def step(
         self, grads: Gradients, options: Options, count: Callable[[int], None] | None
@@ -128,34 +123,34 @@ class Group:
                 captured, when it is run.
         """
         unused = self._step(grads, options, count)
-        if count is not None and len(unused) < len(self._tensors) and self._captured() is None:
+        if count is not None and len(unused) < len(self.tensors) and self.captured() is None:
             count(1)
         return unused
 
-    def _captured(self) -> CapturedArray | None:
+    def captured(self) -> CapturedArray | None:
         """Return an array that a step is captured by, which changes nothing yet; None without."""
-        data: Any = self._tensors[0]._data
+        data: Any = self.tensors[0].array
         return data if isinstance(data, CapturedArray) else None
 
     def _step(
         self, grads: Gradients, options: Options, count: Callable[[int], None] | None
     ) -> list[tuple[Names, str]]:
         array_of = grads.array
-        gradients: list[Any] = [array_of(tensor._id) for tensor in self._tensors]
+        gradients: list[Any] = [array_of(tensor.id) for tensor in self.tensors]
         dtype = self._values.dtype
-        for gradient, shape in zip(gradients, self._shapes, strict=True):
+        for gradient, shape in zip(gradients, self.shapes, strict=True):
             # The quick question first: a numpy scalar or a subclass is not wrong, only rare.
             if gradient.__class__ is not np.ndarray and not _is_numpy(gradient):
                 break
             if gradient.shape != shape or gradient.dtype != dtype:
                 break
         else:
-            if not self._missed and self._step_whole(gradients, options):
+            if not self.missed and self._step_whole(gradients, options):
                 return []
-        captured = self._captured()
+        captured = self.captured()
         if captured is not None:
             return self._capture(captured, gradients, Update(self, options, count))
-        return self._step_each(gradients, options)
+        return self.step_each(gradients, options)
 
     def _capture(
         self, captured: CapturedArray, gradients: list[Any], update: Update
@@ -163,34 +158,34 @@ class Group:
         """Let the step become one of a program; return what could not be updated."""
         reasons = [
             _misfit(gradient, shape, self._values.dtype)
-            for gradient, shape in zip(gradients, self._shapes, strict=True)
+            for gradient, shape in zip(gradients, self.shapes, strict=True)
         ]
         fitting = [position for position, reason in enumerate(reasons) if not reason]
         if fitting:
             update.positions = fitting
             arrays = captured.capture_update(update, [gradients[position] for position in fitting])
             for tensor, array in zip(update.tensors, arrays, strict=True):
-                tensor._data = array
+                tensor.array = array
         return [(name, reason) for name, reason in zip(self._names, reasons, strict=True) if reason]
 
     def _step_whole(self, gradients: list[Any], options: Options) -> bool:
         """Update all parameters as one; False, with nothing done, if not all of it is numpy's."""
-        if not self._is_flat():
+        if not self.is_flat():
             return False
         if len(gradients) == 1:
             # It belongs to the user.
-            self._step_flat(np.reshape(gradients[0], -1), self.buffer(), options)
+            self.step_flat(np.reshape(gradients[0], -1), self.buffer(), options)
             return True
         buffer = np.concatenate(gradients, axis=None, out=self.buffer())
-        self._step_flat(buffer, buffer, options)
+        self.step_flat(buffer, buffer, options)
         return True
 
-    def _is_flat(self) -> bool:
+    def is_flat(self) -> bool:
         """Bring values and state into the flat arrays; False if not all of it is numpy's."""
-        for tensor, view in zip(self._tensors, self._views, strict=True):
-            if tensor._data is not view:
+        for tensor, view in zip(self.tensors, self._views, strict=True):
+            if tensor.array is not view:
                 # The first step, or someone gave the tensor other values since the last one.
-                arrays = [tensor._data for tensor in self._tensors]
+                arrays = [tensor.array for tensor in self.tensors]
                 if not all(map(_is_numpy, arrays)):
                     return False
                 # Nothing has ever been a part of the values, so they may be written over.
@@ -200,7 +195,7 @@ class Group:
                 break
         return not self._apart or self._gather_state()
 
-    def _step_flat(
+    def step_flat(
         self,
         gradient: Array,
         out: Array,
@@ -217,10 +212,10 @@ class Group:
         """
         self._steps += 1
         self._run(out, self._values, gradient, options(self._steps))
-        self._values, self._spare = out, self._values
+        self._values, self.spare = out, self._values
         self._views = new = self.parts(out) if views is None else views
-        for tensor, view in zip(self._tensors, new, strict=True):
-            tensor._data = view
+        for tensor, view in zip(self.tensors, new, strict=True):
+            tensor.array = view
 
     def parts(self, flat: Array) -> list[Array]:
         """Return the part of each parameter in a flat array, in its shape."""
@@ -228,17 +223,17 @@ class Group:
 
     def saved(self) -> Callable[[], None]:
         """Return what puts parameters and state back to what they are now."""
-        held = {name: getattr(self, name) for name in ("_values", "_spare", "_steps")}
-        arrays = [tensor._data for tensor in self._tensors]
-        views, apart, missed = list(self._views), dict(self._apart), dict(self._missed)
+        held = {name: getattr(self, name) for name in ("_values", "spare", "_steps")}
+        arrays = [tensor.array for tensor in self.tensors]
+        views, apart, missed = list(self._views), dict(self._apart), dict(self.missed)
         state = [flat.copy() for flat in self._state]
 
         def put_back() -> None:
             for name, value in held.items():
                 setattr(self, name, value)
-            for tensor, array in zip(self._tensors, arrays, strict=True):
-                tensor._data = array
-            self._views, self._apart, self._missed = views, apart, missed
+            for tensor, array in zip(self.tensors, arrays, strict=True):
+                tensor.array = array
+            self._views, self._apart, self.missed = views, apart, missed
             for flat, before in zip(self._state, state, strict=True):
                 flat[:] = before
 
@@ -256,9 +251,9 @@ class Group:
 
     def buffer(self) -> Array:
         """Return memory for the values of all parameters that nobody else can see."""
-        if self._spare is None or getrefcount(self._spare) != _REFERENCES_OF_UNSHARED:
+        if self.spare is None or getrefcount(self.spare) != _REFERENCES_OF_UNSHARED:
             return np.empty_like(self._values)
-        spare, self._spare = self._spare, None
+        spare, self.spare = self.spare, None
         return spare
 
     def _run(self, out: Array, values: Array, gradient: Array, options: tuple[Any, ...]) -> None:
@@ -278,27 +273,27 @@ class Group:
                 *options,
             )
 
-    def _step_each(self, gradients: list[Any], options: Options) -> list[tuple[Names, str]]:
+    def step_each(self, gradients: list[Any], options: Options) -> list[tuple[Names, str]]:
         """Update one by one the parameters whose gradient fits."""
         reasons = [
-            _misfit(gradient, shape, self._values.dtype) or _misplaced(gradient, tensor._data)
-            for gradient, shape, tensor in zip(gradients, self._shapes, self._tensors, strict=True)
+            _misfit(gradient, shape, self._values.dtype) or _misplaced(gradient, tensor.array)
+            for gradient, shape, tensor in zip(gradients, self.shapes, self.tensors, strict=True)
         ]
         if all(reasons):
             return list(zip(self._names, reasons, strict=True))
         self._steps += 1
-        for position, tensor in enumerate(self._tensors):
-            behind = self._missed.get(position, 0)
+        for position, tensor in enumerate(self.tensors):
+            behind = self.missed.get(position, 0)
             if reasons[position]:
-                self._missed[position] = behind + 1
+                self.missed[position] = behind + 1
                 continue
             # To where the parameter is: it may have been moved since the last step.
-            values = tensor._data
+            values = tensor.array
             state = [beside(array, values).copy() for array in self._state_of(position)]
             out, *scratch = [np.empty_like(values) for _ in range(3)]
             taken = options(self._steps - behind)
             self._kernel(out, values, gradients[position], *state, scratch, *taken)
-            tensor._data, self._apart[position] = out, state
+            tensor.array, self._apart[position] = out, state
         self._forget_common_misses()
         return [(name, reason) for name, reason in zip(self._names, reasons, strict=True) if reason]
 
@@ -308,16 +303,16 @@ class Group:
         The counts, and with them the way that the next step takes, then depend on nothing but the
         steps of each parameter, which is what a file keeps.
         """
-        common = min([self._missed.get(position, 0) for position in range(len(self._tensors))])
+        common = min([self.missed.get(position, 0) for position in range(len(self.tensors))])
         if common:
             self._steps -= common
-            behind = {position: missed - common for position, missed in self._missed.items()}
-            self._missed = {position: missed for position, missed in behind.items() if missed}
+            behind = {position: missed - common for position, missed in self.missed.items()}
+            self.missed = {position: missed for position, missed in behind.items() if missed}
 
     def _state_of(self, position: int) -> list[Array]:
         """Return the arrays of state of one parameter."""
         return self._apart.get(position) or [
-            flat[self._slices[position]].reshape(self._shapes[position]) for flat in self._state
+            flat[self._slices[position]].reshape(self.shapes[position]) for flat in self._state
         ]
 
     def state_arrays(self) -> dict[str, Array]:
@@ -327,7 +322,7 @@ class Group:
             for one, array in zip(self._states, self._state_of(position), strict=True):
                 if one.is_used:
                     arrays[f"{name}.{one.name}"] = array
-            arrays[f"{name}.step"] = np.array(self._steps - self._missed.get(position, 0))
+            arrays[f"{name}.step"] = np.array(self._steps - self.missed.get(position, 0))
         return arrays
 
     def restore_arrays(self, arrays: Mapping[str, Array]) -> None:
@@ -335,7 +330,7 @@ class Group:
         self._apart.clear()
         steps = [int(arrays[f"{name}.step"]) for name, *_ in self._names]
         self._steps = max(steps)
-        self._missed = {
+        self.missed = {
             position: self._steps - taken
             for position, taken in enumerate(steps)
             if taken < self._steps
@@ -359,26 +354,21 @@ class Update:
     """
 
     def __init__(self, group: Group, options: Options, count: Callable[[int], None] | None) -> None:
-        self._group = group
+        self.group = group
         self._options = options
-        self._count = count
-        self._counted = 0
+        self.count = count
+        self.counted = 0
         self.positions: list[int] = []
 
     @property
     def tensors(self) -> tuple[Tensor[Any, Any, Any], ...]:
         """The parameters that it updates."""
-        return tuple([self._group._tensors[position] for position in self.positions])
+        return tuple([self.group.tensors[position] for position in self.positions])
 
     @property
     def is_whole(self) -> bool:
         """Whether all parameters of the group have a gradient."""
-        return len(self.positions) == len(self._group)
-
-    @property
-    def group(self) -> Group:
-        """What is updated."""
-        return self._group
+        return len(self.positions) == len(self.group)
 
     def __call__(self, gradient: Array, parts: Sequence[Array] | None = None) -> None:
         """Update the parameters by their gradients, end to end in one array.
@@ -387,40 +377,40 @@ class Update:
             gradient: the gradients.
             parts: those of `gradient`, if it is the group's own buffer, which takes the new values.
         """
-        group = self._group
-        captured = group._captured()
+        group = self.group
+        captured = group.captured()
         if captured is not None:
             # Another thread traces with these parameters, which refuses this one.
             captured.capture_update(self, [])
-        if self._count is not None:
-            self._count(1)
-            self._counted = 1
-        if self.is_whole and not group._missed and group._is_flat():
+        if self.count is not None:
+            self.count(1)
+            self.counted = 1
+        if self.is_whole and not group.missed and group.is_flat():
             out = group.buffer() if parts is None else gradient
-            group._step_flat(gradient, out, self._options, parts)
+            group.step_flat(gradient, out, self._options, parts)
             return
         found: list[Array | None] = [None] * len(group)
         start = 0
         for position in self.positions:
-            shape = group._shapes[position]
+            shape = group.shapes[position]
             stop = start + math.prod(shape)
             found[position] = gradient[start:stop].reshape(shape)
             start = stop
-        group._step_each(found, self._options)
+        group.step_each(found, self._options)
 
     @staticmethod
     def saved(*updates: Update) -> Callable[[], None]:
         """Return what puts back all that calls of `updates` change from now on."""
-        actions = [group.saved() for group in {update._group: None for update in updates}]
+        actions = [group.saved() for group in {update.group: None for update in updates}]
         for update in updates:
-            update._counted = 0
+            update.counted = 0
 
         def put_back() -> None:
             for action in actions:
                 action()
             for update in updates:
-                if update._count is not None:
-                    update._count(-update._counted)
+                if update.count is not None:
+                    update.count(-update.counted)
 
         return put_back
 
@@ -450,8 +440,8 @@ def _misplaced(gradient: Array, parameter: Array) -> str:
 def _references_of_unshared() -> int:
     """Return the reference count of an array that only one attribute holds, as Python gives it."""
     probe = Group.__new__(Group)
-    probe._spare = np.empty(0)
-    return getrefcount(probe._spare)
+    probe.spare = np.empty(0)
+    return getrefcount(probe.spare)
 
 
 _REFERENCES_OF_UNSHARED = _references_of_unshared()

@@ -70,9 +70,9 @@ def exponential_moving_average(average: ModelT, model: ModelT, decay: float) -> 
     buffers = _paired("buffers", average, model)
     # One that goes by two names moves once.
     for mine, theirs in {id(mine): (mine, theirs) for mine, theirs in parameters}.values():
-        mine._data = optimizers.moving_average(mine._data, theirs._data, kept)
+        mine.array = optimizers.moving_average(mine.array, theirs.array, kept)
     for mine, theirs in buffers:
-        mine._data = theirs._data.copy()
+        mine.array = theirs.array.copy()
 
 
 def _paired(
@@ -94,5 +94,5 @@ def _paired(
             raise ArgumentValueError(
                 f"{op}: {name} is one tensor in both models; begin with copy.deepcopy(model)"
             )
-        check_matching(f"{op}: {name}", "the average", tensor._data, "the model", other._data)
+        check_matching(f"{op}: {name}", "the average", tensor.array, "the model", other.array)
     return [(mine[name], theirs[name]) for name in mine]

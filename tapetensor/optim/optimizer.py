@@ -57,7 +57,7 @@ class Optimizer(ABC):
         self._count = len(parameters)
         self._size = sum([tensor.size for tensor in parameters.values()])
         self._steps = 0
-        self._groups = [
+        self.groups = [
             Group([(names, parameters[names]) for names in group], kernel, states)
             for group in _grouped(parameters)
         ]
@@ -102,7 +102,7 @@ class Optimizer(ABC):
         unused: list[tuple[Names, str]] = []
         # One of the groups counts.
         count: Callable[[int], None] | None = self._count_steps
-        for group in self._groups:
+        for group in self.groups:
             missed = group.step(grads, self._options, count)
             unused += missed
             if len(missed) < len(group):
@@ -139,7 +139,7 @@ class Optimizer(ABC):
         the algorithm: ``hidden.weight.velocity``, say. Copy an array before the next step.
         """
         arrays = {"lr": np.array(self._lr), "steps": np.array(self._steps)}
-        for group in self._groups:
+        for group in self.groups:
             arrays |= group.state_arrays()
         return arrays
 
@@ -156,7 +156,7 @@ class Optimizer(ABC):
     def restore_arrays(self, arrays: Mapping[str, Array]) -> None:
         """Take over what `state_arrays` returned, which `tapetensor.io` has checked."""
         self._lr, self._steps = float(arrays["lr"]), int(arrays["steps"])
-        for group in self._groups:
+        for group in self.groups:
             group.restore_arrays(arrays)
 
     @override

@@ -149,17 +149,13 @@ class GradientContext:
 
     def nearest_open(self) -> GradientContext | None:
         """Return this context if it is open, else the nearest open one that it was entered in."""
-        context: GradientContext | None = self
-        while context is not None and not context._is_open:
-            context = context._before
-        return context
+        if self._is_open:
+            return self
+        return None if self._before is None else self._before.nearest_open()
 
     def is_inside(self, other: GradientContext) -> bool:
         """Tell whether this context is `other`, or was entered in it."""
-        context: GradientContext | None = self
-        while context is not None and context is not other:
-            context = context._outer
-        return context is not None
+        return self is other or (self._outer is not None and self._outer.is_inside(other))
 
     def add(self, tape: Closable) -> None:
         """Note that `tape` belongs to this context, which does not keep it alive."""

@@ -63,12 +63,21 @@ class Gradients:
     Tensor([2., 4.], shape=(2,), dtype=float32, NoneTape)
     """
 
-    __slots__ = ("_arrays", "_leafs", "_leaky")
+    __slots__ = ("_leafs", "_leaky", "arrays")
 
     def __init__(self) -> None:
-        self._arrays: dict[int, Array] = {}
+        self.arrays: dict[int, Array] = {}
         self._leafs: frozenset[int] | None = None
         self._leaky = False
+
+    @classmethod
+    def of(
+        cls, arrays: dict[int, Array], leafs: frozenset[int] | None, is_leaky: bool
+    ) -> Gradients:
+        """Return a store that holds `arrays`."""
+        store = Gradients()
+        store.arrays, store._leafs, store._leaky = arrays, leafs, is_leaky
+        return store
 
     @classmethod
     def leaky(cls) -> Gradients:
@@ -97,12 +106,12 @@ class Gradients:
 
     def get(self, tensor: Tensorlike[G]) -> G | None:
         """Return the gradient of `tensor`, or None if there is none."""
-        array = self._arrays.get(_id_of("Gradients.get", tensor))
+        array = self.arrays.get(_id_of("Gradients.get", tensor))
         return None if array is None else tensor.wrap_gradient(array)
 
     def remove(self, tensor: Tensorlike[G]) -> G | None:
         """Take the gradient of `tensor` out of the store and return it; None if there is none."""
-        array = self._arrays.pop(_id_of("Gradients.remove", tensor), None)
+        array = self.arrays.pop(_id_of("Gradients.remove", tensor), None)
         return None if array is None else tensor.wrap_gradient(array)
 
     def insert(self, tensor: Tensorlike[G], gradient: G | Array) -> None:
@@ -117,22 +126,22 @@ class Gradients:
         unique_id = _id_of("Gradients.insert", tensor)
         array = array_of("Gradients.insert", gradient)
         _check_gradient("Gradients.insert", tensor, array)
-        existing = self._arrays.get(unique_id)
+        existing = self.arrays.get(unique_id)
         if existing is not None:
             check_one_library("Gradients.insert", (existing, array))
-        self._arrays[unique_id] = array.copy() if existing is None else existing + array
+        self.arrays[unique_id] = array.copy() if existing is None else existing + array
 
     def __contains__(self, tensor: Tensorlike[Any]) -> bool:
         """Tell whether there is a gradient for `tensor`."""
-        return _id_of("in Gradients", tensor) in self._arrays
+        return _id_of("in Gradients", tensor) in self.arrays
 
     def __len__(self) -> int:
         """Return the number of entries."""
-        return len(self._arrays)
+        return len(self.arrays)
 
     def __iter__(self) -> Iterator[int]:
         """Iterate over the ids that have a gradient."""
-        return iter(tuple(self._arrays))
+        return iter(tuple(self.arrays))
 
     @property
     def is_leaky(self) -> bool:
@@ -146,7 +155,7 @@ class Gradients:
 
     def array(self, unique_id: int) -> Array | None:
         """Return the stored array for an id, itself and not a copy: read it, never write to it."""
-        return self._arrays.get(unique_id)
+        return self.arrays.get(unique_id)
 
     def retain_leafs(self, tensors: Iterable[Tensorlike[Any]]) -> None:
         """Declare `tensors` leafs, beside those declared before, and drop all other entries.
@@ -167,11 +176,11 @@ class Gradients:
     def drop_non_leafs(self) -> None:
         """Drop the entries of tensors that are not declared leafs; without a declaration, none."""
         if self._leafs is not None:
-            self._arrays = {key: a for key, a in self._arrays.items() if key in self._leafs}
+            self.arrays = {key: a for key, a in self.arrays.items() if key in self._leafs}
 
     def zero(self) -> None:
         """Set every gradient to zeros; the entries stay."""
-        self._arrays = {key: np.zeros_like(array) for key, array in self._arrays.items()}
+        self.arrays = {key: np.zeros_like(array) for key, array in self.arrays.items()}
 
     def merge(self, other: Gradients) -> None:
         """Add every gradient of `other` to this store; `other` stays as it is.
@@ -184,15 +193,15 @@ class Gradients:
             DTypeError: if the two disagree on the dtype of an id.
         """
         check_kind("Gradients.merge", "other", other, Gradients, "Gradients")
-        merged = dict(self._arrays)
-        for key, array in other._arrays.items():
+        merged = dict(self.arrays)
+        for key, array in other.arrays.items():
             existing = merged.get(key)
             if existing is not None:
                 check_matching(
                     "Gradients.merge", "a gradient", existing, "the other of its id", array
                 )
             merged[key] = array if existing is None else existing + array
-        self._arrays = merged
+        self.arrays = merged
         self._leaky = self._leaky or other._leaky
         if other._leafs is not None:
             self._leafs = other._leafs if self._leafs is None else self._leafs | other._leafs
@@ -204,7 +213,7 @@ class Gradients:
 
         Summed in float64. Zero for an empty store.
         """
-        return global_norm(self._arrays.values())
+        return global_norm(self.arrays.values())
 
     def clip_by_global_norm(self, max_norm: float) -> float:
         """Scale all gradients by ``min(1, max_norm / norm)`` and return the norm before that.
@@ -220,9 +229,9 @@ class Gradients:
         Source: Pascanu, Mikolov & Bengio (2013), "On the difficulty of training recurrent
             neural networks", algorithm 1.
         """
-        norm, factor = clipping("Gradients.clip_by_global_norm", self._arrays.values(), max_norm)
+        norm, factor = clipping("Gradients.clip_by_global_norm", self.arrays.values(), max_norm)
         if factor is not None:
-            self._arrays = {key: array * factor for key, array in self._arrays.items()}
+            self.arrays = {key: array * factor for key, array in self.arrays.items()}
         return norm
 
     def clip_by_value(self, limit: float) -> None:
@@ -238,12 +247,12 @@ class Gradients:
             ArgumentValueError: if it is not positive.
         """
         bound = as_number("Gradients.clip_by_value", "limit", limit, above=0, at_most=math.inf)
-        self._arrays = {key: np.clip(array, -bound, bound) for key, array in self._arrays.items()}
+        self.arrays = {key: np.clip(array, -bound, bound) for key, array in self.arrays.items()}
 
     def __copy__(self) -> Gradients:
         """Return a store with the same entries that changes independently of this one."""
         twin = Gradients()
-        twin._arrays = self._arrays.copy()
+        twin.arrays = self.arrays.copy()
         twin._leafs = self._leafs
         twin._leaky = self._leaky
         return twin
@@ -264,13 +273,13 @@ class Gradients:
     def __repr__(self) -> str:
         """Show how many gradients there are, and of which kind of store."""
         kind = "leaky, " if self._leaky else ""
-        return f"Gradients({kind}{len(self._arrays)} tensors)"
+        return f"Gradients({kind}{len(self.arrays)} tensors)"
 
     def accumulate(self, arrays: dict[int, Array]) -> None:
         """Add the arrays of a backward pass, which nobody else writes to, to the entries."""
         for key, array in arrays.items():
-            existing = self._arrays.get(key)
-            self._arrays[key] = array if existing is None else existing + array
+            existing = self.arrays.get(key)
+            self.arrays[key] = array if existing is None else existing + array
 
 
 def _id_of(op: str, tensor: object) -> int:
@@ -292,7 +301,7 @@ def array_of(op: str, gradient: object) -> Array:
             raise UntracedTensorError(
                 f"{op}: the gradient owns a tape, which would be lost; write gradient.detach()"
             )
-        gradient = gradient.detach()._data
+        gradient = gradient.detach().array
     if not is_array(gradient):
         raise ArgumentTypeError(
             f"{op}: expected a tensor or a numpy array, got {type(gradient).__name__}"

@@ -47,7 +47,7 @@ class OwnedTape:
         gradients: earlier gradients that the tape carries; a backward pass adds to them.
     """
 
-    __slots__ = ("__weakref__", "_carried", "_contexts", "level", "records")
+    __slots__ = ("__weakref__", "_contexts", "level", "records", "stores")
 
     def __init__(self, gradients: Gradients | None = None) -> None:
         if gradients is not None and not isinstance(gradients, Gradients):
@@ -61,9 +61,7 @@ class OwnedTape:
         self.level: Level | None = context.level
         self.records = new_recorder()
         # Kept by identity, like the records: a store that both sides of a merge hold counts once.
-        self._carried: dict[int, Gradients] = (
-            {} if gradients is None else {id(gradients): gradients}
-        )
+        self.stores: dict[int, Gradients] = {} if gradients is None else {id(gradients): gradients}
 
     @override
     def __repr__(self) -> str:
@@ -72,7 +70,7 @@ class OwnedTape:
             return "OwnedTape(moved)"
         if self.is_closed:
             return "OwnedTape(closed)"
-        carried = f", carrying {len(self._carried)} Gradients" if self._carried else ""
+        carried = f", carrying {len(self.stores)} Gradients" if self.stores else ""
         return f"OwnedTape({len(self.records)} ops{carried})"
 
     def __copy__(self) -> Never:
@@ -100,7 +98,7 @@ class OwnedTape:
         if len(records) > len(self.records):
             self.records, records = records, self.records
         self.records.update(records)
-        self._carried.update(carried)
+        self.stores.update(carried)
         if other._contexts != self._contexts:
             for context in other._contexts:
                 if context not in self._contexts:
@@ -115,7 +113,7 @@ class OwnedTape:
             TapeClosedError: if the tape is closed.
         """
         self.check_usable("fork")
-        return self._in_same_contexts(self.records.copy(), self._carried.copy())
+        return self._in_same_contexts(self.records.copy(), self.stores.copy())
 
     def move(self) -> OwnedTape:
         """Hand the contents to a new owner; this object is spent.
@@ -129,7 +127,7 @@ class OwnedTape:
     def close(self, reason: str) -> None:
         """Let go of the records; the next use raises TapeClosedError, which gives the reason."""
         if self.records is not _SPENT:
-            self.records, self._carried = _Closed(reason), {}
+            self.records, self.stores = _Closed(reason), {}
 
     @property
     def is_closed(self) -> bool:
@@ -202,14 +200,14 @@ class OwnedTape:
     def _taken(self, op: str) -> tuple[Recorder, dict[int, Gradients]]:
         """Give up and return the contents."""
         self.check_usable(op)
-        contents = self.records, self._carried
-        self.records, self._carried = _SPENT, {}
+        contents = self.records, self.stores
+        self.records, self.stores = _SPENT, {}
         return contents
 
     def _in_same_contexts(self, records: Recorder, carried: dict[int, Gradients]) -> OwnedTape:
         """Return a tape with these contents that belongs to the contexts of this one."""
         tape = object.__new__(OwnedTape)
-        tape.records, tape._carried, tape._contexts = records, carried, self._contexts
+        tape.records, tape.stores, tape._contexts = records, carried, self._contexts
         tape.level = self.level
         for context in self._contexts:
             context.add(tape)
@@ -276,7 +274,7 @@ class OwnedTape:
     def carried(self) -> Gradients:
         """Return the sum of the gradients that the tape carries."""
         result = Gradients()
-        for gradients in self._carried.values():
+        for gradients in self.stores.values():
             result.merge(gradients)
         return result
 

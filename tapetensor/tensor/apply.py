@@ -73,8 +73,8 @@ def apply(
     # One operand is the common case. What it needs is checked here, in no more steps than it takes:
     # this function is most of what a small op costs.
     x = operands[0]
-    data = x._data
-    tape: Any = x._tape
+    data = x.array
+    tape: Any = x.tape
     is_alone = len(operands) == 1 and (tape is None or tape.__class__ is OwnedTape)
     if not is_alone:
         tape = _check_operands(kernel, operands, keeps_dtype=keeps_dtype)
@@ -96,14 +96,14 @@ def apply(
         _check_result_dtype(kernel, x, output)
 
     result: Tensor[Any, Any, Any] = _new(x.__class__)
-    result._data = output
+    result.array = output
     result._id = output_id = next_id()
-    result._tape = tape
+    result.tape = tape
     if tape is not None:
         # First, because a closed tape refuses it: the operands change all together or not at all.
         if is_alone:
             tape.records[output_id] = kernel, pullbacks[0], x._id
-            x._tape = kernel
+            x.tape = kernel
         else:
             parents = tuple([operand._id for operand in operands])
             tape.records[output_id] = kernel, pullbacks, parents
@@ -119,17 +119,17 @@ def apply_pair(
     With its own few steps for the common case, in which at most one of the two owns a tape: there
     the tuples and loops for any number of operands would cost as much as a small op.
     """
-    left, right = lhs._data, rhs._data
+    left, right = lhs.array, rhs.array
     dtype = left.dtype
     if dtype is _BOOL:
         # numpy would do logic with masks.
         check_numeric(op_name(kernel), lhs)
-    tape: Any = lhs._tape
+    tape: Any = lhs.tape
     owner = lhs
     if tape is None:
-        tape = rhs._tape
+        tape = rhs.tape
         owner = rhs
-    elif rhs._tape is not None:
+    elif rhs.tape is not None:
         return apply(kernel, (lhs, rhs))
     if (
         (tape is not None and tape.__class__ is not OwnedTape)
@@ -145,13 +145,13 @@ def apply_pair(
         _check_result_dtype(kernel, lhs, output)
 
     result: Tensor[Any, Any, Any] = _new(lhs.__class__)
-    result._data = output
+    result.array = output
     result._id = output_id = next_id()
-    result._tape = tape
+    result.tape = tape
     if tape is not None:
         # First, as in `apply`.
         tape.records[output_id] = kernel, pullbacks, (lhs._id, rhs._id)
-        owner._tape = kernel
+        owner.tape = kernel
     return result
 
 
@@ -182,14 +182,14 @@ def apply_enclosing(
     tape = _check_operands(op, operands, keeps_dtype=False)
     assert tape is not None
     for operand in operands:
-        if isinstance(operand._tape, OwnedTape):
-            operand._tape.check_usable(op_name(op))
+        if isinstance(operand.tape, OwnedTape):
+            operand.tape.check_usable(op_name(op))
     _take_tapes(op, operands, tape)
     results = [rewrap(operands[0], output, next_id(), tape) for output in outputs]
     for result, of_result in zip(results, pullbacks, strict=True):
         tape.records[result._id] = (op, of_result, parents)  # type: ignore[assignment]  # named only
     for result in results[1:]:
-        result._tape = tape.fork()
+        result.tape = tape.fork()
     return tuple(results)
 
 
@@ -226,11 +226,11 @@ def _arrays(
     in it that are known by the ids of their tensors: leafs, to which gradients of the outer order
     flow.
     """
-    arrays: list[Any] = [operand._data for operand in operands]
+    arrays: list[Any] = [operand.array for operand in operands]
     if _NUMPYS.issuperset(map(type, arrays)) and (tape is None or tape.level is None):
         return arrays
     levels = [array.level for array in arrays if isinstance(array, Recorded)]
-    owners = [(one, one._tape.level) for one in operands if isinstance(one._tape, OwnedTape)]
+    owners = [(one, one.tape.level) for one in operands if isinstance(one.tape, OwnedTape)]
     levels += [owned for _, owned in owners if owned is not None]
     if not levels:
         return arrays
@@ -238,11 +238,11 @@ def _arrays(
     for operand, owned in owners:
         if owned is not level:
             raise HigherOrderError(
-                f"{op_name(op)}: inside grad, the tensor of shape {operand._data.shape} owns a "
+                f"{op_name(op)}: inside grad, the tensor of shape {operand.array.shape} owns a "
                 "tape from outside; give it to grad as another input, or detach() it if it is a "
                 "constant"
             )
-    return [level.operand(operand._data, operand._id) for operand in operands]
+    return [level.operand(operand.array, operand._id) for operand in operands]
 
 
 def _take_tapes(
@@ -250,11 +250,11 @@ def _take_tapes(
 ) -> None:
     """Merge the tapes of all operands into `tape`, and spend those that owned one."""
     for operand in operands:
-        held = operand._tape
+        held = operand.tape
         if isinstance(held, OwnedTape):
             if held is not tape:
                 tape.merge(held)
-            operand._tape = kernel
+            operand.tape = kernel
 
 
 def _check_operands(
@@ -265,9 +265,9 @@ def _check_operands(
 ) -> OwnedTape | None:
     """Return one of the tapes that the operands own, after checking that all may be moved."""
     tape = None
-    dtype = operands[0]._data.dtype
+    dtype = operands[0].array.dtype
     for operand in operands:
-        held = operand._tape
+        held = operand.tape
         if held is not None:
             if not isinstance(held, OwnedTape):
                 raise moved_error(op_name(kernel), operand, op_name(held))
@@ -277,7 +277,7 @@ def _check_operands(
             if tape is not None:
                 _check_given_once(kernel, operands)
             tape = held
-        if keeps_dtype and operand._data.dtype is not dtype:
+        if keeps_dtype and operand.array.dtype is not dtype:
             check_same_dtype(op_name(kernel), operands)
     return tape
 
@@ -286,21 +286,21 @@ def _check_given_once(
     kernel: Callable[..., object], operands: tuple[TensorBase[Any, Any, Any], ...]
 ) -> None:
     """Raise MovedTensorError if one tensor that owns a tape is given as two operands."""
-    owners = [operand for operand in operands if operand._tape is not None]
+    owners = [operand for operand in operands if operand.tape is not None]
     for position, owner in enumerate(owners):
         if any(owner is earlier for earlier in owners[:position]):
             raise MovedTensorError(
-                f"{op_name(kernel)}: the tensor of shape {owner._data.shape} is given twice and "
+                f"{op_name(kernel)}: the tensor of shape {owner.array.shape} is given twice and "
                 "owns one tape, which the first use takes; write "
                 "x.with_empty_tape() for one of the two"
             )
 
 
 def _check_result_dtype(kernel: Kernel, x: TensorBase[Any, Any, Any], output: Array) -> None:
-    if output.dtype == x._data.dtype:
+    if output.dtype == x.array.dtype:
         return
     raise DTypeError(
-        f"{op_name(kernel)}: not defined for dtype {x._data.dtype}, the result would be "
+        f"{op_name(kernel)}: not defined for dtype {x.array.dtype}, the result would be "
         f"{output.dtype}; convert first with x.astype(np.float32)"
     )
 
@@ -315,13 +315,13 @@ def _explained(
     op = op_name(kernel)
     if isinstance(error, UnrecordedError):
         return HigherOrderError(no_higher_order(op, error))
-    check_one_library(op, [*[operand._data for operand in operands], *options])
-    dtypes = " and ".join([str(operand._data.dtype) for operand in operands])
+    check_one_library(op, [*[operand.array for operand in operands], *options])
+    dtypes = " and ".join([str(operand.array.dtype) for operand in operands])
     if isinstance(error, OverflowError):
         return DTypeError(f"{op}: a number does not fit dtype {dtypes} ({error})")
     if isinstance(error, TypeError):
         return DTypeError(f"{op}: not defined for dtype {dtypes} ({error})")
-    shapes = [operand._data.shape for operand in operands]
+    shapes = [operand.array.shape for operand in operands]
     if op == "matmul" and len(shapes[0]) >= 1 and len(shapes[1]) >= 1:
         lhs, rhs = shapes
         inner = rhs[-2] if len(rhs) > 1 else rhs[0]

@@ -130,10 +130,10 @@ def scaled_dot_product_attention(
         check_tensor(_OP, name, operand)
     check_floating(_OP, query)
     check_same_dtype(_OP, (query, key, value))
-    scores = scores_shape(_OP, query._data.shape, key._data.shape, value._data.shape)
+    scores = scores_shape(_OP, query.array.shape, key.array.shape, value.array.shape)
     seen = mask_array(_OP, mask, causal, scores)
     factor = (
-        1.0 / math.sqrt(query._data.shape[-1] or 1)
+        1.0 / math.sqrt(query.array.shape[-1] or 1)
         if scale is None
         else as_number(_OP, "scale", scale)
     )
@@ -181,7 +181,7 @@ def mask_array(
         return None
     check_tensor(op, "the mask", mask)
     check_not_spent(op, mask)
-    array = mask._data
+    array = mask.array
     if array.dtype != np.bool_:
         raise DTypeError(
             f"{op}: the mask must be bool, True where a query sees a key, got {array.dtype}"

@@ -44,15 +44,16 @@ class TensorBase(Generic[S, T, D, _Kind]):
     A tensor that an op has spent can still be read.
     """
 
-    # `_tape`: None for a plain value, the tape that it owns, or, when it is spent, what took it.
-    __slots__ = ("__weakref__", "_data", "_id", "_tape")
+    # `array` and `tape` are the package's. The array may be shared, so nobody writes to it; the
+    # tape is None for a plain value, the one that is owned, or, of a spent tensor, what took it.
+    __slots__ = ("__weakref__", "_id", "array", "tape")
 
     # numpy's operators then leave `array + tensor` to the tensor, which explains the mistake.
     __array_ufunc__ = None
 
-    _data: Array
+    array: Array
     _id: int
-    _tape: OwnedTape | Taker | None
+    tape: OwnedTape | Taker | None
 
     def __init__(self, _not_callable: Never, /) -> None:
         raise ArgumentTypeError(
@@ -71,28 +72,28 @@ class TensorBase(Generic[S, T, D, _Kind]):
     @property
     def shape(self) -> S:
         """The sizes of the axes, typed: ``rows, columns = x.shape`` gives typed dims back."""
-        shape: S = self._data.shape
+        shape: S = self.array.shape
         return shape
 
     @property
     def dtype(self) -> np.dtype[D]:
         """The numpy dtype of the elements."""
-        return self._data.dtype
+        return self.array.dtype
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        return self._data.ndim
+        return self.array.ndim
 
     @property
     def size(self) -> int:
         """The number of elements."""
-        return self._data.size
+        return self.array.size
 
     @property
     def owns_tape(self) -> bool:
         """Whether the tensor owns a tape: the question that `forward` asks to know if it trains."""
-        return self._tape.__class__ is OwnedTape
+        return self.tape.__class__ is OwnedTape
 
     @property
     def tape_type(self) -> type[T]:
@@ -101,7 +102,7 @@ class TensorBase(Generic[S, T, D, _Kind]):
         It is what the type of the tensor says, and so the same after an op has taken its tape.
         """
         # Of the plain tensors `traced` alone makes spent ones.
-        was_plain = self._tape is None or self._tape is getattr(type(self), "traced", None)
+        was_plain = self.tape is None or self.tape is getattr(type(self), "traced", None)
         return NoneTape if was_plain else OwnedTape  # type: ignore[return-value]  # T says which
 
     def numpy(self) -> np.ndarray[S, np.dtype[D]]:
@@ -113,7 +114,7 @@ class TensorBase(Generic[S, T, D, _Kind]):
         >>> tt.arange(3).numpy()
         array([0, 1, 2])
         """
-        data: Any = plain(self._data)
+        data: Any = plain(self.array)
         if isinstance(data, CapturedArray):
             # Its elements are not known yet; what numpy's functions do to it is captured.
             captured: np.ndarray[S, np.dtype[D]] = data.copy()
@@ -142,13 +143,13 @@ class TensorBase(Generic[S, T, D, _Kind]):
 
     def _only_element(self) -> float:
         self._check_single()
-        value: float = plain(self._data).item()
+        value: float = plain(self.array).item()
         return value
 
     def _check_single(self) -> None:
-        if self._data.size != 1:
+        if self.array.size != 1:
             raise ShapeError(
-                f"item: a tensor of shape {self._data.shape} has {self._data.size} elements, "
+                f"item: a tensor of shape {self.array.shape} has {self.array.size} elements, "
                 "not one; reduce it first (mean(), sum(), ...), or read numpy()"
             )
 
@@ -163,7 +164,7 @@ class TensorBase(Generic[S, T, D, _Kind]):
     def __bool__(self) -> bool:
         """Return the truth of the only element; a tensor of several has none."""
         self._check_single()
-        return bool(plain(self._data))
+        return bool(plain(self.array))
 
     if TYPE_CHECKING:
 
@@ -172,24 +173,24 @@ class TensorBase(Generic[S, T, D, _Kind]):
 
     def __len__(self) -> int:
         """Return the size of the first axis."""
-        if not self._data.shape:
+        if not self.array.shape:
             raise ShapeError("len: a 0-d tensor has no length")
-        length: int = self._data.shape[0]
+        length: int = self.array.shape[0]
         return length
 
     @override
     def __repr__(self) -> str:
         """Show values, shape, dtype and tape state, and the library if it is not numpy."""
-        library = library_of(plain(self._data))
+        library = library_of(plain(self.array))
         where = "" if library == "numpy" else f", {library}"
         values = np.array2string(
-            to_numpy(plain(self._data)),
+            to_numpy(plain(self.array)),
             separator=", ",
             prefix="Tensor(",
             threshold=_REPR_THRESHOLD,
         )
         return (
-            f"Tensor({values}, shape={self._data.shape}, dtype={self._data.dtype.name}, "
+            f"Tensor({values}, shape={self.array.shape}, dtype={self.array.dtype.name}, "
             f"{tape_state(self)}{where})"
         )
 
@@ -223,18 +224,18 @@ class TensorBase(Generic[S, T, D, _Kind]):
     def __copy__(self: TensorBase[S, NoneTape, D]) -> Tensor[S, NoneTape, D]:
         """Return a plain tensor with the same id and data; a tape cannot be copied."""
         _check_copyable("copy", self)
-        return rewrap(self, self._data, self._id, None)
+        return rewrap(self, self.array, self._id, None)
 
     def __deepcopy__(self: TensorBase[S, NoneTape, D], memo: object) -> Tensor[S, NoneTape, D]:
         """Return a plain tensor with copied data and a new id; a tape cannot be copied."""
         _check_copyable("deepcopy", self)
-        return rewrap(self, self._data.copy(), next_id(), None)
+        return rewrap(self, self.array.copy(), next_id(), None)
 
     @override
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the values; the id is this process's own, so the copy gets a new one."""
         _check_copyable("pickle", self)
-        return _unpickled, (self.__class__, to_numpy(self._data))
+        return _unpickled, (self.__class__, to_numpy(self.array))
 
     def wrap_gradient(self, array: Array) -> Tensor[S, NoneTape, D]:
         """Return `array` as a plain tensor of this tensor's static shape and dtype."""
@@ -280,15 +281,15 @@ def rewrap(
 def wrap(cls: type[_TensorT], data: Array, unique_id: int, tape: OwnedTape | None) -> _TensorT:
     """Return a tensor made of its three parts, unchecked."""
     tensor = object.__new__(cls)
-    tensor._data = data
+    tensor.array = data
     tensor._id = unique_id
-    tensor._tape = tape
+    tensor.tape = tape
     return tensor
 
 
 def tape_state(tensor: TensorBase[Any, Any, Any]) -> str:
     """Return the tape state in words."""
-    tape = tensor._tape
+    tape = tensor.tape
     if tape is None:
         return "NoneTape"
     return repr(tape) if isinstance(tape, OwnedTape) else f"spent by {op_name(tape)}"
@@ -296,7 +297,7 @@ def tape_state(tensor: TensorBase[Any, Any, Any]) -> str:
 
 def check_not_spent(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
     """Raise MovedTensorError if an op has taken the tape of `tensor`."""
-    tape = tensor._tape
+    tape = tensor.tape
     if tape is not None and not isinstance(tape, OwnedTape):
         raise moved_error(op, tensor, op_name(tape))
 
@@ -304,8 +305,8 @@ def check_not_spent(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
 def check_usable(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
     """Raise an error if `tensor` is spent, or owns a tape that a context has closed."""
     check_not_spent(op, tensor)
-    if isinstance(tensor._tape, OwnedTape):
-        tensor._tape.check_usable(op)
+    if isinstance(tensor.tape, OwnedTape):
+        tensor.tape.check_usable(op)
 
 
 def moved_error(op: str, tensor: TensorBase[Any, Any, Any], taker: str) -> MovedTensorError:
@@ -316,7 +317,7 @@ def moved_error(op: str, tensor: TensorBase[Any, Any, Any], taker: str) -> Moved
         "(twin = x.with_empty_tape()), or part value and tape with split_tape() and put_tape()",
     )
     return MovedTensorError(
-        f"{op}: the tensor of shape {tensor._data.shape} is spent, {taker!r} took its tape; {cure}"
+        f"{op}: the tensor of shape {tensor.array.shape} is spent, {taker!r} took its tape; {cure}"
     )
 
 
@@ -331,7 +332,7 @@ _CURES = {
 
 def _check_copyable(how: str, tensor: TensorBase[Any, Any, Any]) -> None:
     check_not_spent(how, tensor)
-    if tensor._tape is not None:
+    if tensor.tape is not None:
         raise UntracedTensorError(
             f"{how}: a tensor that owns a tape cannot be copied, its tape has exactly one owner; "
             "write x.detach() for the value, or x.with_empty_tape() for a second traced handle"
@@ -354,7 +355,7 @@ def check_tensor(op: str, name: str, value: object) -> None:
 def check_plain(op: str, name: str, tensor: TensorBase[Any, Any, Any], cure: str) -> None:
     """Raise an error if `tensor` is no tensor, or not a plain value."""
     check_tensor(op, name, tensor)
-    if tensor._tape is not None:
+    if tensor.tape is not None:
         check_not_spent(op, tensor)
         raise UntracedTensorError(
             f"{op}: {name} must be a plain value, got one that owns {tape_state(tensor)}; {cure}"
@@ -363,9 +364,9 @@ def check_plain(op: str, name: str, tensor: TensorBase[Any, Any, Any], cure: str
 
 def check_same_dtype(op: str, tensors: tuple[TensorBase[Any, Any, Any], ...]) -> None:
     """Raise DTypeError if the dtypes are not all the same."""
-    first = tensors[0]._data.dtype
-    if any(tensor._data.dtype != first for tensor in tensors):
-        names = " and ".join([str(tensor._data.dtype) for tensor in tensors])
+    first = tensors[0].array.dtype
+    if any(tensor.array.dtype != first for tensor in tensors):
+        names = " and ".join([str(tensor.array.dtype) for tensor in tensors])
         raise DTypeError(
             f"{op}: dtypes differ: {names}; convert one with astype(...), nothing is promoted"
         )
@@ -373,9 +374,9 @@ def check_same_dtype(op: str, tensors: tuple[TensorBase[Any, Any, Any], ...]) ->
 
 def check_floating(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
     """Raise DTypeError if `tensor` is not of a floating dtype."""
-    if tensor._data.dtype.kind != "f":
+    if tensor.array.dtype.kind != "f":
         raise DTypeError(
-            f"{op}: not defined for dtype {tensor._data.dtype}; "
+            f"{op}: not defined for dtype {tensor.array.dtype}; "
             "convert first with x.astype(np.float32)"
         )
 
@@ -383,14 +384,14 @@ def check_floating(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
 def check_integers(op: str, name: str, tensor: TensorBase[Any, Any, Any], cure: str = "") -> None:
     """Raise an error if `tensor` is no tensor, or not of an integer dtype."""
     check_tensor(op, name, tensor)
-    if tensor._data.dtype.kind not in "iu":
+    if tensor.array.dtype.kind not in "iu":
         cure = cure or f"convert with {name}.astype(np.int64)"
-        raise DTypeError(f"{op}: {name} must be integers, got {tensor._data.dtype}; {cure}")
+        raise DTypeError(f"{op}: {name} must be integers, got {tensor.array.dtype}; {cure}")
 
 
 def check_numeric(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
     """Raise DTypeError if `tensor` is a bool tensor, with which numpy would do logic."""
-    if tensor._data.dtype.kind == "b":
+    if tensor.array.dtype.kind == "b":
         raise DTypeError(
             f"{op}: not defined for dtype bool; convert first with x.astype(np.int64), "
             "or use & | ^ ~ for logic"

@@ -88,7 +88,7 @@ class Comparison(TensorBase[S, T, D]):
     ) -> Tensor[S, NoneTape, np.bool_]:
         """Tell where the mask does not hold."""
         _check_mask("invert", self)
-        return rewrap(self, ~self._data, next_id(), None)
+        return rewrap(self, ~self.array, next_id(), None)
 
 
 def _compare(
@@ -101,10 +101,10 @@ def _compare(
     if isinstance(rhs, TensorBase):
         check_not_spent(op, rhs)
         check_same_dtype(op, (lhs, rhs))
-        other: Any = rhs._data
+        other: Any = rhs.array
     else:
         other = as_scalar(op, OPERAND, rhs)
-    return rewrap(lhs, _broadcasting(op, compare, lhs._data, other), next_id(), None)
+    return rewrap(lhs, _broadcasting(op, compare, lhs.array, other), next_id(), None)
 
 
 def _logic(
@@ -115,7 +115,7 @@ def _logic(
 ) -> Tensor[Any, Any, Any]:
     _check_mask(op, lhs)
     _check_mask(op, rhs)
-    return rewrap(lhs, _broadcasting(op, combine, lhs._data, rhs._data), next_id(), None)
+    return rewrap(lhs, _broadcasting(op, combine, lhs.array, rhs.array), next_id(), None)
 
 
 def _broadcasting(op: str, combine: Callable[[Any, Any], Array], lhs: Array, rhs: Any) -> Array:
@@ -133,7 +133,7 @@ def _broadcasting(op: str, combine: Callable[[Any, Any], Array], lhs: Array, rhs
 
 
 def _check_mask(op: str, tensor: object) -> None:
-    if not isinstance(tensor, TensorBase) or tensor._data.dtype != np.bool_:
-        kind = tensor._data.dtype if isinstance(tensor, TensorBase) else type(tensor).__name__
+    if not isinstance(tensor, TensorBase) or tensor.array.dtype != np.bool_:
+        kind = tensor.array.dtype if isinstance(tensor, TensorBase) else type(tensor).__name__
         raise DTypeError(f"{op}: expected a bool tensor, got {kind}; compare first (x > 0)")
     check_not_spent(op, tensor)

@@ -334,7 +334,7 @@ def _check_range(array: Array, target: np.dtype[Any]) -> None:
 
 def zeros_beside(x: Tensor[Any, Any, Any], shape: tuple[Any, ...]) -> Tensor[Any, NoneTape, Any]:
     """Return zeros of the dtype of `x`, where `x` lies."""
-    return wrap(Tensor, like(np.zeros(shape, x.dtype), x._data), next_id(), None)
+    return wrap(Tensor, like(np.zeros(shape, x.dtype), x.array), next_id(), None)
 
 
 def _made(op: str, make: Callable[..., Array], *arguments: object) -> Tensor[Any, Any, Any]:

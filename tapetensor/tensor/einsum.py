@@ -61,7 +61,7 @@ def einsum(subscripts: str, /, *operands: Any) -> Any:
     (2, 4)
     """
     tensors = as_operands("einsum", operands)
-    inputs, output, sizes = _explicit_subscripts(subscripts, [x._data.shape for x in tensors])
+    inputs, output, sizes = _explicit_subscripts(subscripts, [x.array.shape for x in tensors])
     check_same_dtype("einsum", tensors)
     check_numeric("einsum", tensors[0])
     shapes = [tuple([sizes[letter] for letter in letters]) for letters in inputs]

@@ -109,7 +109,7 @@ class Indexing(TensorBase[S, T, D]):
         except (ShapeError, DTypeError) as error:
             if isinstance(error.__cause__, IndexError):
                 raise AxisError(
-                    f"getitem: the index does not fit shape {self._data.shape} ({error.__cause__})"
+                    f"getitem: the index does not fit shape {self.array.shape} ({error.__cause__})"
                 ) from error
             if isinstance(error.__cause__, TypeError):
                 raise ArgumentTypeError(f"getitem: {error.__cause__}") from error
@@ -208,7 +208,7 @@ class Indexing(TensorBase[S, T, D]):
         Tensor([[3., 4.],
                 [3., 4.]], shape=(2, 2), dtype=float32, NoneTape)
         """
-        position = _positions("take", self._data.shape, indices, axis)
+        position = _positions("take", self.array.shape, indices, axis)
         return apply(indexing.take, (self, indices), (position,), keeps_dtype=False)
 
     @overload
@@ -286,11 +286,11 @@ class Indexing(TensorBase[S, T, D]):
         Tensor([[2.],
                 [3.]], shape=(2, 1), dtype=float32, NoneTape)
         """
-        shape = self._data.shape
+        shape = self.array.shape
         position = _positions("take_along_axis", shape, indices, axis)
-        if indices._data.ndim != len(shape):
+        if indices.array.ndim != len(shape):
             raise ShapeError(
-                f"take_along_axis: indices of shape {indices._data.shape} must have as many axes "
+                f"take_along_axis: indices of shape {indices.array.shape} must have as many axes "
                 f"as the shape {shape}; expand_dims() them"
             )
         operands = (self, indices)
@@ -303,7 +303,7 @@ def _positions(
     """Return `axis` from the front, after checking that `indices` are positions along it."""
     check_integers(op, "indices", indices)
     position = normalize_axis(op, axis, shape)
-    run_check(_refuse_beyond, indices._data, op, axis, position, shape)
+    run_check(_refuse_beyond, indices.array, op, axis, position, shape)
     return position
 
 
@@ -322,7 +322,7 @@ def _plain_index(index: Any) -> object:
     """Return one element of an index with tensors replaced by their arrays."""
     if isinstance(index, TensorBase):
         check_not_spent("getitem", index)
-        return _index_array(index._data)
+        return _index_array(index.array)
     if isinstance(index, list):
         return _index_array(_listed(index))
     if hasattr(index, "__array_ufunc__") and not isinstance(index, np.generic):

@@ -141,7 +141,7 @@ def concat(tensors: Sequence[Any], axis: int = 0) -> Any:
     (3, 2)
     """
     operands = as_operands("concat", tensors)
-    position = normalize_axis("concat", axis, operands[0]._data.shape)
+    position = normalize_axis("concat", axis, operands[0].array.shape)
     return apply(partial(shape_kernels.concat, axis=position), operands)
 
 
@@ -237,7 +237,7 @@ def stack(tensors: Sequence[Any], axis: int = 0) -> Any:
     (2, 2)
     """
     operands = as_operands("stack", tensors)
-    position = normalize_axis("stack", axis, operands[0]._data.shape, extra=1)
+    position = normalize_axis("stack", axis, operands[0].array.shape, extra=1)
     return apply(partial(shape_kernels.stack, axis=position), operands)
 
 

@@ -32,7 +32,7 @@ def check_labels(
         AxisError: if one is not a class; the message names the first few.
     """
     check_integers(op, "labels", labels, cure)
-    run_check(_refuse_beyond, labels._data, op, classes)
+    run_check(_refuse_beyond, labels.array, op, classes)
 
 
 def _refuse_beyond(values: Array, op: str, classes: int) -> None:

@@ -96,9 +96,9 @@ class LinearAlgebra(TensorBase[S, T, D]):
         """
         check_tensor("matmul", "the right operand", rhs)
         check_numeric("matmul", self)
-        if not self._data.shape or not rhs._data.shape:
+        if not self.array.shape or not rhs.array.shape:
             raise ShapeError(
-                f"matmul: shapes {self._data.shape} and {rhs._data.shape}: "
+                f"matmul: shapes {self.array.shape} and {rhs.array.shape}: "
                 "a 0-d tensor has no axis to contract; multiply with *"
             )
         return apply(linear_algebra.matmul, (self, rhs))

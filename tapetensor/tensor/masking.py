@@ -114,13 +114,13 @@ class Masking(TensorBase[S, T, D]):
         check_floating("dropout", self)
         probability = as_number("dropout", "p", p, at_least=0, at_most=1)
         check_rng("dropout", rng)
-        data = self._data
+        data = self.array
         mask = masks.scaled_mask(data.shape, probability, data.dtype, rng)
         return apply(kernels.dropout, (self,), (mask,))
 
 
 def _triangle(kernel: Kernel, x: TensorBase[S, T, D], k: object) -> Tensor[S, T, D]:
     op = kernel.__name__
-    if x._data.ndim < 2:
-        raise AxisError(f"{op}: needs two axes, the shape is {x._data.shape}")
+    if x.array.ndim < 2:
+        raise AxisError(f"{op}: needs two axes, the shape is {x.array.shape}")
     return apply(kernel, (x,), (as_int(op, "k", k),))

@@ -90,7 +90,7 @@ class Ownership(TensorBase[S, T, D]):
         """
         _check_untaped("traced", self, "drop the second traced(), or write x.with_empty_tape()")
         result = _retaped(self, _carrying("traced", grads))
-        self._tape = Ownership.traced
+        self.tape = Ownership.traced
         return result
 
     def split_tape(self) -> tuple[Tensor[S, NoneTape, D], T]:
@@ -103,9 +103,9 @@ class Ownership(TensorBase[S, T, D]):
         """
         check_usable("split_tape", self)
         plain = _retaped(self, None)
-        tape: Any = NoneTape() if self._tape is None else self._tape
-        if self._tape is not None:
-            self._tape = Ownership.split_tape
+        tape: Any = NoneTape() if self.tape is None else self.tape
+        if self.tape is not None:
+            self.tape = Ownership.split_tape
         return plain, tape
 
     def put_tape(self: Ownership[S, NoneTape, D], tape: NewTape) -> Tensor[S, NewTape, D]:
@@ -132,7 +132,7 @@ class Ownership(TensorBase[S, T, D]):
             MovedTensorError: if `self` is spent.
         """
         check_usable("with_empty_tape", self)
-        return _retaped(self, None if self._tape is None else OwnedTape())
+        return _retaped(self, None if self.tape is None else OwnedTape())
 
     def retaped(self, tape_type: type[NewTape]) -> Tensor[S, NewTape, D]:
         """Return a second handle: same id, same data, an empty tape of the kind asked for.
@@ -166,7 +166,7 @@ class Ownership(TensorBase[S, T, D]):
         Tensor([3.], shape=(1,), dtype=float32, NoneTape)
         """
         check_not_spent("detach", self)
-        return rewrap(self, plain(self._data), next_id(), None)
+        return rewrap(self, plain(self.array), next_id(), None)
 
     @overload
     def backward(
@@ -221,11 +221,11 @@ class Ownership(TensorBase[S, T, D]):
         wanted = None if wrt is None else _ids(wrt)
         tape, seed = tape_and_seed(self, cotangent)
         check_unused("backward", tape.records, self._id, unused)
-        self._tape = Ownership.backward
+        self.tape = Ownership.backward
         try:
             return tape.replay(self._id, seed, wanted, finite=check_finite)
         except NumericalInstabilityError:
-            self._tape = tape
+            self.tape = tape
             raise
 
 
@@ -242,14 +242,14 @@ def tape_and_seed(
         TapeClosedError: if the context that the tape belongs to was left.
     """
     check_usable("backward", tensor)
-    tape = tensor._tape
+    tape = tensor.tape
     if not isinstance(tape, OwnedTape):
         raise UntracedTensorError(
             "backward: this tensor owns no tape, so nothing was recorded; "
             "trace an input first: loss(model.forward(x.trace())).backward()"
         )
-    if tensor._data.dtype.kind != "f":
-        raise DTypeError(f"backward: a tensor of dtype {tensor._data.dtype} has no gradient")
+    if tensor.array.dtype.kind != "f":
+        raise DTypeError(f"backward: a tensor of dtype {tensor.array.dtype} has no gradient")
     return tape, _seed(tensor, cotangent)
 
 
@@ -263,10 +263,10 @@ def forks(
         count: how many handles.
         taker: the op that takes the tape, for the message of a later use.
     """
-    tape = tensor._tape
+    tape = tensor.tape
     if not isinstance(tape, OwnedTape):
         return [_retaped(tensor, None) for _ in range(count)]
-    tensor._tape = taker
+    tensor.tape = taker
     return [_retaped(tensor, tape.fork()) for _ in range(count)]
 
 
@@ -279,19 +279,19 @@ def _carrying(op: str, grads: Gradients | None) -> OwnedTape:
 
 def _seed(tensor: TensorBase[Any, Any, Any], cotangent: TensorBase[Any, Any, Any] | None) -> Array:
     if cotangent is None:
-        if tensor._data.shape != ():
+        if tensor.array.shape != ():
             raise ShapeError(
                 f"backward: only a scalar has a default cotangent, this tensor has shape "
-                f"{tensor._data.shape}; reduce it first (mean(), sum()) or pass a cotangent"
+                f"{tensor.array.shape}; reduce it first (mean(), sum()) or pass a cotangent"
             )
-        data: Any = tensor._data
+        data: Any = tensor.array
         if isinstance(data, np.ndarray | np.generic):
             # A fifth of what the function below takes.
             return np.array(1, data.dtype)
         return np.ones_like(data)
     check_plain("backward", "the cotangent", cotangent, "detach() it")
-    check_matching("backward", "the cotangent", cotangent._data, "the tensor", tensor._data)
-    return cotangent._data
+    check_matching("backward", "the cotangent", cotangent.array, "the tensor", tensor.array)
+    return cotangent.array
 
 
 def _ids(wrt: object) -> list[int]:
@@ -315,12 +315,12 @@ def _ids(wrt: object) -> list[int]:
 
 def _check_untaped(op: str, tensor: TensorBase[Any, Any, Any], cure: str) -> None:
     check_not_spent(op, tensor)
-    if tensor._tape is not None:
+    if tensor.tape is not None:
         raise UntracedTensorError(f"{op}: the tensor owns {tape_state(tensor)} already; {cure}")
 
 
 def _retaped(tensor: TensorBase[Any, Any, Any], tape: OwnedTape | None) -> Tensor[Any, Any, Any]:
-    data = tensor._data
+    data = tensor.array
     if tape is not None and tape.level is not None:
         data = tape.level.operand(data, tensor._id)
     return rewrap(tensor, data, tensor._id, tape)

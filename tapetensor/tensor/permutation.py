@@ -223,7 +223,7 @@ class Permutation(TensorBase[S, T, D]):
         (4, 2, 3)
         """
         check_kind("permute_dims", "axes", axes, tuple, "a tuple of ints")
-        shape = self._data.shape
+        shape = self.array.shape
         order = tuple([normalize_axis("permute_dims", axis, shape) for axis in axes])
         if sorted(order) != list(range(len(shape))):
             raise AxisError(
@@ -246,8 +246,8 @@ class Permutation(TensorBase[S, T, D]):
         >>> tt.ones((2, 3)).transpose().shape
         (3, 2)
         """
-        rank = self._data.ndim
+        rank = self.array.ndim
         if rank < 2:
-            raise AxisError(f"transpose: needs two axes, the shape is {self._data.shape}")
+            raise AxisError(f"transpose: needs two axes, the shape is {self.array.shape}")
         order = (*range(rank - 2), rank - 1, rank - 2)
         return apply(kernels.transpose, (self,), (order,))

@@ -68,18 +68,18 @@ class Pictures(TensorBase[S, T, D]):
 
     def _repr_html_(self) -> str | None:
         """Return the picture of the tape for a notebook, or None, for the plain repr."""
-        tape = self._tape
+        tape = self.tape
         return tape._repr_html_(_output(self)) if isinstance(tape, OwnedTape) else None
 
 
 def _tape_of(op: str, tensor: TensorBase[Any, Any, Any]) -> OwnedTape:
     check_not_spent(op, tensor)
-    if not isinstance(tensor._tape, OwnedTape):
+    if not isinstance(tensor.tape, OwnedTape):
         raise UntracedTensorError(
-            f"{op}: the tensor of shape {tensor._data.shape} owns no tape, so nothing is recorded; "
+            f"{op}: the tensor of shape {tensor.array.shape} owns no tape, so nothing is recorded; "
             "begin with x.trace()"
         )
-    return tensor._tape
+    return tensor.tape
 
 
 def _check_names(op: str, names: Mapping[str, object] | None) -> None:
@@ -92,4 +92,4 @@ def _check_names(op: str, names: Mapping[str, object] | None) -> None:
 
 def _output(tensor: TensorBase[Any, Any, Any]) -> TensorBase[Any, Any, Any] | None:
     """Return where to start measuring; None inside `grad` and `compile`, which would see it."""
-    return tensor if isinstance(tensor._data, np.ndarray | np.generic) else None
+    return tensor if isinstance(tensor.array, np.ndarray | np.generic) else None

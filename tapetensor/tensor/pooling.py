@@ -216,7 +216,7 @@ def upscale2d(
     """
     check_tensor("upscale2d", "the input", x)
     check_floating("upscale2d", x)
-    shape: tuple[int, ...] = x._data.shape
+    shape: tuple[int, ...] = x.array.shape
     check_rank("upscale2d", shape, "C, H, W")
     height, width = per_axis("upscale2d", "size", size, 2)
     check_choice("upscale2d", "mode", mode, ("nearest", "bilinear"))
@@ -239,7 +239,7 @@ def _pooled(
     op = kernel.__name__
     check_tensor(op, "the input", x)
     check_floating(op, x)
-    check_rank(op, x._data.shape, "C, H, W")
+    check_rank(op, x.array.shape, "C, H, W")
     sizes = per_axis(op, "kernel_size", kernel_size, 2)
     window = as_window(op, sizes, sizes if stride is None else stride, padding, dilation)
     for size, extra, spread in zip(sizes, window.padding, window.dilation, strict=True):
@@ -248,6 +248,6 @@ def _pooled(
                 f"{op}: padding {window.padding} is more than half of the window {sizes}; "
                 "a window would hold nothing but padding"
             )
-    check_fits(op, x._data.shape, window)
-    check_inside(op, x._data.shape, window)
+    check_fits(op, x.array.shape, window)
+    check_inside(op, x.array.shape, window)
     return apply(kernel, (x,), (window,))

@@ -60,7 +60,7 @@ class Reductions(TensorBase[S, T, D]):
         >>> tt.ones((2, 3)).sum(axis=-1)
         Tensor([3., 3.], shape=(2,), dtype=float32, NoneTape)
         """
-        if self._data.dtype.kind == "b":
+        if self.array.dtype.kind == "b":
             raise DTypeError("sum: not defined for dtype bool; count with x.astype(np.int64).sum()")
         return reduce(reductions.sum, self, axis, keepdims)
 
@@ -143,10 +143,10 @@ class Reductions(TensorBase[S, T, D]):
         Tensor([1], shape=(1,), dtype=int64, NoneTape)
         """
         check_not_spent("argmax", self)
-        position = normalize_axis("argmax", axis, self._data.shape)
-        if self._data.shape[position] == 0:
-            raise ShapeError(f"argmax: axis {axis} of shape {self._data.shape} is empty")
-        positions = np.argmax(self._data, axis=position).astype(np.int64)
+        position = normalize_axis("argmax", axis, self.array.shape)
+        if self.array.shape[position] == 0:
+            raise ShapeError(f"argmax: axis {axis} of shape {self.array.shape} is empty")
+        positions = np.argmax(self.array, axis=position).astype(np.int64)
         result: Tensor[Any, NoneTape, np.int64] = rewrap(self, positions, next_id(), None)
         return result
 
@@ -159,6 +159,6 @@ def reduce(
     options: tuple[Any, ...] = (),
 ) -> Tensor[Any, Any, Any]:
     """Check `axis` and `keepdims` and run a reduction."""
-    axes = normalize_axes(kernel.__name__, axis, x._data.shape)
+    axes = normalize_axes(kernel.__name__, axis, x.array.shape)
     as_flag(kernel.__name__, "keepdims", keepdims)
     return apply(kernel, (x,), (axes, keepdims, *options))

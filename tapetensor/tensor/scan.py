@@ -73,16 +73,16 @@ def ssm_scan(x: Any, a: Any, b: Any, /) -> Any:
     check_tensor("ssm_scan", "a", a)
     check_tensor("ssm_scan", "b", b)
     check_numeric("ssm_scan", x)
-    shape = x._data.shape
+    shape = x.array.shape
     if len(shape) < 2:
         raise ShapeError(
             f"ssm_scan: x must have shape (..., length, channels), got {shape}; "
             "expand_dims() adds an axis"
         )
     for name, coefficient in (("a", a), ("b", b)):
-        if not broadcasts_to(coefficient._data.shape, shape):
+        if not broadcasts_to(coefficient.array.shape, shape):
             raise ShapeError(
-                f"ssm_scan: {name} of shape {coefficient._data.shape} does not broadcast to the "
+                f"ssm_scan: {name} of shape {coefficient.array.shape} does not broadcast to the "
                 f"shape {shape} of x; give it that shape, or (channels,)"
             )
     return apply(scan.ssm_scan, (x, a, b))

@@ -176,8 +176,8 @@ def where(mask: Any, lhs: Any, rhs: Any, /) -> Any:
     Tensor([0., 5.], shape=(2,), dtype=float32, NoneTape)
     """
     check_tensor("where", "the mask", mask)
-    if mask._data.dtype != np.bool_:
-        raise DTypeError(f"where: the mask must be bool, got {mask._data.dtype}; compare (x > 0)")
+    if mask.array.dtype != np.bool_:
+        raise DTypeError(f"where: the mask must be bool, got {mask.array.dtype}; compare (x > 0)")
     if isinstance(lhs, TensorBase) and isinstance(rhs, TensorBase):
         check_same_dtype("where", (lhs, rhs))
         return apply(indexing.where, (lhs, rhs, mask), keeps_dtype=False)
@@ -203,7 +203,7 @@ def _extreme(
 def _number_like(tensor: TensorBase[Any, Any, Any], value: object) -> float:
     """Return `value` as a number that the dtype of `tensor` can hold."""
     number = as_scalar("where", OPERAND, value)
-    dtype = tensor._data.dtype
+    dtype = tensor.array.dtype
     if dtype.kind == "f":
         return number
     # np.where would wrap a number that is too large, and promote a mask to integers.

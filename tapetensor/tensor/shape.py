@@ -61,7 +61,7 @@ class Shape(TensorBase[S, T, D]):
         Tensor([[0, 1],
                 [2, 3]], shape=(2, 2), dtype=int64, NoneTape)
         """
-        target = as_target_shape("reshape", shape, self._data.size, self._data.shape)
+        target = as_target_shape("reshape", shape, self.array.size, self.array.shape)
         return apply(kernels.reshape, (self,), (target,))
 
     def flatten(self) -> Tensor[tuple[Any], T, D]:
@@ -74,7 +74,7 @@ class Shape(TensorBase[S, T, D]):
         >>> tt.ones((2, 2)).flatten()
         Tensor([1., 1., 1., 1.], shape=(4,), dtype=float32, NoneTape)
         """
-        return apply(kernels.flatten, (self,), ((self._data.size,),))
+        return apply(kernels.flatten, (self,), ((self.array.size,),))
 
     @overload
     def broadcast_to(self: Shape[tuple[()], T, D], shape: NewShape) -> Tensor[NewShape, T, D]: ...
@@ -120,7 +120,7 @@ class Shape(TensorBase[S, T, D]):
         (3, 2)
         """
         target = as_shape("broadcast_to", shape)
-        source = self._data.shape
+        source = self.array.shape
         if not broadcasts_to(source, target):
             raise ShapeError(
                 f"broadcast_to: shape {source} does not broadcast to {target}; aligned at the last "
@@ -170,7 +170,7 @@ class Shape(TensorBase[S, T, D]):
         >>> tt.ones((2, 1)).squeeze(-1).shape
         (2,)
         """
-        shape = self._data.shape
+        shape = self.array.shape
         if axis is None:
             raise ArgumentTypeError("squeeze: name the axis, an int or a tuple of ints, not None")
         dropped = normalize_axes("squeeze", axis, shape)
@@ -221,7 +221,7 @@ class Shape(TensorBase[S, T, D]):
         >>> tt.ones((2,)).expand_dims(-1).shape
         (2, 1)
         """
-        shape = self._data.shape
+        shape = self.array.shape
         position = normalize_axis("expand_dims", axis, shape, extra=1)
         return apply(kernels.expand_dims, (self,), ((*shape[:position], 1, *shape[position:]),))
 
@@ -272,7 +272,7 @@ class Shape(TensorBase[S, T, D]):
         >>> tt.arange(4).roll(1, axis=0)
         Tensor([3, 0, 1, 2], shape=(4,), dtype=int64, NoneTape)
         """
-        options = (as_int("roll", "shift", shift), normalize_axis("roll", axis, self._data.shape))
+        options = (as_int("roll", "shift", shift), normalize_axis("roll", axis, self.array.shape))
         return apply(kernels.roll, (self,), options)
 
     @overload
@@ -329,7 +329,7 @@ class Shape(TensorBase[S, T, D]):
         [(1, 2), (5, 2)]
         """
         check_usable("split", self)
-        shape = self._data.shape
+        shape = self.array.shape
         position = normalize_axis("split", axis, shape)
         sizes = _section_sizes(sections, shape, position)
         parts = []

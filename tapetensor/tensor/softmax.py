@@ -57,7 +57,7 @@ class Softmax(TensorBase[S, T, D]):
         return apply(
             reductions.softmax,
             (self,),
-            (normalize_axis("softmax", axis, self._data.shape),),
+            (normalize_axis("softmax", axis, self.array.shape),),
         )
 
     def log_softmax(self: FloatingBase[S, T, F], axis: int = -1) -> Tensor[S, T, F]:
@@ -83,7 +83,7 @@ class Softmax(TensorBase[S, T, D]):
         return apply(
             reductions.log_softmax,
             (self,),
-            (normalize_axis("log_softmax", axis, self._data.shape),),
+            (normalize_axis("log_softmax", axis, self.array.shape),),
         )
 
     def normalize(
@@ -112,7 +112,7 @@ class Softmax(TensorBase[S, T, D]):
         """
         check_floating("normalize", self)
         added = as_number("normalize", "eps", eps, at_least=0)
-        options = (normalize_axis("normalize", axis, self._data.shape), added)
+        options = (normalize_axis("normalize", axis, self.array.shape), added)
         return apply(normalization.normalize, (self,), options)
 
     def argsort(
@@ -140,7 +140,7 @@ class Softmax(TensorBase[S, T, D]):
         Tensor([1, 2, 0], shape=(3,), dtype=int64, NoneTape)
         """
         check_not_spent("argsort", self)
-        data = self._data
+        data = self.array
         position = normalize_axis("argsort", axis, data.shape)
         if as_flag("argsort", "descending", descending):
             # Backwards there and back again, so that equal elements keep their order here too.
@@ -174,5 +174,5 @@ class Softmax(TensorBase[S, T, D]):
         Tensor([0, 1, 3, 6], shape=(4,), dtype=int64, NoneTape)
         """
         check_numeric("cumulative_sum", self)
-        position = normalize_axis("cumulative_sum", axis, self._data.shape)
+        position = normalize_axis("cumulative_sum", axis, self.array.shape)
         return apply(scan.cumulative_sum, (self,), (position,))

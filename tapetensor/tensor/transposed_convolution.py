@@ -149,7 +149,7 @@ def conv_transpose2d(
     """
     op = "conv_transpose2d"
     operands = operands_of(op, x, weight, bias)
-    shape, weight_shape = x._data.shape, weight._data.shape
+    shape, weight_shape = x.array.shape, weight.array.shape
     check_rank(op, shape, "C, H, W")
     window = kernel_window(op, weight_shape, "(C, O / groups, kh, kw)", stride, padding, dilation)
     extra = per_axis(op, "output_padding", output_padding, 2, low=0)

@@ -111,7 +111,7 @@ def convolution_window(
     groups: object,
 ) -> tuple[Window, int]:
     """Return the window of a convolution and the number of groups, after all checks."""
-    shape, weight_shape = operands[0]._data.shape, operands[1]._data.shape
+    shape, weight_shape = operands[0].array.shape, operands[1].array.shape
     check_rank(op, shape, axes)
     kernel = {"C, L": "k", "C, H, W": "kh, kw"}[axes]
     window = kernel_window(
@@ -146,8 +146,8 @@ def kernel_window(
 
 def check_bias(op: str, operands: tuple[TensorBase[Any, Any, Any], ...], channels: int) -> None:
     """Raise ShapeError if there is a bias without one number per output channel."""
-    if len(operands) == 3 and operands[2]._data.shape != (channels,):
+    if len(operands) == 3 and operands[2].array.shape != (channels,):
         raise ShapeError(
             f"{op}: the bias must have shape ({channels},), one number per output channel, "
-            f"got {operands[2]._data.shape}"
+            f"got {operands[2].array.shape}"
         )

@@ -129,7 +129,7 @@ def found_generators(
     """
     modules = [model, *model.modules().values()]
     found: list[object] = [value for module in modules for value in vars(module).values()]
-    found += [source._rng for source in sources if isinstance(source, Batches)]
+    found += [source.rng for source in sources if isinstance(source, Batches)]
     generators = [one for one in found if isinstance(one, np.random.Generator)]
     extra = () if given is None else given
     for one in extra if isinstance(extra, Iterable) else [extra]:

@@ -148,7 +148,7 @@ def share_of(batch: Batch, ranks: Communicator) -> tuple[Batch, int]:
         if not isinstance(value, Tensor):
             return value[start:end]
         check_plain("fit", "a batch", value, "trace what comes out instead")
-        return rewrap(value, value._data[start:end], next_id(), None)
+        return rewrap(value, value.array[start:end], next_id(), None)
 
     first: Any = batch
     while isinstance(first, tuple) and first:

@@ -25,6 +25,6 @@ def moved(tensor: Any) -> Any:
 
 def home(value: Any) -> Array:
     """Return the elements of what must lie in the foreign library."""
-    array = value._data if isinstance(value, tt.Tensor) else value
+    array = value.array if isinstance(value, tt.Tensor) else value
     assert isinstance(array, ForeignArray)
     return array.get()

@@ -69,7 +69,7 @@ def test_a_copy_stays_and_a_pickle_comes_home() -> None:
 
     np.testing.assert_array_equal(home(copy.deepcopy(x)), _ARRAY)
     np.testing.assert_array_equal(home(copy.copy(x)), _ARRAY)
-    assert isinstance(pickle.loads(pickle.dumps(x))._data, np.ndarray)
+    assert isinstance(pickle.loads(pickle.dumps(x)).array, np.ndarray)
 
 
 def test_a_gradient_flows_back_to_the_library_where_the_tensor_was() -> None:
@@ -79,7 +79,7 @@ def test_a_gradient_flows_back_to_the_library_where_the_tensor_was() -> None:
     gradient: Any = (x.trace().to(foreign) * there).sum().backward()[x]
     back: Any = (there.trace().to(np) * x).sum().backward()[there]
 
-    assert isinstance(gradient._data, np.ndarray)
+    assert isinstance(gradient.array, np.ndarray)
     np.testing.assert_array_equal(gradient.numpy(), _ARRAY)
     np.testing.assert_array_equal(home(back), _ARRAY)
     np.testing.assert_array_equal(home(there.to(foreign)), _ARRAY)
@@ -159,7 +159,7 @@ def test_files_do_not_say_where_a_model_was(ending: str, tmp_path: Path) -> None
     assert_same(io.state_dict(loaded), io.state_dict(twin))
     io.load(path, there := net(3).to(foreign))
     assert_same(io.state_dict(there), io.state_dict(twin))
-    assert all(isinstance(one._data, ForeignArray) for one in there.parameters().values())
+    assert all(isinstance(one.array, ForeignArray) for one in there.parameters().values())
 
     io.save(path, optimizer)
     io.load(path, restored := optim.Adam(there))
@@ -238,7 +238,7 @@ def test_fit_trains_there_and_goes_on_to_the_bit(tmp_path: Path) -> None:
 
     np.testing.assert_allclose(there, at_home, rtol=1e-4)
     assert_same(io.state_dict(resumed), io.state_dict(whole))
-    assert all(isinstance(one._data, ForeignArray) for one in resumed.parameters().values())
+    assert all(isinstance(one.array, ForeignArray) for one in resumed.parameters().values())
 
 
 def test_the_compiler_says_that_it_is_for_numpy() -> None:

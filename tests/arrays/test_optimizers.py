@@ -23,14 +23,14 @@ def _twin(model: Model) -> Model:
 
 def _move(model: Model, library: Any) -> None:
     for tensor in model.parameters().values():
-        tensor._data = tensor.to(library)._data
+        tensor.array = tensor.to(library).array
 
 
 def _gradients(model: Model, arrays: dict[str, Array]) -> tt.Gradients:
     """Return gradients that lie where the parameters do."""
     grads = tt.Gradients()
     for name, array in arrays.items():
-        there = isinstance(model[name]._data, ForeignArray)
+        there = isinstance(model[name].array, ForeignArray)
         grads.insert(model[name], abroad(array) if there else tt.from_numpy(array))
     return grads
 
@@ -86,7 +86,7 @@ def test_a_moving_average_is_taken_where_the_models_are(rng: np.random.Generator
     def net(seed: int) -> nn.BatchNorm1d[Any, Any]:
         layer = nn.BatchNorm1d(3, np.float64)
         for tensor in layer.parameters().values():
-            tensor._data = np.random.default_rng(seed).standard_normal(3)
+            tensor.array = np.random.default_rng(seed).standard_normal(3)
         return layer
 
     averages, models = (net(0), net(0).to(foreign)), (net(1), net(1).to(foreign))

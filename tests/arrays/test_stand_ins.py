@@ -61,8 +61,8 @@ def test_what_is_recorded_is_a_stand_in_with_a_value_and_not_captured() -> None:
 def test_what_is_captured_is_a_stand_in_or_a_number_and_not_recorded() -> None:
     def run(x: Any) -> Any:
         number = x.mean().item()
-        is_itself = x._data.array is x._data
-        return answers(x._data), answers(number), is_itself, number.array.shape == ()
+        is_itself = x.array.array is x.array
+        return answers(x.array), answers(number), is_itself, number.array.shape == ()
 
     array, number, *rest = tt.compile(run)(tt.from_numpy(VALUES))
 
@@ -131,7 +131,7 @@ def test_a_check_runs_at_once_and_at_every_replay() -> None:
 
     @tt.compile
     def run(x: Any) -> Any:
-        run_check(positive, x._data)
+        run_check(positive, x.array)
         return x + 1.0
 
     checked: list[Any] = []

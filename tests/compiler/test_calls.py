@@ -353,7 +353,7 @@ def test_a_step_is_refused_that_would_end_while_another_thread_traces_with_its_m
 
     def step(model: Any, optimizer: Any) -> None:
         grads = grads_of(model)
-        run_check(wait, grads[model.bias]._data)
+        run_check(wait, grads[model.bias].array)
         optimizer.step(grads)
 
     compiled = tt.compile(step)

@@ -106,7 +106,7 @@ def test_a_tensor_in_an_object_that_a_function_closes_over_is_read_at_every_call
 
     compiled = tt.compile(scaled)
     assert compiled(_vector(1.0)).item() == 3.0
-    weight._data = np.array([5.0], np.float32)
+    weight.array = np.array([5.0], np.float32)
 
     assert compiled(_vector(1.0)).item() == 5.0
     assert len(plans(compiled)) == 1
@@ -166,7 +166,7 @@ def test_one_compiled_function_may_call_another() -> None:
     outer = tt.compile(lambda x: inner(x) + 1.0)
     assert outer(_vector(2.0)).item() == 7.0
 
-    weight._data = np.array([5.0], np.float32)
+    weight.array = np.array([5.0], np.float32)
 
     assert outer(_vector(2.0)).item() == 11.0
     assert inner(_vector(2.0)).item() == 10.0
@@ -339,7 +339,7 @@ def test_defaults_of_arguments_are_read_at_every_call() -> None:
         (2.0, 5.0, 4.0),
     ):
         scales[0], table["a"] = scale, offset
-        weight._data = np.array([value], np.float32)
+        weight.array = np.array([value], np.float32)
         found, noise = compiled(_vector(1.0))
         assert found.item() == value * scale + offset
         noises.append(noise.item())

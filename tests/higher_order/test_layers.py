@@ -78,8 +78,8 @@ def test_running_statistics_are_values_after_a_gradient_as_before() -> None:
     tt.grad(lambda x: norm.forward(x).square().sum(), _ROWS.trace())
     other.forward(_ROWS.trace())
 
-    np.testing.assert_array_equal(norm.running_mean._data, other.running_mean._data)
-    np.testing.assert_array_equal(norm.running_var._data, other.running_var._data)
+    np.testing.assert_array_equal(norm.running_mean.array, other.running_mean.array)
+    np.testing.assert_array_equal(norm.running_var.array, other.running_var.array)
 
 
 def test_an_embedding_is_differentiated_twice_by_its_table(rng: np.random.Generator) -> None:
@@ -117,12 +117,12 @@ def test_a_gradient_penalty_trains_every_parameter(rng: np.random.Generator) -> 
             assert not grads[parameter].numpy().any()
             continue
         direction = np.asarray(rng.standard_normal(parameter.shape))
-        before = parameter._data
+        before = parameter.array
         values = []
         for step in (1e-6, -1e-6):
-            parameter._data = before + step * direction
+            parameter.array = before + step * direction
             values.append(penalty().item())
-        parameter._data = before
+        parameter.array = before
         expected = (values[0] - values[1]) / 2e-6
         found = np.sum(grads[parameter].numpy() * direction)
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-9, err_msg=name)

@@ -112,7 +112,7 @@ def test_every_optimizer_goes_on_where_it_was(tmp_path: Path, mode: str) -> None
             io.save(tmp_path / "optimizer.npz", optimizer)
             io.load(tmp_path / "optimizer.npz", another)
             for name, tensor in model.parameters().items():
-                other[name]._data = tensor.numpy().copy()
+                other[name].array = tensor.numpy().copy()
         elif seed > 2:
             step([(other, another)], seed)
             for name, array in model.arrays().items():

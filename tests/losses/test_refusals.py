@@ -112,7 +112,7 @@ def test_labels_of_every_dtype_are_checked_at_both_ends(dtype: str, classes: int
             continue
         labels: Any = tt.zeros((2,), np.int64)
         # Such as ops may leave it, whatever dtypes from_numpy takes.
-        labels._data = np.array([0, label], dtype)
+        labels.array = np.array([0, label], dtype)
         if 0 <= label < classes:
             check_labels("nll", labels, classes)
         else:

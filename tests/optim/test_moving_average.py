@@ -31,7 +31,7 @@ class Tied(nn.Module):
 def moved(model: nn.Module, rng: np.random.Generator) -> None:
     """Give all tensors of a model other values."""
     for tensor in {**model.parameters(), **model.buffers()}.values():
-        tensor._data = rng.standard_normal(tensor.shape).astype(tensor.dtype)
+        tensor.array = rng.standard_normal(tensor.shape).astype(tensor.dtype)
 
 
 def test_parameters_move_by_the_formula_to_the_bit(rng: np.random.Generator) -> None:

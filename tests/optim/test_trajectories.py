@@ -127,7 +127,7 @@ def test_values_given_from_outside_are_what_the_next_step_starts_from(
     optimizer.step(gradients_of(model, **drawn(model, rng)))
     loaded = {name: np.full_like(array, 5.0) for name, array in model.arrays().items()}
     for name, array in loaded.items():
-        model[name]._data = array
+        model[name].array = array
     gradients = gradients_of(model, **drawn(model, rng))
     optimizer.lr = 0.0
     optimizer.step(gradients)

@@ -161,7 +161,7 @@ class TapeMachine:
     def snapshot(self) -> list[object]:
         """Return everything that a failed step must leave alone."""
         return [
-            (x.id, x.shape, x.numpy().tobytes(), id(x._tape), tape_state(x)) for x in self.tensors
+            (x.id, x.shape, x.numpy().tobytes(), id(x.tape), tape_state(x)) for x in self.tensors
         ] + [(id(tape), repr(tape)) for tape in self.shelf]
 
 

@@ -154,7 +154,7 @@ def test_pullbacks_never_write_to_their_cotangent_nor_to_an_operand() -> None:
     w = tt.from_numpy([[0.1, 0.4], [0.5, 0.6]], shape=(2, 2), dtype=np.float64)
     ids = tt.from_numpy([1, 0, 1], shape=(3,), dtype=np.int64)
     for tensor in (x, w, ids):
-        tensor._data.flags.writeable = False
+        tensor.array.flags.writeable = False
     y: Any = x.trace()
     # `t` is a second handle of `y`.
     steps: list[Callable[[Any, Any], Any]] = [
@@ -173,7 +173,7 @@ def test_pullbacks_never_write_to_their_cotangent_nor_to_an_operand() -> None:
     ]
     for step in steps:
         y = step(y, y.with_empty_tape())
-        y._data.flags.writeable = False
+        y.array.flags.writeable = False
     value, tape = y.split_tape()
     for produced_id, (kernel, pullbacks, parents) in tape.records.items():
         # An op of one operand is recorded without the tuple.

@@ -255,18 +255,18 @@ def test_a_context_keeps_no_tape_alive_and_leaving_it_frees_the_records() -> Non
     try:
         with tt.GradientContext() as context:
             y = traced()
-            dropped = weakref.ref(y._data)
+            dropped = weakref.ref(y.array)
             del y
             assert dropped() is None
             assert repr(context).endswith("0 tapes)")
             # Only the record of exp holds on to its result.
             middle = traced().exp()
-            recorded = weakref.ref(middle._data)
+            recorded = weakref.ref(middle.array)
             z = middle.sin().sum()
             del middle
             assert recorded() is not None
         assert recorded() is None
-        assert not z._tape.records
+        assert not z.tape.records
     finally:
         gc.enable()
 

@@ -148,10 +148,10 @@ def test_a_failed_op_keeps_nothing_alive() -> None:
 
 def test_dropping_a_traced_tensor_frees_every_array_of_its_computation() -> None:
     x = tt.ones((8, 8)).traced()
-    arrays = [weakref.ref(x._data)]
+    arrays = [weakref.ref(x.array)]
     for _ in range(3):
         x = (x @ x.with_empty_tape()).tanh() * 0.5
-        arrays.append(weakref.ref(x._data))
+        arrays.append(weakref.ref(x.array))
     assert all(array() is not None for array in arrays)
     del x
 

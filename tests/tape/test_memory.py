@@ -39,14 +39,14 @@ STEPS = {
 def train(step):
     grads = loss_of(step).backward(wrt=[hidden, out])
     for w in (hidden, out):
-        w._data = w._data - np.float32(0.01) * grads[w].numpy()
+        w.array = w.array - np.float32(0.01) * grads[w].numpy()
     return grads
 """,
     "every leaf": """
 def train(step):
     grads = loss_of(step).backward()
     for w in (hidden, out):
-        w._data = w._data - np.float32(0.01) * grads[w].numpy()
+        w.array = w.array - np.float32(0.01) * grads[w].numpy()
     return grads
 """,
     "carried gradients with declared leafs": """
@@ -60,7 +60,7 @@ def train(step):
     if step % 4 == 3:
         carried.clip_by_global_norm(1.0)
         for w in (hidden, out):
-            w._data = w._data - np.float32(0.01) * carried[w].numpy()
+            w.array = w.array - np.float32(0.01) * carried[w].numpy()
         carried.zero()
     return carried
 """,
@@ -73,7 +73,7 @@ def train(step):
     carried = loss_of(step, carried).backward(wrt=[hidden, out])
     if step % 4 == 3:
         for w in (hidden, out):
-            w._data = w._data - np.float32(0.01) * carried[w].numpy()
+            w.array = w.array - np.float32(0.01) * carried[w].numpy()
         carried.zero()
     return carried
 """,
@@ -87,7 +87,7 @@ def train(step):
         total.insert(w, grads[w])
     if step % 4 == 3:
         for w in (hidden, out):
-            w._data = w._data - np.float32(0.01) * total.remove(w).numpy()
+            w.array = w.array - np.float32(0.01) * total.remove(w).numpy()
         total.insert(hidden, np.zeros((16, 32), np.float32))
         total.insert(out, np.zeros((32, 1), np.float32))
     return total

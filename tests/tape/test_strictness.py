@@ -112,7 +112,7 @@ def test_the_check_changes_no_gradient() -> None:
 
 def test_a_checked_backward_frees_the_tape() -> None:
     loss: Any = X.trace().exp().sum()
-    tape = loss._tape
+    tape = loss.tape
     loss.backward(check_finite=True)
 
     assert repr(tape) == "OwnedTape(0 ops)"

@@ -67,7 +67,7 @@ def test_generators_of_every_kind_go_on_in_the_middle_of_an_epoch(
 ) -> None:
     def trained(seed: int, schedule: Any = SCHEDULE, **options: Any) -> Run:
         run = Run(seed)
-        run.batches._rng = np.random.Generator(bits(seed))
+        run.batches.rng = np.random.Generator(bits(seed))
         run.fit(schedule=schedule, **options)
         return run
 
@@ -170,7 +170,7 @@ def test_fewer_batches_than_were_done_are_refused(tmp_path: Path) -> None:
     path, run = tmp_path / "run.npz", Run()
     run.fit(checkpoint=path, schedule=pressing_ctrl_c(4))
     x, labels = run.batches._tensors
-    few = batches(x, labels, size=20, rng=run.batches._rng)
+    few = batches(x, labels, size=20, rng=run.batches.rng)
     with pytest.raises(tt.ArgumentValueError, match=r"5 batches of the epoch are done, .* are 3"):
         run.fit(batches=few, checkpoint=path, resume=True)
 
