@@ -10,6 +10,7 @@ import pytest
 
 import tapetensor as tt
 from tests.ops.calling import gradients_of, result_of, tensors_of
+from tests.ops.reduction_rows import REDUCTIONS
 from tests.ops.rows import Case, spaced
 from tests.ops.samples import CASES, OPS
 
@@ -24,15 +25,21 @@ def _axes(x: Any, axis: Any) -> tuple[int, ...]:
     return tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
 
 
-def _over_axes(function: Callable[..., Any]) -> Callable[..., Any]:
+def _over_axes(function: Any) -> Callable[..., Any]:
     """Return a reduction; PyTorch takes no axes for all of them where numpy takes them for none."""
 
     def reduce(x: Any, axis: Any = None, keepdims: bool = False, **options: Any) -> Any:
         axes = _axes(x, axis)
         # A scalar, or no axis at all, reduces over one axis of size 1.
         if not axes:
-            return function(x.unsqueeze(-1), dim=(-1,), keepdim=False, **options)
-        return function(x, dim=axes, keepdim=keepdims, **options)
+            return reduce(x.unsqueeze(-1), -1, **options)
+        try:
+            return function(x, dim=axes, keepdim=keepdims, **options)
+        except TypeError:
+            # It takes one axis at a time: the last first, so that the others stay where they are.
+            for one in sorted([one % x.ndim for one in axes], reverse=True):
+                x = function(x, dim=one, keepdim=keepdims, **options)
+            return x
 
     return reduce
 
@@ -114,6 +121,8 @@ def _normalized(x: Any, axis: int = -1, eps: float = 1e-5) -> Any:
 
 
 SAME: dict[str, Callable[..., Any]] = {
+    # A reduction has its name there, unless it stands below.
+    **{op.name: _over_axes(getattr(torch, op.name, None)) for op in REDUCTIONS},
     **{
         name: getattr(torch, name)
         for name in ("exp", "log", "sqrt", "square", "abs", "sin", "cos", "tanh", "sigmoid", "relu")
@@ -138,11 +147,8 @@ SAME: dict[str, Callable[..., Any]] = {
     "or": torch.logical_or,
     "xor": torch.logical_xor,
     "invert": torch.logical_not,
-    "sum": _over_axes(torch.sum),
-    "mean": _over_axes(torch.mean),
     "max": _over_axes(torch.amax),
     "min": _over_axes(torch.amin),
-    "logsumexp": _over_axes(torch.logsumexp),
     "var": _variance,
     "std": lambda x, *args, **options: _variance(x, *args, **options).sqrt(),
     "normalize": _normalized,

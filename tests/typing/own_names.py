@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from pathlib import Path
 
-from tests.typing.runs import written
+from tests.typing.runs import ROOT, written
 
-# Each op, and the set that its overloads are from.
-METHODS = {
-    "sum": "reduction",
-    "max": "reduction",
-    "min": "reduction",
-    "mean": "average",
-    "logsumexp": "average",
-}
+
+def _methods() -> dict[str, str]:
+    """Return each reduction with a shared set of overloads, and the set."""
+    sharing = {}
+    for room in sorted((ROOT / "tapetensor" / "tensor").glob("*.py")):
+        for node in ast.walk(ast.parse(room.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                for decorator in map(ast.unparse, node.decorator_list):
+                    if found := re.fullmatch(r"same_signature\((reduction|average)\)", decorator):
+                        sharing[node.name] = found[1]
+    return sharing
+
+
+METHODS = _methods()
 OPERATORS = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide"}
 HEAD = """\
 from typing import Literal

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import pickle
+import re
 from typing import Any
 
 import pytest
@@ -47,18 +48,18 @@ def test_the_plugin_reports_an_op_under_its_own_name() -> None:
     ] == []
 
 
-@pytest.mark.parametrize(("op", "overloads"), METHODS.items())
-def test_pyright_reports_an_op_under_the_name_of_its_set(op: str, overloads: str) -> None:
+def test_pyright_reports_an_op_under_the_name_of_its_set() -> None:
     # It has no other name for overloads than that of the function that they were written for.
     (file,) = [path for path in FAIL if path.stem == "reduction_axes"]
-    numbers = [
-        number
+    cases = [
+        (number, METHODS[found[1]])
         for number, line in enumerate(file.read_text().splitlines(), 1)
-        if f".{op}(axis=" in line and "[call-overload]" in line
+        if "[call-overload]" in line and (found := re.search(r"\.(\w+)\(axis=", line))
+        if found[1] in METHODS
     ]
 
-    assert numbers
-    for number in numbers:
+    assert len(cases) >= 5
+    for number, overloads in cases:
         assert f'"{overloads}"' in pyright_report()[file][number][0]
 
 
