@@ -21,7 +21,19 @@ _REFUSALS = [
 ]
 # What reads a tensor or its tape, and ops with no argument that could be bad, for any tensor.
 _REFUSES_NOTHING = {
-    *["id", "shape", "dtype", "ndim", "size", "owns_tape", "tape_type", "numpy", "wrap_gradient"],
+    *[
+        "id",
+        "array",
+        "tape",
+        "shape",
+        "dtype",
+        "ndim",
+        "size",
+        "owns_tape",
+        "tape_type",
+        "numpy",
+        "wrap_gradient",
+    ],
     *["abs", "__abs__", "flatten", "detach", "split_tape", "with_empty_tape"],
 }
 _FLOAT_ONLY = [

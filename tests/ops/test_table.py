@@ -18,8 +18,17 @@ from tests.ops.rows import Op
 from tests.ops.samples import CASES, OPS
 
 # What a tensor has beside ops: state that is read, tapes that are handed on, Python's protocols.
-_READS = {"id", "shape", "dtype", "ndim", "size", "numpy", "item", "wrap_gradient"}
-_TAPE = {"owns_tape", "tape_type", "trace", "traced", "split_tape", "put_tape", "with_empty_tape"}
+_READS = {"array", "id", "shape", "dtype", "ndim", "size", "numpy", "item", "wrap_gradient"}
+_TAPE = {
+    "tape",
+    "owns_tape",
+    "tape_type",
+    "trace",
+    "traced",
+    "split_tape",
+    "put_tape",
+    "with_empty_tape",
+}
 _TAPE_TOO = {"retaped", "detach", "backward", "to_html", "tree"}
 _PROTOCOLS = {
     "__init__",
