@@ -24,6 +24,38 @@ def sum(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
     return _squeezed(y, axis, keepdims), (_spread(x, axis),)
 
 
+def prod(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
+    """The product, of halves multiplied by each other until one number is left.
+
+    What a factor is multiplied by is there on the way back. Nothing is divided out, so zeros need
+    no care, in derivatives of any order.
+    """
+    kept = [one for one in range(x.ndim) if one not in axis]
+    order = (*kept, *axis)
+    turned = np.transpose(x, order)
+    rows = np.reshape(turned, (*turned.shape[: len(kept)], _count(x, axis)))
+    factors: list[tuple[Array, Array]] = []
+    while rows.shape[-1] > 1:
+        half = rows.shape[-1] // 2
+        lhs, rhs, rest = rows[..., :half], rows[..., half : 2 * half], rows[..., 2 * half :]
+        factors.append((lhs, rhs))
+        rows = np.concatenate([lhs * rhs, rest], axis=-1) if rest.shape[-1] else lhs * rhs
+    if rows.shape[-1] == 0:
+        rows = np.ones_like(rows, shape=(*rows.shape[:-1], 1))
+
+    def pullback(g: Array) -> Array:
+        g = np.reshape(g, rows.shape)
+        for lhs, rhs in reversed(factors):
+            half = lhs.shape[-1]
+            shared, rest = g[..., :half], g[..., half:]
+            g = np.concatenate([shared * rhs, shared * lhs, rest], axis=-1)
+        cotangent = np.reshape(g[..., : _count(x, axis)], turned.shape)
+        return np.transpose(cotangent, [order.index(one) for one in range(x.ndim)])
+
+    shape = tuple([1 if one in axis else size for one, size in enumerate(x.shape)])
+    return _squeezed(np.reshape(rows, shape), axis, keepdims), (pullback,)
+
+
 def mean(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
     """The arithmetic mean."""
     y = mean_over(x, axis)

@@ -65,6 +65,31 @@ class Reductions(TensorBase[S, T, D]):
         return reduce(reductions.sum, self, axis, keepdims)
 
     @same_signature(reduction)
+    def prod(
+        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False
+    ) -> Tensor[Any, Any, Any]:
+        """Return the product of the elements; 1 for none.
+
+        In the dtype of `self`, which a product of integers may leave: it wraps around then.
+
+        Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
+        Derivative: the product of the other elements, also where there are zeros.
+
+        Raises:
+            DTypeError: for a bool tensor; convert it first.
+
+        Source: array API, ``prod``.
+
+        >>> import tapetensor as tt
+        >>> x = tt.from_numpy([2.0, 0.0, 5.0], shape=(3,))
+        >>> x.trace().prod().backward()[x]
+        Tensor([ 0., 10.,  0.], shape=(3,), dtype=float32, NoneTape)
+        """
+        if self.array.dtype.kind == "b":
+            raise DTypeError("prod: not defined for dtype bool; write x.astype(np.int64).prod()")
+        return reduce(reductions.prod, self, axis, keepdims)
+
+    @same_signature(reduction)
     def max(
         self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False
     ) -> Tensor[Any, Any, Any]:

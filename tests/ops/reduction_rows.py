@@ -126,6 +126,15 @@ _NO_AXIS = (*refuses(_X, axis=AXIS), refused(tt.AxisError, "0-d", spaced()))
 
 REDUCTIONS = (
     _reduction(
+        "prod",
+        tt.Tensor.prod,
+        np.prod,
+        # None, one and two zeros in a row.
+        samples=(*_EMPTY, given(spaced(3, 3) * (1 - np.tri(3, k=-1)), axis=-1)),
+        refusals=(refused(tt.DTypeError, "bool; write x.astype", _X > 0),),
+        takes_integers=True,
+    ),
+    _reduction(
         "sum",
         tt.Tensor.sum,
         np.sum,

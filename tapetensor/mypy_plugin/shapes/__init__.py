@@ -71,7 +71,9 @@ _OPEN: Final[dict[str, Rule]] = {
     **dict.fromkeys(
         ("softmax", "log_softmax", "normalize", "argsort", "cumulative_sum"), reductions.along_axis
     ),
-    **dict.fromkeys(("sum", "mean", "max", "min", "var", "std", "logsumexp"), reductions.reduction),
+    **dict.fromkeys(
+        ("sum", "prod", "mean", "max", "min", "var", "std", "logsumexp"), reductions.reduction
+    ),
 }
 
 # The layers whose output has other sizes than their input: what errors call them, and their rule.

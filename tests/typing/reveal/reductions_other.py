@@ -70,6 +70,11 @@ check(
     (5, 4, 2, 1),
 )
 
+# `prod`, which has the signatures of `max`.
+check(assert_type(q.prod(), Tensor0D), ())
+check(assert_type(q.prod(axis=0), Tensor3D[L[4], L[2], L[3]]), (4, 2, 3))
+check(assert_type(m.trace().prod(-1, True), Tensor2D[L[2], L[1], OwnedTape]), (2, 1))
+
 # `logsumexp`, with one of the two tapes for each axis.
 check(assert_type(q.logsumexp(), Tensor0D), ())
 check(assert_type(q.trace().logsumexp(), Tensor0D[OwnedTape]), ())
