@@ -1,4 +1,4 @@
-"""The five steps of CONTRIBUTING are complete: what they name exists, every op took them."""
+"""The six steps of CONTRIBUTING are complete: what they name exists, every op took them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tests.ops.samples import OPS
 
 ROOT = Path(__file__).parents[1]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
 REVEAL = "\n".join(path.read_text() for path in (ROOT / "tests/typing/reveal").glob("*.py"))
 NAMES = sorted({name for op in OPS for name in op.covers})
 # An operator is written as its symbol where it is used.
@@ -34,10 +35,10 @@ def definition(name: str) -> FunctionType:
     return found
 
 
-def test_there_are_five_steps() -> None:
+def test_there_are_six_steps() -> None:
     section = CONTRIBUTING.split("## How to add an op")[1].split("\n## ")[0]
 
-    assert re.findall(r"^(\d)\. ", section, flags=re.MULTILINE) == ["1", "2", "3", "4", "5"]
+    assert re.findall(r"^(\d)\. ", section, flags=re.MULTILINE) == ["1", "2", "3", "4", "5", "6"]
 
 
 def test_every_file_that_a_step_names_exists() -> None:
@@ -61,3 +62,8 @@ def test_every_op_has_a_line_in_the_reveal_tests(name: str) -> None:
     written = SYMBOLS.get(name, f"{name}(")
 
     assert written in REVEAL
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("__")])
+def test_every_op_has_a_word_in_the_changelog(name: str) -> None:
+    assert f"`{name}`" in CHANGELOG
