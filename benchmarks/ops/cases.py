@@ -117,7 +117,8 @@ def cases() -> list[Case]:
         _function("softplus"),
         _function("elu"),
         _function("leaky_relu", 0.1),
-        Case("clip", lambda x: x.clip(-1.0, 1.0), lambda x: x.clamp(-1.0, 1.0)),
+        # Not at -1 and 1, which numbers of the data are: PyTorch 2.15 has another slope at a bound.
+        Case("clip", lambda x: x.clip(-0.9, 0.9), lambda x: x.clamp(-0.9, 0.9)),
         Case("x + y", lambda x, y: x + y, lambda x, y: x + y, (MATRIX, MATRIX)),
         Case("x * y", lambda x, y: x * y, lambda x, y: x * y, (MATRIX, MATRIX)),
         Case("x / y", lambda x, y: x / y, lambda x, y: x / y, (MATRIX, MATRIX), 0.5),
