@@ -6,9 +6,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tapetensor.arguments import check_choice
 from tapetensor.errors import ArgumentValueError
-from tapetensor.kernels import elementwise
+from tapetensor.kernels import elementwise, masking
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import FloatingBase, NumberBase, TensorBase, check_numeric
+from tapetensor.tensor.base import (
+    FloatingBase,
+    NumberBase,
+    TensorBase,
+    check_floating,
+    check_numeric,
+)
 from tapetensor.tensor.operands import as_scalar
 from tapetensor.typing import D, F, R, S, T
 
@@ -279,3 +285,19 @@ class Elementwise(TensorBase[S, T, D]):
         Tensor([0.25, 0.25], shape=(2,), dtype=float32, NoneTape)
         """
         return apply(elementwise.reciprocal, (self,))
+
+    def nans_to(self: FloatingBase[S, T, F], number: float) -> Tensor[S, T, F]:
+        """Return the elements with a number where they are NaN; infinities stay.
+
+        Shape: that of `self`.
+        Derivative: 1, and 0 where the element is NaN.
+
+        Args:
+            number: what stands in the place of a NaN.
+
+        >>> import tapetensor as tt
+        >>> tt.from_numpy([float("nan"), 2.0], shape=(2,)).nans_to(0.0)
+        Tensor([0., 2.], shape=(2,), dtype=float32, NoneTape)
+        """
+        check_floating("nans_to", self)
+        return apply(masking.nans_to, (self,), (as_scalar("nans_to", "number", number),))

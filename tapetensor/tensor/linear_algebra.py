@@ -1,4 +1,4 @@
-"""Matrix products."""
+"""Matrices: their products and triangles."""
 
 # Where an operand fits in more than one way (a dim may be 1, or Any) the overloads overlap; they
 # give the same shape there, and the first that fits is taken.
@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Never, overload
 
-from tapetensor.errors import ShapeError
-from tapetensor.kernels import linear_algebra
-from tapetensor.tape import NoneTape
+from tapetensor.arguments import as_int
+from tapetensor.errors import AxisError, ShapeError
+from tapetensor.kernels import linear_algebra, masking
+from tapetensor.tape import Kernel, NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import NumberBase, TensorBase, check_numeric, check_tensor
 from tapetensor.tensor.operands import TapeOfRhs
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class LinearAlgebra(TensorBase[S, T, D]):
-    """Matrix products."""
+    """Matrix products, and the triangles of matrices."""
 
     __slots__ = ()
 
@@ -111,3 +112,52 @@ class LinearAlgebra(TensorBase[S, T, D]):
         """
         check_tensor("matmul", "the left operand", lhs)
         raise AssertionError("two tensors meet in __matmul__")
+
+    def tril(
+        self: LinearAlgebra[tuple[*Ds, M, N], T, D], k: int = 0
+    ) -> Tensor[tuple[*Ds, M, N], T, D]:
+        """Return the lower triangles of the matrices, with zeros above.
+
+        Shape: that of `self`, ``(*Ds, M, N)``.
+        Derivative: 1 in the triangle, 0 outside.
+
+        Args:
+            k: the last diagonal that is kept; 0 is the main one, 1 the one above it.
+
+        Raises:
+            AxisError: if there are fewer than two axes.
+
+        >>> import tapetensor as tt
+        >>> tt.ones((2, 2)).tril()
+        Tensor([[1., 0.],
+                [1., 1.]], shape=(2, 2), dtype=float32, NoneTape)
+        """
+        return _triangle(masking.tril, self, k)
+
+    def triu(
+        self: LinearAlgebra[tuple[*Ds, M, N], T, D], k: int = 0
+    ) -> Tensor[tuple[*Ds, M, N], T, D]:
+        """Return the upper triangles of the matrices, with zeros below.
+
+        Shape: that of `self`, ``(*Ds, M, N)``.
+        Derivative: 1 in the triangle, 0 outside.
+
+        Args:
+            k: the first diagonal that is kept; 0 is the main one, 1 the one above it.
+
+        Raises:
+            AxisError: if there are fewer than two axes.
+
+        >>> import tapetensor as tt
+        >>> tt.ones((2, 2)).triu(k=1)
+        Tensor([[0., 1.],
+                [0., 0.]], shape=(2, 2), dtype=float32, NoneTape)
+        """
+        return _triangle(masking.triu, self, k)
+
+
+def _triangle(kernel: Kernel, x: TensorBase[S, T, D], k: object) -> Tensor[S, T, D]:
+    op = kernel.__name__
+    if x.array.ndim < 2:
+        raise AxisError(f"{op}: needs two axes, the shape is {x.array.shape}")
+    return apply(kernel, (x,), (as_int(op, "k", k),))

@@ -1,4 +1,4 @@
-"""Scans along a sequence."""
+"""Scans: running totals along one axis, and recurrences along a sequence."""
 
 # Where an operand fits in more than one way (a dim may be Any) the overloads overlap; they give the
 # same shape there, and the first that fits is taken.
@@ -6,16 +6,47 @@
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
-from tapetensor.arguments import broadcasts_to
+from tapetensor.arguments import broadcasts_to, normalize_axis
 from tapetensor.errors import ShapeError
 from tapetensor.kernels import scan
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import check_numeric, check_tensor
-from tapetensor.tensor.tensor import Joins, Tensor
-from tapetensor.typing import Ds, M, N, R, T
+from tapetensor.tensor.base import NumberBase, TensorBase, check_numeric, check_tensor
+from tapetensor.typing import D, Ds, M, N, R, S, T
+
+if TYPE_CHECKING:
+    from tapetensor.tensor.tensor import Joins, Tensor
+
+
+class Scans(TensorBase[S, T, D]):
+    """Running totals, which keep the shape and own the tape of `self`, which is then spent."""
+
+    __slots__ = ()
+
+    def cumulative_sum(self: NumberBase[S, T, R], axis: int) -> Tensor[S, T, R]:
+        """Return the sums of the elements so far along one axis.
+
+            y[t] = x[0] + ... + x[t]
+
+        Shape: that of `self`.
+        Derivative: the sum of the cotangents from ``t`` on.
+
+        Args:
+            axis: the axis to add along.
+
+        Raises:
+            AxisError: if there is no such axis.
+            DTypeError: for a bool tensor.
+
+        >>> import tapetensor as tt
+        >>> tt.arange(4).cumulative_sum(axis=0)
+        Tensor([0, 1, 3, 6], shape=(4,), dtype=int64, NoneTape)
+        """
+        check_numeric("cumulative_sum", self)
+        position = normalize_axis("cumulative_sum", axis, self.array.shape)
+        return apply(scan.cumulative_sum, (self,), (position,))
 
 
 @overload

@@ -1,33 +1,23 @@
-"""Functions that see one axis as a whole and keep the shape: softmax, order, sums."""
+"""Softmax, its logarithm, the logarithm of its divisor, and normalization."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from tapetensor.arguments import as_flag, as_number, normalize_axis
-from tapetensor.kernels import normalization, reductions, scan
-from tapetensor.tape import NoneTape
-from tapetensor.tape.ids import next_id
+from tapetensor.arguments import as_number, normalize_axis
+from tapetensor.kernels import normalization, reductions
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import (
-    FloatingBase,
-    NumberBase,
-    TensorBase,
-    check_floating,
-    check_not_spent,
-    check_numeric,
-    rewrap,
-)
-from tapetensor.typing import D, Ds, F, N, R, S, T
+from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating
+from tapetensor.tensor.reductions import reduce
+from tapetensor.tensor.signatures import average, same_signature
+from tapetensor.typing import D, F, S, T
 
 if TYPE_CHECKING:
     from tapetensor.tensor.tensor import Tensor
 
 
 class Softmax(TensorBase[S, T, D]):
-    """Softmax, its logarithm, normalization, sorting and cumulative sums.
+    """Softmax, logsumexp and normalization.
 
     The results own the tape of `self`, which is then spent.
     """
@@ -86,6 +76,30 @@ class Softmax(TensorBase[S, T, D]):
             (normalize_axis("log_softmax", axis, self.array.shape),),
         )
 
+    @same_signature(average)
+    def logsumexp(
+        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False
+    ) -> Tensor[Any, Any, Any]:
+        """Return the logarithm of the sum of exponentials, without overflow.
+
+            log(sum(exp(x)))
+
+        Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
+        Derivative: ``softmax(x)``.
+
+        Raises:
+            DTypeError: if the dtype is not floating.
+
+        Source: Blanchard, Higham & Higham (2021), "Accurately computing the log-sum-exp and
+            softmax functions".
+
+        >>> import tapetensor as tt
+        >>> tt.full((4,), 1000.0).logsumexp()
+        Tensor(1001.3863, shape=(), dtype=float32, NoneTape)
+        """
+        check_floating("logsumexp", self)
+        return reduce(reductions.logsumexp, self, axis, keepdims)
+
     def normalize(
         self: FloatingBase[S, T, F], axis: int = -1, eps: float = 1e-5
     ) -> Tensor[S, T, F]:
@@ -114,65 +128,3 @@ class Softmax(TensorBase[S, T, D]):
         added = as_number("normalize", "eps", eps, at_least=0)
         options = (normalize_axis("normalize", axis, self.array.shape), added)
         return apply(normalization.normalize, (self,), options)
-
-    def argsort(
-        self: Softmax[tuple[*Ds, N], Any, D], axis: int = -1, *, descending: bool = False
-    ) -> Tensor[tuple[*Ds, N], NoneTape, np.int64]:
-        """Return the positions that sort the elements along one axis; equal ones keep their order.
-
-        The sorted elements are ``x.take_along_axis(x.argsort(axis), axis)``, and the positions of
-        the k largest along the last axis ``x.argsort(descending=True)[..., :k]``. NaN is larger
-        than all numbers.
-
-        Shape: that of `self`.
-        Derivative: none; nothing is moved. `take_along_axis` has that of the sorted elements.
-
-        Args:
-            axis: the axis to sort along.
-            descending: whether the largest comes first.
-
-        Raises:
-            AxisError: if there is no such axis.
-            ArgumentTypeError: if `descending` is no bool.
-
-        >>> import tapetensor as tt
-        >>> tt.from_numpy([3.0, 1.0, 2.0], shape=(3,)).argsort()
-        Tensor([1, 2, 0], shape=(3,), dtype=int64, NoneTape)
-        """
-        check_not_spent("argsort", self)
-        data = self.array
-        position = normalize_axis("argsort", axis, data.shape)
-        if as_flag("argsort", "descending", descending):
-            # Backwards there and back again, so that equal elements keep their order here too.
-            backwards = (slice(None),) * position + (slice(None, None, -1),)
-            order = np.argsort(data[backwards], axis=position, kind="stable")[backwards]
-            order = data.shape[position] - 1 - order
-        else:
-            order = np.argsort(data, axis=position, kind="stable")
-        result: Tensor[Any, NoneTape, np.int64] = rewrap(
-            self, order.astype(np.int64), next_id(), None
-        )
-        return result
-
-    def cumulative_sum(self: NumberBase[S, T, R], axis: int) -> Tensor[S, T, R]:
-        """Return the sums of the elements so far along one axis.
-
-            y[t] = x[0] + ... + x[t]
-
-        Shape: that of `self`.
-        Derivative: the sum of the cotangents from ``t`` on.
-
-        Args:
-            axis: the axis to add along.
-
-        Raises:
-            AxisError: if there is no such axis.
-            DTypeError: for a bool tensor.
-
-        >>> import tapetensor as tt
-        >>> tt.arange(4).cumulative_sum(axis=0)
-        Tensor([0, 1, 3, 6], shape=(4,), dtype=int64, NoneTape)
-        """
-        check_numeric("cumulative_sum", self)
-        position = normalize_axis("cumulative_sum", axis, self.array.shape)
-        return apply(scan.cumulative_sum, (self,), (position,))

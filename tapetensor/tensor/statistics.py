@@ -1,4 +1,4 @@
-"""Measures of spread: reductions with a correction."""
+"""The mean and measures of spread."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tapetensor.kernels import reductions
 from tapetensor.tape import Kernel
 from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating
 from tapetensor.tensor.reductions import reduce
+from tapetensor.tensor.signatures import average, same_signature
 from tapetensor.typing import B, D, Ds, F, K, M, N, S, T
 
 if TYPE_CHECKING:
@@ -20,9 +21,33 @@ One: TypeAlias = Literal[1]
 
 
 class Statistics(TensorBase[S, T, D]):
-    """Measures of spread, which take `axis` and `keepdims` as the reductions do."""
+    """The mean, the variance and the standard deviation.
+
+    All take `axis` and `keepdims` as the reductions do.
+    """
 
     __slots__ = ()
+
+    @same_signature(average)
+    def mean(
+        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False
+    ) -> Tensor[Any, Any, Any]:
+        """Return the arithmetic mean; NaN for no elements, with numpy's warning.
+
+            sum(x) / n
+
+        Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
+        Derivative: ``1 / n``.
+
+        Raises:
+            DTypeError: if the dtype is not floating.
+
+        >>> import tapetensor as tt
+        >>> tt.from_numpy([1.0, 3.0], shape=(2,)).mean()
+        Tensor(2., shape=(), dtype=float32, NoneTape)
+        """
+        check_floating("mean", self)
+        return reduce(reductions.mean, self, axis, keepdims)
 
     @overload
     def var(

@@ -9,18 +9,19 @@ from typing_extensions import TypeAliasType, TypeVar
 
 from tapetensor.tape import NoneTape, Tape
 from tapetensor.tensor.arithmetic import Arithmetic
-from tapetensor.tensor.averages import Averages
 from tapetensor.tensor.comparison import Comparison
 from tapetensor.tensor.conversion import Conversion
+from tapetensor.tensor.dropout import Dropout
 from tapetensor.tensor.elementwise import Elementwise
 from tapetensor.tensor.indexing import Indexing
 from tapetensor.tensor.linear_algebra import LinearAlgebra
-from tapetensor.tensor.masking import Masking
 from tapetensor.tensor.ownership import Ownership
 from tapetensor.tensor.permutation import Permutation
 from tapetensor.tensor.pictures import Pictures
 from tapetensor.tensor.rectifiers import Rectifiers
 from tapetensor.tensor.reductions import Reductions
+from tapetensor.tensor.scan import Scans
+from tapetensor.tensor.selection import Order
 from tapetensor.tensor.shape import Shape
 from tapetensor.tensor.softmax import Softmax
 from tapetensor.tensor.statistics import Statistics
@@ -39,11 +40,12 @@ class Tensor(
     Comparison[S, T, D],
     Elementwise[S, T, D],
     Rectifiers[S, T, D],
-    Masking[S, T, D],
+    Dropout[S, T, D],
     Reductions[S, T, D],
-    Averages[S, T, D],
     Statistics[S, T, D],
     Softmax[S, T, D],
+    Scans[S, T, D],
+    Order[S, T, D],
     Shape[S, T, D],
     Permutation[S, T, D],
     LinearAlgebra[S, T, D],

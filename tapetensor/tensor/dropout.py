@@ -1,0 +1,58 @@
+"""Dropout: zeros at random."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tapetensor.arguments import as_number, check_rng
+from tapetensor.kernels import dropout as kernels
+from tapetensor.kernels.numerics import masks
+from tapetensor.tensor.apply import apply
+from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating
+from tapetensor.typing import D, F, S, T
+
+if TYPE_CHECKING:
+    from tapetensor.tensor.tensor import Tensor
+
+
+class Dropout(TensorBase[S, T, D]):
+    """The op that draws from a random generator."""
+
+    __slots__ = ()
+
+    def dropout(
+        self: FloatingBase[S, T, F], p: float, *, rng: np.random.Generator
+    ) -> Tensor[S, T, F]:
+        """Return the elements with zeros at random and the others scaled up, tape or no tape.
+
+            x * mask / (1 - p)
+
+        `tapetensor.nn.Dropout` is the layer, which leaves an input without a tape as it is.
+
+        Shape: that of `self`.
+        Derivative: the same mask, scaled the same.
+
+        Args:
+            p: the probability of a zero, in [0, 1].
+            rng: where the mask comes from.
+
+        Raises:
+            ArgumentValueError: if `p` lies outside [0, 1].
+            ArgumentTypeError: if `rng` is not a numpy generator.
+
+        Source: Srivastava et al. (2014), "Dropout: a simple way to prevent neural networks from
+            overfitting".
+
+        >>> import numpy as np
+        >>> import tapetensor as tt
+        >>> tt.ones((4,)).dropout(0.5, rng=np.random.default_rng(0))
+        Tensor([2., 2., 2., 0.], shape=(4,), dtype=float32, NoneTape)
+        """
+        check_floating("dropout", self)
+        probability = as_number("dropout", "p", p, at_least=0, at_most=1)
+        check_rng("dropout", rng)
+        data = self.array
+        mask = masks.scaled_mask(data.shape, probability, data.dtype, rng)
+        return apply(kernels.dropout, (self,), (mask,))
