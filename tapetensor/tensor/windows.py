@@ -14,14 +14,7 @@ Ints: TypeAlias = int | tuple[int, int]
 
 
 def as_window(op: str, kernel: Sizes, stride: object, padding: object, dilation: object) -> Window:
-    """Return a window whose every number is within its range.
-
-    Args:
-        op: the name for the message.
-        kernel: its sizes.
-        stride: one number for all axes, or one for each; > 0.
-        padding: the same, >= 0.
-        dilation: the same, > 0.
+    """Return a window of numbers that hold for all axes, or of one for each.
 
     Raises:
         ArgumentTypeError: if one is not an int, or there are not as many as axes.
