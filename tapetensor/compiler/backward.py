@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -71,18 +72,14 @@ class BackwardPlan:
         inputs = [copy.of(node) for node in (self._cotangent, *self._residuals)]
         names = [f"x{position}" for position in range(len(inputs))]
         planner = planned(copy.program(), dict(zip(inputs, names, strict=True)), gradients)
-        layout = planner.layout
         arrays = iter(planner.leaving_expressions())
         returned = "".join([f"{next(arrays) if one else None}, " for one in needed])
         return Plan(
-            names=layout.names,
-            functions=layout.functions,
+            planner,
+            names={},
             guards=[f"{''.join([f'{name}, ' for name in names])} = args"],
-            steps=layout.steps,
             after=[f"return [{returned}]"],
             generators=[],
-            updates=[],
-            arena_bytes=planner.memory.arena.nbytes,
             started=started,
         )
 
@@ -128,18 +125,10 @@ class _Copy:
 
     def _copied(self, node: Node) -> Node:
         if not self._follows(node):
-            return _like(node, Kind.INPUT, None, (), None)
-        return _like(
-            node, node.kind, node.function, replaced(node.args, self._replace), node.detail
-        )
+            return replace(node, kind=Kind.INPUT, function=None, args=(), detail=None)
+        return replace(node, args=replaced(node.args, self._replace))
 
     def _replace(self, value: Any) -> Any:
         if isinstance(value, Keywords):
             return Keywords({key: replaced(one, self._replace) for key, one in value.items()})
         return self.nodes[value] if isinstance(value, Node) else value
-
-
-def _like(node: Node, kind: Kind, function: Any, args: tuple[Any, ...], detail: Any) -> Node:
-    twin = Node(kind, function, args, node.shape, node.dtype, detail, node.index, node.label)
-    twin.place = node.place
-    return twin

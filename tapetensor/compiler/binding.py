@@ -19,7 +19,7 @@ import numpy as np
 from tapetensor.arrays.libraries import library_of
 from tapetensor.arrays.stand_ins import Recorded
 from tapetensor.compiler.captures import FUNCTIONS, Captures
-from tapetensor.compiler.changes import GlobalRandomness, Watch, attributes, parts
+from tapetensor.compiler.changes import Watch, attributes, global_randomness, parts
 from tapetensor.compiler.generator import LazyGenerator
 from tapetensor.compiler.guards import GuardWriter
 from tapetensor.compiler.lazy import LazyArray
@@ -87,23 +87,20 @@ class Binding(GuardWriter):
         self._optimizers: list[tuple[Optimizer, str]] = []
         self._stores: list[tuple[Gradients, str, dict[int, Any]]] = []
         self._watches: list[Watch] = []
-        self._randomness = GlobalRandomness()
+        self._randomness = global_randomness()
         self._frozen: list[Any] = []
-        self._undo: list[Callable[[], None]] = []
+        # What `restore` does, the last of it first.
+        self.undo: list[Callable[[], None]] = []
         # Each object that was walked by its id, with the source that leads to it.
         self._seen: dict[int, tuple[Any, str]] = {}
         # A numpy array that a function reads from around it is a constant, as its numbers are; a
         # tensor is not, for optimizers and modules change tensors.
         self._in_closure = False
 
-    def undo(self, action: Callable[[], None]) -> None:
-        """Have `restore` run an action before the actions that were given earlier."""
-        self._undo.append(action)
-
     def restore(self) -> None:
         """Put back all that the walk replaced, and all that the function changed."""
-        while self._undo:
-            self._undo.pop()()
+        while self.undo:
+            self.undo.pop()()
         # An array can be made writable again only after the array that it is a view of.
         for array in sorted(self._frozen, key=lambda one: one.base is not None):
             array.flags.writeable = True
@@ -220,7 +217,7 @@ class Binding(GuardWriter):
             value.clear()
             (value.update if isinstance(value, dict | set) else value.extend)(before)
 
-        self._undo.append(undo)
+        self.undo.append(undo)
         self._watches.append(Watch(where, partial(parts, value), parts(value)))
 
     def _walk_array(self, array: Any, expression: str, where: str) -> Any:
@@ -232,7 +229,7 @@ class Binding(GuardWriter):
         if not self._in_closure:
             local = self.local(expression)
             lazy = self.input(array, local, where)
-            lazy.fix(where)
+            lazy.fixed_as = where
             return lazy
         self.guard(f"{expression} is not {self.bind(array)}")
         self._seen[id(array)] = array, expression
@@ -268,12 +265,12 @@ class Binding(GuardWriter):
                 "call the function without compile, or move everything with to(numpy)"
             )
         lazy = self.input(data, self.local(f"{local}.array"), where)
-        lazy.fix(where)
+        lazy.fixed_as = where
 
         def undo() -> None:
             tensor.array, tensor.tape = data, tape
 
-        self._undo.append(undo)
+        self.undo.append(undo)
         tensor.array = lazy
         if tape is not None:
             tensor.tape = self.tapes.bring(tape, local)
@@ -311,7 +308,7 @@ class Binding(GuardWriter):
         }
         store.arrays = lazy
         self._stores.append((store, local, dict(store.arrays)))
-        self._undo.append(lambda: setattr(store, "arrays", arrays))
+        self.undo.append(lambda: setattr(store, "arrays", arrays))
         return store
 
     def _walk_record(self, value: Any, expression: str, where: str) -> None:
@@ -332,7 +329,7 @@ class Binding(GuardWriter):
             item = getattr(value, name)
             replaced = self.walk(item, f"{expression}.{name}", f"{where}.{name}")
             object.__setattr__(value, name, replaced)
-            self._undo.append(partial(object.__setattr__, value, name, item))
+            self.undo.append(partial(object.__setattr__, value, name, item))
         self._watches.append(Watch(where, partial(attributes, value), attributes(value)))
 
     def _walk_object(self, value: Any, where: str) -> None:
@@ -364,7 +361,7 @@ class Binding(GuardWriter):
             fields.clear()
             fields.update(before)
 
-        self._undo.append(undo)
+        self.undo.append(undo)
 
     def _walk_optimizer(self, optimizer: Optimizer, where: str) -> None:
         """Let a plan read the learning rate at each call; the function itself cannot set it."""
@@ -381,7 +378,7 @@ class Binding(GuardWriter):
                 "the calls: optimizer.lr = schedule(optimizer.steps)",
             ),
         }
-        self._undo.append(partial(fields.update, {name: fields[name] for name in lazy}))
+        self.undo.append(partial(fields.update, {name: fields[name] for name in lazy}))
         fields.update(lazy)
         self._optimizers.append((optimizer, held))
         self._watches.append(Watch(where, lambda: {".lr": fields["_lr"]}, {".lr": lazy["_lr"]}))
@@ -406,7 +403,7 @@ class Binding(GuardWriter):
 
     def replace_item(self, holder: dict[str, Any], name: str, value: Any) -> None:
         """Put what was walked into a namespace, watch it, and put it back at the end."""
-        self._undo.append(partial(holder.__setitem__, name, holder[name]))
+        self.undo.append(partial(holder.__setitem__, name, holder[name]))
         holder[name] = value
         self._watches.append(Watch(name, lambda: {"": holder.get(name)}, {"": value}))
 
@@ -418,7 +415,7 @@ class Binding(GuardWriter):
             if getattr(holder, name, None) is not before:
                 setattr(holder, name, before)
 
-        self._undo.append(undo)
+        self.undo.append(undo)
         if value is not before:
             setattr(holder, name, value)
         self._watches.append(Watch(where, lambda: {"": getattr(holder, name, None)}, {"": value}))
@@ -435,7 +432,10 @@ class Binding(GuardWriter):
                 are_tensors = isinstance(value, TensorBase) and isinstance(before, TensorBase)
                 if value is not before and not are_tensors:
                     return f"{where}.{name}"
-        return self._randomness.change()
+        for name, state in global_randomness().items():
+            if state != self._randomness[name]:
+                return f"the state of {name}"
+        return None
 
     def finish(self, result: Any) -> ResultWriter:
         """Write the results, and the lines that store state.

@@ -85,7 +85,7 @@ class Captures:
         opened: Any = function
         before = opened.__reduce__()[2]
         opened.__setstate__((function.func, args, keywords, {}))
-        binding.undo(lambda: opened.__setstate__(before))
+        binding.undo.append(lambda: opened.__setstate__(before))
 
     def _walk_code(self, function: types.FunctionType) -> None:
         binding, code = self._binding, function.__code__

@@ -142,17 +142,12 @@ class Compiled:
         if writer is None:
             raise self._side_effect(change, args, kwargs)
         planner = planned(binding.program, binding.expressions, writer.leaving)
-        layout = planner.layout
-        after = writer.lines(planner.leaving_expressions())
         return Plan(
-            names={**binding.names, **layout.names},
-            functions=layout.functions,
+            planner,
+            names=binding.names,
             guards=binding.guards,
-            steps=layout.steps,
-            after=after,
+            after=writer.lines(planner.leaving_expressions()),
             generators=binding.generators,
-            updates=[node.function for node in planner.at_risk],
-            arena_bytes=planner.memory.arena.nbytes,
             started=started,
         )
 
@@ -200,13 +195,9 @@ def _run(function: Callable[[], Any]) -> Any:
         if "read-only" not in str(error):
             raise
         places = [
-            f"{one.filename}:{one.lineno}"
-            for one, frame in zip(
-                traceback.extract_tb(error.__traceback__),
-                traceback.walk_tb(error.__traceback__),
-                strict=True,
-            )
-            if is_users_module(frame[0].f_globals.get("__name__"))
+            f"{frame.f_code.co_filename}:{line}"
+            for frame, line in traceback.walk_tb(error.__traceback__)
+            if is_users_module(frame.f_globals.get("__name__"))
         ]
         raise TraceError(
             f"{places[-1]}: compile: a numpy array is written to that the function reads from "

@@ -107,9 +107,9 @@ class Destinations:
                 is_whole
                 and is_in_order
                 and roots.count(root) == 1
-                and not memory.escapes(root)
+                and root not in memory.escaping
                 # The optimizer's step may write new values over it.
-                and memory.last_use(root) == place
+                and memory.last_use[root] == place
             ):
                 self._gradients[root] = update, position
 
@@ -127,7 +127,7 @@ class Destinations:
             and value.shape == part.shape
             and value.dtype == write.dtype
             and value not in self
-            and not memory.escapes(value)
-            and not memory.escapes(detail.whole)
+            and value not in memory.escaping
+            and detail.whole not in memory.escaping
         ):
             self._parts[value] = write

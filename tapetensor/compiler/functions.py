@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,20 +56,21 @@ def _broadcast_to(self: LazyArray, array: LazyArray, shape: Shape) -> LazyArray:
     return array.viewed(View("broadcast_to", tuple(shape)), tuple(shape))
 
 
-def _like(value: float) -> Callable[..., Any]:
-    def capture(
-        self: LazyArray, a: LazyArray, dtype: Any = None, order: str = "K", shape: Any = None
-    ) -> LazyArray:
-        kind = np.dtype(dtype or a.dtype)
-        wanted = a.shape if shape is None else tuple(np.atleast_1d(shape).tolist())
-        filled = self.program.broadcast(self.program.constant(value, kind), wanted)
-        return self.wrap(filled)
-
-    return capture
+def _filled(
+    value: float,
+    self: LazyArray,
+    a: LazyArray,
+    dtype: Any = None,
+    order: str = "K",
+    shape: Any = None,
+) -> LazyArray:
+    kind = np.dtype(dtype or a.dtype)
+    wanted = a.shape if shape is None else tuple(np.atleast_1d(shape).tolist())
+    return self.wrap(self.program.broadcast(self.program.constant(value, kind), wanted))
 
 
 def _empty_like(self: LazyArray, a: LazyArray, **options: Any) -> LazyArray:
-    like: LazyArray = _like(0)(self, a, **options)
+    like = _filled(0, self, a, **options)
     program = self.program
     # A detail of its own keeps it from being merged with another such array.
     return self.wrap(
@@ -77,8 +79,7 @@ def _empty_like(self: LazyArray, a: LazyArray, **options: Any) -> LazyArray:
 
 
 def _full_like(self: LazyArray, a: LazyArray, fill_value: Any, **options: Any) -> LazyArray:
-    result: LazyArray = _like(fill_value)(self, a, **options)
-    return result
+    return _filled(fill_value, self, a, **options)
 
 
 def _where(self: LazyArray, mask: Any, *choices: Any) -> LazyArray:
@@ -91,8 +92,7 @@ def _where(self: LazyArray, mask: Any, *choices: Any) -> LazyArray:
         self.operand(mask, np.dtype(np.bool_)),
         *[self.operand(one, dtype) for one in choices],
     )
-    shape = np.broadcast_shapes(*[operand.shape for operand in operands])
-    return self.wrap(self.program.elementwise(select, operands, shape, dtype))
+    return self.wrap(self.program.elementwise(select, operands, dtype))
 
 
 def _clip(self: LazyArray, a: Any, a_min: Any = None, a_max: Any = None) -> Any:
@@ -127,8 +127,8 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.reshape: _reshape,
     np.transpose: _transpose,
     np.broadcast_to: _broadcast_to,
-    np.ones_like: _like(1),
-    np.zeros_like: _like(0),
+    np.ones_like: partial(_filled, 1),
+    np.zeros_like: partial(_filled, 0),
     np.empty_like: _empty_like,
     np.full_like: _full_like,
     np.where: _where,

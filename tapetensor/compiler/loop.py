@@ -132,7 +132,7 @@ class GroupLoop:
 
     def _leaves(self, node: Node) -> bool:
         """Tell whether a value, or a view of it, is read outside the group."""
-        if self.planner.memory.is_leaving(node):
+        if node in self.planner.memory.leaving:
             return True
         return any(
             reader not in self.inside or (reader.kind is Kind.VIEW and self._leaves(reader))
@@ -230,14 +230,15 @@ class Body:
         """Return the source of what a step writes to."""
         if node in self._loop.kept:
             return self._slice(node)
-        shape = (self._count, *node.shape[1:])
-        scratch = self._in_place(node, position) or self._scratch(shape, node.dtype)
-        self._live[node] = scratch.array
-        expression = self._planner.bind(scratch.array)
-        self._values[node] = expression, scratch.array
+        scratch = self._in_place(node, position)
+        if scratch is None:
+            scratch = self._scratch((self._count, *node.shape[1:]), node.dtype)
+        self._live[node] = scratch
+        expression = self._planner.bind(scratch)
+        self._values[node] = expression, scratch
         return expression
 
-    def _in_place(self, node: Node, position: int) -> _Scratch | None:
+    def _in_place(self, node: Node, position: int) -> Array | None:
         """Return the scratch of an operand that dies here and may be written over."""
         for place, operand in enumerate(node.args if node.kind is Kind.ELEMENTWISE else ()):
             if (
@@ -245,21 +246,21 @@ class Body:
                 and self._loop.last_read[operand] == position
                 and can_be_written_over(node, place, self._shares_base)
             ):
-                return _Scratch(self._live.pop(operand))
+                return self._live.pop(operand)
         return None
 
     def _shares_base(self, node: Node, other: Node) -> bool:
         return self._base(node) is self._base(other)
 
-    def _scratch(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> _Scratch:
+    def _scratch(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         wanted = math.prod(shape) * dtype.itemsize
         for position, array in enumerate(self._free):
             if array.nbytes == wanted:
                 flat = self._free.pop(position).reshape(-1)
-                return _Scratch(flat.view(dtype).reshape(shape))
+                return flat.view(dtype).reshape(shape)
         array = self._planner.memory.arena.take(shape, dtype)
         self._taken.append(array)
-        return _Scratch(array)
+        return array
 
     def _total(self, node: Node) -> str:
         if not self._is_first or node in self._planner.memory.static:
@@ -276,7 +277,7 @@ class Body:
             view = scratch.reshape(shape) if is_reshape else node.function(scratch)
             if not np.may_share_memory(view, scratch):
                 # Such a reshape copies. It is rare, so its scratch is not given to later steps.
-                view = self._scratch(shape, node.dtype).array
+                view = self._scratch(shape, node.dtype)
                 shaped = self._planner.bind(view.reshape(scratch.shape))
                 self._lines.append(f"{self._planner.bind(np.copyto)}({shaped}, {source})")
             self._values[node] = self._planner.bind(view), view
@@ -308,13 +309,6 @@ class Body:
         else:
             self._known[node] = array
         return _name(node)
-
-
-class _Scratch:
-    """An array, wrapped so that ``or`` takes it for true."""
-
-    def __init__(self, array: Array) -> None:
-        self.array = array
 
 
 def _taken_into(planner: Planner, node: Node, total: str, part: str) -> str:

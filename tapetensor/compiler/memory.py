@@ -24,6 +24,9 @@ class Memory:
     Attributes:
         arena: the memory that is planned.
         static: the arrays that are known before the plan runs.
+        leaving: the nodes whose arrays leave the function.
+        escaping: the nodes whose arrays, or views of them, leave the function.
+        last_use: where the memory of each node is last read or written to.
         destinations: where some values have to be.
     """
 
@@ -32,19 +35,19 @@ class Memory:
     ) -> None:
         self.arena = Arena(_bound(units), places)
         self.static: dict[Node, Array] = {}
-        self._leaving = set(leaving)
+        self.leaving = set(leaving)
         # These views are copies: numpy can reshape some memory only by copying it.
         self._copies: set[Node] = set()
         self._handed_over: set[Node] = set()
         self._readers: dict[Node, list[tuple[int, Node]]] = {}
-        self._last_use: dict[Node, int] = {}
+        self.last_use: dict[Node, int] = {}
         for position, unit in enumerate(units):
             for node in nodes_of(unit):
-                self._last_use[self.root(node)] = position
+                self.last_use[self.root(node)] = position
                 for parent in node.parents():
-                    self._last_use[self.root(parent)] = position
+                    self.last_use[self.root(parent)] = position
                     self._readers.setdefault(parent, []).append((position, node))
-        self._escaping = {self.root(node) for node in leaving}
+        self.escaping = {self.root(node) for node in leaving}
         self.destinations = Destinations(self, units)
         self._orders = Orders(units, self.readers, self._is_free)
 
@@ -66,18 +69,6 @@ class Memory:
             last = max(last, position, seen)
         return last
 
-    def last_use(self, root: Node) -> int:
-        """Return where the memory of a node is last read or written to."""
-        return self._last_use[root]
-
-    def is_leaving(self, node: Node) -> bool:
-        """Tell whether the array of a node leaves the function."""
-        return node in self._leaving
-
-    def escapes(self, node: Node) -> bool:
-        """Tell whether the array of a node, or a view of it, leaves the function."""
-        return node in self._escaping
-
     def shares(self, node: Node, other: Node) -> bool:
         """Tell whether two nodes lie in the same memory, one of them perhaps a view of it."""
         return self.root(node) is self.root(other)
@@ -87,7 +78,7 @@ class Memory:
         return node in self.static or not self._is_free(node)
 
     def _is_free(self, node: Node) -> bool:
-        return node not in self._escaping and node not in self.destinations
+        return node not in self.escaping and node not in self.destinations
 
     def of(self, node: Node) -> Array:
         """Return the memory of a value, which is taken when it is first asked for."""
@@ -105,7 +96,7 @@ class Memory:
     def copy_of(self, view: Node) -> Array:
         """Return memory for a view that is a copy."""
         self._copies.add(view)
-        self._last_use[view] = self.last_read(view)
+        self.last_use[view] = self.last_read(view)
         out = self.static[view] = self.arena.take(view.shape, view.dtype)
         return out
 
@@ -117,7 +108,7 @@ class Memory:
             and self._is_all_of(node, root)
             and self._is_free(root)
             and root not in self._handed_over
-            and self._last_use[root] == position
+            and self.last_use[root] == position
         )
 
     def _is_all_of(self, node: Node, root: Node) -> bool:
@@ -141,7 +132,7 @@ class Memory:
         read = [one for node in nodes_of(unit) for one in (node, *node.parents())]
         for root in dict.fromkeys([self.root(one) for one in read]):
             is_kept = root.kind is Kind.CONSTANT or root in self._handed_over
-            if self._last_use[root] != position or is_kept or not self._is_free(root):
+            if self.last_use[root] != position or is_kept or not self._is_free(root):
                 continue
             if root in self.static:
                 self.arena.give_back(self.static[root])

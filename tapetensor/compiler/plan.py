@@ -163,7 +163,7 @@ class Planner:
 
     def _place_write(self, node: Node, position: int) -> None:
         target, *arguments = node.args
-        if self.memory.is_leaving(target) or self.memory.last_read(target) > position:
+        if target in self.memory.leaving or self.memory.last_read(target) > position:
             raise AssertionError(f"{node} writes into memory that is read later")
         if not self.memory.destinations.is_written(node):
             self.emit(node, f"{self.bind(node.function)}({self._arguments(tuple(arguments))})")
@@ -183,7 +183,7 @@ class Planner:
 
     def give_place(self, node: Node) -> None:
         """Give a value that is about to be computed its place."""
-        if self.memory.escapes(node):
+        if node in self.memory.escaping:
             shape, dtype = self.bind(node.shape), self.bind(node.dtype)
             fresh = f"{self.bind(np.empty)}({shape}, {dtype})"
             self.emit(node, f"{self._local(node)} = {fresh}", title="allocate")

@@ -13,15 +13,16 @@ from tapetensor.arrays.array import Array
 from tapetensor.compiler.node import AS_PRODUCT, DType, Kind, Node, Shape
 from tapetensor.compiler.refusals import trace_error
 from tapetensor.compiler.view import View, inverse
+from tapetensor.pictures import users_place
 
 # Nodes of these kinds may be merged with equal ones, or left out when nobody reads them.
 _PURE = frozenset(
     {Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL, Kind.VIEW, Kind.CALL, Kind.PART, Kind.CONSTANT}
 )
-
-
 # numpy lays these out in C order. Reshaping anything else may copy, which is done once.
 _IN_ORDER = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL})
+# A result of at most so many elements is computed once, while it is captured.
+_SMALL = 65_536
 
 
 class Program:
@@ -64,7 +65,8 @@ class Program:
             known = None if key is None else self._known.get(key)
             if known is not None:
                 return known
-        node = Node(kind, function, args, shape, dtype, detail, len(self.nodes), label)
+        place = users_place()
+        node = Node(kind, function, args, shape, dtype, detail, len(self.nodes), label, place)
         self.nodes.append(node)
         if key is not None:
             self._known[key] = node
@@ -99,21 +101,21 @@ class Program:
         self,
         function: Any,
         operands: tuple[Node, ...],
-        shape: Shape,
         dtype: DType,
         order: Shape | None = None,
     ) -> Node:
-        """Add a function of elements, which runs before its operands are repeated to `shape`.
+        """Add a function of elements, which runs before its operands are repeated.
 
         `order` is how the axes of memory in C order are seen; without, it is that of the operands.
         """
+        shape = np.broadcast_shapes(*[operand.shape for operand in operands])
         bases = tuple([self._without_broadcast(operand) for operand in operands])
         function, bases = _simplified(function, bases, dtype)
         same = _identity(function, bases, dtype)
         if same is not None and not same.is_written_to:
             return self.broadcast(same, shape)
         narrow = np.broadcast_shapes(*[base.shape for base in bases])
-        if all(base.kind is Kind.CONSTANT for base in bases) and _is_small(narrow):
+        if all(base.kind is Kind.CONSTANT for base in bases) and math.prod(narrow) <= _SMALL:
             with np.errstate(all="ignore"):
                 folded = function(*[base.detail for base in bases])
             return self.broadcast(self.constant(folded, dtype), shape)
@@ -163,8 +165,7 @@ class Program:
             spread = self.view(View("reshape", full), operand, full)
             inner = tuple([full[axis] for axis in back])
             turned.append(self.view(View("transpose", back), spread, inner))
-        inner = tuple([shape[axis] for axis in back])
-        node = self.elementwise(function, tuple(turned), inner, dtype, tuple(range(len(inner))))
+        node = self.elementwise(function, tuple(turned), dtype, tuple(range(len(shape))))
         return self.view(View("transpose", order), node, shape)
 
     def view(self, function: View, operand: Node, shape: Shape) -> Node:
@@ -260,10 +261,6 @@ _NEUTRAL: dict[Any, tuple[float, tuple[int, ...]]] = {
     np.subtract: (0.0, (1,)),
     np.power: (1.0, (1,)),
 }
-
-
-def _is_small(shape: Shape) -> bool:
-    return math.prod(shape) <= 65_536
 
 
 def _key(value: Any, kept: list[Any]) -> Hashable | None:

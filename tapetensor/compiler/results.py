@@ -187,7 +187,7 @@ class ResultWriter:
         self._tensors.append(f"{local} = wrap({cls}, {array}, {unique_id}, {tape})")
         if is_taped:
             self._containers.append(f"{local}.tape = {self._tapes.local(tensor.tape)}")
-        self._tapes.add_result(tensor)
+        self._tapes.results.append(tensor)
         return local
 
 

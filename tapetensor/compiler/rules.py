@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,15 +22,12 @@ def is_basic(index: Any) -> bool:
 
 def resolve(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[DType, ...]:
     """Return the dtypes that a ufunc works in, its result's last."""
-    kinds = tuple([_kind(one) for one in inputs])
-    known = _RESOLVED.get((ufunc, kinds))
-    if known is None:
-        known = ufunc.resolve_dtypes((*kinds, None))
-        _RESOLVED[ufunc, kinds] = known
-    return known
+    return _resolved(ufunc, *[_kind(one) for one in inputs])
 
 
-_RESOLVED: dict[Any, tuple[DType, ...]] = {}
+@cache
+def _resolved(ufunc: np.ufunc, *kinds: Any) -> tuple[DType, ...]:
+    return ufunc.resolve_dtypes((*kinds, None))
 
 
 def _kind(value: Any) -> Any:

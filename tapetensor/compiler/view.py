@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -44,16 +43,12 @@ class View:
     @override
     def __eq__(self, other: object) -> bool:
         """Compare by name and parameter."""
-        return (
-            isinstance(other, View)
-            and self.name == other.name
-            and _hashable(self.parameter) == _hashable(other.parameter)
-        )
+        return isinstance(other, View) and repr(self) == repr(other)
 
     @override
     def __hash__(self) -> int:
         """Hash by name and parameter."""
-        return hash((self.name, _hashable(self.parameter)))
+        return hash(repr(self))
 
     @override
     def __repr__(self) -> str:
@@ -111,7 +106,3 @@ def seen_order(array: Array) -> Shape:
 def inverse(order: Shape) -> Shape:
     """Return the order of axes that undoes another."""
     return tuple(sorted(range(len(order)), key=order.__getitem__))
-
-
-def _hashable(parameter: Any) -> Hashable:
-    return repr(parameter)
