@@ -21,6 +21,9 @@ from tapetensor.tensor.base import TensorBase
 
 # Values of these types are compared by value.
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, slice)
+_WITH_ARRAYS = (
+    TensorBase, np.ndarray, LazyArray, np.random.Generator, Gradients, Module, Optimizer,
+)  # fmt: skip
 _FUNCTIONS = (
     type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType,
 )  # fmt: skip
@@ -85,17 +88,11 @@ def items_of(value: Any) -> Iterable[Any]:
 
 def may_hold_arrays(value: Any) -> bool:
     """Tell whether `value` is something that could be looked through for arrays."""
-    return isinstance(
-        value,
-        TensorBase | np.ndarray | LazyArray | np.random.Generator | Gradients | Module | Optimizer
-        | tuple | list | deque | set | frozenset | Mapping | Iterator,
-    ) or is_record(value)  # fmt: skip
+    containers = (tuple, list, deque, set, frozenset, Mapping, Iterator)
+    return isinstance(value, (*_WITH_ARRAYS, *containers)) or is_record(value)
 
 
 def holds_arrays(value: Any) -> bool:
     """Tell whether there are arrays, or what has arrays, in a nest of containers."""
-    return isinstance(
-        value,
-        TensorBase | np.ndarray | LazyArray | np.random.Generator | Gradients | OwnedTape
-        | Module | Optimizer,
-    ) or any(holds_arrays(item) for item in items_of(value))  # fmt: skip
+    is_one = isinstance(value, (*_WITH_ARRAYS, OwnedTape))
+    return is_one or any(holds_arrays(item) for item in items_of(value))
