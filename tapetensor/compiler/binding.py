@@ -18,8 +18,8 @@ import numpy as np
 
 from tapetensor.arrays.libraries import library_of
 from tapetensor.arrays.stand_ins import Recorded
-from tapetensor.compiler.captures import FUNCTIONS, Captures
 from tapetensor.compiler.changes import Watch, attributes, global_randomness, parts
+from tapetensor.compiler.closures import FUNCTIONS, Closures
 from tapetensor.compiler.generator import LazyGenerator
 from tapetensor.compiler.guards import GuardWriter
 from tapetensor.compiler.lazy import LazyArray
@@ -32,8 +32,8 @@ from tapetensor.compiler.results import RESULT_NAMES, ResultWriter
 from tapetensor.compiler.structure import (
     fields_of,
     holds_arrays,
+    is_dataclass_instance,
     is_plain,
-    is_record,
     is_users_object,
     items_of,
 )
@@ -77,7 +77,7 @@ class Binding(GuardWriter):
         self.expressions: dict[Node, str] = {}
         # The local variables that hold random generators.
         self.generators: list[str] = []
-        self.captures = Captures(self)
+        self.closures = Closures(self)
         self.tapes = Tapes(self, function if hasattr(function, "__name__") else type(function))
         # Each tensor by its id, with its local variable, its node and its tape in the capture.
         self._tensors: dict[int, tuple[Any, str, Node, OwnedTape | None]] = {}
@@ -108,13 +108,13 @@ class Binding(GuardWriter):
     def walk_function(self, function: Any) -> None:
         """Walk what a function reads from around itself: closure cells, globals, its `self`."""
         self._in_closure = True
-        self.captures.walk_function(function, self.bind(function))
+        self.closures.walk_function(function, self.bind(function))
         self._in_closure = False
 
     def walk_methods(self) -> None:
         """Walk what the methods of all objects that were found read from around themselves."""
         self._in_closure = True
-        self.captures.walk_methods()
+        self.closures.walk_methods()
         for optimizer, held in self._optimizers:
             for position, group in enumerate(optimizer.groups):
                 for place, tensor in enumerate(group.tensors):
@@ -138,8 +138,8 @@ class Binding(GuardWriter):
             return value
         if isinstance(value, tuple | list | deque | dict | set | frozenset):
             return self._walk_container(value, expression, where)
-        if is_record(value):
-            self._walk_record(value, expression, where)
+        if is_dataclass_instance(value):
+            self._walk_dataclass(value, expression, where)
             return value
         self.guard(f"{expression} is not {self.bind(value)}")
         if id(value) in self._seen:
@@ -147,7 +147,7 @@ class Binding(GuardWriter):
         if isinstance(value, Optimizer):
             self._walk_optimizer(value, where)
         elif isinstance(value, FUNCTIONS) or hasattr(value, "__wrapped__"):
-            self.captures.walk_function(value, expression)
+            self.closures.walk_function(value, expression)
         elif isinstance(value, Module) or is_users_object(value):
             self._walk_object(value, where)
         elif isinstance(value, Iterator):
@@ -311,14 +311,14 @@ class Binding(GuardWriter):
         self.undo.append(lambda: setattr(store, "arrays", arrays))
         return store
 
-    def _walk_record(self, value: Any, expression: str, where: str) -> None:
+    def _walk_dataclass(self, value: Any, expression: str, where: str) -> None:
         """Walk an instance of a dataclass; the next call may bring another instance."""
         local = self.local(expression)
         if id(value) in self._seen:
             self.guard(f"{local} is not {self._seen[id(value)][1]}")
             return
         self._seen[id(value)] = value, local
-        self.captures.add_class(value.__class__)
+        self.closures.add_class(value.__class__)
         self.guard(f"{local}.__class__ is not {self.bind(value.__class__)}")
         self._walk_attributes(value, fields_of(value), local, where)
 
@@ -336,7 +336,7 @@ class Binding(GuardWriter):
         """Walk an object that the next call has to bring again."""
         name = self.bind(value)
         self._seen[id(value)] = value, name
-        self.captures.add_class(value.__class__)
+        self.closures.add_class(value.__class__)
         fields = getattr(value, "__dict__", None)
         if not isinstance(fields, dict):
             self._walk_attributes(value, fields_of(value), name, where)

@@ -54,7 +54,7 @@ class Call:
         return f"{self._bind(node.function)}({', '.join(self.operands)}, {self.out})"
 
     def _is_in_order(self) -> bool:
-        out = self.planner.layout.names.get(self.out)
+        out = self.planner.names.get(self.out)
         return out is None or bool(out.flags.c_contiguous)
 
     def _as_arrays(self) -> str:
@@ -110,7 +110,7 @@ class Call:
 
     def _seen_as(self, source: str, shape: tuple[int, ...]) -> str:
         """Return the source of an array under another shape."""
-        array = self.planner.layout.names.get(source)
+        array = self.planner.names.get(source)
         if array is None:
             return f"{source}.reshape({shape})"
         view = array.reshape(shape)

@@ -207,7 +207,7 @@ class Body:
             f"    for start, stop{variables} in blocks:",
             *[f"        {line}" for line in (*cut, *self._lines)],
         ]
-        planner.layout.functions.append("\n".join(lines))
+        planner.functions.append("\n".join(lines))
         self.arguments = planner.bind(slices) + "".join(
             [f", {source}" for source in self._passed.values()]
         )

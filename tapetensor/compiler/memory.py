@@ -103,19 +103,19 @@ class Memory:
     def is_done_with(self, node: Node, position: int) -> bool:
         """Tell whether the step at a position is the last to use a value, and may write over it."""
         root = self.root(node)
+        if node not in self.static:
+            return False
+        # Otherwise it is not all of the memory, or has it in another order.
+        flags = self.static[node].flags
+        is_in_order = node is root or (flags.c_contiguous and flags.writeable)
         return (
-            node in self.static
-            and self._is_all_of(node, root)
+            is_in_order
+            and root.kind in TAKES_OUT
+            and node.size == root.size
             and self._is_free(root)
             and root not in self._handed_over
             and self.last_use[root] == position
         )
-
-    def _is_all_of(self, node: Node, root: Node) -> bool:
-        """Tell whether a node takes up all the planned memory of its root, in the same order."""
-        flags = self.static[node].flags
-        is_all = node is root or (flags.c_contiguous and flags.writeable)
-        return root.kind in TAKES_OUT and node.size == root.size and is_all
 
     def lies_alike(self, node: Node, other: Node) -> bool:
         """Tell whether the axes of two nodes have one order in memory."""

@@ -43,7 +43,8 @@ class Kind(Enum):
     WRITE = auto()
     """`function(view, ...)` writes into a view of an array and is that array afterwards.
 
-    The arguments are the array, the view, and what else the function takes.
+    The arguments are the array, the view, and what else the function takes. Where nothing was
+    written to those elements before, the detail is the node that made the array.
     """
     RANDOM = auto()
     """A draw from a generator."""

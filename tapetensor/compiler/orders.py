@@ -62,10 +62,11 @@ class Orders:
 
     def _set(self, node: Node, order: Shape) -> None:
         """Give an order to a value, and to operands of it that nobody else reads."""
-        is_known = node in self._orders
         if (
-            is_known
-            or not self._may_have_order(node, order)
+            node in self._orders
+            or (node.kind is Kind.MATMUL and not _keeps_rows(order))
+            or not self._is_free(node)
+            or not writes_anywhere(node)
             or not self._suits_readers(node, order)
         ):
             return
@@ -78,10 +79,6 @@ class Orders:
                     and set(self._readers(operand)) == {node}
                 ):
                     self._set(operand, order)
-
-    def _may_have_order(self, node: Node, order: Shape) -> bool:
-        is_right = node.kind is not Kind.MATMUL or _keeps_rows(order)
-        return is_right and self._is_free(node) and writes_anywhere(node)
 
     def _suits_readers(self, node: Node, order: Shape) -> bool:
         return all(

@@ -42,11 +42,11 @@ class Plan:
         generators: list[str],
         started: float,
     ) -> None:
-        self.steps = planner.layout.steps
+        self.steps = planner.steps
         self.step_seconds: list[float] | None = None
         self.arena_bytes = planner.memory.arena.nbytes
-        self._names = names = {**names, **planner.layout.names}
-        self._functions = planner.layout.functions
+        self._names = names = {**names, **planner.names}
+        self._functions = planner.functions
         self._guards = guards
         self._after = after
         self._generators = generators

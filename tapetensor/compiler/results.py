@@ -16,9 +16,8 @@ from tapetensor.compiler.number import LazyNumber, Unreadable
 from tapetensor.compiler.refusals import trace_error
 from tapetensor.compiler.structure import (
     fields_of,
-    is_named_tuple,
+    is_dataclass_instance,
     is_plain,
-    is_record,
     is_users_object,
 )
 from tapetensor.nn.module import Module
@@ -109,7 +108,7 @@ class ResultWriter:
             return self._tapes.local(value)
         if value.__class__ is tuple:
             return f"({self._items(value)})"
-        if is_named_tuple(value):
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
             return f"{self.bind(value.__class__)}({self._items(value)})"
         if is_plain(value) or isinstance(value, _LASTING):
             return self.bind(value)
@@ -137,7 +136,7 @@ class ResultWriter:
             if value.__class__ is dict:
                 return entries
             return f"filled({self.bind(value.copy)}, {entries})"
-        if is_record(value) or is_users_object(value) or isinstance(value, Module):
+        if is_dataclass_instance(value) or is_users_object(value) or isinstance(value, Module):
             fields = fields_of(value)
             items = "".join([f"({name!r}, {self.write(one)}), " for name, one in fields.items()])
             return f"made({self.bind(value.__class__)}, ({items}))"

@@ -34,12 +34,7 @@ def is_plain(value: Any) -> bool:
     return isinstance(value, _PLAIN) and not isinstance(value, enum.Enum)
 
 
-def is_named_tuple(value: Any) -> bool:
-    """Tell whether `value` is an instance of a named tuple."""
-    return isinstance(value, tuple) and hasattr(value, "_fields")
-
-
-def is_record(value: Any) -> bool:
+def is_dataclass_instance(value: Any) -> bool:
     """Tell whether `value` is an instance of a dataclass, and no module."""
     return dataclasses.is_dataclass(value) and not isinstance(value, type | Module)
 
@@ -83,13 +78,13 @@ def items_of(value: Any) -> Iterable[Any]:
         return value.values()
     if isinstance(value, tuple | list | deque | set | frozenset):
         return value
-    return fields_of(value).values() if is_record(value) else ()
+    return fields_of(value).values() if is_dataclass_instance(value) else ()
 
 
 def may_hold_arrays(value: Any) -> bool:
     """Tell whether `value` is something that could be looked through for arrays."""
     containers = (tuple, list, deque, set, frozenset, Mapping, Iterator)
-    return isinstance(value, (*_WITH_ARRAYS, *containers)) or is_record(value)
+    return isinstance(value, (*_WITH_ARRAYS, *containers)) or is_dataclass_instance(value)
 
 
 def holds_arrays(value: Any) -> bool:

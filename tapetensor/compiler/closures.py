@@ -24,7 +24,7 @@ _GLOBAL_OPS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "STORE_NAME
 FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
 
 
-class Captures:
+class Closures:
     """Walks what functions close over.
 
     Args:
