@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,7 +13,6 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.node import Kind, Node, replaced
-from tapetensor.compiler.operations import Keywords
 from tapetensor.compiler.plan import planned
 from tapetensor.compiler.program import Program
 from tapetensor.compiler.replay import Plan
@@ -68,7 +67,8 @@ class BackwardPlan:
         started = time.perf_counter()
         # Planning rewrites nodes, so it gets copies.
         copy = _Copy(lambda node: True)
-        gradients = [copy.of(node) for node in self._chosen(needed)]
+        chosen = zip(self._gradients, needed, strict=True)
+        gradients = [copy.of(node) for node, is_needed in chosen if is_needed]
         inputs = [copy.of(node) for node in (self._cotangent, *self._residuals)]
         names = [f"x{position}" for position in range(len(inputs))]
         planner = planned(copy.program(), dict(zip(inputs, names, strict=True)), gradients)
@@ -82,9 +82,6 @@ class BackwardPlan:
             generators=[],
             started=started,
         )
-
-    def _chosen(self, needed: Iterable[bool]) -> list[Node]:
-        return [one for one, is_needed in zip(self._gradients, needed, strict=True) if is_needed]
 
 
 class _Copy:
@@ -129,6 +126,4 @@ class _Copy:
         return replace(node, args=replaced(node.args, self._replace))
 
     def _replace(self, value: Any) -> Any:
-        if isinstance(value, Keywords):
-            return Keywords({key: replaced(one, self._replace) for key, one in value.items()})
         return self.nodes[value] if isinstance(value, Node) else value

@@ -49,6 +49,9 @@ from tapetensor.tensor.base import TensorBase
 # A container of more than so many plain values is compared as a whole.
 _MANY = 16
 _FLOAT = np.dtype(np.float64)
+_CONTAINERS = (tuple, list, deque, dict, set, frozenset)
+# The next call may bring another object of these types.
+_REPLACEABLE = (np.random.Generator, Gradients, *_CONTAINERS)
 # The source of every plan may use these names.
 _NAMES = {
     "MISS": MISS,
@@ -129,17 +132,26 @@ class Binding(GuardWriter):
             return self._walk_tensor(value, expression, where)
         if isinstance(value, np.ndarray):
             return self._walk_array(value, expression, where)
-        if isinstance(value, np.random.Generator):
-            return self._walk_generator(value, expression, where)
-        if isinstance(value, Gradients):
-            return self._walk_gradients(value, expression, where)
         if is_plain(value):
             self._walk_plain(value, expression)
             return value
-        if isinstance(value, tuple | list | deque | dict | set | frozenset):
-            return self._walk_container(value, expression, where)
-        if is_dataclass_instance(value):
-            self._walk_dataclass(value, expression, where)
+        if isinstance(value, _REPLACEABLE) or is_dataclass_instance(value):
+            local = self.local(expression)
+            if id(value) in self._seen:
+                lazy, known = self._seen[id(value)]
+                self.guard(f"{local} is not {known}")
+                return lazy
+            self._seen[id(value)] = value, local
+            if isinstance(value, np.random.Generator):
+                return self._walk_generator(value, local, where)
+            self.guard(f"{local}.__class__ is not {self.bind(value.__class__)}")
+            if isinstance(value, Gradients):
+                return self._walk_gradients(value, local, where)
+            if isinstance(value, _CONTAINERS):
+                return self._walk_container(value, local, where)
+            # The next call may bring another instance of the dataclass.
+            self.closures.add_class(value.__class__)
+            self._walk_attributes(value, fields_of(value), local, where)
             return value
         self.guard(f"{expression} is not {self.bind(value)}")
         if id(value) in self._seen:
@@ -172,14 +184,8 @@ class Binding(GuardWriter):
             differs += f" or copysign(1.0, {local}) != {math.copysign(1.0, value)}"
         self.guard(f"{local}.__class__ is not {kind} or {differs}")
 
-    def _walk_container(self, value: Any, expression: str, where: str) -> Any:
+    def _walk_container(self, value: Any, local: str, where: str) -> Any:
         """Walk what is in a container, which keeps its identity if it can be written to."""
-        local = self.local(expression)
-        if id(value) in self._seen:
-            self.guard(f"{local} is not {self._seen[id(value)][1]}")
-            return value
-        self._seen[id(value)] = value, local
-        self.guard(f"{local}.__class__ is not {self.bind(value.__class__)}")
         is_set = isinstance(value, set | frozenset)
         if is_set or (len(value) > _MANY and all(map(is_plain, items_of(value)))):
             if holds_arrays(value):
@@ -211,13 +217,7 @@ class Binding(GuardWriter):
         """Watch a container for changes, and have `restore` put back what it held before."""
         if isinstance(value, tuple | frozenset):
             return
-        before = copy.copy(before)
-
-        def undo() -> None:
-            value.clear()
-            (value.update if isinstance(value, dict | set) else value.extend)(before)
-
-        self.undo.append(undo)
+        self.undo.append(partial(_refill, value, copy.copy(before)))
         self._watches.append(Watch(where, partial(parts, value), parts(value)))
 
     def _walk_array(self, array: Any, expression: str, where: str) -> Any:
@@ -277,12 +277,7 @@ class Binding(GuardWriter):
         self._tensors[id(tensor)] = tensor, local, lazy.node, tensor.tape
         return tensor
 
-    def _walk_generator(self, rng: np.random.Generator, expression: str, where: str) -> Any:
-        local = self.local(expression)
-        if id(rng) in self._seen:
-            lazy, known = self._seen[id(rng)]
-            self.guard(f"{local} is not {known}")
-            return lazy
+    def _walk_generator(self, rng: np.random.Generator, local: str, where: str) -> Any:
         self.guard(f"not isinstance({local}, {self.bind(np.random.Generator)})")
         node = self.program.add(Kind.INPUT, None, (), (), np.dtype(object), label=where)
         self.expressions[node] = local
@@ -291,15 +286,9 @@ class Binding(GuardWriter):
         self._seen[id(rng)] = self._seen[id(lazy)] = lazy, local
         return lazy
 
-    def _walk_gradients(self, store: Gradients, expression: str, where: str) -> Gradients:
-        local = self.local(expression)
-        if id(store) in self._seen:
-            self.guard(f"{local} is not {self._seen[id(store)][1]}")
-            return store
-        self._seen[id(store)] = store, local
+    def _walk_gradients(self, store: Gradients, local: str, where: str) -> Gradients:
         arrays = store.arrays
         keys = self.bind(tuple(arrays))
-        self.guard(f"{local}.__class__ is not {self.bind(Gradients)}")
         self.guard(f"tuple({local}.arrays) != {keys} or {local}.is_leaky != {store.is_leaky}")
         self.guard(f"{local}.leafs != {self.bind(store.leafs)}")
         lazy: dict[int, Any] = {
@@ -310,17 +299,6 @@ class Binding(GuardWriter):
         self._stores.append((store, local, dict(store.arrays)))
         self.undo.append(lambda: setattr(store, "arrays", arrays))
         return store
-
-    def _walk_dataclass(self, value: Any, expression: str, where: str) -> None:
-        """Walk an instance of a dataclass; the next call may bring another instance."""
-        local = self.local(expression)
-        if id(value) in self._seen:
-            self.guard(f"{local} is not {self._seen[id(value)][1]}")
-            return
-        self._seen[id(value)] = value, local
-        self.closures.add_class(value.__class__)
-        self.guard(f"{local}.__class__ is not {self.bind(value.__class__)}")
-        self._walk_attributes(value, fields_of(value), local, where)
 
     def _walk_attributes(
         self, value: Any, names: Iterable[str], expression: str, where: str
@@ -356,12 +334,7 @@ class Binding(GuardWriter):
                 continue
             fields[name] = self.walk(item, expression, f"{where}.{name}")
         self._states.append((held, fields, dict(fields), where))
-
-        def undo() -> None:
-            fields.clear()
-            fields.update(before)
-
-        self.undo.append(undo)
+        self.undo.append(partial(_refill, fields, before))
 
     def _walk_optimizer(self, optimizer: Optimizer, where: str) -> None:
         """Let a plan read the learning rate at each call; the function itself cannot set it."""
@@ -476,6 +449,11 @@ class Binding(GuardWriter):
             self.guard(f"len({{{distinct}}}) != {len(self._direct)}")
         writer.finish(result)
         return writer
+
+
+def _refill(container: Any, items: Any) -> None:
+    container.clear()
+    (container.update if isinstance(container, dict | set) else container.extend)(items)
 
 
 def _is_updated(node: Node) -> bool:

@@ -50,8 +50,8 @@ class Call:
             return f"{lhs}.dot({rhs}, {self.out})"
         if node.function in _SEARCHES:
             # numpy deprecates a third positional argument of these two.
-            return f"{self._bind(node.function)}({self._as_arrays()}, out={self.out})"
-        return f"{self._bind(node.function)}({', '.join(self.operands)}, {self.out})"
+            return f"{self.planner.bind(node.function)}({self._as_arrays()}, out={self.out})"
+        return f"{self.planner.bind(node.function)}({', '.join(self.operands)}, {self.out})"
 
     def _is_in_order(self) -> bool:
         out = self.planner.names.get(self.out)
@@ -66,7 +66,7 @@ class Call:
         is_small = 0 < self.node.size <= _SMALL and self.rows is None
         return ", ".join(
             [
-                self._bind(np.full(shape, operand.detail))
+                self.planner.bind(np.full(shape, operand.detail))
                 if is_small and operand.kind is Kind.CONSTANT and operand.shape == ()
                 else source
                 for operand, source in zip(self.node.args, self.operands, strict=True)
@@ -75,17 +75,17 @@ class Call:
 
     def _reduction(self) -> str:
         axes, options = self.node.detail
-        reduce = self._bind(self.node.function.reduce)
-        extra = "".join([f", {key}={self._bind(value)}" for key, value in options])
+        reduce = self.planner.bind(self.node.function.reduce)
+        extra = "".join([f", {key}={self.planner.bind(value)}" for key, value in options])
         return f"{reduce}({self.operands[0]}, {axes}, None, {self.out}, True{extra})"
 
     def _of_rows(self) -> str:
         """Return a reduction over the last axes as `tapetensor.kernels` does it; empty if none."""
-        node = self.node
+        node, bind = self.node, self.planner.bind
         if node.function is np.vecdot:
             kept_rows = node.shape[:-1] if self.rows is None else (self.rows, *node.shape[1:-1])
             lhs, rhs = self.operands
-            return f"{self._bind(np.vecdot)}({lhs}, {rhs}, {self._seen_as(self.out, kept_rows)})"
+            return f"{bind(np.vecdot)}({lhs}, {rhs}, {self._seen_as(self.out, kept_rows)})"
         (operand,) = node.args
         axes, options = node.detail
         kept = len(operand.shape) - len(axes)
@@ -99,26 +99,23 @@ class Call:
         array = self._seen_as(self.operands[0], (rows, width))
         out = self._seen_as(self.out, (rows,))
         if options == AS_PRODUCT:
-            return f"{array}.dot({self._bind(ones(width, node.dtype))}, {out})"
-        places = self._bind(np.empty(rows, np.intp))
-        starts = self._bind(starts_of_rows(rows, width))
+            return f"{array}.dot({bind(ones(width, node.dtype))}, {out})"
+        places = bind(np.empty(rows, np.intp))
+        starts = bind(starts_of_rows(rows, width))
         flat = self._seen_as(self.operands[0], (rows * width,))
         return (
-            f"{array}.{search}(1, {places}); {self._bind(np.add)}({places}, {starts}, {places}); "
+            f"{array}.{search}(1, {places}); {bind(np.add)}({places}, {starts}, {places}); "
             f"{flat}.take({places}, None, {out}, 'clip')"
         )
 
     def _seen_as(self, source: str, shape: tuple[int, ...]) -> str:
         """Return the source of an array under another shape."""
         array = self.planner.names.get(source)
-        if array is None:
-            return f"{source}.reshape({shape})"
-        view = array.reshape(shape)
-        is_view = np.may_share_memory(view, array)
-        return self._bind(view) if is_view else f"{source}.reshape({shape})"
-
-    def _bind(self, value: Any) -> str:
-        return self.planner.bind(value)
+        if array is not None:
+            view = array.reshape(shape)
+            if np.may_share_memory(view, array):
+                return self.planner.bind(view)
+        return f"{source}.reshape({shape})"
 
 
 def _is_product_of_matrices(node: Node) -> bool:

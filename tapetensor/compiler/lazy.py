@@ -19,10 +19,9 @@ from tapetensor.compiler.functions import (
     SHAPE_DEPENDS_ON_VALUES,
     dummy,
 )
-from tapetensor.compiler.node import DType, Kind, Node, Shape, found_in, replaced
+from tapetensor.compiler.node import DType, Keywords, Kind, Node, Shape, found_in, replaced
 from tapetensor.compiler.number import LazyNumber
 from tapetensor.compiler.operations import (
-    Keywords,
     cast_to,
     copied,
     into,

@@ -32,6 +32,7 @@ class GroupLoop:
         self.group = group
         self._position = position
         self.inside = set(group.nodes)
+        self.scratch: list[Array] = []
         self.last_read = {
             parent: position
             for position, node in enumerate(group.nodes)
@@ -65,8 +66,9 @@ class GroupLoop:
             bodies.append(Body(self, tail, [(group.rows - tail, group.rows)], is_first=False))
         for body in bodies:
             body.write()
-        for body in bodies:
-            body.release()
+        # Bodies may run at the same time, so none takes the scratch of another.
+        for array in self.scratch:
+            planner.memory.arena.give_back(array)
         self._emit_calls(bodies, on_threads=workers > 1)
         for node in group.nodes:
             if node.kind is Kind.VIEW and self._leaves(node):
@@ -176,7 +178,6 @@ class Body:
         self._values: dict[Node, tuple[str, Array | None]] = {}
         self._live: dict[Node, Array] = {}
         self._free: list[Array] = []
-        self._taken: list[Array] = []
 
     def write(self) -> None:
         """Write the function, and the arguments of its call."""
@@ -216,11 +217,6 @@ class Body:
         operands = [self._operand(operand, node) for operand in node.args]
         return Call(self._planner, node, out, operands, self._count).source()
 
-    def release(self) -> None:
-        """Give the scratch back, after all bodies that may run at the same time are written."""
-        for array in self._taken:
-            self._planner.memory.arena.give_back(array)
-
     def _base(self, node: Node) -> Node:
         while node.kind is Kind.VIEW and node in self._loop.inside:
             (node,) = node.args
@@ -259,7 +255,7 @@ class Body:
                 flat = self._free.pop(position).reshape(-1)
                 return flat.view(dtype).reshape(shape)
         array = self._planner.memory.arena.take(shape, dtype)
-        self._taken.append(array)
+        self._loop.scratch.append(array)
         return array
 
     def _total(self, node: Node) -> str:

@@ -49,7 +49,7 @@ class Memory:
                     self._readers.setdefault(parent, []).append((position, node))
         self.escaping = {self.root(node) for node in leaving}
         self.destinations = Destinations(self, units)
-        self._orders = Orders(units, self.readers, self._is_free)
+        self._orders = Orders(units, self.readers, self._is_free).found
 
     def root(self, node: Node) -> Node:
         """Return the node in whose memory a node lies."""
@@ -63,11 +63,10 @@ class Memory:
 
     def last_read(self, node: Node) -> int:
         """Return where a node, or a view of it, is last read."""
-        last = -1
-        for position, reader in self._readers.get(node, []):
-            seen = self.last_read(reader) if reader.kind is Kind.VIEW else position
-            last = max(last, position, seen)
-        return last
+        readers = self._readers.get(node, [])
+        own = [position for position, _ in readers]
+        of_views = [self.last_read(reader) for _, reader in readers if reader.kind is Kind.VIEW]
+        return max([*own, *of_views], default=-1)
 
     def shares(self, node: Node, other: Node) -> bool:
         """Tell whether two nodes lie in the same memory, one of them perhaps a view of it."""
@@ -87,7 +86,7 @@ class Memory:
             return known
         out = self.destinations.of(node)
         if out is None:
-            order = self._orders.of(node) or tuple(range(len(node.shape)))
+            order = self._orders.get(node) or tuple(range(len(node.shape)))
             shape = tuple([node.shape[axis] for axis in order])
             out = self.arena.take(shape, node.dtype).transpose(inverse(order))
         self.static[node] = out
@@ -119,7 +118,7 @@ class Memory:
 
     def lies_alike(self, node: Node, other: Node) -> bool:
         """Tell whether the axes of two nodes have one order in memory."""
-        return self._orders.of(node) == self._orders.of(self.root(other))
+        return self._orders.get(node) == self._orders.get(self.root(other))
 
     def hand_over(self, old: Node, new: Node) -> None:
         """Give a value the place of another, which nobody reads any more."""

@@ -54,6 +54,10 @@ class Kind(Enum):
     """The step of a group of an optimizer."""
 
 
+class Keywords(dict[str, Any]):
+    """The keyword arguments of a captured call, the last of its arguments."""
+
+
 @dataclass(slots=True, eq=False)
 class Node:
     """One value of a program, and how it is made.
@@ -151,6 +155,6 @@ def replaced(value: Any, replace: Callable[[Any], Any]) -> Any:
         return tuple([replaced(item, replace) for item in value])
     if value.__class__ is list:
         return [replaced(item, replace) for item in value]
-    if value.__class__ is dict:
-        return {key: replaced(item, replace) for key, item in value.items()}
+    if value.__class__ in (dict, Keywords):
+        return value.__class__({key: replaced(item, replace) for key, item in value.items()})
     return replace(value)

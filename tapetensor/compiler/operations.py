@@ -13,10 +13,6 @@ from tapetensor.compiler.node import DType, Node
 from tapetensor.kernels.numerics.choice import blend, can_blend
 
 
-class Keywords(dict[str, Any]):
-    """The keyword arguments of a captured call, the last of its arguments."""
-
-
 @cache
 def cast_to(dtype: DType) -> Any:
     """Return the function ``cast(x, out)`` to a dtype, always the same: so equal casts merge."""

@@ -26,6 +26,9 @@ class Orders:
         units: all steps.
         readers: returns the nodes that read a node.
         is_free: tells whether a value may lie anywhere.
+
+    Attributes:
+        found: the axes of values in the order of their memory, outermost first, where not C's.
     """
 
     def __init__(
@@ -36,15 +39,11 @@ class Orders:
     ) -> None:
         self._readers = readers
         self._is_free = is_free
-        self._orders: dict[Node, Shape] = {}
+        self.found: dict[Node, Shape] = {}
         for unit in units:
             for node in nodes_of(unit):
                 if node.kind is Kind.VIEW and node.function.name == "reshape":
                     self._save_copy(node)
-
-    def of(self, node: Node) -> Shape | None:
-        """Return the axes of a value in the order of its memory, outermost first; None for C's."""
-        return self._orders.get(node)
 
     def _save_copy(self, reshaped: Node) -> None:
         """Have a value that is transposed and then reshaped lie in memory in transposed order."""
@@ -63,14 +62,14 @@ class Orders:
     def _set(self, node: Node, order: Shape) -> None:
         """Give an order to a value, and to operands of it that nobody else reads."""
         if (
-            node in self._orders
+            node in self.found
             or (node.kind is Kind.MATMUL and not _keeps_rows(order))
             or not self._is_free(node)
             or not writes_anywhere(node)
             or not self._suits_readers(node, order)
         ):
             return
-        self._orders[node] = order
+        self.found[node] = order
         if node.kind is Kind.ELEMENTWISE:
             for operand in node.args:
                 if (

@@ -51,7 +51,7 @@ def graph_of_plan(title: str, steps: Sequence[Step], seconds: Sequence[float] | 
                 )  # fmt: skip
         ops[node] = Op(
             node.index,
-            _title(own),
+            next((step.title for step in own if step.group), own[0].node.name),
             tuple([operand.index for operand in operands]),
             None if node in formless else node.shape,
             None if node in formless else node.dtype,
@@ -76,11 +76,6 @@ def _origins(node: Node, owner: dict[Node, Node]) -> list[Node]:
             # A view of planned memory is no step, nor is a copy that takes over what it copies.
             waiting.extend(one.parents())
     return found
-
-
-def _title(steps: list[Step]) -> str:
-    groups = [step.title for step in steps if step.group]
-    return groups[0] if groups else steps[0].node.name
 
 
 def _facts(steps: list[Step], nodes: list[Node]) -> list[tuple[str, str]]:

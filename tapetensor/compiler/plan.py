@@ -12,8 +12,8 @@ from tapetensor.compiler.calls import Call
 from tapetensor.compiler.fusion import Group, fused
 from tapetensor.compiler.loop import GroupLoop
 from tapetensor.compiler.memory import Memory
-from tapetensor.compiler.node import Kind, Node
-from tapetensor.compiler.operations import Keywords, can_be_written_over, cast_to, unwritten
+from tapetensor.compiler.node import Keywords, Kind, Node
+from tapetensor.compiler.operations import can_be_written_over, cast_to, unwritten
 from tapetensor.compiler.program import Program
 from tapetensor.compiler.recomputing import recomputed
 from tapetensor.compiler.schedule import TAKES_OUT, at_risk, scheduled
@@ -97,12 +97,9 @@ class Planner:
         return found
 
     def _place(self, node: Node, position: int) -> None:
-        if node.kind is Kind.INPUT:
-            return
         if node.kind is Kind.CONSTANT:
             self.memory.static[node] = node.detail
-            return
-        if node.kind is Kind.VIEW:
+        elif node.kind is Kind.VIEW:
             self.place_view(node)
         elif node.kind is Kind.WRITE:
             self._place_write(node, position)
@@ -112,7 +109,7 @@ class Planner:
             self._place_part(node)
         elif node.kind is Kind.UPDATE:
             self._place_update(node)
-        else:
+        elif node.kind is not Kind.INPUT:
             self._place_call(node)
 
     def place_view(self, node: Node) -> None:
@@ -231,10 +228,9 @@ class Planner:
     def _place_part(self, node: Node) -> None:
         (whole,) = node.args
         if whole.kind is Kind.UPDATE:
-            tensor = self.bind(whole.function.tensors[node.detail])
-            self._assign(node, f"{tensor}.array")
-            return
-        self._assign(node, f"{self.expression(whole)}[{node.detail}]")
+            self._assign(node, f"{self.bind(whole.function.tensors[node.detail])}.array")
+        else:
+            self._assign(node, f"{self.expression(whole)}[{node.detail}]")
 
     def _place_call(self, node: Node) -> None:
         if node.kind is Kind.RANDOM:

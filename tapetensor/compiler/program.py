@@ -75,17 +75,13 @@ class Program:
     def constant(self, value: Any, dtype: DType | None = None) -> Node:
         """Add a known array, or a number of a dtype."""
         array = np.asarray(value, dtype)
-        if array.ndim == 0:
-            # Numbers are told apart by value: 0.5 and 0.5 are one constant.
-            key = (Kind.CONSTANT, array.dtype, array.tobytes())
-            known = self._known.get(key)
-            if known is not None:
-                return known
-        else:
-            key = None
-        node = self.add(Kind.CONSTANT, None, (), array.shape, array.dtype, array)
-        if key is not None:
-            self._known[key] = node
+        # Numbers are told apart by value: 0.5 and 0.5 are one constant.
+        key = None if array.ndim else (Kind.CONSTANT, array.dtype, array.tobytes())
+        node = None if key is None else self._known.get(key)
+        if node is None:
+            node = self.add(Kind.CONSTANT, None, (), array.shape, array.dtype, array)
+            if key is not None:
+                self._known[key] = node
         return node
 
     def snapshot(self, array: Array) -> Array:

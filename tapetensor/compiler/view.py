@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from tapetensor.arrays.array import Array
 from tapetensor.compiler.node import Kind, Node, Shape
 
 
+@dataclass(slots=True, eq=False)
 class View:
     """A way to look at the same memory: `reshape`, `transpose`, `broadcast_to` or an index.
 
@@ -19,11 +21,8 @@ class View:
         parameter: its shape, order of axes or index.
     """
 
-    __slots__ = ("name", "parameter")
-
-    def __init__(self, name: str, parameter: Any) -> None:
-        self.name = name
-        self.parameter = parameter
+    name: str
+    parameter: Any
 
     @property
     def __name__(self) -> str:

@@ -214,10 +214,11 @@ def _recorded_gradients(
     ]
     parents = tuple([x.id for x in inputs] + list(level.leafs))
     values = dict(zip([point.id for point in points], arrays, strict=True)) | level.leafs
-    pullbacks: list[Pullbacks] = []
-    for gradient in gradients:
-        compute = partial(_replayed, level.recorder, gradient.id, values)
-        pullbacks.append(JointPullbacks((True,) * len(values), compute))
+    needed = (True,) * len(values)
+    pullbacks: list[Pullbacks] = [
+        JointPullbacks(needed, partial(_replayed, level.recorder, gradient.id, values))
+        for gradient in gradients
+    ]
     return [gradient.value for gradient in gradients], parents, pullbacks
 
 
