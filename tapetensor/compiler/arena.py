@@ -125,8 +125,7 @@ class Arena:
         if self._places is not None:
             return
         place = bisect_left(self._holes, start)
-        after = self._holes[place] if place < len(self._holes) else None
-        if after == start + size:
+        if self._holes[place : place + 1] == [start + size]:
             size += self._sizes.pop(start + size)
             del self._holes[place]
         before = self._holes[place - 1] if place else None

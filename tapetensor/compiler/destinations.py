@@ -35,13 +35,12 @@ class Destinations:
         self._flat: dict[Node, Array] = {}
         # For each part, the write that would have copied it.
         self._parts: dict[Node, Node] = {}
-        single = [(unit, place) for place, unit in enumerate(units) if isinstance(unit, Node)]
-        updates = [(node, place) for node, place in single if node.kind is Kind.UPDATE]
-        for update, place in updates:
-            self._lay_end_to_end(update, place)
-        for node, _ in single:
-            if node.kind is Kind.WRITE and node.detail is not None:
-                self._lay_in_place(node)
+        for place, unit in enumerate(units):
+            if isinstance(unit, Node) and unit.kind is Kind.UPDATE:
+                self._lay_end_to_end(unit, place)
+        for unit in units:
+            if isinstance(unit, Node) and unit.kind is Kind.WRITE and unit.detail is not None:
+                self._lay_in_place(unit)
 
     def __contains__(self, node: Node) -> bool:
         """Tell whether a value has a place that is not its own."""

@@ -17,7 +17,11 @@ from tapetensor.compiler.functions import (
     INTO_ANOTHER,
     REWRITTEN,
     SHAPE_DEPENDS_ON_VALUES,
+    are_rows,
     dummy,
+    is_basic,
+    product_shape,
+    resolve,
 )
 from tapetensor.compiler.node import DType, Keywords, Kind, Node, Shape, found_in, replaced
 from tapetensor.compiler.number import LazyNumber
@@ -31,7 +35,6 @@ from tapetensor.compiler.operations import (
 )
 from tapetensor.compiler.program import Program
 from tapetensor.compiler.refusals import NoAttributeError, trace_error
-from tapetensor.compiler.rules import are_rows, is_basic, product_shape, resolve
 from tapetensor.compiler.view import View, inverse, is_copied_by, laid_out, seen_order
 from tapetensor.errors import TraceError
 
@@ -334,7 +337,9 @@ class LazyArray(CapturedArray):
             return self.wrap(self.program.add(Kind.MATMUL, np.matmul, operands, shape, dtype))
         if ufunc is np.vecdot and are_rows(*operands):
             rows = operands[0].shape[:-1]
-            return self.wrap(self.program.row_products(*operands)).reshape(rows)
+            detail = (len(rows),), ()
+            node = self.program.add(Kind.REDUCE, np.vecdot, operands, (*rows, 1), dtype, detail)
+            return self.wrap(node).reshape(rows)
         if ufunc.signature is not None:
             return self.capture_step(ufunc, inputs, {})
         shape = np.broadcast_shapes(*[operand.shape for operand in operands])

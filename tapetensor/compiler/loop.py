@@ -41,8 +41,7 @@ class GroupLoop:
         for node in reversed(group.nodes):
             if node.kind is Kind.VIEW:
                 (base,) = node.args
-                last = max(self.last_read.get(base, -1), self.last_read.get(node, -1))
-                self.last_read[base] = last
+                self.last_read[base] = max([self.last_read.get(one, -1) for one in (base, node)])
         # A value that is read outside has to be written to memory as a whole.
         self.kept = {
             node for node in group.nodes if node.kind is not Kind.VIEW and self._leaves(node)
@@ -156,10 +155,9 @@ class Body:
         self, loop: GroupLoop, count: int, blocks: list[tuple[int, int]], *, is_first: bool
     ) -> None:
         self._loop = loop
-        self._planner = loop.planner
+        self._planner = planner = loop.planner
         self._count = count
         self._blocks = blocks
-        planner = loop.planner
         self.name = f"group{loop.group.nodes[0].index}_{blocks[0][0]}"
         self.arguments = ""
         self.totals = {
@@ -187,7 +185,8 @@ class Body:
                 self._write_view(node)
             elif node in group.totals:
                 part = planner.bind(np.empty(node.shape, node.dtype))
-                total = self._total(node)
+                is_passed = self._is_first and node not in planner.memory.static
+                total = self._whole(node) if is_passed else self.totals[node]
                 self._lines.append(self._call_into(node, part))
                 self._lines.append(_taken_into(planner, node, total, part))
             else:
@@ -257,11 +256,6 @@ class Body:
         array = self._planner.memory.arena.take(shape, dtype)
         self._loop.scratch.append(array)
         return array
-
-    def _total(self, node: Node) -> str:
-        if not self._is_first or node in self._planner.memory.static:
-            return self.totals[node]
-        return self._whole(node)
 
     def _write_view(self, node: Node) -> None:
         (operand,) = node.args

@@ -163,9 +163,8 @@ class Planner:
             raise AssertionError(f"{node} writes into memory that is read later")
         if not self.memory.destinations.is_written(node):
             self.emit(node, f"{self.bind(node.function)}({self._arguments(tuple(arguments))})")
-        static = self.memory.static
-        if target in static:
-            static[node] = static[target]
+        if target in self.memory.static:
+            self.memory.static[node] = self.memory.static[target]
         else:
             self._expressions[node] = self.expression(target)
 

@@ -139,11 +139,6 @@ class Program:
         shape = (*operand.shape[: axes[0]], *[1] * len(axes))
         return self.add(Kind.REDUCE, np.add, (operand,), shape, operand.dtype, (axes, AS_PRODUCT))
 
-    def row_products(self, lhs: Node, rhs: Node) -> Node:
-        """Record the sums of ``lhs * rhs`` over the last axis, which stays with size 1."""
-        shape, axes = (*lhs.shape[:-1], 1), (len(lhs.shape) - 1,)
-        return self.add(Kind.REDUCE, np.vecdot, (lhs, rhs), shape, lhs.dtype, (axes, ()))
-
     def _reordered(
         self, function: Any, operands: tuple[Node, ...], order: Shape, shape: Shape, dtype: DType
     ) -> Node:

@@ -21,6 +21,7 @@ from tapetensor.tape.recorder import Recorder
 
 if TYPE_CHECKING:
     from tapetensor.compiler.binding import Binding
+    from tapetensor.compiler.program import Program
     from tapetensor.compiler.results import ResultWriter
 
 
@@ -149,6 +150,5 @@ class _Outside(dict[int, Any]):
         )
 
 
-def _node_of(program: Any, array: Any) -> Node:
-    node: Node = array.node if isinstance(array, LazyArray) else program.constant(np.asarray(array))
-    return node
+def _node_of(program: Program, array: Any) -> Node:
+    return array.node if isinstance(array, LazyArray) else program.constant(np.asarray(array))
