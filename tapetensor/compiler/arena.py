@@ -131,9 +131,9 @@ class Arena:
         before = self._holes[place - 1] if place else None
         if before is not None and before + self._sizes[before] == start:
             self._sizes[before] += size
-            return
-        self._holes.insert(place, start)
-        self._sizes[start] = size
+        else:
+            self._holes.insert(place, start)
+            self._sizes[start] = size
 
 
 def _reserved(capacity: int) -> Array:

@@ -97,11 +97,8 @@ class _Copy:
 
     def of(self, node: Node) -> Node:
         """Return the copy of a node."""
-        known = self.nodes.get(node)
-        if known is not None:
-            return known
         # Chains of operands may be too long for a recursion.
-        waiting = [node]
+        waiting = [] if node in self.nodes else [node]
         while waiting:
             one = waiting[-1]
             missing = [] if not self._follows(one) else [

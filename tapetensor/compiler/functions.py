@@ -72,11 +72,9 @@ def _filled(
 
 def _empty_like(self: LazyArray, a: LazyArray, **options: Any) -> LazyArray:
     like = _filled(0, self, a, **options)
-    program = self.program
     # A detail of its own keeps it from being merged with another such array.
-    return self.wrap(
-        program.add(Kind.ELEMENTWISE, unwritten, (), like.shape, like.dtype, detail=object())
-    )
+    own = object()
+    return self.wrap(self.program.add(Kind.ELEMENTWISE, unwritten, (), like.shape, like.dtype, own))
 
 
 def _full_like(self: LazyArray, a: LazyArray, fill_value: Any, **options: Any) -> LazyArray:

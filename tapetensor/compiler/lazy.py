@@ -211,13 +211,10 @@ class LazyArray(CapturedArray):
     @override
     def write(self, function: Callable[..., Any], *args: Any) -> None:
         owner: LazyArray = self._owner()
-        program = self.program
         if owner._node.kind is not Kind.WRITE:
             owner._node = owner._of_its_own()
-        nodes = replaced(args, self._unwrap)
-        owner._node = program.add(
-            Kind.WRITE, function, (owner._node, self.node, *nodes), owner.shape, owner.dtype
-        )
+        nodes = (owner._node, self.node, *replaced(args, self._unwrap))
+        owner._node = self.program.add(Kind.WRITE, function, nodes, owner.shape, owner.dtype)
 
     def _of_its_own(self) -> Node:
         """Capture a copy, with the axes in the order in which they lie in memory."""

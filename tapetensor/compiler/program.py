@@ -59,12 +59,10 @@ class Program:
     ) -> Node:
         """Add a node, or return the one that computes the same."""
         self.check_thread()
-        key = None
-        if kind in _PURE:
-            key = _key((kind, function, args, detail), self._kept)
-            known = None if key is None else self._known.get(key)
-            if known is not None:
-                return known
+        key = _key((kind, function, args, detail), self._kept) if kind in _PURE else None
+        known = self._known.get(key)
+        if known is not None:
+            return known
         place = users_place()
         node = Node(kind, function, args, shape, dtype, detail, len(self.nodes), label, place)
         self.nodes.append(node)
@@ -77,7 +75,7 @@ class Program:
         array = np.asarray(value, dtype)
         # Numbers are told apart by value: 0.5 and 0.5 are one constant.
         key = None if array.ndim else (Kind.CONSTANT, array.dtype, array.tobytes())
-        node = None if key is None else self._known.get(key)
+        node = self._known.get(key)
         if node is None:
             node = self.add(Kind.CONSTANT, None, (), array.shape, array.dtype, array)
             if key is not None:
@@ -210,13 +208,12 @@ def _simplified(
     """Return a function and operands that give the same, and are faster or equal to others."""
     if function in _COMMUTATIVE:
         return function, tuple(sorted(operands, key=lambda node: node.index))
-    if function is not np.power or dtype.kind != "f":
-        return function, operands
-    base, exponent = operands
-    known = None
-    if exponent.kind is Kind.CONSTANT and exponent.shape == () and base.dtype == dtype:
-        known = _POWERS.get(exponent.detail.item())
-    return (function, operands) if known is None else (known, (base,))
+    if function is np.power and dtype.kind == "f":
+        base, exponent = operands
+        if exponent.kind is Kind.CONSTANT and exponent.shape == () and base.dtype == dtype:
+            known = _POWERS.get(exponent.detail.item())
+            return (function, operands) if known is None else (known, (base,))
+    return function, operands
 
 
 _COMMUTATIVE = frozenset({np.add, np.multiply})
@@ -229,10 +226,7 @@ def _identity(function: Any, operands: tuple[Node, ...], dtype: DType) -> Node |
     if function is np.negative and operands[0].function is np.negative:
         inner: Node = operands[0].args[0]
         return inner
-    neutral = _NEUTRAL.get(function)
-    if neutral is None or len(operands) != 2:
-        return None
-    value, sides = neutral
+    value, sides = _NEUTRAL.get(function, (0.0, ()))
     for side in sides:
         constant, other = operands[side], operands[1 - side]
         if (

@@ -147,9 +147,8 @@ class ResultWriter:
 
     def array(self, value: Any) -> str:
         """Return the source of an array."""
-        if not isinstance(value, LazyArray):
-            return f"{self.bind(value)}.copy()"
-        return self.node(value.node)
+        is_lazy = isinstance(value, LazyArray)
+        return self.node(value.node) if is_lazy else f"{self.bind(value)}.copy()"
 
     def node(self, node: Node) -> str:
         """Return the source of the array of a node."""
