@@ -14,8 +14,6 @@ import numpy as np
 from tapetensor.arrays.array import Array
 
 _ALIGNMENT = 64
-
-
 # An arena of fewer bytes, or of more parts, is not laid out a second time.
 _WORTH_IT = 1 << 20
 _TOO_MANY = 500
@@ -107,7 +105,7 @@ class Arena:
     def _hole(self, size: int) -> int:
         """Fill a hole, and return its place."""
         # The smallest hole that fits is taken; the free end of the region is the largest.
-        start = min((hole for hole in self._holes if self._sizes[hole] >= size), key=self._key)
+        _, start = min([(self._sizes[one], one) for one in self._holes if self._sizes[one] >= size])
         rest = self._sizes.pop(start) - size
         place = self._holes.index(start)
         if rest:
@@ -127,19 +125,15 @@ class Arena:
         if self._places is not None:
             return
         place = bisect_left(self._holes, start)
-        after = self._holes[place] if place < len(self._holes) else None
-        if after == start + size:
+        if self._holes[place : place + 1] == [start + size]:
             size += self._sizes.pop(start + size)
             del self._holes[place]
         before = self._holes[place - 1] if place else None
         if before is not None and before + self._sizes[before] == start:
             self._sizes[before] += size
-            return
-        self._holes.insert(place, start)
-        self._sizes[start] = size
-
-    def _key(self, hole: int) -> tuple[int, int]:
-        return self._sizes[hole], hole
+        else:
+            self._holes.insert(place, start)
+            self._sizes[start] = size
 
 
 def _reserved(capacity: int) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,17 +10,6 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.node import Kind, Node
 from tapetensor.compiler.operations import cast_to, into, unwritten, write_all
-
-
-@dataclass(frozen=True)
-class FirstWrite:
-    """The detail of a write to elements that nothing was written to before.
-
-    Args:
-        whole: the node that made the array.
-    """
-
-    whole: Node
 
 
 def assemble(nodes: list[Node], leaving: Iterable[Node]) -> None:
@@ -71,7 +59,7 @@ def _assemble(whole: Node, readers: dict[Node, list[Node]], leaves: set[Node]) -
     if covered.all():
         whole.do_instead(unwritten, ())
         for write in first:
-            write.detail = FirstWrite(whole)
+            write.detail = whole
 
 
 def place_of(write: Node, whole: Array) -> Array:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,7 +13,6 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.node import Kind, Node, replaced
-from tapetensor.compiler.operations import Keywords
 from tapetensor.compiler.plan import planned
 from tapetensor.compiler.program import Program
 from tapetensor.compiler.replay import Plan
@@ -67,27 +67,21 @@ class BackwardPlan:
         started = time.perf_counter()
         # Planning rewrites nodes, so it gets copies.
         copy = _Copy(lambda node: True)
-        gradients = [copy.of(node) for node in self._chosen(needed)]
+        chosen = zip(self._gradients, needed, strict=True)
+        gradients = [copy.of(node) for node, is_needed in chosen if is_needed]
         inputs = [copy.of(node) for node in (self._cotangent, *self._residuals)]
         names = [f"x{position}" for position in range(len(inputs))]
         planner = planned(copy.program(), dict(zip(inputs, names, strict=True)), gradients)
-        layout = planner.layout
         arrays = iter(planner.leaving_expressions())
         returned = "".join([f"{next(arrays) if one else None}, " for one in needed])
         return Plan(
-            names=layout.names,
-            functions=layout.functions,
+            planner,
+            names={},
             guards=[f"{''.join([f'{name}, ' for name in names])} = args"],
-            steps=layout.steps,
             after=[f"return [{returned}]"],
             generators=[],
-            updates=[],
-            arena_bytes=planner.memory.arena.nbytes,
             started=started,
         )
-
-    def _chosen(self, needed: Iterable[bool]) -> list[Node]:
-        return [one for one, is_needed in zip(self._gradients, needed, strict=True) if is_needed]
 
 
 class _Copy:
@@ -103,11 +97,8 @@ class _Copy:
 
     def of(self, node: Node) -> Node:
         """Return the copy of a node."""
-        known = self.nodes.get(node)
-        if known is not None:
-            return known
         # Chains of operands may be too long for a recursion.
-        waiting = [node]
+        waiting = [] if node in self.nodes else [node]
         while waiting:
             one = waiting[-1]
             missing = [] if not self._follows(one) else [
@@ -128,18 +119,8 @@ class _Copy:
 
     def _copied(self, node: Node) -> Node:
         if not self._follows(node):
-            return _like(node, Kind.INPUT, None, (), None)
-        return _like(
-            node, node.kind, node.function, replaced(node.args, self._replace), node.detail
-        )
+            return replace(node, kind=Kind.INPUT, function=None, args=(), detail=None)
+        return replace(node, args=replaced(node.args, self._replace))
 
     def _replace(self, value: Any) -> Any:
-        if isinstance(value, Keywords):
-            return Keywords({key: replaced(one, self._replace) for key, one in value.items()})
         return self.nodes[value] if isinstance(value, Node) else value
-
-
-def _like(node: Node, kind: Kind, function: Any, args: tuple[Any, ...], detail: Any) -> Node:
-    twin = Node(kind, function, args, node.shape, node.dtype, detail, node.index, node.label)
-    twin.place = node.place
-    return twin

@@ -18,8 +18,8 @@ import numpy as np
 
 from tapetensor.arrays.libraries import library_of
 from tapetensor.arrays.stand_ins import Recorded
-from tapetensor.compiler.captures import FUNCTIONS, Captures
-from tapetensor.compiler.changes import GlobalRandomness, Watch, attributes, parts
+from tapetensor.compiler.changes import Watch, attributes, global_randomness, parts
+from tapetensor.compiler.closures import FUNCTIONS, Closures
 from tapetensor.compiler.generator import LazyGenerator
 from tapetensor.compiler.guards import GuardWriter
 from tapetensor.compiler.lazy import LazyArray
@@ -32,8 +32,8 @@ from tapetensor.compiler.results import RESULT_NAMES, ResultWriter
 from tapetensor.compiler.structure import (
     fields_of,
     holds_arrays,
+    is_dataclass_instance,
     is_plain,
-    is_record,
     is_users_object,
     items_of,
 )
@@ -49,6 +49,9 @@ from tapetensor.tensor.base import TensorBase
 # A container of more than so many plain values is compared as a whole.
 _MANY = 16
 _FLOAT = np.dtype(np.float64)
+_CONTAINERS = (tuple, list, deque, dict, set, frozenset)
+# The next call may bring another object of these types.
+_REPLACEABLE = (np.random.Generator, Gradients, *_CONTAINERS)
 # The source of every plan may use these names.
 _NAMES = {
     "MISS": MISS,
@@ -77,7 +80,7 @@ class Binding(GuardWriter):
         self.expressions: dict[Node, str] = {}
         # The local variables that hold random generators.
         self.generators: list[str] = []
-        self.captures = Captures(self)
+        self.closures = Closures(self)
         self.tapes = Tapes(self, function if hasattr(function, "__name__") else type(function))
         # Each tensor by its id, with its local variable, its node and its tape in the capture.
         self._tensors: dict[int, tuple[Any, str, Node, OwnedTape | None]] = {}
@@ -87,23 +90,20 @@ class Binding(GuardWriter):
         self._optimizers: list[tuple[Optimizer, str]] = []
         self._stores: list[tuple[Gradients, str, dict[int, Any]]] = []
         self._watches: list[Watch] = []
-        self._randomness = GlobalRandomness()
+        self._randomness = global_randomness()
         self._frozen: list[Any] = []
-        self._undo: list[Callable[[], None]] = []
+        # What `restore` does, the last of it first.
+        self.undo: list[Callable[[], None]] = []
         # Each object that was walked by its id, with the source that leads to it.
         self._seen: dict[int, tuple[Any, str]] = {}
         # A numpy array that a function reads from around it is a constant, as its numbers are; a
         # tensor is not, for optimizers and modules change tensors.
         self._in_closure = False
 
-    def undo(self, action: Callable[[], None]) -> None:
-        """Have `restore` run an action before the actions that were given earlier."""
-        self._undo.append(action)
-
     def restore(self) -> None:
         """Put back all that the walk replaced, and all that the function changed."""
-        while self._undo:
-            self._undo.pop()()
+        while self.undo:
+            self.undo.pop()()
         # An array can be made writable again only after the array that it is a view of.
         for array in sorted(self._frozen, key=lambda one: one.base is not None):
             array.flags.writeable = True
@@ -111,13 +111,13 @@ class Binding(GuardWriter):
     def walk_function(self, function: Any) -> None:
         """Walk what a function reads from around itself: closure cells, globals, its `self`."""
         self._in_closure = True
-        self.captures.walk_function(function, self.bind(function))
+        self.closures.walk_function(function, self.bind(function))
         self._in_closure = False
 
     def walk_methods(self) -> None:
         """Walk what the methods of all objects that were found read from around themselves."""
         self._in_closure = True
-        self.captures.walk_methods()
+        self.closures.walk_methods()
         for optimizer, held in self._optimizers:
             for position, group in enumerate(optimizer.groups):
                 for place, tensor in enumerate(group.tensors):
@@ -132,17 +132,26 @@ class Binding(GuardWriter):
             return self._walk_tensor(value, expression, where)
         if isinstance(value, np.ndarray):
             return self._walk_array(value, expression, where)
-        if isinstance(value, np.random.Generator):
-            return self._walk_generator(value, expression, where)
-        if isinstance(value, Gradients):
-            return self._walk_gradients(value, expression, where)
         if is_plain(value):
             self._walk_plain(value, expression)
             return value
-        if isinstance(value, tuple | list | deque | dict | set | frozenset):
-            return self._walk_container(value, expression, where)
-        if is_record(value):
-            self._walk_record(value, expression, where)
+        if isinstance(value, _REPLACEABLE) or is_dataclass_instance(value):
+            local = self.local(expression)
+            if id(value) in self._seen:
+                lazy, known = self._seen[id(value)]
+                self.guard(f"{local} is not {known}")
+                return lazy
+            self._seen[id(value)] = value, local
+            if isinstance(value, np.random.Generator):
+                return self._walk_generator(value, local, where)
+            self.guard(f"{local}.__class__ is not {self.bind(value.__class__)}")
+            if isinstance(value, Gradients):
+                return self._walk_gradients(value, local, where)
+            if isinstance(value, _CONTAINERS):
+                return self._walk_container(value, local, where)
+            # The next call may bring another instance of the dataclass.
+            self.closures.add_class(value.__class__)
+            self._walk_attributes(value, fields_of(value), local, where)
             return value
         self.guard(f"{expression} is not {self.bind(value)}")
         if id(value) in self._seen:
@@ -150,7 +159,7 @@ class Binding(GuardWriter):
         if isinstance(value, Optimizer):
             self._walk_optimizer(value, where)
         elif isinstance(value, FUNCTIONS) or hasattr(value, "__wrapped__"):
-            self.captures.walk_function(value, expression)
+            self.closures.walk_function(value, expression)
         elif isinstance(value, Module) or is_users_object(value):
             self._walk_object(value, where)
         elif isinstance(value, Iterator):
@@ -175,14 +184,8 @@ class Binding(GuardWriter):
             differs += f" or copysign(1.0, {local}) != {math.copysign(1.0, value)}"
         self.guard(f"{local}.__class__ is not {kind} or {differs}")
 
-    def _walk_container(self, value: Any, expression: str, where: str) -> Any:
+    def _walk_container(self, value: Any, local: str, where: str) -> Any:
         """Walk what is in a container, which keeps its identity if it can be written to."""
-        local = self.local(expression)
-        if id(value) in self._seen:
-            self.guard(f"{local} is not {self._seen[id(value)][1]}")
-            return value
-        self._seen[id(value)] = value, local
-        self.guard(f"{local}.__class__ is not {self.bind(value.__class__)}")
         is_set = isinstance(value, set | frozenset)
         if is_set or (len(value) > _MANY and all(map(is_plain, items_of(value)))):
             if holds_arrays(value):
@@ -214,13 +217,7 @@ class Binding(GuardWriter):
         """Watch a container for changes, and have `restore` put back what it held before."""
         if isinstance(value, tuple | frozenset):
             return
-        before = copy.copy(before)
-
-        def undo() -> None:
-            value.clear()
-            (value.update if isinstance(value, dict | set) else value.extend)(before)
-
-        self._undo.append(undo)
+        self.undo.append(partial(_refill, value, copy.copy(before)))
         self._watches.append(Watch(where, partial(parts, value), parts(value)))
 
     def _walk_array(self, array: Any, expression: str, where: str) -> Any:
@@ -232,7 +229,7 @@ class Binding(GuardWriter):
         if not self._in_closure:
             local = self.local(expression)
             lazy = self.input(array, local, where)
-            lazy.fix(where)
+            lazy.fixed_as = where
             return lazy
         self.guard(f"{expression} is not {self.bind(array)}")
         self._seen[id(array)] = array, expression
@@ -268,24 +265,19 @@ class Binding(GuardWriter):
                 "call the function without compile, or move everything with to(numpy)"
             )
         lazy = self.input(data, self.local(f"{local}.array"), where)
-        lazy.fix(where)
+        lazy.fixed_as = where
 
         def undo() -> None:
             tensor.array, tensor.tape = data, tape
 
-        self._undo.append(undo)
+        self.undo.append(undo)
         tensor.array = lazy
         if tape is not None:
             tensor.tape = self.tapes.bring(tape, local)
         self._tensors[id(tensor)] = tensor, local, lazy.node, tensor.tape
         return tensor
 
-    def _walk_generator(self, rng: np.random.Generator, expression: str, where: str) -> Any:
-        local = self.local(expression)
-        if id(rng) in self._seen:
-            lazy, known = self._seen[id(rng)]
-            self.guard(f"{local} is not {known}")
-            return lazy
+    def _walk_generator(self, rng: np.random.Generator, local: str, where: str) -> Any:
         self.guard(f"not isinstance({local}, {self.bind(np.random.Generator)})")
         node = self.program.add(Kind.INPUT, None, (), (), np.dtype(object), label=where)
         self.expressions[node] = local
@@ -294,15 +286,9 @@ class Binding(GuardWriter):
         self._seen[id(rng)] = self._seen[id(lazy)] = lazy, local
         return lazy
 
-    def _walk_gradients(self, store: Gradients, expression: str, where: str) -> Gradients:
-        local = self.local(expression)
-        if id(store) in self._seen:
-            self.guard(f"{local} is not {self._seen[id(store)][1]}")
-            return store
-        self._seen[id(store)] = store, local
+    def _walk_gradients(self, store: Gradients, local: str, where: str) -> Gradients:
         arrays = store.arrays
         keys = self.bind(tuple(arrays))
-        self.guard(f"{local}.__class__ is not {self.bind(Gradients)}")
         self.guard(f"tuple({local}.arrays) != {keys} or {local}.is_leaky != {store.is_leaky}")
         self.guard(f"{local}.leafs != {self.bind(store.leafs)}")
         lazy: dict[int, Any] = {
@@ -311,19 +297,8 @@ class Binding(GuardWriter):
         }
         store.arrays = lazy
         self._stores.append((store, local, dict(store.arrays)))
-        self._undo.append(lambda: setattr(store, "arrays", arrays))
+        self.undo.append(lambda: setattr(store, "arrays", arrays))
         return store
-
-    def _walk_record(self, value: Any, expression: str, where: str) -> None:
-        """Walk an instance of a dataclass; the next call may bring another instance."""
-        local = self.local(expression)
-        if id(value) in self._seen:
-            self.guard(f"{local} is not {self._seen[id(value)][1]}")
-            return
-        self._seen[id(value)] = value, local
-        self.captures.add_class(value.__class__)
-        self.guard(f"{local}.__class__ is not {self.bind(value.__class__)}")
-        self._walk_attributes(value, fields_of(value), local, where)
 
     def _walk_attributes(
         self, value: Any, names: Iterable[str], expression: str, where: str
@@ -332,14 +307,14 @@ class Binding(GuardWriter):
             item = getattr(value, name)
             replaced = self.walk(item, f"{expression}.{name}", f"{where}.{name}")
             object.__setattr__(value, name, replaced)
-            self._undo.append(partial(object.__setattr__, value, name, item))
+            self.undo.append(partial(object.__setattr__, value, name, item))
         self._watches.append(Watch(where, partial(attributes, value), attributes(value)))
 
     def _walk_object(self, value: Any, where: str) -> None:
         """Walk an object that the next call has to bring again."""
         name = self.bind(value)
         self._seen[id(value)] = value, name
-        self.captures.add_class(value.__class__)
+        self.closures.add_class(value.__class__)
         fields = getattr(value, "__dict__", None)
         if not isinstance(fields, dict):
             self._walk_attributes(value, fields_of(value), name, where)
@@ -359,12 +334,7 @@ class Binding(GuardWriter):
                 continue
             fields[name] = self.walk(item, expression, f"{where}.{name}")
         self._states.append((held, fields, dict(fields), where))
-
-        def undo() -> None:
-            fields.clear()
-            fields.update(before)
-
-        self._undo.append(undo)
+        self.undo.append(partial(_refill, fields, before))
 
     def _walk_optimizer(self, optimizer: Optimizer, where: str) -> None:
         """Let a plan read the learning rate at each call; the function itself cannot set it."""
@@ -381,7 +351,7 @@ class Binding(GuardWriter):
                 "the calls: optimizer.lr = schedule(optimizer.steps)",
             ),
         }
-        self._undo.append(partial(fields.update, {name: fields[name] for name in lazy}))
+        self.undo.append(partial(fields.update, {name: fields[name] for name in lazy}))
         fields.update(lazy)
         self._optimizers.append((optimizer, held))
         self._watches.append(Watch(where, lambda: {".lr": fields["_lr"]}, {".lr": lazy["_lr"]}))
@@ -406,7 +376,7 @@ class Binding(GuardWriter):
 
     def replace_item(self, holder: dict[str, Any], name: str, value: Any) -> None:
         """Put what was walked into a namespace, watch it, and put it back at the end."""
-        self._undo.append(partial(holder.__setitem__, name, holder[name]))
+        self.undo.append(partial(holder.__setitem__, name, holder[name]))
         holder[name] = value
         self._watches.append(Watch(name, lambda: {"": holder.get(name)}, {"": value}))
 
@@ -418,7 +388,7 @@ class Binding(GuardWriter):
             if getattr(holder, name, None) is not before:
                 setattr(holder, name, before)
 
-        self._undo.append(undo)
+        self.undo.append(undo)
         if value is not before:
             setattr(holder, name, value)
         self._watches.append(Watch(where, lambda: {"": getattr(holder, name, None)}, {"": value}))
@@ -435,7 +405,10 @@ class Binding(GuardWriter):
                 are_tensors = isinstance(value, TensorBase) and isinstance(before, TensorBase)
                 if value is not before and not are_tensors:
                     return f"{where}.{name}"
-        return self._randomness.change()
+        for name, state in global_randomness().items():
+            if state != self._randomness[name]:
+                return f"the state of {name}"
+        return None
 
     def finish(self, result: Any) -> ResultWriter:
         """Write the results, and the lines that store state.
@@ -476,6 +449,11 @@ class Binding(GuardWriter):
             self.guard(f"len({{{distinct}}}) != {len(self._direct)}")
         writer.finish(result)
         return writer
+
+
+def _refill(container: Any, items: Any) -> None:
+    container.clear()
+    (container.update if isinstance(container, dict | set) else container.extend)(items)
 
 
 def _is_updated(node: Node) -> bool:

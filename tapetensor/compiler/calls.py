@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ _SMALL = 1 << 12
 _SEARCHES: dict[Any, str] = {np.maximum: "argmax", np.minimum: "argmin"}
 
 
+@dataclass
 class Call:
     """Writes the call of one node.
 
@@ -31,31 +33,28 @@ class Call:
         rows: how many rows a block of the operands has; None where they are whole.
     """
 
-    def __init__(
-        self, planner: Planner, node: Node, out: str, operands: list[str], rows: int | None = None
-    ) -> None:
-        self._planner = planner
-        self._node = node
-        self._out = out
-        self._operands = operands
-        self._rows = rows
+    planner: Planner
+    node: Node
+    out: str
+    operands: list[str]
+    rows: int | None = None
 
     def source(self) -> str:
         """Return the call, one line."""
-        node = self._node
+        node = self.node
         if node.kind is Kind.REDUCE:
             return self._of_rows() or self._reduction()
         if node.kind is Kind.MATMUL and _is_product_of_matrices(node) and self._is_in_order():
             # The method begins half a microsecond sooner than the ufunc.
-            lhs, rhs = self._operands
-            return f"{lhs}.dot({rhs}, {self._out})"
+            lhs, rhs = self.operands
+            return f"{lhs}.dot({rhs}, {self.out})"
         if node.function in _SEARCHES:
             # numpy deprecates a third positional argument of these two.
-            return f"{self._bind(node.function)}({self._as_arrays()}, out={self._out})"
-        return f"{self._bind(node.function)}({', '.join(self._operands)}, {self._out})"
+            return f"{self.planner.bind(node.function)}({self._as_arrays()}, out={self.out})"
+        return f"{self.planner.bind(node.function)}({', '.join(self.operands)}, {self.out})"
 
     def _is_in_order(self) -> bool:
-        out = self._planner.layout.names.get(self._out)
+        out = self.planner.names.get(self.out)
         return out is None or bool(out.flags.c_contiguous)
 
     def _as_arrays(self) -> str:
@@ -63,63 +62,60 @@ class Call:
 
         numpy compares two arrays with vector instructions, but not an array and a number.
         """
-        shape = self._node.shape
-        is_small = 0 < self._node.size <= _SMALL and self._rows is None
+        shape = self.node.shape
+        is_small = 0 < self.node.size <= _SMALL and self.rows is None
         return ", ".join(
             [
-                self._bind(np.full(shape, operand.detail))
+                self.planner.bind(np.full(shape, operand.detail))
                 if is_small and operand.kind is Kind.CONSTANT and operand.shape == ()
                 else source
-                for operand, source in zip(self._node.args, self._operands, strict=True)
+                for operand, source in zip(self.node.args, self.operands, strict=True)
             ]
         )
 
     def _reduction(self) -> str:
-        axes, options = self._node.detail
-        reduce = self._bind(self._node.function.reduce)
-        extra = "".join([f", {key}={self._bind(value)}" for key, value in options])
-        return f"{reduce}({self._operands[0]}, {axes}, None, {self._out}, True{extra})"
+        axes, options = self.node.detail
+        reduce = self.planner.bind(self.node.function.reduce)
+        extra = "".join([f", {key}={self.planner.bind(value)}" for key, value in options])
+        return f"{reduce}({self.operands[0]}, {axes}, None, {self.out}, True{extra})"
 
     def _of_rows(self) -> str:
         """Return a reduction over the last axes as `tapetensor.kernels` does it; empty if none."""
-        node = self._node
+        node, bind = self.node, self.planner.bind
         if node.function is np.vecdot:
-            kept_rows = node.shape[:-1] if self._rows is None else (self._rows, *node.shape[1:-1])
-            lhs, rhs = self._operands
-            return f"{self._bind(np.vecdot)}({lhs}, {rhs}, {self._seen_as(self._out, kept_rows)})"
+            kept_rows = node.shape[:-1] if self.rows is None else (self.rows, *node.shape[1:-1])
+            lhs, rhs = self.operands
+            return f"{bind(np.vecdot)}({lhs}, {rhs}, {self._seen_as(self.out, kept_rows)})"
         (operand,) = node.args
         axes, options = node.detail
         kept = len(operand.shape) - len(axes)
-        shape = operand.shape if self._rows is None else (self._rows, *operand.shape[1:])
+        shape = operand.shape if self.rows is None else (self.rows, *operand.shape[1:])
         rows, width = math.prod(shape[:kept]), math.prod(shape[kept:])
         is_last = axes[:1] == (kept,) and not options and node.dtype == operand.dtype
         search = _SEARCHES.get(node.function)
         is_found = is_last and search is not None and is_short(rows * width, width)
         if options != AS_PRODUCT and not is_found:
             return ""
-        array = self._seen_as(self._operands[0], (rows, width))
-        out = self._seen_as(self._out, (rows,))
+        array = self._seen_as(self.operands[0], (rows, width))
+        out = self._seen_as(self.out, (rows,))
         if options == AS_PRODUCT:
-            return f"{array}.dot({self._bind(ones(width, node.dtype))}, {out})"
-        places = self._bind(np.empty(rows, np.intp))
-        starts = self._bind(starts_of_rows(rows, width))
-        flat = self._seen_as(self._operands[0], (rows * width,))
+            return f"{array}.dot({bind(ones(width, node.dtype))}, {out})"
+        places = bind(np.empty(rows, np.intp))
+        starts = bind(starts_of_rows(rows, width))
+        flat = self._seen_as(self.operands[0], (rows * width,))
         return (
-            f"{array}.{search}(1, {places}); {self._bind(np.add)}({places}, {starts}, {places}); "
+            f"{array}.{search}(1, {places}); {bind(np.add)}({places}, {starts}, {places}); "
             f"{flat}.take({places}, None, {out}, 'clip')"
         )
 
     def _seen_as(self, source: str, shape: tuple[int, ...]) -> str:
         """Return the source of an array under another shape."""
-        array = self._planner.layout.names.get(source)
-        if array is None:
-            return f"{source}.reshape({shape})"
-        view = array.reshape(shape)
-        is_view = np.may_share_memory(view, array)
-        return self._bind(view) if is_view else f"{source}.reshape({shape})"
-
-    def _bind(self, value: Any) -> str:
-        return self._planner.bind(value)
+        array = self.planner.names.get(source)
+        if array is not None:
+            view = array.reshape(shape)
+            if np.may_share_memory(view, array):
+                return self.planner.bind(view)
+        return f"{source}.reshape({shape})"
 
 
 def _is_product_of_matrices(node: Node) -> bool:

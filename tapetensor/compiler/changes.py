@@ -54,23 +54,10 @@ def attributes(value: Any) -> dict[str, Any]:
     return {f".{name}": item for name, item in fields_of(value).items()}
 
 
-class GlobalRandomness:
-    """The states of the generators that Python and numpy share among all callers."""
-
-    def __init__(self) -> None:
-        self._before = _states()
-
-    def change(self) -> str | None:
-        """Return what was drawn from; None if nothing was."""
-        for name, before, now in zip(("random", "np.random"), self._before, _states(), strict=True):
-            if before != now:
-                return f"the state of {name}"
-        return None
-
-
-def _states() -> tuple[Any, Any]:
+def global_randomness() -> dict[str, Any]:
+    """Return the states of the generators that Python and numpy share among all callers."""
     kind, keys, *rest = np.random.get_state(legacy=True)  # noqa: NPY002  # it is looked for
-    return random.getstate(), (kind, np.asarray(keys).tobytes(), *rest)
+    return {"random": random.getstate(), "np.random": (kind, np.asarray(keys).tobytes(), *rest)}
 
 
 def line_of_change(run: Callable[[], object], change: Callable[[], str | None]) -> Place | None:

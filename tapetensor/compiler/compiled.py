@@ -9,7 +9,8 @@ import time
 import traceback
 import types
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial, update_wrapper
 from typing import Any
@@ -129,63 +130,53 @@ class Compiled:
 
     def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan:
         started = time.perf_counter()
-        binding = Binding(Program(), self.function)
-        token = _IS_TRACING.set(True)
-        try:
-            run = self._bound(binding, args, kwargs)
+        with self._capture(args, kwargs) as (binding, run):
             result = _run(run)
             change = binding.change()
             writer = binding.finish(result) if change is None else None
-        finally:
-            _IS_TRACING.reset(token)
-            binding.restore()
         if writer is None:
             raise self._side_effect(change, args, kwargs)
         planner = planned(binding.program, binding.expressions, writer.leaving)
-        layout = planner.layout
-        after = writer.lines(planner.leaving_expressions())
         return Plan(
-            names={**binding.names, **layout.names},
-            functions=layout.functions,
+            planner,
+            names=binding.names,
             guards=binding.guards,
-            steps=layout.steps,
-            after=after,
+            after=writer.lines(planner.leaving_expressions()),
             generators=binding.generators,
-            updates=[node.function for node in planner.at_risk],
-            arena_bytes=planner.memory.arena.nbytes,
             started=started,
         )
 
-    def _bound(
-        self, binding: Binding, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Callable[[], Any]:
-        """Walk the inputs of a call; return what runs the function on lazy arrays."""
-        binding.walk_function(self.function)
-        binding.guards.append(f"if len(args) != {len(args)}: return MISS")
-        keys = binding.bind(tuple(kwargs))
-        binding.guards.append(f"if tuple(kwargs) != {keys}: return MISS")
-        lazy_args = [
-            binding.walk(value, f"args[{position}]", f"argument {position}")
-            for position, value in enumerate(args)
-        ]
-        lazy_kwargs = {
-            name: binding.walk(value, f"kwargs[{name!r}]", f"argument {name}")
-            for name, value in kwargs.items()
-        }
-        binding.walk_methods()
-        return partial(self.function, *lazy_args, **lazy_kwargs)
+    @contextmanager
+    def _capture(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Iterator[tuple[Binding, Callable[[], Any]]]:
+        """Walk the inputs of a call; yield them, and what runs the function on lazy arrays."""
+        binding = Binding(Program(), self.function)
+        token = _IS_TRACING.set(True)
+        try:
+            binding.walk_function(self.function)
+            binding.guard(f"len(args) != {len(args)}")
+            binding.guard(f"tuple(kwargs) != {binding.bind(tuple(kwargs))}")
+            lazy_args = [
+                binding.walk(value, f"args[{position}]", f"argument {position}")
+                for position, value in enumerate(args)
+            ]
+            lazy_kwargs = {
+                name: binding.walk(value, f"kwargs[{name!r}]", f"argument {name}")
+                for name, value in kwargs.items()
+            }
+            binding.walk_methods()
+            yield binding, partial(self.function, *lazy_args, **lazy_kwargs)
+        finally:
+            _IS_TRACING.reset(token)
+            binding.restore()
 
     def _side_effect(
         self, change: str | None, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> TraceError:
         """Return the error for what the function changes, with the line that does it."""
-        binding = Binding(Program(), self.function)
-        token = _IS_TRACING.set(True)
-        try:
-            place = line_of_change(self._bound(binding, args, kwargs), binding.change)
-        finally:
-            _IS_TRACING.reset(token)
-            binding.restore()
+        with self._capture(args, kwargs) as (binding, run):
+            place = line_of_change(run, binding.change)
         return TraceError(
             f"{place}: compile: {change} is changed, which a replay would not repeat; "
             "return the value and store it outside"
@@ -200,13 +191,9 @@ def _run(function: Callable[[], Any]) -> Any:
         if "read-only" not in str(error):
             raise
         places = [
-            f"{one.filename}:{one.lineno}"
-            for one, frame in zip(
-                traceback.extract_tb(error.__traceback__),
-                traceback.walk_tb(error.__traceback__),
-                strict=True,
-            )
-            if is_users_module(frame[0].f_globals.get("__name__"))
+            f"{frame.f_code.co_filename}:{line}"
+            for frame, line in traceback.walk_tb(error.__traceback__)
+            if is_users_module(frame.f_globals.get("__name__"))
         ]
         raise TraceError(
             f"{places[-1]}: compile: a numpy array is written to that the function reads from "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.compiler.assembling import FirstWrite, place_of
+from tapetensor.compiler.assembling import place_of
 from tapetensor.compiler.fusion import Unit
 from tapetensor.compiler.node import Kind, Node
 from tapetensor.compiler.operations import write_all, writes_anywhere
@@ -23,40 +23,36 @@ class Destinations:
     Args:
         memory: the memory of the plan.
         units: all steps, in order.
+
+    Attributes:
+        gradients: for each gradient, the optimizer's step, and which of its gradients it is.
     """
 
     def __init__(self, memory: Memory, units: list[Unit]) -> None:
         self._memory = memory
-        # For each gradient, the optimizer's step, and which of its gradients it is.
-        self._gradients: dict[Node, tuple[Node, int]] = {}
+        self.gradients: dict[Node, tuple[Node, int]] = {}
         # The planned memory of the gradients of a step.
         self._flat: dict[Node, Array] = {}
-        # The steps whose gradients lie in the buffer of the optimizer's group instead.
-        self._buffered: set[Node] = set()
         # For each part, the write that would have copied it.
         self._parts: dict[Node, Node] = {}
-        single = [(unit, place) for place, unit in enumerate(units) if isinstance(unit, Node)]
-        updates = [(node, place) for node, place in single if node.kind is Kind.UPDATE]
-        for update, place in updates:
-            if update.function.is_whole:
-                self._buffered.add(update)
-            self._lay_end_to_end(update, place)
-        for node, _ in single:
-            if isinstance(node.detail, FirstWrite):
-                self._lay_in_place(node, node.detail)
+        for place, unit in enumerate(units):
+            if isinstance(unit, Node) and unit.kind is Kind.UPDATE:
+                self._lay_end_to_end(unit, place)
+        for unit in units:
+            if isinstance(unit, Node) and unit.kind is Kind.WRITE and unit.detail is not None:
+                self._lay_in_place(unit)
 
     def __contains__(self, node: Node) -> bool:
         """Tell whether a value has a place that is not its own."""
-        return node in self._gradients or node in self._parts
+        return node in self.gradients or node in self._parts
 
     def of(self, node: Node) -> Array | None:
         """Return where in planned memory a value has to be; None where it may be anywhere."""
         if node in self._parts:
             write = self._parts[node]
-            assert isinstance(write.detail, FirstWrite)
-            return place_of(write, self._memory.of(write.detail.whole))
-        if node in self._gradients:
-            update, position = self._gradients[node]
+            return place_of(write, self._memory.of(write.detail))
+        if node in self.gradients:
+            update, position = self.gradients[node]
             return self.parts_of(update)[position].reshape(node.shape)
         return None
 
@@ -78,16 +74,12 @@ class Destinations:
 
     def is_buffered(self, node: Node) -> bool:
         """Tell whether an optimizer's step, or a gradient of it, is in its group's own buffer."""
-        update, _ = self._gradients.get(node, (node, 0))
-        return update in self._buffered
-
-    def step_of(self, gradient: Node) -> tuple[Node, int]:
-        """Return the optimizer's step that takes a gradient, and which of its gradients it is."""
-        return self._gradients[gradient]
+        update, _ = self.gradients.get(node, (node, 0))
+        return update.kind is Kind.UPDATE and update.function.is_whole
 
     def is_gradient_of(self, node: Node, update: Node) -> bool:
         """Tell whether a value is computed at its place among the gradients of a step."""
-        return node in self._gradients and self._gradients[node][0] is update
+        return node in self.gradients and self.gradients[node][0] is update
 
     def is_written(self, write: Node) -> bool:
         """Tell whether what a write would copy is computed at its place."""
@@ -107,13 +99,13 @@ class Destinations:
                 is_whole
                 and is_in_order
                 and roots.count(root) == 1
-                and not memory.escapes(root)
+                and root not in memory.escaping
                 # The optimizer's step may write new values over it.
-                and memory.last_use(root) == place
+                and memory.last_use[root] == place
             ):
-                self._gradients[root] = update, position
+                self.gradients[root] = update, position
 
-    def _lay_in_place(self, write: Node, detail: FirstWrite) -> None:
+    def _lay_in_place(self, write: Node) -> None:
         memory = self._memory
         _, part, *written = write.args
         if write.function not in (write_all, np.copyto) or len(written) != 1:
@@ -127,7 +119,7 @@ class Destinations:
             and value.shape == part.shape
             and value.dtype == write.dtype
             and value not in self
-            and not memory.escapes(value)
-            and not memory.escapes(detail.whole)
+            and value not in memory.escaping
+            and write.detail not in memory.escaping
         ):
             self._parts[value] = write

@@ -1,19 +1,21 @@
-"""numpy's functions that are no ufuncs, for lazy arrays."""
+"""numpy's functions that are no ufuncs, and its rules for operands, for lazy arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tapetensor.arrays.rearranging import REARRANGED, shadow
 from tapetensor.arrays.stand_ins import CapturedArray
-from tapetensor.compiler.node import Kind, Shape
+from tapetensor.compiler.node import DType, Kind, Node, Shape
 from tapetensor.compiler.number import LazyNumber
 from tapetensor.compiler.operations import select, unwritten
 from tapetensor.compiler.refusals import trace_error
 from tapetensor.compiler.view import View
+from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
 
 if TYPE_CHECKING:
     from tapetensor.compiler.lazy import LazyArray
@@ -55,30 +57,28 @@ def _broadcast_to(self: LazyArray, array: LazyArray, shape: Shape) -> LazyArray:
     return array.viewed(View("broadcast_to", tuple(shape)), tuple(shape))
 
 
-def _like(value: float) -> Callable[..., Any]:
-    def capture(
-        self: LazyArray, a: LazyArray, dtype: Any = None, order: str = "K", shape: Any = None
-    ) -> LazyArray:
-        kind = np.dtype(dtype or a.dtype)
-        wanted = a.shape if shape is None else tuple(np.atleast_1d(shape).tolist())
-        filled = self.program.broadcast(self.program.constant(value, kind), wanted)
-        return self.wrap(filled)
-
-    return capture
+def _filled(
+    value: float,
+    self: LazyArray,
+    a: LazyArray,
+    dtype: Any = None,
+    order: str = "K",
+    shape: Any = None,
+) -> LazyArray:
+    kind = np.dtype(dtype or a.dtype)
+    wanted = a.shape if shape is None else tuple(np.atleast_1d(shape).tolist())
+    return self.wrap(self.program.broadcast(self.program.constant(value, kind), wanted))
 
 
 def _empty_like(self: LazyArray, a: LazyArray, **options: Any) -> LazyArray:
-    like: LazyArray = _like(0)(self, a, **options)
-    program = self.program
+    like = _filled(0, self, a, **options)
     # A detail of its own keeps it from being merged with another such array.
-    return self.wrap(
-        program.add(Kind.ELEMENTWISE, unwritten, (), like.shape, like.dtype, detail=object())
-    )
+    own = object()
+    return self.wrap(self.program.add(Kind.ELEMENTWISE, unwritten, (), like.shape, like.dtype, own))
 
 
 def _full_like(self: LazyArray, a: LazyArray, fill_value: Any, **options: Any) -> LazyArray:
-    result: LazyArray = _like(fill_value)(self, a, **options)
-    return result
+    return _filled(fill_value, self, a, **options)
 
 
 def _where(self: LazyArray, mask: Any, *choices: Any) -> LazyArray:
@@ -91,8 +91,7 @@ def _where(self: LazyArray, mask: Any, *choices: Any) -> LazyArray:
         self.operand(mask, np.dtype(np.bool_)),
         *[self.operand(one, dtype) for one in choices],
     )
-    shape = np.broadcast_shapes(*[operand.shape for operand in operands])
-    return self.wrap(self.program.elementwise(select, operands, shape, dtype))
+    return self.wrap(self.program.elementwise(select, operands, dtype))
 
 
 def _clip(self: LazyArray, a: Any, a_min: Any = None, a_max: Any = None) -> Any:
@@ -127,8 +126,8 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.reshape: _reshape,
     np.transpose: _transpose,
     np.broadcast_to: _broadcast_to,
-    np.ones_like: _like(1),
-    np.zeros_like: _like(0),
+    np.ones_like: partial(_filled, 1),
+    np.zeros_like: partial(_filled, 0),
     np.empty_like: _empty_like,
     np.full_like: _full_like,
     np.where: _where,
@@ -139,3 +138,46 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
 SHAPE_DEPENDS_ON_VALUES = frozenset(
     {np.unique, np.nonzero, np.flatnonzero, np.argwhere, np.repeat, np.compress, np.extract}
 )
+
+
+def is_basic(index: Any) -> bool:
+    """Tell whether numpy answers an index with a view."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return all(
+        one is None or one is ... or isinstance(one, slice | int | np.integer) for one in parts
+    )
+
+
+def resolve(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[DType, ...]:
+    """Return the dtypes that a ufunc works in, its result's last."""
+    return _resolved(ufunc, *[_kind(one) for one in inputs])
+
+
+@cache
+def _resolved(ufunc: np.ufunc, *kinds: Any) -> tuple[DType, ...]:
+    return ufunc.resolve_dtypes((*kinds, None))
+
+
+def _kind(value: Any) -> Any:
+    if isinstance(value, LazyNumber) and value.kind is bool:
+        return int
+    return value.kind if isinstance(value, LazyNumber) else getattr(value, "dtype", value.__class__)
+
+
+def are_rows(lhs: Node, rhs: Node) -> bool:
+    """Tell whether two arrays are rows that the BLAS multiplies pair by pair."""
+    is_alike = lhs.shape == rhs.shape and lhs.dtype == rhs.dtype
+    return is_alike and lhs.shape != () and lhs.dtype in PRODUCT_DTYPES
+
+
+def product_shape(lhs: Shape, rhs: Shape) -> Shape:
+    """Return the shape of a matrix product.
+
+    Raises:
+        ValueError: if the inner dims differ.
+    """
+    inner = rhs[-2] if len(rhs) > 1 else rhs[0]
+    if lhs[-1] != inner:
+        raise ValueError(f"inner dims {lhs[-1]} and {inner} differ")
+    leading = np.broadcast_shapes(lhs[:-2], rhs[:-2])
+    return (*leading, *lhs[-2:-1], *(rhs[-1:] if len(rhs) > 1 else ()))

@@ -50,15 +50,10 @@ class Group:
     totals: set[Node] = field(default_factory=set)
 
     @property
-    def elements_in_row(self) -> int:
-        """The number of elements in a row of the largest value."""
-        sizes = [node.size // self.rows for node in self._values()]
-        return max(sizes)
-
-    @property
     def rows_of_block(self) -> int:
         """How many rows are worked on at a time; all blocks have about as many."""
-        most = min(self.rows, max(1, BLOCK // self.elements_in_row))
+        elements_in_row = max(node.size // self.rows for node in self._values())
+        most = min(self.rows, max(1, BLOCK // elements_in_row))
         count = -(-self.rows // -(-self.rows // most))
         return count if count < _ROWS_TOGETHER else count + -count % _ROWS_TOGETHER
 
@@ -206,10 +201,9 @@ def _rows(node: Node) -> int:
         keeps_rows = node.shape != () and operand.shape != () and node.shape[0] == operand.shape[0]
         if not keeps_rows or operand.kind not in (Kind.ELEMENTWISE, Kind.REDUCE, Kind.VIEW):
             return 0
-        if node.function.name == "reshape":
+        name, parameter = node.function.name, node.function.parameter
+        if name == "reshape" or (name == "transpose" and parameter[0] == 0):
             return node.shape[0]
-        if node.function.name == "transpose":
-            return node.shape[0] if node.function.parameter[0] == 0 else 0
     return 0
 
 

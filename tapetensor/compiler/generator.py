@@ -8,9 +8,8 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.compiler.lazy import LazyArray
-from tapetensor.compiler.node import Kind, Node
+from tapetensor.compiler.node import Keywords, Kind, Node
 from tapetensor.compiler.number import LazyNumber
-from tapetensor.compiler.operations import Keywords
 from tapetensor.compiler.program import Program
 from tapetensor.compiler.refusals import trace_error
 
@@ -41,27 +40,15 @@ class LazyGenerator(np.random.Generator):
             if options.get("out") is not None:
                 raise trace_error(f"rng.{name} writes into an array; use the array that it returns")
             result = np.asarray(getattr(np.random.default_rng(0), name)(*args, **options))
-            node = self.program.add(
-                Kind.RANDOM,
-                name,
-                (self.source, args, Keywords(options)),
-                result.shape,
-                result.dtype,
-            )
+            operands = (self.source, args, Keywords(options))
+            node = self.program.add(Kind.RANDOM, name, operands, result.shape, result.dtype)
             array = LazyArray(self.program, node)
             return array if result.shape else LazyNumber(array)
 
         return draw
 
-    def __copy__(self) -> Never:
+    def _refuse_a_copy(self, *_: object) -> Never:
         """Refuse: a copy would draw numbers of its own."""
         raise trace_error("a random generator is copied; copy it outside, and pass the copy")
 
-    def __deepcopy__(self, memo: object) -> Never:
-        """Refuse: a copy would draw numbers of its own."""
-        self.__copy__()
-
-    @override
-    def __reduce__(self) -> Never:
-        """Refuse: a copy would draw numbers of its own."""
-        self.__copy__()
+    __copy__ = __deepcopy__ = __reduce__ = _refuse_a_copy

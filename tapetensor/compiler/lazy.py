@@ -17,13 +17,15 @@ from tapetensor.compiler.functions import (
     INTO_ANOTHER,
     REWRITTEN,
     SHAPE_DEPENDS_ON_VALUES,
+    are_rows,
     dummy,
+    is_basic,
+    product_shape,
+    resolve,
 )
-from tapetensor.compiler.node import DType, Kind, Node, Shape, replaced
+from tapetensor.compiler.node import DType, Keywords, Kind, Node, Shape, found_in, replaced
 from tapetensor.compiler.number import LazyNumber
 from tapetensor.compiler.operations import (
-    Keywords,
-    arrays_in,
     cast_to,
     copied,
     into,
@@ -33,14 +35,12 @@ from tapetensor.compiler.operations import (
 )
 from tapetensor.compiler.program import Program
 from tapetensor.compiler.refusals import NoAttributeError, trace_error
-from tapetensor.compiler.rules import are_rows, is_basic, product_shape, resolve
 from tapetensor.compiler.view import View, inverse, is_copied_by, laid_out, seen_order
 from tapetensor.errors import TraceError
 
 
 class LazyArray(CapturedArray):
     """Stands for an array while a function is captured.
-
 
     Views see what is written into the array that they view, and the other way round, as numpy's do.
 
@@ -65,6 +65,7 @@ class LazyArray(CapturedArray):
         self._base = base
         self._view = view
         self._seen = None if base is None else base.node
+        # What an error calls it that refuses to write to it; empty where that is allowed.
         self.fixed_as = ""
         # An array that lies in memory as this one does, if that is not as its value was computed.
         self._memory: Array | None = None
@@ -120,9 +121,7 @@ class LazyArray(CapturedArray):
         wanted = np.dtype(dtype)
         if wanted == self.dtype:
             return self.copy() if copy else self
-        return self.wrap(
-            self.program.elementwise(cast_to(wanted), (self.node,), self.shape, wanted)
-        )
+        return self.wrap(self.program.elementwise(cast_to(wanted), (self.node,), wanted))
 
     @override
     def to(self, library: Library) -> LazyArray:
@@ -175,13 +174,12 @@ class LazyArray(CapturedArray):
 
     def __getitem__(self, index: Any) -> LazyArray:
         """Return the elements at an index."""
+        parts = index if isinstance(index, tuple) else (index,)
         if is_basic(index):
             shape = shadow(self)[index].shape
-            parts = index if isinstance(index, tuple) else (index,)
             # With an ellipsis numpy returns a view even of a single element, and no scalar.
             full = parts if any(one is ... for one in parts) else (*parts, ...)
             return self.viewed(View("index", full), shape)
-        parts = index if isinstance(index, tuple) else (index,)
         if any(isinstance(one, LazyArray) and one.dtype.kind == "b" for one in parts):
             raise trace_error("a mask as an index gives a shape that depends on the values")
         chosen: LazyArray = self.capture_step(read_index, (self, index), {})
@@ -198,10 +196,6 @@ class LazyArray(CapturedArray):
         else:
             self.write(write_index, index, value)
 
-    def fix(self, where: str) -> None:
-        """Refuse to be written to from now on, with an error that names the array `where`."""
-        self.fixed_as = where
-
     def _owner(self) -> LazyArray:
         """Return the array that holds the elements of this view; refuse if it may not change."""
         owner: LazyArray = self
@@ -217,13 +211,10 @@ class LazyArray(CapturedArray):
     @override
     def write(self, function: Callable[..., Any], *args: Any) -> None:
         owner: LazyArray = self._owner()
-        program = self.program
         if owner._node.kind is not Kind.WRITE:
             owner._node = owner._of_its_own()
-        nodes = replaced(args, self._unwrap)
-        owner._node = program.add(
-            Kind.WRITE, function, (owner._node, self.node, *nodes), owner.shape, owner.dtype
-        )
+        nodes = (owner._node, self.node, *replaced(args, self._unwrap))
+        owner._node = self.program.add(Kind.WRITE, function, nodes, owner.shape, owner.dtype)
 
     def _of_its_own(self) -> Node:
         """Capture a copy, with the axes in the order in which they lie in memory."""
@@ -253,8 +244,7 @@ class LazyArray(CapturedArray):
     @override
     def capture_elementwise(self, function: Callable[..., Any], args: tuple[Any, ...]) -> LazyArray:
         operands = tuple([self.operand(one, self.dtype) for one in args])
-        shape = np.broadcast_shapes(*[operand.shape for operand in operands])
-        return self.wrap(self.program.elementwise(function, operands, shape, self.dtype))
+        return self.wrap(self.program.elementwise(function, operands, self.dtype))
 
     @override
     def capture_row_sums(self, axes: Shape) -> LazyArray:
@@ -267,22 +257,15 @@ class LazyArray(CapturedArray):
 
     @override
     def capture_number(self, function: Callable[..., Any], args: tuple[Any, ...]) -> LazyNumber:
-        nodes = replaced(args, self._unwrap)
-        float64 = np.dtype(np.float64)
-        return LazyNumber(
-            self.wrap(self.program.add(Kind.CALL, function, (*nodes, Keywords()), (), float64))
-        )
+        nodes = (*replaced(args, self._unwrap), Keywords())
+        node = self.program.add(Kind.CALL, function, nodes, (), np.dtype(np.float64))
+        return LazyNumber(self.wrap(node))
 
     @override
     def capture_update(self, update: Any, gradients: Sequence[LazyArray]) -> list[LazyArray]:
         args = tuple([self.operand(gradient, gradient.dtype) for gradient in gradients])
         node = self.program.add(Kind.UPDATE, update, args, (), np.dtype(np.bool_))
-        return [
-            self.wrap(
-                self.program.add(Kind.PART, None, (node,), one.shape, one.dtype, detail=position)
-            )
-            for position, one in enumerate(gradients)
-        ]
+        return self._parts(node, gradients)
 
     @override
     def capture_step(
@@ -292,31 +275,25 @@ class LazyArray(CapturedArray):
         dummies = replaced((args, options), dummy)
         with np.errstate(all="ignore"):
             results = function(*dummies[0], **dummies[1])
-        given = list(arrays_in(dummies))
-        if any(np.may_share_memory(one, other) for one in arrays_in(results) for other in given):
+        given, made = [list(found_in(nest, np.ndarray)) for nest in (dummies, results)]
+        if any(np.may_share_memory(one, other) for one in made for other in given):
             function = copied(function)
-        nodes = replaced(args, self._unwrap)
-        keywords = replaced(options, self._unwrap)
+        keywords = Keywords(replaced(options, self._unwrap))
+        nodes = (*replaced(args, self._unwrap), keywords)
         if isinstance(results, tuple | list):
-            whole = self.program.add(
-                Kind.CALL, function, (*nodes, Keywords(keywords)), (), np.dtype(np.bool_)
-            )
-            return tuple(
-                [
-                    self.wrap(
-                        self.program.add(
-                            Kind.PART, None, (whole,), one.shape, one.dtype, detail=position
-                        )
-                    )
-                    for position, one in enumerate(results)
-                ]
-            )
+            whole = self.program.add(Kind.CALL, function, nodes, (), np.dtype(np.bool_))
+            return tuple(self._parts(whole, results))
         array = np.asarray(results)
-        return self.wrap(
-            self.program.add(
-                Kind.CALL, function, (*nodes, Keywords(keywords)), array.shape, array.dtype
+        return self.wrap(self.program.add(Kind.CALL, function, nodes, array.shape, array.dtype))
+
+    def _parts(self, whole: Node, like: Sequence[Any]) -> list[LazyArray]:
+        """Return the arrays that a node computes, which look like the given ones."""
+        return [
+            self.wrap(
+                self.program.add(Kind.PART, None, (whole,), one.shape, one.dtype, detail=position)
             )
-        )
+            for position, one in enumerate(like)
+        ]
 
     @override
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
@@ -350,24 +327,22 @@ class LazyArray(CapturedArray):
         if ufunc.nout != 1:
             return self.capture_step(ufunc, inputs, {})
         *loop, dtype = resolve(ufunc, inputs)
-        operands = tuple(
-            [self.operand(one, wanted) for one, wanted in zip(inputs, loop, strict=True)]
-        )
+        operands = tuple(map(self.operand, inputs, loop))
         if ufunc is np.matmul:
             lhs, rhs = operands
-            node = self.program.add(
-                Kind.MATMUL, np.matmul, operands, product_shape(lhs.shape, rhs.shape), dtype
-            )
-            return self.wrap(node)
+            shape = product_shape(lhs.shape, rhs.shape)
+            return self.wrap(self.program.add(Kind.MATMUL, np.matmul, operands, shape, dtype))
         if ufunc is np.vecdot and are_rows(*operands):
             rows = operands[0].shape[:-1]
-            return self.wrap(self.program.row_products(*operands)).reshape(rows)
+            detail = (len(rows),), ()
+            node = self.program.add(Kind.REDUCE, np.vecdot, operands, (*rows, 1), dtype, detail)
+            return self.wrap(node).reshape(rows)
         if ufunc.signature is not None:
             return self.capture_step(ufunc, inputs, {})
         shape = np.broadcast_shapes(*[operand.shape for operand in operands])
         is_there = isinstance(out, LazyArray) and out.shape == shape
         order = seen_order(out.laid_out()) if is_there else None
-        return self.wrap(self.program.elementwise(ufunc, operands, shape, dtype, order))
+        return self.wrap(self.program.elementwise(ufunc, operands, dtype, order))
 
     def _reduce(
         self,
@@ -386,9 +361,7 @@ class LazyArray(CapturedArray):
         kept = self.wrap(node)
         if keepdims:
             return kept
-        return kept.reshape(
-            tuple([size for one, size in enumerate(array.shape) if one not in axes])
-        )
+        return kept.reshape([size for one, size in enumerate(array.shape) if one not in axes])
 
     def __array_function__(
         self, function: Callable[..., Any], types: Any, args: tuple[Any, ...], options: Any

@@ -32,6 +32,7 @@ class GroupLoop:
         self.group = group
         self._position = position
         self.inside = set(group.nodes)
+        self.scratch: list[Array] = []
         self.last_read = {
             parent: position
             for position, node in enumerate(group.nodes)
@@ -40,8 +41,7 @@ class GroupLoop:
         for node in reversed(group.nodes):
             if node.kind is Kind.VIEW:
                 (base,) = node.args
-                last = max(self.last_read.get(base, -1), self.last_read.get(node, -1))
-                self.last_read[base] = last
+                self.last_read[base] = max([self.last_read.get(one, -1) for one in (base, node)])
         # A value that is read outside has to be written to memory as a whole.
         self.kept = {
             node for node in group.nodes if node.kind is not Kind.VIEW and self._leaves(node)
@@ -65,8 +65,9 @@ class GroupLoop:
             bodies.append(Body(self, tail, [(group.rows - tail, group.rows)], is_first=False))
         for body in bodies:
             body.write()
-        for body in bodies:
-            body.release()
+        # Bodies may run at the same time, so none takes the scratch of another.
+        for array in self.scratch:
+            planner.memory.arena.give_back(array)
         self._emit_calls(bodies, on_threads=workers > 1)
         for node in group.nodes:
             if node.kind is Kind.VIEW and self._leaves(node):
@@ -132,7 +133,7 @@ class GroupLoop:
 
     def _leaves(self, node: Node) -> bool:
         """Tell whether a value, or a view of it, is read outside the group."""
-        if self.planner.memory.is_leaving(node):
+        if node in self.planner.memory.leaving:
             return True
         return any(
             reader not in self.inside or (reader.kind is Kind.VIEW and self._leaves(reader))
@@ -154,10 +155,9 @@ class Body:
         self, loop: GroupLoop, count: int, blocks: list[tuple[int, int]], *, is_first: bool
     ) -> None:
         self._loop = loop
-        self._planner = loop.planner
+        self._planner = planner = loop.planner
         self._count = count
         self._blocks = blocks
-        planner = loop.planner
         self.name = f"group{loop.group.nodes[0].index}_{blocks[0][0]}"
         self.arguments = ""
         self.totals = {
@@ -176,7 +176,6 @@ class Body:
         self._values: dict[Node, tuple[str, Array | None]] = {}
         self._live: dict[Node, Array] = {}
         self._free: list[Array] = []
-        self._taken: list[Array] = []
 
     def write(self) -> None:
         """Write the function, and the arguments of its call."""
@@ -186,7 +185,8 @@ class Body:
                 self._write_view(node)
             elif node in group.totals:
                 part = planner.bind(np.empty(node.shape, node.dtype))
-                total = self._total(node)
+                is_passed = self._is_first and node not in planner.memory.static
+                total = self._whole(node) if is_passed else self.totals[node]
                 self._lines.append(self._call_into(node, part))
                 self._lines.append(_taken_into(planner, node, total, part))
             else:
@@ -207,7 +207,7 @@ class Body:
             f"    for start, stop{variables} in blocks:",
             *[f"        {line}" for line in (*cut, *self._lines)],
         ]
-        planner.layout.functions.append("\n".join(lines))
+        planner.functions.append("\n".join(lines))
         self.arguments = planner.bind(slices) + "".join(
             [f", {source}" for source in self._passed.values()]
         )
@@ -215,11 +215,6 @@ class Body:
     def _call_into(self, node: Node, out: str) -> str:
         operands = [self._operand(operand, node) for operand in node.args]
         return Call(self._planner, node, out, operands, self._count).source()
-
-    def release(self) -> None:
-        """Give the scratch back, after all bodies that may run at the same time are written."""
-        for array in self._taken:
-            self._planner.memory.arena.give_back(array)
 
     def _base(self, node: Node) -> Node:
         while node.kind is Kind.VIEW and node in self._loop.inside:
@@ -230,14 +225,15 @@ class Body:
         """Return the source of what a step writes to."""
         if node in self._loop.kept:
             return self._slice(node)
-        shape = (self._count, *node.shape[1:])
-        scratch = self._in_place(node, position) or self._scratch(shape, node.dtype)
-        self._live[node] = scratch.array
-        expression = self._planner.bind(scratch.array)
-        self._values[node] = expression, scratch.array
+        scratch = self._in_place(node, position)
+        if scratch is None:
+            scratch = self._scratch((self._count, *node.shape[1:]), node.dtype)
+        self._live[node] = scratch
+        expression = self._planner.bind(scratch)
+        self._values[node] = expression, scratch
         return expression
 
-    def _in_place(self, node: Node, position: int) -> _Scratch | None:
+    def _in_place(self, node: Node, position: int) -> Array | None:
         """Return the scratch of an operand that dies here and may be written over."""
         for place, operand in enumerate(node.args if node.kind is Kind.ELEMENTWISE else ()):
             if (
@@ -245,26 +241,21 @@ class Body:
                 and self._loop.last_read[operand] == position
                 and can_be_written_over(node, place, self._shares_base)
             ):
-                return _Scratch(self._live.pop(operand))
+                return self._live.pop(operand)
         return None
 
     def _shares_base(self, node: Node, other: Node) -> bool:
         return self._base(node) is self._base(other)
 
-    def _scratch(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> _Scratch:
+    def _scratch(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         wanted = math.prod(shape) * dtype.itemsize
         for position, array in enumerate(self._free):
             if array.nbytes == wanted:
                 flat = self._free.pop(position).reshape(-1)
-                return _Scratch(flat.view(dtype).reshape(shape))
+                return flat.view(dtype).reshape(shape)
         array = self._planner.memory.arena.take(shape, dtype)
-        self._taken.append(array)
-        return _Scratch(array)
-
-    def _total(self, node: Node) -> str:
-        if not self._is_first or node in self._planner.memory.static:
-            return self.totals[node]
-        return self._whole(node)
+        self._loop.scratch.append(array)
+        return array
 
     def _write_view(self, node: Node) -> None:
         (operand,) = node.args
@@ -276,7 +267,7 @@ class Body:
             view = scratch.reshape(shape) if is_reshape else node.function(scratch)
             if not np.may_share_memory(view, scratch):
                 # Such a reshape copies. It is rare, so its scratch is not given to later steps.
-                view = self._scratch(shape, node.dtype).array
+                view = self._scratch(shape, node.dtype)
                 shaped = self._planner.bind(view.reshape(scratch.shape))
                 self._lines.append(f"{self._planner.bind(np.copyto)}({shaped}, {source})")
             self._values[node] = self._planner.bind(view), view
@@ -308,13 +299,6 @@ class Body:
         else:
             self._known[node] = array
         return _name(node)
-
-
-class _Scratch:
-    """An array, wrapped so that ``or`` takes it for true."""
-
-    def __init__(self, array: Array) -> None:
-        self.array = array
 
 
 def _taken_into(planner: Planner, node: Node, total: str, part: str) -> str:

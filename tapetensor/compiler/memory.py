@@ -24,6 +24,9 @@ class Memory:
     Attributes:
         arena: the memory that is planned.
         static: the arrays that are known before the plan runs.
+        leaving: the nodes whose arrays leave the function.
+        escaping: the nodes whose arrays, or views of them, leave the function.
+        last_use: where the memory of each node is last read or written to.
         destinations: where some values have to be.
     """
 
@@ -32,21 +35,21 @@ class Memory:
     ) -> None:
         self.arena = Arena(_bound(units), places)
         self.static: dict[Node, Array] = {}
-        self._leaving = set(leaving)
+        self.leaving = set(leaving)
         # These views are copies: numpy can reshape some memory only by copying it.
         self._copies: set[Node] = set()
         self._handed_over: set[Node] = set()
         self._readers: dict[Node, list[tuple[int, Node]]] = {}
-        self._last_use: dict[Node, int] = {}
+        self.last_use: dict[Node, int] = {}
         for position, unit in enumerate(units):
             for node in nodes_of(unit):
-                self._last_use[self.root(node)] = position
+                self.last_use[self.root(node)] = position
                 for parent in node.parents():
-                    self._last_use[self.root(parent)] = position
+                    self.last_use[self.root(parent)] = position
                     self._readers.setdefault(parent, []).append((position, node))
-        self._escaping = {self.root(node) for node in leaving}
+        self.escaping = {self.root(node) for node in leaving}
         self.destinations = Destinations(self, units)
-        self._orders = Orders(units, self.readers, self._is_free)
+        self._orders = Orders(units, self.readers, self._is_free).found
 
     def root(self, node: Node) -> Node:
         """Return the node in whose memory a node lies."""
@@ -60,23 +63,10 @@ class Memory:
 
     def last_read(self, node: Node) -> int:
         """Return where a node, or a view of it, is last read."""
-        last = -1
-        for position, reader in self._readers.get(node, []):
-            seen = self.last_read(reader) if reader.kind is Kind.VIEW else position
-            last = max(last, position, seen)
-        return last
-
-    def last_use(self, root: Node) -> int:
-        """Return where the memory of a node is last read or written to."""
-        return self._last_use[root]
-
-    def is_leaving(self, node: Node) -> bool:
-        """Tell whether the array of a node leaves the function."""
-        return node in self._leaving
-
-    def escapes(self, node: Node) -> bool:
-        """Tell whether the array of a node, or a view of it, leaves the function."""
-        return node in self._escaping
+        readers = self._readers.get(node, [])
+        own = [position for position, _ in readers]
+        of_views = [self.last_read(reader) for _, reader in readers if reader.kind is Kind.VIEW]
+        return max([*own, *of_views], default=-1)
 
     def shares(self, node: Node, other: Node) -> bool:
         """Tell whether two nodes lie in the same memory, one of them perhaps a view of it."""
@@ -87,7 +77,7 @@ class Memory:
         return node in self.static or not self._is_free(node)
 
     def _is_free(self, node: Node) -> bool:
-        return node not in self._escaping and node not in self.destinations
+        return node not in self.escaping and node not in self.destinations
 
     def of(self, node: Node) -> Array:
         """Return the memory of a value, which is taken when it is first asked for."""
@@ -96,7 +86,7 @@ class Memory:
             return known
         out = self.destinations.of(node)
         if out is None:
-            order = self._orders.of(node) or tuple(range(len(node.shape)))
+            order = self._orders.get(node) or tuple(range(len(node.shape)))
             shape = tuple([node.shape[axis] for axis in order])
             out = self.arena.take(shape, node.dtype).transpose(inverse(order))
         self.static[node] = out
@@ -105,30 +95,30 @@ class Memory:
     def copy_of(self, view: Node) -> Array:
         """Return memory for a view that is a copy."""
         self._copies.add(view)
-        self._last_use[view] = self.last_read(view)
+        self.last_use[view] = self.last_read(view)
         out = self.static[view] = self.arena.take(view.shape, view.dtype)
         return out
 
     def is_done_with(self, node: Node, position: int) -> bool:
         """Tell whether the step at a position is the last to use a value, and may write over it."""
         root = self.root(node)
+        if node not in self.static:
+            return False
+        # Otherwise it is not all of the memory, or has it in another order.
+        flags = self.static[node].flags
+        is_in_order = node is root or (flags.c_contiguous and flags.writeable)
         return (
-            node in self.static
-            and self._is_all_of(node, root)
+            is_in_order
+            and root.kind in TAKES_OUT
+            and node.size == root.size
             and self._is_free(root)
             and root not in self._handed_over
-            and self._last_use[root] == position
+            and self.last_use[root] == position
         )
-
-    def _is_all_of(self, node: Node, root: Node) -> bool:
-        """Tell whether a node takes up all the planned memory of its root, in the same order."""
-        flags = self.static[node].flags
-        is_all = node is root or (flags.c_contiguous and flags.writeable)
-        return root.kind in TAKES_OUT and node.size == root.size and is_all
 
     def lies_alike(self, node: Node, other: Node) -> bool:
         """Tell whether the axes of two nodes have one order in memory."""
-        return self._orders.of(node) == self._orders.of(self.root(other))
+        return self._orders.get(node) == self._orders.get(self.root(other))
 
     def hand_over(self, old: Node, new: Node) -> None:
         """Give a value the place of another, which nobody reads any more."""
@@ -141,7 +131,7 @@ class Memory:
         read = [one for node in nodes_of(unit) for one in (node, *node.parents())]
         for root in dict.fromkeys([self.root(one) for one in read]):
             is_kept = root.kind is Kind.CONSTANT or root in self._handed_over
-            if self._last_use[root] != position or is_kept or not self._is_free(root):
+            if self.last_use[root] != position or is_kept or not self._is_free(root):
                 continue
             if root in self.static:
                 self.arena.give_back(self.static[root])

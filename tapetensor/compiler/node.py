@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, TypeAlias
 
 import numpy as np
-from typing_extensions import override
+from typing_extensions import TypeVar, override
 
-from tapetensor.pictures import users_place
+from tapetensor.pictures import Place
 
+X_ = TypeVar("X_")
 Shape: TypeAlias = tuple[int, ...]
 DType: TypeAlias = np.dtype[Any]
-
 
 # In place of the options of a reduction: its sums are taken as products with ones.
 AS_PRODUCT = ("as product",)
@@ -42,7 +43,8 @@ class Kind(Enum):
     WRITE = auto()
     """`function(view, ...)` writes into a view of an array and is that array afterwards.
 
-    The arguments are the array, the view, and what else the function takes.
+    The arguments are the array, the view, and what else the function takes. Where nothing was
+    written to those elements before, the detail is the node that made the array.
     """
     RANDOM = auto()
     """A draw from a generator."""
@@ -52,6 +54,11 @@ class Kind(Enum):
     """The step of a group of an optimizer."""
 
 
+class Keywords(dict[str, Any]):
+    """The keyword arguments of a captured call, the last of its arguments."""
+
+
+@dataclass(slots=True, eq=False)
 class Node:
     """One value of a program, and how it is made.
 
@@ -64,39 +71,27 @@ class Node:
         detail: what the kind needs besides: the axes of a reduction, the value of a constant.
         index: the position in the program.
         label: what the user calls it, if it is an input.
+        place: the line of the user's program that ran it.
 
     Attributes:
         size: the number of elements.
-        place: the line of the user's program that ran it.
     """
 
-    __slots__ = (
-        "_parents", "args", "detail", "dtype", "function", "index", "kind", "label", "place",
-        "shape", "size",
-    )  # fmt: skip
+    kind: Kind
+    function: Any
+    args: tuple[Any, ...]
+    shape: Shape
+    dtype: DType
+    detail: Any
+    index: int
+    label: str
+    place: Place | None
+    size: int = field(init=False)
+    _parents: tuple[Node, ...] = field(init=False)
 
-    def __init__(
-        self,
-        kind: Kind,
-        function: Any,
-        args: tuple[Any, ...],
-        shape: Shape,
-        dtype: DType,
-        detail: Any = None,
-        index: int = 0,
-        label: str = "",
-    ) -> None:
-        self.kind = kind
-        self.function = function
-        self.args = args
-        self.shape = shape
-        self.dtype = dtype
-        self.detail = detail
-        self.index = index
-        self.label = label
-        self.size = math.prod(shape)
-        self.place = users_place()
-        self._parents = tuple(nodes_in(args))
+    def __post_init__(self) -> None:
+        self.size = math.prod(self.shape)
+        self._parents = tuple(found_in(self.args, Node))
 
     @property
     def nbytes(self) -> int:
@@ -124,9 +119,8 @@ class Node:
 
     def take_over(self, other: Node) -> None:
         """Do in its own place what another node does."""
-        self.kind, self.function = other.kind, other.function
-        self.args, self.detail = other.args, other.detail
-        self._parents = other._parents
+        self.kind, self.detail = other.kind, other.detail
+        self.do_instead(other.function, other.args)
 
     def read_instead(self, old: Node, new: Node) -> None:
         """Read one node in the place of another."""
@@ -135,7 +129,7 @@ class Node:
     def do_instead(self, function: Any, args: tuple[Any, ...]) -> None:
         """Be made by another function, of other arguments."""
         self.function, self.args = function, args
-        self._parents = tuple(nodes_in(args))
+        self._parents = tuple(found_in(args, Node))
 
     @override
     def __repr__(self) -> str:
@@ -143,16 +137,16 @@ class Node:
         return f"%{self.index} = {self.name} {self.shape} {self.dtype}"
 
 
-def nodes_in(value: Any) -> Iterator[Node]:
-    """Yield the nodes in a nest of tuples, lists and dicts."""
-    if isinstance(value, Node):
+def found_in(value: Any, cls: type[X_]) -> Iterator[X_]:
+    """Yield the instances of a class in a nest of tuples, lists and dicts."""
+    if isinstance(value, cls):
         yield value
     elif isinstance(value, tuple | list):
         for item in value:
-            yield from nodes_in(item)
+            yield from found_in(item, cls)
     elif isinstance(value, dict):
         for item in value.values():
-            yield from nodes_in(item)
+            yield from found_in(item, cls)
 
 
 def replaced(value: Any, replace: Callable[[Any], Any]) -> Any:
@@ -161,6 +155,6 @@ def replaced(value: Any, replace: Callable[[Any], Any]) -> Any:
         return tuple([replaced(item, replace) for item in value])
     if value.__class__ is list:
         return [replaced(item, replace) for item in value]
-    if value.__class__ is dict:
-        return {key: replaced(item, replace) for key, item in value.items()}
+    if value.__class__ in (dict, Keywords):
+        return value.__class__({key: replaced(item, replace) for key, item in value.items()})
     return replace(value)

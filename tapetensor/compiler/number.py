@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
@@ -15,10 +16,30 @@ if TYPE_CHECKING:
     from tapetensor.compiler.program import Program
 
 _INTEGER = np.dtype(np.int64)
+_LOGICAL = {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
 _READ = (
     "the value of a number is read that is not known yet (by printing it, int(), float() or a "
     "function of the math module); return the number and read it outside"
 )
+
+
+def _operator(ufunc: np.ufunc, *, is_reflected: bool = False) -> Callable[..., Any]:
+    """Return the method of an operator, which captures a ufunc."""
+
+    def operator(*operands: Any) -> Any:
+        if not all(isinstance(one, LazyNumber | int | float) for one in operands):
+            return NotImplemented
+        arrays = [one.array if isinstance(one, LazyNumber) else one for one in operands]
+        if ufunc not in _LOGICAL:
+            # Python adds bools as integers.
+            arrays = [
+                one.astype(_INTEGER) if not isinstance(one, int | float) and one.dtype.kind == "b"
+                else one
+                for one in arrays
+            ]  # fmt: skip
+        return LazyNumber(ufunc(*(arrays[::-1] if is_reflected else arrays)))
+
+    return operator
 
 
 class LazyNumber(Captured):
@@ -53,72 +74,19 @@ class LazyNumber(Captured):
         """Capture a ufunc."""
         return self.array.__array_ufunc__(ufunc, method, *inputs, **options)
 
-    def _by(self, ufunc: np.ufunc, *operands: Any) -> Any:
-        if not all(isinstance(one, LazyNumber | int | float) for one in operands):
-            return NotImplemented
-        # Python adds bools as integers.
-        arrays = [one.array if isinstance(one, LazyNumber) else one for one in operands]
-        if ufunc not in _LOGICAL:
-            arrays = [
-                one.astype(_INTEGER) if not isinstance(one, int | float) and one.dtype.kind == "b"
-                else one
-                for one in arrays
-            ]  # fmt: skip
-        return LazyNumber(ufunc(*arrays))
-
-    def __add__(self, other: Any) -> Any:
-        return self._by(np.add, self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return self._by(np.add, other, self)
-
-    def __sub__(self, other: Any) -> Any:
-        return self._by(np.subtract, self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._by(np.subtract, other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return self._by(np.multiply, self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return self._by(np.multiply, other, self)
-
-    def __truediv__(self, other: Any) -> Any:
-        return self._by(np.true_divide, self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self._by(np.true_divide, other, self)
-
-    def __pow__(self, other: Any) -> Any:
-        return self._by(np.power, self, other)
-
-    def __neg__(self) -> Any:
-        return self._by(np.negative, self)
-
-    def __abs__(self) -> Any:
-        return self._by(np.absolute, self)
-
-    def __lt__(self, other: Any) -> Any:
-        return self._by(np.less, self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return self._by(np.less_equal, self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._by(np.greater, self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._by(np.greater_equal, self, other)
-
-    @override
-    def __eq__(self, other: object) -> Any:
-        return self._by(np.equal, self, other)
-
-    @override
-    def __ne__(self, other: object) -> Any:
-        return self._by(np.not_equal, self, other)
-
+    __add__, __radd__ = _operator(np.add), _operator(np.add, is_reflected=True)
+    __sub__, __rsub__ = _operator(np.subtract), _operator(np.subtract, is_reflected=True)
+    __mul__, __rmul__ = _operator(np.multiply), _operator(np.multiply, is_reflected=True)
+    __truediv__, __rtruediv__ = _operator(np.divide), _operator(np.divide, is_reflected=True)
+    __pow__ = _operator(np.power)
+    __neg__ = _operator(np.negative)
+    __abs__ = _operator(np.absolute)
+    __lt__ = _operator(np.less)
+    __le__ = _operator(np.less_equal)
+    __gt__ = _operator(np.greater)
+    __ge__ = _operator(np.greater_equal)
+    __eq__ = _operator(np.equal)
+    __ne__ = _operator(np.not_equal)
     __hash__ = object.__hash__
 
     def __bool__(self) -> Never:
@@ -136,9 +104,6 @@ class LazyNumber(Captured):
     def __repr__(self) -> str:
         """Show what the number is."""
         return "<a number of a compiled function, known when it runs>"
-
-
-_LOGICAL = {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
 
 
 class Unreadable:

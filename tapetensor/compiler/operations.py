@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -13,26 +13,17 @@ from tapetensor.compiler.node import DType, Node
 from tapetensor.kernels.numerics.choice import blend, can_blend
 
 
-class Keywords(dict[str, Any]):
-    """The keyword arguments of a captured call, the last of its arguments."""
-
-
+@cache
 def cast_to(dtype: DType) -> Any:
     """Return the function ``cast(x, out)`` to a dtype, always the same: so equal casts merge."""
-    known = _CASTS.get(dtype)
-    if known is None:
 
-        def cast(x: Any, out: Any = None) -> Any:
-            if out is None:
-                return x.astype(dtype)
-            np.copyto(out, x, casting="unsafe")
-            return out
+    def cast(x: Any, out: Any = None) -> Any:
+        if out is None:
+            return x.astype(dtype)
+        np.copyto(out, x, casting="unsafe")
+        return out
 
-        known = _CASTS[dtype] = cast
-    return known
-
-
-_CASTS: dict[DType, Any] = {}
+    return cast
 
 
 def select(mask: Any, lhs: Any, rhs: Any, out: Any = None) -> Any:
@@ -111,15 +102,3 @@ def copied(function: Callable[..., Any]) -> Callable[..., Any]:
 
     run.__name__ = function.__name__
     return run
-
-
-def arrays_in(value: Any) -> Iterator[Array]:
-    """Yield the arrays in a nest of tuples, lists and dicts."""
-    if isinstance(value, np.ndarray):
-        yield value
-    elif isinstance(value, tuple | list):
-        for item in value:
-            yield from arrays_in(item)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from arrays_in(item)

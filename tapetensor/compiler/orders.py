@@ -26,6 +26,9 @@ class Orders:
         units: all steps.
         readers: returns the nodes that read a node.
         is_free: tells whether a value may lie anywhere.
+
+    Attributes:
+        found: the axes of values in the order of their memory, outermost first, where not C's.
     """
 
     def __init__(
@@ -36,15 +39,11 @@ class Orders:
     ) -> None:
         self._readers = readers
         self._is_free = is_free
-        self._orders: dict[Node, Shape] = {}
+        self.found: dict[Node, Shape] = {}
         for unit in units:
             for node in nodes_of(unit):
                 if node.kind is Kind.VIEW and node.function.name == "reshape":
                     self._save_copy(node)
-
-    def of(self, node: Node) -> Shape | None:
-        """Return the axes of a value in the order of its memory, outermost first; None for C's."""
-        return self._orders.get(node)
 
     def _save_copy(self, reshaped: Node) -> None:
         """Have a value that is transposed and then reshaped lie in memory in transposed order."""
@@ -62,14 +61,15 @@ class Orders:
 
     def _set(self, node: Node, order: Shape) -> None:
         """Give an order to a value, and to operands of it that nobody else reads."""
-        is_known = node in self._orders
         if (
-            is_known
-            or not self._may_have_order(node, order)
+            node in self.found
+            or (node.kind is Kind.MATMUL and not _keeps_rows(order))
+            or not self._is_free(node)
+            or not writes_anywhere(node)
             or not self._suits_readers(node, order)
         ):
             return
-        self._orders[node] = order
+        self.found[node] = order
         if node.kind is Kind.ELEMENTWISE:
             for operand in node.args:
                 if (
@@ -78,10 +78,6 @@ class Orders:
                     and set(self._readers(operand)) == {node}
                 ):
                     self._set(operand, order)
-
-    def _may_have_order(self, node: Node, order: Shape) -> bool:
-        is_right = node.kind is not Kind.MATMUL or _keeps_rows(order)
-        return is_right and self._is_free(node) and writes_anywhere(node)
 
     def _suits_readers(self, node: Node, order: Shape) -> bool:
         return all(

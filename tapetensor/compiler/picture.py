@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from tapetensor.compiler.node import Kind, Node
 from tapetensor.compiler.plan import Step
@@ -18,14 +17,6 @@ _MEMORY = {
 }
 
 
-@dataclass
-class _Box:
-    """Steps that work on one node, or on those of one group."""
-
-    steps: list[int] = field(default_factory=list)
-    nodes: list[Node] = field(default_factory=list)
-
-
 def graph_of_plan(title: str, steps: Sequence[Step], seconds: Sequence[float] | None) -> Graph:
     """Return the graph of a plan.
 
@@ -35,21 +26,20 @@ def graph_of_plan(title: str, steps: Sequence[Step], seconds: Sequence[float] | 
         seconds: how long each step took; None if that was not measured.
     """
     owner = {node: step.node for step in steps for node in step.group}
-    boxes: dict[Node, _Box] = {}
+    # Steps that work on one node, or on those of one group, are drawn as one box.
+    boxes: dict[Node, list[int]] = {}
     for position, step in enumerate(steps):
-        box = boxes.setdefault(owner.get(step.node, step.node), _Box())
-        box.steps.append(position)
-        box.nodes += step.group
-    for node, box in boxes.items():
-        owner[node] = node
-        box.nodes = box.nodes or [node]
+        boxes.setdefault(owner.get(step.node, step.node), []).append(position)
+    owner.update(zip(boxes, boxes, strict=True))
     # A step that returns nothing, or several arrays, has no shape of its own.
     formless = {node.args[0] for node in owner if node.kind is Kind.PART}
     formless |= {node for node in owner if node.kind in (Kind.UPDATE, Kind.EFFECT)}
     ops: dict[Node, Op] = {}
-    for node, box in boxes.items():
+    for node, positions in boxes.items():
+        own = [steps[position] for position in positions]
+        nodes = [one for step in own for one in step.group] or [node]
         operands: dict[Node, None] = {}
-        for one in box.nodes:
+        for one in nodes:
             for parent in one.parents():
                 operands.update(dict.fromkeys(_origins(parent, owner)))
         operands.pop(node, None)
@@ -59,16 +49,15 @@ def graph_of_plan(title: str, steps: Sequence[Step], seconds: Sequence[float] | 
                     operand.index, operand.label or "input", shape=operand.shape,
                     dtype=operand.dtype, is_input=True,
                 )  # fmt: skip
-        own = [steps[position] for position in box.steps]
         ops[node] = Op(
             node.index,
-            _title(own),
+            next((step.title for step in own if step.group), own[0].node.name),
             tuple([operand.index for operand in operands]),
             None if node in formless else node.shape,
             None if node in formless else node.dtype,
-            None if seconds is None else sum([seconds[position] for position in box.steps]),
+            None if seconds is None else sum([seconds[position] for position in positions]),
             node.place,
-            tuple(_facts(own, box)),
+            tuple(_facts(own, nodes)),
         )
     return Graph(title, list(ops.values()), note=_UNMEASURED if seconds is None else "")
 
@@ -89,18 +78,13 @@ def _origins(node: Node, owner: dict[Node, Node]) -> list[Node]:
     return found
 
 
-def _title(steps: list[Step]) -> str:
-    groups = [step.title for step in steps if step.group]
-    return groups[0] if groups else steps[0].node.name
-
-
-def _facts(steps: list[Step], box: _Box) -> list[tuple[str, str]]:
+def _facts(steps: list[Step], nodes: list[Node]) -> list[tuple[str, str]]:
     facts = [("memory", _MEMORY[steps[0].memory])]
-    if len(box.nodes) > 1:
-        facts.append(("group", "\n".join([repr(node) for node in box.nodes])))
+    if len(nodes) > 1:
+        facts.append(("group", "\n".join([repr(node) for node in nodes])))
     facts += [
         ("constant", str(parent.detail))
-        for node in box.nodes
+        for node in nodes
         for parent in node.parents()
         if parent.kind is Kind.CONSTANT and parent.shape == ()
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ from tapetensor.compiler.calls import Call
 from tapetensor.compiler.fusion import Group, fused
 from tapetensor.compiler.loop import GroupLoop
 from tapetensor.compiler.memory import Memory
-from tapetensor.compiler.node import Kind, Node
-from tapetensor.compiler.operations import Keywords, can_be_written_over, cast_to, unwritten
+from tapetensor.compiler.node import Keywords, Kind, Node
+from tapetensor.compiler.operations import can_be_written_over, cast_to, unwritten
 from tapetensor.compiler.program import Program
 from tapetensor.compiler.recomputing import recomputed
 from tapetensor.compiler.schedule import TAKES_OUT, at_risk, scheduled
@@ -40,16 +40,6 @@ class Step:
     group: tuple[Node, ...] = ()
 
 
-@dataclass
-class Layout:
-    """Steps and the names they use."""
-
-    steps: list[Step] = field(default_factory=list)
-    functions: list[str] = field(default_factory=list)
-    names: dict[str, Any] = field(default_factory=dict)
-    expressions: dict[Node, str] = field(default_factory=dict)
-
-
 class Planner:
     """Gives every value of a program its place and writes the steps.
 
@@ -58,6 +48,13 @@ class Planner:
         inputs: the source expression of each input node.
         leaving: the nodes whose arrays leave the function.
         places: where values lie in memory, in the order in which they are placed, if it is known.
+
+    Attributes:
+        memory: the places.
+        steps: what the plan does, in order.
+        functions: the sources of functions that the steps call.
+        names: the objects that the sources refer to by name.
+        at_risk: optimizers' steps after which something may fail; they would have to be undone.
     """
 
     def __init__(
@@ -69,12 +66,14 @@ class Planner:
     ) -> None:
         self._units = fused(schedule)
         self.memory = Memory(self._units, leaving, places)
-        self.layout = Layout(expressions=dict(inputs))
+        self.steps: list[Step] = []
+        self.functions: list[str] = []
+        self.names: dict[str, Any] = {}
+        self._expressions = dict(inputs)
         self._leaving = leaving
         self._has_products = any(node.kind is Kind.MATMUL for node in schedule)
         # The variables of the optimizers' buffers.
         self._buffers: dict[Node, str] = {}
-        # Optimizers' steps after which something may fail; their work would have to be undone.
         self.at_risk = at_risk(schedule)
 
     def run(self) -> None:
@@ -98,12 +97,9 @@ class Planner:
         return found
 
     def _place(self, node: Node, position: int) -> None:
-        if node.kind is Kind.INPUT:
-            return
         if node.kind is Kind.CONSTANT:
             self.memory.static[node] = node.detail
-            return
-        if node.kind is Kind.VIEW:
+        elif node.kind is Kind.VIEW:
             self.place_view(node)
         elif node.kind is Kind.WRITE:
             self._place_write(node, position)
@@ -113,7 +109,7 @@ class Planner:
             self._place_part(node)
         elif node.kind is Kind.UPDATE:
             self._place_update(node)
-        else:
+        elif node.kind is not Kind.INPUT:
             self._place_call(node)
 
     def place_view(self, node: Node) -> None:
@@ -163,15 +159,14 @@ class Planner:
 
     def _place_write(self, node: Node, position: int) -> None:
         target, *arguments = node.args
-        if self.memory.is_leaving(target) or self.memory.last_read(target) > position:
+        if target in self.memory.leaving or self.memory.last_read(target) > position:
             raise AssertionError(f"{node} writes into memory that is read later")
         if not self.memory.destinations.is_written(node):
             self.emit(node, f"{self.bind(node.function)}({self._arguments(tuple(arguments))})")
-        static = self.memory.static
-        if target in static:
-            static[node] = static[target]
+        if target in self.memory.static:
+            self.memory.static[node] = self.memory.static[target]
         else:
-            self.layout.expressions[node] = self.expression(target)
+            self._expressions[node] = self.expression(target)
 
     def _place_out(self, node: Node, position: int) -> None:
         is_in_place = self._takes_over(node, position)
@@ -179,27 +174,25 @@ class Planner:
             self.give_place(node)
         is_there = is_in_place and node.function is cast_to(node.dtype)
         if not is_there and node.function is not unwritten:
-            self.emit(node, self._call_into(node, self.expression(node)))
+            out = self.expression(node)
+            operands = [self.expression(operand) for operand in node.args]
+            self.emit(node, Call(self, node, out, operands).source())
 
     def give_place(self, node: Node) -> None:
         """Give a value that is about to be computed its place."""
-        if self.memory.escapes(node):
+        if node in self.memory.escaping:
             shape, dtype = self.bind(node.shape), self.bind(node.dtype)
             fresh = f"{self.bind(np.empty)}({shape}, {dtype})"
             self.emit(node, f"{self._local(node)} = {fresh}", title="allocate")
         elif self.memory.destinations.is_buffered(node):
-            update, position = self.memory.destinations.step_of(node)
+            update, position = self.memory.destinations.gradients[node]
             part = f"{self._buffer_of(update, node)}_{position}"
             if update.args[position].shape == node.shape:
-                self.layout.expressions[node] = part
+                self._expressions[node] = part
             else:
                 self._assign(node, f"{part}.reshape({node.shape})")
         else:
             self.memory.of(node)
-
-    def _call_into(self, node: Node, out: str) -> str:
-        operands = [self.expression(operand) for operand in node.args]
-        return Call(self, node, out, operands).source()
 
     def _takes_over(self, node: Node, position: int) -> bool:
         """Give a value the place of an operand that nobody reads after it, if there is one."""
@@ -219,7 +212,7 @@ class Planner:
     def _free(self, node: Node) -> None:
         """Let go of a large array that a function returned."""
         if node.kind in (Kind.CALL, Kind.PART, Kind.RANDOM) and node.nbytes > 65_536:
-            expression = self.layout.expressions.get(node)
+            expression = self._expressions.get(node)
             if expression is not None:
                 self.emit(node, f"{expression} = None", title="free")
 
@@ -234,10 +227,9 @@ class Planner:
     def _place_part(self, node: Node) -> None:
         (whole,) = node.args
         if whole.kind is Kind.UPDATE:
-            tensor = self.bind(whole.function.tensors[node.detail])
-            self._assign(node, f"{tensor}.array")
-            return
-        self._assign(node, f"{self.expression(whole)}[{node.detail}]")
+            self._assign(node, f"{self.bind(whole.function.tensors[node.detail])}.array")
+        else:
+            self._assign(node, f"{self.expression(whole)}[{node.detail}]")
 
     def _place_call(self, node: Node) -> None:
         if node.kind is Kind.RANDOM:
@@ -271,9 +263,9 @@ class Planner:
 
     def expression(self, node: Node) -> str:
         """Return the source of the array of a node."""
-        known = self.layout.expressions.get(node)
+        known = self._expressions.get(node)
         if known is None:
-            known = self.layout.expressions[node] = self.bind(self.memory.static[node])
+            known = self._expressions[node] = self.bind(self.memory.static[node])
         return known
 
     def _assign(self, node: Node, source: str) -> None:
@@ -281,13 +273,13 @@ class Planner:
 
     def _local(self, node: Node) -> str:
         local = f"v{node.index}"
-        self.layout.expressions[node] = local
+        self._expressions[node] = local
         return local
 
     def bind(self, value: Any) -> str:
         """Return a name by which the generated source can refer to `value`."""
-        name = f"p{len(self.layout.names)}"
-        self.layout.names[name] = value
+        name = f"p{len(self.names)}"
+        self.names[name] = value
         return name
 
     def emit(self, node: Node, line: str, title: str = "", group: tuple[Node, ...] = ()) -> None:
@@ -299,7 +291,7 @@ class Planner:
             memory = "planned"
         else:
             memory = "view" if node.kind is Kind.VIEW else "fresh"
-        self.layout.steps.append(Step(node, line, title or node.name, memory, out, group))
+        self.steps.append(Step(node, line, title or node.name, memory, out, group))
 
 
 def planned(program: Program, inputs: dict[Node, str], leaving: list[Node]) -> Planner:

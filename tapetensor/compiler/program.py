@@ -13,15 +13,16 @@ from tapetensor.arrays.array import Array
 from tapetensor.compiler.node import AS_PRODUCT, DType, Kind, Node, Shape
 from tapetensor.compiler.refusals import trace_error
 from tapetensor.compiler.view import View, inverse
+from tapetensor.pictures import users_place
 
 # Nodes of these kinds may be merged with equal ones, or left out when nobody reads them.
 _PURE = frozenset(
     {Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL, Kind.VIEW, Kind.CALL, Kind.PART, Kind.CONSTANT}
 )
-
-
 # numpy lays these out in C order. Reshaping anything else may copy, which is done once.
 _IN_ORDER = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL})
+# A result of at most so many elements is computed once, while it is captured.
+_SMALL = 65_536
 
 
 class Program:
@@ -58,13 +59,12 @@ class Program:
     ) -> Node:
         """Add a node, or return the one that computes the same."""
         self.check_thread()
-        key = None
-        if kind in _PURE:
-            key = _key((kind, function, args, detail), self._kept)
-            known = None if key is None else self._known.get(key)
-            if known is not None:
-                return known
-        node = Node(kind, function, args, shape, dtype, detail, len(self.nodes), label)
+        key = _key((kind, function, args, detail), self._kept) if kind in _PURE else None
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        place = users_place()
+        node = Node(kind, function, args, shape, dtype, detail, len(self.nodes), label, place)
         self.nodes.append(node)
         if key is not None:
             self._known[key] = node
@@ -73,17 +73,13 @@ class Program:
     def constant(self, value: Any, dtype: DType | None = None) -> Node:
         """Add a known array, or a number of a dtype."""
         array = np.asarray(value, dtype)
-        if array.ndim == 0:
-            # Numbers are told apart by value: 0.5 and 0.5 are one constant.
-            key = (Kind.CONSTANT, array.dtype, array.tobytes())
-            known = self._known.get(key)
-            if known is not None:
-                return known
-        else:
-            key = None
-        node = self.add(Kind.CONSTANT, None, (), array.shape, array.dtype, array)
-        if key is not None:
-            self._known[key] = node
+        # Numbers are told apart by value: 0.5 and 0.5 are one constant.
+        key = None if array.ndim else (Kind.CONSTANT, array.dtype, array.tobytes())
+        node = self._known.get(key)
+        if node is None:
+            node = self.add(Kind.CONSTANT, None, (), array.shape, array.dtype, array)
+            if key is not None:
+                self._known[key] = node
         return node
 
     def snapshot(self, array: Array) -> Array:
@@ -99,21 +95,21 @@ class Program:
         self,
         function: Any,
         operands: tuple[Node, ...],
-        shape: Shape,
         dtype: DType,
         order: Shape | None = None,
     ) -> Node:
-        """Add a function of elements, which runs before its operands are repeated to `shape`.
+        """Add a function of elements, which runs before its operands are repeated.
 
         `order` is how the axes of memory in C order are seen; without, it is that of the operands.
         """
+        shape = np.broadcast_shapes(*[operand.shape for operand in operands])
         bases = tuple([self._without_broadcast(operand) for operand in operands])
         function, bases = _simplified(function, bases, dtype)
         same = _identity(function, bases, dtype)
         if same is not None and not same.is_written_to:
             return self.broadcast(same, shape)
         narrow = np.broadcast_shapes(*[base.shape for base in bases])
-        if all(base.kind is Kind.CONSTANT for base in bases) and _is_small(narrow):
+        if all(base.kind is Kind.CONSTANT for base in bases) and math.prod(narrow) <= _SMALL:
             with np.errstate(all="ignore"):
                 folded = function(*[base.detail for base in bases])
             return self.broadcast(self.constant(folded, dtype), shape)
@@ -141,11 +137,6 @@ class Program:
         shape = (*operand.shape[: axes[0]], *[1] * len(axes))
         return self.add(Kind.REDUCE, np.add, (operand,), shape, operand.dtype, (axes, AS_PRODUCT))
 
-    def row_products(self, lhs: Node, rhs: Node) -> Node:
-        """Record the sums of ``lhs * rhs`` over the last axis, which stays with size 1."""
-        shape, axes = (*lhs.shape[:-1], 1), (len(lhs.shape) - 1,)
-        return self.add(Kind.REDUCE, np.vecdot, (lhs, rhs), shape, lhs.dtype, (axes, ()))
-
     def _reordered(
         self, function: Any, operands: tuple[Node, ...], order: Shape, shape: Shape, dtype: DType
     ) -> Node:
@@ -163,8 +154,7 @@ class Program:
             spread = self.view(View("reshape", full), operand, full)
             inner = tuple([full[axis] for axis in back])
             turned.append(self.view(View("transpose", back), spread, inner))
-        inner = tuple([shape[axis] for axis in back])
-        node = self.elementwise(function, tuple(turned), inner, dtype, tuple(range(len(inner))))
+        node = self.elementwise(function, tuple(turned), dtype, tuple(range(len(shape))))
         return self.view(View("transpose", order), node, shape)
 
     def view(self, function: View, operand: Node, shape: Shape) -> Node:
@@ -218,13 +208,12 @@ def _simplified(
     """Return a function and operands that give the same, and are faster or equal to others."""
     if function in _COMMUTATIVE:
         return function, tuple(sorted(operands, key=lambda node: node.index))
-    if function is not np.power or dtype.kind != "f":
-        return function, operands
-    base, exponent = operands
-    known = None
-    if exponent.kind is Kind.CONSTANT and exponent.shape == () and base.dtype == dtype:
-        known = _POWERS.get(exponent.detail.item())
-    return (function, operands) if known is None else (known, (base,))
+    if function is np.power and dtype.kind == "f":
+        base, exponent = operands
+        if exponent.kind is Kind.CONSTANT and exponent.shape == () and base.dtype == dtype:
+            known = _POWERS.get(exponent.detail.item())
+            return (function, operands) if known is None else (known, (base,))
+    return function, operands
 
 
 _COMMUTATIVE = frozenset({np.add, np.multiply})
@@ -237,10 +226,7 @@ def _identity(function: Any, operands: tuple[Node, ...], dtype: DType) -> Node |
     if function is np.negative and operands[0].function is np.negative:
         inner: Node = operands[0].args[0]
         return inner
-    neutral = _NEUTRAL.get(function)
-    if neutral is None or len(operands) != 2:
-        return None
-    value, sides = neutral
+    value, sides = _NEUTRAL.get(function, (0.0, ()))
     for side in sides:
         constant, other = operands[side], operands[1 - side]
         if (
@@ -260,10 +246,6 @@ _NEUTRAL: dict[Any, tuple[float, tuple[int, ...]]] = {
     np.subtract: (0.0, (1,)),
     np.power: (1.0, (1,)),
 }
-
-
-def _is_small(shape: Shape) -> bool:
-    return math.prod(shape) <= 65_536
 
 
 def _key(value: Any, kept: list[Any]) -> Hashable | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -46,10 +47,7 @@ def recomputed(schedule: list[Node], leaving: Iterable[Node]) -> list[Node]:
             continue
         for ones in by_group.values():
             index += 1
-            twin = Node(
-                node.kind, node.function, node.args, node.shape, node.dtype, node.detail, index
-            )
-            twin.place = node.place
+            twin = replace(node, index=index)
             for reader in ones:
                 reader.read_instead(node, twin)
             twins.setdefault(ones[0], []).append(twin)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from tapetensor.compiler.picture import graph_of_plan
-from tapetensor.compiler.plan import Step
+from tapetensor.compiler.plan import Planner
 from tapetensor.errors import ArgumentValueError
 from tapetensor.optim.group import Update
 from tapetensor.pictures import Graph, notebook_cell, to_html, tree
@@ -34,31 +34,29 @@ class Plan:
 
     def __init__(
         self,
+        planner: Planner,
         *,
         names: dict[str, Any],
-        functions: list[str],
         guards: list[str],
-        steps: list[Step],
         after: list[str],
         generators: list[str],
-        updates: list[Any],
-        arena_bytes: int,
         started: float,
     ) -> None:
-        self.steps = steps
+        self.steps = planner.steps
         self.step_seconds: list[float] | None = None
-        self.arena_bytes = arena_bytes
-        self._names = names
-        self._functions = functions
+        self.arena_bytes = planner.memory.arena.nbytes
+        self._names = names = {**names, **planner.names}
+        self._functions = planner.functions
         self._guards = guards
         self._after = after
         self._generators = generators
         # Optimizers' steps are taken back if a later step of the plan fails.
-        self._has_saved = bool(updates)
+        self._has_saved = bool(planner.at_risk)
+        updates = [node.function for node in planner.at_risk]
         # The source counts as the library's own, so that an error names the user's line.
         names["__name__"] = __name__
         names["saved"] = partial(Update.saved, *updates)
-        self.source = self._source([step.line for step in steps])
+        self.source = self._source([step.line for step in self.steps])
         exec(compile(self.source, "<plan>", "exec"), names)
         # It takes the arguments of a call; the result is MISS if the plan is for another kind.
         self.run: Any = names["run"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +17,8 @@ from tapetensor.compiler.number import LazyNumber, Unreadable
 from tapetensor.compiler.refusals import trace_error
 from tapetensor.compiler.structure import (
     fields_of,
-    is_named_tuple,
+    is_dataclass_instance,
     is_plain,
-    is_record,
     is_users_object,
 )
 from tapetensor.nn.module import Module
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _LASTING = (Enum, type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, NoneTape)
 
 
+@dataclass
 class ResultWriter:
     """Writes results as source.
 
@@ -47,26 +48,19 @@ class ResultWriter:
         leaving: the nodes that the results are made of.
     """
 
-    def __init__(
-        self,
-        bind: Callable[[Any], str],
-        known: dict[int, str],
-        ids: dict[int, str],
-        tapes: Tapes,
-    ) -> None:
-        self.leaving: list[Node] = []
-        self.bind = bind
-        self.ids = ids
-        self._known = known
-        self._tapes = tapes
-        self._new_ids: dict[int, str] = {}
-        # The lines run in this order: tensors, containers of them, state.
-        self._tensors: list[str] = []
-        self._containers: list[str] = []
-        self._stores: list[str] = []
-        self._returned = "None"
-        # What was written is kept alive, for it is known by its address.
-        self._kept: list[Any] = []
+    bind: Callable[[Any], str]
+    known: dict[int, str]
+    ids: dict[int, str]
+    tapes: Tapes
+    leaving: list[Node] = field(default_factory=list)
+    _new_ids: dict[int, str] = field(default_factory=dict)
+    # The lines run in this order: tensors, containers of them, state.
+    _tensors: list[str] = field(default_factory=list)
+    _containers: list[str] = field(default_factory=list)
+    _stores: list[str] = field(default_factory=list)
+    _returned: str = "None"
+    # What was written is kept alive, for it is known by its address.
+    _kept: list[Any] = field(default_factory=list)
 
     def store(self, target: str, value: Any) -> None:
         """Write an assignment."""
@@ -79,21 +73,21 @@ class ResultWriter:
     def finish(self, result: Any) -> None:
         """Write what is returned, and the tapes."""
         self._returned = self.write(result)
-        self._tapes.write(self)
+        self.tapes.write(self)
 
     def lines(self, arrays: list[str]) -> list[str]:
         """Return all lines, given the source of the arrays that leave."""
         # New ids keep their order: that of a result is larger than those of what it is made of.
         ids = [f"{name} = next_id()" for _, name in sorted(self._new_ids.items())]
         written = [
-            *self._tensors, *self._tapes.lines, *self._containers, *self._stores,
+            *self._tensors, *self.tapes.lines, *self._containers, *self._stores,
             f"return {self._returned}",
         ]  # fmt: skip
         return [*ids, *[line.format(*arrays) for line in written]]
 
     def write(self, value: Any) -> str:
         """Return the source of a result."""
-        known = self._known.get(id(value))
+        known = self.known.get(id(value))
         if known is not None:
             return known
         if isinstance(value, TensorBase):
@@ -106,16 +100,16 @@ class ResultWriter:
         if isinstance(value, LazyNumber):
             return f"number({self.array(value.array)})"
         if isinstance(value, OwnedTape):
-            return self._tapes.local(value)
+            return self.tapes.local(value)
         if value.__class__ is tuple:
             return f"({self._items(value)})"
-        if is_named_tuple(value):
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
             return f"{self.bind(value.__class__)}({self._items(value)})"
         if is_plain(value) or isinstance(value, _LASTING):
             return self.bind(value)
         local = f"c{len(self._kept)}"
         self._kept.append(value)
-        self._known[id(value)] = local
+        self.known[id(value)] = local
         # Tapes may carry gradients, which therefore come before them.
         lines = self._tensors if isinstance(value, Gradients) else self._containers
         lines.append(f"{local} = {self._container(value)}")
@@ -137,7 +131,7 @@ class ResultWriter:
             if value.__class__ is dict:
                 return entries
             return f"filled({self.bind(value.copy)}, {entries})"
-        if is_record(value) or is_users_object(value) or isinstance(value, Module):
+        if is_dataclass_instance(value) or is_users_object(value) or isinstance(value, Module):
             fields = fields_of(value)
             items = "".join([f"({name!r}, {self.write(one)}), " for name, one in fields.items()])
             return f"made({self.bind(value.__class__)}, ({items}))"
@@ -153,9 +147,8 @@ class ResultWriter:
 
     def array(self, value: Any) -> str:
         """Return the source of an array."""
-        if not isinstance(value, LazyArray):
-            return f"{self.bind(value)}.copy()"
-        return self.node(value.node)
+        is_lazy = isinstance(value, LazyArray)
+        return self.node(value.node) if is_lazy else f"{self.bind(value)}.copy()"
 
     def node(self, node: Node) -> str:
         """Return the source of the array of a node."""
@@ -179,15 +172,15 @@ class ResultWriter:
     def _tensor(self, tensor: Any) -> str:
         local = f"r{len(self._kept)}"
         self._kept.append(tensor)
-        self._known[id(tensor)] = local
+        self.known[id(tensor)] = local
         cls = self.bind(tensor.__class__)
         array, unique_id = self.array(tensor.array), self.id_of(tensor.id)
         is_taped = isinstance(tensor.tape, OwnedTape)
         tape = "None" if is_taped or tensor.tape is None else self.bind(tensor.tape)
         self._tensors.append(f"{local} = wrap({cls}, {array}, {unique_id}, {tape})")
         if is_taped:
-            self._containers.append(f"{local}.tape = {self._tapes.local(tensor.tape)}")
-        self._tapes.add_result(tensor)
+            self._containers.append(f"{local}.tape = {self.tapes.local(tensor.tape)}")
+        self.tapes.results.append(tensor)
         return local
 
 

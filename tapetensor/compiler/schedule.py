@@ -11,19 +11,17 @@ from tapetensor.compiler.operations import cast_to
 from tapetensor.compiler.program import Program
 
 # Steps of these kinds have to run although nobody reads their results.
-_LASTING = frozenset({Kind.RANDOM, Kind.EFFECT, Kind.UPDATE})
+_NEEDED = frozenset({Kind.RANDOM, Kind.EFFECT, Kind.UPDATE})
 # numpy can write the results of these kinds into memory that it is given.
 TAKES_OUT = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL})
 # Steps of these kinds may raise, where values are wrong.
 _MAY_FAIL = frozenset({Kind.EFFECT, Kind.CALL})
-# The optimizer's step takes over what all other steps have computed.
-_LAST = Kind.UPDATE
 
 
 def scheduled(program: Program, leaving: Iterable[Node]) -> list[Node]:
     """Return the nodes that have to run, in order; what changes state comes as late as it can."""
     needed: set[Node] = set()
-    waiting = [*leaving, *[node for node in program.nodes if node.kind in _LASTING]]
+    waiting = [*leaving, *[node for node in program.nodes if node.kind in _NEEDED]]
     while waiting:
         node = waiting.pop()
         if node not in needed:
@@ -35,7 +33,7 @@ def scheduled(program: Program, leaving: Iterable[Node]) -> list[Node]:
     read = {parent for node in kept for parent in node.parents()}
     late: list[Node] = []
     for node in reversed(kept):
-        if node.kind is _LAST:
+        if node.kind is Kind.UPDATE:
             # A step that is read stays, and so do all steps before it: they keep their order.
             if node in read:
                 break

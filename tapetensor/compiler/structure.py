@@ -21,6 +21,9 @@ from tapetensor.tensor.base import TensorBase
 
 # Values of these types are compared by value.
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, slice)
+_WITH_ARRAYS = (
+    TensorBase, np.ndarray, LazyArray, np.random.Generator, Gradients, Module, Optimizer,
+)  # fmt: skip
 _FUNCTIONS = (
     type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType,
 )  # fmt: skip
@@ -31,12 +34,7 @@ def is_plain(value: Any) -> bool:
     return isinstance(value, _PLAIN) and not isinstance(value, enum.Enum)
 
 
-def is_named_tuple(value: Any) -> bool:
-    """Tell whether `value` is an instance of a named tuple."""
-    return isinstance(value, tuple) and hasattr(value, "_fields")
-
-
-def is_record(value: Any) -> bool:
+def is_dataclass_instance(value: Any) -> bool:
     """Tell whether `value` is an instance of a dataclass, and no module."""
     return dataclasses.is_dataclass(value) and not isinstance(value, type | Module)
 
@@ -80,22 +78,16 @@ def items_of(value: Any) -> Iterable[Any]:
         return value.values()
     if isinstance(value, tuple | list | deque | set | frozenset):
         return value
-    return fields_of(value).values() if is_record(value) else ()
+    return fields_of(value).values() if is_dataclass_instance(value) else ()
 
 
 def may_hold_arrays(value: Any) -> bool:
     """Tell whether `value` is something that could be looked through for arrays."""
-    return isinstance(
-        value,
-        TensorBase | np.ndarray | LazyArray | np.random.Generator | Gradients | Module | Optimizer
-        | tuple | list | deque | set | frozenset | Mapping | Iterator,
-    ) or is_record(value)  # fmt: skip
+    containers = (tuple, list, deque, set, frozenset, Mapping, Iterator)
+    return isinstance(value, (*_WITH_ARRAYS, *containers)) or is_dataclass_instance(value)
 
 
 def holds_arrays(value: Any) -> bool:
     """Tell whether there are arrays, or what has arrays, in a nest of containers."""
-    return isinstance(
-        value,
-        TensorBase | np.ndarray | LazyArray | np.random.Generator | Gradients | OwnedTape
-        | Module | Optimizer,
-    ) or any(holds_arrays(item) for item in items_of(value))  # fmt: skip
+    is_one = isinstance(value, (*_WITH_ARRAYS, OwnedTape))
+    return is_one or any(holds_arrays(item) for item in items_of(value))

@@ -21,6 +21,7 @@ from tapetensor.tape.recorder import Recorder
 
 if TYPE_CHECKING:
     from tapetensor.compiler.binding import Binding
+    from tapetensor.compiler.program import Program
     from tapetensor.compiler.results import ResultWriter
 
 
@@ -41,7 +42,8 @@ class Tapes:
         # Each marker by its id, with the variable of the tensor whose tape it stands for.
         self._markers: dict[int, tuple[Gradients, str]] = {}
         self._leaving: list[OwnedTape] = []
-        self._results: list[Any] = []
+        # The tensors that leave.
+        self.results: list[Any] = []
         # The lines that make the tapes that leave.
         self.lines: list[str] = []
 
@@ -65,10 +67,6 @@ class Tapes:
         if not any(tape is one for one in self._leaving):
             self._leaving.append(tape)
         return f"t{[one is tape for one in self._leaving].index(True)}"
-
-    def add_result(self, tensor: Any) -> None:
-        """Note a tensor that leaves."""
-        self._results.append(tensor)
 
     def write(self, writer: ResultWriter) -> None:
         """Write the lines that make the tapes that leave."""
@@ -113,7 +111,7 @@ class Tapes:
         program = self._binding.program
         waiting: list[tuple[OwnedTape, int, Shape, DType]] = [
             (tape, one.id, one.array.shape, one.array.dtype)
-            for one in self._results
+            for one in self.results
             for tape in self._leaving
             if one.id in tape.records and one.array.dtype.kind == "f"
         ]
@@ -152,6 +150,5 @@ class _Outside(dict[int, Any]):
         )
 
 
-def _node_of(program: Any, array: Any) -> Node:
-    node: Node = array.node if isinstance(array, LazyArray) else program.constant(np.asarray(array))
-    return node
+def _node_of(program: Program, array: Any) -> Node:
+    return array.node if isinstance(array, LazyArray) else program.constant(np.asarray(array))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from tapetensor.arrays.array import Array
 from tapetensor.compiler.node import Kind, Node, Shape
 
 
+@dataclass(slots=True, eq=False)
 class View:
     """A way to look at the same memory: `reshape`, `transpose`, `broadcast_to` or an index.
 
@@ -20,11 +21,8 @@ class View:
         parameter: its shape, order of axes or index.
     """
 
-    __slots__ = ("name", "parameter")
-
-    def __init__(self, name: str, parameter: Any) -> None:
-        self.name = name
-        self.parameter = parameter
+    name: str
+    parameter: Any
 
     @property
     def __name__(self) -> str:
@@ -44,16 +42,12 @@ class View:
     @override
     def __eq__(self, other: object) -> bool:
         """Compare by name and parameter."""
-        return (
-            isinstance(other, View)
-            and self.name == other.name
-            and _hashable(self.parameter) == _hashable(other.parameter)
-        )
+        return isinstance(other, View) and repr(self) == repr(other)
 
     @override
     def __hash__(self) -> int:
         """Hash by name and parameter."""
-        return hash((self.name, _hashable(self.parameter)))
+        return hash(repr(self))
 
     @override
     def __repr__(self) -> str:
@@ -111,7 +105,3 @@ def seen_order(array: Array) -> Shape:
 def inverse(order: Shape) -> Shape:
     """Return the order of axes that undoes another."""
     return tuple(sorted(range(len(order)), key=order.__getitem__))
-
-
-def _hashable(parameter: Any) -> Hashable:
-    return repr(parameter)

@@ -37,6 +37,13 @@ class MissingAttributeError(UnrecordedError, AttributeError):
     """An array was asked for a method that it does not have."""
 
 
+def _refused(what: str) -> Callable[..., Never]:
+    def refuse(*_: object, **__: object) -> Never:
+        raise UnrecordedError(what)
+
+    return refuse
+
+
 class RecordingLevel(Level):
     """The recorder that the arrays of one derivative share."""
 
@@ -185,21 +192,11 @@ class RecordedArray(Recorded):
         self.check_writable(function.__name__)
         self.take_over(_deepest((self, *args)).run(WRITERS[function], (self, *args)))
 
-    def __iter__(self) -> Iterator[Never]:
-        """Refuse: a kernel works on whole arrays."""
-        raise UnrecordedError("iterates over an array")
-
-    def __array__(self, *_: Any, **__: Any) -> Never:
-        """Refuse: the derivative would be lost without a word."""
-        raise UnrecordedError("reads the values of an array (np.asarray, or a function like it)")
-
-    def __bool__(self) -> Never:
-        """Refuse, as `__array__`."""
-        raise UnrecordedError("asks for the truth of an array")
-
-    def __float__(self) -> Never:
-        """Refuse, as `__array__`."""
-        raise UnrecordedError("reads an element as a number")
+    # A kernel works on whole arrays, and of a value the derivative would be lost without a word.
+    __iter__ = _refused("iterates over an array")
+    __array__ = _refused("reads the values of an array (np.asarray, or a function like it)")
+    __bool__ = _refused("asks for the truth of an array")
+    __float__ = _refused("reads an element as a number")
 
     def __getattr__(self, name: str) -> Never:
         """Say which attribute is missing, in the words of this room."""
@@ -290,7 +287,7 @@ def _deepest(arguments: Any) -> RecordingLevel:
 
 
 def _check_index(index: Any) -> None:
-    if any(True for _ in _recorded(index)):
+    if next(_recorded(index), None) is not None:
         raise UnrecordedError("uses an array as an index of itself")
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from typing import Any, overload
 
@@ -24,7 +23,7 @@ from tapetensor.higher_order.array import RecordingLevel
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.context import GradientContext
 from tapetensor.tape.ids import next_id
-from tapetensor.tape.pullbacks import JointPullbacks, Kernel, Needed, Pullback, Pullbacks
+from tapetensor.tape.pullbacks import JointPullbacks, Kernel, Needed, Pullbacks
 from tapetensor.tape.recorder import Recorder, op_name, with_tuples
 from tapetensor.tensor.apply import Enclosed, apply_enclosing, no_higher_order
 from tapetensor.tensor.base import (
@@ -215,10 +214,11 @@ def _recorded_gradients(
     ]
     parents = tuple([x.id for x in inputs] + list(level.leafs))
     values = dict(zip([point.id for point in points], arrays, strict=True)) | level.leafs
-    pullbacks: list[Pullbacks] = []
-    for gradient in gradients:
-        compute = partial(_replayed, level.recorder, gradient.id, values)
-        pullbacks.append(JointPullbacks((True,) * len(values), compute))
+    needed = (True,) * len(values)
+    pullbacks: list[Pullbacks] = [
+        JointPullbacks(needed, partial(_replayed, level.recorder, gradient.id, values))
+        for gradient in gradients
+    ]
     return [gradient.value for gradient in gradients], parents, pullbacks
 
 
@@ -246,33 +246,22 @@ def _lifting(records: Recorder, level: Level) -> Recorder:
         lifted: Pullbacks
         if isinstance(pullbacks, JointPullbacks):
             needed = tuple([pullback is not None for pullback in pullbacks])
-            compute = partial(_lifted_gradients, kernel, level, pullbacks.compute)
-            lifted = JointPullbacks(needed, compute)
+            lifted = JointPullbacks(needed, partial(_lifted, kernel, level, pullbacks.compute))
         else:
             lifted = tuple([p and partial(_lifted, kernel, level, p) for p in pullbacks])
         lifting[produced_id] = (kernel, lifted, parents)
     return lifting
 
 
-def _lifted(kernel: Kernel, level: Level, pullback: Pullback, g: Array) -> Any:
-    with _naming(kernel):
-        return level.lift(pullback(g))
-
-
-def _lifted_gradients(
-    kernel: Kernel, level: Level, compute: Callable[..., Sequence[Any]], needed: Needed, g: Array
-) -> list[Any]:
-    with _naming(kernel):
-        return [one if one is None else level.lift(one) for one in compute(needed, g)]
-
-
-@contextmanager
-def _naming(kernel: Kernel) -> Iterator[None]:
-    """Say of what a pullback cannot record which op it is of."""
+def _lifted(kernel: Kernel, level: Level, pullback: Callable[..., Any], *args: Any) -> Any:
+    """Run one pullback, or all of an op; say of what cannot be recorded which op it is of."""
     try:
-        yield
+        found = pullback(*args)
     except UnrecordedError as error:
         raise HigherOrderError(no_higher_order(op_name(kernel), error)) from error
+    if isinstance(found, list | tuple):
+        return [one if one is None else level.lift(one) for one in found]
+    return level.lift(found)
 
 
 def _fresh(x: Tensor[Any, Any, Any], array: Array | Recorded) -> Tensor[Any, Any, Any]:

@@ -48,38 +48,37 @@ def _only(options: dict[str, Any], *known: str) -> None:
         raise UnsupportedError(", ".join(unknown))
 
 
-def _reduced_by(kernel: Kernel) -> Callable[..., Any]:
-    def answer(
-        level: Level,
-        x: Any,
-        axis: Any = None,
-        dtype: Any = None,
-        keepdims: bool = False,
-        initial: Any = None,
-        **options: Any,
-    ) -> Any:
-        _only(options)
-        if dtype not in (None, x.dtype):
-            raise UnsupportedError("another dtype")
-        if initial is None:
-            return level.run(kernel, (x,), _as_axes(axis, x.ndim), keepdims)
-        if kernel is not reductions.max:
-            raise UnsupportedError("initial")
-        if x.size == 0:
-            nothing = np.empty(x.shape, x.dtype)
-            return level.array(np.max(nothing, axis=axis, keepdims=keepdims, initial=initial))
-        result = level.run(kernel, (x,), _as_axes(axis, x.ndim), keepdims)
-        return result if initial == -np.inf else np.maximum(result, initial)
-
-    return answer
+def _check_same_dtype(x: Any, dtype: Any) -> None:
+    if dtype not in (None, x.dtype):
+        raise UnsupportedError("another dtype")
 
 
-def _constant(function: Callable[..., Any]) -> Callable[..., Any]:
-    def answer(level: Level, like: Any, *arguments: Any, **options: Any) -> Any:
-        # Of the value, so that where levels nest it is an array of the outer one as well.
-        return level.array(function(level.lift(like).value, *arguments, **options))
+def _reduced(
+    kernel: Kernel,
+    level: Level,
+    x: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    **options: Any,
+) -> Any:
+    _only(options)
+    _check_same_dtype(x, dtype)
+    if initial is not None and kernel is not reductions.max:
+        raise UnsupportedError("initial")
+    if initial is not None and x.size == 0:
+        nothing = np.empty(x.shape, x.dtype)
+        return level.array(np.max(nothing, axis=axis, keepdims=keepdims, initial=initial))
+    result = level.run(kernel, (x,), _as_axes(axis, x.ndim), keepdims)
+    return result if initial in (None, -np.inf) else np.maximum(result, initial)
 
-    return answer
+
+def _constant(
+    function: Callable[..., Any], level: Level, like: Any, *arguments: Any, **options: Any
+) -> Any:
+    # Of the value, so that where levels nest it is an array of the outer one as well.
+    return level.array(function(level.lift(like).value, *arguments, **options))
 
 
 def _full_like(level: Level, like: Any, fill: Any, **options: Any) -> Any:
@@ -115,13 +114,10 @@ def _broadcast_to(level: Level, x: Any, new_shape: Any) -> Any:
     return x.view(shape.broadcast_to, new_shape)
 
 
-def _joined_by(kernel: Kernel) -> Callable[..., Any]:
-    def answer(level: Level, arrays: Any, axis: int = 0, **options: Any) -> Any:
-        _only(options)
-        ndim = arrays[0].ndim + (kernel is shape.stack)
-        return level.run(partial(kernel, axis=axis % ndim), tuple(arrays))
-
-    return answer
+def _joined(kernel: Kernel, level: Level, arrays: Any, axis: int = 0, **options: Any) -> Any:
+    _only(options)
+    ndim = arrays[0].ndim + (kernel is shape.stack)
+    return level.run(partial(kernel, axis=axis % ndim), tuple(arrays))
 
 
 def _where(level: Level, mask: Any, lhs: Any, rhs: Any) -> Any:
@@ -151,17 +147,13 @@ def _roll(level: Level, x: Any, shift: int, axis: int) -> Any:
 
 
 def _cumsum(level: Level, x: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    if dtype not in (None, x.dtype):
-        raise UnsupportedError("another dtype")
+    _check_same_dtype(x, dtype)
     summed = x.reshape(-1) if axis is None else x
     return level.run(scan.cumulative_sum, (summed,), 0 if axis is None else axis % x.ndim)
 
 
-def _masked_by(kernel: Kernel) -> Callable[..., Any]:
-    def answer(level: Level, x: Any, k: int = 0) -> Any:
-        return level.run(kernel, (x,), k)
-
-    return answer
+def _masked(kernel: Kernel, level: Level, x: Any, k: int = 0) -> Any:
+    return level.run(kernel, (x,), k)
 
 
 def _spelled_out(subscripts: str, ranks: list[int]) -> str:
@@ -193,28 +185,28 @@ def _einsum(level: Level, subscripts: Any, *operands: Any, **options: Any) -> An
 FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.broadcast_to: _broadcast_to,
     np.clip: _clip,
-    np.concatenate: _joined_by(shape.concat),
+    np.concatenate: partial(_joined, shape.concat),
     np.copy: _copy,
     np.copyto: _copyto,
     np.cumsum: _cumsum,
     np.einsum: _einsum,
-    np.empty_like: _constant(np.empty_like),
+    np.empty_like: partial(_constant, np.empty_like),
     np.full_like: _full_like,
-    np.max: _reduced_by(reductions.max),
-    np.mean: _reduced_by(reductions.mean),
-    np.min: _reduced_by(reductions.min),
-    np.ones_like: _constant(np.ones_like),
+    np.max: partial(_reduced, reductions.max),
+    np.mean: partial(_reduced, reductions.mean),
+    np.min: partial(_reduced, reductions.min),
+    np.ones_like: partial(_constant, np.ones_like),
     np.reshape: _reshape,
     np.roll: _roll,
-    np.stack: _joined_by(shape.stack),
-    np.sum: _reduced_by(reductions.sum),
+    np.stack: partial(_joined, shape.stack),
+    np.sum: partial(_reduced, reductions.sum),
     np.take: _take,
     np.take_along_axis: _take_along_axis,
     np.transpose: _transpose,
-    np.tril: _masked_by(masking.tril),
-    np.triu: _masked_by(masking.triu),
+    np.tril: partial(_masked, masking.tril),
+    np.triu: partial(_masked, masking.triu),
     np.where: _where,
-    np.zeros_like: _constant(np.zeros_like),
+    np.zeros_like: partial(_constant, np.zeros_like),
 }
 
 UFUNCS: dict[Callable[..., Any], Kernel] = {

@@ -24,7 +24,7 @@ _GLOBAL_OPS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "STORE_NAME
 FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
 
 
-class Captures:
+class Closures:
     """Walks what functions close over.
 
     Args:
@@ -85,7 +85,7 @@ class Captures:
         opened: Any = function
         before = opened.__reduce__()[2]
         opened.__setstate__((function.func, args, keywords, {}))
-        binding.undo(lambda: opened.__setstate__(before))
+        binding.undo.append(lambda: opened.__setstate__(before))
 
     def _walk_code(self, function: types.FunctionType) -> None:
         binding, code = self._binding, function.__code__
@@ -147,19 +147,17 @@ class Captures:
             if key in self._seen:
                 continue
             self._seen[key] = owner
-            value = vars(owner)[name]
+            held = value = vars(owner)[name]
             if isinstance(value, property):
                 value = value.fget
             elif isinstance(value, staticmethod | classmethod):
                 value = value.__func__
             attribute = f"{expression}.{name}"
             if isinstance(value, types.FunctionType) and isinstance(owner, type):
-                held = self._binding.bind(vars(owner))
-                known = self._binding.bind(vars(owner)[name])
-                self._binding.guard(f"{held}[{name!r}] is not {known}")
+                namespace, known = self._binding.bind(vars(owner)), self._binding.bind(held)
+                self._binding.guard(f"{namespace}[{name!r}] is not {known}")
                 self.walk_function(value, attribute)
-                continue
-            if value is vars(owner)[name]:
+            elif value is held:
                 replaced = self._walk_value(value, attribute, f"{where}.{name}")
                 self._binding.replace_attribute(owner, name, replaced, f"{where}.{name}")
 
