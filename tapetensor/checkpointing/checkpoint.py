@@ -162,7 +162,7 @@ class _Part:
             traced = [x for x in handles if x.owns_tape]
             output, tape = self._call(handles, inside).split_tape()
             records = Recorder(tape.records)
-        if not _are_identical(output.array, self.output):
+        if not np.array_equal(plain(output.array), plain(self.output), equal_nan=True):
             raise _not_repeatable("another result")
         parents = [*[x.id for x in traced], *self.leafs]
         wanted = frozenset([one for one, is_in in zip(parents, needed, strict=True) if is_in])
@@ -242,10 +242,6 @@ class _Forgetful(Recorder):
             if produced_id in reached:
                 reached.update(self.parents[produced_id])
         return sorted(reached - self.parents.keys() - {output_id})
-
-
-def _are_identical(output: Any, before: Any) -> bool:
-    return np.array_equal(plain(output), plain(before), equal_nan=True)
 
 
 def _not_repeatable(what: str) -> ArgumentValueError:

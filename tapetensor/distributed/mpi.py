@@ -90,8 +90,12 @@ def load() -> Mpi:
     Raises:
         MissingDependencyError: if mpi4py, or the MPI library that it needs, is not installed.
     """
+    rank = _rank_of_launcher()
+    watch: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+    if rank is not None:
+        watch = watched_start(rank, _seconds(LIMIT_VARIABLE, LIMIT))
     try:
-        with _watched():
+        with watch:
             mpi: Mpi = import_extra("mpi4py.MPI", "many ranks", "mpi")
     # mpi4py raises this when it finds no library to load.
     except RuntimeError as error:
@@ -100,16 +104,6 @@ def load() -> Mpi:
             f"pip install 'tapetensor[mpi]' (mpi4py says: {error})"
         ) from error
     return mpi
-
-
-def _watched() -> contextlib.AbstractContextManager[None]:
-    """Return a context that ends this process if it waits for a rank that will not come."""
-    rank = _rank_of_launcher()
-    return (
-        contextlib.nullcontext()
-        if rank is None
-        else watched_start(rank, _seconds(LIMIT_VARIABLE, LIMIT))
-    )
 
 
 def wait_limit() -> float:
@@ -136,11 +130,8 @@ def _seconds(variable: str, default: float) -> float:
 def _rank_of_launcher() -> str | None:
     """Return the number that a launcher has given this process, if one has."""
     # MPICH, Open MPI and PMIx use these variables.
-    for variable in ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK"):
-        rank = os.environ.get(variable)
-        if rank is not None:
-            return rank
-    return None
+    ranks = map(os.environ.get, ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK"))
+    return next((rank for rank in ranks if rank is not None), None)
 
 
 def check_launcher() -> None:

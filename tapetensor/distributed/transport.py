@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from types import TracebackType
-from typing import NoReturn, final
+from typing import final
 
 import numpy as np
 
@@ -133,7 +133,10 @@ class Transport:
                 self._receive_farewell(rank)
         for rank, count in self._left.items():
             if count < number:
-                self._give_up(rank, name)
+                raise DistributedError(
+                    f"{name}: rank {rank} has ended and rank {self.rank} waits for it; every rank "
+                    "must take as many steps, and end by an error rather than by sys.exit()"
+                )
 
     def check_late(self, number: int, name: str, waited: float) -> None:
         """Say once, after a minute, that the rank before this one has not come; raise at the limit.
@@ -156,12 +159,6 @@ class Transport:
             self._missed_in = number
             sys.stderr.write(f"{text} yet; is it at work, or hangs?\n")
             sys.stderr.flush()
-
-    def _give_up(self, rank: int, name: str) -> NoReturn:
-        raise DistributedError(
-            f"{name}: rank {rank} has ended and rank {self.rank} waits for it; every rank must "
-            "take as many steps, and end by an error rather than by sys.exit()"
-        )
 
     def _receive_farewell(self, rank: int) -> None:
         count = np.zeros(1, np.int64)

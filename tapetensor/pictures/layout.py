@@ -8,7 +8,7 @@ by least squares (isotonic regression), as near as it gets to what it is connect
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from tapetensor.pictures.graph import Op
@@ -48,18 +48,16 @@ class Layout:
     height: float
 
 
+@dataclass(eq=False, slots=True)
 class _Item:
     """A box, or the place of an edge in a layer that it passes."""
 
-    __slots__ = ("above", "below", "layer", "pull", "room", "x")
-
-    def __init__(self, layer: int, room: float, pull: float = 1.0) -> None:
-        self.layer = layer
-        self.room = room
-        self.pull = pull
-        self.x = 0.0
-        self.above: list[_Item] = []
-        self.below: list[_Item] = []
+    layer: int
+    room: float
+    pull: float = 1.0
+    x: float = 0.0
+    above: list[_Item] = field(default_factory=list)
+    below: list[_Item] = field(default_factory=list)
 
 
 def layout(ops: Sequence[Op]) -> Layout:

@@ -209,7 +209,7 @@ class Recorder(dict[int, Record]):
                 kernel,
                 tuple(
                     [
-                        pullback and _checked_pullback(pullback, check, name, produced_id, parent)
+                        pullback and partial(_pull_back, pullback, check, name, produced_id, parent)
                         for pullback, parent in zip(pullbacks, parents, strict=True)
                     ]
                 ),
@@ -224,17 +224,14 @@ def with_tuples(record: Record) -> tuple[Kernel, Pullbacks, tuple[int, ...]]:
     return (kernel, (pullbacks,), (parents,)) if isinstance(parents, int) else record
 
 
-def _checked_pullback(
-    pullback: Pullback, check: Check, name: str, produced_id: int, parent: int
-) -> Pullback:
-    def pull_back(g: Array) -> Array:
-        # Each summand was finite, but their sum may have overflowed.
-        check(name, produced_id, g)
-        gradient = pullback(g)
-        check(name, parent, gradient)
-        return gradient
-
-    return pull_back
+def _pull_back(
+    pullback: Pullback, check: Check, name: str, produced_id: int, parent: int, g: Array
+) -> Array:
+    # Each summand was finite, but their sum may have overflowed.
+    check(name, produced_id, g)
+    gradient = pullback(g)
+    check(name, parent, gradient)
+    return gradient
 
 
 def _summed(

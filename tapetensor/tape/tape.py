@@ -243,18 +243,15 @@ class OwnedTape:
             wanted = result.leafs
         wanted_ids = None if wanted is None else frozenset(wanted)
         keeps_all = wanted_ids is None and result.is_leaky
-        if not finite:
-            replayed = self.records.replay({output_id: cotangent}, wanted_ids, keeps_all=keeps_all)
-            result.accumulate(replayed)
-            return result
-        _check_finite("the cotangent", output_id, cotangent)
-        checked = self.records.checked(_check_finite)
-        result.accumulate(checked.replay({output_id: cotangent}, wanted_ids, keeps_all=keeps_all))
-        for unique_id in result:
-            total = result.array(unique_id)
-            assert total is not None
-            _check_finite("the sum of gradients", unique_id, total)
-        self.records.clear()
+        records = self.records
+        if finite:
+            _check_finite("the cotangent", output_id, cotangent)
+            records = records.checked(_check_finite)
+        result.accumulate(records.replay({output_id: cotangent}, wanted_ids, keeps_all=keeps_all))
+        if finite:
+            for unique_id, total in result.arrays.items():
+                _check_finite("the sum of gradients", unique_id, total)
+            self.records.clear()
         return result
 
     def replay_by_group(
@@ -310,14 +307,8 @@ def _check_finite(origin: str, unique_id: int, gradient: Array) -> None:
 Tape: TypeAlias = NoneTape | OwnedTape
 
 
-@final
-class _Spent(Recorder):
-    """The records of a tape whose contents have been handed to a new owner: there are none."""
-
-    __slots__ = ()
-
-
-_SPENT = _Spent()
+# The records of a tape whose contents have been handed to a new owner: there are none.
+_SPENT = Recorder()
 
 _NO_COPY = (
     "copy: a tape has exactly one owner and cannot be copied or pickled; "
