@@ -113,15 +113,6 @@ def checkpoint(
 class _Part:
     """A function of tensors that is run forwards once, and again for a backward pass."""
 
-    __slots__ = (
-        "arrays",
-        "f",
-        "leafs",
-        "output",
-        "plain_inputs",
-        "surroundings",
-    )
-
     def __init__(
         self,
         f: Callable[..., Any],
@@ -149,11 +140,8 @@ class _Part:
         # A tensor that f makes itself is another one the next time.
         self.leafs = [leaf for leaf in forgetful.leafs_of(output.id) if leaf < start]
         parents = (*ids, *self.leafs)
-        return (
-            [output.array],
-            parents,
-            [JointPullbacks((True,) * len(parents), self.run_again)],
-        )
+        pullbacks = JointPullbacks((True,) * len(parents), self.run_again)
+        return [output.array], parents, [pullbacks]
 
     def run_again(self, needed: Needed, g: Array) -> list[Any]:
         """Run forwards and backwards; return the cotangents of the parents that are needed."""

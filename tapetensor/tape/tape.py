@@ -73,18 +73,13 @@ class OwnedTape:
         carried = f", carrying {len(self.stores)} Gradients" if self.stores else ""
         return f"OwnedTape({len(self.records)} ops{carried})"
 
-    def __copy__(self) -> Never:
-        """Refuse: a tape has exactly one owner."""
-        raise UntracedTensorError(_NO_COPY)
-
-    def __deepcopy__(self, memo: object) -> Never:
-        """Refuse: a tape has exactly one owner."""
-        raise UntracedTensorError(_NO_COPY)
-
     @override
     def __reduce__(self) -> Never:
-        """Refuse to be pickled: a tape has exactly one owner, and its records are functions."""
-        raise UntracedTensorError(_NO_COPY)
+        """Refuse to be copied or pickled: a tape has one owner, and its records are functions."""
+        raise UntracedTensorError(
+            "copy: a tape has exactly one owner and cannot be copied or pickled; "
+            "write x.with_empty_tape() for a second traced handle"
+        )
 
     def merge(self, other: OwnedTape) -> None:
         """Take over what `other` holds, which is spent; this tape then belongs to its contexts too.
@@ -309,8 +304,3 @@ Tape: TypeAlias = NoneTape | OwnedTape
 
 # The records of a tape whose contents have been handed to a new owner: there are none.
 _SPENT = Recorder()
-
-_NO_COPY = (
-    "copy: a tape has exactly one owner and cannot be copied or pickled; "
-    "write x.with_empty_tape() for a second traced handle"
-)

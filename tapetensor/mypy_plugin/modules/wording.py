@@ -18,16 +18,8 @@ from mypy.types import (
 
 from tapetensor.mypy_plugin import names
 from tapetensor.mypy_plugin.kinds import is_int, is_module
+from tapetensor.mypy_plugin.shapes.dtypes import dtype_name
 
-# Users write numpy's classes like this.
-_DTYPES = {
-    "floating[_32Bit]": "float32",
-    "floating[_64Bit]": "float64",
-    "floating[_16Bit]": "float16",
-    "signedinteger[_64Bit]": "int64",
-    "signedinteger[_32Bit]": "int32",
-    "bool[bool]": "bool",
-}
 _USUAL_DTYPE = "float32"
 
 
@@ -80,10 +72,8 @@ def part_in_words(part: Type) -> str:
     if isinstance(part, Instance):
         if is_int(part):
             return "?"
-        written = part.type.name
-        if part.args:
-            written += f"[{', '.join([_argument(one) for one in part.args])}]"
-        return _DTYPES.get(written, written)
+        arguments = f"[{', '.join(map(_argument, part.args))}]" if part.args else ""
+        return dtype_name(part) or f"{part.type.name}{arguments}"
     return str(part)
 
 

@@ -226,11 +226,6 @@ class Call:
         """The class Tensor."""
         return known(class_of(TENSOR))
 
-    def fail(self, mismatch: MismatchError) -> None:
-        """Report an error at the call."""
-        message = f"{self.op}: {mismatch}"
-        flow.fail(self._context.api, message, self._context.context, mismatch.code)
-
     def returning(self, result: Type) -> CallableType:
         """Return the signature that takes the arguments that were read, and gives `result`."""
         formals = [
@@ -247,8 +242,10 @@ class Call:
         opened = result.copy_modified(args=[ANYTHING, *result.args[1:]])
         return self._item.copy_modified(ret_type=opened)
 
-    def refused(self) -> CallableType:
-        """Return the signature that takes everything, so that one error is all there is."""
+    def refused(self, mismatch: MismatchError) -> CallableType:
+        """Report an error; return a signature that takes everything, so that it is the only one."""
+        message = f"{self.op}: {mismatch}"
+        flow.fail(self._context.api, message, self._context.context, mismatch.code)
         unknown = AnyType(TypeOfAny.from_error)
         return self._item.copy_modified(
             arg_types=[unknown] * len(self._item.arg_types),
@@ -312,8 +309,7 @@ def hook(op: str, rule: Rule, *, opens_in_displays: bool = True) -> Hook:
         try:
             result = _answer(rule, call)
         except MismatchError as mismatch:
-            call.fail(mismatch)
-            return call.refused()
+            return call.refused(mismatch)
         if isinstance(result, Unknown):
             return call.opened()
         if result is None or (opens_in_displays and is_displayed(context.context, call.api)):
