@@ -11,7 +11,6 @@ from typing_extensions import override
 
 from tapetensor.arguments import check_choice
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.stand_ins import run_check
 from tapetensor.errors import (
     MissingGradientError,
     NumericalInstabilityError,
@@ -254,18 +253,14 @@ def _summed(
     return earlier
 
 
-def check_finite(origin: str, place: str, gradient: Array) -> None:
-    """Raise NumericalInstabilityError if `gradient` holds a NaN or an infinity.
+def check_finite(gradient: Array, origin: str, place: str) -> None:
+    """Raise NumericalInstabilityError if a floating array holds a NaN or an infinity.
 
     Args:
+        gradient: the array. One that is captured goes by way of `run_check`.
         origin: the op that it comes from, for the message.
         place: what it is the gradient of, for the message.
-        gradient: a floating array.
     """
-    run_check(_check_values, gradient, origin, place)
-
-
-def _check_values(gradient: Array, origin: str, place: str) -> None:
     finite = np.isfinite(gradient)
     if np.all(finite):
         return

@@ -8,7 +8,7 @@ from typing import Any, Never, TypeAlias, final
 from typing_extensions import override
 
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.stand_ins import Level
+from tapetensor.arrays.stand_ins import Level, run_check
 from tapetensor.errors import (
     ArgumentTypeError,
     MovedTensorError,
@@ -296,7 +296,7 @@ class _Closed(Recorder):
 
 
 def _check_finite(origin: str, unique_id: int, gradient: Array) -> None:
-    check_finite(origin, f"the tensor with id {unique_id}", gradient)
+    run_check(check_finite, gradient, origin, f"the tensor with id {unique_id}")
 
 
 Tape: TypeAlias = NoneTape | OwnedTape
