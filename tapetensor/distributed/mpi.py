@@ -20,8 +20,6 @@ from tapetensor.extras import import_extra
 
 # For a buffer mpi4py takes an array, or a list of an array and counts.
 Buffer = Any
-
-
 # So many seconds are left for output to pass through the launcher.
 _TIME_TO_PASS_ON = 0.3
 
@@ -153,14 +151,7 @@ def check_launcher() -> None:
 def end_all_ranks(
     name: str, kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """Show an error that nobody caught, and end the job: other ranks may wait for this one.
-
-    Args:
-        name: which rank this is.
-        kind: the class of the error.
-        error: the error.
-        trace: where it was raised.
-    """
+    """Show an error that nobody caught, and end the job: other ranks may wait for this one."""
     text = "".join(traceback.format_exception(kind, error, trace))
     sys.stdout.flush()
     # The text is written in one piece, for other ranks write as well.

@@ -25,8 +25,6 @@ class Pending:
     """A collective communication under way.
 
     Args:
-        transport: what it goes over.
-        request: MPI's handle of it.
         name: what it is, for messages.
         array: what is sent; None for nothing.
     """
@@ -139,13 +137,7 @@ class Transport:
                 )
 
     def check_late(self, number: int, name: str, waited: float) -> None:
-        """Say once, after a minute, that the rank before this one has not come; raise at the limit.
-
-        Args:
-            number: the number of the collective.
-            name: its name.
-            waited: for how many seconds.
-        """
+        """Say once, after a minute, that the rank before has not come; raise at the limit."""
         if waited < min(NOTED_AFTER, self._limit):
             return
         before = (self.rank - 1) % self.size

@@ -171,7 +171,7 @@ class _ModuleState(State):
             tensors[name].array = beside(array, tensors[name].array)
 
     def _in_our_names(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
-        return pytorch.in_our_names(arrays, self._attentions, pytorch.thirds_of_array)
+        return pytorch.in_our_names(arrays, self._attentions, lambda array: np.split(array, 3))
 
 
 class _OptimizerState(State):

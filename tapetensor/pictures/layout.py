@@ -141,10 +141,6 @@ def _mean_below(item: _Item) -> float:
     return _mean(item.below, item.x)
 
 
-def _mean_around(item: _Item) -> float:
-    return _mean(item.above + item.below, item.x)
-
-
 def _mean(others: list[_Item], default: float) -> float:
     if not others:
         return default
@@ -161,7 +157,7 @@ def _place(layers: list[list[_Item]]) -> None:
         for layer in layers if sweep % 2 == 0 else reversed(layers):
             _near(layer, wanted)
     for layer in layers:
-        _near(layer, _mean_around)
+        _near(layer, lambda item: _mean(item.above + item.below, item.x))
 
 
 def _near(layer: list[_Item], wanted: Callable[[_Item], float]) -> None:

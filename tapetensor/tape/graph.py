@@ -37,10 +37,6 @@ class Passage:
 
     A gradient has the shape and dtype of what it is the gradient of, and pullbacks take time. The
     tape itself keeps neither: recording them would make every op slower.
-
-    Args:
-        records: the tape.
-        output: where to start.
     """
 
     def __init__(self, records: Recorder, output: Output) -> None:
@@ -73,9 +69,7 @@ def graph_of_tape(
     """Return the graph of a tape.
 
     Args:
-        records: the tape.
         output: the tensor that it leads to; None if that is not known, then nothing is measured.
-        names: names for its inputs.
     """
     named = {tensor.id: name for name, tensor in (names or {}).items()}
     inputs: Any = (names or {}).values()

@@ -70,10 +70,7 @@ class EpochRunner(Generic[Batch]):
     """Runs epochs.
 
     Args:
-        step: trains on a batch.
-        batches: the batches of an epoch.
         optimizer: its learning rate follows the schedule.
-        schedule: the schedule of the learning rate, if there is one.
         generators: what batches and model draw from.
         ranks: the ranks, which all take the same steps.
     """

@@ -37,12 +37,7 @@ def module_in_words(module: Type) -> str:
 
 
 def tensor_in_words(tensor: Type, other: Type | None = None) -> str:
-    """Return a tensor by its shape, and by what else sets it apart from the other one.
-
-    Args:
-        tensor: what to describe.
-        other: what it is compared with, if with anything.
-    """
+    """Return a tensor by its shape, and by what else tells it from the other one, if any."""
     tensor, other = get_proper_type(tensor), get_proper_type(other)
     if not _is_tensor(tensor) or not isinstance(tensor, Instance):
         return f"a {part_in_words(tensor)}"

@@ -71,10 +71,6 @@ class Effects:
 
     A type that mypy has not come to yet (in a loop, of what stands further down) is worked out as
     far as declarations tell.
-
-    Args:
-        checker: mypy's type checker.
-        graph: the graph.
     """
 
     def __init__(self, checker: Any, graph: Graph) -> None:

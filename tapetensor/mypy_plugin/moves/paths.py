@@ -25,12 +25,7 @@ class Change(NamedTuple):
 
 
 class Paths:
-    """Answers for one graph.
-
-    Args:
-        graph: the graph.
-        effects: what its points do beside assigning.
-    """
+    """Answers for one graph."""
 
     def __init__(self, graph: Graph, effects: Effects) -> None:
         self._graph = graph

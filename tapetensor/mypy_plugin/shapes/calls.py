@@ -168,11 +168,6 @@ class Call:
         names = self._item.arg_names
         return names.index(place) if place in names else len(names)
 
-    @property
-    def wanted(self) -> Type | None:
-        """What the place of the call wants for a result, if anything."""
-        return self.api.expr_checker.type_context[-1]
-
     def expressions(self, index: int) -> list[Expression]:
         """Return all arguments for a formal (``*operands``) by its place."""
         return self._context.args[index]
@@ -295,8 +290,6 @@ def hook(op: str, rule: Rule, *, opens_in_displays: bool = True) -> Hook:
     """Return the signature hook of a rule.
 
     Args:
-        op: what errors call the op.
-        rule: what decides.
         opens_in_displays: whether plain typing leaves dims open, so that results of several shapes
             may stand in one list.
     """
@@ -326,8 +319,6 @@ def fitted(exact: Instance, api: TypeChecker, wanted: Type | None = None) -> Ins
     what has a computed dim for plain typing has an open one, which an `int` fits.
 
     Args:
-        exact: the type.
-        api: the type checker.
         wanted: what is wanted; what the place of the call wants, unless given.
     """
     wanted = wanted or api.expr_checker.type_context[-1]

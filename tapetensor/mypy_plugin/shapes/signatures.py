@@ -103,11 +103,7 @@ def _taking_functions(context: Context) -> CallableType:
 
 
 class _Matched:
-    """The dims that the names of a signature stand for at a call.
-
-    Args:
-        item: the signature.
-    """
+    """The dims that the names of a signature stand for at a call."""
 
     def __init__(self, item: CallableType) -> None:
         self._item = item
