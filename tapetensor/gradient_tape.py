@@ -13,6 +13,7 @@ from tapetensor.arguments import as_int, as_number, check_kind
 from tapetensor.arrays.array import Array, as_array, read_only
 from tapetensor.arrays.dtypes import FLOATING
 from tapetensor.arrays.libraries import check_one_library
+from tapetensor.arrays.stand_ins import run_check
 from tapetensor.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -341,7 +342,7 @@ class GradientTape:
                 f"GradientTape.backward: the gradient of slot {slot}, from {origin!r}, has dtype "
                 f"{gradient.dtype}, the slot {value.dtype}"
             )
-        check_finite(origin, f"slot {slot}", gradient)
+        run_check(check_finite, gradient, origin, f"slot {slot}")
 
     def _checked_entries(self, tensors: list[Array | None]) -> list[Array | None]:
         """Return a copy of `tensors` with one entry per slot."""

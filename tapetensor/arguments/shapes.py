@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from tapetensor.arguments.numbers import as_int, as_size
@@ -25,9 +26,7 @@ def as_target_shape(op: str, shape: object, size: int, source: tuple[int, ...]) 
         ShapeError: if `size` elements do not fill it.
     """
     dims = tuple(as_int(op, "a dim", dim) for dim in _as_tuple(op, shape))
-    known = 1
-    for dim in dims:
-        known *= dim if dim >= 0 else 1
+    known = math.prod([dim for dim in dims if dim >= 0])
     if dims.count(-1) == 1 and min(dims) == -1 and known > 0 and size % known == 0:
         return tuple(size // known if dim == -1 else dim for dim in dims)
     if min(dims, default=0) >= 0 and known == size:

@@ -113,15 +113,6 @@ def checkpoint(
 class _Part:
     """A function of tensors that is run forwards once, and again for a backward pass."""
 
-    __slots__ = (
-        "arrays",
-        "f",
-        "leafs",
-        "output",
-        "plain_inputs",
-        "surroundings",
-    )
-
     def __init__(
         self,
         f: Callable[..., Any],
@@ -149,11 +140,8 @@ class _Part:
         # A tensor that f makes itself is another one the next time.
         self.leafs = [leaf for leaf in forgetful.leafs_of(output.id) if leaf < start]
         parents = (*ids, *self.leafs)
-        return (
-            [output.array],
-            parents,
-            [JointPullbacks((True,) * len(parents), self.run_again)],
-        )
+        pullbacks = JointPullbacks((True,) * len(parents), self.run_again)
+        return [output.array], parents, [pullbacks]
 
     def run_again(self, needed: Needed, g: Array) -> list[Any]:
         """Run forwards and backwards; return the cotangents of the parents that are needed."""
@@ -162,7 +150,7 @@ class _Part:
             traced = [x for x in handles if x.owns_tape]
             output, tape = self._call(handles, inside).split_tape()
             records = Recorder(tape.records)
-        if not _are_identical(output.array, self.output):
+        if not np.array_equal(plain(output.array), plain(self.output), equal_nan=True):
             raise _not_repeatable("another result")
         parents = [*[x.id for x in traced], *self.leafs]
         wanted = frozenset([one for one, is_in in zip(parents, needed, strict=True) if is_in])
@@ -242,10 +230,6 @@ class _Forgetful(Recorder):
             if produced_id in reached:
                 reached.update(self.parents[produced_id])
         return sorted(reached - self.parents.keys() - {output_id})
-
-
-def _are_identical(output: Any, before: Any) -> bool:
-    return np.array_equal(plain(output), plain(before), equal_nan=True)
 
 
 def _not_repeatable(what: str) -> ArgumentValueError:

@@ -6,12 +6,14 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from tapetensor.arrays.array import Array
 from tapetensor.tensor.tensor import Tensor
+
+# What holds a value, the name of the attribute, and the value.
+_Held: TypeAlias = tuple[object, str, object]
 
 
 class Surroundings:
@@ -25,20 +27,19 @@ class Surroundings:
         rng: a generator to hold beside those that are found.
     """
 
-    __slots__ = ("_attributes", "_generators", "_values")
+    __slots__ = ("_held",)
 
     def __init__(self, f: Callable[..., Any], rng: np.random.Generator | None) -> None:
-        self._values: list[tuple[Tensor[Any, Any, Any], Array]] = []
-        self._attributes: list[tuple[dict[str, Any], str, object]] = []
-        self._generators: list[tuple[np.random.Generator, Mapping[str, Any]]] = []
+        self._held: list[_Held] = []
         for value in _reachable([f, rng]):
             if isinstance(value, Tensor):
-                self._values.append((value, value.array))
+                self._held.append((value, "array", value.array))
             elif isinstance(value, np.random.Generator):
-                self._generators.append((value, value.bit_generator.state))
+                bits = value.bit_generator
+                self._held.append((bits, "state", bits.state))
             elif _is_module(value):
-                self._attributes += [
-                    (vars(value), name, one)
+                self._held += [
+                    (value, name, one)
                     for name, one in vars(value).items()
                     if isinstance(one, Tensor)
                 ]
@@ -46,27 +47,18 @@ class Surroundings:
     @contextmanager
     def as_before(self) -> Iterator[None]:
         """Bring back what there was; at the end, what there is now."""
-        values = [(tensor, tensor.array) for tensor, _ in self._values]
-        attributes = [(place, name, place[name]) for place, name, _ in self._attributes]
-        generators = [(rng, rng.bit_generator.state) for rng, _ in self._generators]
-        _set(self._values, self._attributes, self._generators)
+        now = [(owner, name, getattr(owner, name)) for owner, name, _ in self._held]
+        _set(self._held)
         try:
             yield
         finally:
-            _set(values, attributes, generators)
+            _set(now)
 
 
-def _set(
-    values: list[tuple[Tensor[Any, Any, Any], Array]],
-    attributes: list[tuple[dict[str, Any], str, object]],
-    generators: list[tuple[np.random.Generator, Mapping[str, Any]]],
-) -> None:
-    for tensor, array in values:
-        tensor.array = array
-    for place, name, value in attributes:
-        place[name] = value
-    for rng, state in generators:
-        rng.bit_generator.state = state
+def _set(held: list[_Held]) -> None:
+    for owner, name, value in held:
+        # A module that has a say in what is assigned to it is not asked.
+        object.__setattr__(owner, name, value)
 
 
 def _reachable(roots: list[object]) -> Iterator[object]:

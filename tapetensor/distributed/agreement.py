@@ -17,12 +17,6 @@ _LISTED = 10
 def check_agreement(op: str, transport: Transport, model: Module, *settings: str) -> None:
     """Compare names, shapes and dtypes of parameters and buffers over all ranks, and settings.
 
-    Args:
-        op: the name for messages.
-        transport: what connects the ranks.
-        model: the model of this rank.
-        settings: lines that must be the same as well.
-
     Raises:
         DistributedError: on every rank, if one differs from rank 0, with all differences.
     """

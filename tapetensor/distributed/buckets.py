@@ -17,9 +17,6 @@ class Bucket:
 
     Behind the gradients stands a number per parameter, 1 if this rank has a gradient for it. Its
     sum says how many ranks have one: a parameter that none has used stays without a gradient.
-
-    Args:
-        parameters: tensors of one dtype.
     """
 
     def __init__(self, parameters: Sequence[Tensor[Any, Any, Any]]) -> None:

@@ -20,8 +20,6 @@ from tapetensor.extras import import_extra
 
 # For a buffer mpi4py takes an array, or a list of an array and counts.
 Buffer = Any
-
-
 # So many seconds are left for output to pass through the launcher.
 _TIME_TO_PASS_ON = 0.3
 
@@ -90,8 +88,12 @@ def load() -> Mpi:
     Raises:
         MissingDependencyError: if mpi4py, or the MPI library that it needs, is not installed.
     """
+    rank = _rank_of_launcher()
+    watch: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+    if rank is not None:
+        watch = watched_start(rank, _seconds(LIMIT_VARIABLE, LIMIT))
     try:
-        with _watched():
+        with watch:
             mpi: Mpi = import_extra("mpi4py.MPI", "many ranks", "mpi")
     # mpi4py raises this when it finds no library to load.
     except RuntimeError as error:
@@ -100,16 +102,6 @@ def load() -> Mpi:
             f"pip install 'tapetensor[mpi]' (mpi4py says: {error})"
         ) from error
     return mpi
-
-
-def _watched() -> contextlib.AbstractContextManager[None]:
-    """Return a context that ends this process if it waits for a rank that will not come."""
-    rank = _rank_of_launcher()
-    return (
-        contextlib.nullcontext()
-        if rank is None
-        else watched_start(rank, _seconds(LIMIT_VARIABLE, LIMIT))
-    )
 
 
 def wait_limit() -> float:
@@ -136,11 +128,8 @@ def _seconds(variable: str, default: float) -> float:
 def _rank_of_launcher() -> str | None:
     """Return the number that a launcher has given this process, if one has."""
     # MPICH, Open MPI and PMIx use these variables.
-    for variable in ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK"):
-        rank = os.environ.get(variable)
-        if rank is not None:
-            return rank
-    return None
+    ranks = map(os.environ.get, ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK"))
+    return next((rank for rank in ranks if rank is not None), None)
 
 
 def check_launcher() -> None:
@@ -162,14 +151,7 @@ def check_launcher() -> None:
 def end_all_ranks(
     name: str, kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """Show an error that nobody caught, and end the job: other ranks may wait for this one.
-
-    Args:
-        name: which rank this is.
-        kind: the class of the error.
-        error: the error.
-        trace: where it was raised.
-    """
+    """Show an error that nobody caught, and end the job: other ranks may wait for this one."""
     text = "".join(traceback.format_exception(kind, error, trace))
     sys.stdout.flush()
     # The text is written in one piece, for other ranks write as well.

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from types import TracebackType
-from typing import NoReturn, final
+from typing import final
 
 import numpy as np
 
@@ -25,8 +25,6 @@ class Pending:
     """A collective communication under way.
 
     Args:
-        transport: what it goes over.
-        request: MPI's handle of it.
         name: what it is, for messages.
         array: what is sent; None for nothing.
     """
@@ -133,16 +131,13 @@ class Transport:
                 self._receive_farewell(rank)
         for rank, count in self._left.items():
             if count < number:
-                self._give_up(rank, name)
+                raise DistributedError(
+                    f"{name}: rank {rank} has ended and rank {self.rank} waits for it; every rank "
+                    "must take as many steps, and end by an error rather than by sys.exit()"
+                )
 
     def check_late(self, number: int, name: str, waited: float) -> None:
-        """Say once, after a minute, that the rank before this one has not come; raise at the limit.
-
-        Args:
-            number: the number of the collective.
-            name: its name.
-            waited: for how many seconds.
-        """
+        """Say once, after a minute, that the rank before has not come; raise at the limit."""
         if waited < min(NOTED_AFTER, self._limit):
             return
         before = (self.rank - 1) % self.size
@@ -156,12 +151,6 @@ class Transport:
             self._missed_in = number
             sys.stderr.write(f"{text} yet; is it at work, or hangs?\n")
             sys.stderr.flush()
-
-    def _give_up(self, rank: int, name: str) -> NoReturn:
-        raise DistributedError(
-            f"{name}: rank {rank} has ended and rank {self.rank} waits for it; every rank must "
-            "take as many steps, and end by an error rather than by sys.exit()"
-        )
 
     def _receive_farewell(self, rank: int) -> None:
         count = np.zeros(1, np.int64)

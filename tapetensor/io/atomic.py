@@ -14,10 +14,6 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
 
     Whatever happens before that moment, an exception or a power cut, leaves what was there. A
     symbolic link stays one, and a file that was there keeps its permissions.
-
-    Args:
-        path: where the file is to be.
-        write: called with the path that it is to write to.
     """
     target = Path(os.path.realpath(path))
     # In the same directory, for a file cannot be moved between file systems in one go.

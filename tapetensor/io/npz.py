@@ -32,9 +32,6 @@ def write(path: Path, arrays: Mapping[str, Array]) -> None:
 class Reader(AbstractContextManager["Reader"]):
     """An open archive.
 
-    Args:
-        path: the file.
-
     Raises:
         FileFormatError: if an entry is no plain array.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
@@ -77,9 +77,9 @@ class State(ABC):
     def differences(self, headers: Mapping[str, Header]) -> list[str]:
         """Return in words what in names, shapes and dtypes does not fit."""
 
-    @abstractmethod
     def needed(self, headers: Mapping[str, Header]) -> list[str]:
         """Return the names whose arrays are wanted, nothing having differed."""
+        return list(headers)
 
     @abstractmethod
     def refusals(self, arrays: Mapping[str, Array]) -> list[str]:
@@ -101,9 +101,11 @@ def state_of(op: str, part: object) -> State:
     if isinstance(part, Optimizer):
         return _OptimizerState(part)
     if isinstance(part, np.random.Generator):
-        return _GeneratorState(part)
+        bits = part.bit_generator
+        # On a second one of its kind, which shows whether numpy takes it.
+        return _TextState(f"a {type(bits).__name__}", bits, "state", type(bits), longest=100_000)
     if isinstance(part, Notes):
-        return _NotesState(part)
+        return _TextState("Notes", part, "value", lambda: Notes(None), longest=100_000_000)
     raise ArgumentTypeError(
         f"{op}: expected a Module, an Optimizer, a numpy Generator or Notes, "
         f"got {type(part).__name__}"
@@ -169,7 +171,7 @@ class _ModuleState(State):
             tensors[name].array = beside(array, tensors[name].array)
 
     def _in_our_names(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
-        return pytorch.in_our_names(arrays, self._attentions, pytorch.thirds_of_array)
+        return pytorch.in_our_names(arrays, self._attentions, lambda array: np.split(array, 3))
 
 
 class _OptimizerState(State):
@@ -190,10 +192,6 @@ class _OptimizerState(State):
         ]
 
     @override
-    def needed(self, headers: Mapping[str, Header]) -> list[str]:
-        return list(headers)
-
-    @override
     def refusals(self, arrays: Mapping[str, Array]) -> list[str]:
         try:
             self._optimizer.check_arrays(arrays)
@@ -207,27 +205,28 @@ class _OptimizerState(State):
 
 
 class _TextState(State):
-    """A JSON text, as an array of its bytes."""
+    """An attribute that JSON can write, as an array of the bytes of that text.
 
-    def __init__(self, owner: str, longest: int) -> None:
+    Args:
+        called: what messages call the owner.
+        owner: what has the attribute.
+        attribute: its name.
+        twin: makes another owner, which raises an error for a value that is of no use.
+        longest: how many bytes the text has at most.
+    """
+
+    def __init__(
+        self, called: str, owner: object, attribute: str, twin: Callable[[], object], longest: int
+    ) -> None:
+        self._called = called
         self._owner = owner
+        self._attribute = attribute
+        self._twin = twin
         self._longest = longest
-
-    @abstractmethod
-    def value(self) -> Any:
-        """Return what is written."""
-
-    @abstractmethod
-    def check(self, value: Any) -> None:
-        """Raise an error if what was read is of no use."""
-
-    @abstractmethod
-    def take(self, value: Any) -> None:
-        """Take over what was read."""
 
     @override
     def arrays(self) -> dict[str, Array]:
-        text = json.dumps(self.value(), default=np.ndarray.tolist)
+        text = json.dumps(getattr(self._owner, self._attribute), default=np.ndarray.tolist)
         return {"state": np.frombuffer(text.encode(), np.uint8)}
 
     @override
@@ -240,59 +239,16 @@ class _TextState(State):
         return []
 
     @override
-    def needed(self, headers: Mapping[str, Header]) -> list[str]:
-        return ["state"]
-
-    @override
     def refusals(self, arrays: Mapping[str, Array]) -> list[str]:
         try:
-            self.check(json.loads(arrays["state"].tobytes()))
+            setattr(self._twin(), self._attribute, json.loads(arrays["state"].tobytes()))
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
-            return [f"state: not that of {self._owner} ({error})"]
+            return [f"state: not that of {self._called} ({error})"]
         return []
 
     @override
     def restore(self, arrays: Mapping[str, Array]) -> None:
-        self.take(json.loads(arrays["state"].tobytes()))
-
-
-class _NotesState(_TextState):
-    def __init__(self, notes: Notes) -> None:
-        super().__init__("Notes", longest=100_000_000)
-        self._notes = notes
-
-    @override
-    def value(self) -> Any:
-        return self._notes.value
-
-    @override
-    def check(self, value: Any) -> None:
-        pass
-
-    @override
-    def take(self, value: Any) -> None:
-        self._notes.value = value
-
-
-class _GeneratorState(_TextState):
-    """The bit generator's own dictionary, a few thousand characters at most."""
-
-    def __init__(self, rng: np.random.Generator) -> None:
-        super().__init__(f"a {type(rng.bit_generator).__name__}", longest=100_000)
-        self._rng = rng
-
-    @override
-    def value(self) -> Any:
-        return self._rng.bit_generator.state
-
-    @override
-    def check(self, value: Any) -> None:
-        # On a second one of its kind, which shows whether numpy takes it.
-        type(self._rng.bit_generator)().state = value
-
-    @override
-    def take(self, value: Any) -> None:
-        self._rng.bit_generator.state = value
+        setattr(self._owner, self._attribute, json.loads(arrays["state"].tobytes()))
 
 
 def _unlike(expected: Mapping[str, Header], found: Mapping[str, Header]) -> list[str]:

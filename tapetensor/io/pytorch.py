@@ -72,11 +72,6 @@ def thirds_of_header(header: Header) -> list[Header]:
     return [Header((rows // 3, *others), header.dtype)] * 3
 
 
-def thirds_of_array(array: Array) -> list[Array]:
-    """Return three equal parts along the first axis."""
-    return np.split(array, 3)
-
-
 def in_pytorch_names(op: str, part: object, arrays: Mapping[str, Array]) -> dict[str, Array]:
     """Return the arrays of a module by the names that PyTorch has for them.
 

@@ -44,9 +44,6 @@ def write(path: Path, arrays: Mapping[str, Array]) -> None:
 class Reader(AbstractContextManager["Reader"]):
     """An open file.
 
-    Args:
-        path: the file.
-
     Raises:
         MissingDependencyError: if the library is not installed.
         FileFormatError: if the arrays are not those that were written.
@@ -56,11 +53,12 @@ class Reader(AbstractContextManager["Reader"]):
         # Opened apart, so that a file that is not there is told from one of another format.
         path.open("rb").close()
         self._file: Any = _library("safetensors").safe_open(path, framework="np")
-        slices = {name: self._file.get_slice(name) for name in self._file.keys()}  # noqa: SIM118
-        self.headers = {
-            name: Header(tuple(one.get_shape()), _numpy_name(one.get_dtype()))
-            for name, one in slices.items()
-        }
+        self.headers: dict[str, Header] = {}
+        for name in self._file.keys():  # noqa: SIM118
+            found = self._file.get_slice(name)
+            dtype = found.get_dtype()
+            dtype = _NUMPY_NAMES.get(dtype, dtype.lower())
+            self.headers[name] = Header(tuple(found.get_shape()), dtype)
         self._check()
 
     @override
@@ -91,7 +89,3 @@ def _check_sum(arrays: Mapping[str, Array]) -> str:
     for name in sorted(arrays):
         total = zlib.crc32(arrays[name].tobytes(), zlib.crc32(name.encode(), total))
     return f"{total:08x}"
-
-
-def _numpy_name(dtype: str) -> str:
-    return _NUMPY_NAMES.get(dtype, dtype.lower())

@@ -10,7 +10,7 @@ from tapetensor.arguments import check_kind
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import to_numpy
 from tapetensor.errors import ArgumentTypeError, StateMismatchError
-from tapetensor.io.headers import Header, Source, header_of
+from tapetensor.io.headers import Source, header_of
 from tapetensor.io.parts import Part, State, state_of
 from tapetensor.io.pytorch import in_pytorch_names
 
@@ -75,7 +75,11 @@ def read(subject: str, states: Mapping[str, State], source: Source) -> dict[str,
     Raises:
         StateMismatchError: with all that does not fit.
     """
-    parted = {prefix: _with_prefix(source.headers, prefix) for prefix in states}
+    named = source.headers.items()
+    parted = {
+        prefix: {name.removeprefix(prefix): one for name, one in named if name.startswith(prefix)}
+        for prefix in states
+    }
     _refuse(subject, {p: state.differences(parted[p]) for p, state in states.items()})
     arrays = {
         prefix: {name: source.array(prefix + name) for name in state.needed(parted[prefix])}
@@ -89,14 +93,6 @@ def restore(states: Mapping[str, State], arrays: Mapping[str, Mapping[str, Array
     """Give all states what `read` returned."""
     for prefix, state in states.items():
         state.restore(arrays[prefix])
-
-
-def _with_prefix(headers: Mapping[str, Header], prefix: str) -> dict[str, Header]:
-    return {
-        name.removeprefix(prefix): header
-        for name, header in headers.items()
-        if name.startswith(prefix)
-    }
 
 
 def _refuse(subject: str, differences: Mapping[str, list[str]]) -> None:

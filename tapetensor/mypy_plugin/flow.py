@@ -13,10 +13,9 @@ from typing import Any, Final
 from mypy import version
 from mypy.errorcodes import ErrorCode
 from mypy.nodes import Context, Expression, FuncItem, MypyFile, TypeInfo
-from mypy.types import CallableType, Instance, ProperType, get_proper_type
+from mypy.types import CallableType, ProperType, get_proper_type
 
 from tapetensor.errors import explained_by
-from tapetensor.mypy_plugin.symbols import member_of
 
 # The first version that is known to work, and the first that is not known to.
 SUPPORTED: Final = ((2, 0), (2, 5))
@@ -90,19 +89,6 @@ def type_of(checker: Any, expression: Expression) -> ProperType | None:
     """Return the type of an expression that has been checked, or None."""
     found = checker.lookup_type_or_none(expression)
     return None if found is None else get_proper_type(found)
-
-
-def suppresses(checker: Any, manager: Expression) -> bool:
-    """Tell whether a context manager may swallow an exception: its `__exit__` returns a bool."""
-    found = type_of(checker, manager)
-    if not isinstance(found, Instance):
-        return False
-    for name in ("__exit__", "__aexit__"):
-        declared: Any = getattr(member_of(found.type, name), "type", None)
-        result: Any = get_proper_type(getattr(get_proper_type(declared), "ret_type", None))
-        if isinstance(result, Instance) and result.type.fullname == "builtins.bool":
-            return True
-    return False
 
 
 def fail(api: Any, message: str, where: Context, code: ErrorCode) -> None:

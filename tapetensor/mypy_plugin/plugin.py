@@ -129,7 +129,6 @@ def _digest() -> str:
 
 
 def _hooks(question: str, fullname: str) -> list[Callable[[Any], Any]]:
-    """Return what the rooms have for a name."""
     return [hook for ask in _asked(question) if (hook := ask(fullname)) is not None]
 
 

@@ -8,7 +8,7 @@ by least squares (isotonic regression), as near as it gets to what it is connect
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from tapetensor.pictures.graph import Op
@@ -48,18 +48,16 @@ class Layout:
     height: float
 
 
+@dataclass(eq=False, slots=True)
 class _Item:
     """A box, or the place of an edge in a layer that it passes."""
 
-    __slots__ = ("above", "below", "layer", "pull", "room", "x")
-
-    def __init__(self, layer: int, room: float, pull: float = 1.0) -> None:
-        self.layer = layer
-        self.room = room
-        self.pull = pull
-        self.x = 0.0
-        self.above: list[_Item] = []
-        self.below: list[_Item] = []
+    layer: int
+    room: float
+    pull: float = 1.0
+    x: float = 0.0
+    above: list[_Item] = field(default_factory=list)
+    below: list[_Item] = field(default_factory=list)
 
 
 def layout(ops: Sequence[Op]) -> Layout:
@@ -143,10 +141,6 @@ def _mean_below(item: _Item) -> float:
     return _mean(item.below, item.x)
 
 
-def _mean_around(item: _Item) -> float:
-    return _mean(item.above + item.below, item.x)
-
-
 def _mean(others: list[_Item], default: float) -> float:
     if not others:
         return default
@@ -163,7 +157,7 @@ def _place(layers: list[list[_Item]]) -> None:
         for layer in layers if sweep % 2 == 0 else reversed(layers):
             _near(layer, wanted)
     for layer in layers:
-        _near(layer, _mean_around)
+        _near(layer, lambda item: _mean(item.above + item.below, item.x))
 
 
 def _near(layer: list[_Item], wanted: Callable[[_Item], float]) -> None:

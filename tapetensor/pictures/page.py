@@ -11,7 +11,6 @@ from typing import Any
 
 from tapetensor.pictures.graph import Graph, Op, in_bytes, in_seconds
 from tapetensor.pictures.layout import HEIGHT, WIDTH, Edge, Layout, Point, layout
-from tapetensor.pictures.places import Place
 
 # So many lines of source are shown before and after the one that ran an op.
 _AROUND = 3
@@ -124,7 +123,8 @@ def _details(graph: Graph, placed: Layout) -> dict[str, Any]:
     sources: dict[str, Any] = {}
     for op in graph.ops:
         if op.place is not None and str(op.place) not in sources:
-            sources[str(op.place)] = _source(op.place)
+            lines = op.place.lines_around(_AROUND)
+            sources[str(op.place)] = {"line": op.place.line, "uri": op.place.uri, "lines": lines}
     ops = {op.key: _facts(graph, op) for op in graph.ops}
     centers = {key: list(center) for key, center in placed.centers.items()}
     return {"ops": ops, "centers": centers, "sources": sources}
@@ -146,10 +146,6 @@ def _facts(graph: Graph, op: Op) -> dict[str, Any]:
         "operands": op.operands,
         "place": None if op.place is None else str(op.place),
     }
-
-
-def _source(place: Place) -> dict[str, Any]:
-    return {"line": place.line, "uri": place.uri, "lines": place.lines_around(_AROUND)}
 
 
 def _as_script_data(data: dict[str, Any]) -> str:

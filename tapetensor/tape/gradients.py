@@ -10,7 +10,7 @@ import numpy as np
 from typing_extensions import TypeVar, override
 
 from tapetensor.arguments import as_number, check_kind
-from tapetensor.arrays.array import Array, is_array
+from tapetensor.arrays.array import Array, as_array, is_array
 from tapetensor.arrays.libraries import check_matching, check_one_library
 from tapetensor.errors import (
     ArgumentTypeError,
@@ -75,7 +75,7 @@ class Gradients:
         cls, arrays: dict[int, Array], leafs: frozenset[int] | None, is_leaky: bool
     ) -> Gradients:
         """Return a store that holds `arrays`."""
-        store = Gradients()
+        store = cls()
         store.arrays, store._leafs, store._leaky = arrays, leafs, is_leaky
         return store
 
@@ -85,9 +85,7 @@ class Gradients:
 
         Carried from step to step such a store grows by one entry per op: it is for looking inside.
         """
-        gradients = cls()
-        gradients._leaky = True
-        return gradients
+        return cls.of({}, None, is_leaky=True)
 
     def __getitem__(self, tensor: Tensorlike[G]) -> G:
         """Return the gradient of `tensor`, a plain tensor with a new id.
@@ -251,11 +249,7 @@ class Gradients:
 
     def __copy__(self) -> Gradients:
         """Return a store with the same entries that changes independently of this one."""
-        twin = Gradients()
-        twin.arrays = self.arrays.copy()
-        twin._leafs = self._leafs
-        twin._leaky = self._leaky
-        return twin
+        return Gradients.of(self.arrays.copy(), self._leafs, self._leaky)
 
     def __deepcopy__(self, memo: object) -> Gradients:
         """Return the same as `copy.copy`: the arrays are never written to."""
@@ -306,10 +300,7 @@ def array_of(op: str, gradient: object) -> Array:
         raise ArgumentTypeError(
             f"{op}: expected a tensor or a numpy array, got {type(gradient).__name__}"
         )
-    # A scalar of numpy's becomes a 0-d array.
-    array: Any = np.asarray(gradient) if isinstance(gradient, np.ndarray | np.generic) else gradient
-    found: Array = array
-    return found
+    return as_array(op, "the gradient", gradient)
 
 
 def _check_gradient(op: str, tensor: Tensorlike[Any], array: Array) -> None:

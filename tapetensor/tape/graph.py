@@ -37,10 +37,6 @@ class Passage:
 
     A gradient has the shape and dtype of what it is the gradient of, and pullbacks take time. The
     tape itself keeps neither: recording them would make every op slower.
-
-    Args:
-        records: the tape.
-        output: where to start.
     """
 
     def __init__(self, records: Recorder, output: Output) -> None:
@@ -73,12 +69,11 @@ def graph_of_tape(
     """Return the graph of a tape.
 
     Args:
-        records: the tape.
         output: the tensor that it leads to; None if that is not known, then nothing is measured.
-        names: names for its inputs.
     """
     named = {tensor.id: name for name, tensor in (names or {}).items()}
-    forms = {tensor.id: _form(tensor) for tensor in (names or {}).values()}
+    inputs: Any = (names or {}).values()
+    forms: dict[int, Form] = {tensor.id: (tensor.shape, tensor.dtype) for tensor in inputs}
     if output is None:
         ops = _numbered(_ops(records, forms, {}, named))
         return Graph("tape", ops, note=_UNMEASURED)
@@ -92,10 +87,6 @@ def graph_of_slots(records: Recorder, values: list[Array]) -> Graph:
     """Return the graph of a tape whose values are all there, in slots."""
     forms = {slot: (value.shape, value.dtype) for slot, value in enumerate(values)}
     return Graph("tape", _ops(records, forms, {}, {}))
-
-
-def _form(tensor: Any) -> Form:
-    return tensor.shape, tensor.dtype
 
 
 def _ops(

@@ -11,7 +11,6 @@ from typing_extensions import override
 
 from tapetensor.arguments import check_choice
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.stand_ins import run_check
 from tapetensor.errors import (
     MissingGradientError,
     NumericalInstabilityError,
@@ -209,7 +208,7 @@ class Recorder(dict[int, Record]):
                 kernel,
                 tuple(
                     [
-                        pullback and _checked_pullback(pullback, check, name, produced_id, parent)
+                        pullback and partial(_pull_back, pullback, check, name, produced_id, parent)
                         for pullback, parent in zip(pullbacks, parents, strict=True)
                     ]
                 ),
@@ -224,17 +223,14 @@ def with_tuples(record: Record) -> tuple[Kernel, Pullbacks, tuple[int, ...]]:
     return (kernel, (pullbacks,), (parents,)) if isinstance(parents, int) else record
 
 
-def _checked_pullback(
-    pullback: Pullback, check: Check, name: str, produced_id: int, parent: int
-) -> Pullback:
-    def pull_back(g: Array) -> Array:
-        # Each summand was finite, but their sum may have overflowed.
-        check(name, produced_id, g)
-        gradient = pullback(g)
-        check(name, parent, gradient)
-        return gradient
-
-    return pull_back
+def _pull_back(
+    pullback: Pullback, check: Check, name: str, produced_id: int, parent: int, g: Array
+) -> Array:
+    # Each summand was finite, but their sum may have overflowed.
+    check(name, produced_id, g)
+    gradient = pullback(g)
+    check(name, parent, gradient)
+    return gradient
 
 
 def _summed(
@@ -257,18 +253,14 @@ def _summed(
     return earlier
 
 
-def check_finite(origin: str, place: str, gradient: Array) -> None:
-    """Raise NumericalInstabilityError if `gradient` holds a NaN or an infinity.
+def check_finite(gradient: Array, origin: str, place: str) -> None:
+    """Raise NumericalInstabilityError if a floating array holds a NaN or an infinity.
 
     Args:
+        gradient: the array. One that is captured goes by way of `run_check`.
         origin: the op that it comes from, for the message.
         place: what it is the gradient of, for the message.
-        gradient: a floating array.
     """
-    run_check(_check_values, gradient, origin, place)
-
-
-def _check_values(gradient: Array, origin: str, place: str) -> None:
     finite = np.isfinite(gradient)
     if np.all(finite):
         return

@@ -8,7 +8,7 @@ from typing import Any, Never, TypeAlias, final
 from typing_extensions import override
 
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.stand_ins import Level
+from tapetensor.arrays.stand_ins import Level, run_check
 from tapetensor.errors import (
     ArgumentTypeError,
     MovedTensorError,
@@ -73,18 +73,13 @@ class OwnedTape:
         carried = f", carrying {len(self.stores)} Gradients" if self.stores else ""
         return f"OwnedTape({len(self.records)} ops{carried})"
 
-    def __copy__(self) -> Never:
-        """Refuse: a tape has exactly one owner."""
-        raise UntracedTensorError(_NO_COPY)
-
-    def __deepcopy__(self, memo: object) -> Never:
-        """Refuse: a tape has exactly one owner."""
-        raise UntracedTensorError(_NO_COPY)
-
     @override
     def __reduce__(self) -> Never:
-        """Refuse to be pickled: a tape has exactly one owner, and its records are functions."""
-        raise UntracedTensorError(_NO_COPY)
+        """Refuse to be copied or pickled: a tape has one owner, and its records are functions."""
+        raise UntracedTensorError(
+            "copy: a tape has exactly one owner and cannot be copied or pickled; "
+            "write x.with_empty_tape() for a second traced handle"
+        )
 
     def merge(self, other: OwnedTape) -> None:
         """Take over what `other` holds, which is spent; this tape then belongs to its contexts too.
@@ -243,18 +238,15 @@ class OwnedTape:
             wanted = result.leafs
         wanted_ids = None if wanted is None else frozenset(wanted)
         keeps_all = wanted_ids is None and result.is_leaky
-        if not finite:
-            replayed = self.records.replay({output_id: cotangent}, wanted_ids, keeps_all=keeps_all)
-            result.accumulate(replayed)
-            return result
-        _check_finite("the cotangent", output_id, cotangent)
-        checked = self.records.checked(_check_finite)
-        result.accumulate(checked.replay({output_id: cotangent}, wanted_ids, keeps_all=keeps_all))
-        for unique_id in result:
-            total = result.array(unique_id)
-            assert total is not None
-            _check_finite("the sum of gradients", unique_id, total)
-        self.records.clear()
+        records = self.records
+        if finite:
+            _check_finite("the cotangent", output_id, cotangent)
+            records = records.checked(_check_finite)
+        result.accumulate(records.replay({output_id: cotangent}, wanted_ids, keeps_all=keeps_all))
+        if finite:
+            for unique_id, total in result.arrays.items():
+                _check_finite("the sum of gradients", unique_id, total)
+            self.records.clear()
         return result
 
     def replay_by_group(
@@ -304,22 +296,11 @@ class _Closed(Recorder):
 
 
 def _check_finite(origin: str, unique_id: int, gradient: Array) -> None:
-    check_finite(origin, f"the tensor with id {unique_id}", gradient)
+    run_check(check_finite, gradient, origin, f"the tensor with id {unique_id}")
 
 
 Tape: TypeAlias = NoneTape | OwnedTape
 
 
-@final
-class _Spent(Recorder):
-    """The records of a tape whose contents have been handed to a new owner: there are none."""
-
-    __slots__ = ()
-
-
-_SPENT = _Spent()
-
-_NO_COPY = (
-    "copy: a tape has exactly one owner and cannot be copied or pickled; "
-    "write x.with_empty_tape() for a second traced handle"
-)
+# The records of a tape whose contents have been handed to a new owner: there are none.
+_SPENT = Recorder()

@@ -49,8 +49,6 @@ class Checkpoint:
 
     Args:
         path: the file, as `tapetensor.io.save_checkpoint` takes it.
-        model: what is trained.
-        optimizer: what trains it.
         generators: all that training draws from.
     """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, NumericalInstabilityError
@@ -64,33 +65,22 @@ def loss_from(loss_of: Loss[M, Batch], model: M, batch: Batch) -> Tensor0D[Owned
     return loss
 
 
+@dataclass(frozen=True)
 class EpochRunner(Generic[Batch]):
     """Runs epochs.
 
     Args:
-        step: trains on a batch.
-        batches: the batches of an epoch.
         optimizer: its learning rate follows the schedule.
-        schedule: the schedule of the learning rate, if there is one.
         generators: what batches and model draw from.
         ranks: the ranks, which all take the same steps.
     """
 
-    def __init__(
-        self,
-        step: Step[Batch],
-        batches: Source[Batch],
-        optimizer: Optimizer,
-        schedule: Schedule | None,
-        generators: Generators,
-        ranks: Communicator,
-    ) -> None:
-        self._step = step
-        self._batches = batches
-        self._optimizer = optimizer
-        self._schedule = schedule
-        self._generators = generators
-        self._ranks = ranks
+    step: Step[Batch]
+    batches: Source[Batch]
+    optimizer: Optimizer
+    schedule: Schedule | None
+    generators: Generators
+    ranks: Communicator
 
     def run(self, position: Position, interruption: Interruption, bar: ProgressBar) -> bool:
         """Run the rest of an epoch; return whether it came to its end.
@@ -101,11 +91,10 @@ class EpochRunner(Generic[Batch]):
             DistributedError: if the ranks have other batches.
         """
         began = time.perf_counter() - position.seconds
-        optimizer = self._optimizer
         for batch in self._agreed(self._remaining(position)):
-            if self._schedule is not None:
-                optimizer.lr = self._schedule(optimizer.steps)
-            total, asked = self._ranks.sum(self._step(batch), interruption.asked)
+            if self.schedule is not None:
+                self.optimizer.lr = self.schedule(self.optimizer.steps)
+            total, asked = self.ranks.sum(self.step(batch), interruption.asked)
             rows = rows_of(batch)
             if not math.isfinite(total):
                 raise NumericalInstabilityError(
@@ -127,23 +116,23 @@ class EpochRunner(Generic[Batch]):
     def _agreed(self, batches: Iterator[Batch]) -> Iterator[Batch]:
         """Yield batches, each after a check that all ranks have one with as many rows."""
         for batch in batches:
-            check_equal("fit", self._ranks, rows_of(batch))
+            check_equal("fit", self.ranks, rows_of(batch))
             yield batch
-        check_equal("fit", self._ranks, -1)
+        check_equal("fit", self.ranks, -1)
 
     def _remaining(self, position: Position) -> Iterator[Batch]:
         """Return the batches that are not done, drawn as they were when the epoch began."""
         if position.batches == 0:
-            position.starts = states_of(self._generators)
-            return iterate("fit", "batches", self._batches)
-        now = states_of(self._generators)
-        set_states(self._generators, position.starts)
-        batches = iterate("fit", "batches", self._batches)
+            position.starts = states_of(self.generators)
+            return iterate("fit", "batches", self.batches)
+        now = states_of(self.generators)
+        set_states(self.generators, position.starts)
+        batches = iterate("fit", "batches", self.batches)
         for number in range(position.batches):
             if next(batches, None) is None:
                 raise ArgumentValueError(
                     f"fit: {position.batches} batches of the epoch are done, and now there are "
                     f"{number}; resume with the batches that the training began with"
                 )
-        set_states(self._generators, now)
+        set_states(self.generators, now)
         return batches

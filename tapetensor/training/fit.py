@@ -171,8 +171,10 @@ def fit(
 
     def write_down() -> None:
         # The best model comes first: a training without the checkpoint comes to this epoch again.
-        if stop is not None and stop.best is not None and _is_best(stop, history):
-            _save_best(model, stop.best)
+        if stop is not None and stop.best is not None:
+            best = stop.best_of(history[stop.watch])
+            if best == len(history) - 1:
+                _save_best(model, stop.best)
         save()
         for one in logs:
             one.write(history.rows[-1])
@@ -237,10 +239,6 @@ def _end_of(history: History, epochs: int, stop: EarlyStopping | None) -> Ended 
         if stop.is_reached(values):
             return "early stopping"
     return "epochs" if len(history) >= epochs else None
-
-
-def _is_best(stop: EarlyStopping, history: History) -> bool:
-    return stop.best_of(history[stop.watch]) == len(history) - 1
 
 
 def _try_out_best(model: Module, path: str | os.PathLike[str], position: Position) -> None:

@@ -121,7 +121,6 @@ def _incomplete(expression: Expression, info: TypeInfo) -> str | None:
 
 
 def _instance(cls: Type) -> Instance | None:
-    """Return what a class makes when it is called."""
     cls = get_proper_type(cls)
     result = get_proper_type(cls.items[-1].ret_type) if isinstance(cls, FunctionLike) else None
     return result if isinstance(result, Instance) else None
@@ -154,7 +153,6 @@ def _module(files: Files, module: Type, options: frozenset[str], path: str) -> I
 def _modules(
     files: Files, modules: Sequence[Type], options: frozenset[str], path: str
 ) -> Iterator[str]:
-    """Yield what is wrong with several modules."""
     if not any(isinstance(get_proper_type(one), UnpackType) for one in modules):
         for index, one in enumerate(modules):
             yield from _module(files, one, options, f"{path}.{index}")

@@ -123,7 +123,7 @@ def _items(checker: Any, part: Part) -> Iterator[Part]:
 def _is_decided(context: MethodContext | FunctionContext, owner: Part) -> bool:
     """Tell whether the code asks for the tape: it may be that no owner comes here."""
     judge = judge_of(context.api, context.context)
-    return judge is None or (judge.asks_for_tape and is_open(owner.type))
+    return judge is None or (judge.graph.asks_for_tape and is_open(owner.type))
 
 
 def _lost(checker: Any, expression: Expression, names_left: int) -> _Lost | None:
@@ -164,7 +164,6 @@ def _lost(checker: Any, expression: Expression, names_left: int) -> _Lost | None
 
 
 def _lost_layer(layer: str, call: CallExpr) -> _Lost:
-    """Return what is lost of a layer at a call."""
     key = key_of(call.args[0]) if len(call.args) == 1 else None
     run = f"{layer}.forward({'input' if key is None else spelled(key)}"
     why = "a layer on a plain value"

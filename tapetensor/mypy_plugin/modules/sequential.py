@@ -84,17 +84,15 @@ def _input(context: MethodContext) -> Instance | None:
     """Return the type of the tensor that goes in; None if it is none."""
     value = get_proper_type(context.arg_types[0][0])
     checker: Any = context.api
-    if isinstance(value, Instance) and any(map(_is_open, value.args)):
+    if isinstance(value, Instance) and any(
+        isinstance(get_proper_type(one), AnyType) for one in value.args
+    ):
         # A generic call may have taken `Any` from what `forward` expects: without that once more.
         with checker.msg.filter_errors():
             value = get_proper_type(context.api.get_expression_type(context.args[0][0]))
     if isinstance(value, Instance) and value.type.fullname == names.TENSOR:
         return value
     return None
-
-
-def _is_open(part: Type) -> bool:
-    return isinstance(get_proper_type(part), AnyType)
 
 
 def _layers_of(sequence: Type) -> list[Type] | None:

@@ -111,12 +111,7 @@ def _size(dim: Type) -> int | None:
 
 
 def _misfits(owner: TypeInfo, sizes: Mapping[str, int]) -> Iterator[str]:
-    """Yield what does not go together among the known sizes of a layer.
-
-    Args:
-        owner: the class of the layer.
-        sizes: the sizes, by the names of the arguments.
-    """
+    """Yield what does not go together among the known sizes of a layer, by argument."""
     heads = sizes.get("heads")
     for name in ("key_features", "value_features"):
         if heads is not None and name in sizes and sizes[name] % heads:

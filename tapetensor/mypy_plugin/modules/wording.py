@@ -18,16 +18,8 @@ from mypy.types import (
 
 from tapetensor.mypy_plugin import names
 from tapetensor.mypy_plugin.kinds import is_int, is_module
+from tapetensor.mypy_plugin.shapes.dtypes import dtype_name
 
-# Users write numpy's classes like this.
-_DTYPES = {
-    "floating[_32Bit]": "float32",
-    "floating[_64Bit]": "float64",
-    "floating[_16Bit]": "float16",
-    "signedinteger[_64Bit]": "int64",
-    "signedinteger[_32Bit]": "int32",
-    "bool[bool]": "bool",
-}
 _USUAL_DTYPE = "float32"
 
 
@@ -45,12 +37,7 @@ def module_in_words(module: Type) -> str:
 
 
 def tensor_in_words(tensor: Type, other: Type | None = None) -> str:
-    """Return a tensor by its shape, and by what else sets it apart from the other one.
-
-    Args:
-        tensor: what to describe.
-        other: what it is compared with, if with anything.
-    """
+    """Return a tensor by its shape, and by what else tells it from the other one, if any."""
     tensor, other = get_proper_type(tensor), get_proper_type(other)
     if not _is_tensor(tensor) or not isinstance(tensor, Instance):
         return f"a {part_in_words(tensor)}"
@@ -80,10 +67,8 @@ def part_in_words(part: Type) -> str:
     if isinstance(part, Instance):
         if is_int(part):
             return "?"
-        written = part.type.name
-        if part.args:
-            written += f"[{', '.join([_argument(one) for one in part.args])}]"
-        return _DTYPES.get(written, written)
+        arguments = f"[{', '.join(map(_argument, part.args))}]" if part.args else ""
+        return dtype_name(part) or f"{part.type.name}{arguments}"
     return str(part)
 
 

@@ -13,9 +13,6 @@ class Aliases:
 
     Only what is certain counts: both names are assigned once, and in a loop in the same pass of it.
     So does a tuple display: after ``pair = x, y``, ``pair[0]`` is another name of x.
-
-    Args:
-        graph: the graph of the function.
     """
 
     def __init__(self, graph: Graph) -> None:

@@ -71,10 +71,6 @@ class Effects:
 
     A type that mypy has not come to yet (in a loop, of what stands further down) is worked out as
     far as declarations tell.
-
-    Args:
-        checker: mypy's type checker.
-        graph: the graph.
     """
 
     def __init__(self, checker: Any, graph: Graph) -> None:
@@ -105,8 +101,16 @@ class Effects:
         return statement.unreachable_else
 
     def suppresses(self, manager: Expression) -> bool:
-        """Tell whether a context manager may swallow exceptions."""
-        return flow.suppresses(self._checker, manager)
+        """Tell whether a context manager may swallow exceptions: its `__exit__` returns a bool."""
+        found = flow.type_of(self._checker, manager)
+        if not isinstance(found, Instance):
+            return False
+        for name in ("__exit__", "__aexit__"):
+            declared: Any = getattr(member_of(found.type, name), "type", None)
+            result: Any = get_proper_type(getattr(get_proper_type(declared), "ret_type", None))
+            if isinstance(result, Instance) and result.type.fullname == "builtins.bool":
+                return True
+        return False
 
     def _may_run_code(self, node: Node) -> bool:
         match node:

@@ -60,11 +60,7 @@ def lead(ends: Ends, to: Point) -> None:
 
 
 class Expressions(ABC):
-    """Adds the points of expressions to a graph.
-
-    Args:
-        unit: what the graph is of.
-    """
+    """Adds the points of expressions to a graph."""
 
     def __init__(self, unit: Node) -> None:
         self.graph = Graph(unit)

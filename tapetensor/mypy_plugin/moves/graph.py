@@ -100,7 +100,7 @@ class Graph:
     """All points of an outermost function, or of the top level of a module."""
 
     def __init__(self, unit: Node) -> None:
-        self.unit = unit
+        self.is_module = isinstance(unit, MypyFile)
         self.points: list[Point] = []
         self.fragments: list[Fragment] = []
         # A decision is made by asking a tensor of either kind whether it owns a tape.
@@ -127,11 +127,6 @@ class Graph:
             for following in one.next:
                 found[following].append(one)
         return found
-
-    @property
-    def is_module(self) -> bool:
-        """Whether this is the top level of a module."""
-        return isinstance(self.unit, MypyFile)
 
     def within(self, region: Region) -> list[Point]:
         """Return the points of a region."""

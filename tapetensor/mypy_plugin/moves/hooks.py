@@ -140,7 +140,7 @@ def _note(context: _Context, name: str, moves: list[Part], uses: list[Part] | No
     api, where = context.api, context.context
     judge = judge_of(api, where)
     if judge is not None:
-        if judge.asks_for_tape:
+        if judge.graph.asks_for_tape:
             # Where the tape state decides what is done, nothing is known of a tape in general.
             moves = [one for one in moves if not is_open(one.type)]
         judge.add(where, op_called(name), _keys(api, moves), _keys(api, uses or []))
@@ -163,7 +163,7 @@ def _declared(context: _Context, declared: SymbolNode | None, skip: int) -> None
     moves: list[Part] = []
     body = function_in(flow.tree(context.api), declared)
     judge = judge_of(context.api, context.context)
-    dropped = judge is not None and judge.is_dropped(call)
+    dropped = judge is not None and call in judge.graph.dropped
     for number, (expressions, types) in enumerate(
         zip(context.args, context.arg_types, strict=True)
     ):

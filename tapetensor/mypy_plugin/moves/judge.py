@@ -52,38 +52,25 @@ class Judge:
 
     mypy may check a call several times, in the order of the text; every pair of a move and a use is
     judged when the later of the two is met, and reported once.
-
-    Args:
-        checker: mypy's type checker.
-        unit: the function, or the module.
     """
 
     def __init__(self, checker: Any, unit: FuncItem | MypyFile) -> None:
         self.unit = unit
         self.checker = checker
-        self._graph = graph_of(unit)
-        self._aliases = Aliases(self._graph)
-        self._paths = Paths(self._graph, Effects(checker, self._graph))
+        self.graph = graph_of(unit)
+        self._aliases = Aliases(self.graph)
+        self._paths = Paths(self.graph, Effects(checker, self.graph))
         self._steps: dict[Node, list[Step]] = {}
         self._by_value: dict[Key, list[Step]] = {}
         self._returns = [
             Step("return", one.node, one, key, self._aliases.value(key, one), moves=False)
-            for key, points in self._graph.returns.items()
+            for key, points in self.graph.returns.items()
             for one in points
             if one.node is not None
         ]
         self._told: dict[tuple[Node, Key], str] = {}
         # The keys that were reported at a node since mypy came to it last: once is enough.
         self._reported: dict[Node, set[Key]] = {}
-
-    @property
-    def asks_for_tape(self) -> bool:
-        """Whether the code decides by asking a tensor of either kind whether it owns a tape."""
-        return self._graph.asks_for_tape
-
-    def is_dropped(self, call: Context) -> bool:
-        """Tell whether nothing is done with what a call returns."""
-        return call in self._graph.dropped
 
     def add(self, where: Context, op: str, moves: list[Key], uses: list[Key]) -> None:
         """Take a call or operator into account, in the place of what was known of it before.
@@ -97,11 +84,13 @@ class Judge:
         node = self._node(where)
         if node is None:
             return
-        self._forget(node)
+        self._reported.pop(node, None)
+        for step in self._steps.pop(node, ()):
+            self._by_value[step.value].remove(step)
         spelled_once = dict.fromkeys([*moves, *uses])
         steps = [
             Step(op, node, point, key, self._aliases.value(key, point), key in moves)
-            for point in self._graph.of_node[node]
+            for point in self.graph.of_node[node]
             for key in spelled_once
         ]
         self._tell_what_is_given_twice(steps, moves)
@@ -118,16 +107,11 @@ class Judge:
                 self._judge_returns(step)
 
     def _node(self, where: Context) -> Node | None:
-        if isinstance(where, Node) and where in self._graph.of_node:
+        if isinstance(where, Node) and where in self.graph.of_node:
             return where
         if isinstance(where, OpExpr):
-            return self._graph.augmented.get(where.right)
+            return self.graph.augmented.get(where.right)
         return None
-
-    def _forget(self, node: Node) -> None:
-        self._reported.pop(node, None)
-        for step in self._steps.pop(node, ()):
-            self._by_value[step.value].remove(step)
 
     def _is_current(self, step: Step, now: Node) -> bool:
         """Tell whether a step was met in this pass of mypy, which may be one of several."""
@@ -155,7 +139,7 @@ class Judge:
                 return None
             at = outer
             # The closure may be called after the variable has got a new value.
-            if self._paths.is_rebound_after(at, value) or root(value).name in self._graph.shared:
+            if self._paths.is_rebound_after(at, value) or root(value).name in self.graph.shared:
                 return None
         return at
 

@@ -100,7 +100,6 @@ def tensor_type(type_: Type | None) -> Instance | None:
 
 
 def _tape_of(type_: Type | None) -> Type | None:
-    """Return the tape state of a tensor type."""
     tensor = tensor_type(type_)
     if tensor is None:
         return None

@@ -25,12 +25,7 @@ class Change(NamedTuple):
 
 
 class Paths:
-    """Answers for one graph.
-
-    Args:
-        graph: the graph.
-        effects: what its points do beside assigning.
-    """
+    """Answers for one graph."""
 
     def __init__(self, graph: Graph, effects: Effects) -> None:
         self._graph = graph
@@ -157,20 +152,12 @@ class Paths:
 
     def _changed_in(self, region: Region) -> Change:
         if region not in self._changes:
-            self._changes[region] = self._changed_by(self._graph.within(region))
+            points = self._graph.within(region)
+            keys = {part for one in points for key in one.stores for part in prefixes(key)}
+            changing = [one.node for one in points if self._effects.may_change(one)]
+            keys.update(*[mentions(node) for node in changing if isinstance(node, CallExpr)])
+            self._changes[region] = Change(keys, anywhere=bool(changing))
         return self._changes[region]
-
-    def _changed_by(self, points: list[Point]) -> Change:
-        keys: set[Key] = set()
-        anywhere = False
-        for point in points:
-            for key in point.stores:
-                keys.update(prefixes(key))
-            if self._effects.may_change(point):
-                anywhere = True
-                if isinstance(point.node, CallExpr):
-                    keys |= mentions(point.node)
-        return Change(keys, anywhere)
 
     def _entangled(self, move: Point) -> Change:
         """Return all from which one may know whether a move was executed."""

@@ -54,13 +54,9 @@ def agreeing(context: Context) -> CallableType:
 
 def _is_shared(item: CallableType) -> bool:
     """Tell whether two parameters have shapes, or dims, that may speak of one name."""
-    shaped = [one for one in item.arg_types if any(map(has_dims, _members(one)))]
-    return bool(item.variables) and len(shaped) > 1
-
-
-def _members(formal: Type) -> list[Type]:
-    proper = get_proper_type(formal)
-    return proper.items if isinstance(proper, TupleType | UnionType) else [proper]
+    proper = map(get_proper_type, item.arg_types)
+    formals = [one.items if isinstance(one, TupleType | UnionType) else [one] for one in proper]
+    return bool(item.variables) and sum(any(map(has_dims, one)) for one in formals) > 1
 
 
 def _matched(formal: Type, actual: Type) -> Iterator[tuple[TypeVarId, Type]]:

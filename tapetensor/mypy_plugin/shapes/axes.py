@@ -1,4 +1,4 @@
-"""Axes and their ranges, by the rules of `tapetensor.arrays.shapes`."""
+"""Axes and their ranges, by the rules of `tapetensor.arguments.shapes`."""
 
 from __future__ import annotations
 

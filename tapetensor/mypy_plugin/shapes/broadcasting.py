@@ -24,7 +24,6 @@ def broadcast(shapes: Sequence[Dims], of: str = "") -> Dims | None:
     """Return the shape to which shapes broadcast; None where nothing is certain.
 
     Args:
-        shapes: what to broadcast.
         of: what a message says before it names the shapes.
 
     Raises:

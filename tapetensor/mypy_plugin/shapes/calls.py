@@ -168,11 +168,6 @@ class Call:
         names = self._item.arg_names
         return names.index(place) if place in names else len(names)
 
-    @property
-    def wanted(self) -> Type | None:
-        """What the place of the call wants for a result, if anything."""
-        return self.api.expr_checker.type_context[-1]
-
     def expressions(self, index: int) -> list[Expression]:
         """Return all arguments for a formal (``*operands``) by its place."""
         return self._context.args[index]
@@ -226,11 +221,6 @@ class Call:
         """The class Tensor."""
         return known(class_of(TENSOR))
 
-    def fail(self, mismatch: MismatchError) -> None:
-        """Report an error at the call."""
-        message = f"{self.op}: {mismatch}"
-        flow.fail(self._context.api, message, self._context.context, mismatch.code)
-
     def returning(self, result: Type) -> CallableType:
         """Return the signature that takes the arguments that were read, and gives `result`."""
         formals = [
@@ -247,8 +237,10 @@ class Call:
         opened = result.copy_modified(args=[ANYTHING, *result.args[1:]])
         return self._item.copy_modified(ret_type=opened)
 
-    def refused(self) -> CallableType:
-        """Return the signature that takes everything, so that one error is all there is."""
+    def refused(self, mismatch: MismatchError) -> CallableType:
+        """Report an error; return a signature that takes everything, so that it is the only one."""
+        message = f"{self.op}: {mismatch}"
+        flow.fail(self._context.api, message, self._context.context, mismatch.code)
         unknown = AnyType(TypeOfAny.from_error)
         return self._item.copy_modified(
             arg_types=[unknown] * len(self._item.arg_types),
@@ -298,8 +290,6 @@ def hook(op: str, rule: Rule, *, opens_in_displays: bool = True) -> Hook:
     """Return the signature hook of a rule.
 
     Args:
-        op: what errors call the op.
-        rule: what decides.
         opens_in_displays: whether plain typing leaves dims open, so that results of several shapes
             may stand in one list.
     """
@@ -312,8 +302,7 @@ def hook(op: str, rule: Rule, *, opens_in_displays: bool = True) -> Hook:
         try:
             result = _answer(rule, call)
         except MismatchError as mismatch:
-            call.fail(mismatch)
-            return call.refused()
+            return call.refused(mismatch)
         if isinstance(result, Unknown):
             return call.opened()
         if result is None or (opens_in_displays and is_displayed(context.context, call.api)):
@@ -330,8 +319,6 @@ def fitted(exact: Instance, api: TypeChecker, wanted: Type | None = None) -> Ins
     what has a computed dim for plain typing has an open one, which an `int` fits.
 
     Args:
-        exact: the type.
-        api: the type checker.
         wanted: what is wanted; what the place of the call wants, unless given.
     """
     wanted = wanted or api.expr_checker.type_context[-1]

@@ -131,7 +131,7 @@ def mentions(found: Type) -> bool:
         if found.alias.fullname.startswith("tapetensor."):
             return any(mentions(one) for one in found.args)
     proper = get_proper_type(found)
-    return is_computed(proper) or any(mentions(one) for one in _parts(proper))
+    return is_computed(proper) or any(map(mentions, parts(proper)))
 
 
 def replaced(found: Type, replace: Callable[[Instance], Type]) -> Type:
@@ -166,7 +166,8 @@ def _each(found: Sequence[Type], replace: Callable[[Instance], Type]) -> list[Ty
     return [replaced(one, replace) for one in found]
 
 
-def _parts(proper: ProperType) -> Sequence[Type]:
+def parts(proper: ProperType) -> Sequence[Type]:
+    """Return the types that a type is made of."""
     if isinstance(proper, Instance):
         return proper.args
     if isinstance(proper, TupleType | UnionType):

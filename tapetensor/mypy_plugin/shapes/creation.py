@@ -33,6 +33,7 @@ def made(call: Call) -> Answer:
         size if isinstance(size, Size) and size.atoms else dim
         for dim, size in zip(dims, sizes, strict=True)
     )
-    if named == dims and (call.wanted is None or not mentions(call.wanted)):
+    wanted = call.api.expr_checker.type_context[-1]
+    if named == dims and (wanted is None or not mentions(wanted)):
         return None
     return call.like(call.result, named)

@@ -21,7 +21,7 @@ _ALONE: Final = {"numpy.float64": "float64", "numpy.bool": "bool", "numpy.bool_"
 
 def check_same(operands: Sequence[Operand]) -> None:
     """Raise MismatchError if the dtypes of operands differ."""
-    found = [_name(one.dtype) for one in operands]
+    found = [dtype_name(one.dtype) for one in operands]
     if len({one for one in found if one is not None}) > 1:
         raise MismatchError(
             f"dtypes differ: {' and '.join([one or '?' for one in found])}; "
@@ -32,7 +32,7 @@ def check_same(operands: Sequence[Operand]) -> None:
 
 def check_floating(operand: Operand) -> None:
     """Raise MismatchError if an operand that must be floating is not."""
-    found = _name(operand.dtype)
+    found = dtype_name(operand.dtype)
     if found is not None and not found.startswith("float"):
         raise MismatchError(
             f"not defined for dtype {found}; convert first with x.astype(np.float32)",
@@ -42,17 +42,17 @@ def check_floating(operand: Operand) -> None:
 
 def check_integers(name: str, operand: Operand, cure: str = "") -> None:
     """Raise MismatchError if an operand that must hold integers does not."""
-    found = _name(operand.dtype)
+    found = dtype_name(operand.dtype)
     if found is not None and found.startswith(("float", "bool")):
         raise MismatchError(f"{name} must be integers, got {found}{cure}", DTYPE_MISMATCH)
 
 
 def is_bool(operand: Operand) -> bool:
     """Tell whether an operand is known to hold truth values."""
-    return _name(operand.dtype) == "bool"
+    return dtype_name(operand.dtype) == "bool"
 
 
-def _name(dtype: Type) -> str | None:
+def dtype_name(dtype: Type) -> str | None:
     """Return what numpy calls a dtype; None for one that is not known, or abstract."""
     found = get_proper_type(dtype)
     if not isinstance(found, Instance):

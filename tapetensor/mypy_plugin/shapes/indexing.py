@@ -56,7 +56,6 @@ def getitem(call: Call) -> Answer:
 
 
 def _read(call: Call, expression: Expression) -> _Index:
-    """Return one element of an index."""
     if isinstance(expression, SliceExpr):
         parts = (expression.begin_index, expression.end_index, expression.stride)
         return _Index(_Kind.SLICE, bounds=_bounds(call, parts))

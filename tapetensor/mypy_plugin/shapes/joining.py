@@ -49,7 +49,6 @@ def stack(call: Call) -> Answer:
 
 
 def _operands(call: Call) -> list[Operand]:
-    """Return the tensors that are put together."""
     operands = [known(read_tensor(item)) for item in call.items("tensors")]
     if not operands or any(one.shape is None for one in operands):
         raise UndecidedError

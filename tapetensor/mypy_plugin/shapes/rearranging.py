@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mypy.nodes import ListExpr
 from mypy.types import TupleType
 
 from tapetensor.mypy_plugin.codes import AXIS_RANGE
@@ -12,7 +11,7 @@ from tapetensor.mypy_plugin.shapes.axes import (
     normal_axes,
     normal_axis,
 )
-from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError, of_all_shapes, type_of
+from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError, of_all_shapes
 from tapetensor.mypy_plugin.shapes.dims import (
     ANY,
     ONE,
@@ -123,29 +122,17 @@ def roll(call: Call) -> Answer:
 
 def split(call: Call) -> Answer:
     """Return the result of `split`: as many parts as there are."""
-    x, sections = call.receiver, call.argument("sections")
-    shape, axis = axis_of_receiver(call, 0)
-    sizes = _sections(read_int(sections), _listed(call), shape, axis)
+    x, (shape, axis) = call.receiver, axis_of_receiver(call, 0)
+    sizes = _sections(call, shape, axis)
     if not sizes:
         return None
     parts = [call.like(x, (*shape[:axis], size, *shape[axis + 1 :])) for size in sizes]
     return TupleType(parts, call.api.named_generic_type("builtins.tuple", [parts[0]]))
 
 
-def _listed(call: Call) -> tuple[int, ...] | None:
-    """Return the sizes of the parts that are given in a list or a tuple."""
-    expression = call.expression(0)
-    if not isinstance(expression, ListExpr):
-        return read_ints(call.argument("sections"))
-    sizes = [read_int(type_of(item, call.api)) for item in expression.items]
-    return None if None in sizes else tuple(size for size in sizes if size is not None)
-
-
-def _sections(
-    count: int | None, sizes: tuple[int, ...] | None, shape: Dims, axis: int
-) -> list[Size] | None:
+def _sections(call: Call, shape: Dims, axis: int) -> list[Size] | None:
     """Return the sizes of the parts; None where they are open."""
-    whole = shape[axis]
+    whole, count = shape[axis], read_int(call.argument("sections"))
     if count is not None and count < 1:
         raise MismatchError(f"sections must be > 0, got {count}")
     if count is not None and isinstance(whole, Size):
@@ -155,14 +142,13 @@ def _sections(
             )
         part = whole / Size.of(count)
         return [part] * count if part is not None and count <= _PARTS else None
-    if sizes is not None and whole.literal is not None and sum(sizes) != whole.literal:
+    sizes = tuple([known(read_int(one)) for one in call.items("sections")])
+    if whole.literal is not None and sum(sizes) != whole.literal:
         raise MismatchError(
             f"sections {sizes} add up to {sum(sizes)}, axis {axis} of shape {written(shape)} has "
             f"size {whole}"
         )
-    if sizes is None or min(sizes, default=0) < 0:
-        return None
-    return [Size.of(one) for one in sizes]
+    return None if min(sizes, default=0) < 0 else [Size.of(one) for one in sizes]
 
 
 def _quotient(elements: Dim, filled: Dim) -> Dim | None:

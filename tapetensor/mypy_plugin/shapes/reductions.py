@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mypy.nodes import Expression, StrExpr
+from mypy.nodes import StrExpr
 
 from tapetensor.mypy_plugin.shapes.axes import (
     axis_of_receiver,
@@ -51,14 +51,12 @@ def item(call: Call) -> Answer:
 def formatted(call: Call) -> Answer:
     """Refuse ``f"{x:.2f}"`` of what cannot have one element."""
     # mypy spells it "{:{}}".format(x, ".2f").
-    spec = call.expressions(0)[1:]
-    if call.text == "{:{}}" and len(spec) == 1 and not _is_empty(spec[0]):
-        _check_single(known(read_tensor(call.types(0)[0])))
+    match call.expressions(0)[1:]:
+        case [StrExpr(value="")]:
+            pass
+        case [_] if call.text == "{:{}}":
+            _check_single(known(read_tensor(call.types(0)[0])))
     return None
-
-
-def _is_empty(spec: Expression) -> bool:
-    return isinstance(spec, StrExpr) and not spec.value
 
 
 def _check_single(x: Operand) -> None:

@@ -28,7 +28,7 @@ from mypy.types import (
 from tapetensor.mypy_plugin.kinds import ANYTHING
 from tapetensor.mypy_plugin.names import COMPUTED
 from tapetensor.mypy_plugin.shapes.calls import Context, is_readable, type_of
-from tapetensor.mypy_plugin.shapes.computed import integer_of, mentions, replaced
+from tapetensor.mypy_plugin.shapes.computed import integer_of, mentions, parts, replaced
 from tapetensor.mypy_plugin.shapes.dims import Atom, Dim, Open, Size
 from tapetensor.mypy_plugin.shapes.reading import is_computed, read_dim
 from tapetensor.mypy_plugin.shapes.spelling import write_known
@@ -103,11 +103,7 @@ def _taking_functions(context: Context) -> CallableType:
 
 
 class _Matched:
-    """The dims that the names of a signature stand for at a call.
-
-    Args:
-        item: the signature.
-    """
+    """The dims that the names of a signature stand for at a call."""
 
     def __init__(self, item: CallableType) -> None:
         self._item = item
@@ -214,12 +210,6 @@ def _named(formal: Type) -> Iterator[TypeVarId]:
     plain = get_proper_type(replaced(formal, lambda _: ANYTHING))
     if isinstance(plain, TypeVarLikeType):
         yield plain.id
-    elif isinstance(plain, Instance):
-        for one in plain.args:
-            yield from _named(one)
-    elif isinstance(plain, TupleType | UnionType):
-        for one in plain.items:
-            yield from _named(one)
-    elif isinstance(plain, CallableType):
-        for one in [*plain.arg_types, plain.ret_type]:
+    else:
+        for one in parts(plain):
             yield from _named(one)

@@ -38,13 +38,7 @@ _MOST_NAMES = 10
 
 
 def sharpened(shape: Dims, asked: Expression | None, api: TypeChecker) -> Dims:
-    """Return a shape with sizes in the place of ints that are computed from known ones.
-
-    Args:
-        shape: what mypy says of it.
-        asked: the expression for it.
-        api: the type checker.
-    """
+    """Return a shape with sizes in the place of ints that are computed from known ones."""
     if INT not in shape or asked is None:
         return shape
     display = value_of(asked, api) or asked

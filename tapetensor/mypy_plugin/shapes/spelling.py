@@ -18,12 +18,7 @@ from tapetensor.mypy_plugin.symbols import class_of
 
 
 def write_known(dim: Dim, integer: Instance) -> Type:
-    """Return a dim as a type; Any for an open one, and where no type can say it.
-
-    Args:
-        dim: the dim.
-        integer: the type `int`.
-    """
+    """Return a dim as a type; Any for an open one, and where no type can say it."""
     if dim.literal is not None:
         return LiteralType(dim.literal, integer)
     # A size without names may be half of 3, of which nothing is known but that it raises.

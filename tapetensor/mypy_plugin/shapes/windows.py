@@ -49,7 +49,6 @@ class Window:
         """Return the sizes of an image in which every pixel of another has written a window.
 
         Args:
-            shape: of the other.
             more: what is added at the end of each axis.
 
         Raises:
@@ -71,7 +70,6 @@ def read_numbers(call: Call, axes: Mapping[str, int]) -> list[Dims]:
     """Return the numbers that arguments give.
 
     Args:
-        call: the call.
         axes: how many numbers to read, by the name of the argument.
 
     Raises:
