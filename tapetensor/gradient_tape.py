@@ -154,8 +154,8 @@ class GradientTape:
             ``(s - mean(s) - xhat * mean(s * xhat)) / sqrt(var(x) + eps)`` for `x`;
             ``sum(g * xhat)`` for `scale` and ``sum(g)`` for `bias`, over all axes but the last.
 
-        Raises: the same as `record_add`, and of `eps` ArgumentTypeError if it is no number,
-            ArgumentValueError if it is not finite and >= 0.
+        Raises the same as `record_add`, and of `eps` ArgumentTypeError if it is no number and
+        ArgumentValueError if it is not finite and >= 0.
         """
         slots = [self._slot("record_layer_norm", slot) for slot in (x, scale, bias)]
         shapes = [self._values[slot].shape for slot in slots]
