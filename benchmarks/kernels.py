@@ -19,9 +19,10 @@ from collections.abc import Sequence
 
 from tapetensor.machine.blas import KERNEL_VARIABLE
 
-# The names that an OpenBLAS may know, for x86-64 and for ARM, the oldest first.
+# The names that an OpenBLAS may know, for x86-64 and for ARM, the oldest first. Not Prescott: numpy
+# needs a later processor, and the kernel in numpy 2.5.5 ends the process in products of its own.
 NAMES = (
-    "Prescott", "Nehalem", "Sandybridge", "Haswell", "Zen", "SkylakeX", "Cooperlake",
+    "Nehalem", "Sandybridge", "Haswell", "Zen", "SkylakeX", "Cooperlake",
     "SapphireRapids", "ARMV8", "NEOVERSEN1", "NEOVERSEV1", "NEOVERSEN2", "ARMV8SVE",
 )  # fmt: skip
 # Multiplies, which ends the process where the processor lacks the instructions of the kernel.
