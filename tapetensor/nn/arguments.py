@@ -5,12 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tapetensor.arrays.dtypes import FLOATING
-from tapetensor.errors import (
-    ArgumentTypeError,
-    BuildError,
-    DTypeError,
-    ShapeError,
-)
+from tapetensor.errors import ArgumentTypeError, BuildError, DTypeError, ShapeError
 from tapetensor.nn.module import Module
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import TensorBase, check_tensor
@@ -43,12 +38,6 @@ def check_input(
     features: int | None = None,
 ) -> None:
     """Raise an error if the input of a layer does not go with its weights.
-
-    Args:
-        layer: the name for the message.
-        x: the input.
-        weight: a tensor of the layer.
-        features: the size that the last axis must have, if it must.
 
     Raises:
         ArgumentTypeError: if the input is not a tensor.
@@ -90,12 +79,6 @@ def check_sequence(
     layer: str, x: TensorBase[Any, Any, Any], weight: Tensor[Any, Any, Any], features: int
 ) -> None:
     """Raise an error if the input of a layer is not ``(batch, length, features)``.
-
-    Args:
-        layer: the name for the message.
-        x: the input.
-        weight: a tensor of the layer.
-        features: the size that the last axis must have.
 
     Raises:
         ArgumentTypeError: if the input is not a tensor.

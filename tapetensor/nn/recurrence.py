@@ -66,12 +66,7 @@ class Recurrent(Module, Generic[In, Out, W]):
         raise NotImplementedError
 
     def _states(self, x: Tensor[Any, Any, Any], state: Any) -> Tensor[Any, Any, Any]:
-        """Return the states after every step, those of a cell after its one.
-
-        Args:
-            x: the input.
-            state: what goes into the first step; zeros if it is None.
-        """
+        """Return the states after every step, those of a cell after its one."""
         name = type(self).__name__
         weight_ih, weight_hh, bias_ih, bias_hh = [getattr(self, field) for field in self.weights]
         check_input(name, x, weight_ih, self.input_size)
@@ -90,13 +85,6 @@ def states_of(
     """Return the input and the states before the first step; zeros if `state` is None.
 
     If one of them owns a tape, all that were given do.
-
-    Args:
-        layer: the name for messages.
-        state: None, a tensor, or a tuple of `count` of them.
-        x: the input of the layer.
-        size: the size of a state.
-        count: how many states the layer has.
 
     Raises:
         ShapeError: if one has not the shape (batch, size).
