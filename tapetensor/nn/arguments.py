@@ -12,12 +12,7 @@ from tapetensor.tensor.base import TensorBase, check_tensor
 
 
 def check_modules(layer: str, modules: tuple[object, ...]) -> None:
-    """Raise an error if there are no modules, or one that cannot be run.
-
-    Raises:
-        ArgumentTypeError: if there are none, or one is no module.
-        BuildError: if one has no ``forward``.
-    """
+    """Raise an error if there are no modules, or one that cannot be run."""
     if not modules:
         raise ArgumentTypeError(f"{layer}: give one module or more")
     for position, module in enumerate(modules):
@@ -78,13 +73,7 @@ def check_leading_axes(
 def check_sequence(
     layer: str, x: TensorBase[Any, Any, Any], weight: Tensor[Any, Any, Any], features: int
 ) -> None:
-    """Raise an error if the input of a layer is not ``(batch, length, features)``.
-
-    Raises:
-        ArgumentTypeError: if the input is not a tensor.
-        ShapeError: if it has another rank, or another size of the last axis.
-        DTypeError: if it has another dtype than the weights.
-    """
+    """Raise an error if the input of a layer is not ``(batch, length, features)``."""
     check_input(layer, x, weight, features)
     shape = x.array.shape
     if len(shape) != 3:

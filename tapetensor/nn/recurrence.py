@@ -67,43 +67,38 @@ class Recurrent(Module, Generic[In, Out, W]):
 
     def _states(self, x: Tensor[Any, Any, Any], state: Any) -> Tensor[Any, Any, Any]:
         """Return the states after every step, those of a cell after its one."""
-        name = type(self).__name__
         weight_ih, weight_hh, bias_ih, bias_hh = [getattr(self, field) for field in self.weights]
-        check_input(name, x, weight_ih, self.input_size)
+        check_input(type(self).__name__, x, weight_ih, self.input_size)
         self._check_shape(x)
-        x, *before = states_of(name, state, x, self.hidden_size, self.states)
+        x, *before = self._with_states(x, state)
         gates = apply(linear, (x, weight_ih, bias_ih))
         if gates.ndim == 2:
             # A cell: its input is one step.
             gates = gates.expand_dims(1)
         return apply(self.kernel, (gates, weight_hh, bias_hh, *before))
 
+    def _with_states(
+        self, x: Tensor[Any, Any, Any], state: Any
+    ) -> tuple[Tensor[Any, Any, Any], ...]:
+        """Return the input and the states before the first step; zeros if `state` is None.
 
-def states_of(
-    layer: str, state: Any, x: Tensor[Any, Any, Any], size: int, count: int
-) -> tuple[Tensor[Any, Any, Any], ...]:
-    """Return the input and the states before the first step; zeros if `state` is None.
-
-    If one of them owns a tape, all that were given do.
-
-    Raises:
-        ShapeError: if one has not the shape (batch, size).
-        DTypeError: if one has another dtype than the input.
-        ArgumentTypeError: if there are more or fewer.
-    """
-    shape = (x.shape[0], size)
-    if state is None:
-        return (x, *(zeros_beside(x, shape),) * count)
-    states = (state,) if count == 1 else state
-    if not isinstance(states, tuple) or len(states) != count:
-        got = f"{len(states)}" if isinstance(states, tuple) else type(state).__name__
-        raise ArgumentTypeError(f"{layer}: the state is a tuple of {count} tensors, got {got}")
-    for one in states:
-        check_input(layer, one, x)
-        if one.shape != shape:
-            raise ShapeError(f"{layer}: a state must have shape {shape}, got {one.shape}")
-        check_not_spent(layer, one)
-    return trained_together(x, *states)
+        If one of them owns a tape, all that were given do.
+        """
+        name, shape = type(self).__name__, (x.shape[0], self.hidden_size)
+        if state is None:
+            return (x, *(zeros_beside(x, shape),) * self.states)
+        states = (state,) if self.states == 1 else state
+        if not isinstance(states, tuple) or len(states) != self.states:
+            got = f"{len(states)}" if isinstance(states, tuple) else type(state).__name__
+            raise ArgumentTypeError(
+                f"{name}: the state is a tuple of {self.states} tensors, got {got}"
+            )
+        for one in states:
+            check_input(name, one, x)
+            if one.shape != shape:
+                raise ShapeError(f"{name}: a state must have shape {shape}, got {one.shape}")
+            check_not_spent(name, one)
+        return trained_together(x, *states)
 
 
 def parts_of(layer: Module, x: Tensor[Any, Any, Any], *indices: Any) -> tuple[Any, ...]:
@@ -115,10 +110,6 @@ def parts_of(layer: Module, x: Tensor[Any, Any, Any], *indices: Any) -> tuple[An
         *indices: what each part is in it; ``...`` for all of it.
     """
     taker: Any = layer
-    handles = forks(x, len(indices), taker)
-    return tuple(
-        [
-            one if index is ... else apply(indexing.getitem, (one,), (index,))
-            for one, index in zip(handles, indices, strict=True)
-        ]
-    )
+    handles = zip(forks(x, len(indices), taker), indices, strict=True)
+    parts = [one if at is ... else apply(indexing.getitem, (one,), (at,)) for one, at in handles]
+    return tuple(parts)
