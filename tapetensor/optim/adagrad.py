@@ -72,7 +72,7 @@ class Adagrad(Optimizer):
         self._eps = as_number("Adagrad", "eps", eps, at_least=0)
         decay = (weight_decay, decoupled_weight_decay)
         states = (State("squares", start),)
-        super().__init__("Adagrad", model, lr, optimizers.adagrad, states, *decay)
+        super().__init__(model, lr, optimizers.adagrad, states, *decay)
 
     @override
     def _options(self, count: int) -> tuple[Any, ...]:

@@ -22,7 +22,6 @@ class _AdaptiveMoments(Optimizer):
 
     def __init__(
         self,
-        op: str,
         model: HasParameters,
         lr: float,
         betas: tuple[float, float],
@@ -30,9 +29,10 @@ class _AdaptiveMoments(Optimizer):
         weight_decay: float,
         is_decoupled: bool,
     ) -> None:
+        op = type(self).__name__
         self._betas = _as_betas(op, betas)
         self._eps = as_number(op, "eps", eps, at_least=0)
-        super().__init__(op, model, lr, optimizers.adam, _SUMS, weight_decay, is_decoupled)
+        super().__init__(model, lr, optimizers.adam, _SUMS, weight_decay, is_decoupled)
 
     @override
     def _options(self, count: int) -> tuple[Any, ...]:
@@ -86,7 +86,7 @@ class Adam(_AdaptiveMoments):
         eps: float = 1e-8,
         weight_decay: float = 0.0,
     ) -> None:
-        super().__init__("Adam", model, lr, betas, eps, weight_decay, is_decoupled=False)
+        super().__init__(model, lr, betas, eps, weight_decay, is_decoupled=False)
 
 
 @final
@@ -131,7 +131,7 @@ class AdamW(_AdaptiveMoments):
         eps: float = 1e-8,
         weight_decay: float = 1e-2,
     ) -> None:
-        super().__init__("AdamW", model, lr, betas, eps, weight_decay, is_decoupled=True)
+        super().__init__(model, lr, betas, eps, weight_decay, is_decoupled=True)
 
 
 def _as_betas(op: str, value: object) -> tuple[float, float]:

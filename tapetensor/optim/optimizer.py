@@ -32,7 +32,6 @@ class Optimizer(ABC):
     that recorded the old values, a `numpy()` view and a detached handle go on seeing those.
 
     Args:
-        op: the name for messages.
         model: what has parameters.
         lr: the learning rate.
         kernel: one of `kernels.numerics.optimizers`.
@@ -43,7 +42,6 @@ class Optimizer(ABC):
 
     def __init__(
         self,
-        op: str,
         model: HasParameters,
         lr: float,
         kernel: Callable[..., None],
@@ -51,7 +49,7 @@ class Optimizer(ABC):
         weight_decay: float,
         decoupled_weight_decay: bool,
     ) -> None:
-        self._op = op
+        self._op = op = type(self).__name__
         self._weight_decay = as_number(op, "weight_decay", weight_decay, at_least=0)
         self._is_decoupled = as_flag(op, "decoupled_weight_decay", decoupled_weight_decay)
         self._lr = _as_lr(op, lr)

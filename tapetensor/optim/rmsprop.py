@@ -87,7 +87,7 @@ class RMSprop(Optimizer):
             State("velocity", is_used=self._momentum > 0),
         )
         decay = (weight_decay, decoupled_weight_decay)
-        super().__init__("RMSprop", model, lr, optimizers.rmsprop, states, *decay)
+        super().__init__(model, lr, optimizers.rmsprop, states, *decay)
 
     @override
     def _options(self, count: int) -> tuple[Any, ...]:

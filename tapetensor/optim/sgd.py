@@ -72,7 +72,7 @@ class Sgd(Optimizer):
             )
         kernel = optimizers.momentum_sgd if self._momentum else optimizers.sgd
         states = [State("velocity")] if self._momentum else []
-        super().__init__("Sgd", model, lr, kernel, states, weight_decay, decoupled_weight_decay)
+        super().__init__(model, lr, kernel, states, weight_decay, decoupled_weight_decay)
 
     @override
     def _options(self, count: int) -> tuple[Any, ...]:
