@@ -55,14 +55,16 @@ def check_input(
         )
 
 
-def check_leading_axes(
+def check_sequences(
     layer: str,
     names: tuple[str, str],
-    x: TensorBase[Any, Any, Any],
-    other: TensorBase[Any, Any, Any],
+    inputs: tuple[TensorBase[Any, Any, Any], TensorBase[Any, Any, Any]],
+    weight: Tensor[Any, Any, Any],
 ) -> None:
-    """Raise ShapeError if two sequences ``(*Ds, length, features)`` are not as many."""
-    shape, beside = x.array.shape, other.array.shape
+    """Raise an error if two inputs are not as many sequences ``(*Ds, length, features)``."""
+    for x in inputs:
+        check_input(layer, x, weight, weight.shape[-1])
+    shape, beside = [x.array.shape for x in inputs]
     if min(len(shape), len(beside)) < 2 or shape[:-2] != beside[:-2]:
         raise ShapeError(
             f"{layer}: {names[0]} {shape} and {names[1]} {beside} do not fit; they are "

@@ -217,7 +217,8 @@ class MultiHeadAttention(Module, Generic[Embed, Heads, W, Keys, Values]):
             mask=mask,
             causal=causal,
         )
-        return self.w_o.forward(_joined(attended))
+        joined = _swapped(attended).reshape((*shape[:-1], self.value_features))
+        return self.w_o.forward(joined)
 
 
 def _parted(x: Tensor[Any, Any, Any], heads: int) -> Any:
@@ -225,12 +226,6 @@ def _parted(x: Tensor[Any, Any, Any], heads: int) -> Any:
     *leading, rows, features = x.shape
     parts = x.reshape((*leading, rows, heads, features // heads))
     return _swapped(parts)
-
-
-def _joined(x: Any) -> Any:
-    """Return ``(*Ds, heads, M, n)`` as ``(*Ds, M, heads * n)``."""
-    *leading, heads, rows, features = x.shape
-    return _swapped(x).reshape((*leading, rows, heads * features))
 
 
 def _swapped(x: Any) -> Any:

@@ -30,7 +30,12 @@ class _AdaptiveMoments(Optimizer):
         is_decoupled: bool,
     ) -> None:
         op = type(self).__name__
-        self._betas = _as_betas(op, betas)
+        if not isinstance(betas, tuple | list) or len(betas) != 2:
+            raise ArgumentTypeError(f"{op}: betas must be two numbers, (0.9, 0.999), got {betas!r}")
+        self._betas = (
+            as_number(op, "betas[0]", betas[0], at_least=0, below=1),
+            as_number(op, "betas[1]", betas[1], at_least=0, below=1),
+        )
         self._eps = as_number(op, "eps", eps, at_least=0)
         super().__init__(model, lr, optimizers.adam, _SUMS, weight_decay, is_decoupled)
 
@@ -132,13 +137,3 @@ class AdamW(_AdaptiveMoments):
         weight_decay: float = 1e-2,
     ) -> None:
         super().__init__(model, lr, betas, eps, weight_decay, is_decoupled=True)
-
-
-def _as_betas(op: str, value: object) -> tuple[float, float]:
-    """Return `value` as two floats in ``[0, 1)``."""
-    if not isinstance(value, tuple | list) or len(value) != 2:
-        raise ArgumentTypeError(f"{op}: betas must be two numbers, (0.9, 0.999), got {value!r}")
-    return (
-        as_number(op, "betas[0]", value[0], at_least=0, below=1),
-        as_number(op, "betas[1]", value[1], at_least=0, below=1),
-    )
