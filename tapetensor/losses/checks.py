@@ -70,9 +70,9 @@ def check_labels_of(
     scores: TensorBase[Any, Any, Any],
     labels: TensorBase[Any, Any, Any],
     scores_name: str,
-    cure: str,
+    other: str,
 ) -> None:
-    """Refuse labels that are not a class each for the rows of the scores.
+    """Refuse labels that are not a class each for the rows of the scores; name the other loss.
 
     Raises:
         ShapeError: if they have not the leading shape of the scores, or there are none.
@@ -87,4 +87,4 @@ def check_labels_of(
             f"{op}: {scores_name} of shape {shape} and labels of shape {labels.array.shape} "
             f"do not fit; {scores_name} (*Ds, N) go with labels (*Ds), and there is at least one"
         )
-    check_labels(op, labels, shape[-1], cure)
+    check_labels(op, labels, shape[-1], f"for targets that are probabilities use {other}")

@@ -42,13 +42,8 @@ def cross_entropy(
     >>> cross_entropy(logits, tt.from_numpy([1, 0], shape=(2,), dtype=np.int64))
     Tensor(0.3465736, shape=(), dtype=float32, NoneTape)
     """
-    check_labels_of(
-        "cross_entropy",
-        logits,
-        labels,
-        "logits",
-        "for targets that are probabilities use cross_entropy_with_probabilities",
-    )
+    other = "cross_entropy_with_probabilities"
+    check_labels_of("cross_entropy", logits, labels, "logits", other)
     return apply(losses.cross_entropy, (logits, labels), keeps_dtype=False)
 
 
@@ -84,13 +79,7 @@ def nll(
     >>> nll(scores, tt.from_numpy([1, 0], shape=(2,), dtype=np.int64))
     Tensor(0.75, shape=(), dtype=float32, NoneTape)
     """
-    check_labels_of(
-        "nll",
-        log_probabilities,
-        labels,
-        "log_probabilities",
-        "for targets that are probabilities use kl_div",
-    )
+    check_labels_of("nll", log_probabilities, labels, "log_probabilities", "kl_div")
     return apply(losses.nll, (log_probabilities, labels), keeps_dtype=False)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal
+
+from typing_extensions import override
 
 from tapetensor.arguments import as_number, check_choice
 from tapetensor.nn.module import Module
@@ -11,31 +14,44 @@ from tapetensor.tensor.base import check_tensor
 from tapetensor.typing import F, R, S, T
 
 
-class Abs(Module):
+class Activation(Module):
+    """What modules have in common that are a method of tensors without further arguments."""
+
+    # The method that a class is a module for.
+    function: ClassVar[Callable[..., Tensor[Any, Any, Any]]]
+
+    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
+        """Return what the method makes of `x`."""
+        check_tensor(type(self).__name__, "the input", x)
+        return self.function(x)
+
+
+class RealActivation(Activation):
+    """The same of a method that integers have as well."""
+
+    @override
+    def forward(self, x: Tensor[S, T, R]) -> Tensor[S, T, R]:
+        """Return what the method makes of `x`."""
+        check_tensor(type(self).__name__, "the input", x)
+        return self.function(x)
+
+
+class Abs(RealActivation):
     """`tapetensor.Tensor.abs` as a module."""
 
-    def forward(self, x: Tensor[S, T, R]) -> Tensor[S, T, R]:
-        """Return ``x.abs()``."""
-        check_tensor("Abs", "the input", x)
-        return x.abs()
+    function = staticmethod(Tensor.abs)
 
 
-class Cos(Module):
+class Cos(Activation):
     """`tapetensor.Tensor.cos` as a module."""
 
-    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
-        """Return ``x.cos()``."""
-        check_tensor("Cos", "the input", x)
-        return x.cos()
+    function = staticmethod(Tensor.cos)
 
 
-class Exp(Module):
+class Exp(Activation):
     """`tapetensor.Tensor.exp` as a module."""
 
-    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
-        """Return ``x.exp()``."""
-        check_tensor("Exp", "the input", x)
-        return x.exp()
+    function = staticmethod(Tensor.exp)
 
 
 class GELU(Module):
@@ -93,25 +109,19 @@ class LeakyReLU(Module):
         return x.leaky_relu(self.negative_slope)
 
 
-class Log(Module):
+class Log(Activation):
     """`tapetensor.Tensor.log` as a module."""
 
-    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
-        """Return ``x.log()``."""
-        check_tensor("Log", "the input", x)
-        return x.log()
+    function = staticmethod(Tensor.log)
 
 
-class LogSoftmax(Module):
+class LogSoftmax(Activation):
     """`tapetensor.Tensor.log_softmax` along the last axis as a module."""
 
-    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
-        """Return ``x.log_softmax()``."""
-        check_tensor("LogSoftmax", "the input", x)
-        return x.log_softmax()
+    function = staticmethod(Tensor.log_softmax)
 
 
-class ReLU(Module):
+class ReLU(RealActivation):
     """`tapetensor.Tensor.relu` as a module.
 
     >>> import tapetensor as tt
@@ -120,79 +130,52 @@ class ReLU(Module):
     Tensor([0., 0.], shape=(2,), dtype=float32, NoneTape)
     """
 
-    def forward(self, x: Tensor[S, T, R]) -> Tensor[S, T, R]:
-        """Return ``x.relu()``."""
-        check_tensor("ReLU", "the input", x)
-        return x.relu()
+    function = staticmethod(Tensor.relu)
 
 
-class Sigmoid(Module):
+class Sigmoid(Activation):
     """`tapetensor.Tensor.sigmoid` as a module."""
 
-    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
-        """Return ``x.sigmoid()``."""
-        check_tensor("Sigmoid", "the input", x)
-        return x.sigmoid()
+    function = staticmethod(Tensor.sigmoid)
 
 
-class SiLU(Module):
+class SiLU(Activation):
     """`tapetensor.Tensor.silu` as a module."""
 
-    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
-        """Return ``x.silu()``."""
-        check_tensor("SiLU", "the input", x)
-        return x.silu()
+    function = staticmethod(Tensor.silu)
 
 
-class Sin(Module):
+class Sin(Activation):
     """`tapetensor.Tensor.sin` as a module."""
 
-    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
-        """Return ``x.sin()``."""
-        check_tensor("Sin", "the input", x)
-        return x.sin()
+    function = staticmethod(Tensor.sin)
 
 
-class Softmax(Module):
+class Softmax(Activation):
     """`tapetensor.Tensor.softmax` along the last axis as a module."""
 
-    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
-        """Return ``x.softmax()``."""
-        check_tensor("Softmax", "the input", x)
-        return x.softmax()
+    function = staticmethod(Tensor.softmax)
 
 
-class Softplus(Module):
+class Softplus(Activation):
     """`tapetensor.Tensor.softplus` as a module."""
 
-    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
-        """Return ``x.softplus()``."""
-        check_tensor("Softplus", "the input", x)
-        return x.softplus()
+    function = staticmethod(Tensor.softplus)
 
 
-class Sqrt(Module):
+class Sqrt(Activation):
     """`tapetensor.Tensor.sqrt` as a module."""
 
-    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
-        """Return ``x.sqrt()``."""
-        check_tensor("Sqrt", "the input", x)
-        return x.sqrt()
+    function = staticmethod(Tensor.sqrt)
 
 
-class Square(Module):
+class Square(RealActivation):
     """`tapetensor.Tensor.square` as a module."""
 
-    def forward(self, x: Tensor[S, T, R]) -> Tensor[S, T, R]:
-        """Return ``x.square()``."""
-        check_tensor("Square", "the input", x)
-        return x.square()
+    function = staticmethod(Tensor.square)
 
 
-class Tanh(Module):
+class Tanh(Activation):
     """`tapetensor.Tensor.tanh` as a module."""
 
-    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
-        """Return ``x.tanh()``."""
-        check_tensor("Tanh", "the input", x)
-        return x.tanh()
+    function = staticmethod(Tensor.tanh)

@@ -17,6 +17,8 @@ from tapetensor.typing import Add, Div, Mul, Sub
 
 # What each type variable stands for: a type, or a tuple of types for a type variable tuple.
 Substitution: TypeAlias = Mapping[Any, Any]
+# The same by class, for a class and its bases.
+Substitutions: TypeAlias = Mapping[type, Substitution]
 
 _ALIASES = (
     typing_extensions.TypeAliasType,
@@ -115,7 +117,7 @@ def hint_of_field(cls: type, name: str) -> tuple[type, Any]:
     return owner, owner.hints_of_class[name]
 
 
-def length_of_field(cls: type, name: str, substitutions: Mapping[type, Substitution]) -> Any:
+def length_of_field(cls: type, name: str, substitutions: Substitutions) -> Any:
     """Return how many modules a list field of `cls` holds: a number, what is written for the type
     variable that says it, or None for a field that is no such list.
     """
@@ -186,7 +188,7 @@ def substituted(annotation: Any, substitution: Substitution) -> Any:
         return _expanded(annotation, substitution)
     if isinstance(annotation, type):
         return annotation
-    if _is_variable(annotation):
+    if isinstance(annotation, typing.TypeVar):
         return substitution.get(annotation, annotation)
     parameters = getattr(annotation, "__parameters__", ())
     arguments: list[Any] = []
@@ -216,7 +218,3 @@ def _computed(alias: object, given: Sequence[Any]) -> Any:
         return Literal[_ARITHMETIC[alias](lhs, rhs)]
     except (ValueError, ZeroDivisionError):
         return Any
-
-
-def _is_variable(annotation: object) -> bool:
-    return isinstance(annotation, typing.TypeVar)

@@ -5,24 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tapetensor.arrays.dtypes import FLOATING
-from tapetensor.errors import (
-    ArgumentTypeError,
-    BuildError,
-    DTypeError,
-    ShapeError,
-)
+from tapetensor.errors import ArgumentTypeError, BuildError, DTypeError, ShapeError
 from tapetensor.nn.module import Module
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import TensorBase, check_tensor
 
 
 def check_modules(layer: str, modules: tuple[object, ...]) -> None:
-    """Raise an error if there are no modules, or one that cannot be run.
-
-    Raises:
-        ArgumentTypeError: if there are none, or one is no module.
-        BuildError: if one has no ``forward``.
-    """
+    """Raise an error if there are no modules, or one that cannot be run."""
     if not modules:
         raise ArgumentTypeError(f"{layer}: give one module or more")
     for position, module in enumerate(modules):
@@ -43,12 +33,6 @@ def check_input(
     features: int | None = None,
 ) -> None:
     """Raise an error if the input of a layer does not go with its weights.
-
-    Args:
-        layer: the name for the message.
-        x: the input.
-        weight: a tensor of the layer.
-        features: the size that the last axis must have, if it must.
 
     Raises:
         ArgumentTypeError: if the input is not a tensor.
@@ -71,14 +55,16 @@ def check_input(
         )
 
 
-def check_leading_axes(
+def check_sequences(
     layer: str,
     names: tuple[str, str],
-    x: TensorBase[Any, Any, Any],
-    other: TensorBase[Any, Any, Any],
+    inputs: tuple[TensorBase[Any, Any, Any], TensorBase[Any, Any, Any]],
+    weight: Tensor[Any, Any, Any],
 ) -> None:
-    """Raise ShapeError if two sequences ``(*Ds, length, features)`` are not as many."""
-    shape, beside = x.array.shape, other.array.shape
+    """Raise an error if two inputs are not as many sequences ``(*Ds, length, features)``."""
+    for x in inputs:
+        check_input(layer, x, weight, weight.shape[-1])
+    shape, beside = [x.array.shape for x in inputs]
     if min(len(shape), len(beside)) < 2 or shape[:-2] != beside[:-2]:
         raise ShapeError(
             f"{layer}: {names[0]} {shape} and {names[1]} {beside} do not fit; they are "
@@ -89,19 +75,7 @@ def check_leading_axes(
 def check_sequence(
     layer: str, x: TensorBase[Any, Any, Any], weight: Tensor[Any, Any, Any], features: int
 ) -> None:
-    """Raise an error if the input of a layer is not ``(batch, length, features)``.
-
-    Args:
-        layer: the name for the message.
-        x: the input.
-        weight: a tensor of the layer.
-        features: the size that the last axis must have.
-
-    Raises:
-        ArgumentTypeError: if the input is not a tensor.
-        ShapeError: if it has another rank, or another size of the last axis.
-        DTypeError: if it has another dtype than the weights.
-    """
+    """Raise an error if the input of a layer is not ``(batch, length, features)``."""
     check_input(layer, x, weight, features)
     shape = x.array.shape
     if len(shape) != 3:

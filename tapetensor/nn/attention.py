@@ -113,22 +113,28 @@ class MultiHeadAttention(Module, Generic[Embed, Heads, W, Keys, Values]):
         value_features: Values | None = None,
         rng: np.random.Generator,
     ) -> None:
-        features: Any = as_size("MultiHeadAttention", "in_features", in_features, low=1)
-        count = as_size("MultiHeadAttention", "heads", heads, low=1)
-        keys = _width("key_features", features if key_features is None else key_features, count)
-        values = _width(
-            "value_features", features if value_features is None else value_features, count
-        )
+        self.in_features = as_size("MultiHeadAttention", "in_features", in_features, low=1)
+        self.heads = as_size("MultiHeadAttention", "heads", heads, low=1)
+        keys = self._width("key_features", key_features)
+        values = self._width("value_features", value_features)
         scalar_type = as_floating_dtype("MultiHeadAttention", "weights", dtype).type
         check_rng("MultiHeadAttention", rng)
-        self.in_features = features
-        self.heads = count
         self.key_features = keys
         self.value_features = values
-        self.w_q = Linear(features, keys, scalar_type, rng=rng)
-        self.w_k = Linear(features, keys, scalar_type, rng=rng)
-        self.w_v = Linear(features, values, scalar_type, rng=rng)
-        self.w_o = Linear(values, features, scalar_type, rng=rng)
+        self.w_q = Linear(self.in_features, keys, scalar_type, rng=rng)
+        self.w_k = Linear(self.in_features, keys, scalar_type, rng=rng)
+        self.w_v = Linear(self.in_features, values, scalar_type, rng=rng)
+        self.w_o = Linear(values, self.in_features, scalar_type, rng=rng)
+
+    def _width(self, name: str, features: Any) -> Any:
+        """Return the features of all heads, after checking that each gets as many."""
+        given = self.in_features if features is None else features
+        size: Any = as_size("MultiHeadAttention", name, given, low=1)
+        if size % self.heads:
+            raise ArgumentValueError(
+                f"MultiHeadAttention: {self.heads} heads do not divide {name}={size} evenly"
+            )
+        return size
 
     @overload
     def forward(
@@ -211,17 +217,8 @@ class MultiHeadAttention(Module, Generic[Embed, Heads, W, Keys, Values]):
             mask=mask,
             causal=causal,
         )
-        return self.w_o.forward(_joined(attended))
-
-
-def _width(name: str, features: Any, heads: int) -> Any:
-    """Return the features of all heads, after checking that each gets as many."""
-    size = as_size("MultiHeadAttention", name, features, low=1)
-    if size % heads:
-        raise ArgumentValueError(
-            f"MultiHeadAttention: {heads} heads do not divide {name}={size} evenly"
-        )
-    return size
+        joined = _swapped(attended).reshape((*shape[:-1], self.value_features))
+        return self.w_o.forward(joined)
 
 
 def _parted(x: Tensor[Any, Any, Any], heads: int) -> Any:
@@ -229,12 +226,6 @@ def _parted(x: Tensor[Any, Any, Any], heads: int) -> Any:
     *leading, rows, features = x.shape
     parts = x.reshape((*leading, rows, heads, features // heads))
     return _swapped(parts)
-
-
-def _joined(x: Any) -> Any:
-    """Return ``(*Ds, heads, M, n)`` as ``(*Ds, M, heads * n)``."""
-    *leading, heads, rows, features = x.shape
-    return _swapped(x).reshape((*leading, rows, heads * features))
 
 
 def _swapped(x: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 from operator import add, mul
 from typing import Any, Generic, overload
@@ -53,8 +54,7 @@ class ResidualAdd(Module, Generic[Layer]):
         Raises:
             ShapeError: if the module changes the shape.
         """
-        result: Tensor[S, T, F] = x + _kept_shape("ResidualAdd", self.layer, x)
-        return result
+        return x + _kept_shape("ResidualAdd", self.layer, x)
 
 
 class ResidualMul(Module, Generic[Layer]):
@@ -86,8 +86,7 @@ class ResidualMul(Module, Generic[Layer]):
         Raises:
             ShapeError: if the module changes the shape.
         """
-        result: Tensor[S, T, F] = x * _kept_shape("ResidualMul", self.layer, x)
-        return result
+        return x * _kept_shape("ResidualMul", self.layer, x)
 
 
 class ParallelAdd(Module, Generic[*Layers]):
@@ -118,9 +117,7 @@ class ParallelAdd(Module, Generic[*Layers]):
         Raises:
             ShapeError: if their shapes differ.
         """
-        outputs = _outputs(self, x)
-        result: Tensor[Any, T, Any] = reduce(add, _of_one_shape("ParallelAdd", outputs))
-        return result
+        return _joined("ParallelAdd", add, _outputs(self, x))
 
 
 class ParallelMul(Module, Generic[*Layers]):
@@ -151,9 +148,7 @@ class ParallelMul(Module, Generic[*Layers]):
         Raises:
             ShapeError: if their shapes differ.
         """
-        outputs = _outputs(self, x)
-        result: Tensor[Any, T, Any] = reduce(mul, _of_one_shape("ParallelMul", outputs))
-        return result
+        return _joined("ParallelMul", mul, _outputs(self, x))
 
 
 class SplitInto(Module, Generic[*Layers]):
@@ -238,15 +233,14 @@ class AddInto(Module, Generic[*Layers]):
             check_tensor("AddInto", "an input", x)
         together = trained_together(*inputs)
         outputs = [module.forward(x) for module, x in zip(modules, together, strict=True)]
-        result: Tensor[Any, Any, Any] = reduce(add, _of_one_shape("AddInto", outputs))
-        return result
+        return _joined("AddInto", add, outputs)
 
 
-def _kept_shape(name: str, layer: Any, x: Tensor[Any, Any, Any]) -> Any:
+def _kept_shape(name: str, layer: Any, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
     """Return ``layer(x)`` from a second handle of `x`, after checking that the shape stayed."""
     check_tensor(name, "the input", x)
     check_not_spent(name, x)
-    output = layer.forward(x.with_empty_tape())
+    output: Tensor[S, T, F] = layer.forward(x.with_empty_tape())
     if output.shape != x.shape:
         raise ShapeError(
             f"{name}: the module made shape {output.shape} of {x.shape}; it must keep the shape"
@@ -260,15 +254,16 @@ def _outputs(parallel: Any, x: Tensor[Any, Any, Any]) -> list[Any]:
     check_not_spent(name, x)
     *others, last = parallel.layers
     # What the handles lead to meets in one sum or product, so the record is needed once.
-    outputs = [module.forward(x.with_empty_tape()) for module in others]
-    return [*outputs, last.forward(x)]
+    return [*[module.forward(x.with_empty_tape()) for module in others], last.forward(x)]
 
 
-def _of_one_shape(name: str, outputs: list[Any]) -> list[Any]:
+def _joined(
+    name: str, join: Callable[[Any, Any], Any], outputs: list[Tensor[Any, Any, Any]]
+) -> Tensor[Any, Any, Any]:
     shapes = [output.shape for output in outputs]
     if len(set(shapes)) > 1:
         raise ShapeError(
             f"{name}: the modules made shapes {' and '.join(map(str, shapes))}; "
             "they must be equal, nothing is broadcast"
         )
-    return outputs
+    return reduce(join, outputs)

@@ -7,7 +7,7 @@ import inspect
 import re
 import types
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import numpy as np
 from typing_extensions import TypeVar
@@ -18,6 +18,7 @@ from tapetensor.errors import ArgumentValueError, BuildError, TapeTensorError
 from tapetensor.nn import init
 from tapetensor.nn.annotations import (
     Substitution,
+    Substitutions,
     default_of,
     hint_of_field,
     is_unpacked,
@@ -33,6 +34,23 @@ from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor import Tensor
 
 ModuleT = TypeVar("ModuleT", bound=Module)
+
+
+class _Place(NamedTuple):
+    """Where in a model something is built.
+
+    Attributes:
+        path: the dotted name.
+        rng: where the first values come from.
+        within: the annotations of the modules around it.
+    """
+
+    path: str
+    rng: np.random.Generator
+    within: tuple[Any, ...] = ()
+
+    def inner(self, name: object) -> _Place:
+        return self._replace(path=f"{self.path}.{name}")
 
 
 def build(module: type[ModuleT], *, rng: np.random.Generator) -> ModuleT:
@@ -61,29 +79,24 @@ def build(module: type[ModuleT], *, rng: np.random.Generator) -> ModuleT:
     if not (isinstance(cls, type) and issubclass(cls, Module)):
         got = f"a {type(cls).__name__} object" if isinstance(cls, Module) else repr(cls)
         raise BuildError(f"build: expected a module class, build(Mlp, rng=rng), say; got {got}")
-    built: ModuleT = _build_module(module, {}, rng, cls.__name__, ())
+    built: ModuleT = _build_module(module, {}, _Place(cls.__name__, rng))
     return built
 
 
-def _build_module(
-    annotation: Any,
-    options: Mapping[str, Any],
-    rng: np.random.Generator,
-    path: str,
-    within: tuple[Any, ...],
-) -> Any:
+def _build_module(annotation: Any, options: Mapping[str, Any], place: _Place) -> Any:
     """Build a module from ``Class`` or ``Class[arguments]``, within others that are being built."""
+    path = place.path
     cls = get_origin(annotation) or annotation
     if not (isinstance(cls, type) and issubclass(cls, Module)):
         raise BuildError(f"build: {path} is annotated {_name(annotation)}, which is not a Module")
     arguments = [substituted(one, {}) for one in get_args(annotation)]
     _check_complete(cls, arguments, path)
-    if annotation in within:
+    if annotation in place.within:
         raise BuildError(
             f"build: {path} is annotated {_name(annotation)}, within which it stands, and so on "
             f"without end; give it a default that ends it: {_name(annotation)} | None = None, say"
         )
-    within = (*within, annotation)
+    place = place._replace(within=(*place.within, annotation))
     substitutions = scopes(cls, arguments)
     # A copy: a module among the options belongs to one module only. A generator stays one stream.
     values = {
@@ -92,16 +105,15 @@ def _build_module(
     }
     try:
         if cls.__init__ is not Module.__init__:
-            return _construct(cls, substitutions, values, rng, path, within)
+            return _construct(cls, substitutions, values, place)
         for name, field in cls.fields_of_class.items():
             if name not in values and field.default is MISSING:
-                inner = f"{path}.{name}"
-                hint = _hint(cls, name, substitutions, inner)
+                inner = place.inner(name)
+                hint = _hint(cls, name, substitutions, inner.path)
                 length = length_of_field(cls, name, substitutions)
                 if not (length is None or isinstance(length, int)):
-                    length = _size(length, inner)
-                field = field._replace(length=length)
-                values[name] = _build_field(name, field, hint, rng, inner, within)
+                    length = _size(length, inner.path)
+                values[name] = _build_field(name, field._replace(length=length), hint, inner)
         return cls(**values)
     except TapeTensorError as error:
         if path not in f"{error} {getattr(error, '__notes__', '')}":
@@ -109,47 +121,36 @@ def _build_module(
         raise
 
 
-def _build_field(
-    name: str,
-    field: Field,
-    annotation: Any,
-    rng: np.random.Generator,
-    path: str,
-    within: tuple[Any, ...],
-) -> Any:
+def _build_field(name: str, field: Field, annotation: Any, place: _Place) -> Any:
     """Build the value of one field of a module without a constructor of its own."""
+    path = place.path
     origin, arguments = get_origin(annotation) or annotation, get_args(annotation)
     options = dict(field.options)
-    if origin is list or (origin is tuple and arguments[-1:] == (...,)):
-        _check_marked(field, ("", "repeat"), annotation, path)
-        if not isinstance(field.length, int):
-            raise BuildError(
-                f"build: {path} is a {origin.__name__} of unknown length; "
-                f"write {name}: {origin.__name__}[...] = nn.repeat(3), say"
-            )
-        if field.length < 1:
-            raise ArgumentValueError(f"build: {path} has no module: its length is {field.length}")
-        element = arguments[0] if arguments else None
+    if origin in (list, tuple):
+        is_repeated = origin is list or arguments[-1:] == (...,)
+        _check_marked(field, ("", "repeat" if is_repeated else "options"), annotation, path)
+        if is_repeated:
+            if not isinstance(field.length, int):
+                raise BuildError(
+                    f"build: {path} is a {origin.__name__} of unknown length; "
+                    f"write {name}: {origin.__name__}[...] = nn.repeat(3), say"
+                )
+            if field.length < 1:
+                raise ArgumentValueError(
+                    f"build: {path} has no module: its length is {field.length}"
+                )
+            arguments = (arguments[0] if arguments else None,) * field.length
         return origin(
-            _build_module(element, options, rng, f"{path}.{index}", within)
-            for index in range(field.length)
-        )
-    if origin is tuple:
-        _check_marked(field, ("", "options"), annotation, path)
-        return tuple(
-            [
-                _build_module(one, options, rng, f"{path}.{index}", within)
-                for index, one in enumerate(arguments)
-            ]
+            [_build_module(one, options, place.inner(at)) for at, one in enumerate(arguments)]
         )
     if origin is Tensor:
         _check_marked(field, ("", "parameter", "buffer"), annotation, path)
-        return _build_tensor(name, field, arguments, rng, path)
+        return _build_tensor(name, field, arguments, place)
     if isinstance(origin, type) and issubclass(origin, Module):
         _check_marked(field, ("", "options"), annotation, path)
-        return _build_module(annotation, options, rng, path, within)
+        return _build_module(annotation, options, place)
     if origin is np.random.Generator:
-        return rng
+        return place.rng
     raise BuildError(
         f"build: {path} is annotated {_name(annotation)}; give it a default, or make it a module, "
         "a list or tuple of modules, or a tensor with nn.parameter(...)"
@@ -166,8 +167,9 @@ def _check_marked(field: Field, allowed: tuple[str, ...], annotation: Any, path:
 
 
 def _build_tensor(
-    name: str, field: Field, arguments: tuple[Any, ...], rng: np.random.Generator, path: str
+    name: str, field: Field, arguments: tuple[Any, ...], place: _Place
 ) -> Tensor[Any, Any, Any]:
+    path = place.path
     if field.initializer is None:
         raise BuildError(
             f"build: {path} is a tensor without first values; "
@@ -194,16 +196,11 @@ def _build_tensor(
             f"build: {path} has dtype {scalar_type}, and only floats are trained; "
             "declare it with nn.buffer(...)"
         )
-    return init.make(field.initializer, sizes, scalar_type, rng, f"build: {path}")
+    return init.make(field.initializer, sizes, scalar_type, place.rng, f"build: {path}")
 
 
 def _construct(
-    cls: type[Module],
-    substitutions: Mapping[type, Substitution],
-    options: Mapping[str, Any],
-    rng: np.random.Generator,
-    path: str,
-    within: tuple[Any, ...],
+    cls: type[Module], substitutions: Substitutions, options: Mapping[str, Any], place: _Place
 ) -> Module:
     """Call a constructor with what the type arguments say.
 
@@ -218,38 +215,32 @@ def _construct(
     if unknown and not takes_any:
         arguments = ", ".join([*signature][1:]) or "none"
         raise BuildError(
-            f"build: {path}: {cls.__name__} has no arguments {', '.join(unknown)}; "
+            f"build: {place.path}: {cls.__name__} has no arguments {', '.join(unknown)}; "
             f"they are {arguments}"
         )
     for name, parameter in [*signature.items()][1:]:
         if name in keywords or parameter.kind is parameter.VAR_KEYWORD:
             continue
         if name == "rng":
-            keywords[name] = rng
+            keywords[name] = place.rng
             continue
-        value = _argument(parameter, owner, substitutions, rng, path, within)
+        value = _argument(parameter, owner, substitutions[owner], place)
         if parameter.kind is parameter.VAR_POSITIONAL:
             positional.extend(value)
         elif value is not MISSING:
             keywords[name] = value
         elif parameter.default is parameter.empty:
             raise BuildError(
-                f"build: {path}: the argument {name} of {cls.__name__} cannot be read from the "
-                f"annotation; give it with nn.options({name}=...)"
+                f"build: {place.path}: the argument {name} of {cls.__name__} cannot be read from "
+                f"the annotation; give it with nn.options({name}=...)"
             )
     return cls(*positional, **keywords)
 
 
 def _argument(
-    parameter: inspect.Parameter,
-    owner: type[Module],
-    substitutions: Mapping[type, Substitution],
-    rng: np.random.Generator,
-    path: str,
-    within: tuple[Any, ...],
+    parameter: inspect.Parameter, owner: type[Module], substitution: Substitution, place: _Place
 ) -> Any:
     """Return what the type arguments say of one argument, `MISSING` if that is nothing."""
-    substitution = substitutions[owner]
     try:
         hint = resolved(owner, owner.names_of_class, parameter.annotation)
     except NameError:
@@ -257,18 +248,14 @@ def _argument(
     if parameter.kind is parameter.VAR_POSITIONAL:
         given = substitution[get_args(hint)[0]] if is_unpacked(hint) else ()
         return [
-            _size(one, path)
+            _size(one, place.path)
             if get_origin(one) is Literal
-            else _build_module(one, {}, rng, f"{path}.{index}", within)
+            else _build_module(one, {}, place.inner(index))
             for index, one in enumerate(given)
         ]
     if parameter.name == "dtype":
-        dtypes = [
-            one
-            for one in substitution.values()
-            if isinstance(one, type) and issubclass(one, np.generic)
-        ]
-        return dtypes[0] if dtypes else MISSING
+        classes = [one for one in substitution.values() if isinstance(one, type)]
+        return next((one for one in classes if issubclass(one, np.generic)), MISSING)
     if get_origin(hint) in (Union, types.UnionType):
         # An argument that may be left out.
         (hint, *_) = [one for one in get_args(hint) if one is not types.NoneType]
@@ -276,12 +263,9 @@ def _argument(
         return MISSING
     argument: Any = substitution[hint]
     cls: Any = get_origin(argument) or argument
-    is_module = isinstance(cls, type) and issubclass(cls, Module)
-    return (
-        _build_module(argument, {}, rng, f"{path}.{parameter.name}", within)
-        if is_module
-        else _size(argument, path)
-    )
+    if isinstance(cls, type) and issubclass(cls, Module):
+        return _build_module(argument, {}, place.inner(parameter.name))
+    return _size(argument, place.path)
 
 
 def _check_complete(cls: type[Module], arguments: Sequence[Any], path: str) -> None:
@@ -297,9 +281,7 @@ def _check_complete(cls: type[Module], arguments: Sequence[Any], path: str) -> N
         )
 
 
-def _hint(
-    cls: type[Module], name: str, substitutions: Mapping[type, Substitution], path: str
-) -> Any:
+def _hint(cls: type[Module], name: str, substitutions: Substitutions, path: str) -> Any:
     try:
         owner, hint = hint_of_field(cls, name)
     except NameError as error:

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 import numpy as np
 from typing_extensions import Unpack
 
-from tapetensor.errors import BuildError, DTypeError, ShapeError
+from tapetensor.errors import BuildError, DTypeError, ShapeError, TapeTensorError
 from tapetensor.nn.annotations import (
     hint_of_field,
     is_unpacked,
@@ -39,11 +39,11 @@ def check_fields(module: object, values: Mapping[str, object]) -> None:
     cls = type(module)
     parameters = getattr(cls, "__parameters__", ())
     own = [Unpack[one] if is_variadic(one) else one for one in parameters]
-    _check_each(cls, own, values, {}, f"{cls.__name__}: ", "")
+    _check_each(cls, own, values, {}, f"{cls.__name__}: ")
 
 
 def _check_each(
-    cls: Any, arguments: list[Any], values: Mapping[str, object], found: Found, op: str, path: str
+    cls: Any, arguments: list[Any], values: Mapping[str, object], found: Found, path: str
 ) -> None:
     substitutions = scopes(cls, arguments)
     for name in cls.fields_of_class:
@@ -54,78 +54,58 @@ def _check_each(
         except NameError:
             # Imported for type checkers only, perhaps. They have checked it then.
             continue
-        _check(substituted(hint, substitutions[owner]), values[name], found, op, f"{path}{name}")
+        value: Any = values[name]
+        _check(substituted(hint, substitutions[owner]), value, found, f"{path}{name}")
         if isinstance(cls.fields_of_class[name].length, str):
             length = length_of_field(cls, name, substitutions)
-            _check_length(length, values[name], found, op, f"{path}{name}")
+            if not _agrees(length, len(value), found):
+                words = _in_words(length, found)
+                raise _differing(ShapeError, f"{path}{name}", f"has {len(value)} elements", words)
 
 
-def _check(annotation: Any, value: Any, found: Found, op: str, path: str) -> None:
+def _check(annotation: Any, value: Any, found: Found, path: str) -> None:
     origin, arguments = get_origin(annotation) or annotation, get_args(annotation)
     if origin in (Union, types.UnionType):
         wanted = [one for one in arguments if one is not types.NoneType]
         if value is not None and len(wanted) == 1:
-            _check(wanted[0], value, found, op, path)
+            _check(wanted[0], value, found, path)
     elif origin is Literal or isinstance(origin, TypeVar):
         if type(value) is int and not _agrees(annotation, value, found):
-            raise ShapeError(
-                f"{op}{path} is {value}, the annotation of {_field(path)} says "
-                f"{_in_words(annotation, found)}"
-            )
+            raise _differing(ShapeError, path, f"is {value}", _in_words(annotation, found))
     elif origin is Tensor:
-        _check_sizes(arguments, value, found, op, path)
+        _check_sizes(arguments, value, found, path)
     elif isinstance(origin, type) and hasattr(origin, "fields_of_class"):
         if not isinstance(value, origin):
-            raise BuildError(
-                f"{op}{path} must be a {origin.__name__}, as it is annotated, got {_short(value)}"
-            )
-        _check_each(origin, list(arguments), vars(value), found, op, f"{path}.")
+            raise _unlike(path, f"a {origin.__name__}", value)
+        _check_each(origin, list(arguments), vars(value), found, f"{path}.")
     elif origin in (list, tuple) and arguments:
-        _check_items(origin, arguments, value, found, op, path)
+        _check_items(origin, arguments, value, found, path)
     elif origin is dict and arguments:
         if not isinstance(value, Mapping):
-            raise BuildError(f"{op}{path} must be a dict, as it is annotated, got {_short(value)}")
+            raise _unlike(path, "a dict", value)
         for key, one in value.items():
-            _check(arguments[1], one, found, op, f"{path}.{key}")
+            _check(arguments[1], one, found, f"{path}.{key}")
 
 
 def _check_items(
-    origin: type, arguments: tuple[Any, ...], value: object, found: Found, op: str, path: str
+    origin: type, arguments: tuple[Any, ...], value: object, found: Found, path: str
 ) -> None:
     if not isinstance(value, list | tuple):
-        raise BuildError(
-            f"{op}{path} must be a {origin.__name__}, as it is annotated, got {_short(value)}"
-        )
+        raise _unlike(path, f"a {origin.__name__}", value)
     if origin is list or arguments[-1] is ...:
         arguments = (arguments[0],) * len(value)
     if any(is_unpacked(one) for one in arguments):
         return
     if len(arguments) != len(value):
-        raise ShapeError(
-            f"{op}{path} has {len(value)} elements, the annotation of {_field(path)} says "
-            f"{len(arguments)}"
-        )
+        raise _differing(ShapeError, path, f"has {len(value)} elements", str(len(arguments)))
     for index, (annotation, one) in enumerate(zip(arguments, value, strict=True)):
-        _check(annotation, one, found, op, f"{path}.{index}")
+        _check(annotation, one, found, f"{path}.{index}")
 
 
-def _check_length(wanted: Any, value: Any, found: Found, op: str, path: str) -> None:
-    """Check how many modules a list holds whose length is a type variable."""
-    if not _agrees(wanted, len(value), found):
-        raise ShapeError(
-            f"{op}{path} has {len(value)} elements, the annotation of {_field(path)} says "
-            f"{_in_words(wanted, found)}"
-        )
-
-
-def _check_sizes(
-    arguments: tuple[Any, ...], value: object, found: Found, op: str, path: str
-) -> None:
+def _check_sizes(arguments: tuple[Any, ...], value: object, found: Found, path: str) -> None:
     if not isinstance(value, Tensor):
-        raise BuildError(
-            f"{op}{path} must be a tensor, as it is annotated, got {_short(value)}; "
-            "wrap numpy arrays with tt.from_numpy(...)"
-        )
+        cure = "; wrap numpy arrays with tt.from_numpy(...)"
+        raise _unlike(path, "a tensor", value, cure)
     if not arguments:
         return
     shape, _, dtype = arguments
@@ -134,15 +114,11 @@ def _check_sizes(
         agree = [_agrees(dim, size, found) for dim, size in zip(dims, sizes, strict=False)]
         if len(dims) != len(sizes) or not all(agree):
             said = ", ".join([_in_words(dim, found) for dim in dims])
-            raise ShapeError(
-                f"{op}{path} has shape {sizes}, the annotation of {_field(path)} says "
-                f"({said}{',' if len(dims) == 1 else ''})"
-            )
+            said = f"({said}{',' if len(dims) == 1 else ''})"
+            raise _differing(ShapeError, path, f"has shape {sizes}", said)
     if not _agrees(dtype, value.dtype.type, found):
-        raise DTypeError(
-            f"{op}{path} has dtype {value.dtype}, the annotation of {_field(path)} says "
-            f"{_in_words(dtype, found)}"
-        )
+        words = _in_words(dtype, found)
+        raise _differing(DTypeError, path, f"has dtype {value.dtype}", words)
 
 
 def _agrees(annotation: Any, actual: object, found: Found) -> bool:
@@ -166,8 +142,15 @@ def _in_words(annotation: Any, found: Found) -> str:
     return str(getattr(annotation, "__name__", annotation))
 
 
-def _field(path: str) -> str:
-    return path.partition(".")[0]
+def _differing(
+    error: type[TapeTensorError], path: str, actual: str, annotated: str
+) -> TapeTensorError:
+    field = path.partition(": ")[2].partition(".")[0]
+    return error(f"{path} {actual}, the annotation of {field} says {annotated}")
+
+
+def _unlike(path: str, wanted: str, value: object, cure: str = "") -> BuildError:
+    return BuildError(f"{path} must be {wanted}, as it is annotated, got {_short(value)}{cure}")
 
 
 def _short(value: object) -> str:

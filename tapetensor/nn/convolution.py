@@ -32,7 +32,70 @@ from tapetensor.tensor import Tensor, Tensor1D, conv1d, conv2d, conv_transpose2d
 from tapetensor.typing import Ds, M, N, T
 
 
-class Conv1d(Module, Generic[In, Out, Kernel, Stride, Padding, Dilation, Groups, W]):
+class Convolution(Module, Generic[In, Out, Kernel, Stride, Padding, Dilation, Groups]):
+    """What convolution layers have in common: their numbers and how their weights begin."""
+
+    in_channels: In
+    out_channels: Out
+    kernel_size: Kernel
+    stride: Stride
+    padding: Padding
+    dilation: Dilation
+    groups: Groups
+
+    def _set_sizes(
+        self,
+        in_channels: In,
+        out_channels: Out,
+        kernel_size: Kernel,
+        stride: Stride,
+        padding: Padding,
+        dilation: Dilation,
+        groups: Groups,
+    ) -> None:
+        name = type(self).__name__
+        self.in_channels = as_size(name, "in_channels", in_channels, low=1)
+        self.out_channels = as_size(name, "out_channels", out_channels, low=1)
+        self.kernel_size = as_size(name, "kernel_size", kernel_size, low=1)
+        self.stride = as_size(name, "stride", stride, low=1)
+        self.padding = as_size(name, "padding", padding)
+        self.dilation = as_size(name, "dilation", dilation, low=1)
+        self.groups = as_size(name, "groups", groups, low=1)
+        if self.in_channels % self.groups or self.out_channels % self.groups:
+            raise ArgumentValueError(
+                f"{name}: {groups} groups do not divide in_channels {in_channels} and "
+                f"out_channels {out_channels}"
+            )
+
+    def _first_weights(
+        self,
+        channels: tuple[int, int],
+        axes: int,
+        dtype: object,
+        has_bias: bool,
+        rng: np.random.Generator,
+    ) -> tuple[Tensor[Any, NoneTape, Any], Tensor[Any, NoneTape, Any] | None]:
+        """Return the weight, of these channels and so many axes more, and the bias."""
+        name = type(self).__name__
+        scalar_type = as_floating_dtype(name, "weights", dtype)
+        check_rng(name, rng)
+        kernel = (self.kernel_size,) * axes
+        fan_in = self.in_channels // self.groups * math.prod(kernel)
+        uniform = init.uniform(1.0 / math.sqrt(fan_in))
+        weight = init.make(uniform, (*channels, *kernel), scalar_type, rng)
+        bias = init.make(uniform, (self.out_channels,), scalar_type, rng) if has_bias else None
+        return weight, bias
+
+    def _numbers(self) -> dict[str, int]:
+        """Return what the functions take by keyword."""
+        names = ("stride", "padding", "dilation", "groups")
+        return {name: getattr(self, name) for name in names}
+
+
+class Conv1d(
+    Convolution[In, Out, Kernel, Stride, Padding, Dilation, Groups],
+    Generic[In, Out, Kernel, Stride, Padding, Dilation, Groups, W],
+):
     """A kernel per output channel, slid over sequences.
 
         conv1d(x, weight) + bias
@@ -73,13 +136,6 @@ class Conv1d(Module, Generic[In, Out, Kernel, Stride, Padding, Dilation, Groups,
 
     weight: Tensor[tuple[Out, Any, Kernel], NoneTape, W]
     bias: Tensor1D[Out, NoneTape, W] | None
-    in_channels: In
-    out_channels: Out
-    kernel_size: Kernel
-    stride: Stride
-    padding: Padding
-    dilation: Dilation
-    groups: Groups
 
     def __init__(
         self,
@@ -95,21 +151,9 @@ class Conv1d(Module, Generic[In, Out, Kernel, Stride, Padding, Dilation, Groups,
         bias: bool = True,
         rng: np.random.Generator,
     ) -> None:
-        self.in_channels = as_size("Conv1d", "in_channels", in_channels, low=1)
-        self.out_channels = as_size("Conv1d", "out_channels", out_channels, low=1)
-        self.kernel_size = as_size("Conv1d", "kernel_size", kernel_size, low=1)
-        self.stride = as_size("Conv1d", "stride", stride, low=1)
-        self.padding = as_size("Conv1d", "padding", padding)
-        self.dilation = as_size("Conv1d", "dilation", dilation, low=1)
-        self.groups = as_size("Conv1d", "groups", groups, low=1)
-        scalar_type = as_floating_dtype("Conv1d", "weights", dtype)
-        check_rng("Conv1d", rng)
-        per_group = _check_groups("Conv1d", in_channels, out_channels, groups)
-        kernel = (self.kernel_size,)
-        uniform = init.uniform(1.0 / math.sqrt(per_group * math.prod(kernel)))
-        shape = (self.out_channels, per_group, *kernel)
-        self.weight = init.make(uniform, shape, scalar_type, rng)
-        self.bias = init.make(uniform, (self.out_channels,), scalar_type, rng) if bias else None
+        self._set_sizes(in_channels, out_channels, kernel_size, stride, padding, dilation, groups)
+        channels = (self.out_channels, self.in_channels // self.groups)
+        self.weight, self.bias = self._first_weights(channels, 1, dtype, bias, rng)
 
     @overload
     def forward(
@@ -137,18 +181,13 @@ class Conv1d(Module, Generic[In, Out, Kernel, Stride, Padding, Dilation, Groups,
             DTypeError: if `x` has another dtype than the weights.
         """
         check_input("Conv1d", x, self.weight)
-        return conv1d(
-            x,
-            self.weight,
-            self.bias,
-            stride=self.stride,
-            padding=self.padding,
-            dilation=self.dilation,
-            groups=self.groups,
-        )
+        return conv1d(x, self.weight, self.bias, **self._numbers())
 
 
-class Conv2d(Module, Generic[In, Out, Kernel, Stride, Padding, Dilation, Groups, W]):
+class Conv2d(
+    Convolution[In, Out, Kernel, Stride, Padding, Dilation, Groups],
+    Generic[In, Out, Kernel, Stride, Padding, Dilation, Groups, W],
+):
     """A kernel per output channel, slid over images.
 
         conv2d(x, weight) + bias
@@ -190,13 +229,6 @@ class Conv2d(Module, Generic[In, Out, Kernel, Stride, Padding, Dilation, Groups,
 
     weight: Tensor[tuple[Out, Any, Kernel, Kernel], NoneTape, W]
     bias: Tensor1D[Out, NoneTape, W] | None
-    in_channels: In
-    out_channels: Out
-    kernel_size: Kernel
-    stride: Stride
-    padding: Padding
-    dilation: Dilation
-    groups: Groups
 
     def __init__(
         self,
@@ -212,21 +244,9 @@ class Conv2d(Module, Generic[In, Out, Kernel, Stride, Padding, Dilation, Groups,
         bias: bool = True,
         rng: np.random.Generator,
     ) -> None:
-        self.in_channels = as_size("Conv2d", "in_channels", in_channels, low=1)
-        self.out_channels = as_size("Conv2d", "out_channels", out_channels, low=1)
-        self.kernel_size = as_size("Conv2d", "kernel_size", kernel_size, low=1)
-        self.stride = as_size("Conv2d", "stride", stride, low=1)
-        self.padding = as_size("Conv2d", "padding", padding)
-        self.dilation = as_size("Conv2d", "dilation", dilation, low=1)
-        self.groups = as_size("Conv2d", "groups", groups, low=1)
-        scalar_type = as_floating_dtype("Conv2d", "weights", dtype)
-        check_rng("Conv2d", rng)
-        per_group = _check_groups("Conv2d", in_channels, out_channels, groups)
-        kernel = (self.kernel_size, self.kernel_size)
-        uniform = init.uniform(1.0 / math.sqrt(per_group * math.prod(kernel)))
-        shape = (self.out_channels, per_group, *kernel)
-        self.weight = init.make(uniform, shape, scalar_type, rng)
-        self.bias = init.make(uniform, (self.out_channels,), scalar_type, rng) if bias else None
+        self._set_sizes(in_channels, out_channels, kernel_size, stride, padding, dilation, groups)
+        channels = (self.out_channels, self.in_channels // self.groups)
+        self.weight, self.bias = self._first_weights(channels, 2, dtype, bias, rng)
 
     @overload
     def forward(
@@ -256,19 +276,12 @@ class Conv2d(Module, Generic[In, Out, Kernel, Stride, Padding, Dilation, Groups,
             DTypeError: if `x` has another dtype than the weights.
         """
         check_input("Conv2d", x, self.weight)
-        return conv2d(
-            x,
-            self.weight,
-            self.bias,
-            stride=self.stride,
-            padding=self.padding,
-            dilation=self.dilation,
-            groups=self.groups,
-        )
+        return conv2d(x, self.weight, self.bias, **self._numbers())
 
 
 class ConvTranspose2d(
-    Module, Generic[In, Out, Kernel, Stride, Padding, OutputPadding, Dilation, Groups, W]
+    Convolution[In, Out, Kernel, Stride, Padding, Dilation, Groups],
+    Generic[In, Out, Kernel, Stride, Padding, OutputPadding, Dilation, Groups, W],
 ):
     """A kernel per input channel that every pixel writes: `Conv2d` transposed, to enlarge images.
 
@@ -311,14 +324,7 @@ class ConvTranspose2d(
 
     weight: Tensor[tuple[In, Any, Kernel, Kernel], NoneTape, W]
     bias: Tensor1D[Out, NoneTape, W] | None
-    in_channels: In
-    out_channels: Out
-    kernel_size: Kernel
-    stride: Stride
-    padding: Padding
     output_padding: OutputPadding
-    dilation: Dilation
-    groups: Groups
 
     def __init__(
         self,
@@ -335,27 +341,15 @@ class ConvTranspose2d(
         bias: bool = True,
         rng: np.random.Generator,
     ) -> None:
-        self.in_channels = as_size("ConvTranspose2d", "in_channels", in_channels, low=1)
-        self.out_channels = as_size("ConvTranspose2d", "out_channels", out_channels, low=1)
-        self.kernel_size = as_size("ConvTranspose2d", "kernel_size", kernel_size, low=1)
-        self.stride = as_size("ConvTranspose2d", "stride", stride, low=1)
-        self.padding = as_size("ConvTranspose2d", "padding", padding)
+        self._set_sizes(in_channels, out_channels, kernel_size, stride, padding, dilation, groups)
         self.output_padding = as_size("ConvTranspose2d", "output_padding", output_padding)
-        self.dilation = as_size("ConvTranspose2d", "dilation", dilation, low=1)
-        self.groups = as_size("ConvTranspose2d", "groups", groups, low=1)
-        scalar_type = as_floating_dtype("ConvTranspose2d", "weights", dtype)
-        check_rng("ConvTranspose2d", rng)
-        per_group = _check_groups("ConvTranspose2d", in_channels, out_channels, groups)
         if self.output_padding >= max(self.stride, self.dilation):
             raise ArgumentValueError(
                 f"ConvTranspose2d: output_padding must be less than the stride {stride} or the "
                 f"dilation {dilation}, got {output_padding}"
             )
-        kernel = (self.kernel_size, self.kernel_size)
-        shape = (self.in_channels, self.out_channels // self.groups, *kernel)
-        uniform = init.uniform(1.0 / math.sqrt(per_group * math.prod(kernel)))
-        self.weight = init.make(uniform, shape, scalar_type, rng)
-        self.bias = init.make(uniform, (self.out_channels,), scalar_type, rng) if bias else None
+        channels = (self.in_channels, self.out_channels // self.groups)
+        self.weight, self.bias = self._first_weights(channels, 2, dtype, bias, rng)
 
     def forward(
         self, x: Tensor[tuple[*Ds, In, M, N], T, W]
@@ -367,27 +361,6 @@ class ConvTranspose2d(
             DTypeError: if `x` has another dtype than the weights.
         """
         check_input("ConvTranspose2d", x, self.weight)
-        return conv_transpose2d(
-            x,
-            self.weight,
-            self.bias,
-            stride=self.stride,
-            padding=self.padding,
-            output_padding=self.output_padding,
-            dilation=self.dilation,
-            groups=self.groups,
-        )
-
-
-def _check_groups(layer: str, in_channels: int, out_channels: int, groups: int) -> int:
-    """Return how many input channels there are in each group.
-
-    Raises:
-        ArgumentValueError: if they cannot be parted equally.
-    """
-    if in_channels % groups or out_channels % groups:
-        raise ArgumentValueError(
-            f"{layer}: {groups} groups do not divide in_channels {in_channels} and out_channels "
-            f"{out_channels}"
-        )
-    return in_channels // groups
+        numbers = self._numbers()
+        more = self.output_padding
+        return conv_transpose2d(x, self.weight, self.bias, output_padding=more, **numbers)

@@ -77,13 +77,13 @@ class Embedding(Module, Generic[N, K, W]):
         *,
         rng: np.random.Generator,
     ) -> None:
-        rows = as_size("Embedding", "num_embeddings", num_embeddings, low=1)
-        columns = as_size("Embedding", "embedding_features", embedding_features, low=1)
+        self.num_embeddings = as_size("Embedding", "num_embeddings", num_embeddings, low=1)
+        features = as_size("Embedding", "embedding_features", embedding_features, low=1)
+        self.embedding_features = features
         scalar_type = as_floating_dtype("Embedding", "weights", dtype)
         check_rng("Embedding", rng)
-        self.num_embeddings = rows
-        self.embedding_features = columns
-        self.weight = init.make(init.normal(1.0), (rows, columns), scalar_type, rng)
+        shape = (self.num_embeddings, features)
+        self.weight = init.make(init.normal(1.0), shape, scalar_type, rng)
 
     def forward(self, ids: Tensor[tuple[*Ds], T, I]) -> Tensor[tuple[*Ds, K], T, W]:
         """Return the rows at `ids`.

@@ -67,18 +67,17 @@ class GroupNorm(Module, Generic[M, N, W]):
         *,
         eps: float = 1e-5,
     ) -> None:
-        groups = as_size("GroupNorm", "num_groups", num_groups, low=1)
-        size = as_size("GroupNorm", "num_channels", num_channels, low=1)
-        if size % groups:
+        self.num_groups = as_size("GroupNorm", "num_groups", num_groups, low=1)
+        self.num_channels = as_size("GroupNorm", "num_channels", num_channels, low=1)
+        if self.num_channels % self.num_groups:
             raise ArgumentValueError(
-                f"GroupNorm: {groups} groups do not divide num_channels {size} evenly"
+                f"GroupNorm: {num_groups} groups do not divide num_channels {num_channels} evenly"
             )
         scalar_type = as_floating_dtype("GroupNorm", "weights", dtype)
         self.eps = as_number("GroupNorm", "eps", eps, at_least=0)
-        self.num_groups = groups
-        self.num_channels = size
-        self.weight = init.make(init.ones, (size,), scalar_type, init.NO_RANDOMNESS)
-        self.bias = init.make(init.zeros, (size,), scalar_type, init.NO_RANDOMNESS)
+        shape = (self.num_channels,)
+        self.weight = init.make(init.ones, shape, scalar_type, init.NO_RANDOMNESS)
+        self.bias = init.make(init.zeros, shape, scalar_type, init.NO_RANDOMNESS)
 
     def forward(self, x: Tensor[tuple[B, N, *Ds], T, W]) -> Tensor[tuple[B, N, *Ds], T, W]:
         """Return the normalized input.

@@ -75,13 +75,7 @@ def constant(value: float) -> Initializer:
         ArgumentValueError: if it is outside its range.
     """
     number = as_number("init.constant", "value", value)
-
-    def initializer(
-        shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generator
-    ) -> Array:
-        return np.full(shape, number, dtype)
-
-    return initializer
+    return lambda shape, dtype, rng: np.full(shape, number, dtype)
 
 
 def uniform(bound: float) -> Initializer:
@@ -95,13 +89,7 @@ def uniform(bound: float) -> Initializer:
         ArgumentValueError: if it is outside its range.
     """
     limit = as_number("init.uniform", "bound", bound, at_least=0)
-
-    def initializer(
-        shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generator
-    ) -> Array:
-        return rng.uniform(-limit, limit, shape).astype(dtype)
-
-    return initializer
+    return lambda shape, dtype, rng: rng.uniform(-limit, limit, shape).astype(dtype)
 
 
 def normal(std: float) -> Initializer:
@@ -115,10 +103,4 @@ def normal(std: float) -> Initializer:
         ArgumentValueError: if it is outside its range.
     """
     scale = as_number("init.normal", "std", std, at_least=0)
-
-    def initializer(
-        shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generator
-    ) -> Array:
-        return rng.normal(0.0, scale, shape).astype(dtype)
-
-    return initializer
+    return lambda shape, dtype, rng: rng.normal(0.0, scale, shape).astype(dtype)

@@ -68,15 +68,14 @@ class Linear(Module, Generic[In, Out, W]):
         *,
         rng: np.random.Generator,
     ) -> None:
-        fan_in = as_size("Linear", "in_features", in_features, low=1)
-        fan_out = as_size("Linear", "out_features", out_features, low=1)
+        self.in_features = as_size("Linear", "in_features", in_features, low=1)
+        self.out_features = as_size("Linear", "out_features", out_features, low=1)
         scalar_type = as_floating_dtype("Linear", "weights", dtype)
-        uniform = init.uniform(1.0 / math.sqrt(fan_in))
+        uniform = init.uniform(1.0 / math.sqrt(self.in_features))
         check_rng("Linear", rng)
-        self.in_features = fan_in
-        self.out_features = fan_out
-        self.weight = init.make(uniform, (fan_out, fan_in), scalar_type, rng)
-        self.bias = init.make(uniform, (fan_out,), scalar_type, rng)
+        shape = (self.out_features, self.in_features)
+        self.weight = init.make(uniform, shape, scalar_type, rng)
+        self.bias = init.make(uniform, (self.out_features,), scalar_type, rng)
 
     def forward(self, x: Tensor[tuple[*Ds, In], T, W]) -> Tensor[tuple[*Ds, Out], T, W]:
         """Return ``x @ weight.T + bias``.
@@ -137,14 +136,13 @@ class UnbiasedLinear(Module, Generic[In, Out, W]):
         *,
         rng: np.random.Generator,
     ) -> None:
-        fan_in = as_size("UnbiasedLinear", "in_features", in_features, low=1)
-        fan_out = as_size("UnbiasedLinear", "out_features", out_features, low=1)
+        self.in_features = as_size("UnbiasedLinear", "in_features", in_features, low=1)
+        self.out_features = as_size("UnbiasedLinear", "out_features", out_features, low=1)
         scalar_type = as_floating_dtype("UnbiasedLinear", "weights", dtype)
-        uniform = init.uniform(1.0 / math.sqrt(fan_in))
+        uniform = init.uniform(1.0 / math.sqrt(self.in_features))
         check_rng("UnbiasedLinear", rng)
-        self.in_features = fan_in
-        self.out_features = fan_out
-        self.weight = init.make(uniform, (fan_out, fan_in), scalar_type, rng)
+        shape = (self.out_features, self.in_features)
+        self.weight = init.make(uniform, shape, scalar_type, rng)
 
     def forward(self, x: Tensor[tuple[*Ds, In], T, W]) -> Tensor[tuple[*Ds, Out], T, W]:
         """Return ``x @ weight.T``.

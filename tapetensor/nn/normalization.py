@@ -93,11 +93,10 @@ class BatchNorm(Module, Generic[N, W]):
 
     def _initialize(self, num_features: N, dtype: object, eps: float, momentum: float) -> None:
         name = type(self).__name__
-        size = as_size(name, "num_features", num_features, low=1)
+        size = self.num_features = as_size(name, "num_features", num_features, low=1)
         scalar_type = as_floating_dtype(name, "weights", dtype)
         self.eps = as_number(name, "eps", eps, at_least=0)
         self.momentum = as_number(name, "momentum", momentum, at_least=0, at_most=1)
-        self.num_features = size
         self.weight = init.make(init.ones, (size,), scalar_type, init.NO_RANDOMNESS)
         self.bias = init.make(init.zeros, (size,), scalar_type, init.NO_RANDOMNESS)
         self.running_mean = init.make(init.zeros, (size,), scalar_type, init.NO_RANDOMNESS)
@@ -111,22 +110,22 @@ class BatchNorm(Module, Generic[N, W]):
             batched: whether axis 0 is the batch, and axis 1 the channels.
         """
         name = type(self).__name__
-        if not x.owns_tape:
-            check_not_spent(name, x)
-            batch = x if batched else x.expand_dims(0)
-            statistics = (self.running_mean, self.running_var)
-            result = apply(
-                kernels.batch_norm_inference,
-                (batch, self.weight, self.bias, *statistics),
-                (self.eps,),
-            )
-            return result if batched else result.squeeze(0)
-        if x.size // self.num_features < 2:
+        check_not_spent(name, x)
+        is_training, count = x.owns_tape, x.size // self.num_features
+        if is_training and count < 2:
             raise ShapeError(
                 f"{name}: a variance needs two values per channel or more, "
                 f"a training input of shape {x.shape} has fewer"
             )
         batch = x if batched else x.expand_dims(0)
+        result = self._trained(batch, count) if is_training else self._inferred(batch)
+        return result if batched else result.squeeze(0)
+
+    def _inferred(self, batch: Tensor[Any, Any, Any]) -> Tensor[Any, Any, Any]:
+        operands = (batch, self.weight, self.bias, self.running_mean, self.running_var)
+        return apply(kernels.batch_norm_inference, operands, (self.eps,))
+
+    def _trained(self, batch: Tensor[Any, Any, Any], count: int) -> Tensor[Any, Any, Any]:
         observed: list[tuple[Array, Array]] = []
         result = apply(
             kernels.batch_norm,
@@ -135,11 +134,10 @@ class BatchNorm(Module, Generic[N, W]):
             (self.eps, lambda mean, var: observed.append((plain(mean), plain(var)))),
         )
         running = (self.running_mean.array, self.running_var.array)
-        count = x.size // self.num_features
         mean, var = means.moved_statistics(running, observed[0], count, self.momentum)
         self.running_mean = self.running_mean.wrap_gradient(mean)
         self.running_var = self.running_var.wrap_gradient(var)
-        return result if batched else result.squeeze(0)
+        return result
 
 
 class BatchNorm1d(BatchNorm[N, W]):

@@ -34,7 +34,12 @@ class Pool2d(Module, Generic[Kernel, PoolStride, Padding]):
         name = type(self).__name__
         self.kernel_size = as_size(name, "kernel_size", kernel_size, low=1)
         self.stride = as_size(name, "stride", kernel_size if stride is None else stride, low=1)
-        self.padding = _check_padding(name, padding, self.kernel_size)
+        self.padding = as_size(name, "padding", padding)
+        if 2 * self.padding > self.kernel_size:
+            raise ArgumentValueError(
+                f"{name}: padding must be at most half of the kernel_size {kernel_size}, "
+                f"got {padding}"
+            )
 
     @overload
     def forward(
@@ -148,7 +153,25 @@ class MinPool2d(Pool2d[Kernel, PoolStride, Padding]):
         self._initialize(kernel_size, stride, padding)
 
 
-class GlobalAvgPool2d(Module):
+class GlobalPool2d(Module):
+    """What layers have in common that make one number of every channel."""
+
+    # The method that a class is a module for.
+    reduction: ClassVar[Callable[..., Tensor[Any, Any, Any]]]
+
+    def forward(self, x: Tensor[tuple[*Ds, K, M, N], T, F]) -> Tensor[tuple[*Ds, K], T, F]:
+        """Return the number that the last two axes make.
+
+        Raises:
+            ShapeError: if `x` has fewer than three axes, or no pixels to take the largest or the
+                smallest of.
+        """
+        check_tensor(type(self).__name__, "the input", x)
+        check_rank(type(self).__name__, x.array.shape, "C, H, W")
+        return self.reduction(x, axis=(-2, -1))
+
+
+class GlobalAvgPool2d(GlobalPool2d):
     """The mean of every channel.
 
     Shape: ``(*Ds, C, H, W) -> (*Ds, C)``.
@@ -159,17 +182,10 @@ class GlobalAvgPool2d(Module):
     (5, 3)
     """
 
-    def forward(self, x: Tensor[tuple[*Ds, K, M, N], T, F]) -> Tensor[tuple[*Ds, K], T, F]:
-        """Return the mean over the last two axes.
-
-        Raises:
-            ShapeError: if `x` has fewer than three axes.
-        """
-        _check_image("GlobalAvgPool2d", x)
-        return x.mean(axis=(-2, -1))
+    reduction = staticmethod(Tensor.mean)
 
 
-class GlobalMaxPool2d(Module):
+class GlobalMaxPool2d(GlobalPool2d):
     """The largest element of every channel.
 
     Shape: ``(*Ds, C, H, W) -> (*Ds, C)``.
@@ -180,17 +196,10 @@ class GlobalMaxPool2d(Module):
     (5, 3)
     """
 
-    def forward(self, x: Tensor[tuple[*Ds, K, M, N], T, F]) -> Tensor[tuple[*Ds, K], T, F]:
-        """Return the largest element over the last two axes.
-
-        Raises:
-            ShapeError: if `x` has fewer than three axes, or no pixels.
-        """
-        _check_image("GlobalMaxPool2d", x)
-        return x.max(axis=(-2, -1))
+    reduction = staticmethod(Tensor.max)
 
 
-class GlobalMinPool2d(Module):
+class GlobalMinPool2d(GlobalPool2d):
     """The smallest element of every channel.
 
     Shape: ``(*Ds, C, H, W) -> (*Ds, C)``.
@@ -201,26 +210,4 @@ class GlobalMinPool2d(Module):
     (5, 3)
     """
 
-    def forward(self, x: Tensor[tuple[*Ds, K, M, N], T, F]) -> Tensor[tuple[*Ds, K], T, F]:
-        """Return the smallest element over the last two axes.
-
-        Raises:
-            ShapeError: if `x` has fewer than three axes, or no pixels.
-        """
-        _check_image("GlobalMinPool2d", x)
-        return x.min(axis=(-2, -1))
-
-
-def _check_padding(layer: str, padding: Padding, kernel_size: int) -> Padding:
-    """Return a padding of at most half of a window."""
-    size = as_size(layer, "padding", padding)
-    if 2 * size > kernel_size:
-        raise ArgumentValueError(
-            f"{layer}: padding must be at most half of the kernel_size {kernel_size}, got {padding}"
-        )
-    return size
-
-
-def _check_image(layer: str, x: Tensor[Any, Any, Any]) -> None:
-    check_tensor(layer, "the input", x)
-    check_rank(layer, x.array.shape, "C, H, W")
+    reduction = staticmethod(Tensor.min)

@@ -18,7 +18,7 @@ from tapetensor.nn.arguments import check_input
 from tapetensor.nn.module import Module
 from tapetensor.nn.tapes import trained_together
 from tapetensor.nn.typing import In, Out, W
-from tapetensor.tape import Kernel, NoneTape
+from tapetensor.tape import Kernel
 from tapetensor.tensor import Tensor, Tensor2D
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import check_not_spent
@@ -41,14 +41,15 @@ class Recurrent(Module, Generic[In, Out, W]):
     gates: ClassVar[int]
     states: ClassVar[int] = 1
     kernel: ClassVar[Kernel]
+    # The fields that hold the weights for input and state, and the biases of both.
+    weights: ClassVar[tuple[str, str, str, str]]
 
     input_size: In
     hidden_size: Out
 
-    def _first_weights(
+    def _initialize(
         self, input_size: In, hidden_size: Out, dtype: object, rng: np.random.Generator
-    ) -> tuple[Tensor[Any, NoneTape, Any], ...]:
-        """Set the sizes, and return the weights for input and state, and the biases of both."""
+    ) -> None:
         name = type(self).__name__
         self.input_size = as_size(name, "input_size", input_size, low=1)
         self.hidden_size = as_size(name, "hidden_size", hidden_size, low=1)
@@ -57,75 +58,47 @@ class Recurrent(Module, Generic[In, Out, W]):
         uniform = init.uniform(1.0 / math.sqrt(self.hidden_size))
         rows = self.gates * self.hidden_size
         shapes = ((rows, self.input_size), (rows, self.hidden_size), (rows,), (rows,))
-        return tuple([init.make(uniform, shape, scalar_type, rng) for shape in shapes])
+        for field, shape in zip(self.weights, shapes, strict=True):
+            setattr(self, field, init.make(uniform, shape, scalar_type, rng))
 
-    def _states(
-        self, weights: tuple[Tensor[Any, NoneTape, Any], ...], x: Tensor[Any, Any, Any], state: Any
-    ) -> Tensor[Any, Any, Any]:
-        """Return the states after every step, those of a cell after its one.
+    def _check_shape(self, x: Tensor[Any, Any, Any]) -> None:
+        """Raise ShapeError if `x` has not the axes that the layer takes."""
+        raise NotImplementedError
 
-        Args:
-            weights: for input and state, and the biases of both.
-            x: the input, checked.
-            state: what goes into the first step; zeros if it is None.
-        """
-        weight_ih, weight_hh, bias_ih, bias_hh = weights
-        x, *before = states_of(type(self).__name__, state, x, self.hidden_size, self.states)
+    def _states(self, x: Tensor[Any, Any, Any], state: Any) -> Tensor[Any, Any, Any]:
+        """Return the states after every step, those of a cell after its one."""
+        weight_ih, weight_hh, bias_ih, bias_hh = [getattr(self, field) for field in self.weights]
+        check_input(type(self).__name__, x, weight_ih, self.input_size)
+        self._check_shape(x)
+        x, *before = self._with_states(x, state)
         gates = apply(linear, (x, weight_ih, bias_ih))
         if gates.ndim == 2:
             # A cell: its input is one step.
             gates = gates.expand_dims(1)
         return apply(self.kernel, (gates, weight_hh, bias_hh, *before))
 
+    def _with_states(
+        self, x: Tensor[Any, Any, Any], state: Any
+    ) -> tuple[Tensor[Any, Any, Any], ...]:
+        """Return the input and the states before the first step; zeros if `state` is None.
 
-def check_steps(layer: str, x: Tensor[Any, Any, Any]) -> None:
-    """Raise ShapeError if `x` is not a batch of sequences of one step or more."""
-    shape = x.shape
-    if len(shape) != 3 or shape[1] == 0:
-        raise ShapeError(
-            f"{layer}: the input must have shape (batch, steps, features) with one step or more, "
-            f"got {shape}"
-        )
-
-
-def check_step(layer: str, x: Tensor[Any, Any, Any]) -> None:
-    """Raise ShapeError if `x` is not a batch of inputs for one step."""
-    if x.ndim != 2:
-        raise ShapeError(f"{layer}: the input must have shape (batch, features), got {x.shape}")
-
-
-def states_of(
-    layer: str, state: Any, x: Tensor[Any, Any, Any], size: int, count: int
-) -> tuple[Tensor[Any, Any, Any], ...]:
-    """Return the input and the states before the first step; zeros if `state` is None.
-
-    If one of them owns a tape, all that were given do.
-
-    Args:
-        layer: the name for messages.
-        state: None, a tensor, or a tuple of `count` of them.
-        x: the input of the layer.
-        size: the size of a state.
-        count: how many states the layer has.
-
-    Raises:
-        ShapeError: if one has not the shape (batch, size).
-        DTypeError: if one has another dtype than the input.
-        ArgumentTypeError: if there are more or fewer.
-    """
-    shape = (x.shape[0], size)
-    if state is None:
-        return (x, *(zeros_beside(x, shape),) * count)
-    states = (state,) if count == 1 else state
-    if not isinstance(states, tuple) or len(states) != count:
-        got = f"{len(states)}" if isinstance(states, tuple) else type(state).__name__
-        raise ArgumentTypeError(f"{layer}: the state is a tuple of {count} tensors, got {got}")
-    for one in states:
-        check_input(layer, one, x)
-        if one.shape != shape:
-            raise ShapeError(f"{layer}: a state must have shape {shape}, got {one.shape}")
-        check_not_spent(layer, one)
-    return trained_together(x, *states)
+        If one of them owns a tape, all that were given do.
+        """
+        name, shape = type(self).__name__, (x.shape[0], self.hidden_size)
+        if state is None:
+            return (x, *(zeros_beside(x, shape),) * self.states)
+        states = (state,) if self.states == 1 else state
+        if not isinstance(states, tuple) or len(states) != self.states:
+            got = f"{len(states)}" if isinstance(states, tuple) else type(state).__name__
+            raise ArgumentTypeError(
+                f"{name}: the state is a tuple of {self.states} tensors, got {got}"
+            )
+        for one in states:
+            check_input(name, one, x)
+            if one.shape != shape:
+                raise ShapeError(f"{name}: a state must have shape {shape}, got {one.shape}")
+            check_not_spent(name, one)
+        return trained_together(x, *states)
 
 
 def parts_of(layer: Module, x: Tensor[Any, Any, Any], *indices: Any) -> tuple[Any, ...]:
@@ -137,10 +110,6 @@ def parts_of(layer: Module, x: Tensor[Any, Any, Any], *indices: Any) -> tuple[An
         *indices: what each part is in it; ``...`` for all of it.
     """
     taker: Any = layer
-    handles = forks(x, len(indices), taker)
-    return tuple(
-        [
-            one if index is ... else apply(indexing.getitem, (one,), (index,))
-            for one, index in zip(handles, indices, strict=True)
-        ]
-    )
+    handles = zip(forks(x, len(indices), taker), indices, strict=True)
+    parts = [one if at is ... else apply(indexing.getitem, (one,), (at,)) for one, at in handles]
+    return tuple(parts)

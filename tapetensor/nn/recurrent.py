@@ -5,15 +5,11 @@ from __future__ import annotations
 from typing import Any, overload
 
 import numpy as np
+from typing_extensions import override
 
+from tapetensor.errors import ShapeError
 from tapetensor.kernels import recurrent as kernels
-from tapetensor.nn.arguments import check_input
-from tapetensor.nn.recurrence import (
-    Memory,
-    Recurrent,
-    check_steps,
-    parts_of,
-)
+from tapetensor.nn.recurrence import Memory, Recurrent, parts_of
 from tapetensor.nn.typing import In, Out, W
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor2D, Tensor3D
@@ -28,18 +24,15 @@ class RecurrentOverSequences(Recurrent[In, Out, W]):
     bias_ih_l0: Tensor[tuple[Any], NoneTape, W]
     bias_hh_l0: Tensor[tuple[Any], NoneTape, W]
 
-    def _initialize(
-        self, input_size: In, hidden_size: Out, dtype: object, rng: np.random.Generator
-    ) -> None:
-        weights = self._first_weights(input_size, hidden_size, dtype, rng)
-        self.weight_ih_l0, self.weight_hh_l0, self.bias_ih_l0, self.bias_hh_l0 = weights
+    weights = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
 
-    def _after_every_step(self, x: Tensor[Any, Any, Any], state: Any) -> Tensor[Any, Any, Any]:
-        """Return the states after every step, after a check of the input."""
-        check_input(type(self).__name__, x, self.weight_ih_l0, self.input_size)
-        check_steps(type(self).__name__, x)
-        weights = (self.weight_ih_l0, self.weight_hh_l0, self.bias_ih_l0, self.bias_hh_l0)
-        return self._states(weights, x, state)
+    @override
+    def _check_shape(self, x: Tensor[Any, Any, Any]) -> None:
+        if x.ndim != 3 or x.shape[1] == 0:
+            raise ShapeError(
+                f"{type(self).__name__}: the input must have shape (batch, steps, features) with "
+                f"one step or more, got {x.shape}"
+            )
 
 
 class RecurrentLayer(RecurrentOverSequences[In, Out, W]):
@@ -68,7 +61,7 @@ class RecurrentLayer(RecurrentOverSequences[In, Out, W]):
             ShapeError: if an input has another size than the layer, or there is no step.
             DTypeError: if an input has another dtype than the weights.
         """
-        outputs, last = parts_of(self, self._after_every_step(x, state), ..., (slice(None), -1))
+        outputs, last = parts_of(self, self._states(x, state), ..., (slice(None), -1))
         return outputs, last
 
 
@@ -270,7 +263,7 @@ class LSTM(RecurrentOverSequences[In, Out, W]):
         """
         outputs, last, last_cell = parts_of(
             self,
-            self._after_every_step(x, state),
+            self._states(x, state),
             (..., slice(self.hidden_size)),
             (slice(None), -1, slice(self.hidden_size)),
             (slice(None), -1, slice(self.hidden_size, None)),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, overload
 
 import numpy as np
+from typing_extensions import override
 
+from tapetensor.errors import ShapeError
 from tapetensor.kernels import recurrent as kernels
-from tapetensor.nn.arguments import check_input
-from tapetensor.nn.recurrence import Memory, Recurrent, check_step, parts_of
+from tapetensor.nn.recurrence import Memory, Recurrent, parts_of
 from tapetensor.nn.typing import In, Out, W
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor, Tensor2D
@@ -23,18 +24,13 @@ class RecurrentStep(Recurrent[In, Out, W]):
     bias_ih: Tensor[tuple[Any], NoneTape, W]
     bias_hh: Tensor[tuple[Any], NoneTape, W]
 
-    def _initialize(
-        self, input_size: In, hidden_size: Out, dtype: object, rng: np.random.Generator
-    ) -> None:
-        weights = self._first_weights(input_size, hidden_size, dtype, rng)
-        self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh = weights
+    weights = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
-    def _after_the_step(self, x: Tensor[Any, Any, Any], state: Any) -> Tensor[Any, Any, Any]:
-        """Return the states after the step, in an axis of one step, after a check of the input."""
-        check_input(type(self).__name__, x, self.weight_ih, self.input_size)
-        check_step(type(self).__name__, x)
-        weights = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
-        return self._states(weights, x, state)
+    @override
+    def _check_shape(self, x: Tensor[Any, Any, Any]) -> None:
+        if x.ndim != 2:
+            name = type(self).__name__
+            raise ShapeError(f"{name}: the input must have shape (batch, features), got {x.shape}")
 
 
 class RecurrentCell(RecurrentStep[In, Out, W]):
@@ -63,7 +59,7 @@ class RecurrentCell(RecurrentStep[In, Out, W]):
             ShapeError: if an input has another size than the layer.
             DTypeError: if an input has another dtype than the weights.
         """
-        return self._after_the_step(x, state).squeeze(1)
+        return self._states(x, state).squeeze(1)
 
 
 class RNNCell(RecurrentCell[In, Out, W]):
@@ -260,7 +256,7 @@ class LSTMCell(RecurrentStep[In, Out, W]):
         """
         return parts_of(
             self,
-            self._after_the_step(x, state),
+            self._states(x, state),
             (slice(None), 0, slice(self.hidden_size)),
             (slice(None), 0, slice(self.hidden_size, None)),
         )

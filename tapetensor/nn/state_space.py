@@ -104,13 +104,13 @@ class DiagonalSSM(Module, Generic[N, K, W]):
         step_max: float = 0.1,
         rng: np.random.Generator,
     ) -> None:
-        channels = as_size("DiagonalSSM", "features", features, low=1)
-        state = as_size("DiagonalSSM", "state_features", state_features, low=1)
+        channels = self.features = as_size("DiagonalSSM", "features", features, low=1)
+        state = self.state_features = as_size(
+            "DiagonalSSM", "state_features", state_features, low=1
+        )
         scalar_type = as_floating_dtype("DiagonalSSM", "weights", dtype)
         steps = _log_uniform_steps("DiagonalSSM", step_min, step_max)
         check_rng("DiagonalSSM", rng)
-        self.features = channels
-        self.state_features = state
         self.log_a = init.make(_log_rates, (state, channels), scalar_type, rng)
         self.b = init.make(init.ones, (state, channels), scalar_type, rng)
         self.c = init.make(init.normal(1.0), (state, channels), scalar_type, rng)
@@ -212,13 +212,13 @@ class SelectiveSSM(Module, Generic[N, K, W]):
         step_rank: int = 1,
         rng: np.random.Generator,
     ) -> None:
-        channels = as_size("SelectiveSSM", "features", features, low=1)
-        state = as_size("SelectiveSSM", "state_features", state_features, low=1)
+        channels = self.features = as_size("SelectiveSSM", "features", features, low=1)
+        state = self.state_features = as_size(
+            "SelectiveSSM", "state_features", state_features, low=1
+        )
         rank = as_size("SelectiveSSM", "step_rank", step_rank, low=1)
         scalar_type = as_floating_dtype("SelectiveSSM", "weights", dtype)
         check_rng("SelectiveSSM", rng)
-        self.features = channels
-        self.state_features = state
         self.log_a = init.make(_log_rates, (state, channels), scalar_type, rng)
         self.d = init.make(init.ones, (channels,), scalar_type, rng)
         self.step_in = Linear(channels, rank, dtype, rng=rng)

@@ -8,7 +8,7 @@ import numpy as np
 from typing_extensions import TypeVar
 
 from tapetensor.errors import ArgumentValueError
-from tapetensor.nn.arguments import check_input, check_leading_axes
+from tapetensor.nn.arguments import check_sequences
 from tapetensor.nn.attention import MultiHeadAttention
 from tapetensor.nn.fields import repeat
 from tapetensor.nn.linear import Linear
@@ -144,9 +144,7 @@ class DecoderBlock(Module, Generic[In, Heads, Hidden, W]):
             ShapeError: if the last axes do not have the size of the block.
             DTypeError: if an input has another dtype than the weights.
         """
-        check_input("DecoderBlock", x, self.norm1.weight, self.norm1.normalized_features)
-        check_input("DecoderBlock", memory, self.norm1.weight, self.norm1.normalized_features)
-        check_leading_axes("DecoderBlock", ("x", "memory"), x, memory)
+        check_sequences("DecoderBlock", ("x", "memory"), (x, memory), self.norm1.weight)
         x, memory = trained_together(x, memory)
         attended = self.self_attn.forward(x.with_empty_tape(), causal=causal)
         y: Any = self.norm1.forward(x + attended)
@@ -221,9 +219,7 @@ class Transformer(Module, Generic[In, Heads, Hidden, Encoders, Decoders, W]):
         if not self.decoder:
             raise ArgumentValueError("Transformer: the decoder has no block")
         weight = self.decoder[0].norm1.weight
-        check_input("Transformer", source, weight, weight.shape[0])
-        check_input("Transformer", target, weight, weight.shape[0])
-        check_leading_axes("Transformer", ("source", "target"), source, target)
+        check_sequences("Transformer", ("source", "target"), (source, target), weight)
         source, x = trained_together(source, target)
         memory: Any = self.encoder.forward(source)
         *others, last = self.decoder

@@ -6,10 +6,10 @@ from typing import Any, final
 
 from typing_extensions import override
 
-from tapetensor.arguments import as_flag, as_number
+from tapetensor.arguments import as_number
 from tapetensor.kernels.numerics import optimizers
 from tapetensor.optim.group import State
-from tapetensor.optim.optimizer import Optimizer, split_decay
+from tapetensor.optim.optimizer import Optimizer
 from tapetensor.tensor.ownership import HasParameters
 
 
@@ -66,15 +66,15 @@ class Adagrad(Optimizer):
         decoupled_weight_decay: bool = False,
     ) -> None:
         self._lr_decay = as_number("Adagrad", "lr_decay", lr_decay, at_least=0)
-        self._weight_decay = as_number("Adagrad", "weight_decay", weight_decay, at_least=0)
         start = as_number(
             "Adagrad", "initial_accumulator_value", initial_accumulator_value, at_least=0
         )
         self._eps = as_number("Adagrad", "eps", eps, at_least=0)
-        self._is_decoupled = as_flag("Adagrad", "decoupled_weight_decay", decoupled_weight_decay)
-        super().__init__("Adagrad", model, lr, optimizers.adagrad, (State("squares", start),))
+        decay = (weight_decay, decoupled_weight_decay)
+        states = (State("squares", start),)
+        super().__init__(model, lr, optimizers.adagrad, states, *decay)
 
     @override
     def _options(self, count: int) -> tuple[Any, ...]:
         lr = self._lr / (1 + (count - 1) * self._lr_decay)
-        return lr, self._eps, *split_decay(lr, self._weight_decay, self._is_decoupled)
+        return lr, self._eps, *self._decay(lr)

@@ -10,7 +10,7 @@ from tapetensor.arguments import as_number
 from tapetensor.errors import ArgumentTypeError
 from tapetensor.kernels.numerics import optimizers
 from tapetensor.optim.group import State
-from tapetensor.optim.optimizer import Optimizer, split_decay
+from tapetensor.optim.optimizer import Optimizer
 from tapetensor.tensor.ownership import HasParameters
 
 # Discounted sums of gradients and of their squares: the moments, but for a factor.
@@ -22,22 +22,27 @@ class _AdaptiveMoments(Optimizer):
 
     def __init__(
         self,
-        op: str,
         model: HasParameters,
         lr: float,
         betas: tuple[float, float],
         eps: float,
         weight_decay: float,
+        is_decoupled: bool,
     ) -> None:
-        self._betas = _as_betas(op, betas)
+        op = type(self).__name__
+        if not isinstance(betas, tuple | list) or len(betas) != 2:
+            raise ArgumentTypeError(f"{op}: betas must be two numbers, (0.9, 0.999), got {betas!r}")
+        self._betas = (
+            as_number(op, "betas[0]", betas[0], at_least=0, below=1),
+            as_number(op, "betas[1]", betas[1], at_least=0, below=1),
+        )
         self._eps = as_number(op, "eps", eps, at_least=0)
-        self._weight_decay = as_number(op, "weight_decay", weight_decay, at_least=0)
-        super().__init__(op, model, lr, optimizers.adam, _SUMS)
+        super().__init__(model, lr, optimizers.adam, _SUMS, weight_decay, is_decoupled)
 
-    def _scales(self, count: int) -> tuple[float, ...]:
-        beta1, beta2 = self._betas
-        rate, floor = optimizers.adam_scales(count, self._lr, beta1, beta2, self._eps)
-        return rate, floor, beta1, beta2
+    @override
+    def _options(self, count: int) -> tuple[Any, ...]:
+        scales = optimizers.adam_scales(count, self._lr, *self._betas, self._eps)
+        return *scales, *self._betas, *self._decay(self._lr)
 
 
 @final
@@ -86,11 +91,7 @@ class Adam(_AdaptiveMoments):
         eps: float = 1e-8,
         weight_decay: float = 0.0,
     ) -> None:
-        super().__init__("Adam", model, lr, betas, eps, weight_decay)
-
-    @override
-    def _options(self, count: int) -> tuple[Any, ...]:
-        return *self._scales(count), *split_decay(self._lr, self._weight_decay, False)
+        super().__init__(model, lr, betas, eps, weight_decay, is_decoupled=False)
 
 
 @final
@@ -135,23 +136,4 @@ class AdamW(_AdaptiveMoments):
         eps: float = 1e-8,
         weight_decay: float = 1e-2,
     ) -> None:
-        super().__init__("AdamW", model, lr, betas, eps, weight_decay)
-
-    @override
-    def _options(self, count: int) -> tuple[Any, ...]:
-        return *self._scales(count), *split_decay(self._lr, self._weight_decay, True)
-
-
-def _as_betas(op: str, value: object) -> tuple[float, float]:
-    """Return `value` as two floats in ``[0, 1)``.
-
-    Raises:
-        ArgumentTypeError: if it is not a pair of numbers.
-        ArgumentValueError: if one is outside the range.
-    """
-    if not isinstance(value, tuple | list) or len(value) != 2:
-        raise ArgumentTypeError(f"{op}: betas must be two numbers, (0.9, 0.999), got {value!r}")
-    return (
-        as_number(op, "betas[0]", value[0], at_least=0, below=1),
-        as_number(op, "betas[1]", value[1], at_least=0, below=1),
-    )
+        super().__init__(model, lr, betas, eps, weight_decay, is_decoupled=True)

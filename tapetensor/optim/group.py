@@ -63,7 +63,6 @@ class Group:
         "_apart",
         "_kernel",
         "_names",
-        "_places",
         "_scratch",
         "_slices",
         "_state",
@@ -89,7 +88,6 @@ class Group:
         self.shapes = tuple([tensor.array.shape for tensor in tensors])
         ends = np.cumsum([tensor.size for tensor in tensors]).tolist()
         self._slices = tuple(map(slice, [0, *ends[:-1]], ends))
-        self._places = tuple(zip(self._slices, self.shapes, strict=True))
         size, dtype = ends[-1], tensors[0].dtype
         self._states = tuple(states)
         self._state: list[Array] = [
@@ -219,7 +217,8 @@ class Group:
 
     def parts(self, flat: Array) -> list[Array]:
         """Return the part of each parameter in a flat array, in its shape."""
-        return [flat[part].reshape(shape) for part, shape in self._places]
+        places = zip(self._slices, self.shapes, strict=True)
+        return [flat[part].reshape(shape) for part, shape in places]
 
     def saved(self) -> Callable[[], None]:
         """Return what puts parameters and state back to what they are now."""

@@ -9,14 +9,10 @@ from typing import Any
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.arguments import as_number, check_kind
+from tapetensor.arguments import as_flag, as_number, check_kind
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import Captured
-from tapetensor.errors import (
-    ArgumentTypeError,
-    ArgumentValueError,
-    UnusedParametersError,
-)
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, UnusedParametersError
 from tapetensor.optim.group import Group, Names, State
 from tapetensor.tape.context import active_context
 from tapetensor.tape.gradients import Gradients
@@ -36,22 +32,26 @@ class Optimizer(ABC):
     that recorded the old values, a `numpy()` view and a detached handle go on seeing those.
 
     Args:
-        op: the name for messages.
         model: what has parameters.
         lr: the learning rate.
         kernel: one of `kernels.numerics.optimizers`.
         states: the arrays of state that there are to a parameter.
+        weight_decay: how strong the decay is.
+        decoupled_weight_decay: whether it acts on the parameter directly.
     """
 
     def __init__(
         self,
-        op: str,
         model: HasParameters,
         lr: float,
         kernel: Callable[..., None],
         states: Sequence[State],
+        weight_decay: float,
+        decoupled_weight_decay: bool,
     ) -> None:
-        self._op = op
+        self._op = op = type(self).__name__
+        self._weight_decay = as_number(op, "weight_decay", weight_decay, at_least=0)
+        self._is_decoupled = as_flag(op, "decoupled_weight_decay", decoupled_weight_decay)
         self._lr = _as_lr(op, lr)
         self._parameters = parameters = _named_parameters(op, model)
         self._count = len(parameters)
@@ -168,6 +168,11 @@ class Optimizer(ABC):
     def _options(self, count: int) -> tuple[Any, ...]:
         """Return the options of the kernels for step number `count`, counted from 1."""
 
+    def _decay(self, lr: float) -> tuple[float, float]:
+        """Return what is added to the gradient per parameter, and what is kept of the parameter."""
+        decay = self._weight_decay
+        return (0.0, 1 - lr * decay) if self._is_decoupled else (decay, 1.0)
+
 
 def _as_lr(op: str, value: object) -> float:
     if callable(value):
@@ -176,11 +181,6 @@ def _as_lr(op: str, value: object) -> float:
             "step: optimizer.lr = schedule(optimizer.steps)"
         )
     return as_number(op, "lr", value, at_least=0)
-
-
-def split_decay(lr: float, weight_decay: float, is_decoupled: bool) -> tuple[float, float]:
-    """Return what is added to the gradient per parameter, and what is kept of the parameter."""
-    return (0.0, 1 - lr * weight_decay) if is_decoupled else (weight_decay, 1.0)
 
 
 def _named_parameters(op: str, model: HasParameters) -> dict[Names, Tensor[Any, Any, Any]]:

@@ -9,7 +9,7 @@ from typing_extensions import override
 from tapetensor.arguments import as_flag, as_number
 from tapetensor.kernels.numerics import optimizers
 from tapetensor.optim.group import State
-from tapetensor.optim.optimizer import Optimizer, split_decay
+from tapetensor.optim.optimizer import Optimizer
 from tapetensor.tensor.ownership import HasParameters
 
 
@@ -79,8 +79,6 @@ class RMSprop(Optimizer):
         self._eps = as_number("RMSprop", "eps", eps, at_least=0)
         self._momentum = as_number("RMSprop", "momentum", momentum, at_least=0)
         self._is_centered = as_flag("RMSprop", "centered", centered)
-        self._weight_decay = as_number("RMSprop", "weight_decay", weight_decay, at_least=0)
-        self._is_decoupled = as_flag("RMSprop", "decoupled_weight_decay", decoupled_weight_decay)
         self._is_eps_inside = as_flag("RMSprop", "eps_inside_root", eps_inside_root)
         states = (
             State("squares", as_number("RMSprop", "initial_square", initial_square, at_least=0)),
@@ -88,7 +86,8 @@ class RMSprop(Optimizer):
             State("mean", is_used=self._is_centered),
             State("velocity", is_used=self._momentum > 0),
         )
-        super().__init__("RMSprop", model, lr, optimizers.rmsprop, states)
+        decay = (weight_decay, decoupled_weight_decay)
+        super().__init__(model, lr, optimizers.rmsprop, states, *decay)
 
     @override
     def _options(self, count: int) -> tuple[Any, ...]:
@@ -99,5 +98,5 @@ class RMSprop(Optimizer):
             self._momentum,
             self._is_centered,
             self._is_eps_inside,
-            *split_decay(self._lr, self._weight_decay, self._is_decoupled),
+            *self._decay(self._lr),
         )

@@ -60,11 +60,7 @@ def step_decay(lr: float, every: int, factor: float = 0.1) -> Schedule:
     rate = as_number("step_decay", "lr", lr, at_least=0)
     length = as_size("step_decay", "every", every, low=1)
     left = as_number("step_decay", "factor", factor, at_least=0)
-
-    def schedule(step: int) -> float:
-        return rate * left ** (step // length)
-
-    return schedule
+    return lambda step: rate * left ** (step // length)
 
 
 def cosine(lr: float, steps: int, final_lr: float = 0.0) -> Schedule:

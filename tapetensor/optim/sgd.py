@@ -10,7 +10,7 @@ from tapetensor.arguments import as_flag, as_number
 from tapetensor.errors import ArgumentValueError
 from tapetensor.kernels.numerics import optimizers
 from tapetensor.optim.group import State
-from tapetensor.optim.optimizer import Optimizer, split_decay
+from tapetensor.optim.optimizer import Optimizer
 from tapetensor.tensor.ownership import HasParameters
 
 
@@ -66,20 +66,15 @@ class Sgd(Optimizer):
     ) -> None:
         self._momentum = as_number("Sgd", "momentum", momentum, at_least=0)
         self._nesterov = as_flag("Sgd", "nesterov", nesterov)
-        self._weight_decay = as_number("Sgd", "weight_decay", weight_decay, at_least=0)
-        self._is_decoupled = as_flag("Sgd", "decoupled_weight_decay", decoupled_weight_decay)
         if self._nesterov and self._momentum == 0:
             raise ArgumentValueError(
                 f"Sgd: nesterov=True needs momentum > 0, got momentum={momentum!r}"
             )
-        if self._momentum:
-            super().__init__("Sgd", model, lr, optimizers.momentum_sgd, (State("velocity"),))
-        else:
-            super().__init__("Sgd", model, lr, optimizers.sgd, ())
+        kernel = optimizers.momentum_sgd if self._momentum else optimizers.sgd
+        states = [State("velocity")] if self._momentum else []
+        super().__init__(model, lr, kernel, states, weight_decay, decoupled_weight_decay)
 
     @override
     def _options(self, count: int) -> tuple[Any, ...]:
-        decay = split_decay(self._lr, self._weight_decay, self._is_decoupled)
-        if self._momentum:
-            return self._lr, self._momentum, self._nesterov, *decay
-        return self._lr, *decay
+        momentum = (self._momentum, self._nesterov) if self._momentum else ()
+        return self._lr, *momentum, *self._decay(self._lr)
