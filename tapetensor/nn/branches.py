@@ -236,11 +236,11 @@ class AddInto(Module, Generic[*Layers]):
         return _joined("AddInto", add, outputs)
 
 
-def _kept_shape(name: str, layer: Any, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
+def _kept_shape(name: str, layer: Any, x: Tensor[Any, Any, Any]) -> Tensor[Any, Any, Any]:
     """Return ``layer(x)`` from a second handle of `x`, after checking that the shape stayed."""
     check_tensor(name, "the input", x)
     check_not_spent(name, x)
-    output: Tensor[S, T, F] = layer.forward(x.with_empty_tape())
+    output: Tensor[Any, Any, Any] = layer.forward(x.with_empty_tape())
     if output.shape != x.shape:
         raise ShapeError(
             f"{name}: the module made shape {output.shape} of {x.shape}; it must keep the shape"
