@@ -175,7 +175,8 @@ def _call(f: Callable[..., Traced], leaves: list[Plain], checked: tuple[int, ...
 def _recorded_ops(output: Traced) -> tuple[Traced, str]:
     """Return `output`, which goes on with its tape, and the names of the ops on that tape."""
     plain, tape = output.split_tape()
-    names = [op_name(tape.records[time_stamp][0]) for time_stamp in sorted(tape.records)]
+    records = tape.recorded()
+    names = [op_name(records[time_stamp][0]) for time_stamp in sorted(records)]
     return plain.put_tape(tape), ", ".join(names) or "none"
 
 

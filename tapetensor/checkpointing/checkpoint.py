@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Self, overload
 
@@ -20,6 +20,7 @@ from tapetensor.errors import (
 )
 from tapetensor.tape import OwnedTape
 from tapetensor.tape.context import GradientContext
+from tapetensor.tape.gaps import incomplete, seen_from_outside
 from tapetensor.tape.ids import next_id
 from tapetensor.tape.pullbacks import JointPullbacks, Needed
 from tapetensor.tape.recorder import Record, Recorder, with_tuples
@@ -134,14 +135,17 @@ class _Part:
         start = next_id()
         forgetful = _Forgetful()
         with GradientContext() as inside:
-            output, tape = self._call(self._handles(forgetful), inside).split_tape()
-            forgetful.update(tape.records)
+            handles = self._handles(forgetful)
+            traced = [x.id for x in handles if x.owns_tape]
+            output, tape = self._call(handles, inside).split_tape()
+            forgetful.update(tape.recorded())
+            gaps = seen_from_outside(tape.gaps, forgetful, dict(zip(traced, ids, strict=True)))
         self.output = output.array
         # A tensor that f makes itself is another one the next time.
         self.leafs = [leaf for leaf in forgetful.leafs_of(output.id) if leaf < start]
         parents = (*ids, *self.leafs)
         pullbacks = JointPullbacks((True,) * len(parents), self.run_again)
-        return [output.array], parents, [pullbacks]
+        return [output.array], parents, [pullbacks], gaps
 
     def run_again(self, needed: Needed, g: Array) -> list[Any]:
         """Run forwards and backwards; return the cotangents of the parents that are needed."""
@@ -149,11 +153,14 @@ class _Part:
             handles = self._handles(Recorder())
             traced = [x for x in handles if x.owns_tape]
             output, tape = self._call(handles, inside).split_tape()
-            records = Recorder(tape.records)
+            records = Recorder(tape.recorded())
+            # What was computed without a tape is known since the first run.
+            lent = {key: gap for key, gap in tape.gaps.items() if gap.origins is None}
         if not np.array_equal(plain(output.array), plain(self.output), equal_nan=True):
             raise _not_repeatable("another result")
         parents = [*[x.id for x in traced], *self.leafs]
         wanted = frozenset([one for one, is_in in zip(parents, needed, strict=True) if is_in])
+        incomplete(lent, records, dict.fromkeys(wanted, "a tensor that f uses"))
         found = records.replay({output.id: g}, wanted)
         for x in traced:
             # f need not depend on every input.
@@ -225,11 +232,15 @@ class _Forgetful(Recorder):
 
     def leafs_of(self, output_id: int) -> list[int]:
         """Return the ids, in order, that `output_id` came of and that nothing produced."""
-        reached = {output_id}
+        return sorted(self.reached_from({output_id}) - self.parents.keys() - {output_id})
+
+    @override
+    def reached_from(self, ids: Iterable[int]) -> set[int]:
+        reached = set(ids)
         for produced_id in sorted(self.parents, reverse=True):
             if produced_id in reached:
                 reached.update(self.parents[produced_id])
-        return sorted(reached - self.parents.keys() - {output_id})
+        return reached
 
 
 def _not_repeatable(what: str) -> ArgumentValueError:

@@ -84,6 +84,8 @@ class Binding(GuardWriter):
         self.tapes = Tapes(self, function if hasattr(function, "__name__") else type(function))
         # Each tensor by its id, with its local variable, its node and its tape in the capture.
         self._tensors: dict[int, tuple[Any, str, Node, OwnedTape | None]] = {}
+        # The ids of these tensors, once all are known.
+        self._ids: set[int] = set()
         self._direct: list[str] = []
         self._fields: dict[str, tuple[Any, str]] = {}
         self._states: list[tuple[str, dict[str, Any], dict[str, Any], str]] = []
@@ -254,7 +256,9 @@ class Binding(GuardWriter):
             self.guard(f"{local}.__class__ is not {self.bind(tensor.__class__)}")
             self._direct.append(local)
             if tape is None:
+                was_computed = tensor.origins is not None
                 self.guard(f"{local}.tape is not None")
+                self.guard(f"({local}.origins is not None) is not {was_computed}")
         data = tensor.array
         if isinstance(data, Recorded):
             raise NotTracedError
@@ -291,6 +295,7 @@ class Binding(GuardWriter):
         keys = self.bind(tuple(arrays))
         self.guard(f"tuple({local}.arrays) != {keys} or {local}.is_leaky != {store.is_leaky}")
         self.guard(f"{local}.leafs != {self.bind(store.leafs)}")
+        self.guard(f"{local}.incomplete and {local}.lacks({self.bind(self._ids)})")
         lazy: dict[int, Any] = {
             key: self.input(array, self.local(f"{local}.arrays[{key}]"), f"{where}[{key}]")
             for key, array in arrays.items()
@@ -416,6 +421,7 @@ class Binding(GuardWriter):
         This comes after the function has run, and before `restore`.
         """
         ids = {tensor.id: f"{local}._id" for tensor, local, _, _ in self._tensors.values()}
+        self._ids.update(ids)
         known = {key: local for key, (_, local, _, _) in self._tensors.items()}
         known |= {key: source for key, (_, source) in self._seen.items()}
         writer = ResultWriter(self.bind, known, ids, self.tapes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from tapetensor.nn.module import Module
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tape.ids import next_id
+from tapetensor.tape.origins import ids_since, origins_from
 from tapetensor.tensor.base import TensorBase, wrap
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class ResultWriter:
     tapes: Tapes
     leaving: list[Node] = field(default_factory=list)
     _new_ids: dict[int, str] = field(default_factory=dict)
+    _came_in: frozenset[int] = field(init=False)
     # The lines run in this order: tensors, containers of them, state.
     _tensors: list[str] = field(default_factory=list)
     _containers: list[str] = field(default_factory=list)
@@ -61,6 +63,10 @@ class ResultWriter:
     _returned: str = "None"
     # What was written is kept alive, for it is known by its address.
     _kept: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Remember which ids came in; those of results join the others."""
+        self._came_in = frozenset(self.ids)
 
     def store(self, target: str, value: Any) -> None:
         """Write an assignment."""
@@ -119,7 +125,13 @@ class ResultWriter:
         """Return the source of a mutable object, which is another one at every call."""
         if isinstance(value, Gradients):
             leafs = self.bind(value.leafs)
-            return f"gradients_of({self._entries(value)}, {leafs}, {value.is_leaky})"
+            parts = []
+            for one in value.incomplete:
+                ids = self.known_ids(filter(one.concerns, self._came_in))
+                if ids:
+                    parts.append(f"{self.bind(one)}.of_others({ids}), ")
+            told = f"{leafs}, {value.is_leaky}, ({''.join(parts)})"
+            return f"gradients_of({self._entries(value)}, {told})"
         if value.__class__ is list:
             return f"[{self._items(value)}]"
         if value.__class__ in (set, frozenset, deque):
@@ -162,6 +174,11 @@ class ResultWriter:
             known = self.ids[unique_id] = self._new_ids[unique_id] = f"i{len(self._new_ids)}"
         return known
 
+    def known_ids(self, ids: Iterable[int]) -> str:
+        """Return the source of those of the ids that came in, as a tuple; empty without any."""
+        known = [self.ids[one] for one in sorted(ids) if one in self._came_in]
+        return f"({', '.join(known)},)" if known else ""
+
     def _entries(self, store: Gradients) -> str:
         """Return the source of the dict of a store of gradients."""
         items = ", ".join(
@@ -178,6 +195,10 @@ class ResultWriter:
         is_taped = isinstance(tensor.tape, OwnedTape)
         tape = "None" if is_taped or tensor.tape is None else self.bind(tensor.tape)
         self._tensors.append(f"{local} = wrap({cls}, {array}, {unique_id}, {tape})")
+        if tensor.origins is not None:
+            ids = self.known_ids(ids_since(0, tensor.origins))
+            if ids:
+                self._tensors.append(f"{local}.origins = origins_from({ids})")
         if is_taped:
             self._containers.append(f"{local}.tape = {self.tapes.local(tensor.tape)}")
         self.tapes.results.append(tensor)
@@ -212,6 +233,7 @@ RESULT_NAMES: dict[str, Any] = {
     "wrap": wrap,
     "next_id": next_id,
     "gradients_of": Gradients.of,
+    "origins_from": origins_from,
     "made": made,
     "filled": filled,
     "number": number,

@@ -16,7 +16,9 @@ from tapetensor.compiler.lazy import LazyArray
 from tapetensor.compiler.node import DType, Kind, Node, Shape
 from tapetensor.compiler.refusals import trace_error
 from tapetensor.tape import OwnedTape
+from tapetensor.tape.gaps import seen_from_outside
 from tapetensor.tape.gradients import Gradients
+from tapetensor.tape.origins import ids_since
 from tapetensor.tape.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -54,8 +56,8 @@ class Tapes:
         binding = self._binding
         binding.guard(f"{local}.tape.__class__ is not OwnedTape")
         binding.guards.append(f"{local}.tape.check_usable({binding.bind(name)})")
-        is_empty = not tape.records and not tape.stores
-        binding.guard(f"(not {local}.tape.records and not {local}.tape.stores) is not {is_empty}")
+        is_empty = tape.is_empty
+        binding.guard(f"{local}.tape.is_empty is not {is_empty}")
         marker = Gradients()
         if not is_empty:
             marker.arrays = _Outside()
@@ -72,6 +74,8 @@ class Tapes:
         """Write the lines that make the tapes that leave."""
         program = self._binding.program
         forward = len(program.nodes)
+        for tape in self._leaving:
+            tape.recorded()
         records = self._records(writer)
         del program.nodes[forward:]
         users: dict[str, int] = {}
@@ -91,7 +95,11 @@ class Tapes:
             self.lines.append(f"s{self.local(tape)} = {taken}, {kept}")
         op = self._binding.bind(self._op)
         for tape in self._leaving:
-            filed = []
+            filed, gaps = [], []
+            for gap in seen_from_outside(tape.gaps, tape.records, {}).values():
+                ids = writer.known_ids(ids_since(0, gap.origins or ()))
+                if ids:
+                    gaps.append(f"({self._binding.bind(gap)}, {ids}), ")
             for owner, unique_id, cotangent, gradients in records:
                 if owner is not tape:
                     continue
@@ -101,7 +109,8 @@ class Tapes:
                 make = self._binding.bind(plan.pullbacks)
                 filed.append(f"({writer.id_of(unique_id)}, {make}({kept}), ({parents})), ")
             local = self.local(tape)
-            self.lines.append(f"{local} = give_tape({op}, *s{local}, ({''.join(filed)}))")
+            told = f"({''.join(filed)}), ({''.join(gaps)})"
+            self.lines.append(f"{local} = give_tape({op}, *s{local}, {told})")
 
     def _records(self, writer: ResultWriter) -> list[tuple[OwnedTape, int, Node, dict[int, Node]]]:
         """Run the tapes that leave backwards; return what leads to each result.

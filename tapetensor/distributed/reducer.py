@@ -121,15 +121,17 @@ class Reducer:
             ShapeError: if there is no cotangent and it is not a scalar, or its shape is wrong.
             DTypeError: if it is not floating, or the dtype of the cotangent is wrong.
             TapeClosedError: if the context that the tape belongs to was left.
+            MissingGradientError: if the gradient of a parameter lacks a part.
             DistributedError: if a rank has ended that must take part.
         """
         check_tensor("Reducer.backward", "the loss", loss)
         _check_is_numpy("Reducer.backward", loss.array)
         tape, seed = tape_and_seed(loss, cotangent)
         result = tape.carried()
-        loss.tape = Ownership.backward
         groups = [bucket.ids for bucket in self._buckets]
-        result.accumulate(self._reduced(tape.replay_by_group(loss.id, seed, groups)))
+        gradients = tape.replay_by_group(loss.id, seed, groups)
+        loss.tape = Ownership.backward
+        result.accumulate(self._reduced(gradients))
         return result
 
     def all_reduce(self, grads: Gradients) -> Gradients:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, overload
 
@@ -22,7 +22,9 @@ from tapetensor.errors import (
 from tapetensor.higher_order.array import RecordingLevel
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.context import GradientContext
+from tapetensor.tape.gaps import incomplete, seen_from_outside
 from tapetensor.tape.ids import next_id
+from tapetensor.tape.origins import Origins, ids_since, origins_from
 from tapetensor.tape.pullbacks import JointPullbacks, Kernel, Needed, Pullbacks
 from tapetensor.tape.recorder import Recorder, op_name, with_tuples
 from tapetensor.tensor.apply import Enclosed, apply_enclosing, no_higher_order
@@ -183,14 +185,30 @@ def _plain_gradients(
         levels = [array.level for array in arrays if isinstance(array, Recorded)]
         inside.level = max(levels, key=lambda level: level.depth, default=None)
         traced = [_fresh(x, x.array) for x in inputs]
-        gradients = _checked(f(*traced), inside).backward(wrt=traced)
-    found = [gradients.array(x.id) for x in traced]
-    return tuple(
-        [
-            x.wrap_gradient(np.zeros_like(x.array) if array is None else array)
-            for x, array in zip(inputs, found, strict=True)
-        ]
-    )
+        output = _checked(f(*traced), inside)
+        came_of = _origins(output, traced, inputs)
+        gradients = output.backward(wrt=traced)
+    results = []
+    for x, of_x in zip(inputs, traced, strict=True):
+        array = gradients.array(of_x.id)
+        results.append(x.wrap_gradient(np.zeros_like(x.array) if array is None else array))
+        results[-1].origins = came_of
+    return tuple(results)
+
+
+def _origins(
+    output: Tensor0D[OwnedTape, Any],
+    traced: Sequence[Tensor[Any, Any, Any]],
+    inputs: Sequence[Tensor[Any, Any, Any]],
+) -> Origins:
+    """Return what the gradients of `output` are computed from: all of its leafs."""
+    tape: Any = output.tape
+    records = tape.recorded()
+    outside = {inner.id: x.id for inner, x in zip(traced, inputs, strict=True)}
+    ids = records.reached_from({output.id}) - records.keys()
+    for gap in seen_from_outside(tape.gaps, records, outside).values():
+        ids |= ids_since(0, gap.origins or ())
+    return origins_from([outside.get(one, one) for one in ids])
 
 
 def _recorded_gradients(
@@ -204,9 +222,13 @@ def _recorded_gradients(
         traced = [_fresh(x, point) for x, point in zip(inputs, points, strict=True)]
         output, tape = _checked(f(*traced), inside).split_tape()
         seed = level.array(np.ones_like(level.lift(output.array).value))
-        wanted = frozenset([x.id for x in traced])
+        wanted = {x.id: x for x in traced}
         started: dict[int, Any] = {output.id: seed}
-        found: dict[int, Any] = _lifting(tape.records, level).replay(started, wanted)
+        records = tape.recorded()
+        incomplete(tape.gaps, records, wanted)
+        outside = {inner.id: x.id for inner, x in zip(traced, inputs, strict=True)}
+        gaps = seen_from_outside(tape.gaps, records, outside)
+        found: dict[int, Any] = _lifting(records, level).replay(started, frozenset(wanted))
 
     gradients = [
         found[x.id] if x.id in found else level.array(np.zeros_like(point.value))
@@ -219,7 +241,7 @@ def _recorded_gradients(
         JointPullbacks(needed, partial(_replayed, level.recorder, gradient.id, values))
         for gradient in gradients
     ]
-    return [gradient.value for gradient in gradients], parents, pullbacks
+    return [gradient.value for gradient in gradients], parents, pullbacks, gaps
 
 
 def _replayed(

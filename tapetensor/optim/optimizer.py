@@ -93,12 +93,17 @@ class Optimizer(ABC):
             grads: what `backward` returned.
 
         Raises:
+            MissingGradientError: if a gradient lacks a part, because its parameter was also used in
+                ops that no tape recorded; nothing is updated.
             UnusedParametersError: if parameters have no gradient, or one of another shape or dtype;
                 all others are updated nevertheless.
             ArgumentTypeError: if `grads` are not Gradients.
         """
         words = "the Gradients that backward() returns"
         check_kind(f"{self._op}.step", "grads", grads, Gradients, words)
+        if grads.incomplete:
+            names = {tensor.id: names[0] for names, tensor in self._parameters.items()}
+            grads.check_complete(f"{self._op}.step", names)
         unused: list[tuple[Names, str]] = []
         # One of the groups counts.
         count: Callable[[int], None] | None = self._count_steps

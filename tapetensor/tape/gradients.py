@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Never, Protocol
 
 import numpy as np
@@ -20,6 +20,7 @@ from tapetensor.errors import (
     UntracedTensorError,
 )
 from tapetensor.tape.norms import clipping, global_norm
+from tapetensor.tape.origins import Incomplete, name_of
 
 G = TypeVar("G")
 G_co = TypeVar("G_co", covariant=True)
@@ -63,19 +64,26 @@ class Gradients:
     Tensor([2., 4.], shape=(2,), dtype=float32, NoneTape)
     """
 
-    __slots__ = ("_leafs", "_leaky", "arrays")
+    __slots__ = ("_leafs", "_leaky", "arrays", "incomplete")
 
     def __init__(self) -> None:
         self.arrays: dict[int, Array] = {}
+        # What some of them lack: who asks for one of those gets an error.
+        self.incomplete: tuple[Incomplete, ...] = ()
         self._leafs: frozenset[int] | None = None
         self._leaky = False
 
     @classmethod
     def of(
-        cls, arrays: dict[int, Array], leafs: frozenset[int] | None, is_leaky: bool
+        cls,
+        arrays: dict[int, Array],
+        leafs: frozenset[int] | None,
+        is_leaky: bool,
+        incomplete: tuple[Incomplete, ...] = (),
     ) -> Gradients:
         """Return a store that holds `arrays`."""
         store = cls()
+        store.incomplete = incomplete
         store.arrays, store._leafs, store._leaky = arrays, leafs, is_leaky
         return store
 
@@ -91,7 +99,8 @@ class Gradients:
         """Return the gradient of `tensor`, a plain tensor with a new id.
 
         Raises:
-            MissingGradientError: if there is none.
+            MissingGradientError: if there is none, or if it lacks a part, because the tensor was
+                also used in ops that no tape recorded.
         """
         found = self.get(tensor)
         if found is None:
@@ -103,14 +112,26 @@ class Gradients:
         return found
 
     def get(self, tensor: Tensorlike[G]) -> G | None:
-        """Return the gradient of `tensor`, or None if there is none."""
-        array = self.arrays.get(_id_of("Gradients.get", tensor))
+        """Return the gradient of `tensor`, or None if there is none.
+
+        Raises:
+            MissingGradientError: if it lacks a part, as for ``grads[tensor]``.
+        """
+        unique_id = _id_of("Gradients.get", tensor)
+        if self.incomplete:
+            self.check_complete("Gradients.get", {unique_id: tensor})
+        array = self.arrays.get(unique_id)
         return None if array is None else tensor.wrap_gradient(array)
 
     def remove(self, tensor: Tensorlike[G]) -> G | None:
-        """Take the gradient of `tensor` out of the store and return it; None if there is none."""
-        array = self.arrays.pop(_id_of("Gradients.remove", tensor), None)
-        return None if array is None else tensor.wrap_gradient(array)
+        """Take the gradient of `tensor` out of the store and return it; None if there is none.
+
+        Raises:
+            MissingGradientError: if it lacks a part, as for ``grads[tensor]``.
+        """
+        found = self.get(tensor)
+        self.arrays.pop(tensor.id, None)
+        return found
 
     def insert(self, tensor: Tensorlike[G], gradient: G | Array) -> None:
         """Add `gradient` to the entry of `tensor`; without an entry, make one from a copy.
@@ -155,6 +176,22 @@ class Gradients:
         """Return the stored array for an id, itself and not a copy: read it, never write to it."""
         return self.arrays.get(unique_id)
 
+    def lacks(self, ids: Iterable[int]) -> bool:
+        """Tell whether a gradient of one of these ids lacks a part."""
+        return any(one.concerns(unique_id) for one in self.incomplete for unique_id in ids)
+
+    def check_complete(self, op: str, wanted: Mapping[int, Any]) -> None:
+        """Raise MissingGradientError if a gradient that is asked for lacks a part.
+
+        Args:
+            op: what asks.
+            wanted: by id the tensor, or its name.
+        """
+        for one in self.incomplete:
+            concerned = [name_of(wanted[key]) for key in wanted if one.concerns(key)]
+            if concerned:
+                raise one.error(op, concerned)
+
     def retain_leafs(self, tensors: Iterable[Tensorlike[Any]]) -> None:
         """Declare `tensors` leafs, beside those declared before, and drop all other entries.
 
@@ -178,6 +215,7 @@ class Gradients:
 
     def zero(self) -> None:
         """Set every gradient to zeros; the entries stay."""
+        self.incomplete = ()
         self.arrays = {key: np.zeros_like(array) for key, array in self.arrays.items()}
 
     def merge(self, other: Gradients) -> None:
@@ -200,6 +238,7 @@ class Gradients:
                 )
             merged[key] = array if existing is None else existing + array
         self.arrays = merged
+        self.incomplete += other.incomplete
         self._leaky = self._leaky or other._leaky
         if other._leafs is not None:
             self._leafs = other._leafs if self._leafs is None else self._leafs | other._leafs
@@ -249,7 +288,7 @@ class Gradients:
 
     def __copy__(self) -> Gradients:
         """Return a store with the same entries that changes independently of this one."""
-        return Gradients.of(self.arrays.copy(), self._leafs, self._leaky)
+        return Gradients.of(self.arrays.copy(), self._leafs, self._leaky, self.incomplete)
 
     def __deepcopy__(self, memo: object) -> Gradients:
         """Return the same as `copy.copy`: the arrays are never written to."""

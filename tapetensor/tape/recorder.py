@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, Self, TypeAlias
 
@@ -15,6 +15,7 @@ from tapetensor.errors import (
     MissingGradientError,
     NumericalInstabilityError,
 )
+from tapetensor.tape.origins import name_of
 from tapetensor.tape.pullbacks import JointPullbacks, Kernel, PartPullback, Pullback, Pullbacks
 
 # What ran, one pullback per operand (None where there is nothing to differentiate), and the
@@ -184,19 +185,16 @@ class Recorder(dict[int, Record]):
                 del self[produced_id]
         return left
 
-    def not_leading_to(self, output_id: int) -> list[str]:
-        """Return the names of the ops that no gradient of `output_id` reaches, in their order."""
-        reached = {output_id}
-        names = []
+    def reached_from(self, ids: Iterable[int]) -> set[int]:
+        """Return the ids, and all to which a gradient flows on from them."""
+        reached = set(ids)
         for produced_id in sorted(self, reverse=True):
-            kernel, pullbacks, parents = with_tuples(self[produced_id])
             if produced_id in reached:
+                _, pullbacks, parents = with_tuples(self[produced_id])
                 reached.update(
                     [p for p, pullback in zip(parents, pullbacks, strict=True) if pullback]
                 )
-            else:
-                names.append(op_name(kernel))
-        return names[::-1]
+        return reached
 
     def checked(self, check: Check) -> Recorder:
         """Return the same records with `check` called on what every pullback takes and gives."""
@@ -271,18 +269,37 @@ def check_finite(gradient: Array, origin: str, place: str) -> None:
     )
 
 
-def check_unused(op: str, records: Recorder, output: int, unused: str) -> None:
-    """Raise MissingGradientError if it is asked for and ops do not lead to the output.
+def check_unused(
+    op: str, records: Recorder, output: int, unused: str, wanted: Mapping[int, Any] | None = None
+) -> None:
+    """Raise MissingGradientError if it is asked for and gradients do not get everywhere.
+
+    Args:
+        op: for the message.
+        records: what is recorded.
+        output: the id that gradients flow from.
+        unused: "error" to ask for it.
+        wanted: by id the tensors, or their names, that must get one, beside all that is recorded.
 
     Raises:
         ArgumentValueError: if `unused` is neither "ignore" nor "error".
     """
     check_choice(op, "unused", unused, ("ignore", "error"))
-    names = records.not_leading_to(output) if unused == "error" else []
+    if unused == "ignore":
+        return
+    reached = records.reached_from({output})
+    names = [op_name(records[one][0]) for one in sorted(records) if one not in reached]
     if names:
         raise MissingGradientError(
             f"{op}: {len(names)} recorded ops do not lead to the output, so no gradient reaches "
             f'them: {", ".join(names)}; leave them out, or write unused="ignore"'
+        )
+    missed = [name_of(one) for key, one in (wanted or {}).items() if key not in reached]
+    if missed:
+        raise MissingGradientError(
+            f"{op}: no gradient reaches {', '.join(missed)}; leave them out of wrt, use them in "
+            "ops that are recorded (weight.retaped(x.tape_type) before plain ops), or write "
+            'unused="ignore"'
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Never, TypeAlias, final
 
 from typing_extensions import override
@@ -17,6 +17,7 @@ from tapetensor.errors import (
 )
 from tapetensor.pictures import notebook_cell, to_html, tree
 from tapetensor.tape.context import GradientContext, active_context
+from tapetensor.tape.gaps import Gap, Segment, all_records, every_segment, incomplete
 from tapetensor.tape.gradients import Gradients, Tensorlike
 from tapetensor.tape.graph import Output, graph_of_tape
 from tapetensor.tape.recorder import Record, Recorder, check_finite, op_name
@@ -47,7 +48,7 @@ class OwnedTape:
         gradients: earlier gradients that the tape carries; a backward pass adds to them.
     """
 
-    __slots__ = ("__weakref__", "_contexts", "level", "records", "stores")
+    __slots__ = ("__weakref__", "_contexts", "gaps", "level", "records", "segments", "stores")
 
     def __init__(self, gradients: Gradients | None = None) -> None:
         if gradients is not None and not isinstance(gradients, Gradients):
@@ -60,6 +61,10 @@ class OwnedTape:
         # The derivative of higher order that it is made in, None for none.
         self.level: Level | None = context.level
         self.records = new_recorder()
+        # Kept by identity: what was recorded before the tape was shared, and is not changed.
+        self.segments: dict[int, Segment] = {}
+        # By id the values that gradients stop at though there is something to flow on to.
+        self.gaps: dict[int, Gap] = {}
         # Kept by identity, like the records: a store that both sides of a merge hold counts once.
         self.stores: dict[int, Gradients] = {} if gradients is None else {id(gradients): gradients}
 
@@ -71,7 +76,7 @@ class OwnedTape:
         if self.is_closed:
             return "OwnedTape(closed)"
         carried = f", carrying {len(self.stores)} Gradients" if self.stores else ""
-        return f"OwnedTape({len(self.records)} ops{carried})"
+        return f"OwnedTape({len(self.recorded())} ops{carried})"
 
     @override
     def __reduce__(self) -> Never:
@@ -89,10 +94,12 @@ class OwnedTape:
             TapeClosedError: if one of the two is closed.
         """
         self.check_usable("merge")
-        records, carried = other._taken("merge")
+        records, segments, gaps, carried = other._taken("merge")
         if len(records) > len(self.records):
             self.records, records = records, self.records
         self.records.update(records)
+        self.segments.update(segments)
+        self.gaps.update(gaps)
         self.stores.update(carried)
         if other._contexts != self._contexts:
             for context in other._contexts:
@@ -103,12 +110,39 @@ class OwnedTape:
     def fork(self) -> OwnedTape:
         """Return a tape that holds the same records, to be owned by a second tensor.
 
+        The records so far become a segment that both point to, so that it takes neither time nor
+        memory for each of them.
+
         Raises:
             MovedTensorError: if the contents have been handed to a new owner.
             TapeClosedError: if the tape is closed.
         """
         self.check_usable("fork")
-        return self._in_same_contexts(self.records.copy(), self.stores.copy())
+        segments = self.frozen()
+        return self._in_same_contexts(
+            self.records.copy(), segments.copy(), self.gaps.copy(), self.stores.copy()
+        )
+
+    def frozen(self) -> dict[int, Segment]:
+        """Let all that is recorded so far become a segment; return the segments."""
+        if self.records:
+            segment = Segment(self.records, tuple(self.segments.values()))
+            self.records = self.records.__class__()
+            self.segments = {id(segment): segment}
+        return self.segments
+
+    def has_record(self, unique_id: int) -> bool:
+        """Tell whether the op that made a tensor is recorded here."""
+        return unique_id in self.records or any(
+            unique_id in segment.records for segment in every_segment(self.segments.values())
+        )
+
+    def recorded(self) -> Recorder:
+        """Return all records, those before the tape was shared among them."""
+        if self.segments:
+            self.records = all_records(self.records, self.segments.values())
+            self.segments = {}
+        return self.records
 
     def move(self) -> OwnedTape:
         """Hand the contents to a new owner; this object is spent.
@@ -122,7 +156,12 @@ class OwnedTape:
     def close(self, reason: str) -> None:
         """Let go of the records; the next use raises TapeClosedError, which gives the reason."""
         if self.records is not _SPENT:
-            self.records, self.stores = _Closed(reason), {}
+            self.records, self.segments, self.gaps, self.stores = _Closed(reason), {}, {}, {}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing on it, recorded or carried."""
+        return not (self.records or self.segments or self.stores)
 
     @property
     def is_closed(self) -> bool:
@@ -161,7 +200,7 @@ class OwnedTape:
             TapeClosedError: if the tape is closed.
         """
         self.check_usable("to_html")
-        return to_html(graph_of_tape(self.records, output, names))
+        return to_html(graph_of_tape(self.recorded(), output, names))
 
     def tree(
         self,
@@ -182,28 +221,28 @@ class OwnedTape:
             TapeClosedError: if the tape is closed.
         """
         self.check_usable("tree")
-        return tree(graph_of_tape(self.records, output, names), ascii)
+        return tree(graph_of_tape(self.recorded(), output, names), ascii)
 
     def _repr_html_(self, output: Output | None = None) -> str | None:
         """Return the picture for a notebook; None, for the plain repr, if nothing is recorded."""
-        if not self.records:
+        if not self.recorded():
             return None
         return notebook_cell(
-            graph_of_tape(self.records, output), repr(self if output is None else output)
+            graph_of_tape(self.recorded(), output), repr(self if output is None else output)
         )
 
-    def _taken(self, op: str) -> tuple[Recorder, dict[int, Gradients]]:
+    def _taken(self, op: str) -> _Contents:
         """Give up and return the contents."""
         self.check_usable(op)
-        contents = self.records, self.stores
-        self.records, self.stores = _SPENT, {}
+        contents = self.records, self.segments, self.gaps, self.stores
+        self.records, self.segments, self.gaps, self.stores = _SPENT, {}, {}, {}
         return contents
 
-    def _in_same_contexts(self, records: Recorder, carried: dict[int, Gradients]) -> OwnedTape:
+    def _in_same_contexts(self, *contents: *_Contents) -> OwnedTape:
         """Return a tape with these contents that belongs to the contexts of this one."""
         tape = object.__new__(OwnedTape)
-        tape.records, tape.stores, tape._contexts = records, carried, self._contexts
-        tape.level = self.level
+        tape.records, tape.segments, tape.gaps, tape.stores = contents
+        tape._contexts, tape.level = self._contexts, self.level
         for context in self._contexts:
             context.add(tape)
         return tape
@@ -212,7 +251,7 @@ class OwnedTape:
         self,
         output_id: int,
         cotangent: Array,
-        wanted: Iterable[int] | None = None,
+        wanted: Mapping[int, Any] | None = None,
         *,
         finite: bool = False,
     ) -> Gradients:
@@ -225,20 +264,25 @@ class OwnedTape:
         Args:
             output_id: the id of the tensor to differentiate.
             cotangent: its cotangent.
-            wanted: the ids to compute gradients for; None means the leafs that carried gradients
-                declare, or, without a declaration, every leaf.
+            wanted: the ids to compute gradients for, with their tensors or names for messages; None
+                means the leafs that carried gradients declare, or, without a declaration, every
+                leaf.
             finite: whether to check every gradient on the way.
 
         Raises:
+            MissingGradientError: if a gradient that is wanted lacks a part; the records stay.
             NumericalInstabilityError: if `finite` and a gradient is not; the records stay.
         """
         result = self.carried()
         if wanted is None:
             result.drop_non_leafs()
-            wanted = result.leafs
+            if result.leafs is not None:
+                wanted = dict.fromkeys(result.leafs, "a leaf that is declared")
         wanted_ids = None if wanted is None else frozenset(wanted)
         keeps_all = wanted_ids is None and result.is_leaky
-        records = self.records
+        records = self.recorded()
+        if self.gaps:
+            result.incomplete += incomplete(self.gaps, records, wanted)
         if finite:
             _check_finite("the cotangent", output_id, cotangent)
             records = records.checked(_check_finite)
@@ -261,7 +305,10 @@ class OwnedTape:
             cotangent: its cotangent.
             groups: the ids of leafs; the gradients of one group after the other are yielded.
         """
-        return self.records.replay_by_group({output_id: cotangent}, groups)
+        records = self.recorded()
+        wanted = {key: f"the parameter with id {key}" for group in groups for key in group}
+        incomplete(self.gaps, records, wanted)
+        return records.replay_by_group({output_id: cotangent}, groups)
 
     def carried(self) -> Gradients:
         """Return the sum of the gradients that the tape carries."""
@@ -300,6 +347,7 @@ def _check_finite(origin: str, unique_id: int, gradient: Array) -> None:
 
 
 Tape: TypeAlias = NoneTape | OwnedTape
+_Contents: TypeAlias = tuple[Recorder, dict[int, Segment], dict[int, Gap], dict[int, Gradients]]
 
 
 # The records of a tape whose contents have been handed to a new owner: there are none.

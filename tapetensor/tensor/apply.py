@@ -23,8 +23,10 @@ from tapetensor.errors import (
     TapeTensorError,
 )
 from tapetensor.tape import Kernel, OwnedTape, Pullbacks
+from tapetensor.tape.gaps import Gap
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tape.ids import next_id
+from tapetensor.tape.origins import Origins, origins_from, with_latest
 from tapetensor.tape.recorder import Recorder, op_name
 from tapetensor.tensor.base import (
     TensorBase,
@@ -42,8 +44,8 @@ _BOOL = np.dtype(np.bool_)
 # What arrays nearly always are, so that nothing more is asked of them.
 _NUMPYS = frozenset({np.ndarray, np.float32, np.float64})
 
-# The outputs, the ids of the parents, and for each output one pullback per parent.
-Enclosed: TypeAlias = tuple[list[Array], tuple[int, ...], list[Pullbacks]]
+# The outputs, the ids of the parents, for each output one pullback per parent, and the gaps inside.
+Enclosed: TypeAlias = tuple[list[Array], tuple[int, ...], list[Pullbacks], dict[int, Gap]]
 
 
 def apply(
@@ -108,6 +110,13 @@ def apply(
             parents = tuple([operand._id for operand in operands])
             tape.records[output_id] = kernel, pullbacks, parents
             _take_tapes(kernel, operands, tape)
+            for operand in operands:
+                if operand.origins is not None:
+                    _note_unrecorded(kernel, tape, operands, pullbacks)
+                    break
+        result.origins = None
+    else:
+        result.origins = _origins_of(operands, pullbacks)
     return result
 
 
@@ -152,6 +161,11 @@ def apply_pair(
         # First, as in `apply`.
         tape.records[output_id] = kernel, pullbacks, (lhs._id, rhs._id)
         owner.tape = kernel
+        result.origins = None
+        if lhs.origins is not None or rhs.origins is not None:
+            _note_unrecorded(kernel, tape, (lhs, rhs), pullbacks)
+    else:
+        result.origins = _origins_of((lhs, rhs), pullbacks)
     return result
 
 
@@ -167,8 +181,8 @@ def apply_enclosing(
 
     Args:
         op: what the record and messages name.
-        enclosed: the operands' arrays in; out come the outputs, the ids of the parents, and for
-            each output one pullback per parent.
+        enclosed: the operands' arrays in; out come the outputs, the ids of the parents, for each
+            output one pullback per parent, and the gaps that the tape of the results has then.
         operands: one tensor or more, of which one owns a tape.
 
     Raises:
@@ -176,7 +190,7 @@ def apply_enclosing(
         TapeClosedError: if the tape of an operand is closed.
     """
     tape = _check_operands(op, operands, keeps_dtype=False)
-    outputs, parents, pullbacks = enclosed(*_arrays(op, operands, tape))
+    outputs, parents, pullbacks, gaps = enclosed(*_arrays(op, operands, tape))
 
     # Again, for the function may have spent an operand that it closes over.
     tape = _check_operands(op, operands, keeps_dtype=False)
@@ -185,6 +199,7 @@ def apply_enclosing(
         if isinstance(operand.tape, OwnedTape):
             operand.tape.check_usable(op_name(op))
     _take_tapes(op, operands, tape)
+    tape.gaps.update(gaps)
     results = [rewrap(operands[0], output, next_id(), tape) for output in outputs]
     for result, of_result in zip(results, pullbacks, strict=True):
         tape.records[result._id] = (op, of_result, parents)  # type: ignore[assignment]  # named only
@@ -198,6 +213,7 @@ def give_tape(
     taken: tuple[OwnedTape, ...],
     carried: tuple[Gradients, ...],
     records: tuple[tuple[int, Pullbacks, tuple[int, ...]], ...],
+    gaps: tuple[tuple[Gap, tuple[int, ...]], ...] = (),
 ) -> OwnedTape:
     """Return the tape of a result of an op that was planned beforehand.
 
@@ -206,12 +222,15 @@ def give_tape(
         taken: the tapes of operands that go into it, checked; all but the first are spent.
         carried: the gradients that it carries beside those of the operands' tapes.
         records: for each result its id, one pullback per parent, and the parents' ids.
+        gaps: those that it has inside, and the ids of what each was computed from.
     """
     tape, *others = (*taken, *map(OwnedTape, carried)) or (OwnedTape(),)
     for other in others:
         tape.merge(other)
     for unique_id, pullbacks, parents in records:
         tape.records[unique_id] = (op, pullbacks, parents)  # type: ignore[assignment]  # named only
+    for gap, ids in gaps:
+        tape.gaps[next_id()] = gap._replace(origins=origins_from(ids))
     return tape
 
 
@@ -243,6 +262,32 @@ def _arrays(
                 "constant"
             )
     return [level.operand(operand.array, operand._id) for operand in operands]
+
+
+def _note_unrecorded(
+    op: Callable[..., object],
+    tape: OwnedTape,
+    operands: tuple[TensorBase[Any, Any, Any], ...],
+    pullbacks: Pullbacks,
+) -> None:
+    """Note on the tape the plain operands that were computed by ops which are not recorded."""
+    for operand, pullback in zip(operands, pullbacks, strict=True):
+        if operand.origins is not None and operand.tape is None and pullback is not None:
+            tape.gaps[operand._id] = Gap.at(op_name(op), operand, operand.origins)
+
+
+def _origins_of(
+    operands: tuple[TensorBase[Any, Any, Any], ...], pullbacks: Pullbacks
+) -> Origins | None:
+    """Return the origins of the result of an op on plain tensors; None if it has no derivative."""
+    steps = 0
+    parts: list[Any] = []
+    for operand, pullback in zip(operands, pullbacks, strict=True):
+        if pullback is not None:
+            origins = operand.origins
+            steps += 1 if origins is None else origins[0] + 1
+            parts += (operand._id, origins)
+    return with_latest(steps, parts) if parts else None
 
 
 def _take_tapes(

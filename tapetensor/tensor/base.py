@@ -20,6 +20,7 @@ from tapetensor.errors import (
 )
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.ids import next_id
+from tapetensor.tape.origins import Origins
 from tapetensor.tape.recorder import op_name
 from tapetensor.typing import D, F, R, S, T
 
@@ -46,13 +47,15 @@ class TensorBase(Generic[S, T, D, _Kind]):
 
     # `array` and `tape` are the package's. The array may be shared, so nobody writes to it; the
     # tape is None for a plain value, the one that is owned, or, of a spent tensor, what took it.
-    __slots__ = ("__weakref__", "_id", "array", "tape")
+    # Every handle of a value knows by which ops on plain tensors it was computed, None for none.
+    __slots__ = ("__weakref__", "_id", "array", "origins", "tape")
 
     # numpy's operators then leave `array + tensor` to the tensor, which explains the mistake.
     __array_ufunc__ = None
 
     array: Array
     _id: int
+    origins: Origins | None
     tape: OwnedTape | Taker | None
 
     def __init__(self, _not_callable: Never, /) -> None:
@@ -283,6 +286,7 @@ def wrap(cls: type[_TensorT], data: Array, unique_id: int, tape: OwnedTape | Non
     tensor = object.__new__(cls)
     tensor.array = data
     tensor._id = unique_id
+    tensor.origins = None
     tensor.tape = tape
     return tensor
 

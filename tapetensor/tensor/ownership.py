@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 import numpy as np
 from typing_extensions import TypeVar
 
-from tapetensor.arguments import check_kind
+from tapetensor.arguments import as_size, check_kind
 from tapetensor.arrays.libraries import check_matching
 from tapetensor.arrays.stand_ins import plain
 from tapetensor.errors import (
     ArgumentTypeError,
     DTypeError,
+    MissingGradientError,
     NumericalInstabilityError,
     ShapeError,
     UntracedTensorError,
 )
 from tapetensor.tape import NoneTape, OwnedTape, Tape
+from tapetensor.tape.gaps import Gap
 from tapetensor.tape.gradients import Gradients, Tensorlike
 from tapetensor.tape.ids import next_id
 from tapetensor.tape.recorder import Unused, check_unused
@@ -74,7 +76,7 @@ class Ownership(TensorBase[S, T, D]):
         Tensor([6.], shape=(1,), dtype=float32, NoneTape)
         """
         _check_untaped("trace", self, "drop the second trace(), or write x.with_empty_tape()")
-        return _retaped(self, _carrying("trace", grads))
+        return _traced("trace", self, _carrying("trace", grads))
 
     def traced(
         self: Ownership[S, NoneTape, D], grads: Gradients | None = None
@@ -89,7 +91,7 @@ class Ownership(TensorBase[S, T, D]):
             MovedTensorError: if `self` is spent.
         """
         _check_untaped("traced", self, "drop the second traced(), or write x.with_empty_tape()")
-        result = _retaped(self, _carrying("traced", grads))
+        result = _traced("traced", self, _carrying("traced", grads))
         self.tape = Ownership.traced
         return result
 
@@ -121,7 +123,7 @@ class Ownership(TensorBase[S, T, D]):
             return _retaped(self, None)
         check_kind("put_tape", "the argument", tape, OwnedTape, "a tape")
         tape.check_usable("put_tape")
-        return _retaped(self, tape.move())
+        return _traced("put_tape", self, tape.move())
 
     def with_empty_tape(self) -> Tensor[S, T, D]:
         """Return a second handle: same id, same data, an empty tape of the same kind.
@@ -132,7 +134,58 @@ class Ownership(TensorBase[S, T, D]):
             MovedTensorError: if `self` is spent.
         """
         check_usable("with_empty_tape", self)
-        return _retaped(self, None if self.tape is None else OwnedTape())
+        return _retaped(self, None) if self.tape is None else _lent("with_empty_tape", self)
+
+    @overload
+    def share(self, /) -> Tensor[S, T, D]: ...
+    @overload
+    def share(self, n: Literal[1], /) -> tuple[Tensor[S, T, D]]: ...
+    @overload
+    def share(self, n: Literal[2], /) -> tuple[Tensor[S, T, D], Tensor[S, T, D]]: ...
+    @overload
+    def share(
+        self, n: Literal[3], /
+    ) -> tuple[Tensor[S, T, D], Tensor[S, T, D], Tensor[S, T, D]]: ...
+    @overload
+    def share(
+        self, n: Literal[4], /
+    ) -> tuple[Tensor[S, T, D], Tensor[S, T, D], Tensor[S, T, D], Tensor[S, T, D]]: ...
+    @overload
+    def share(self, n: int, /) -> tuple[Tensor[S, T, D], ...]: ...
+    def share(self, n: int | None = None, /) -> Any:
+        """Return handles that each own the whole record: use any of them, and gradients are right.
+
+            y = x.share()          one handle more; x goes on as before
+            a, b = x.share(2)      as many handles; x is spent
+
+        All have the id and the data of `self`. Where they meet again, what came before them counts
+        once; where they do not, each leads back to it. It takes neither time nor memory that grows
+        with the record. Of a plain value the handles are plain, and it stays usable.
+
+        Shape: that of `self`.
+        Derivative: the gradients of all handles that lead to a result add up.
+
+        Args:
+            n: how many handles, >= 1; without it, one more than there is.
+
+        Raises:
+            MovedTensorError: if `self` is spent.
+            TapeClosedError: if the tape of `self` is closed.
+            ArgumentTypeError: if `n` is not an integer.
+            ArgumentValueError: if it is less than 1.
+
+        >>> import tapetensor as tt
+        >>> x = tt.from_numpy([3.0], shape=(1,))
+        >>> a, b = x.trace().square().share(2)
+        >>> (a.sum() * b.sum()).backward()[x]
+        Tensor([108.], shape=(1,), dtype=float32, NoneTape)
+        """
+        check_usable("share", self)
+        if n is None:
+            tape: Any = self.tape
+            return _retaped(self, None if tape is None else tape.fork())
+        count = as_size("share", "n", n, low=1)
+        return tuple(forks(self, count, Ownership.share))
 
     def retaped(self, tape_type: type[NewTape]) -> Tensor[S, NewTape, D]:
         """Return a second handle: same id, same data, an empty tape of the kind asked for.
@@ -146,7 +199,7 @@ class Ownership(TensorBase[S, T, D]):
         """
         check_usable("retaped", self)
         if tape_type is OwnedTape:
-            return _retaped(self, OwnedTape())
+            return _lent("retaped", self)
         if tape_type is NoneTape:
             return _retaped(self, None)
         raise ArgumentTypeError(f"retaped: expected OwnedTape or NoneTape, got {tape_type!r}")
@@ -218,13 +271,13 @@ class Ownership(TensorBase[S, T, D]):
                 op whose pullback made it, and `self` is not spent.
         """
         # First, because it may run code of the caller's: a generator, a module's parameters().
-        wanted = None if wrt is None else _ids(wrt)
+        wanted = None if wrt is None else _wanted(wrt)
         tape, seed = tape_and_seed(self, cotangent)
-        check_unused("backward", tape.records, self._id, unused)
+        check_unused("backward", tape.recorded(), self._id, unused, wanted)
         self.tape = Ownership.backward
         try:
             return tape.replay(self._id, seed, wanted, finite=check_finite)
-        except NumericalInstabilityError:
+        except (MissingGradientError, NumericalInstabilityError):
             self.tape = tape
             raise
 
@@ -294,23 +347,26 @@ def _seed(tensor: TensorBase[Any, Any, Any], cotangent: TensorBase[Any, Any, Any
     return cotangent.array
 
 
-def _ids(wrt: object) -> list[int]:
+def _wanted(wrt: object) -> dict[int, Any]:
+    """Return the ids to differentiate by, with what messages call them: names or tensors."""
     if isinstance(wrt, TensorBase):
-        return [wrt._id]
+        return {wrt._id: wrt}
     parameters = None if isinstance(wrt, type) else getattr(wrt, "parameters", None)
     tensors = parameters() if callable(parameters) else wrt
     if isinstance(tensors, Mapping):
-        tensors = tensors.values()
+        return {_id(tensor): name for name, tensor in tensors.items()}
     if isinstance(tensors, str | bytes) or not isinstance(tensors, Iterable):
         raise ArgumentTypeError(
             f"backward: wrt must be a module, a tensor or several, got {type(wrt).__name__}"
         )
-    ids: list[int] = []
-    for tensor in tensors:
-        if not isinstance(tensor, TensorBase):
-            check_tensor("backward", "wrt", tensor)
-        ids.append(tensor._id)
-    return ids
+    return {_id(tensor): tensor for tensor in tensors}
+
+
+def _id(tensor: Any) -> int:
+    if not isinstance(tensor, TensorBase):
+        check_tensor("backward", "wrt", tensor)
+    unique_id: int = tensor._id
+    return unique_id
 
 
 def _check_untaped(op: str, tensor: TensorBase[Any, Any, Any], cure: str) -> None:
@@ -319,8 +375,31 @@ def _check_untaped(op: str, tensor: TensorBase[Any, Any, Any], cure: str) -> Non
         raise UntracedTensorError(f"{op}: the tensor owns {tape_state(tensor)} already; {cure}")
 
 
+def _traced(op: str, tensor: TensorBase[Any, Any, Any], tape: OwnedTape) -> Tensor[Any, Any, Any]:
+    """Return a handle that owns `tape`, which notes if the plain tensor was computed."""
+    result = _retaped(tensor, tape)
+    if tensor.origins is not None:
+        tape.gaps[tensor._id] = Gap.at(op, tensor, tensor.origins)
+    return result
+
+
+def _lent(op: str, tensor: TensorBase[Any, Any, Any]) -> Tensor[Any, Any, Any]:
+    """Return a handle that owns an empty tape, which notes whose record it needs."""
+    tape = OwnedTape()
+    owned, unique_id = tensor.tape, tensor._id
+    if isinstance(owned, OwnedTape):
+        if owned.has_record(unique_id):
+            tape.gaps[unique_id] = Gap.at(op, tensor, None, tuple(owned.frozen().values()))
+        elif unique_id in owned.gaps:
+            tape.gaps[unique_id] = owned.gaps[unique_id]
+        return _retaped(tensor, tape)
+    return _traced(op, tensor, tape)
+
+
 def _retaped(tensor: TensorBase[Any, Any, Any], tape: OwnedTape | None) -> Tensor[Any, Any, Any]:
     data = tensor.array
     if tape is not None and tape.level is not None:
         data = tape.level.operand(data, tensor._id)
-    return rewrap(tensor, data, tensor._id, tape)
+    result = rewrap(tensor, data, tensor._id, tape)
+    result.origins = tensor.origins
+    return result

@@ -1,0 +1,109 @@
+"""What a plain value was computed from, and the gradients that are incomplete because of it.
+
+Ops on plain values are not recorded, so no gradient flows through them. That does no harm as long
+as nobody asks for one. A plain value therefore remembers its *origins*: the ids of the tensors that
+it was computed from. Where it meets a tape as an operand that is differentiated, the tape notes it,
+and to ask for the gradient of one of these tensors is an error, instead of a part of the gradient.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, TypeAlias
+
+from tapetensor.errors import MissingGradientError
+
+# The number of steps, and for each operand of the last step its id and its own origins, None if it
+# was not computed. A flat tuple, because every op on plain values makes one.
+Origins: TypeAlias = tuple[Any, ...]
+
+# Of a longer history the older half is forgotten: values that are computed from each other for
+# ever, as the state of a filter is, need the memory of this many steps and no more.
+_MOST_STEPS = 512
+
+
+def with_latest(steps: int, parts: Sequence[Any]) -> Origins:
+    """Return the origins of the result of an op.
+
+    Args:
+        steps: how many there are, that of the op among them.
+        parts: of each operand its id and its own origins.
+    """
+    if steps < _MOST_STEPS:
+        return (steps, *parts)
+    return origins_from(sorted(ids_since(0, (steps, *parts)))[-_MOST_STEPS // 2 :])
+
+
+def origins_from(ids: Collection[int]) -> Origins:
+    """Return the origins of a value that was computed from the tensors with these ids."""
+    flat: list[Any] = [len(ids)]
+    for one in ids:
+        flat += (one, None)
+    return tuple(flat)
+
+
+def ids_since(first: int, origins: Origins) -> set[int]:
+    """Return the ids among the origins, from `first` on: nothing is computed from a later id."""
+    found: set[int] = set()
+    left = [origins]
+    while left:
+        node = left.pop()
+        for position in range(1, len(node), 2):
+            unique_id = node[position]
+            if unique_id >= first and unique_id not in found:
+                found.add(unique_id)
+                if node[position + 1] is not None:
+                    left.append(node[position + 1])
+    return found
+
+
+class Incomplete:
+    """What gradients lack because they stopped at a value whose record is not on the tape.
+
+    Args:
+        what: where they stopped, and why; a sentence that goes on with what is concerned.
+        cure: what to write instead.
+        origins: what the value was computed from by ops that are not recorded.
+        upstream: the ids of further tensors that the gradients should have flowed on to.
+    """
+
+    __slots__ = ("_cure", "_first", "_found", "_origins", "_upstream", "_what")
+
+    def __init__(self, what: str, cure: str, origins: Origins | None, upstream: set[int]) -> None:
+        self._what = what
+        self._cure = cure
+        self._origins = origins
+        self._upstream = upstream
+        # The origins are looked through as far back as somebody asks.
+        self._first = sys.maxsize
+        self._found: set[int] = set()
+
+    def concerns(self, unique_id: int) -> bool:
+        """Tell whether the gradient of a tensor lacks a part."""
+        if unique_id in self._upstream:
+            return True
+        if unique_id < self._first and self._origins is not None:
+            self._first, self._found = unique_id, ids_since(unique_id, self._origins)
+        return unique_id in self._found
+
+    def of_others(self, ids: Iterable[int]) -> Incomplete:
+        """Return the same of other tensors, which stand where the ones meant here stood."""
+        return Incomplete(self._what, self._cure, None, set(ids))
+
+    def error(self, op: str, names: Sequence[str]) -> MissingGradientError:
+        """Return the error for those who ask for gradients that lack a part.
+
+        Args:
+            op: what asks.
+            names: the tensors whose gradients they are.
+        """
+        of = "gradient" if len(names) == 1 else "gradients"
+        return MissingGradientError(
+            f"{op}: a part of the {of} of {', '.join(names)} is missing: {self._what}; {self._cure}"
+        )
+
+
+def name_of(wanted: Any) -> str:
+    """Return what a message calls a tensor: its name, or what can be told of it without one."""
+    return wanted if isinstance(wanted, str) else f"the tensor of shape {wanted.shape}"
