@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Generic, final, overload
+from typing import Any, Generic, TypeAlias, final, overload
 
 import numpy as np
 from typing_extensions import TypeVar, TypeVarTuple, override
@@ -22,6 +22,8 @@ Es = TypeVarTuple("Es")
 E = TypeVar("E", bound=np.generic)
 Gs = TypeVarTuple("Gs")
 G = TypeVar("G", bound=np.generic)
+# A plain tensor of N rows.
+Rows: TypeAlias = Tensor[tuple[N, *Ds], NoneTape, D]
 
 
 @final
@@ -71,37 +73,27 @@ class Batches(Generic[Item_co]):
 
 @overload
 def batches(
-    data: Tensor[tuple[N, *Ds], NoneTape, D],
-    /,
-    *,
-    size: int,
-    rng: np.random.Generator | None = None,
-) -> Batches[Tensor[tuple[Any, *Ds], NoneTape, D]]: ...
+    data: Rows[N, *Ds, D], /, *, size: int, rng: np.random.Generator | None = None
+) -> Batches[Rows[Any, *Ds, D]]: ...
 @overload
 def batches(
-    data: Tensor[tuple[N, *Ds], NoneTape, D],
-    data2: Tensor[tuple[N, *Es], NoneTape, E],
+    data: Rows[N, *Ds, D],
+    data2: Rows[N, *Es, E],
     /,
     *,
     size: int,
     rng: np.random.Generator | None = None,
-) -> Batches[tuple[Tensor[tuple[Any, *Ds], NoneTape, D], Tensor[tuple[Any, *Es], NoneTape, E]]]: ...
+) -> Batches[tuple[Rows[Any, *Ds, D], Rows[Any, *Es, E]]]: ...
 @overload
 def batches(
-    data: Tensor[tuple[N, *Ds], NoneTape, D],
-    data2: Tensor[tuple[N, *Es], NoneTape, E],
-    data3: Tensor[tuple[N, *Gs], NoneTape, G],
+    data: Rows[N, *Ds, D],
+    data2: Rows[N, *Es, E],
+    data3: Rows[N, *Gs, G],
     /,
     *,
     size: int,
     rng: np.random.Generator | None = None,
-) -> Batches[
-    tuple[
-        Tensor[tuple[Any, *Ds], NoneTape, D],
-        Tensor[tuple[Any, *Es], NoneTape, E],
-        Tensor[tuple[Any, *Gs], NoneTape, G],
-    ]
-]: ...
+) -> Batches[tuple[Rows[Any, *Ds, D], Rows[Any, *Es, E], Rows[Any, *Gs, G]]]: ...
 def batches(*tensors: Any, size: int, rng: np.random.Generator | None = None) -> Any:
     """Return the rows of up to three tensors, batch by batch; the last batch may be shorter.
 
@@ -132,37 +124,27 @@ def batches(*tensors: Any, size: int, rng: np.random.Generator | None = None) ->
 
 @overload
 def batches_exact(
-    data: Tensor[tuple[N, *Ds], NoneTape, D],
-    /,
-    *,
-    size: B,
-    rng: np.random.Generator | None = None,
-) -> Batches[Tensor[tuple[B, *Ds], NoneTape, D]]: ...
+    data: Rows[N, *Ds, D], /, *, size: B, rng: np.random.Generator | None = None
+) -> Batches[Rows[B, *Ds, D]]: ...
 @overload
 def batches_exact(
-    data: Tensor[tuple[N, *Ds], NoneTape, D],
-    data2: Tensor[tuple[N, *Es], NoneTape, E],
+    data: Rows[N, *Ds, D],
+    data2: Rows[N, *Es, E],
     /,
     *,
     size: B,
     rng: np.random.Generator | None = None,
-) -> Batches[tuple[Tensor[tuple[B, *Ds], NoneTape, D], Tensor[tuple[B, *Es], NoneTape, E]]]: ...
+) -> Batches[tuple[Rows[B, *Ds, D], Rows[B, *Es, E]]]: ...
 @overload
 def batches_exact(
-    data: Tensor[tuple[N, *Ds], NoneTape, D],
-    data2: Tensor[tuple[N, *Es], NoneTape, E],
-    data3: Tensor[tuple[N, *Gs], NoneTape, G],
+    data: Rows[N, *Ds, D],
+    data2: Rows[N, *Es, E],
+    data3: Rows[N, *Gs, G],
     /,
     *,
     size: B,
     rng: np.random.Generator | None = None,
-) -> Batches[
-    tuple[
-        Tensor[tuple[B, *Ds], NoneTape, D],
-        Tensor[tuple[B, *Es], NoneTape, E],
-        Tensor[tuple[B, *Gs], NoneTape, G],
-    ]
-]: ...
+) -> Batches[tuple[Rows[B, *Ds, D], Rows[B, *Es, E], Rows[B, *Gs, G]]]: ...
 def batches_exact(*tensors: Any, size: int, rng: np.random.Generator | None = None) -> Any:
     """Return the rows of up to three tensors in batches of one size; a short rest is left out.
 
