@@ -9,6 +9,7 @@ import numpy as np
 from typing_extensions import TypeVar, TypeVarTuple, override
 
 from tapetensor.arguments import as_size, check_rng
+from tapetensor.arrays.array import Array
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from tapetensor.tape import NoneTape
 from tapetensor.tape.ids import next_id
@@ -52,17 +53,7 @@ class Batches(Generic[Item_co]):
         order = None if self.rng is None else self.rng.permutation(len(self._tensors[0]))
         for start in range(0, self._count * self._size, self._size):
             rows = slice(start, start + self._size)
-            arrays = [
-                tensor.array[rows] if order is None else np.take(tensor.array, order[rows], axis=0)
-                for tensor in self._tensors
-            ]
-            item: Any = tuple(
-                [
-                    rewrap(tensor, array, next_id(), None)
-                    for tensor, array in zip(self._tensors, arrays, strict=True)
-                ]
-            )
-            yield item if len(item) > 1 else item[0]
+            yield rows_taken(self._tensors, rows if order is None else order[rows])
 
     @override
     def __repr__(self) -> str:
@@ -205,3 +196,13 @@ def rows_in(op: str, tensors: tuple[Any, ...], low: int = 0) -> int:
         raise ShapeError(f"{op}: tensors need a first axis of {size}, got shape {shapes}")
     ((rows,),) = lengths
     return int(rows)
+
+
+def rows_taken(tensors: tuple[Tensor[Any, Any, Any], ...], rows: slice | Array) -> Any:
+    """Return rows of one tensor, or a tuple with those of each of several."""
+    found = []
+    for tensor in tensors:
+        array = tensor.array
+        array = array[rows] if isinstance(rows, slice) else np.take(array, rows, axis=0)
+        found.append(rewrap(tensor, array, next_id(), None))
+    return tuple(found) if len(found) > 1 else found[0]

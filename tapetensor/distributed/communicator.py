@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from tapetensor import io
 from tapetensor.arguments import as_size
-from tapetensor.data.rows import E, Es, G, Gs, Rows, rows_in
+from tapetensor.data.rows import E, Es, G, Gs, Rows, rows_in, rows_taken
 from tapetensor.distributed import mpi
 from tapetensor.distributed.agreement import check_agreement
 from tapetensor.distributed.transport import Transport
@@ -23,8 +23,6 @@ from tapetensor.io.files import PathLike
 from tapetensor.io.headers import header_of
 from tapetensor.io.parts import Part
 from tapetensor.nn import Module
-from tapetensor.tape.ids import next_id
-from tapetensor.tensor.base import rewrap
 from tapetensor.typing import D, Ds, N
 
 
@@ -146,9 +144,7 @@ class Communicator:
                 f"{fewer} or {fewer + self.size} (data.batches_exact leaves out a short last one)"
             )
         share = rows // self.size
-        own = slice(self.rank * share, (self.rank + 1) * share)
-        parts = [rewrap(tensor, tensor.array[own], next_id(), None) for tensor in tensors]
-        return tuple(parts) if len(parts) > 1 else parts[0]
+        return rows_taken(tensors, slice(self.rank * share, (self.rank + 1) * share))
 
     def generator(self, seed: int, step: int = 0) -> np.random.Generator:
         """Return a generator for this rank and step: the same in every run, independent of others.
