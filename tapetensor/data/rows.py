@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Generic, final, overload
+from typing import Any, Generic, TypeAlias, final, overload
 
 import numpy as np
 from typing_extensions import TypeVar, TypeVarTuple, override
 
 from tapetensor.arguments import as_size, check_rng
+from tapetensor.arrays.array import Array
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from tapetensor.tape import NoneTape
 from tapetensor.tape.ids import next_id
@@ -22,6 +23,8 @@ Es = TypeVarTuple("Es")
 E = TypeVar("E", bound=np.generic)
 Gs = TypeVarTuple("Gs")
 G = TypeVar("G", bound=np.generic)
+# A plain tensor of N rows.
+Rows: TypeAlias = Tensor[tuple[N, *Ds], NoneTape, D]
 
 
 @final
@@ -50,17 +53,7 @@ class Batches(Generic[Item_co]):
         order = None if self.rng is None else self.rng.permutation(len(self._tensors[0]))
         for start in range(0, self._count * self._size, self._size):
             rows = slice(start, start + self._size)
-            arrays = [
-                tensor.array[rows] if order is None else np.take(tensor.array, order[rows], axis=0)
-                for tensor in self._tensors
-            ]
-            item: Any = tuple(
-                [
-                    rewrap(tensor, array, next_id(), None)
-                    for tensor, array in zip(self._tensors, arrays, strict=True)
-                ]
-            )
-            yield item if len(item) > 1 else item[0]
+            yield rows_taken(self._tensors, rows if order is None else order[rows])
 
     @override
     def __repr__(self) -> str:
@@ -71,37 +64,27 @@ class Batches(Generic[Item_co]):
 
 @overload
 def batches(
-    data: Tensor[tuple[N, *Ds], NoneTape, D],
-    /,
-    *,
-    size: int,
-    rng: np.random.Generator | None = None,
-) -> Batches[Tensor[tuple[Any, *Ds], NoneTape, D]]: ...
+    data: Rows[N, *Ds, D], /, *, size: int, rng: np.random.Generator | None = None
+) -> Batches[Rows[Any, *Ds, D]]: ...
 @overload
 def batches(
-    data: Tensor[tuple[N, *Ds], NoneTape, D],
-    data2: Tensor[tuple[N, *Es], NoneTape, E],
+    data: Rows[N, *Ds, D],
+    data2: Rows[N, *Es, E],
     /,
     *,
     size: int,
     rng: np.random.Generator | None = None,
-) -> Batches[tuple[Tensor[tuple[Any, *Ds], NoneTape, D], Tensor[tuple[Any, *Es], NoneTape, E]]]: ...
+) -> Batches[tuple[Rows[Any, *Ds, D], Rows[Any, *Es, E]]]: ...
 @overload
 def batches(
-    data: Tensor[tuple[N, *Ds], NoneTape, D],
-    data2: Tensor[tuple[N, *Es], NoneTape, E],
-    data3: Tensor[tuple[N, *Gs], NoneTape, G],
+    data: Rows[N, *Ds, D],
+    data2: Rows[N, *Es, E],
+    data3: Rows[N, *Gs, G],
     /,
     *,
     size: int,
     rng: np.random.Generator | None = None,
-) -> Batches[
-    tuple[
-        Tensor[tuple[Any, *Ds], NoneTape, D],
-        Tensor[tuple[Any, *Es], NoneTape, E],
-        Tensor[tuple[Any, *Gs], NoneTape, G],
-    ]
-]: ...
+) -> Batches[tuple[Rows[Any, *Ds, D], Rows[Any, *Es, E], Rows[Any, *Gs, G]]]: ...
 def batches(*tensors: Any, size: int, rng: np.random.Generator | None = None) -> Any:
     """Return the rows of up to three tensors, batch by batch; the last batch may be shorter.
 
@@ -132,37 +115,27 @@ def batches(*tensors: Any, size: int, rng: np.random.Generator | None = None) ->
 
 @overload
 def batches_exact(
-    data: Tensor[tuple[N, *Ds], NoneTape, D],
-    /,
-    *,
-    size: B,
-    rng: np.random.Generator | None = None,
-) -> Batches[Tensor[tuple[B, *Ds], NoneTape, D]]: ...
+    data: Rows[N, *Ds, D], /, *, size: B, rng: np.random.Generator | None = None
+) -> Batches[Rows[B, *Ds, D]]: ...
 @overload
 def batches_exact(
-    data: Tensor[tuple[N, *Ds], NoneTape, D],
-    data2: Tensor[tuple[N, *Es], NoneTape, E],
+    data: Rows[N, *Ds, D],
+    data2: Rows[N, *Es, E],
     /,
     *,
     size: B,
     rng: np.random.Generator | None = None,
-) -> Batches[tuple[Tensor[tuple[B, *Ds], NoneTape, D], Tensor[tuple[B, *Es], NoneTape, E]]]: ...
+) -> Batches[tuple[Rows[B, *Ds, D], Rows[B, *Es, E]]]: ...
 @overload
 def batches_exact(
-    data: Tensor[tuple[N, *Ds], NoneTape, D],
-    data2: Tensor[tuple[N, *Es], NoneTape, E],
-    data3: Tensor[tuple[N, *Gs], NoneTape, G],
+    data: Rows[N, *Ds, D],
+    data2: Rows[N, *Es, E],
+    data3: Rows[N, *Gs, G],
     /,
     *,
     size: B,
     rng: np.random.Generator | None = None,
-) -> Batches[
-    tuple[
-        Tensor[tuple[B, *Ds], NoneTape, D],
-        Tensor[tuple[B, *Es], NoneTape, E],
-        Tensor[tuple[B, *Gs], NoneTape, G],
-    ]
-]: ...
+) -> Batches[tuple[Rows[B, *Ds, D], Rows[B, *Es, E], Rows[B, *Gs, G]]]: ...
 def batches_exact(*tensors: Any, size: int, rng: np.random.Generator | None = None) -> Any:
     """Return the rows of up to three tensors in batches of one size; a short rest is left out.
 
@@ -223,3 +196,13 @@ def rows_in(op: str, tensors: tuple[Any, ...], low: int = 0) -> int:
         raise ShapeError(f"{op}: tensors need a first axis of {size}, got shape {shapes}")
     ((rows,),) = lengths
     return int(rows)
+
+
+def rows_taken(tensors: tuple[Tensor[Any, Any, Any], ...], rows: slice | Array) -> Any:
+    """Return rows of one tensor, or a tuple with those of each of several."""
+    found = []
+    for tensor in tensors:
+        array = tensor.array
+        array = array[rows] if isinstance(rows, slice) else np.take(array, rows, axis=0)
+        found.append(rewrap(tensor, array, next_id(), None))
+    return tuple(found) if len(found) > 1 else found[0]

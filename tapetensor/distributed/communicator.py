@@ -10,34 +10,20 @@ from collections.abc import Callable
 from typing import Any, final, overload
 
 import numpy as np
-from typing_extensions import TypeVar, TypeVarTuple, override
+from typing_extensions import override
 
 from tapetensor import io
 from tapetensor.arguments import as_size
-from tapetensor.data.rows import rows_in
+from tapetensor.data.rows import E, Es, G, Gs, Rows, rows_in, rows_taken
 from tapetensor.distributed import mpi
 from tapetensor.distributed.agreement import check_agreement
 from tapetensor.distributed.transport import Transport
-from tapetensor.errors import (
-    DistributedError,
-    MissingDependencyError,
-    ShapeError,
-)
+from tapetensor.errors import DistributedError, MissingDependencyError, ShapeError
 from tapetensor.io.files import PathLike
 from tapetensor.io.headers import header_of
 from tapetensor.io.parts import Part
 from tapetensor.nn import Module
-from tapetensor.tape import NoneTape
-from tapetensor.tape.ids import next_id
-from tapetensor.tensor import Tensor
-from tapetensor.tensor.base import rewrap
 from tapetensor.typing import D, Ds, N
-
-# The trailing dims and the dtypes of the second and the third of several tensors.
-Es = TypeVarTuple("Es")
-E = TypeVar("E", bound=np.generic)
-Gs = TypeVarTuple("Gs")
-G = TypeVar("G", bound=np.generic)
 
 
 @final
@@ -117,28 +103,15 @@ class Communicator:
         return found
 
     @overload
-    def shard(
-        self, data: Tensor[tuple[N, *Ds], NoneTape, D], /
-    ) -> Tensor[tuple[Any, *Ds], NoneTape, D]: ...
+    def shard(self, data: Rows[N, *Ds, D], /) -> Rows[Any, *Ds, D]: ...
     @overload
     def shard(
-        self,
-        data: Tensor[tuple[N, *Ds], NoneTape, D],
-        data2: Tensor[tuple[N, *Es], NoneTape, E],
-        /,
-    ) -> tuple[Tensor[tuple[Any, *Ds], NoneTape, D], Tensor[tuple[Any, *Es], NoneTape, E]]: ...
+        self, data: Rows[N, *Ds, D], data2: Rows[N, *Es, E], /
+    ) -> tuple[Rows[Any, *Ds, D], Rows[Any, *Es, E]]: ...
     @overload
     def shard(
-        self,
-        data: Tensor[tuple[N, *Ds], NoneTape, D],
-        data2: Tensor[tuple[N, *Es], NoneTape, E],
-        data3: Tensor[tuple[N, *Gs], NoneTape, G],
-        /,
-    ) -> tuple[
-        Tensor[tuple[Any, *Ds], NoneTape, D],
-        Tensor[tuple[Any, *Es], NoneTape, E],
-        Tensor[tuple[Any, *Gs], NoneTape, G],
-    ]: ...
+        self, data: Rows[N, *Ds, D], data2: Rows[N, *Es, E], data3: Rows[N, *Gs, G], /
+    ) -> tuple[Rows[Any, *Ds, D], Rows[Any, *Es, E], Rows[Any, *Gs, G]]: ...
     def shard(self, *tensors: Any) -> Any:
         """Return this rank's share of a batch: as many rows for each rank, in the order of ranks.
 
@@ -171,9 +144,7 @@ class Communicator:
                 f"{fewer} or {fewer + self.size} (data.batches_exact leaves out a short last one)"
             )
         share = rows // self.size
-        own = slice(self.rank * share, (self.rank + 1) * share)
-        parts = [rewrap(tensor, tensor.array[own], next_id(), None) for tensor in tensors]
-        return tuple(parts) if len(parts) > 1 else parts[0]
+        return rows_taken(tensors, slice(self.rank * share, (self.rank + 1) * share))
 
     def generator(self, seed: int, step: int = 0) -> np.random.Generator:
         """Return a generator for this rank and step: the same in every run, independent of others.
@@ -272,11 +243,11 @@ def world(size: int | None = None) -> Communicator:
 
 @functools.cache
 def _world() -> Communicator:
-    module = mpi.load()
-    if module.COMM_WORLD.size == 1:
+    ranks = mpi.load()
+    if ranks.size == 1:
         mpi.check_launcher()
         return Communicator(None)
-    transport = Transport(module)
+    transport = Transport(ranks)
     # It has to be said before MPI itself ends, which mpi4py sees to at the very end.
     atexit.register(transport.say_farewell)
     return Communicator(transport)
@@ -288,8 +259,7 @@ def leave_unstarted() -> None:
         return
     # Without mpi4py nobody can be waiting.
     with contextlib.suppress(MissingDependencyError):
-        module = mpi.load()
-        Transport(module).say_farewell()
+        Transport(mpi.load()).say_farewell()
 
 
 def alone() -> Communicator:

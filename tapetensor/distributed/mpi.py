@@ -12,78 +12,22 @@ import time
 import traceback
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, NoReturn, Protocol
+from typing import TYPE_CHECKING
 
 from tapetensor.distributed.start import LIMIT, LIMIT_VARIABLE, watched_start
 from tapetensor.errors import DistributedError, MissingDependencyError
 from tapetensor.extras import import_extra
 
-# For a buffer mpi4py takes an array, or a list of an array and counts.
-Buffer = Any
+if TYPE_CHECKING:
+    from mpi4py.MPI import Intracomm
+
 # So many seconds are left for output to pass through the launcher.
 _TIME_TO_PASS_ON = 0.3
 
 
-class Request(Protocol):
-    """A communication that has been started."""
-
-    def Test(self) -> bool:  # noqa: N802  # the name in the MPI standard
-        """Tell whether it is complete; this is what drives it, too."""
-
-
-class Comm(Protocol):
-    """The methods of mpi4py's communicator that are used here."""
-
-    @property
-    def rank(self) -> int:
-        """The number of this process, from 0."""
-
-    @property
-    def size(self) -> int:
-        """How many processes there are."""
-
-    def Dup(self) -> Comm:  # noqa: N802
-        """Return a communicator of the same ranks whose messages are its own."""
-
-    def Abort(self, errorcode: int = 0) -> NoReturn:  # noqa: N802
-        """End all processes at once."""
-
-    def Ibarrier(self) -> Request:  # noqa: N802
-        """Start to wait for all ranks."""
-
-    def Ibcast(self, buf: Buffer, root: int = 0) -> Request:  # noqa: N802
-        """Start to send the buffer of one rank to all."""
-
-    def Iallreduce(self, sendbuf: Buffer, recvbuf: Buffer) -> Request:  # noqa: N802
-        """Start to sum the buffers of all ranks."""
-
-    def Iallgather(self, sendbuf: Buffer, recvbuf: Buffer) -> Request:  # noqa: N802
-        """Start to send buffers of one size from all ranks to all."""
-
-    def Iallgatherv(self, sendbuf: Buffer, recvbuf: Buffer) -> Request:  # noqa: N802
-        """Start to send buffers of any size from all ranks to all."""
-
-    def Isend(self, buf: Buffer, dest: int) -> Request:  # noqa: N802
-        """Start to send a message."""
-
-    def Recv(self, buf: Buffer, source: int) -> None:  # noqa: N802
-        """Wait for a message from one rank."""
-
-    def Iprobe(self, source: int) -> bool:  # noqa: N802
-        """Tell whether there is a message from one rank."""
-
-
-class Mpi(Protocol):
-    """The module ``mpi4py.MPI``."""
-
-    COMM_WORLD: Comm
-    # It stands for a buffer to send that is the one to receive into.
-    IN_PLACE: Buffer
-
-
 @functools.cache
-def load() -> Mpi:
-    """Load MPI, which starts it.
+def load() -> Intracomm:
+    """Load MPI, which starts it, and return the communicator of all ranks.
 
     Raises:
         MissingDependencyError: if mpi4py, or the MPI library that it needs, is not installed.
@@ -94,14 +38,14 @@ def load() -> Mpi:
         watch = watched_start(rank, _seconds(LIMIT_VARIABLE, LIMIT))
     try:
         with watch:
-            mpi: Mpi = import_extra("mpi4py.MPI", "many ranks", "mpi")
+            ranks: Intracomm = import_extra("mpi4py.MPI", "many ranks", "mpi").COMM_WORLD
     # mpi4py raises this when it finds no library to load.
     except RuntimeError as error:
         raise MissingDependencyError(
             "many ranks need an MPI library, and mpi4py finds none; mpich is one: "
             f"pip install 'tapetensor[mpi]' (mpi4py says: {error})"
         ) from error
-    return mpi
+    return ranks
 
 
 def wait_limit() -> float:
@@ -161,7 +105,7 @@ def end_all_ranks(
     time.sleep(_TIME_TO_PASS_ON)
     # Without mpi4py no rank can be waiting, and this one ends by itself.
     with contextlib.suppress(MissingDependencyError):
-        load().COMM_WORLD.Abort(1)
+        load().Abort(1)
 
 
 def guard_the_start(leave: Callable[[], None]) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections import deque
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from tapetensor.arrays.array import Array
-from tapetensor.distributed.mpi import Comm, Request
 from tapetensor.errors import DistributedError
+
+if TYPE_CHECKING:
+    from mpi4py.MPI import Comm, Request
 
 # A notice has so many bytes: what is called, of how much, and blanks.
 _BYTES = 64

@@ -7,14 +7,17 @@ import os
 import sys
 import time
 from types import TracebackType
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.distributed.mpi import Comm, Mpi, Request, end_all_ranks, wait_limit
+from tapetensor.distributed.mpi import end_all_ranks, wait_limit
 from tapetensor.distributed.order import Order
 from tapetensor.errors import DistributedError
+
+if TYPE_CHECKING:
+    from mpi4py.MPI import Intracomm, Request
 
 # A rank that waits says so after so many seconds.
 NOTED_AFTER = 60.0
@@ -68,17 +71,16 @@ class Transport:
     error that nobody catches ends all ranks.
 
     Args:
-        mpi: the module ``mpi4py.MPI``.
+        ranks: the communicator of all ranks, ``mpi4py.MPI.COMM_WORLD``.
     """
 
-    def __init__(self, mpi: Mpi) -> None:
-        self._mpi = mpi
-        self._comm: Comm = mpi.COMM_WORLD.Dup()
-        self._farewells: Comm = mpi.COMM_WORLD.Dup()
+    def __init__(self, ranks: Intracomm) -> None:
+        self._comm = ranks.Dup()
+        self._farewells = ranks.Dup()
         self._limit = wait_limit()
         # The number of the collective that somebody has been missed in.
         self._missed_in = 0
-        self.order = Order(mpi.COMM_WORLD.Dup())
+        self.order = Order(ranks.Dup())
         # For each rank that has left, how many collectives it took part in.
         self._left: dict[int, int] = {}
         self.started = 0
@@ -92,8 +94,8 @@ class Transport:
 
     def start_sum(self, array: Array, name: str = "all_reduce") -> Pending:
         """Start to replace a contiguous array by its sum over all ranks."""
-        request = self._comm.Iallreduce(self._mpi.IN_PLACE, array)
-        return Pending(self, request, name, array)
+        # None stands for a buffer to send that is the one to receive into.
+        return Pending(self, self._comm.Iallreduce(None, array), name, array)
 
     def broadcast(self, array: Array) -> None:
         """Replace a contiguous array by that of rank 0."""

@@ -73,25 +73,20 @@ def apply_setting() -> None:
     A kernel that the user has asked for stays. It is too late once numpy is loaded, which warns.
     """
     setting = os.environ.get(SETTING, "")
-    if not setting:
-        return
-    if setting != "auto":
-        warnings.warn(
+    kernel = better_kernel(processor()) if setting == "auto" else None
+    if setting not in ("", "auto"):
+        problem = (
             f'{SETTING}={setting!r} is not understood and ignored; the one value is "auto", '
-            f"a kernel of your choice is asked for with {KERNEL_VARIABLE}",
-            RuntimeWarning,
-            stacklevel=3,
+            f"a kernel of your choice is asked for with {KERNEL_VARIABLE}"
         )
+    elif kernel is None or KERNEL_VARIABLE in os.environ:
         return
-    kernel = better_kernel(processor())
-    if kernel is None or KERNEL_VARIABLE in os.environ:
-        return
-    if "numpy" in sys.modules:
-        warnings.warn(
+    elif "numpy" in sys.modules:
+        problem = (
             f"{SETTING}=auto comes too late: numpy, and its BLAS, were imported before tapetensor. "
-            f"Import tapetensor first, or export {KERNEL_VARIABLE}={kernel}",
-            RuntimeWarning,
-            stacklevel=3,
+            f"Import tapetensor first, or export {KERNEL_VARIABLE}={kernel}"
         )
+    else:
+        os.environ[KERNEL_VARIABLE] = kernel
         return
-    os.environ[KERNEL_VARIABLE] = kernel
+    warnings.warn(problem, RuntimeWarning, stacklevel=3)

@@ -8,7 +8,7 @@ compared here: nothing is said of a tensor where a tensor is wanted.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from mypy.argmap import map_actuals_to_formals
 from mypy.checker import TypeChecker
@@ -38,11 +38,10 @@ from mypy.types import (
 from tapetensor.mypy_plugin.codes import ARGUMENT_KIND, OPERAND_KIND
 from tapetensor.mypy_plugin.kinds import accepts, described, kinds_in_words
 from tapetensor.mypy_plugin.names import OPERATORS, TENSOR
-from tapetensor.mypy_plugin.shapes.calls import type_of
+from tapetensor.mypy_plugin.shapes.calls import Context, type_of
 from tapetensor.mypy_plugin.shapes.reading import read_int
 from tapetensor.mypy_plugin.symbols import node_of
 
-_Context: TypeAlias = FunctionSigContext | MethodSigContext
 _OURS: Final = "tapetensor."
 # Cures by the name of an argument, and by that of an op which others know with more arguments.
 _CURES: Final = {"shape": "; write (5, 3), say", "tensors": "; write ((x, y)), say"}
@@ -106,7 +105,7 @@ class _Given(NamedTuple):
     names: Sequence[str | None]
 
 
-def _checked(context: _Context, called: str, items: list[CallableType]) -> FunctionLike:
+def _checked(context: Context, called: str, items: list[CallableType]) -> FunctionLike:
     """Report the argument that is wrong for every overload; then the call takes anything."""
     item = context.default_signature
     result = get_proper_type(item.ret_type)
@@ -131,7 +130,7 @@ def _checked(context: _Context, called: str, items: list[CallableType]) -> Funct
     )
 
 
-def _given(context: _Context, is_operator: bool) -> _Given | None:
+def _given(context: Context, is_operator: bool) -> _Given | None:
     """Return the arguments of a call; None if they are not written one by one.
 
     What an operator (`for row in f(x)`) stands at may be another call.

@@ -29,6 +29,7 @@ from mypy.types import (
 from tapetensor.mypy_plugin.displays import is_displayed
 from tapetensor.mypy_plugin.kinds import ANYTHING, has_dims, is_endless, is_int
 from tapetensor.mypy_plugin.names import ELSEWHERE
+from tapetensor.mypy_plugin.shapes.signatures import settled
 
 
 def function_signature(fullname: str) -> Callable[[FunctionSigContext], FunctionLike] | None:
@@ -74,17 +75,7 @@ def narrow_sizes(context: FunctionSigContext) -> FunctionLike:
         only = {variable_id: sizes[variable_id]}
         if sum(expand_type(formal, only) != formal for formal in item.arg_types) > 1:
             del sizes[variable_id]
-    expanded = expand_type(item, sizes)
-    assert isinstance(expanded, CallableType)
-    # The default of one type variable may be another, which is known now.
-    rest = [
-        variable.copy_modified(default=expand_type(variable.default, sizes))
-        if isinstance(variable, TypeVarType)
-        else variable
-        for variable in item.variables
-        if variable.id not in sizes
-    ]
-    return expanded.copy_modified(variables=rest)
+    return settled(item, sizes)
 
 
 def keep_sizes(context: FunctionContext) -> Type:

@@ -17,8 +17,6 @@ FIELDS = "tapetensor.nn.fields"
 # `Mul` and the like are defined in the first, and the plugin takes them for the second.
 TYPING = "tapetensor.typing"
 COMPUTED = "tapetensor.typing._Computed"
-# Computed dims are spelled with these.
-OPERATIONS = ("Add", "Sub", "Mul", "Div")
 
 # Arguments of windows that may be 0, which sizes may not.
 MAY_BE_0: Final = ("padding", "output_padding")

@@ -16,23 +16,13 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 from mypy.nodes import MypyFile
 from mypy.options import Options
-from mypy.plugin import (
-    AnalyzeTypeContext,
-    AttributeContext,
-    ClassDefContext,
-    FunctionContext,
-    FunctionSigContext,
-    MethodContext,
-    MethodSigContext,
-    Plugin,
-    ReportConfigContext,
-)
+from mypy.plugin import AnalyzeTypeContext, ClassDefContext, Plugin, ReportConfigContext
 from mypy.plugins.default import DefaultPlugin
-from mypy.types import AnyType, FunctionLike, Type, TypeOfAny
+from mypy.types import AnyType, Type, TypeOfAny
 from typing_extensions import override
 
 from tapetensor.mypy_plugin import arguments, literals, modules, moves, shapes, symbols
@@ -41,7 +31,41 @@ from tapetensor.mypy_plugin.guard import guarded
 # The rooms, in the order in which their hooks run.
 ROOMS: tuple[ModuleType, ...] = (moves, shapes, literals, modules, arguments)
 
-ContextT = TypeVar("ContextT", bound=Any)
+
+def _hooks(question: str, fullname: str) -> list[Callable[[Any], Any]]:
+    return [hook for ask in _asked(question) if (hook := ask(fullname)) is not None]
+
+
+@cache
+def _asked(question: str) -> list[Callable[[str], Callable[[Any], Any] | None]]:
+    """Return the functions of the rooms that answer a question, which mypy asks for every name."""
+    return [getattr(room, question) for room in ROOMS if hasattr(room, question)]
+
+
+def _question(of_mypy: Callable[[Any, str], object], question: str, answer: str) -> Any:
+    """Return a method of the plugin: which hook answers one of mypy's questions at calls.
+
+    It gives one hook that runs those of the rooms; None if there is none, or mypy has its own.
+
+    Args:
+        of_mypy: what mypy asks of its own plugin.
+        question: the function of the rooms to ask.
+        answer: the field of the context that holds the answer so far.
+    """
+
+    def get_hook(self: TapeTensorPlugin, fullname: str) -> Callable[[Any], Any] | None:
+        is_of_mypy = of_mypy(self.of_mypy, fullname) is not None
+        hooks = [] if is_of_mypy else _hooks(question, fullname)
+
+        def run(context: Any) -> Any:
+            for hook in hooks:
+                result = guarded(hook, lambda asked: getattr(asked, answer))(context)
+                context = context._replace(**{answer: result})
+            return getattr(context, answer)
+
+        return run if hooks else None
+
+    return get_hook
 
 
 class TapeTensorPlugin(Plugin):
@@ -53,7 +77,7 @@ class TapeTensorPlugin(Plugin):
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
-        self._of_mypy = DefaultPlugin(options)
+        self.of_mypy = DefaultPlugin(options)
 
     @override
     def set_modules(self, modules: dict[str, MypyFile]) -> None:
@@ -66,39 +90,22 @@ class TapeTensorPlugin(Plugin):
         """Tell mypy which plugin this is, so that results cached under another one do not count."""
         return _digest()
 
-    @override
-    def get_function_signature_hook(
-        self, fullname: str
-    ) -> Callable[[FunctionSigContext], FunctionLike] | None:
-        """Answer for the signature of a function at a call."""
-        of_mypy = self._of_mypy.get_function_signature_hook
-        return _chained("function_signature", fullname, "default_signature", of_mypy)
-
-    @override
-    def get_method_signature_hook(
-        self, fullname: str
-    ) -> Callable[[MethodSigContext], FunctionLike] | None:
-        """Answer for the signature of a method at a call; overloads are asked for one by one."""
-        of_mypy = self._of_mypy.get_method_signature_hook
-        return _chained("method_signature", fullname, "default_signature", of_mypy)
-
-    @override
-    def get_function_hook(self, fullname: str) -> Callable[[FunctionContext], Type] | None:
-        """Answer for the result of a call of a function."""
-        of_mypy = self._of_mypy.get_function_hook
-        return _chained("function_result", fullname, "default_return_type", of_mypy)
-
-    @override
-    def get_method_hook(self, fullname: str) -> Callable[[MethodContext], Type] | None:
-        """Answer for the result of a call of a method."""
-        of_mypy = self._of_mypy.get_method_hook
-        return _chained("method_result", fullname, "default_return_type", of_mypy)
-
-    @override
-    def get_attribute_hook(self, fullname: str) -> Callable[[AttributeContext], Type] | None:
-        """Answer for the type of an attribute that is read."""
-        of_mypy = self._of_mypy.get_attribute_hook
-        return _chained("attribute", fullname, "default_attr_type", of_mypy)
+    get_function_signature_hook = _question(
+        DefaultPlugin.get_function_signature_hook, "function_signature", "default_signature"
+    )
+    get_function_hook = _question(
+        DefaultPlugin.get_function_hook, "function_result", "default_return_type"
+    )
+    # Overloads are asked for one by one.
+    get_method_signature_hook = _question(
+        DefaultPlugin.get_method_signature_hook, "method_signature", "default_signature"
+    )
+    get_method_hook = _question(
+        DefaultPlugin.get_method_hook, "method_result", "default_return_type"
+    )
+    get_attribute_hook = _question(
+        DefaultPlugin.get_attribute_hook, "attribute", "default_attr_type"
+    )
 
     @override
     def get_type_analyze_hook(self, fullname: str) -> Callable[[AnalyzeTypeContext], Type] | None:
@@ -126,37 +133,3 @@ def _digest() -> str:
     """Return a fingerprint of the sources of the plugin."""
     sources = sorted(Path(__file__).parent.rglob("*.py"))
     return sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
-
-
-def _hooks(question: str, fullname: str) -> list[Callable[[Any], Any]]:
-    return [hook for ask in _asked(question) if (hook := ask(fullname)) is not None]
-
-
-@cache
-def _asked(question: str) -> list[Callable[[str], Callable[[Any], Any] | None]]:
-    """Return the functions of the rooms that answer a question, which mypy asks for every name."""
-    return [getattr(room, question) for room in ROOMS if hasattr(room, question)]
-
-
-def _chained(
-    question: str, fullname: str, answer: str, of_mypy: Callable[[str], object]
-) -> Callable[[ContextT], Any] | None:
-    """Return one hook that runs those of the rooms; None if there is none, or mypy has its own.
-
-    Args:
-        question: the function of the rooms to ask.
-        fullname: what mypy asks about.
-        answer: the field of the context that holds the answer so far.
-        of_mypy: what mypy asks of its own plugin.
-    """
-    hooks = [] if of_mypy(fullname) is not None else _hooks(question, fullname)
-    if not hooks:
-        return None
-
-    def run(context: ContextT) -> Any:
-        for hook in hooks:
-            result = guarded(hook, lambda asked: getattr(asked, answer))(context)
-            context = context._replace(**{answer: result})
-        return getattr(context, answer)
-
-    return run

@@ -319,8 +319,7 @@ def test_no_ranks_are_refused() -> None:
 
 @pytest.mark.parametrize("variable", ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"])
 def test_a_launcher_of_another_mpi_is_found(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
-    lonely = SimpleNamespace(COMM_WORLD=SimpleNamespace(size=1))
-    monkeypatch.setattr(mpi, "load", lambda: lonely)
+    monkeypatch.setattr(mpi, "load", lambda: SimpleNamespace(size=1))
     monkeypatch.setenv(variable, "1")
     assert communicator._world.__wrapped__().size == 1
 

@@ -195,6 +195,8 @@ def test_a_program_at_whose_terminal_somebody_presses_ctrl_c_goes_on_to_its_end(
     program = (
         "import os, signal, sys\n"
         "from tests.training.models import Run\n"
+        # What runs in the background of a shell has it ignored.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "def schedule(step):\n"
         "    if step == 100: print('running', flush=True)\n"
         "    return 0.001\n"

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mypy.checker import TypeChecker
-from mypy.expandtype import expand_type
 from mypy.types import (
     CallableType,
     Instance,
@@ -26,8 +25,9 @@ from mypy.types import (
 )
 
 from tapetensor.mypy_plugin import flow
-from tapetensor.mypy_plugin.kinds import has_dims
+from tapetensor.mypy_plugin.kinds import has_dims, is_endless
 from tapetensor.mypy_plugin.shapes.calls import Context, is_readable, type_of
+from tapetensor.mypy_plugin.shapes.signatures import settled
 
 
 def agreeing(context: Context) -> CallableType:
@@ -44,12 +44,7 @@ def agreeing(context: Context) -> CallableType:
                 first = known.setdefault(name, found)
                 if _is_joined_to_any(first, found):
                     disputed[name] = first
-    if not disputed:
-        return item
-    expanded = expand_type(item, disputed)
-    assert isinstance(expanded, CallableType)
-    rest = [one for one in item.variables if one.id not in disputed]
-    return expanded.copy_modified(variables=rest)
+    return settled(item, disputed) if disputed else item
 
 
 def _is_shared(item: CallableType) -> bool:
@@ -62,6 +57,8 @@ def _is_shared(item: CallableType) -> bool:
 def _matched(formal: Type, actual: Type) -> Iterator[tuple[TypeVarId, Type]]:
     """Yield the names in the shapes of a parameter, and what an argument has there."""
     declared, found = get_proper_type(formal), get_proper_type(actual)
+    if is_endless(formal):
+        return
     if isinstance(declared, UnionType):
         # The items of the union may differ in the tape only.
         items = [get_proper_type(one) for one in declared.items]

@@ -44,11 +44,7 @@ def layer(call: Call) -> Answer:
 
 
 def _fitting(shapes: Sequence[Dims]) -> Sequence[Dims]:
-    """Return the shapes of queries and keys.
-
-    Raises:
-        MismatchError: if they and the values do not go together.
-    """
+    """Return the shapes of queries and keys, if they and the values go together."""
     query, key, value = shapes
     said = f"query {written(query)}, key {written(key)} and value {written(value)} do not fit"
     if min(map(len, shapes)) < 2 or len({len(one) for one in shapes}) > 1:

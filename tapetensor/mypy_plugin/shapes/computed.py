@@ -29,9 +29,9 @@ from mypy.types import (
 )
 
 from tapetensor.mypy_plugin.kinds import ANYTHING, is_endless
-from tapetensor.mypy_plugin.names import COMPUTED, OPERATIONS, TENSOR, TYPING
+from tapetensor.mypy_plugin.names import COMPUTED, TENSOR, TYPING
 from tapetensor.mypy_plugin.shapes.calls import fitted
-from tapetensor.mypy_plugin.shapes.reading import is_computed, read_dim
+from tapetensor.mypy_plugin.shapes.reading import OPERATIONS, is_computed, read_dim
 from tapetensor.mypy_plugin.shapes.spelling import write_known
 from tapetensor.mypy_plugin.symbols import class_of, node_of
 
@@ -139,31 +139,20 @@ def replaced(found: Type, replace: Callable[[Instance], Type]) -> Type:
     if not mentions(found):
         return found
     proper = get_proper_type(found)
+    if isinstance(proper, Instance) and is_computed(proper):
+        return replace(proper)
+    inner = [replaced(one, replace) for one in parts(proper)]
     if isinstance(proper, Instance):
-        if is_computed(proper):
-            return replace(proper)
-        return proper.copy_modified(args=_each(proper.args, replace))
+        return proper.copy_modified(args=inner)
     if isinstance(proper, TupleType):
-        return proper.copy_modified(items=_each(proper.items, replace))
+        return proper.copy_modified(items=inner)
     if isinstance(proper, UnionType):
-        return UnionType(_each(proper.items, replace), proper.line, proper.column)
+        return UnionType(inner, proper.line, proper.column)
     if isinstance(proper, TypeType):
-        return TypeType.make_normalized(replaced(proper.item, replace))
+        return TypeType.make_normalized(inner[0])
     if isinstance(proper, CallableType):
-        return _callable(proper, replace)
-    if isinstance(proper, Overloaded):
-        return Overloaded([_callable(one, replace) for one in proper.items])
-    return found
-
-
-def _callable(item: CallableType, replace: Callable[[Instance], Type]) -> CallableType:
-    return item.copy_modified(
-        arg_types=_each(item.arg_types, replace), ret_type=replaced(item.ret_type, replace)
-    )
-
-
-def _each(found: Sequence[Type], replace: Callable[[Instance], Type]) -> list[Type]:
-    return [replaced(one, replace) for one in found]
+        return proper.copy_modified(arg_types=inner[:-1], ret_type=inner[-1])
+    return Overloaded([one for one in inner if isinstance(one, CallableType)])
 
 
 def parts(proper: ProperType) -> Sequence[Type]:

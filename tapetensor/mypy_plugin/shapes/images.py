@@ -8,6 +8,7 @@ from tapetensor.mypy_plugin.shapes.dims import ONE, Dims, product, written
 from tapetensor.mypy_plugin.shapes.dtypes import check_floating
 from tapetensor.mypy_plugin.shapes.reading import (
     Operand,
+    all_known,
     is_floating,
     is_none,
     known,
@@ -78,9 +79,10 @@ def _image(call: Call) -> Operand | None:
 
 def _check_padding(window: Window) -> None:
     for sizes in zip(window.kernel, window.padding, window.dilation, strict=True):
-        kernel, padding, dilation = [one.literal for one in sizes]
-        if kernel is None or padding is None or dilation is None:
+        numbers = all_known([one.literal for one in sizes])
+        if numbers is None:
             continue
+        kernel, padding, dilation = numbers
         if 2 * padding > dilation * (kernel - 1) + 1:
             raise MismatchError(
                 f"padding {written(window.padding)} is more than half of the window "
@@ -93,9 +95,10 @@ def _counts(shape: Dims, window: Window) -> Dims:
     counts = window.counts(shape)
     axes = zip(shape[-2:], counts, window.stride, window.padding, window.dilation, strict=True)
     for sizes in axes:
-        size, count, stride, padding, dilation = [one.literal for one in sizes]
-        if size is None or count is None or stride is None or padding is None or dilation is None:
+        numbers = all_known([one.literal for one in sizes])
+        if numbers is None:
             continue
+        size, count, stride, padding, dilation = numbers
         # A window that begins before the image may have its next element behind it.
         starts = range(-padding, 0, stride)[:count]
         if any(start % dilation >= size for start in starts):

@@ -87,11 +87,7 @@ def _bounds(call: Call, parts: tuple[Expression | None, ...]) -> slice | None:
 
 
 def _without_rest(indices: list[_Index], shape: Dims) -> list[_Index]:
-    """Return the index with one element per axis, ``...`` and what is left out filled in.
-
-    Raises:
-        MismatchError: if there are more indices than axes.
-    """
+    """Return the index with one element per axis, ``...`` and what is left out filled in."""
     used = sum(one.kind not in (_Kind.NEW_AXIS, _Kind.REST) for one in indices)
     if used > len(shape):
         raise MismatchError(

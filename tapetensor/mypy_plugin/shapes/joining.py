@@ -10,7 +10,6 @@ from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError, of_
 from tapetensor.mypy_plugin.shapes.dims import Dim, Dims, Size, differ, total, unified, written
 from tapetensor.mypy_plugin.shapes.dtypes import check_same
 from tapetensor.mypy_plugin.shapes.reading import (
-    Operand,
     UndecidedError,
     is_plain,
     known,
@@ -29,9 +28,8 @@ def _is_open(call: Call) -> bool:
 @opening(_is_open)
 def concat(call: Call) -> Answer:
     """Return the result of `concat` of a tuple or of what is listed."""
-    operands, axis = _operands(call), given_axis(call, 0)
-    shapes, (tape, dtype) = [one.dims for one in operands], merged(operands)
-    position = normal_axis(axis, shapes[0])
+    shapes, tape, dtype = _operands(call)
+    position = normal_axis(given_axis(call, 0), shapes[0])
     result = _joined(shapes, position)
     result[position] = total(shape[position] for shape in shapes)
     return call.tensor(tuple(result), tape, dtype)
@@ -40,28 +38,23 @@ def concat(call: Call) -> Answer:
 @opening(_is_open)
 def stack(call: Call) -> Answer:
     """Return the result of `stack` of a tuple or of what is listed."""
-    operands, axis = _operands(call), given_axis(call, 0)
-    shapes, (tape, dtype) = [one.dims for one in operands], merged(operands)
-    position = normal_axis(axis, shapes[0], extra=1)
+    shapes, tape, dtype = _operands(call)
+    position = normal_axis(given_axis(call, 0), shapes[0], extra=1)
     result = _joined(shapes, None)
     result.insert(position, Size.of(len(shapes)))
     return call.tensor(tuple(result), tape, dtype)
 
 
-def _operands(call: Call) -> list[Operand]:
+def _operands(call: Call) -> tuple[list[Dims], Type, Type]:
+    """Return the shapes of the tensors, and the tape state and dtype of the result."""
     operands = [known(read_tensor(item)) for item in call.items("tensors")]
-    if not operands or any(one.shape is None for one in operands):
-        raise UndecidedError
+    shapes = [one.dims for one in operands]
     check_same(operands)
-    return operands
+    return (shapes, *merged(operands))
 
 
 def _joined(shapes: list[Dims], apart_from: int | None) -> list[Dim]:
-    """Return the shape that shapes have in common, apart from an axis.
-
-    Raises:
-        MismatchError: if they do not.
-    """
+    """Return the shape that shapes must have in common, apart from an axis."""
     named = " and ".join(map(written, shapes))
     result = list(shapes[0])
     for shape in shapes[1:]:

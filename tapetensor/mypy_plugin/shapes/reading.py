@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -30,7 +30,8 @@ from tapetensor.mypy_plugin.names import COMPUTED, NONE_TAPE, OWNED_TAPE, TENSOR
 from tapetensor.mypy_plugin.shapes.dims import ANY, INT, Atom, Dim, Dims, Open, Size, is_negative
 from tapetensor.mypy_plugin.shapes.spelling import write_known
 
-_OPERATIONS: Final[dict[str, Callable[[Size, Size], Size | None]]] = {
+# Computed dims are spelled with these.
+OPERATIONS: Final[dict[str, Callable[[Size, Size], Size | None]]] = {
     "Add": operator.add,
     "Sub": operator.sub,
     "Mul": operator.mul,
@@ -54,6 +55,13 @@ def known(found: ReadT | None) -> ReadT:
     if found is None:
         raise UndecidedError
     return found
+
+
+def all_known(found: Iterable[ReadT | None]) -> tuple[ReadT, ...] | None:
+    """Return what has been read; None where some of it is nothing."""
+    listed = list(found)
+    read = tuple(one for one in listed if one is not None)
+    return read if len(read) == len(listed) else None
 
 
 @dataclass(frozen=True)
@@ -116,17 +124,7 @@ def _fits_all(shape: Type) -> bool:
 def read_shape(found: Type | None) -> Dims | None:
     """Return the dims of a shape; None where its rank is open."""
     proper = get_proper_type(found)
-    if not isinstance(proper, TupleType):
-        return None
-    dims = []
-    for item in proper.items:
-        if isinstance(item, UnpackType):
-            return None
-        dim = read_dim(item)
-        if dim is None:
-            return None
-        dims.append(dim)
-    return tuple(dims)
+    return all_known(map(read_dim, proper.items)) if isinstance(proper, TupleType) else None
 
 
 def read_dim(found: Type) -> Dim | None:
@@ -165,7 +163,7 @@ def _computed(found: Instance) -> Dim | None:
         return None
     if isinstance(lhs, Open) or isinstance(rhs, Open):
         return ANY
-    result = _OPERATIONS[found.type.name](lhs, rhs)
+    result = OPERATIONS[found.type.name](lhs, rhs)
     # Nobody writes a longer one, and its powers would take for ever.
     return ANY if result is None or len(result.products) > _MOST_PRODUCTS else result
 
@@ -189,10 +187,7 @@ def read_literal(found: Type | None, kind: type[ReadT]) -> ReadT | None:
 def read_ints(found: Type | None) -> tuple[int, ...] | None:
     """Return the numbers of a tuple; None where one is open."""
     proper = get_proper_type(found)
-    if not isinstance(proper, TupleType):
-        return None
-    numbers = [read_int(item) for item in proper.items]
-    return tuple(one for one in numbers if one is not None) if None not in numbers else None
+    return all_known(map(read_int, proper.items)) if isinstance(proper, TupleType) else None
 
 
 def is_none(found: Type | None) -> bool:

@@ -7,7 +7,7 @@ unknown is solved for it, and mypy is left with a signature whose computed dims 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from mypy.checker import TypeChecker
 from mypy.expandtype import expand_type, freshen_function_type_vars
@@ -25,7 +25,7 @@ from mypy.types import (
     get_proper_type,
 )
 
-from tapetensor.mypy_plugin.kinds import ANYTHING
+from tapetensor.mypy_plugin.kinds import ANYTHING, is_endless
 from tapetensor.mypy_plugin.names import COMPUTED
 from tapetensor.mypy_plugin.shapes.calls import Context, is_readable, type_of
 from tapetensor.mypy_plugin.shapes.computed import integer_of, mentions, parts, replaced
@@ -54,11 +54,22 @@ def compute_dims(context: Context) -> FunctionLike:
             matched.match(formal, type_of(argument, context.api))
     matched.solve()
     formals = [replaced(one, matched.worked_out) for one in item.arg_types]
-    given = matched.only_computed()
-    expanded = expand_type(item, given)
+    return settled(item, matched.only_computed()).copy_modified(arg_types=formals)
+
+
+def settled(item: CallableType, known: Mapping[TypeVarId, Type]) -> CallableType:
+    """Return a signature without the type variables of which is known what they stand for."""
+    expanded = expand_type(item, known)
     assert isinstance(expanded, CallableType)
-    rest = [one for one in item.variables if one.id not in given]
-    return expanded.copy_modified(arg_types=formals, variables=rest)
+    # The default of one type variable may be another, which is known now.
+    rest = [
+        variable.copy_modified(default=expand_type(variable.default, known))
+        if isinstance(variable, TypeVarType)
+        else variable
+        for variable in item.variables
+        if variable.id not in known
+    ]
+    return expanded.copy_modified(variables=rest)
 
 
 def _result(computed: Instance) -> Type:
@@ -93,13 +104,8 @@ def _taking_functions(context: Context) -> CallableType:
         for one in item.variables
         if isinstance(one, TypeVarType) and one.id not in found
     }
-    item = item.copy_modified(
-        arg_types=[ANYTHING if is_open else formal for formal, is_open in both],
-        variables=[one for one in item.variables if one.id not in lost],
-    )
-    expanded = expand_type(item, lost)
-    assert isinstance(expanded, CallableType)
-    return expanded
+    formals = [ANYTHING if is_open else formal for formal, is_open in both]
+    return settled(item.copy_modified(arg_types=formals), lost)
 
 
 class _Matched:
@@ -154,7 +160,7 @@ class _Matched:
     def only_computed(self) -> dict[TypeVarId, Type]:
         """Return what stands for the names that mypy finds in no other place of the parameters."""
         alone = {name for one in self._item.arg_types for name in _named(one)}
-        computed = [read for one in self._item.arg_types for read in self._sizes(one)]
+        computed = [size for one in self._item.arg_types for size in _sizes(one)]
         found: dict[TypeVarId, Type] = {}
         for atom in {atom for size in computed for atom in size.atoms if atom in self._variables}:
             variable = self._variables[atom]
@@ -165,18 +171,6 @@ class _Matched:
             assert isinstance(integer, Instance)
             found[variable.id] = ANYTHING if value is None else write_known(value, integer)
         return found
-
-    def _sizes(self, formal: Type) -> list[Size]:
-        sizes: list[Size] = []
-
-        def note(computed: Instance) -> Type:
-            size = read_dim(computed)
-            if isinstance(size, Size):
-                sizes.append(size)
-            return computed
-
-        replaced(formal, note)
-        return sizes
 
     def _evaluated(self, size: Size) -> Dim | None:
         values = {atom: self._values[atom] for atom in size.atoms if atom in self._values}
@@ -190,6 +184,8 @@ class _Matched:
 def _pairs(formal: Type, actual: Type) -> Iterator[tuple[Type, Type]]:
     """Yield the places of a parameter where a dim may stand, and what an argument has there."""
     declared, found = get_proper_type(formal), get_proper_type(actual)
+    if is_endless(formal):
+        return
     if isinstance(declared, TypeVarType) or is_computed(declared):
         yield declared, found
     elif isinstance(declared, Instance) and isinstance(found, Instance):
@@ -207,9 +203,18 @@ def _pairs(formal: Type, actual: Type) -> Iterator[tuple[Type, Type]]:
 
 def _named(formal: Type) -> Iterator[TypeVarId]:
     """Yield the type variables that stand outside of computed dims."""
-    plain = get_proper_type(replaced(formal, lambda _: ANYTHING))
-    if isinstance(plain, TypeVarLikeType):
-        yield plain.id
-    else:
-        for one in parts(plain):
+    proper = get_proper_type(formal)
+    if isinstance(proper, TypeVarLikeType):
+        yield proper.id
+    elif not is_computed(proper) and not is_endless(formal):
+        for one in parts(proper):
             yield from _named(one)
+
+
+def _sizes(formal: Type) -> Iterator[Size]:
+    """Yield the computed dims of a parameter."""
+    size = read_dim(formal) if is_computed(formal) else None
+    if isinstance(size, Size):
+        yield size
+    for one in parts(get_proper_type(formal)) if mentions(formal) and size is None else ():
+        yield from _sizes(one)

@@ -12,7 +12,7 @@ from tapetensor.mypy_plugin.kinds import is_int
 from tapetensor.mypy_plugin.names import MAY_BE_0
 from tapetensor.mypy_plugin.shapes.calls import Call, MismatchError
 from tapetensor.mypy_plugin.shapes.dims import ANY, ONE, Dim, Dims, Size, computed, written
-from tapetensor.mypy_plugin.shapes.reading import UndecidedError, read_int
+from tapetensor.mypy_plugin.shapes.reading import all_known, known, read_int
 
 _TWO: Final = Size.of(2)
 
@@ -76,11 +76,9 @@ def read_numbers(call: Call, axes: Mapping[str, int]) -> list[Dims]:
         MismatchError: if one is a literal that is too small.
         UndecidedError: if a type is of nothing that can be a number.
     """
+    # All are read before one may leave the call to plain typing, for the first may be refused.
     found = [_numbers(name, call.argument(name), count) for name, count in axes.items()]
-    numbers = [one for one in found if one is not None]
-    if len(numbers) < len(found):
-        raise UndecidedError
-    return numbers
+    return [*known(all_known(found))]
 
 
 def _numbers(name: str, found: Type | None, axes: int) -> Dims | None:

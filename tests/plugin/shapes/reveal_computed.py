@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar, Union
 from typing import Literal as L
 
 import numpy as np
@@ -224,3 +224,20 @@ check(assert_type(rows_of_two(untyped), Tensor2D[Any, L[2], Any]), (3, 2))
 check(other_products(tt.zeros((2, 6)), 4), (4, 3))
 numbers: Tensor1D[int, NoneTape] = doubled(tt.zeros((3,)))
 check(numbers, (6,))
+
+# A parameter beside them may have a type that contains itself.
+Nested: TypeAlias = int | Sequence["Nested"]
+Chain: TypeAlias = tuple[int, Union["Chain", None]]
+
+
+def beside_nested(x: Tensor1D[Mul[M, N]], n: N, nested: Nested, chain: Chain) -> Tensor2D[M, N]:
+    assert nested
+    assert chain
+    return x.reshape((-1, n))
+
+
+def with_chain(six: Tensor1D[L[6]], columns: L[3], chain: Chain) -> Tensor2D[L[2], L[3]]:
+    return assert_type(beside_nested(six, columns, [1, [2]], chain), Tensor2D[L[2], L[3]])
+
+
+check(with_chain(tt.zeros((6,)), 3, (1, (2, None))), (2, 3))
