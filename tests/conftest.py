@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
+from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 # Tests run side by side, and so do the programs that they start: threads of a BLAS that wait for
@@ -12,6 +15,14 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
+
+if sys.dont_write_bytecode:
+    # Not beside the sources, then, but where pytest keeps what it remembers: the many programs that
+    # tests start import the library, and each would compile it again.
+    sys.pycache_prefix = str(Path(__file__).parents[1] / ".pytest_cache" / "bytecode")
+    sys.dont_write_bytecode = False
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+    del os.environ["PYTHONDONTWRITEBYTECODE"]
 
 collect_ignore_glob = ["typing/pass/*", "typing/fail/*", "typing/reveal/*"]
 
@@ -39,6 +50,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import WorkStealingScheduling  # type: ignore[import-untyped]  # of xdist
 
     return WorkStealingScheduling(config, log) if config.getoption("dist") == "load" else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Leave out of a report what nobody reads of it: a worker sends three for every test."""
+    report = yield
+    report.keywords = {}
+    return report
 
 
 @pytest.fixture
