@@ -117,10 +117,7 @@ class Gradients:
         Raises:
             MissingGradientError: if it lacks a part, as for ``grads[tensor]``.
         """
-        unique_id = _id_of("Gradients.get", tensor)
-        if self.incomplete:
-            self.check_complete("Gradients.get", {unique_id: tensor})
-        array = self.arrays.get(unique_id)
+        array = self.arrays.get(self._asked("Gradients.get", tensor))
         return None if array is None else tensor.wrap_gradient(array)
 
     def remove(self, tensor: Tensorlike[G]) -> G | None:
@@ -129,9 +126,8 @@ class Gradients:
         Raises:
             MissingGradientError: if it lacks a part, as for ``grads[tensor]``.
         """
-        found = self.get(tensor)
-        self.arrays.pop(tensor.id, None)
-        return found
+        array = self.arrays.pop(self._asked("Gradients.remove", tensor), None)
+        return None if array is None else tensor.wrap_gradient(array)
 
     def insert(self, tensor: Tensorlike[G], gradient: G | Array) -> None:
         """Add `gradient` to the entry of `tensor`; without an entry, make one from a copy.
@@ -175,6 +171,13 @@ class Gradients:
     def array(self, unique_id: int) -> Array | None:
         """Return the stored array for an id, itself and not a copy: read it, never write to it."""
         return self.arrays.get(unique_id)
+
+    def _asked(self, op: str, tensor: Tensorlike[Any]) -> int:
+        """Return the id of a tensor whose gradient is asked for, which lacks nothing."""
+        unique_id = _id_of(op, tensor)
+        if self.incomplete:
+            self.check_complete(op, {unique_id: tensor})
+        return unique_id
 
     def lacks(self, ids: Iterable[int]) -> bool:
         """Tell whether a gradient of one of these ids lacks a part."""

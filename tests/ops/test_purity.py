@@ -55,7 +55,7 @@ def test_a_pullback_can_be_run_again_with_any_cotangent(
     operands = tensors_of(case.sample)
     traced = [x.trace() if i in case.sample.float_positions else x for i, x in enumerate(operands)]
     y, tape = result_of(case, traced).split_tape()
-    _, pullbacks, _ = tape.records[max(tape.records)]
+    _, pullbacks, _ = tape.recorded()[max(tape.recorded())]
     g = np.asarray(rng.standard_normal(y.shape))
 
     # An op of one operand is recorded without the tuple.

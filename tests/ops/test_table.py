@@ -125,7 +125,7 @@ def test_every_kernel_is_reached_by_a_sample(room: ModuleType) -> None:
         if case.op.is_differentiable:
             operands = traced_at(tensors_of(case.sample), case.sample.float_positions)
             _, tape = result_of(case, operands).split_tape()
-            reached.update(kernel for kernel, _, _ in tape.records.values())
+            reached.update(kernel for kernel, _, _ in tape.recorded().values())
     names = {
         getattr(kernel, "func", kernel).__name__
         for kernel in reached
@@ -153,7 +153,7 @@ def test_a_row_is_named_as_its_errors_spell_the_op(op: Op) -> None:
     if op.is_differentiable:
         operands = traced_at(operands, sample.float_positions)
         _, tape = op.call(*operands, **sample.options).split_tape()
-        kernel, _, _ = tape.records[max(tape.records)]
+        kernel, _, _ = tape.recorded()[max(tape.recorded())]
         # The parts of a split are read one by one.
         assert op_name(kernel) in {op.name, "getitem"}
     assert op.samples

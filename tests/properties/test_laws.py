@@ -49,10 +49,10 @@ def test_merging_is_commutative(x: Any, lhs: list[Any], rhs: list[Any]) -> None:
     forwards.merge(right.fork())
     backwards.merge(left.fork())
 
-    assert forwards.records == backwards.records
-    assert len(forwards.records) > max(len(left.records), len(right.records))
-    last = max(forwards.records)
-    cotangent = np.ones(1 if last in left.records else 2)
+    assert forwards.recorded() == backwards.recorded()
+    assert len(forwards.recorded()) > max(len(left.recorded()), len(right.recorded()))
+    last = max(forwards.recorded())
+    cotangent = np.ones(1 if last in left.recorded() else 2)
     gradients = [tape.replay(last, cotangent)[x].numpy() for tape in (forwards, backwards)]
     assert gradients[0].tolist() == gradients[1].tolist()
 
@@ -63,11 +63,11 @@ def test_merging_is_idempotent(x: Any, lhs: list[Any], rhs: list[Any]) -> None:
     _, left, right = two_tapes(x, lhs, rhs)
     merged = left.fork()
     merged.merge(right.fork())
-    records = dict(merged.records)
+    records = dict(merged.recorded())
     merged.merge(left)
     merged.merge(right)
 
-    assert merged.records == records
+    assert merged.recorded() == records
 
 
 @bounded

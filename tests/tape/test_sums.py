@@ -74,7 +74,7 @@ def test_sums_in_place_are_the_sums_by_the_book(program: str, wrt: Any) -> None:
     result = PROGRAMS[program](X.trace(), Y)
     value, tape = result.split_tape()
     cotangent = tt.full(value.shape, 1.5, np.float64)
-    expected = plain_sum(tape.records, value.id, cotangent.numpy())
+    expected = plain_sum(tape.recorded(), value.id, cotangent.numpy())
 
     grads = value.put_tape(tape).backward(cotangent, wrt=wrt)
 
