@@ -30,8 +30,10 @@ class Gap(NamedTuple):
         shape: the shape of the value.
         op: what it met the tape in, or was lent by.
         place: the line of the program that ran the op; None if a thread began inside the library.
-        origins: what it was computed from by ops that are not recorded; None if it was lent.
+        origins: what it was computed from by ops that are not recorded here; None if that is to be
+            found in segments.
         segments: of a value that was lent, where its record is.
+        is_lent: whether it was lent by its owner, and not computed without a tape.
     """
 
     shape: tuple[int, ...]
@@ -39,17 +41,18 @@ class Gap(NamedTuple):
     place: Place | None
     origins: Origins | None
     segments: tuple[Segment, ...] = ()
+    is_lent: bool = False
 
     @classmethod
-    def at(
-        cls,
-        op: str,
-        value: Any,
-        origins: Origins | None,
-        segments: tuple[Segment, ...] = (),
-    ) -> Gap:
-        """Return the gap at a tensor, met by the line of the program that runs now."""
-        return cls(value.array.shape, op, users_place(), origins, segments)
+    def computed(cls, op: str, value: Any) -> Gap:
+        """Return the gap at a plain tensor that meets a tape in the line that runs now."""
+        return cls(value.array.shape, op, users_place(), value.origins)
+
+    @classmethod
+    def lent(cls, op: str, value: Any) -> Gap:
+        """Return the gap at a handle, lent in the line that runs now by the owner of a tape."""
+        segments = tuple(value.tape.frozen().values())
+        return cls(value.array.shape, op, users_place(), None, segments, is_lent=True)
 
 
 def every_segment(segments: Iterable[Segment]) -> Iterator[Segment]:
@@ -90,7 +93,12 @@ def incomplete(
         if unique_id in records:
             # The owner of the record joined.
             continue
-        lacking = _of_lent(unique_id, gap) if gap.origins is None else _of_computed(gap, records)
+        if gap.origins is None:
+            upstream = _before(unique_id, gap)
+        else:
+            inside = ids_since(min(records, default=0), gap.origins) & records.keys()
+            upstream = records.reached_from(inside) if inside else set()
+        lacking = Incomplete(*_words(gap), gap.origins, upstream)
         if wanted is not None:
             concerned = [name_of(wanted[key]) for key in wanted if lacking.concerns(key)]
         elif gap.origins is None:
@@ -115,36 +123,34 @@ def seen_from_outside(
     """
     found = {}
     for unique_id, gap in gaps.items():
-        if gap.origins is not None and unique_id not in records:
+        if unique_id in records:
+            continue
+        if gap.origins is None:
+            ids = _before(unique_id, gap)
+        else:
             ids = records.reached_from(ids_since(0, gap.origins))
-            outside = origins_from([renamed.get(one, one) for one in ids])
-            found[unique_id] = gap._replace(origins=outside)
+        outside = origins_from([renamed.get(one, one) for one in ids])
+        found[unique_id] = gap._replace(origins=outside, segments=())
     return found
 
 
-def _of_lent(unique_id: int, gap: Gap) -> Incomplete:
-    upstream = all_records(Recorder(), gap.segments).reached_from({unique_id}) - {unique_id}
-    return Incomplete(
-        f"{gap.op}{_at(gap)} lent a tensor of shape {gap.shape}, and the gradient stops there, for "
-        "the tensor itself took no part in this result",
-        "lend it by share(), which goes on, or detach() it where it is a constant",
-        (),
-        upstream,
+def _before(unique_id: int, gap: Gap) -> set[int]:
+    """Return all that gradients would have flowed on to from a value that was lent."""
+    return all_records(Recorder(), gap.segments).reached_from({unique_id}) - {unique_id}
+
+
+def _words(gap: Gap) -> tuple[str, str]:
+    """Return what happened, and the cure."""
+    where = f"{gap.op} at {gap.place}" if gap.place else gap.op
+    if gap.is_lent:
+        return (
+            f"{where} lent a tensor of shape {gap.shape}, which itself took no part in the result, "
+            "so that the gradient stops there",
+            "lend it by share(), which goes on, or detach() it where it is a constant",
+        )
+    return (
+        f"{where} got a plain operand of shape {gap.shape} that was computed from it, and ops on "
+        "plain values are not recorded",
+        "give it a tape before them, weight.retaped(x.tape_type) or x.trace(), or detach() the "
+        "operand where it is a constant",
     )
-
-
-def _of_computed(gap: Gap, records: Recorder) -> Incomplete:
-    origins = gap.origins or ()
-    recorded = ids_since(min(records), origins) & records.keys() if records else set()
-    return Incomplete(
-        f"{gap.op}{_at(gap)} got a plain operand of shape {gap.shape} that was computed from it, "
-        "and ops on plain values are not recorded",
-        "give the parameter a tape before them, weight.retaped(x.tape_type), or trace() their "
-        "input, or detach() the operand where it is a constant",
-        origins,
-        records.reached_from(recorded) if recorded else set(),
-    )
-
-
-def _at(gap: Gap) -> str:
-    return f" at {gap.place}" if gap.place else ""

@@ -273,7 +273,7 @@ def _note_unrecorded(
     """Note on the tape the plain operands that were computed by ops which are not recorded."""
     for operand, pullback in zip(operands, pullbacks, strict=True):
         if operand.origins is not None and operand.tape is None and pullback is not None:
-            tape.gaps[operand._id] = Gap.at(op_name(op), operand, operand.origins)
+            tape.gaps[operand._id] = Gap.computed(op_name(op), operand)
 
 
 def _origins_of(

@@ -379,7 +379,7 @@ def _traced(op: str, tensor: TensorBase[Any, Any, Any], tape: OwnedTape) -> Tens
     """Return a handle that owns `tape`, which notes if the plain tensor was computed."""
     result = _retaped(tensor, tape)
     if tensor.origins is not None:
-        tape.gaps[tensor._id] = Gap.at(op, tensor, tensor.origins)
+        tape.gaps[tensor._id] = Gap.computed(op, tensor)
     return result
 
 
@@ -389,7 +389,7 @@ def _lent(op: str, tensor: TensorBase[Any, Any, Any]) -> Tensor[Any, Any, Any]:
     owned, unique_id = tensor.tape, tensor._id
     if isinstance(owned, OwnedTape):
         if owned.has_record(unique_id):
-            tape.gaps[unique_id] = Gap.at(op, tensor, None, tuple(owned.frozen().values()))
+            tape.gaps[unique_id] = Gap.lent(op, tensor)
         elif unique_id in owned.gaps:
             tape.gaps[unique_id] = owned.gaps[unique_id]
         return _retaped(tensor, tape)

@@ -451,6 +451,7 @@ def test_a_plain_gradient_on_the_way_is_not_taken_for_a_constant() -> None:
         slope = tt.grad(lambda z: (z.with_empty_tape() * z.exp()).sum(), value)
         return (value.put_tape(tape) * slope).sum()
 
-    for order in (lambda: tt.grad(f, _X), lambda: tt.grad(lambda x: tt.grad(f, x).sum(), _X)):
-        with pytest.raises(tt.MissingGradientError, match="multiply at .*test_grad.py"):
-            order()
+    with pytest.raises(tt.MissingGradientError, match=r"multiply at .*test_grad.py"):
+        tt.grad(f, _X)
+    with pytest.raises(tt.MissingGradientError, match=r"multiply at .*test_grad.py"):
+        tt.grad(lambda x: tt.grad(f, x).sum(), _X)

@@ -21,6 +21,7 @@ from tests.ops.samples import CASES, OPS
 _READS = {"array", "id", "shape", "dtype", "ndim", "size", "numpy", "item", "wrap_gradient"}
 _TAPE = {
     "tape",
+    "origins",
     "owns_tape",
     "tape_type",
     "trace",
@@ -28,6 +29,7 @@ _TAPE = {
     "split_tape",
     "put_tape",
     "with_empty_tape",
+    "share",
 }
 _TAPE_TOO = {"retaped", "detach", "backward", "to_html", "tree"}
 _PROTOCOLS = {

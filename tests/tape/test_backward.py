@@ -152,13 +152,14 @@ def test_pullbacks_never_write_to_their_cotangent_nor_to_an_operand() -> None:
     """Every array that a pullback can see is made read-only, so that a write would raise."""
     x = tt.from_numpy([[0.3, 0.7], [0.2, 0.9]], shape=(2, 2), dtype=np.float64)
     w = tt.from_numpy([[0.1, 0.4], [0.5, 0.6]], shape=(2, 2), dtype=np.float64)
+    u = tt.from_numpy([[0.2, 0.8], [0.4, 0.3]], shape=(2, 2), dtype=np.float64)
     ids = tt.from_numpy([1, 0, 1], shape=(3,), dtype=np.int64)
-    for tensor in (x, w, ids):
+    for tensor in (x, w, u, ids):
         tensor.array.flags.writeable = False
     y: Any = x.trace()
     # `t` is a second handle of `y`.
     steps: list[Callable[[Any, Any], Any]] = [
-        lambda y, t: y @ w + w * t,
+        lambda y, t: y @ w + u * t,
         lambda y, t: (y / w - w).exp().log().sqrt() ** w,
         lambda y, t: y.tanh().sigmoid().softplus().silu().gelu().relu().square().sin().cos(),
         lambda y, t: y.softmax().log_softmax().abs().clip(0.0, 9.0).reciprocal(),
@@ -187,7 +188,7 @@ def test_pullbacks_never_write_to_their_cotangent_nor_to_an_operand() -> None:
     grads = value.put_tape(tape).backward(cotangent)
 
     assert np.isfinite(grads[x].numpy()).all()
-    assert np.abs(grads[w].numpy()).sum() > 0
+    assert np.abs(grads[u].numpy()).sum() > 0
 
 
 def _on_frozen(pullback: Pullback) -> Pullback:
