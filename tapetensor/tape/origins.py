@@ -20,19 +20,12 @@ Origins: TypeAlias = tuple[Any, ...]
 
 # Of a longer history the older half is forgotten: values that are computed from each other for
 # ever, as the state of a filter is, need the memory of this many steps and no more.
-_MOST_STEPS = 512
+MOST_STEPS = 512
 
 
-def with_latest(steps: int, parts: Sequence[Any]) -> Origins:
-    """Return the origins of the result of an op.
-
-    Args:
-        steps: how many there are, that of the op among them.
-        parts: of each operand its id and its own origins.
-    """
-    if steps < _MOST_STEPS:
-        return (steps, *parts)
-    return origins_from(sorted(ids_since(0, (steps, *parts)))[-_MOST_STEPS // 2 :])
+def newest(origins: Origins) -> Origins:
+    """Return the newer half of a long history."""
+    return origins_from(sorted(ids_since(0, origins))[-MOST_STEPS // 2 :])
 
 
 def origins_from(ids: Collection[int]) -> Origins:

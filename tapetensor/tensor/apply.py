@@ -26,7 +26,7 @@ from tapetensor.tape import Kernel, OwnedTape, Pullbacks
 from tapetensor.tape.gaps import Gap
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tape.ids import next_id
-from tapetensor.tape.origins import Origins, origins_from, with_latest
+from tapetensor.tape.origins import MOST_STEPS, Origins, newest, origins_from
 from tapetensor.tape.recorder import Recorder, op_name
 from tapetensor.tensor.base import (
     TensorBase,
@@ -115,6 +115,15 @@ def apply(
                     _note_unrecorded(kernel, tape, operands, pullbacks)
                     break
         result.origins = None
+    elif is_alone:
+        # Written out, as is the pair below: it is on the way of every small op.
+        if pullbacks[0] is None:
+            result.origins = None
+        else:
+            earlier = x.origins
+            steps = 1 if earlier is None else earlier[0] + 1
+            origins = steps, x._id, earlier
+            result.origins = origins if steps < MOST_STEPS else newest(origins)
     else:
         result.origins = _origins_of(operands, pullbacks)
     return result
@@ -165,7 +174,14 @@ def apply_pair(
         if lhs.origins is not None or rhs.origins is not None:
             _note_unrecorded(kernel, tape, (lhs, rhs), pullbacks)
     else:
-        result.origins = _origins_of((lhs, rhs), pullbacks)
+        of_lhs, of_rhs = lhs.origins, rhs.origins
+        steps = 2
+        if of_lhs is not None:
+            steps += of_lhs[0]
+        if of_rhs is not None:
+            steps += of_rhs[0]
+        origins = steps, lhs._id, of_lhs, rhs._id, of_rhs
+        result.origins = origins if steps < MOST_STEPS else newest(origins)
     return result
 
 
@@ -280,14 +296,29 @@ def _origins_of(
     operands: tuple[TensorBase[Any, Any, Any], ...], pullbacks: Pullbacks
 ) -> Origins | None:
     """Return the origins of the result of an op on plain tensors; None if it has no derivative."""
+    if len(operands) == 3 and None not in pullbacks:
+        # Written out, for a layer on input, weight and bias: a loop takes three times as long.
+        x, y, z = operands
+        of_x, of_y, of_z = x.origins, y.origins, z.origins
+        steps = 3
+        if of_x is not None:
+            steps += of_x[0]
+        if of_y is not None:
+            steps += of_y[0]
+        if of_z is not None:
+            steps += of_z[0]
+        origins = steps, x._id, of_x, y._id, of_y, z._id, of_z
+        return origins if steps < MOST_STEPS else newest(origins)
     steps = 0
     parts: list[Any] = []
     for operand, pullback in zip(operands, pullbacks, strict=True):
         if pullback is not None:
-            origins = operand.origins
-            steps += 1 if origins is None else origins[0] + 1
-            parts += (operand._id, origins)
-    return with_latest(steps, parts) if parts else None
+            earlier = operand.origins
+            steps += 1 if earlier is None else earlier[0] + 1
+            parts += (operand._id, earlier)
+    if not parts:
+        return None
+    return (steps, *parts) if steps < MOST_STEPS else newest((steps, *parts))
 
 
 def _take_tapes(
