@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Self, overload
+from itertools import zip_longest
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 from typing_extensions import TypeVar, override
 
 from tapetensor.arguments import check_function, check_rng
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.stand_ins import CapturedArray, plain
+from tapetensor.arrays.stand_ins import CapturedArray
+from tapetensor.checkpointing.fingerprints import (
+    Fingerprinted,
+    FingerprintedRecords,
+    Fingerprints,
+    OpPrint,
+)
 from tapetensor.checkpointing.surroundings import Surroundings
 from tapetensor.errors import (
     ArgumentTypeError,
@@ -22,7 +29,7 @@ from tapetensor.tape import OwnedTape
 from tapetensor.tape.context import GradientContext
 from tapetensor.tape.ids import next_id
 from tapetensor.tape.pullbacks import JointPullbacks, Needed
-from tapetensor.tape.recorder import Record, Recorder, with_tuples
+from tapetensor.tape.recorder import Recorder
 from tapetensor.tensor.apply import Enclosed, apply_enclosing
 from tapetensor.tensor.base import check_not_spent, check_tensor, wrap
 from tapetensor.tensor.tensor import Tensor
@@ -31,6 +38,10 @@ X = TypeVar("X", bound=Tensor[Any, Any, Any])
 Y = TypeVar("Y", bound=Tensor[Any, Any, Any])
 Z = TypeVar("Z", bound=Tensor[Any, Any, Any])
 Result = TypeVar("Result", bound=Tensor[Any, Any, Any])
+# The output of a run, the inputs that own tapes, the ids of the leafs, what was recorded.
+_Outcome: TypeAlias = tuple[
+    Tensor[Any, Any, Any], list[Tensor[Any, Any, Any]], list[int], list[OpPrint]
+]
 
 
 @overload
@@ -110,7 +121,7 @@ def checkpoint(
     return apply_enclosing(checkpoint, partial(part.run_forgetful, ids), inputs)[0]
 
 
-class _Part:
+class _Part(Fingerprinted):
     """A function of tensors that is run forwards once, and again for a backward pass."""
 
     def __init__(
@@ -125,42 +136,58 @@ class _Part:
         self.plain_inputs = tuple([None if x.owns_tape else x for x in inputs])
         self.arrays: tuple[Array, ...] = ()
         self.surroundings = surroundings
-        self.output: Any = None
         self.leafs: list[int] = []
+        self.recorded: list[OpPrint] = []
+
+    @property
+    @override
+    def fingerprint(self) -> object:
+        """What was recorded in the first run; the leafs are parents of the record of this part."""
+        return tuple(self.recorded)
 
     def run_forgetful(self, ids: tuple[int, ...], *arrays: Array) -> Enclosed:
         """Run forwards on a tape that keeps no pullback, and learn which leafs there are."""
         self.arrays = arrays
-        start = next_id()
-        forgetful = _Forgetful()
-        with GradientContext() as inside:
-            output, tape = self._call(self._handles(forgetful), inside).split_tape()
-            forgetful.update(tape.records)
-        self.output = output.array
-        # A tensor that f makes itself is another one the next time.
-        self.leafs = [leaf for leaf in forgetful.leafs_of(output.id) if leaf < start]
+        output, _, self.leafs, self.recorded = self._run(None)
         parents = (*ids, *self.leafs)
         pullbacks = JointPullbacks((True,) * len(parents), self.run_again)
         return [output.array], parents, [pullbacks]
 
     def run_again(self, needed: Needed, g: Array) -> list[Any]:
         """Run forwards and backwards; return the cotangents of the parents that are needed."""
-        with self.surroundings.as_before(), GradientContext() as inside:
-            handles = self._handles(Recorder())
-            traced = [x for x in handles if x.owns_tape]
-            output, tape = self._call(handles, inside).split_tape()
-            records = Recorder(tape.records)
-        if not np.array_equal(plain(output.array), plain(self.output), equal_nan=True):
-            raise _not_repeatable("another result")
-        parents = [*[x.id for x in traced], *self.leafs]
+        records = Recorder()
+        with self.surroundings.as_before():
+            output, traced, leafs, recorded = self._run(records)
+        if leafs != self.leafs:
+            raise _not_repeatable("gave a result by other parameters")
+        if recorded != self.recorded:
+            raise _not_repeatable(_difference(self.recorded, recorded))
+        parents = [*[x.id for x in traced], *leafs]
         wanted = frozenset([one for one, is_in in zip(parents, needed, strict=True) if is_in])
         found = records.replay({output.id: g}, wanted)
         for x in traced:
             # f need not depend on every input.
             found.setdefault(x.id, np.zeros_like(x.array))
-        if not wanted <= found.keys():
-            raise _not_repeatable("a result by other parameters")
         return [found.get(unique_id) for unique_id in parents]
+
+    def _run(self, kept: Recorder | None) -> _Outcome:
+        """Run forwards; return the output, the inputs that own tapes, the leafs, what was recorded.
+
+        Args:
+            kept: where to keep the records; None for nowhere.
+        """
+        start = next_id()
+        # What both runs find as it is need not be looked through.
+        fingerprints = Fingerprints([*self.arrays, *self.surroundings.arrays])
+        records = FingerprintedRecords(fingerprints, kept)
+        with GradientContext() as inside:
+            handles = self._handles(records)
+            traced = [x for x in handles if x.owns_tape]
+            output, tape = self._call(handles, inside).split_tape()
+            # Those that it did not see: of tapes that f started itself.
+            records.update(tape.records)
+        leafs, recorded = records.leading_to(output.id, [x.id for x in handles], start)
+        return output, traced, leafs, [*recorded, ("result", fingerprints.of(output.array))]
 
     def _handles(self, records: Recorder) -> list[Tensor[Any, Any, Any]]:
         """Return the inputs, and for one that owned a tape a twin whose tape holds `records`."""
@@ -193,48 +220,21 @@ class _Part:
         return output
 
 
-class _Forgetful(Recorder):
-    """Records reduced to which id came of which: what an op captured for its pullbacks is freed.
-
-    All tapes that come of one share it: where they meet again nothing needs to be merged.
-    """
-
-    __slots__ = ("parents",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.parents: dict[int, list[int]] = {}
-
-    @override
-    def __setitem__(self, produced_id: int, record: Record) -> None:
-        _, pullbacks, parents = with_tuples(record)
-        self.parents[produced_id] = [
-            parent
-            for parent, pullback in zip(parents, pullbacks, strict=True)
-            if pullback is not None
-        ]
-
-    @override
-    def copy(self) -> Self:
-        return self
-
-    @override
-    def update(self, records: Mapping[int, Record]) -> None:  # type: ignore[override]  # of records only
-        for produced_id, record in records.items():
-            self[produced_id] = record
-
-    def leafs_of(self, output_id: int) -> list[int]:
-        """Return the ids, in order, that `output_id` came of and that nothing produced."""
-        reached = {output_id}
-        for produced_id in sorted(self.parents, reverse=True):
-            if produced_id in reached:
-                reached.update(self.parents[produced_id])
-        return sorted(reached - self.parents.keys() - {output_id})
+def _difference(first: list[OpPrint], second: list[OpPrint]) -> str:
+    """Return where two runs part."""
+    (name, _), (other, _) = next(
+        pair
+        for pair in zip_longest(first, second, fillvalue=("result", None))
+        if pair[0] != pair[1]
+    )
+    if "result" not in (name, other):
+        return f"computed something else, first in {other!r},"
+    return "gave another result"
 
 
 def _not_repeatable(what: str) -> ArgumentValueError:
     return ArgumentValueError(
-        f"checkpoint: in the backward pass f gave {what} than in the forward pass, so that its "
+        f"checkpoint: in the backward pass f {what} than in the forward pass, so that its "
         "gradients would be wrong; it draws from a generator that is out of sight (give it as "
         "rng=), or depends on something that was changed in between"
     )

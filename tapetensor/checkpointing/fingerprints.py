@@ -1,0 +1,255 @@
+"""What a backward pass will read, in a few bytes: whether two runs of a function recorded the same.
+
+The gradient depends on nothing but the records: which op came of which ids, and what its pullbacks
+hold. So two runs with the same fingerprints have the same gradient, whatever the function read.
+"""
+
+from __future__ import annotations
+
+import types
+import zlib
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any, Self, TypeAlias
+from weakref import ref
+
+import numpy as np
+from typing_extensions import override
+
+from tapetensor.arrays.array import Array, is_array
+from tapetensor.arrays.libraries import to_numpy
+from tapetensor.arrays.stand_ins import plain
+from tapetensor.checkpointing.places import checksum
+from tapetensor.checkpointing.reach import is_standard
+from tapetensor.tape.pullbacks import JointPullbacks
+from tapetensor.tape.recorder import Record, Recorder, op_name, with_tuples
+from tapetensor.tensor.tensor import Tensor
+
+# Values that their type and what is written of them tell apart.
+_WRITTEN = frozenset(
+    {int, float, complex, bool, str, bytes, type(None), slice, range, type(...), np.ufunc}
+)
+
+
+# The name of an op, and the fingerprint of its record.
+OpPrint: TypeAlias = tuple[str, object]
+
+
+class Fingerprinted:
+    """What pullbacks hold and what knows its own fingerprint."""
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> object:
+        """Something hashable, which tells whether the pullbacks give the same."""
+
+
+class Fingerprints:
+    """Makes fingerprints of what pullbacks hold.
+
+    Args:
+        known: arrays that are the same in both runs, and that nobody writes to.
+    """
+
+    __slots__ = ("_known", "_sums", "_within")
+
+    def __init__(self, known: Iterable[Array]) -> None:
+        # Where they begin in memory, and how many bytes they have.
+        self._known = {
+            _address(array): (position, array.nbytes)
+            for position, array in enumerate(map(plain, known))
+            if type(array) is np.ndarray
+        }
+        # Several ops hold an array: its user, what made it. It is not kept alive for that.
+        self._sums: dict[int, tuple[ref[Array], int]] = {}
+        # What is being looked at, by identity: objects may hold one another.
+        self._within: set[int] = set()
+
+    def of_record(self, kernel: Any, pullbacks: Any) -> int:
+        """Return the fingerprint of what the pullbacks of an op hold."""
+        if not getattr(kernel, "__module__", "").startswith("tapetensor.kernels"):
+            # The library's kernels hold arrays that nobody writes to; others may.
+            self._sums.clear()
+        return hash(self.of(pullbacks))
+
+    def of(self, value: Any) -> object:
+        """Return something hashable that is equal for two values only if they are the same."""
+        cls = type(value)
+        if cls in _WRITTEN or issubclass(cls, np.dtype | np.generic):
+            return cls.__name__, repr(value)
+        if id(value) in self._within:
+            return "itself"
+        self._within.add(id(value))
+        try:
+            return self._of_parts(value, cls)
+        finally:
+            self._within.discard(id(value))
+
+    def _of_parts(self, value: Any, cls: type) -> object:
+        if issubclass(cls, Tensor):
+            return self.of(value.array)
+        if is_array(value):
+            return self._of_array(to_numpy(plain(value)))
+        if issubclass(cls, JointPullbacks):
+            return self.of(value.compute)
+        if issubclass(cls, Fingerprinted):
+            return value.fingerprint
+        if issubclass(cls, list | tuple):
+            return cls.__name__, *map(self.of, value)
+        if issubclass(cls, dict):
+            return cls.__name__, *[(self.of(key), self.of(one)) for key, one in value.items()]
+        if issubclass(cls, set | frozenset):
+            return cls.__name__, frozenset(map(self.of, value))
+        if issubclass(cls, partial):
+            return self.of(value.func), self.of(value.args), self.of(value.keywords)
+        if cls is types.FunctionType:
+            return self._of_function(value)
+        if issubclass(cls, type):
+            return value.__module__, value.__qualname__
+        if cls in (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType):
+            owner = value.__self__
+            return value.__name__, None if type(owner) is types.ModuleType else self.of(owner)
+        return cls.__module__, cls.__qualname__, _memory(value), *self._of_attributes(value, cls)
+
+    def _of_function(self, function: types.FunctionType) -> object:
+        given = (function.__defaults__, function.__kwdefaults__)
+        held = [self.of(cell.cell_contents) for cell in _filled(function.__closure__ or ())]
+        # Functions of one line of code have the same code.
+        return function.__code__, given != (None, None) and self.of(given), *held
+
+    def _of_attributes(self, value: Any, cls: type) -> Iterator[object]:
+        """Yield the attributes of an object that keeps something for its pullbacks.
+
+        Not those of a part of a model: where a pullback reads them it reads them late, and so with
+        or without a second run. Nor those of the standard library's objects, a logger's, say.
+        """
+        if callable(getattr(cls, "parameters", None)) or is_standard(cls.__module__):
+            return
+        for base in cls.__mro__:
+            for name, slot in vars(base).items():
+                if isinstance(slot, types.MemberDescriptorType) and hasattr(value, name):
+                    yield name, self.of(slot.__get__(value))
+        attributes = getattr(value, "__dict__", None)
+        if type(attributes) is dict:
+            for name, one in attributes.items():
+                yield name, self.of(one)
+
+    def _of_array(self, array: Array) -> object:
+        how = array.dtype.str, array.shape
+        if array.dtype.hasobject:
+            return how, self.of(array.ravel().tolist())
+        position, size = self._known.get(_address(array), (0, -1))
+        if 0 <= _extent(array) <= size:
+            return how, "known", position, array.strides
+        found = self._sums.get(id(array))
+        if found is not None and found[0]() is array:
+            return how, found[1]
+        total = checksum(array)
+        self._sums[id(array)] = ref(array), total
+        return how, total
+
+
+class FingerprintedRecords(Recorder):
+    """Records with the fingerprint of each, taken as it is recorded; kept, or forgotten then.
+
+    What an op captured for its pullbacks is freed with a record that is forgotten. All tapes that
+    come of one share this recorder: where they meet again nothing needs to be merged.
+
+    Args:
+        fingerprints: makes the fingerprints.
+        kept: where to keep the records, None for nowhere. In itself it holds none, so that whatever
+            asks how many there are is answered the same in both cases.
+    """
+
+    __slots__ = ("_fingerprints", "_kept", "_made", "parents")
+
+    def __init__(self, fingerprints: Fingerprints, kept: Recorder | None = None) -> None:
+        super().__init__()
+        self._fingerprints = fingerprints
+        self._kept = kept
+        self._made: dict[int, tuple[str, int, list[tuple[int, bool]]]] = {}
+        self.parents: dict[int, list[int]] = {}
+
+    @override
+    def __setitem__(self, produced_id: int, record: Record) -> None:
+        kernel, pullbacks, parents = with_tuples(record)
+        flows = [pullback is not None for pullback in pullbacks]
+        made = self._fingerprints.of_record(kernel, pullbacks)
+        self._made[produced_id] = op_name(kernel), made, list(zip(parents, flows, strict=True))
+        self.parents[produced_id] = [
+            parent for parent, flow in zip(parents, flows, strict=True) if flow
+        ]
+        if self._kept is not None:
+            self._kept[produced_id] = record
+
+    @override
+    def copy(self) -> Self:
+        return self
+
+    @override
+    def update(self, records: Mapping[int, Record]) -> None:  # type: ignore[override]  # of records only
+        for produced_id, record in records.items():
+            self[produced_id] = record
+
+    def leading_to(
+        self, output_id: int, inputs: list[int], start: int
+    ) -> tuple[list[int], list[OpPrint]]:
+        """Return the ids, in order, that an output came of, and what was recorded on the way.
+
+        Args:
+            output_id: the id of the output.
+            inputs: the ids of the inputs.
+            start: an id from before the run. A tensor that is made meanwhile has another id in
+                every run, and is left out.
+        """
+        reached, order = {output_id}, []
+        for produced_id in sorted(self.parents, reverse=True):
+            if produced_id in reached:
+                reached.update(self.parents[produced_id])
+                order.append(produced_id)
+        order.reverse()
+        leafs = [one for one in sorted(reached - self.parents.keys()) if one < start]
+        numbers = {
+            one: f"{kind} {number}"
+            for kind, ids in (("leaf", leafs), ("input", inputs), ("op", order))
+            for number, one in enumerate(ids)
+        }
+        recorded: list[OpPrint] = []
+        for produced_id in order:
+            name, made, parents = self._made[produced_id]
+            # What has no number is a constant, or was made meanwhile: no gradient is asked of it.
+            origins = [(numbers.get(parent), flow) for parent, flow in parents]
+            recorded.append((name, (made, tuple(origins))))
+        return leafs, recorded
+
+
+def _memory(value: object) -> object:
+    """Return a checksum of an object whose memory others may look at, None of another one."""
+    try:
+        return zlib.crc32(memoryview(value))  # type: ignore[arg-type]  # which is what is asked
+    except (TypeError, ValueError, BufferError):
+        return None
+
+
+def _filled(cells: Iterable[types.CellType]) -> Iterator[types.CellType]:
+    for cell in cells:
+        try:
+            _ = cell.cell_contents
+        except ValueError:
+            continue
+        yield cell
+
+
+def _address(array: Array) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+def _extent(array: Array) -> int:
+    """Return how many bytes lie between the first element and the last, or -1 if not in order."""
+    if min(array.strides, default=0) < 0:
+        return -1
+    steps = zip(array.shape, array.strides, strict=True)
+    extent: int = array.itemsize + sum([(size - 1) * step for size, step in steps])
+    return extent
