@@ -67,11 +67,13 @@ def checkpoint(
     more, part by part, and so needs memory for one part at a time. Gradients flow to the inputs and
     to all that `f` closes over, a module's parameters, say.
 
-    The second run repeats the first: parameters that were changed meanwhile have their old values
-    for it, generators their old state (dropout draws the same mask), and running statistics are
-    left as they were after the first. That holds for what can be found from `f`: a module, its
-    method, what a function names. The results of the two runs are compared bit by bit, so that what
-    cannot be found is an error in the backward pass, and never a wrong gradient.
+    The second run repeats the first. What can be found from `f` has its old value for it:
+    parameters, attributes of modules and of other objects, lists, dicts, globals, numpy arrays of
+    up to a MiB. Generators have their old state, so that dropout draws the same mask. Afterwards
+    all is as it was: running statistics and counters have moved once. What cannot be found is not
+    overlooked: all that the ops of the first run kept for the backward pass is compared with the
+    second run by checksums, so that a change is an error in the backward pass, and never a wrong
+    gradient.
 
     Shape: what `f` returns.
     Derivative: that of `f`.
@@ -82,15 +84,16 @@ def checkpoint(
         f: takes the inputs and returns one tensor, the same whenever it is called. It sees an input
             that owns a tape as one that owns another, so that it knows whether it trains.
         *inputs: one tensor to three, any of which may own a tape.
-        rng: a generator that `f` draws from, if it is out of sight: an attribute of some object
-            that is not a module, or held by a function that `f` calls.
+        rng: a generator that `f` draws from, if it is out of sight: held by an object of another
+            library, say.
 
     Raises:
         ArgumentTypeError: if `f` is not callable or does not return a tensor, or an input is none.
         MovedTensorError: if an input is spent.
         UntracedTensorError: if the result of `f` owns no tape though an input does, or `f` uses a
             tensor that owns a tape and is not among the inputs.
-        ArgumentValueError: in the backward pass, if the second run gives another result.
+        ArgumentValueError: in the backward pass, if the second run computes something else, or `f`
+            writes to a numpy array of more than a MiB.
 
     Source: Chen, Xu, Zhang & Guestrin (2016), "Training deep nets with sublinear memory cost".
 

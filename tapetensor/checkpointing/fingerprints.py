@@ -20,7 +20,7 @@ from typing_extensions import override
 from tapetensor.arrays.array import Array, is_array
 from tapetensor.arrays.libraries import to_numpy
 from tapetensor.arrays.stand_ins import plain
-from tapetensor.checkpointing.places import checksum
+from tapetensor.checkpointing.places import Slot, attributes_of, checksum
 from tapetensor.checkpointing.reach import is_standard
 from tapetensor.tape.pullbacks import JointPullbacks
 from tapetensor.tape.recorder import Record, Recorder, op_name, with_tuples
@@ -28,9 +28,11 @@ from tapetensor.tensor.tensor import Tensor
 
 # Values that their type and what is written of them tell apart.
 _WRITTEN = frozenset(
-    {int, float, complex, bool, str, bytes, type(None), slice, range, type(...), np.ufunc}
+    {float, complex, bool, str, bytes, type(None), slice, range, type(...), np.ufunc}
 )
 
+
+_BOUND = frozenset({types.MethodType, types.BuiltinMethodType, types.MethodWrapperType})
 
 # The name of an op, and the fingerprint of its record.
 OpPrint: TypeAlias = tuple[str, object]
@@ -52,15 +54,13 @@ class Fingerprints:
         known: arrays that are the same in both runs, and that nobody writes to.
     """
 
-    __slots__ = ("_known", "_sums", "_within")
+    __slots__ = ("_known", "_places", "_positions", "_sums", "_within")
 
     def __init__(self, known: Iterable[Array]) -> None:
-        # Where they begin in memory, and how many bytes they have.
-        self._known = {
-            _address(array): (position, array.nbytes)
-            for position, array in enumerate(map(plain, known))
-            if type(array) is np.ndarray
-        }
+        self._known = [array for array in map(plain, known) if type(array) is np.ndarray]
+        self._positions = {id(array): position for position, array in enumerate(self._known)}
+        # Of views of them: where they begin in memory, and how many bytes they have.
+        self._places: dict[int, tuple[int, int]] | None = None
         # Several ops hold an array: its user, what made it. It is not kept alive for that.
         self._sums: dict[int, tuple[ref[Array], int]] = {}
         # What is being looked at, by identity: objects may hold one another.
@@ -76,7 +76,12 @@ class Fingerprints:
     def of(self, value: Any) -> object:
         """Return something hashable that is equal for two values only if they are the same."""
         cls = type(value)
-        if cls in _WRITTEN or issubclass(cls, np.dtype | np.generic):
+        if cls is np.ndarray:
+            return self._of_array(value)
+        if cls is int:
+            # Some have too many digits.
+            return "int", hex(value)
+        if cls in _WRITTEN:
             return cls.__name__, repr(value)
         if id(value) in self._within:
             return "itself"
@@ -86,37 +91,49 @@ class Fingerprints:
         finally:
             self._within.discard(id(value))
 
-    def _of_parts(self, value: Any, cls: type) -> object:
-        if issubclass(cls, Tensor):
-            return self.of(value.array)
-        if is_array(value):
-            return self._of_array(to_numpy(plain(value)))
+    def _of_parts(self, value: Any, cls: Any) -> object:
+        # The most frequent first.
+        if cls is types.FunctionType:
+            return self._of_function(value)
+        if cls is tuple or cls is list:
+            return cls.__name__, *map(self.of, value)
+        if cls in _BOUND:
+            owner = value.__self__
+            return value.__name__, None if type(owner) is types.ModuleType else self.of(owner)
+        if issubclass(cls, partial):
+            return self.of(value.func), self.of(value.args), self.of(value.keywords)
         if issubclass(cls, JointPullbacks):
             return self.of(value.compute)
         if issubclass(cls, Fingerprinted):
             return value.fingerprint
+        if issubclass(cls, Tensor):
+            return self.of(value.array)
+        if issubclass(cls, np.dtype | np.generic):
+            return cls.__name__, repr(value)
+        if is_array(value):
+            return self._of_array(to_numpy(plain(value)))
         if issubclass(cls, list | tuple):
             return cls.__name__, *map(self.of, value)
         if issubclass(cls, dict):
             return cls.__name__, *[(self.of(key), self.of(one)) for key, one in value.items()]
         if issubclass(cls, set | frozenset):
             return cls.__name__, frozenset(map(self.of, value))
-        if issubclass(cls, partial):
-            return self.of(value.func), self.of(value.args), self.of(value.keywords)
-        if cls is types.FunctionType:
-            return self._of_function(value)
         if issubclass(cls, type):
             return value.__module__, value.__qualname__
-        if cls in (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType):
-            owner = value.__self__
-            return value.__name__, None if type(owner) is types.ModuleType else self.of(owner)
         return cls.__module__, cls.__qualname__, _memory(value), *self._of_attributes(value, cls)
 
     def _of_function(self, function: types.FunctionType) -> object:
-        given = (function.__defaults__, function.__kwdefaults__)
-        held = [self.of(cell.cell_contents) for cell in _filled(function.__closure__ or ())]
         # Functions of one line of code have the same code.
-        return function.__code__, given != (None, None) and self.of(given), *held
+        parts: list[object] = [function.__code__]
+        if function.__defaults__ or function.__kwdefaults__:
+            parts.append(self.of((function.__defaults__, function.__kwdefaults__)))
+        for cell in function.__closure__ or ():
+            try:
+                parts.append(self.of(cell.cell_contents))
+            except ValueError:
+                # A name that is bound later, if at all.
+                parts.append(None)
+        return tuple(parts)
 
     def _of_attributes(self, value: Any, cls: type) -> Iterator[object]:
         """Yield the attributes of an object that keeps something for its pullbacks.
@@ -128,26 +145,37 @@ class Fingerprints:
             return
         for base in cls.__mro__:
             for name, slot in vars(base).items():
-                if isinstance(slot, types.MemberDescriptorType) and hasattr(value, name):
-                    yield name, self.of(slot.__get__(value))
-        attributes = getattr(value, "__dict__", None)
-        if type(attributes) is dict:
-            for name, one in attributes.items():
-                yield name, self.of(one)
+                if isinstance(slot, types.MemberDescriptorType):
+                    yield name, self.of(Slot(value, slot).read())
+        for name, one in attributes_of(value).items():
+            yield name, self.of(one)
 
     def _of_array(self, array: Array) -> object:
         how = array.dtype.str, array.shape
-        if array.dtype.hasobject:
-            return how, self.of(array.ravel().tolist())
-        position, size = self._known.get(_address(array), (0, -1))
-        if 0 <= _extent(array) <= size:
-            return how, "known", position, array.strides
+        known = self._positions.get(id(array))
+        if known is not None:
+            return how, "known", known
         found = self._sums.get(id(array))
         if found is not None and found[0]() is array:
             return how, found[1]
+        if array.dtype.hasobject:
+            return how, self.of(array.ravel().tolist())
+        if array.base is not None:
+            known = self._place_of(array)
+            if known is not None:
+                return how, "a view of one known", known, array.strides
         total = checksum(array)
         self._sums[id(array)] = ref(array), total
         return how, total
+
+    def _place_of(self, array: Array) -> int | None:
+        """Return the number of the known array in whose memory this one lies, from its start on."""
+        if self._places is None:
+            self._places = {
+                _address(one): (position, one.nbytes) for position, one in enumerate(self._known)
+            }
+        position, size = self._places.get(_address(array), (0, -1))
+        return position if 0 <= _extent(array) <= size else None
 
 
 class FingerprintedRecords(Recorder):
@@ -230,15 +258,6 @@ def _memory(value: object) -> object:
         return zlib.crc32(memoryview(value))  # type: ignore[arg-type]  # which is what is asked
     except (TypeError, ValueError, BufferError):
         return None
-
-
-def _filled(cells: Iterable[types.CellType]) -> Iterator[types.CellType]:
-    for cell in cells:
-        try:
-            _ = cell.cell_contents
-        except ValueError:
-            continue
-        yield cell
 
 
 def _address(array: Array) -> int:

@@ -33,22 +33,31 @@ class Place(Protocol):
 class Attributes:
     """The attributes of an object that has a dictionary for them; `__setattr__` is not asked."""
 
-    __slots__ = ("_values",)
+    __slots__ = ("_owner",)
 
-    def __init__(self, values: dict[str, Any]) -> None:
-        self._values = values
+    def __init__(self, owner: object) -> None:
+        self._owner = owner
 
     def read(self) -> dict[str, Any]:
         """Return a copy of the dictionary."""
-        return self._values.copy()
+        return attributes_of(self._owner).copy()
 
     def write(self, held: dict[str, Any]) -> None:
         """Set what is another one, and remove what was not there."""
-        values = self._values
+        values = attributes_of(self._owner)
         if not _is_same(values, held):
             values.update(held)
             for name in values.keys() - held.keys():
                 del values[name]
+
+
+def attributes_of(owner: object) -> dict[str, Any]:
+    """Return the dictionary of an object, which is not asked, or an empty one if it has none."""
+    try:
+        found: Any = object.__getattribute__(owner, "__dict__")
+    except AttributeError:
+        return {}
+    return found if type(found) is dict else {}
 
 
 class Slot:
@@ -149,17 +158,22 @@ class GeneratorState:
         self._generator = generator
 
     def read(self) -> Any:
-        """Return the state."""
+        """Return the state, or a mark that there is none: the system's generator has none."""
         generator = self._generator
-        if isinstance(generator, np.random.BitGenerator):
-            return generator.state
-        if isinstance(generator, random.Random):
-            return generator.getstate()
-        return generator.get_state(legacy=False)
+        try:
+            if isinstance(generator, np.random.BitGenerator):
+                return generator.state
+            if isinstance(generator, random.Random):
+                return generator.getstate()
+            return generator.get_state(legacy=False)
+        except NotImplementedError:
+            return _NOTHING
 
     def write(self, held: Any) -> None:
         """Set the state."""
         generator = self._generator
+        if held is _NOTHING:
+            return
         if isinstance(generator, np.random.BitGenerator):
             generator.state = held
         elif isinstance(generator, random.Random):
@@ -184,9 +198,10 @@ class Elements:
         return self._array.copy()
 
     def write(self, held: Array) -> None:
-        """Write the elements back, unless nobody can write to the array any more."""
-        if self._array.flags.writeable:
-            np.copyto(self._array, held)
+        """Write the elements back, if the array still takes them."""
+        array = self._array
+        if array.flags.writeable and array.shape == held.shape:
+            np.copyto(array, held)
 
 
 class ManyElements:

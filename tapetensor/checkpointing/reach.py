@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import dis
 import os
 import random
 import sys
 import types
 from collections import ChainMap, OrderedDict, UserDict, UserList, deque
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from functools import cached_property, lru_cache, partial, partialmethod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +26,7 @@ from tapetensor.checkpointing.places import (
     Name,
     Place,
     Slot,
+    attributes_of,
     cell_place,
 )
 from tapetensor.tensor.base import TensorBase
@@ -115,8 +118,7 @@ class Reach:
         elif issubclass(cls, np.random.Generator):
             self._waiting.append(value.bit_generator)
         elif issubclass(cls, np.random.BitGenerator | np.random.RandomState | random.Random):
-            if not issubclass(cls, random.SystemRandom):
-                self.places.append(GeneratorState(value))
+            self.places.append(GeneratorState(value))
         elif cls is types.FunctionType:
             self._visit_function(value)
         elif cls is types.MethodType:
@@ -159,12 +161,15 @@ class Reach:
                 # A name that is bound later, if at all.
                 continue
         if function.__dict__:
-            self._hold_attributes(function.__dict__)
+            self._hold_attributes(function)
         if not self._is_library(function.__module__):
-            mentioned = _names_in(function.__code__)
-            self._fresh |= mentioned
+            code = _names_in(function.__code__)
+            self._fresh |= code.mentioned
             names = function.__globals__
-            self._follow(names, names, mentioned)
+            self._follow(names, names, code.read)
+            for name in code.written - names.keys():
+                # A global that the function makes.
+                self.places.append(Name(names, name))
 
     def _visit_class(self, cls: type) -> None:
         # Of a generic class there are aliases, of which none is a class.
@@ -194,21 +199,19 @@ class Reach:
         for kind in _CONTAINERS:
             if issubclass(cls, kind):
                 self.places.append(Contents(value, kind))
-                self._waiting += value.values() if issubclass(kind, dict) else value
+                self._add(dict.values(value) if issubclass(kind, dict) else kind.__iter__(value))
                 break
         else:
             if issubclass(cls, tuple | frozenset):
-                self._waiting += value
+                self._add(value)
             elif cls is types.MappingProxyType:
                 self._waiting += value.values()
         is_library = self._is_library(cls.__module__)
         if is_library and not (_is_module(cls) or issubclass(cls, _CARRIERS)):
             # What `functools` makes of a function, say.
-            self._waiting.append((_attributes_of(value) or {}).get("__wrapped__"))
+            self._waiting.append(attributes_of(value).get("__wrapped__"))
             return
-        attributes = _attributes_of(value)
-        if attributes is not None:
-            self._hold_attributes(attributes)
+        self._hold_attributes(value)
         self._waiting.append(cls)
         for base in cls.__mro__:
             if "__slots__" in vars(base) and not self._is_library(base.__module__):
@@ -218,11 +221,19 @@ class Reach:
                         self.places.append(slot)
                         self._waiting.append(slot.read())
 
-    def _hold_attributes(self, values: dict[str, Any]) -> None:
-        self.places.append(Attributes(values))
-        self._waiting += values.values()
+    def _add(self, values: Iterable[object]) -> None:
+        """Look at the items of a container, which may be a million numbers."""
+        items = list(values)
+        if not _ATOMS.issuperset(map(type, items)):
+            self._waiting += items
 
-    def _follow(self, owner: dict[str, Any] | type, names: Any, mentioned: set[str]) -> None:
+    def _hold_attributes(self, owner: object) -> None:
+        self.places.append(Attributes(owner))
+        self._waiting += attributes_of(owner).values()
+
+    def _follow(
+        self, owner: dict[str, Any] | type, names: Any, mentioned: AbstractSet[str]
+    ) -> None:
         """Hold what a module or a class has by the names that are mentioned."""
         for name in mentioned & names.keys():
             if (id(owner), name) not in self._held_names:
@@ -239,20 +250,28 @@ def _is_module(cls: type) -> bool:
     return callable(getattr(cls, "parameters", None))
 
 
-def _attributes_of(value: object) -> dict[str, Any] | None:
-    try:
-        found: Any = object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        return None
-    return found if type(found) is dict else None
+class _Names(NamedTuple):
+    """The names in a piece of code: all, and the globals that it reads and writes."""
+
+    mentioned: frozenset[str]
+    read: frozenset[str]
+    written: frozenset[str]
 
 
-def _names_in(code: types.CodeType) -> set[str]:
-    """Return the names that code mentions, also in functions written inside it."""
-    names = set(code.co_names)
+@lru_cache(maxsize=4096)
+def _names_in(code: types.CodeType) -> _Names:
+    """Return the names in code and in the functions that are written inside it."""
+    found = [
+        (one.opname, one.argval) for one in dis.get_instructions(code) if one.opcode in dis.hasname
+    ]
+    written = [name for op, name in found if op in ("STORE_GLOBAL", "DELETE_GLOBAL")]
+    # In the body of a class, a name that is read may be a global.
+    read = [name for op, name in found if "GLOBAL" in op or op == "LOAD_NAME"]
+    names = _Names(frozenset(code.co_names), frozenset(read), frozenset(written))
     for constant in code.co_consts:
         if type(constant) is types.CodeType:
-            names |= _names_in(constant)
+            inner = _names_in(constant)
+            names = _Names(*[one | more for one, more in zip(names, inner, strict=True)])
     return names
 
 

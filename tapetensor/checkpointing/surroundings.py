@@ -25,16 +25,17 @@ class Surroundings:
         rng: a generator to hold beside those that are found.
     """
 
-    __slots__ = ("_held", "_reach")
+    __slots__ = ("_held", "_large", "_places", "_tensors")
 
     def __init__(self, f: Callable[..., Any], rng: np.random.Generator | None) -> None:
-        self._reach = Reach([f, rng])
-        self._held = _read(self._reach.places)
+        found = Reach([f, rng])
+        self._places, self._large, self._tensors = found.places, found.large, found.tensors
+        self._held = _read(found.places)
 
     @property
     def arrays(self) -> list[Array]:
         """The arrays of all tensors that were found, as they are now."""
-        return [tensor.array for tensor in self._reach.tensors]
+        return [tensor.array for tensor in self._tensors]
 
     @contextmanager
     def as_before(self) -> Iterator[None]:
@@ -43,14 +44,13 @@ class Surroundings:
         Raises:
             ArgumentValueError: if what runs meanwhile writes to a large array.
         """
-        large = self._reach.large
-        now, sums = _read(self._reach.places), [one.read() for one in large]
+        now, sums = _read(self._places), [one.read() for one in self._large]
         try:
             _write(self._held)
             yield
         finally:
             _write(now)
-        if sums != [one.read() for one in large]:
+        if sums != [one.read() for one in self._large]:
             raise ArgumentValueError(
                 "checkpoint: f writes to a numpy array of more than a MiB, and has done so once "
                 "more in the backward pass; make a new array, or run f without checkpoint"
@@ -62,5 +62,12 @@ def _read(places: list[Place]) -> list[tuple[Place, Any]]:
 
 
 def _write(held: list[tuple[Place, Any]]) -> None:
+    """Write to every place, also if one of them, an object of a user's class, refuses."""
+    failures = []
     for place, value in held:
-        place.write(value)
+        try:
+            place.write(value)
+        except Exception as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]
