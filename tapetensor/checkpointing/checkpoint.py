@@ -119,7 +119,7 @@ def checkpoint(
         output = f(*inputs)
         check_tensor("checkpoint", "the result of f", output)
         return output
-    part = _Part(f, inputs, Surroundings(f, rng))
+    part = _Part(f, inputs, Surroundings(f, rng, *inputs))
     ids = tuple([x.id for x in inputs if x.owns_tape])
     return apply_enclosing(checkpoint, partial(part.run_forgetful, ids), inputs)[0]
 

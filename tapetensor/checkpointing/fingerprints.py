@@ -11,7 +11,7 @@ import zlib
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, Self, TypeAlias
+from typing import Any, Never, Self, TypeAlias
 from weakref import ref
 
 import numpy as np
@@ -22,6 +22,7 @@ from tapetensor.arrays.libraries import to_numpy
 from tapetensor.arrays.stand_ins import plain
 from tapetensor.checkpointing.places import Slot, attributes_of, checksum
 from tapetensor.checkpointing.reach import is_standard
+from tapetensor.errors import UntracedTensorError
 from tapetensor.tape.pullbacks import JointPullbacks
 from tapetensor.tape.recorder import Record, Recorder, op_name, with_tuples
 from tapetensor.tensor.tensor import Tensor
@@ -220,6 +221,21 @@ class FingerprintedRecords(Recorder):
         for produced_id, record in records.items():
             self[produced_id] = record
 
+    @override
+    def replay(self, *_: object, **__: object) -> Never:
+        """Refuse: there is nothing to replay."""
+        raise _no_replay()
+
+    @override
+    def replay_by_group(self, *_: object, **__: object) -> Never:
+        """Refuse as well."""
+        raise _no_replay()
+
+    @override
+    def checked(self, *_: object, **__: object) -> Never:
+        """Refuse as well."""
+        raise _no_replay()
+
     def leading_to(
         self, output_id: int, inputs: list[int], start: int
     ) -> tuple[list[int], list[OpPrint]]:
@@ -250,6 +266,14 @@ class FingerprintedRecords(Recorder):
             origins = [(numbers.get(parent), flow) for parent, flow in parents]
             recorded.append((name, (made, tuple(origins))))
         return leafs, recorded
+
+
+def _no_replay() -> UntracedTensorError:
+    return UntracedTensorError(
+        "checkpoint: f runs a backward pass on the tape of its input, of which checkpoint keeps "
+        "nothing; inside f start from a handle with a tape of its own (x.with_empty_tape()), or "
+        "write tt.grad(...)"
+    )
 
 
 def _memory(value: object) -> object:

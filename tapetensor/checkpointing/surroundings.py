@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
 from tapetensor.arrays.array import Array
 from tapetensor.checkpointing.places import Place
 from tapetensor.checkpointing.reach import Reach
@@ -22,13 +20,13 @@ class Surroundings:
 
     Args:
         f: the function, a method or a module.
-        rng: a generator to hold beside those that are found.
+        others: generators and tensors to hold beside those that are found.
     """
 
     __slots__ = ("_held", "_large", "_places", "_tensors")
 
-    def __init__(self, f: Callable[..., Any], rng: np.random.Generator | None) -> None:
-        found = Reach([f, rng])
+    def __init__(self, f: Callable[..., Any], *others: object) -> None:
+        found = Reach([f, *others])
         self._places, self._large, self._tensors = found.places, found.large, found.tensors
         self._held = _read(found.places)
 

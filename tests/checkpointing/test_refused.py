@@ -129,3 +129,21 @@ def test_a_large_array_that_f_writes_to_is_refused() -> None:
 
     with pytest.raises(tt.ArgumentValueError, match="writes to a numpy array of more than a MiB"):
         outcome(Trial(f, lambda: None), is_checkpointed=True)
+
+
+def test_a_backward_pass_inside_on_the_tape_of_the_input_is_refused() -> None:
+    def f(x: Any) -> Any:
+        twin = x.with_empty_tape()
+        return twin * x.exp().sum().backward().global_norm()
+
+    with pytest.raises(tt.UntracedTensorError, match="f runs a backward pass on the tape of its"):
+        outcome(Trial(f, lambda: None), is_checkpointed=True)
+
+
+def test_a_backward_pass_inside_on_a_tape_of_its_own_is_none_of_its_business() -> None:
+    def f(x: Any) -> Any:
+        return x * x.detach().trace().exp().sum().backward().global_norm()
+
+    trial = Trial(f, lambda: None)
+    expected = outcome(trial, is_checkpointed=False)
+    assert outcome(trial, is_checkpointed=True) == expected

@@ -425,3 +425,27 @@ def test_tied_weights_that_were_changed_count_with_their_old_values() -> None:
 
     expected = outcome(made(), is_checkpointed=False)
     assert outcome(made(), is_checkpointed=True) == expected
+
+
+def test_a_plain_input_that_was_changed_counts_with_its_old_value() -> None:
+    gradients = []
+    for run in (lambda f, *inputs: f(*inputs), tt.checkpoint):
+        x, weight = tt.from_numpy(VALUES), tensor(1.0, 2.0, 3.0)
+        y = run(lambda x, w: (x * w).tanh(), x.trace(), weight)
+        weight.array = np.zeros(3)
+        grads = y.sum().backward()
+        gradients.append([grads[one].numpy().tolist() for one in (x, weight)])
+    assert gradients[0] == gradients[1]
+
+
+def test_a_derivative_inside_is_repeated_as_well() -> None:
+    def made() -> Trial:
+        scale, weight = Scale(3.0), tensor(1.0, 2.0, 3.0)
+
+        def slope(x: Any) -> Any:
+            return tt.grad(lambda v: (v * weight * scale.value).tanh().sum(), x)
+
+        return Trial(slope, lambda: setattr(scale, "value", 4.0), (weight,))
+
+    expected = outcome(made(), is_checkpointed=False)
+    assert outcome(made(), is_checkpointed=True) == expected
