@@ -13,12 +13,8 @@ from typing_extensions import TypeVar, override
 from tapetensor.arguments import check_function, check_rng
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import CapturedArray
-from tapetensor.checkpointing.fingerprints import (
-    Fingerprinted,
-    FingerprintedRecords,
-    Fingerprints,
-    OpPrint,
-)
+from tapetensor.checkpointing.fingerprints import Fingerprinted, Fingerprints
+from tapetensor.checkpointing.records import FingerprintedRecords, OpPrint
 from tapetensor.checkpointing.surroundings import Surroundings
 from tapetensor.errors import (
     ArgumentTypeError,

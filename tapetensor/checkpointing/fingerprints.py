@@ -9,22 +9,20 @@ from __future__ import annotations
 import types
 import zlib
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any, Never, Self, TypeAlias
+from typing import Any
 from weakref import ref
 
 import numpy as np
-from typing_extensions import override
 
 from tapetensor.arrays.array import Array, is_array
 from tapetensor.arrays.libraries import to_numpy
-from tapetensor.arrays.stand_ins import plain
+from tapetensor.arrays.stand_ins import Level, plain
 from tapetensor.checkpointing.places import Slot, attributes_of, checksum
 from tapetensor.checkpointing.reach import is_standard
-from tapetensor.errors import UntracedTensorError
 from tapetensor.tape.pullbacks import JointPullbacks
-from tapetensor.tape.recorder import Record, Recorder, op_name, with_tuples
+from tapetensor.tape.recorder import Recorder, op_name, with_tuples
 from tapetensor.tensor.tensor import Tensor
 
 # Values that their type and what is written of them tell apart.
@@ -34,9 +32,6 @@ _WRITTEN = frozenset(
 
 
 _BOUND = frozenset({types.MethodType, types.BuiltinMethodType, types.MethodWrapperType})
-
-# The name of an op, and the fingerprint of its record.
-OpPrint: TypeAlias = tuple[str, object]
 
 
 class Fingerprinted:
@@ -102,6 +97,8 @@ class Fingerprints:
             owner = value.__self__
             return value.__name__, None if type(owner) is types.ModuleType else self.of(owner)
         if issubclass(cls, partial):
+            if Recorder in map(type, value.args):
+                return self.of(value.func), *self._of_replay(value.args)
             return self.of(value.func), self.of(value.args), self.of(value.keywords)
         if issubclass(cls, JointPullbacks):
             return self.of(value.compute)
@@ -109,6 +106,9 @@ class Fingerprints:
             return value.fingerprint
         if issubclass(cls, Tensor):
             return self.of(value.array)
+        if issubclass(cls, Level):
+            # What it has recorded so far is not what the pullback holds.
+            return cls.__name__
         if issubclass(cls, np.dtype | np.generic):
             return cls.__name__, repr(value)
         if is_array(value):
@@ -135,6 +135,27 @@ class Fingerprints:
                 # A name that is bound later, if at all.
                 parts.append(None)
         return tuple(parts)
+
+    def _of_replay(self, args: tuple[Any, ...]) -> Iterator[object]:
+        """Yield what a derivative will replay, where numbers and keys are ids.
+
+        Ids are others in every run, so it counts when each first appears.
+        """
+        numbers: dict[int, int] = {}
+
+        def number(unique_id: int) -> int:
+            return numbers.setdefault(unique_id, len(numbers))
+
+        for value in args:
+            if isinstance(value, Recorder):
+                for produced_id in sorted(value):
+                    kernel, pullbacks, parents = with_tuples(value[produced_id])
+                    came_of = tuple([number(parent) for parent in parents])
+                    yield op_name(kernel), came_of, number(produced_id), self.of(pullbacks)
+            elif isinstance(value, dict):
+                yield tuple([(number(key), self.of(one)) for key, one in value.items()])
+            else:
+                yield number(value) if isinstance(value, int) else self.of(value)
 
     def _of_attributes(self, value: Any, cls: type) -> Iterator[object]:
         """Yield the attributes of an object that keeps something for its pullbacks.
@@ -177,103 +198,6 @@ class Fingerprints:
             }
         position, size = self._places.get(_address(array), (0, -1))
         return position if 0 <= _extent(array) <= size else None
-
-
-class FingerprintedRecords(Recorder):
-    """Records with the fingerprint of each, taken as it is recorded; kept, or forgotten then.
-
-    What an op captured for its pullbacks is freed with a record that is forgotten. All tapes that
-    come of one share this recorder: where they meet again nothing needs to be merged.
-
-    Args:
-        fingerprints: makes the fingerprints.
-        kept: where to keep the records, None for nowhere. In itself it holds none, so that whatever
-            asks how many there are is answered the same in both cases.
-    """
-
-    __slots__ = ("_fingerprints", "_kept", "_made", "parents")
-
-    def __init__(self, fingerprints: Fingerprints, kept: Recorder | None = None) -> None:
-        super().__init__()
-        self._fingerprints = fingerprints
-        self._kept = kept
-        self._made: dict[int, tuple[str, int, list[tuple[int, bool]]]] = {}
-        self.parents: dict[int, list[int]] = {}
-
-    @override
-    def __setitem__(self, produced_id: int, record: Record) -> None:
-        kernel, pullbacks, parents = with_tuples(record)
-        flows = [pullback is not None for pullback in pullbacks]
-        made = self._fingerprints.of_record(kernel, pullbacks)
-        self._made[produced_id] = op_name(kernel), made, list(zip(parents, flows, strict=True))
-        self.parents[produced_id] = [
-            parent for parent, flow in zip(parents, flows, strict=True) if flow
-        ]
-        if self._kept is not None:
-            self._kept[produced_id] = record
-
-    @override
-    def copy(self) -> Self:
-        return self
-
-    @override
-    def update(self, records: Mapping[int, Record]) -> None:  # type: ignore[override]  # of records only
-        for produced_id, record in records.items():
-            self[produced_id] = record
-
-    @override
-    def replay(self, *_: object, **__: object) -> Never:
-        """Refuse: there is nothing to replay."""
-        raise _no_replay()
-
-    @override
-    def replay_by_group(self, *_: object, **__: object) -> Never:
-        """Refuse as well."""
-        raise _no_replay()
-
-    @override
-    def checked(self, *_: object, **__: object) -> Never:
-        """Refuse as well."""
-        raise _no_replay()
-
-    def leading_to(
-        self, output_id: int, inputs: list[int], start: int
-    ) -> tuple[list[int], list[OpPrint]]:
-        """Return the ids, in order, that an output came of, and what was recorded on the way.
-
-        Args:
-            output_id: the id of the output.
-            inputs: the ids of the inputs.
-            start: an id from before the run. A tensor that is made meanwhile has another id in
-                every run, and is left out.
-        """
-        reached, order = {output_id}, []
-        for produced_id in sorted(self.parents, reverse=True):
-            if produced_id in reached:
-                reached.update(self.parents[produced_id])
-                order.append(produced_id)
-        order.reverse()
-        leafs = [one for one in sorted(reached - self.parents.keys()) if one < start]
-        numbers = {
-            one: f"{kind} {number}"
-            for kind, ids in (("leaf", leafs), ("input", inputs), ("op", order))
-            for number, one in enumerate(ids)
-        }
-        recorded: list[OpPrint] = []
-        for produced_id in order:
-            name, made, parents = self._made[produced_id]
-            # What has no number is a constant, or was made meanwhile: no gradient is asked of it.
-            origins = [(numbers.get(parent), flow) for parent, flow in parents]
-            recorded.append((name, (made, tuple(origins))))
-        return leafs, recorded
-
-
-def _no_replay() -> UntracedTensorError:
-    return UntracedTensorError(
-        "checkpoint: f runs a backward pass on the tape of its input, of which checkpoint keeps "
-        "nothing; inside f start from a handle with a tape of its own (x.with_empty_tape()), or "
-        "write tt.grad(...)"
-    )
 
 
 def _memory(value: object) -> object:

@@ -95,9 +95,18 @@ def _inner_checkpoint() -> Trial:
     return Trial(lambda x: tt.checkpoint(lambda h: h * read() * zero, x) + 1.0, lambda: write(4.0))
 
 
+def _derivative_inside() -> Trial:
+    read, write = _hidden(3.0)
+    zero = tt.zeros((3,), np.float64)
+    return Trial(
+        lambda x: tt.grad(lambda v: (v.exp() * read() * zero).sum(), x), lambda: write(4.0)
+    )
+
+
 @pytest.mark.parametrize(
     "made",
     [
+        _derivative_inside,
         _hidden_parameter_times_zero,
         _hidden_number_times_zero,
         _hidden_plain_factor_times_zero,
