@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Self, overload
+from itertools import zip_longest
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 from typing_extensions import TypeVar, override
 
 from tapetensor.arguments import check_function, check_rng
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.stand_ins import CapturedArray, plain
+from tapetensor.arrays.stand_ins import CapturedArray
+from tapetensor.checkpointing.fingerprints import Fingerprinted, Fingerprints
+from tapetensor.checkpointing.records import FingerprintedRecords, OpPrint
 from tapetensor.checkpointing.surroundings import Surroundings
 from tapetensor.errors import (
     ArgumentTypeError,
@@ -20,10 +23,10 @@ from tapetensor.errors import (
 )
 from tapetensor.tape import OwnedTape
 from tapetensor.tape.context import GradientContext
-from tapetensor.tape.gaps import incomplete, seen_from_outside
+from tapetensor.tape.gaps import Gap, seen_from_outside
 from tapetensor.tape.ids import next_id
 from tapetensor.tape.pullbacks import JointPullbacks, Needed
-from tapetensor.tape.recorder import Record, Recorder, with_tuples
+from tapetensor.tape.recorder import Recorder
 from tapetensor.tensor.apply import Enclosed, apply_enclosing
 from tapetensor.tensor.base import check_not_spent, check_tensor, wrap
 from tapetensor.tensor.tensor import Tensor
@@ -32,6 +35,10 @@ X = TypeVar("X", bound=Tensor[Any, Any, Any])
 Y = TypeVar("Y", bound=Tensor[Any, Any, Any])
 Z = TypeVar("Z", bound=Tensor[Any, Any, Any])
 Result = TypeVar("Result", bound=Tensor[Any, Any, Any])
+# The output of a run, the inputs that own tapes, the ids of the leafs, what was recorded, the gaps.
+_Outcome: TypeAlias = tuple[
+    Tensor[Any, Any, Any], list[Tensor[Any, Any, Any]], list[int], list[OpPrint], dict[int, Gap]
+]
 
 
 @overload
@@ -57,11 +64,13 @@ def checkpoint(
     more, part by part, and so needs memory for one part at a time. Gradients flow to the inputs and
     to all that `f` closes over, a module's parameters, say.
 
-    The second run repeats the first: parameters that were changed meanwhile have their old values
-    for it, generators their old state (dropout draws the same mask), and running statistics are
-    left as they were after the first. That holds for what can be found from `f`: a module, its
-    method, what a function names. The results of the two runs are compared bit by bit, so that what
-    cannot be found is an error in the backward pass, and never a wrong gradient.
+    The second run repeats the first. What can be found from `f` has its old value for it:
+    parameters, attributes of modules and of other objects, lists, dicts, globals, numpy arrays of
+    up to a MiB. Generators have their old state, so that dropout draws the same mask. Afterwards
+    all is as it was: running statistics and counters have moved once. What cannot be found is not
+    overlooked: all that the ops of the first run kept for the backward pass is compared with the
+    second run by checksums, so that a change is an error in the backward pass, and never a wrong
+    gradient.
 
     Shape: what `f` returns.
     Derivative: that of `f`.
@@ -72,15 +81,16 @@ def checkpoint(
         f: takes the inputs and returns one tensor, the same whenever it is called. It sees an input
             that owns a tape as one that owns another, so that it knows whether it trains.
         *inputs: one tensor to three, any of which may own a tape.
-        rng: a generator that `f` draws from, if it is out of sight: an attribute of some object
-            that is not a module, or held by a function that `f` calls.
+        rng: a generator that `f` draws from, if it is out of sight: held by an object of another
+            library, say.
 
     Raises:
         ArgumentTypeError: if `f` is not callable or does not return a tensor, or an input is none.
         MovedTensorError: if an input is spent.
         UntracedTensorError: if the result of `f` owns no tape though an input does, or `f` uses a
             tensor that owns a tape and is not among the inputs.
-        ArgumentValueError: in the backward pass, if the second run gives another result.
+        ArgumentValueError: in the backward pass, if the second run computes something else, or `f`
+            writes to a numpy array of more than a MiB.
 
     Source: Chen, Xu, Zhang & Guestrin (2016), "Training deep nets with sublinear memory cost".
 
@@ -106,12 +116,12 @@ def checkpoint(
         output = f(*inputs)
         check_tensor("checkpoint", "the result of f", output)
         return output
-    part = _Part(f, inputs, Surroundings(f, rng))
+    part = _Part(f, inputs, Surroundings(f, rng, *inputs))
     ids = tuple([x.id for x in inputs if x.owns_tape])
     return apply_enclosing(checkpoint, partial(part.run_forgetful, ids), inputs)[0]
 
 
-class _Part:
+class _Part(Fingerprinted):
     """A function of tensors that is run forwards once, and again for a backward pass."""
 
     def __init__(
@@ -125,49 +135,65 @@ class _Part:
         # one that owns a tape only the value is kept.
         self.plain_inputs = tuple([None if x.owns_tape else x for x in inputs])
         self.arrays: tuple[Array, ...] = ()
+        # Of those that own a tape.
+        self.ids: tuple[int, ...] = ()
         self.surroundings = surroundings
-        self.output: Any = None
         self.leafs: list[int] = []
+        self.recorded: list[OpPrint] = []
+
+    @property
+    @override
+    def fingerprint(self) -> object:
+        """What was recorded in the first run; the leafs are parents of the record of this part."""
+        return tuple(self.recorded)
 
     def run_forgetful(self, ids: tuple[int, ...], *arrays: Array) -> Enclosed:
         """Run forwards on a tape that keeps no pullback, and learn which leafs there are."""
         self.arrays = arrays
-        start = next_id()
-        forgetful = _Forgetful()
-        with GradientContext() as inside:
-            handles = self._handles(forgetful)
-            traced = [x.id for x in handles if x.owns_tape]
-            output, tape = self._call(handles, inside).split_tape()
-            forgetful.update(tape.recorded())
-            gaps = seen_from_outside(tape.gaps, forgetful, dict(zip(traced, ids, strict=True)))
-        self.output = output.array
-        # A tensor that f makes itself is another one the next time.
-        self.leafs = [leaf for leaf in forgetful.leafs_of(output.id) if leaf < start]
+        self.ids = ids
+        output, _, self.leafs, self.recorded, gaps = self._run(None)
         parents = (*ids, *self.leafs)
         pullbacks = JointPullbacks((True,) * len(parents), self.run_again)
         return [output.array], parents, [pullbacks], gaps
 
     def run_again(self, needed: Needed, g: Array) -> list[Any]:
         """Run forwards and backwards; return the cotangents of the parents that are needed."""
-        with self.surroundings.as_before(), GradientContext() as inside:
-            handles = self._handles(Recorder())
-            traced = [x for x in handles if x.owns_tape]
-            output, tape = self._call(handles, inside).split_tape()
-            records = Recorder(tape.recorded())
-            # What was computed without a tape is known since the first run.
-            lent = {key: gap for key, gap in tape.gaps.items() if gap.origins is None}
-        if not np.array_equal(plain(output.array), plain(self.output), equal_nan=True):
-            raise _not_repeatable("another result")
-        parents = [*[x.id for x in traced], *self.leafs]
+        records = Recorder()
+        with self.surroundings.as_before():
+            output, traced, leafs, recorded, _ = self._run(records)
+        if leafs != self.leafs:
+            raise _not_repeatable("gave a result by other parameters")
+        if recorded != self.recorded:
+            raise _not_repeatable(_difference(self.recorded, recorded))
+        parents = [*[x.id for x in traced], *leafs]
         wanted = frozenset([one for one, is_in in zip(parents, needed, strict=True) if is_in])
-        incomplete(lent, records, dict.fromkeys(wanted, "a tensor that f uses"))
         found = records.replay({output.id: g}, wanted)
         for x in traced:
             # f need not depend on every input.
             found.setdefault(x.id, np.zeros_like(x.array))
-        if not wanted <= found.keys():
-            raise _not_repeatable("a result by other parameters")
         return [found.get(unique_id) for unique_id in parents]
+
+    def _run(self, kept: Recorder | None) -> _Outcome:
+        """Run forwards.
+
+        Args:
+            kept: where to keep the records; None for nowhere.
+        """
+        start = next_id()
+        # What both runs find as it is need not be looked through.
+        fingerprints = Fingerprints([*self.arrays, *self.surroundings.arrays])
+        records = FingerprintedRecords(fingerprints, kept)
+        with GradientContext() as inside:
+            handles = self._handles(records)
+            traced = [x for x in handles if x.owns_tape]
+            output, tape = self._call(handles, inside).split_tape()
+            # Those that it did not see: of tapes that f started itself.
+            records.update(tape.recorded())
+            renamed = dict(zip([x.id for x in traced], self.ids, strict=True))
+            gaps = seen_from_outside(tape.gaps, records, renamed)
+        leafs, recorded = records.leading_to(output.id, [x.id for x in handles], start)
+        recorded.append(("result", fingerprints.of(output.array)))
+        return output, traced, leafs, recorded, gaps
 
     def _handles(self, records: Recorder) -> list[Tensor[Any, Any, Any]]:
         """Return the inputs, and for one that owned a tape a twin whose tape holds `records`."""
@@ -200,52 +226,21 @@ class _Part:
         return output
 
 
-class _Forgetful(Recorder):
-    """Records reduced to which id came of which: what an op captured for its pullbacks is freed.
-
-    All tapes that come of one share it: where they meet again nothing needs to be merged.
-    """
-
-    __slots__ = ("parents",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.parents: dict[int, list[int]] = {}
-
-    @override
-    def __setitem__(self, produced_id: int, record: Record) -> None:
-        _, pullbacks, parents = with_tuples(record)
-        self.parents[produced_id] = [
-            parent
-            for parent, pullback in zip(parents, pullbacks, strict=True)
-            if pullback is not None
-        ]
-
-    @override
-    def copy(self) -> Self:
-        return self
-
-    @override
-    def update(self, records: Mapping[int, Record]) -> None:  # type: ignore[override]  # of records only
-        for produced_id, record in records.items():
-            self[produced_id] = record
-
-    def leafs_of(self, output_id: int) -> list[int]:
-        """Return the ids, in order, that `output_id` came of and that nothing produced."""
-        return sorted(self.reached_from({output_id}) - self.parents.keys() - {output_id})
-
-    @override
-    def reached_from(self, ids: Iterable[int]) -> set[int]:
-        reached = set(ids)
-        for produced_id in sorted(self.parents, reverse=True):
-            if produced_id in reached:
-                reached.update(self.parents[produced_id])
-        return reached
+def _difference(first: list[OpPrint], second: list[OpPrint]) -> str:
+    """Return where two runs part."""
+    (name, _), (other, _) = next(
+        pair
+        for pair in zip_longest(first, second, fillvalue=("result", None))
+        if pair[0] != pair[1]
+    )
+    if "result" not in (name, other):
+        return f"computed something else, first in {other!r},"
+    return "gave another result"
 
 
 def _not_repeatable(what: str) -> ArgumentValueError:
     return ArgumentValueError(
-        f"checkpoint: in the backward pass f gave {what} than in the forward pass, so that its "
+        f"checkpoint: in the backward pass f {what} than in the forward pass, so that its "
         "gradients would be wrong; it draws from a generator that is out of sight (give it as "
         "rng=), or depends on something that was changed in between"
     )

@@ -2,112 +2,70 @@
 
 from __future__ import annotations
 
-import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
-import numpy as np
-
-from tapetensor.tensor.tensor import Tensor
-
-# What holds a value, the name of the attribute, and the value.
-_Held: TypeAlias = tuple[object, str, object]
+from tapetensor.arrays.array import Array
+from tapetensor.checkpointing.places import Place
+from tapetensor.checkpointing.reach import Reach
+from tapetensor.errors import ArgumentValueError
 
 
 class Surroundings:
-    """The tensors, the attributes of modules and the generators that can be found from a function.
+    """What can be found from a function: tensors, attributes, containers, globals, generators.
 
-    As they are now: `as_before` brings them back for a while. Nothing is copied but the states of
-    the generators, for an array that somebody holds is not written to.
+    As they are now: `as_before` brings them back for a while. No array of a tensor is copied, for
+    one that somebody holds is not written to; other arrays of numpy's are, if they are small.
 
     Args:
         f: the function, a method or a module.
-        rng: a generator to hold beside those that are found.
+        others: generators and tensors to hold beside those that are found.
     """
 
-    __slots__ = ("_held",)
+    __slots__ = ("_held", "_large", "_places", "_tensors")
 
-    def __init__(self, f: Callable[..., Any], rng: np.random.Generator | None) -> None:
-        self._held: list[_Held] = []
-        for value in _reachable([f, rng]):
-            if isinstance(value, Tensor):
-                self._held.append((value, "array", value.array))
-            elif isinstance(value, np.random.Generator):
-                bits = value.bit_generator
-                self._held.append((bits, "state", bits.state))
-            elif _is_module(value):
-                self._held += [
-                    (value, name, one)
-                    for name, one in vars(value).items()
-                    if isinstance(one, Tensor)
-                ]
+    def __init__(self, f: Callable[..., Any], *others: object) -> None:
+        found = Reach([f, *others])
+        self._places, self._large, self._tensors = found.places, found.large, found.tensors
+        self._held = _read(found.places)
+
+    @property
+    def arrays(self) -> list[Array]:
+        """The arrays of all tensors that were found, as they are now."""
+        return [tensor.array for tensor in self._tensors]
 
     @contextmanager
     def as_before(self) -> Iterator[None]:
-        """Bring back what there was; at the end, what there is now."""
-        now = [(owner, name, getattr(owner, name)) for owner, name, _ in self._held]
-        _set(self._held)
+        """Bring back what there was; at the end, what there is now.
+
+        Raises:
+            ArgumentValueError: if what runs meanwhile writes to a large array.
+        """
+        now, sums = _read(self._places), [one.read() for one in self._large]
         try:
+            _write(self._held)
             yield
         finally:
-            _set(now)
+            _write(now)
+        if sums != [one.read() for one in self._large]:
+            raise ArgumentValueError(
+                "checkpoint: f writes to a numpy array of more than a MiB, and has done so once "
+                "more in the backward pass; make a new array, or run f without checkpoint"
+            )
 
 
-def _set(held: list[_Held]) -> None:
-    for owner, name, value in held:
-        # A module that has a say in what is assigned to it is not asked.
-        object.__setattr__(owner, name, value)
+def _read(places: list[Place]) -> list[tuple[Place, Any]]:
+    return [(place, place.read()) for place in places]
 
 
-def _reachable(roots: list[object]) -> Iterator[object]:
-    """Yield all that can be reached from `roots` through modules, containers and closures, once."""
-    waiting, seen = list(roots), set()
-    while waiting:
-        value = waiting.pop()
-        if id(value) in seen:
-            continue
-        seen.add(id(value))
-        yield value
-        waiting += _within(value)
-
-
-def _within(value: Any) -> list[Any]:
-    if isinstance(value, list | tuple | set | frozenset):
-        return list(value)
-    if isinstance(value, Mapping):
-        return list(value.values())
-    if isinstance(value, partial):
-        return [value.func, *value.args, *value.keywords.values()]
-    if isinstance(value, types.MethodType):
-        return [value.__self__, value.__func__]
-    if isinstance(value, types.FunctionType):
-        # What the library's own functions name are kernels and classes.
-        own = (value.__module__ or "").partition(".")[0] == "tapetensor"
-        given = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
-        return [] if own else [*given, *_closure(value), *_globals(value, value.__code__)]
-    return list(vars(value).values()) if _is_module(value) else []
-
-
-def _closure(function: types.FunctionType) -> Iterator[Any]:
-    for cell in function.__closure__ or ():
+def _write(held: list[tuple[Place, Any]]) -> None:
+    """Write to every place, also if one of them, an object of a user's class, refuses."""
+    failures = []
+    for place, value in held:
         try:
-            yield cell.cell_contents
-        except ValueError:
-            # A name that is bound later, if at all.
-            continue
-
-
-def _globals(function: types.FunctionType, code: types.CodeType) -> Iterator[Any]:
-    """Yield the globals that a function names, also in functions written inside it."""
-    for name in code.co_names:
-        if name in function.__globals__:
-            yield function.__globals__[name]
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _globals(function, constant)
-
-
-def _is_module(value: Any) -> bool:
-    return callable(getattr(type(value), "parameters", None)) and hasattr(value, "__dict__")
+            place.write(value)
+        except Exception as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]

@@ -1,0 +1,308 @@
+"""What a function reaches beside its arguments: through closures, globals, objects, containers."""
+
+from __future__ import annotations
+
+import argparse
+import dis
+import os
+import random
+import sys
+import types
+from collections import ChainMap, OrderedDict, UserDict, UserList, deque
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from functools import cached_property, lru_cache, partial, partialmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tapetensor.checkpointing.places import (
+    COPIED_BYTES,
+    Attributes,
+    Contents,
+    Elements,
+    GeneratorState,
+    ManyElements,
+    Name,
+    Place,
+    Slot,
+    attributes_of,
+    cell_place,
+)
+from tapetensor.tensor.base import TensorBase
+from tapetensor.tensor.tensor import Tensor
+
+# Values that hold nothing and cannot change: most of what is met.
+_ATOMS: frozenset[type[Any]] = frozenset(
+    {int, float, bool, str, type(None), bytes, complex, slice, range, np.ufunc, type(...)}
+)
+_CONTAINERS: tuple[type[Any], ...] = (list, OrderedDict, dict, set, deque)
+# Objects of the standard library whose attributes are data of others.
+_CARRIERS = (types.SimpleNamespace, argparse.Namespace, UserDict, UserList, ChainMap)
+_BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
+# What stands in a class for a method.
+_METHOD_LIKE = (
+    types.FunctionType,
+    classmethod,
+    staticmethod,
+    property,
+    cached_property,
+    partialmethod,
+)
+# The generators behind the functions of the two modules of this name.
+_COMMON_GENERATORS = (
+    random.random.__self__,  # type: ignore[attr-defined]  # a method, for those who do not know
+    np.random.random.__self__,  # type: ignore[attr-defined]  # the same
+)
+_ARRAY = vars(TensorBase)["array"]
+
+
+class Reach:
+    """The places that a function may read from, found from `roots` by way of one another.
+
+    Of the code that is reached the names are known that it mentions. Of a module or a class what
+    has such a name is followed; of an object, every attribute. The code and the objects of
+    libraries are not looked into, but for modules (in the sense of `tapetensor.nn`).
+
+    Args:
+        roots: functions, modules, generators.
+    """
+
+    __slots__ = (
+        "_fresh",
+        "_held_names",
+        "_home",
+        "_names",
+        "_owners",
+        "_seen",
+        "_waiting",
+        "large",
+        "places",
+        "tensors",
+    )
+
+    def __init__(self, roots: Iterable[object]) -> None:
+        self.places: list[Place] = []
+        self.large: list[ManyElements] = []
+        self.tensors: list[Tensor[Any, Any, Any]] = []
+        self._waiting = list(roots)
+        # What runs is no library, wherever it is installed.
+        self._home = _module_of(self._waiting[0]).partition(".")[0]
+        # By identity, and kept, so that no other object gets the identity meanwhile.
+        self._seen: dict[int, object] = {}
+        # The library's own code runs the `forward` of others.
+        self._names, self._fresh = set[str](), {"forward"}
+        # Classes and modules, which are asked for every name that is mentioned.
+        self._owners: list[tuple[dict[str, Any] | type, Any]] = []
+        self._held_names: set[tuple[int, str]] = set()
+        while self._waiting or self._fresh:
+            while self._waiting:
+                self._visit(self._waiting.pop())
+            fresh, self._fresh = self._fresh - self._names, set()
+            self._names |= fresh
+            if "random" in fresh:
+                self._waiting += _COMMON_GENERATORS
+            for owner, names in self._owners:
+                self._follow(owner, names, fresh)
+
+    def _visit(self, value: Any) -> None:
+        cls = type(value)
+        if cls in _ATOMS or id(value) in self._seen:
+            return
+        self._seen[id(value)] = value
+        if issubclass(cls, Tensor):
+            self.tensors.append(value)
+            self.places.append(Slot(value, _ARRAY))
+        elif issubclass(cls, np.ndarray):
+            self._visit_array(value)
+        elif issubclass(cls, np.random.Generator):
+            self._waiting.append(value.bit_generator)
+        elif issubclass(cls, np.random.BitGenerator | np.random.RandomState | random.Random):
+            self.places.append(GeneratorState(value))
+        elif cls is types.FunctionType:
+            self._visit_function(value)
+        elif cls is types.MethodType:
+            self._waiting += (value.__self__, value.__func__)
+        elif issubclass(cls, partial | partialmethod):
+            self._waiting += (value.func, *value.args, *value.keywords.values())
+        elif issubclass(cls, type):
+            self._visit_class(value)
+        elif issubclass(cls, types.ModuleType):
+            self._visit_module(value)
+        elif cls in _BOUND:
+            self._waiting.append(value.__self__)
+        elif issubclass(cls, classmethod | staticmethod):
+            self._waiting.append(value.__func__)
+        elif issubclass(cls, property):
+            self._waiting += (value.fget, value.fset)
+        elif issubclass(cls, cached_property):
+            self._waiting.append(value.func)
+        elif not issubclass(cls, np.generic | types.CodeType):
+            self._visit_object(value, cls)
+
+    def _visit_array(self, array: Any) -> None:
+        if array.dtype.hasobject:
+            self._waiting += array.ravel().tolist()
+        if not array.flags.writeable or isinstance(array, np.memmap):
+            return
+        if array.nbytes <= COPIED_BYTES:
+            self.places.append(Elements(array))
+        elif not array.dtype.hasobject:
+            self.large.append(ManyElements(array))
+
+    def _visit_function(self, function: types.FunctionType) -> None:
+        self._waiting += function.__defaults__ or ()
+        self._waiting += (function.__kwdefaults__ or {}).values()
+        for cell in function.__closure__ or ():
+            self.places.append(cell_place(cell))
+            try:
+                self._waiting.append(cell.cell_contents)
+            except ValueError:
+                # A name that is bound later, if at all.
+                continue
+        if function.__dict__:
+            self._hold_attributes(function)
+        if not self._is_library(function.__module__):
+            code = _names_in(function.__code__)
+            self._fresh |= code.mentioned
+            names = function.__globals__
+            self._follow(names, names, code.read)
+            for name in code.written - names.keys():
+                # A global that the function makes.
+                self.places.append(Name(names, name))
+
+    def _visit_class(self, cls: type) -> None:
+        # Of a generic class there are aliases, of which none is a class.
+        for base in cls.__mro__:
+            if self._is_library(base.__module__) or (base is not cls and id(base) in self._seen):
+                continue
+            self._seen[id(base)] = base
+            names = vars(base)
+            self._owners.append((base, names))
+            # What is called without its name being mentioned.
+            self._waiting += [
+                value
+                for name, value in names.items()
+                if name[:2] == "__" and isinstance(value, _METHOD_LIKE)
+            ]
+            self._follow(base, names, self._names)
+
+    def _visit_module(self, module: types.ModuleType) -> None:
+        if module is random or module is np.random:
+            self._waiting += _COMMON_GENERATORS
+        elif not self._is_library(module.__name__):
+            names = vars(module)
+            self._owners.append((names, names))
+            self._follow(names, names, self._names)
+
+    def _visit_object(self, value: Any, cls: type) -> None:
+        for kind in _CONTAINERS:
+            if issubclass(cls, kind):
+                self.places.append(Contents(value, kind))
+                self._add(dict.values(value) if issubclass(kind, dict) else kind.__iter__(value))
+                break
+        else:
+            if issubclass(cls, tuple | frozenset):
+                self._add(value)
+            elif cls is types.MappingProxyType:
+                self._waiting += value.values()
+        is_library = self._is_library(cls.__module__)
+        if is_library and not (_is_module(cls) or issubclass(cls, _CARRIERS)):
+            # What `functools` makes of a function, say.
+            self._waiting.append(attributes_of(value).get("__wrapped__"))
+            return
+        self._hold_attributes(value)
+        self._waiting.append(cls)
+        for base in cls.__mro__:
+            if "__slots__" in vars(base) and not self._is_library(base.__module__):
+                for descriptor in vars(base).values():
+                    if isinstance(descriptor, types.MemberDescriptorType):
+                        slot = Slot(value, descriptor)
+                        self.places.append(slot)
+                        self._waiting.append(slot.read())
+
+    def _add(self, values: Iterable[object]) -> None:
+        """Look at the items of a container, which may be a million numbers."""
+        items = list(values)
+        if not _ATOMS.issuperset(map(type, items)):
+            self._waiting += items
+
+    def _hold_attributes(self, owner: object) -> None:
+        self.places.append(Attributes(owner))
+        self._waiting += attributes_of(owner).values()
+
+    def _follow(
+        self, owner: dict[str, Any] | type, names: Any, mentioned: AbstractSet[str]
+    ) -> None:
+        """Hold what a module or a class has by the names that are mentioned."""
+        for name in mentioned & names.keys():
+            if (id(owner), name) not in self._held_names:
+                self._held_names.add((id(owner), name))
+                self.places.append(Name(owner, name))
+                self._waiting.append(names[name])
+
+    def _is_library(self, module: str | None) -> bool:
+        package = (module or "").partition(".")[0]
+        return package in _OURS or (package != self._home and _is_library(package))
+
+
+def _is_module(cls: type) -> bool:
+    return callable(getattr(cls, "parameters", None))
+
+
+class _Names(NamedTuple):
+    """The names in a piece of code: all, and the globals that it reads and writes."""
+
+    mentioned: frozenset[str]
+    read: frozenset[str]
+    written: frozenset[str]
+
+
+@lru_cache(maxsize=4096)
+def _names_in(code: types.CodeType) -> _Names:
+    """Return the names in code and in the functions that are written inside it."""
+    found = [
+        (one.opname, one.argval) for one in dis.get_instructions(code) if one.opcode in dis.hasname
+    ]
+    written = [name for op, name in found if op in ("STORE_GLOBAL", "DELETE_GLOBAL")]
+    # In the body of a class, a name that is read may be a global.
+    read = [name for op, name in found if "GLOBAL" in op or op == "LOAD_NAME"]
+    names = _Names(frozenset(code.co_names), frozenset(read), frozenset(written))
+    for constant in code.co_consts:
+        if type(constant) is types.CodeType:
+            inner = _names_in(constant)
+            names = _Names(*[one | more for one, more in zip(names, inner, strict=True)])
+    return names
+
+
+def _module_of(f: Any) -> str:
+    """Return the name of the module that `f`, a function or an object, is from."""
+    while isinstance(f, partial):
+        f = f.func
+    if isinstance(f, types.MethodType):
+        f = f.__self__
+    is_code = isinstance(f, types.FunctionType | type)
+    return (f if is_code else type(f)).__module__ or ""
+
+
+@lru_cache(maxsize=1024)
+def _is_library(package: str) -> bool:
+    """Tell whether a package is of the standard library or installed beside it."""
+    module = sys.modules.get(package)
+    path = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), "")
+    return is_standard(package) or not _INSTALLED.isdisjoint(path.split(os.sep))
+
+
+@lru_cache(maxsize=1024)
+def is_standard(module: str) -> bool:
+    """Tell whether a module is of the standard library; a program's own may have such a name."""
+    package = module.partition(".")[0]
+    path = getattr(sys.modules.get(package), "__file__", None)
+    # What is compiled into Python has no file.
+    is_there = path is None or path.startswith(_STANDARD)
+    return is_there and package in sys.stdlib_module_names
+
+
+_OURS = frozenset({"tapetensor", "numpy"})
+_STANDARD = os.path.dirname(os.__file__) + os.sep
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
