@@ -49,6 +49,10 @@ class FingerprintedRecords(Recorder):
             self._kept[produced_id] = record
 
     @override
+    def __contains__(self, produced_id: object) -> bool:
+        return produced_id in self.parents
+
+    @override
     def copy(self) -> Self:
         return self
 
