@@ -264,10 +264,18 @@ class OwnedTape:
         return self.records.replay_by_group({output_id: cotangent}, groups)
 
     def carried(self) -> Gradients:
-        """Return the sum of the gradients that the tape carries."""
+        """Return the sum of the gradients that the tape carries.
+
+        What one store declares says nothing about the entries of another that declares nothing, so
+        those are kept as declared ones.
+        """
         result = Gradients()
         for gradients in self.stores.values():
             result.merge(gradients)
+        if result.leafs is not None:
+            kept = [one.arrays for one in self.stores.values() if one.leafs is None]
+            leafs = result.leafs.union(*kept)
+            result = Gradients.of(result.arrays, leafs, result.is_leaky)
         return result
 
 
