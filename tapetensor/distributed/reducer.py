@@ -20,7 +20,7 @@ from tapetensor.nn import Module
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor import Tensor
-from tapetensor.tensor.base import FloatingBase, check_tensor
+from tapetensor.tensor.base import FloatingBase, check_tensor, take_tape
 from tapetensor.tensor.ownership import Ownership, tape_and_seed
 from tapetensor.typing import F, S
 
@@ -127,7 +127,7 @@ class Reducer:
         _check_is_numpy("Reducer.backward", loss.array)
         tape, seed = tape_and_seed(loss, cotangent)
         result = tape.carried()
-        loss.tape = Ownership.backward
+        take_tape(loss, Ownership.backward)
         groups = [bucket.ids for bucket in self._buckets]
         result.accumulate(self._reduced(tape.replay_by_group(loss.id, seed, groups)))
         return result

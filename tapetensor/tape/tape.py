@@ -195,9 +195,12 @@ class OwnedTape:
     def _taken(self, op: str) -> tuple[Recorder, dict[int, Gradients]]:
         """Give up and return the contents."""
         self.check_usable(op)
-        contents = self.records, self.stores
-        self.records, self.stores = _SPENT, {}
-        return contents
+        # Of several threads one gets them: there is no call in this line, so no other has a turn.
+        records, self.records = self.records, _SPENT
+        if records is _SPENT:
+            self.check_usable(op)
+        stores, self.stores = self.stores, {}
+        return records, stores
 
     def _in_same_contexts(self, records: Recorder, carried: dict[int, Gradients]) -> OwnedTape:
         """Return a tape with these contents that belongs to the contexts of this one."""

@@ -20,6 +20,7 @@ from tapetensor.errors import (
     HigherOrderError,
     MovedTensorError,
     ShapeError,
+    TapeClosedError,
     TapeTensorError,
 )
 from tapetensor.tape import Kernel, OwnedTape, Pullbacks
@@ -27,11 +28,13 @@ from tapetensor.tape.gradients import Gradients
 from tapetensor.tape.ids import next_id
 from tapetensor.tape.recorder import Recorder, op_name
 from tapetensor.tensor.base import (
+    Taker,
     TensorBase,
     check_numeric,
     check_same_dtype,
     moved_error,
     rewrap,
+    take_tape,
 )
 
 if TYPE_CHECKING:
@@ -100,14 +103,22 @@ def apply(
     result._id = output_id = next_id()
     result.tape = tape
     if tape is not None:
-        # First, because a closed tape refuses it: the operands change all together or not at all.
         if is_alone:
-            tape.records[output_id] = kernel, pullbacks[0], x._id
+            # Another thread may have spent it while the kernel ran. As in `take_tape`, no thread
+            # gets its turn between this question and the assignment.
+            is_spent = x.tape is not tape
+            if is_spent:
+                raise _spent_meanwhile(kernel, x)
             x.tape = kernel
+            try:
+                tape.records[output_id] = kernel, pullbacks[0], x._id
+            except TapeClosedError:
+                x.tape = tape
+                raise
         else:
             parents = tuple([operand._id for operand in operands])
+            _merge_tapes(kernel, operands, tape)
             tape.records[output_id] = kernel, pullbacks, parents
-            _take_tapes(kernel, operands, tape)
     return result
 
 
@@ -149,9 +160,16 @@ def apply_pair(
     result._id = output_id = next_id()
     result.tape = tape
     if tape is not None:
-        # First, as in `apply`.
-        tape.records[output_id] = kernel, pullbacks, (lhs._id, rhs._id)
+        # As in `apply`.
+        is_spent = owner.tape is not tape
+        if is_spent:
+            raise _spent_meanwhile(kernel, owner)
         owner.tape = kernel
+        try:
+            tape.records[output_id] = kernel, pullbacks, (lhs._id, rhs._id)
+        except TapeClosedError:
+            owner.tape = tape
+            raise
     return result
 
 
@@ -181,10 +199,7 @@ def apply_enclosing(
     # Again, for the function may have spent an operand that it closes over.
     tape = _check_operands(op, operands, keeps_dtype=False)
     assert tape is not None
-    for operand in operands:
-        if isinstance(operand.tape, OwnedTape):
-            operand.tape.check_usable(op_name(op))
-    _take_tapes(op, operands, tape)
+    _merge_tapes(op, operands, tape)
     results = [rewrap(operands[0], output, next_id(), tape) for output in outputs]
     for result, of_result in zip(results, pullbacks, strict=True):
         tape.records[result._id] = (op, of_result, parents)  # type: ignore[assignment]  # named only
@@ -230,7 +245,7 @@ def _arrays(
     if _NUMPYS.issuperset(map(type, arrays)) and (tape is None or tape.level is None):
         return arrays
     levels = [array.level for array in arrays if isinstance(array, Recorded)]
-    owners = [(one, one.tape.level) for one in operands if isinstance(one.tape, OwnedTape)]
+    owners = [(one, held.level) for one in operands if isinstance(held := one.tape, OwnedTape)]
     levels += [owned for _, owned in owners if owned is not None]
     if not levels:
         return arrays
@@ -245,16 +260,45 @@ def _arrays(
     return [level.operand(operand.array, operand._id) for operand in operands]
 
 
-def _take_tapes(
+def _merge_tapes(
     kernel: Callable[..., object], operands: tuple[TensorBase[Any, Any, Any], ...], tape: OwnedTape
 ) -> None:
     """Merge the tapes of all operands into `tape`, and spend those that owned one."""
-    for operand in operands:
-        held = operand.tape
-        if isinstance(held, OwnedTape):
-            if held is not tape:
-                tape.merge(held)
-            operand.tape = kernel
+    for held in take_tapes([(operand, kernel) for operand in operands if operand.tape is not None]):
+        if held is not tape:
+            tape.merge(held)
+
+
+def take_tapes(owners: list[tuple[TensorBase[Any, Any, Any], Taker]]) -> list[OwnedTape]:
+    """Spend tensors that own tapes, and return those; of several threads one gets them.
+
+    Args:
+        owners: each with what takes its tape. If one cannot be spent, none is.
+
+    Raises:
+        MovedTensorError: if one is spent.
+        TapeClosedError: if the tape of one is closed.
+    """
+    taken: list[OwnedTape] = []
+    try:
+        for owner, taker in owners:
+            tape = take_tape(owner, taker)
+            taken.append(tape)
+            if tape.records.__class__ is not Recorder:
+                # Closed, perhaps.
+                tape.check_usable(op_name(taker))
+    except TapeTensorError:
+        # Not strict: the last of those that were taken need not be that of the last owner.
+        for (owner, _), tape in zip(owners, taken):  # noqa: B905
+            owner.tape = tape
+        raise
+    return taken
+
+
+def _spent_meanwhile(kernel: Kernel, x: TensorBase[Any, Any, Any]) -> MovedTensorError:
+    """Return the error for a tensor that another thread has spent since it was checked."""
+    tape: Any = x.tape
+    return moved_error(op_name(kernel), x, op_name(tape))
 
 
 def _check_operands(

@@ -307,8 +307,25 @@ def check_not_spent(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
 def check_usable(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
     """Raise an error if `tensor` is spent, or owns a tape that a context has closed."""
     check_not_spent(op, tensor)
-    if isinstance(tensor.tape, OwnedTape):
-        tensor.tape.check_usable(op)
+    tape = tensor.tape
+    if isinstance(tape, OwnedTape):
+        tape.check_usable(op)
+
+
+def take_tape(tensor: TensorBase[Any, Any, Any], taker: Taker) -> OwnedTape:
+    """Spend a tensor that owns a tape, and return that; of several threads one gets it.
+
+    Raises:
+        MovedTensorError: if the tensor is spent, by another thread since it was checked, perhaps.
+    """
+    tape: Any = tensor.tape
+    # Under the GIL a thread gets its turn at calls and at the starts of loops, and there is none
+    # between this question and the assignment.
+    if tape.__class__ is not OwnedTape:
+        raise moved_error(op_name(taker), tensor, op_name(tape))
+    tensor.tape = taker
+    owned: OwnedTape = tape
+    return owned
 
 
 def moved_error(op: str, tensor: TensorBase[Any, Any, Any], taker: str) -> MovedTensorError:
