@@ -264,9 +264,23 @@ def _merge_tapes(
     kernel: Callable[..., object], operands: tuple[TensorBase[Any, Any, Any], ...], tape: OwnedTape
 ) -> None:
     """Merge the tapes of all operands into `tape`, and spend those that owned one."""
-    for held in take_tapes([(operand, kernel) for operand in operands if operand.tape is not None]):
-        if held is not tape:
-            tape.merge(held)
+    owner = None
+    for operand in operands:
+        if operand.tape is not None:
+            if owner is not None or tape.records.__class__ is not Recorder:
+                # Several, or a tape that may be closed.
+                owners = [(one, kernel) for one in operands if one.tape is not None]
+                for held in take_tapes(owners):
+                    if held is not tape:
+                        tape.merge(held)
+                return
+            owner = operand
+    # The common case, in no more steps than it takes; as in `apply`.
+    assert owner is not None
+    is_spent = owner.tape is not tape
+    if is_spent:
+        raise _spent_meanwhile(kernel, owner)
+    owner.tape = kernel
 
 
 def take_tapes(owners: list[tuple[TensorBase[Any, Any, Any], Taker]]) -> list[OwnedTape]:
@@ -295,10 +309,10 @@ def take_tapes(owners: list[tuple[TensorBase[Any, Any, Any], Taker]]) -> list[Ow
     return taken
 
 
-def _spent_meanwhile(kernel: Kernel, x: TensorBase[Any, Any, Any]) -> MovedTensorError:
+def _spent_meanwhile(op: Callable[..., object], x: TensorBase[Any, Any, Any]) -> MovedTensorError:
     """Return the error for a tensor that another thread has spent since it was checked."""
     tape: Any = x.tape
-    return moved_error(op_name(kernel), x, op_name(tape))
+    return moved_error(op_name(op), x, op_name(tape))
 
 
 def _check_operands(
