@@ -283,7 +283,9 @@ class Binding(GuardWriter):
         node = self.program.add(Kind.INPUT, None, (), (), np.dtype(object), label=where)
         self.expressions[node] = local
         self.generators.append(local)
-        lazy = LazyGenerator(self.program, node)
+        drops = getattr(rng, "drops", True)
+        self.guard(f"getattr({local}, 'drops', True) is not {drops}")
+        lazy = LazyGenerator(self.program, node, drops=drops)
         self._seen[id(rng)] = self._seen[id(lazy)] = lazy, local
         return lazy
 

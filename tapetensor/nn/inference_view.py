@@ -1,0 +1,189 @@
+"""A model that infers whatever owns a tape: it drops nothing and moves no statistics."""
+
+from __future__ import annotations
+
+import copy
+import types
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+from typing_extensions import TypeVar
+
+from tapetensor.arguments import check_kind
+from tapetensor.nn.module import INFERS, Module
+from tapetensor.tensor import Tensor
+from tapetensor.tensor.dropout import Undropping
+
+M = TypeVar("M", bound=Module)
+
+
+class MayOwnTape(Protocol):
+    """A tensor, which is only asked whether it owns a tape."""
+
+    @property
+    def owns_tape(self) -> bool:
+        """Whether it owns one."""
+
+
+def inference(model: M) -> M:
+    """Return the model as one that infers under any tape: for gradients that do not train.
+
+    Its `forward` drops nothing and moves no statistics also where the input owns a tape: for the
+    gradient by the input (saliency, adversarial examples), and for training on with frozen batch
+    norms. It has the parameters and buffers of `model`, the tensors themselves, so gradients are
+    filed under the ids that an optimizer of `model` looks for, and what its step, a batch norm of
+    `model` or `load` writes is seen by both. `model` stays as it is, and goes on training.
+
+    The modules are copied, with the lists, dicts, dataclasses, methods and closures that hold them;
+    so a field that is assigned to later (``model.out = ...``) is not seen: call `inference` again.
+    What a module of yours does only in training it does by `is_training`. A generator from outside
+    of the model, a global one, say, drops as before.
+
+    Raises:
+        ArgumentTypeError: if `model` is not a module.
+
+    >>> import numpy as np
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> rng = np.random.default_rng(0)
+    >>> model = nn.Sequential(nn.Dropout(0.5, rng=rng), nn.Linear(2, 1, rng=rng))
+    >>> frozen = nn.inference(model)
+    >>> saliency = tt.grad(lambda x: frozen.forward(x).sum(), tt.ones((1, 2)))
+    >>> bool(np.all(saliency.numpy() == model.parameters()["1.weight"].numpy()))
+    True
+    """
+    check_kind("inference", "the argument", model, Module, "a module")
+    view: M = _Copying().copy_of(model)
+    return view
+
+
+def is_training(module: Module, x: MayOwnTape) -> bool:
+    """Tell whether a module trains on an input: it owns a tape, and the module may train.
+
+    That is what `forward` asks before it drops something or moves a buffer. A module that is a part
+    of what `inference` returned never trains.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> norm, x = nn.BatchNorm1d(2), tt.ones((3, 2))
+    >>> nn.is_training(norm, x), nn.is_training(norm, x.trace())
+    (False, True)
+    >>> nn.is_training(nn.inference(norm), x.trace())
+    False
+    """
+    return x.owns_tape and INFERS not in vars(module)
+
+
+class _Copying:
+    """Copies the modules, and what holds them, each once; everything else is shared."""
+
+    def __init__(self) -> None:
+        # By id, what was copied, which is kept alive for the sake of its id, and the copy.
+        self._copies: dict[int, tuple[object, Any]] = {}
+
+    def copy_of(self, value: Any) -> Any:
+        """Return the copy of a value, or the value itself if no module is within."""
+        if isinstance(value, Tensor | np.ndarray | type | types.ModuleType | str | int | float):
+            return value
+        known = self._copies.get(id(value))
+        if known is None:
+            # What holds itself finds itself.
+            self._copies[id(value)] = value, value
+            known = self._copies[id(value)] = value, self._copied(value)
+        return known[1]
+
+    def _copied(self, value: Any) -> Any:
+        if isinstance(value, Module):
+            return self._of_module(value)
+        if isinstance(value, np.random.Generator):
+            return Undropping(copy.deepcopy(value.bit_generator))
+        if isinstance(value, Mapping):
+            return self._of_mapping(value)
+        if isinstance(value, list | tuple | deque | set | frozenset):
+            items = [self.copy_of(one) for one in value]
+            is_same = all(one is was for one, was in zip(items, value, strict=True))
+            make: Any = getattr(value, "_make", type(value))
+            return value if is_same else make(items)
+        if isinstance(value, partial):
+            parts = self.copy_of((value.func, value.args, value.keywords))
+            return partial(parts[0], *parts[1], **parts[2])
+        if isinstance(value, types.MethodType):
+            return types.MethodType(value.__func__, self.copy_of(value.__self__))
+        if isinstance(value, types.FunctionType):
+            return self._of_function(value)
+        if "__wrapped__" in getattr(value, "__dict__", ()):
+            # A compiled function: its copy makes plans of its own.
+            inner = value.__wrapped__
+            copied = self.copy_of(inner)
+            return value if copied is inner else copy.deepcopy(value, {id(inner): copied})
+        return self._of_object(value)
+
+    def _of_module(self, module: Module) -> Module:
+        view: Module = object.__new__(type(module))
+        self._copies[id(module)] = module, view
+        # Not by assignment, which would have the fields checked that were checked before.
+        vars(view).update({name: self.copy_of(one) for name, one in vars(module).items()})
+        vars(view)[INFERS] = True
+        return view
+
+    def _of_mapping(self, mapping: Mapping[Any, Any]) -> Any:
+        changed = self._changed(dict(mapping))
+        if not changed:
+            return mapping
+        twin: Any = (
+            dict(mapping) if isinstance(mapping, types.MappingProxyType) else copy.copy(mapping)
+        )
+        for key, one in changed.items():
+            twin[key] = one
+        return twin
+
+    def _of_function(self, function: types.FunctionType) -> types.FunctionType:
+        cells = function.__closure__ or ()
+        defaults = self.copy_of((function.__defaults__, function.__kwdefaults__))
+        closure = tuple([self._of_cell(cell) for cell in cells])
+        is_same = all(one is was for one, was in zip(closure, cells, strict=True))
+        if (
+            is_same
+            and defaults[0] is function.__defaults__
+            and (defaults[1] is function.__kwdefaults__)
+        ):
+            return function
+        twin = types.FunctionType(
+            function.__code__, function.__globals__, function.__name__, defaults[0], closure
+        )
+        twin.__kwdefaults__ = defaults[1]
+        twin.__dict__.update(function.__dict__)
+        twin.__qualname__, twin.__doc__ = function.__qualname__, function.__doc__
+        return twin
+
+    def _of_cell(self, cell: types.CellType) -> types.CellType:
+        try:
+            content = cell.cell_contents
+        except ValueError:
+            # A name that is bound later, if at all.
+            return cell
+        copied = self.copy_of(content)
+        return cell if copied is content else types.CellType(copied)
+
+    def _of_object(self, value: Any) -> Any:
+        attributes = dict(getattr(value, "__dict__", {}))
+        if is_dataclass(value):
+            # One with slots has no __dict__.
+            attributes |= {one.name: getattr(value, one.name, None) for one in fields(value)}
+        changed = self._changed(attributes)
+        if not changed:
+            return value
+        twin = copy.copy(value)
+        for name, one in changed.items():
+            # A frozen dataclass refuses an ordinary assignment.
+            object.__setattr__(twin, name, one)
+        return twin
+
+    def _changed(self, values: dict[Any, Any]) -> dict[Any, Any]:
+        """Return those values that have a copy of their own."""
+        copies = {key: self.copy_of(one) for key, one in values.items()}
+        return {key: one for key, one in copies.items() if one is not values[key]}
