@@ -91,10 +91,17 @@ class _Copying:
             return value
         known = self._copies.get(id(value))
         if known is None:
-            # What holds itself finds itself.
-            self._copies[id(value)] = value, value
+            self._copies[id(value)] = value, _BEGUN
             known = self._copies[id(value)] = value, self._copied(value)
+        elif known[1] is _BEGUN:
+            # It holds itself, so there must be a copy to hold.
+            known = self._copies[id(value)] = value, _empty_copy(value)
         return known[1]
+
+    def _twin(self, value: Any) -> Any:
+        """Return the copy that is to be filled."""
+        twin = self._copies[id(value)][1]
+        return _empty_copy(value) if twin is _BEGUN else twin
 
     def _copied(self, value: Any) -> Any:
         if isinstance(value, Module):
@@ -104,10 +111,7 @@ class _Copying:
         if isinstance(value, Mapping):
             return self._of_mapping(value)
         if isinstance(value, list | tuple | deque | set | frozenset):
-            items = [self.copy_of(one) for one in value]
-            is_same = all(one is was for one, was in zip(items, value, strict=True))
-            make: Any = getattr(value, "_make", type(value))
-            return value if is_same else make(items)
+            return self._of_items(value)
         if isinstance(value, partial):
             parts = self.copy_of((value.func, value.args, value.keywords))
             return partial(parts[0], *parts[1], **parts[2])
@@ -130,44 +134,39 @@ class _Copying:
         vars(view)[INFERS] = True
         return view
 
+    def _of_items(self, value: Any) -> Any:
+        items = [self.copy_of(one) for one in value]
+        if all(one is was for one, was in zip(items, value, strict=True)):
+            return value
+        if isinstance(value, list):
+            twin: Any = self._twin(value)
+            twin[:] = items
+            return twin
+        make: Any = getattr(value, "_make", type(value))
+        return make(items)
+
     def _of_mapping(self, mapping: Mapping[Any, Any]) -> Any:
         changed = self._changed(dict(mapping))
         if not changed:
             return mapping
-        twin: Any = (
-            dict(mapping) if isinstance(mapping, types.MappingProxyType) else copy.copy(mapping)
-        )
+        twin = self._twin(mapping)
         for key, one in changed.items():
             twin[key] = one
         return twin
 
     def _of_function(self, function: types.FunctionType) -> types.FunctionType:
         cells = function.__closure__ or ()
-        defaults = self.copy_of((function.__defaults__, function.__kwdefaults__))
-        closure = tuple([self._of_cell(cell) for cell in cells])
-        is_same = all(one is was for one, was in zip(closure, cells, strict=True))
-        if (
-            is_same
-            and defaults[0] is function.__defaults__
-            and (defaults[1] is function.__kwdefaults__)
-        ):
+        given = function.__defaults__, function.__kwdefaults__
+        contents = [_content(cell) for cell in cells]
+        held = [self.copy_of(one) for one in (*given, *contents)]
+        if all(one is was for one, was in zip(held, (*given, *contents), strict=True)):
             return function
-        twin = types.FunctionType(
-            function.__code__, function.__globals__, function.__name__, defaults[0], closure
-        )
-        twin.__kwdefaults__ = defaults[1]
-        twin.__dict__.update(function.__dict__)
-        twin.__qualname__, twin.__doc__ = function.__qualname__, function.__doc__
+        twin: types.FunctionType = self._twin(function)
+        twin.__defaults__, twin.__kwdefaults__ = held[:2]
+        for cell, one in zip(twin.__closure__ or (), held[2:], strict=True):
+            if one is not _BEGUN:
+                cell.cell_contents = one
         return twin
-
-    def _of_cell(self, cell: types.CellType) -> types.CellType:
-        try:
-            content = cell.cell_contents
-        except ValueError:
-            # A name that is bound later, if at all.
-            return cell
-        copied = self.copy_of(content)
-        return cell if copied is content else types.CellType(copied)
 
     def _of_object(self, value: Any) -> Any:
         attributes = dict(getattr(value, "__dict__", {}))
@@ -177,7 +176,7 @@ class _Copying:
         changed = self._changed(attributes)
         if not changed:
             return value
-        twin = copy.copy(value)
+        twin = self._twin(value)
         for name, one in changed.items():
             # A frozen dataclass refuses an ordinary assignment.
             object.__setattr__(twin, name, one)
@@ -187,3 +186,30 @@ class _Copying:
         """Return those values that have a copy of their own."""
         copies = {key: self.copy_of(one) for key, one in values.items()}
         return {key: one for key, one in copies.items() if one is not values[key]}
+
+
+# Stands for the copy of what is being looked through, and for the content of an empty cell.
+_BEGUN: Any = object()
+
+
+def _empty_copy(value: Any) -> Any:
+    """Return a copy that still holds what `value` does."""
+    if isinstance(value, types.MappingProxyType):
+        return dict(value)
+    if not isinstance(value, types.FunctionType):
+        return copy.copy(value)
+    cells = tuple([types.CellType() for _ in value.__closure__ or ()])
+    twin = types.FunctionType(
+        value.__code__, value.__globals__, value.__name__, value.__defaults__, cells
+    )
+    twin.__dict__.update(value.__dict__)
+    twin.__qualname__, twin.__doc__ = value.__qualname__, value.__doc__
+    return twin
+
+
+def _content(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        # A name that is bound later, if at all.
+        return _BEGUN

@@ -149,7 +149,8 @@ class BatchNorm1d(BatchNorm[N, W]):
     `forward` is split by the tape of its input, so a type checker tells the two uses apart. With a
     tape it is training: mean and (biased) variance are those of the batch, and the running
     statistics move towards them, the variance as its unbiased estimate. Without one it is
-    inference: the running statistics are used and left alone.
+    inference: the running statistics are used and left alone; so they are under any tape in what
+    `tapetensor.nn.inference` returned.
 
     Shape: ``(B, N)`` or ``(B, N, L)``, the same out.
     Initialization: weight 1, bias 0, running mean 0, running variance 1.

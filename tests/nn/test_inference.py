@@ -12,6 +12,7 @@ from typing import Literal as L
 
 import numpy as np
 import pytest
+from typing_extensions import override
 
 import tapetensor as tt
 from tapetensor import nn, optim
@@ -132,7 +133,10 @@ def _closure(drop: nn.Dropout) -> Callable[[Any], Any]:
 
 
 def _default(drop: nn.Dropout) -> Callable[[Any], Any]:
-    return lambda x, *, by=drop: by.forward(x)
+    def run(x: Any, *, by: nn.Dropout = drop) -> Any:
+        return by.forward(x)
+
+    return run
 
 
 def _called(function: Any, x: Any) -> Any:
@@ -198,12 +202,34 @@ def test_what_goes_by_two_names_is_one_module(model: Net) -> None:
     assert nn.inference(Holder(held=5, use=len)).use is len
 
 
-def test_a_structure_that_holds_itself_is_copied_once() -> None:
-    drop = nn.Dropout(0.5, rng=np.random.default_rng(0))
-    plain = Plain(drop)
-    plain.me = plain  # type: ignore[attr-defined]  # any object may hold itself
+def _holding_itself(drop: nn.Dropout) -> Any:
+    plain: Any = Plain(drop)
+    plain.children = [{"parent": plain}]
+    return plain
 
-    assert nn.inference(Holder(held=plain, use=None)).held.drop is not drop
+
+def _recursive(drop: nn.Dropout) -> Callable[..., Any]:
+    def run(x: Any, times: int = 2) -> Any:
+        return drop.forward(x) if times == 0 else run(x, times - 1)
+
+    return run
+
+
+def test_what_holds_itself_holds_its_copy() -> None:
+    drop = nn.Dropout(0.5, rng=np.random.default_rng(0))
+    held = nn.inference(Holder(held=_holding_itself(drop), use=None)).held
+
+    assert held.drop is not drop
+    assert held.children[0]["parent"] is held
+
+
+def test_a_function_that_calls_itself_drops_nothing_at_any_depth() -> None:
+    drop = nn.Dropout(0.5, rng=np.random.default_rng(0))
+    model = Holder(held=_recursive(drop), use=_called)
+
+    result = nn.inference(model).forward(tt.ones((64,)).trace())
+    assert len(np.unique(result.numpy())) == 1
+    assert len(np.unique(model.forward(tt.ones((64,)).trace()).numpy())) == 2
 
 
 class Counting(nn.Module):
@@ -218,6 +244,7 @@ class Counting(nn.Module):
 
 
 class Careless(Counting):
+    @override
     def forward(self, x: Any) -> Any:
         if x.owns_tape:
             self.total = self.total + 1.0
@@ -254,7 +281,7 @@ def test_it_infers_in_a_plan_and_in_a_checkpoint(model: Net, x: Any) -> None:
     expected = tt.grad(lambda v: frozen.forward(v).square().sum(), x).numpy()
 
     @tt.compile
-    def planned(v: Any) -> tt.Gradients:
+    def planned(v: Any) -> Any:
         return frozen.forward(v.trace()).square().sum().backward()
 
     for _ in range(2):
@@ -264,7 +291,7 @@ def test_it_infers_in_a_plan_and_in_a_checkpoint(model: Net, x: Any) -> None:
 
 
 def test_a_plan_that_takes_the_generator_tells_the_two_apart() -> None:
-    drop = tt.compile(lambda x, rng: x.dropout(0.5, rng=rng))
+    drop: Any = tt.compile(lambda x, rng: x.dropout(0.5, rng=rng))
     rng, ones = np.random.default_rng(0), tt.ones((64,))
     frozen = nn.inference(Holder(held=rng, use=None)).held
 
