@@ -6,7 +6,6 @@ import copy
 import types
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from functools import partial
 from typing import Any, Protocol
 
@@ -40,8 +39,8 @@ def inference(model: M) -> M:
 
     The modules are copied, with the lists, dicts, dataclasses, methods and closures that hold them;
     so a field that is assigned to later (``model.out = ...``) is not seen: call `inference` again.
-    What a module of yours does only in training it does by `is_training`. A generator from outside
-    of the model, a global one, say, drops as before.
+    What a module of yours does only in training it does by `is_training`. What is outside
+    of the model, a global generator or dropout, say, drops as before.
 
     Raises:
         ArgumentTypeError: if `model` is not a module.
@@ -170,9 +169,10 @@ class _Copying:
 
     def _of_object(self, value: Any) -> Any:
         attributes = dict(getattr(value, "__dict__", {}))
-        if is_dataclass(value):
-            # One with slots has no __dict__.
-            attributes |= {one.name: getattr(value, one.name, None) for one in fields(value)}
+        for cls in type(value).__mro__:
+            slots = vars(cls).get("__slots__", ())
+            names = (slots,) if isinstance(slots, str) else slots
+            attributes |= {name: getattr(value, name) for name in names if hasattr(value, name)}
         changed = self._changed(attributes)
         if not changed:
             return value

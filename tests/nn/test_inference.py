@@ -119,6 +119,13 @@ class Slotted:
     drop: nn.Dropout
 
 
+class WithSlots:
+    __slots__ = ("drop", "unset")
+
+    def __init__(self, drop: nn.Dropout) -> None:
+        self.drop = drop
+
+
 class Named(NamedTuple):
     drop: nn.Dropout
 
@@ -155,6 +162,7 @@ HOLDERS: dict[str, tuple[Callable[[nn.Dropout], Any], Callable[[Any, Any], Any]]
     "dict of lists": (lambda drop: {"a": [drop]}, lambda held, x: held["a"][0].forward(x)),
     "frozen dataclass": (Parts, lambda held, x: held.drop.forward(x)),
     "dataclass with slots": (Slotted, lambda held, x: held.drop.forward(x)),
+    "object with slots": (WithSlots, lambda held, x: held.drop.forward(x)),
     "object": (Plain, lambda held, x: held.drop.forward(x)),
     "method": (lambda drop: drop.forward, _called),
     "closure": (_closure, _called),
