@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from operator import index
 from typing import final
 
@@ -10,7 +11,7 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.arguments import as_int, as_number, check_kind
-from tapetensor.arrays.array import Array, as_array, read_only
+from tapetensor.arrays.array import Array, as_array, is_array, read_only
 from tapetensor.arrays.dtypes import FLOATING
 from tapetensor.arrays.libraries import check_one_library
 from tapetensor.arrays.stand_ins import run_check
@@ -247,6 +248,8 @@ class GradientTape:
             raise
         output, pullbacks = _checked_returned(name, returned, len(parents))
         result = as_array("GradientTape.record", f"the output of {name!r}", output)
+        # A copy of each, for a pullback may fill a buffer again that it has returned before.
+        pullbacks = tuple([pullback and partial(_copied, pullback) for pullback in pullbacks])
         if result.dtype != values[0].dtype:
             raise DTypeError(f"GradientTape.record: {name!r} made {result.dtype} of {dtypes[0]}")
         slot = self._append(result)
@@ -258,18 +261,21 @@ class GradientTape:
         loss_grad: Array,
         tensors: list[Array | None] | None = None,
         *,
+        output: int | None = None,
         unused: Unused = "ignore",
     ) -> list[Array | None]:
-        """Replay the tape from its last result and add the gradient of every slot to `tensors`.
+        """Replay the tape from one of its slots and add the gradient of every slot to `tensors`.
 
         The tape stays as it is, and no array is written to: entries of the list are replaced by
         sums. If anything is wrong the list is left alone.
 
         Args:
-            loss_grad: the cotangent of the last result; without an op, of the last input.
+            loss_grad: the cotangent of the slot that the pass starts from.
             tensors: one gradient per slot so far, None where there is none yet; it is lengthened
                 as needed. Without it a new list is made.
-            unused: "error" to refuse recorded ops that do not lead to the last result.
+            output: the slot to start from. Without it the only result that no op uses; on a tape
+                without an op, the last input.
+            unused: "error" to refuse recorded ops that do not lead to the slot.
 
         Returns:
             `tensors`. None is the entry of a slot that no gradient has reached.
@@ -280,23 +286,28 @@ class GradientTape:
             ShapeError: if `loss_grad`, an entry of `tensors`, or what a pullback returns has
                 another shape than the slot that it belongs to.
             DTypeError: the same for dtypes.
-            ArgumentTypeError: if `loss_grad` or an entry is not an array, or `tensors` not a list.
-            ArgumentValueError: if `tensors` has more entries than there are slots, or `unused` is
+            ArgumentTypeError: if `loss_grad` or an entry is not an array, `tensors` not a list, or
+                `output` not an integer.
+            ArgumentValueError: if `tensors` has more entries than there are slots, there is no slot
+                `output`, it is left out and several results are used by no op, or `unused` is
                 another word.
-            MissingGradientError: if ops do not lead to the last result and `unused` is "error".
+            MissingGradientError: if ops do not lead to the slot and `unused` is "error".
         """
         earlier = self._checked_entries([] if tensors is None else tensors)
-        if not self._values:
+        if output is None and not self._values:
             return [] if tensors is None else tensors
-        output = max(self._records, default=len(self._values) - 1)
-        check_unused("GradientTape.backward", self._records, output, unused)
+        last = max(self._records, default=len(self._values) - 1)
+        start = last if output is None else self._slot("backward", output)
+        check_unused("GradientTape.backward", self._records, start, unused)
+        if output is None:
+            self._check_only_result()
         seed = as_array("GradientTape.backward", "loss_grad", loss_grad)
-        self._check_gradient("loss_grad", output, seed)
-        check_one_library("GradientTape.backward", (self._values[output], seed))
+        self._check_gradient("loss_grad", start, seed)
+        check_one_library("GradientTape.backward", (self._values[start], seed))
         # The replay uses records up, so it gets a copy. So it does of the seed, by whose identity
         # pullbacks know again what they have computed.
         records = self._records.checked(self._check_gradient)
-        found = records.replay({output: seed.copy()}, keeps_all=True)
+        found = records.replay({start: seed.copy()}, keeps_all=True)
         for slot, gradient in found.items():
             before = earlier[slot]
             # A copy, because one array may be the gradient of several slots, or the caller's.
@@ -320,6 +331,17 @@ class GradientTape:
                 "put the value into one with alloc(value)"
             )
         return number
+
+    def _check_only_result(self) -> None:
+        """Raise ArgumentValueError if no op uses several results: the last may not be meant."""
+        used = {parent for _, _, parents in self._records.values() for parent in parents}
+        results = sorted(self._records.keys() - used)
+        if len(results) > 1:
+            slots = [f"{slot} ({op_name(self._records[slot][0])})" for slot in results]
+            raise ArgumentValueError(
+                f"GradientTape.backward: no op uses slots {', '.join(slots)}; say which of them to "
+                f"start from: backward(loss_grad, output={results[-1]})"
+            )
 
     def _check_same_shape(self, op: str, lhs: int, rhs: int) -> None:
         one, other = (self._values[self._slot(op, slot)].shape for slot in (lhs, rhs))
@@ -370,6 +392,11 @@ def _ssm_scan_of_vectors(x: Array, a: Array, b: Array) -> tuple[Array, Pullbacks
 
 def _of_column(pullback: Pullback) -> Pullback:
     return lambda g: np.squeeze(pullback(np.expand_dims(g, -1)), -1)
+
+
+def _copied(pullback: Pullback, g: Array) -> Array:
+    returned = pullback(g)
+    return returned.copy() if is_array(returned) else returned
 
 
 def _checked_returned(name: str, returned: object, count: int) -> tuple[object, Pullbacks]:

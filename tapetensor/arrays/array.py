@@ -50,8 +50,9 @@ def read_only(array: Any) -> Array:
     Arrays of other libraries are not numpy's to protect.
     """
     if isinstance(array, np.ndarray):
-        array = array.view()
-        array.flags.writeable = False
+        # Of a plain view numpy would set the flag back for anybody, because its base is writeable.
+        buffer: Any = array
+        array = np.asarray(memoryview(buffer).toreadonly())
     protected: Array = array
     return protected
 

@@ -43,7 +43,7 @@ from tapetensor.nn.module import Module
 from tapetensor.optim.optimizer import Optimizer
 from tapetensor.tape import OwnedTape
 from tapetensor.tape.gradients import Gradients
-from tapetensor.tensor.apply import give_tape
+from tapetensor.tensor.apply import give_tape, take_tapes
 from tapetensor.tensor.base import TensorBase
 
 # A container of more than so many plain values is compared as a whole.
@@ -61,6 +61,7 @@ _NAMES = {
     "copysign": math.copysign,
     "OwnedTape": OwnedTape,
     "give_tape": give_tape,
+    "take_tapes": take_tapes,
     **RESULT_NAMES,
 }
 
@@ -286,7 +287,9 @@ class Binding(GuardWriter):
         node = self.program.add(Kind.INPUT, None, (), (), np.dtype(object), label=where)
         self.expressions[node] = local
         self.generators.append(local)
-        lazy = LazyGenerator(self.program, node)
+        drops = getattr(rng, "drops", True)
+        self.guard(f"getattr({local}, 'drops', True) is not {drops}")
+        lazy = LazyGenerator(self.program, node, drops=drops)
         self._seen[id(rng)] = self._seen[id(lazy)] = lazy, local
         return lazy
 
@@ -442,7 +445,9 @@ class Binding(GuardWriter):
             is_kept = isinstance(data, LazyArray) and (data.node is node or _is_updated(data.node))
             if not is_kept:
                 writer.store(f"{local}.array", data)
-            if tensor.tape is not brought:
+            if isinstance(brought, OwnedTape) and tensor.tape is not brought:
+                writer.take(local, tensor.tape)
+            elif tensor.tape is not brought:
                 writer.store(f"{local}.tape", tensor.tape)
         for store, local, before_arrays in self._stores:
             same = store.arrays.keys() == before_arrays.keys() and all(

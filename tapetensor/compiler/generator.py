@@ -20,17 +20,19 @@ class LazyGenerator(np.random.Generator):
     Args:
         program: where it puts what it captures.
         source: the node of the generator.
+        drops: whether dropout drops with it.
     """
 
-    def __init__(self, program: Program, source: Node) -> None:
+    def __init__(self, program: Program, source: Node, *, drops: bool) -> None:
         super().__init__(np.random.PCG64(0))
         self.program = program
         self.source = source
+        self.drops = drops
 
     @override
     def __getattribute__(self, name: str) -> Any:
         """Return a function that captures a draw, in place of one that draws."""
-        if name.startswith("_") or name in ("program", "source"):
+        if name.startswith("_") or name in ("program", "source", "drops"):
             return object.__getattribute__(self, name)
         method = getattr(np.random.Generator, name, None)
         if not callable(method) or name in ("spawn", "bit_generator", "shuffle"):

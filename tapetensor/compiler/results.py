@@ -60,6 +60,8 @@ class ResultWriter:
     _tensors: list[str] = field(default_factory=list)
     _containers: list[str] = field(default_factory=list)
     _stores: list[str] = field(default_factory=list)
+    # What takes the tapes of tensors, by the local variables of those.
+    _taken: dict[str, str] = field(default_factory=dict)
     _returned: str = "None"
     # What was written is kept alive, for it is known by its address.
     _kept: list[Any] = field(default_factory=list)
@@ -71,6 +73,10 @@ class ResultWriter:
     def store(self, target: str, value: Any) -> None:
         """Write an assignment."""
         self._stores.append(f"{target} = {self.write(value)}")
+
+    def take(self, local: str, taker: Any) -> None:
+        """Write that the tensor in a local variable is spent; its tape is in ``{local}_tape``."""
+        self._taken[local] = self.bind(taker)
 
     def store_entries(self, target: str, store: Gradients) -> None:
         """Write an assignment of the arrays of a store of gradients."""
@@ -85,6 +91,11 @@ class ResultWriter:
         """Return all lines, given the source of the arrays that leave."""
         # New ids keep their order: that of a result is larger than those of what it is made of.
         ids = [f"{name} = next_id()" for _, name in sorted(self._new_ids.items())]
+        if self._taken:
+            # All or none, and before anything changes: another thread may have been faster.
+            names = "".join([f"{local}_tape, " for local in self._taken])
+            owners = ", ".join([f"({local}, {taker})" for local, taker in self._taken.items()])
+            ids.append(f"{names}= take_tapes([{owners}])")
         written = [
             *self._tensors, *self.tapes.lines, *self._containers, *self._stores,
             f"return {self._returned}",

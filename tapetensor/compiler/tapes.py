@@ -54,10 +54,13 @@ class Tapes:
         name = self._op.__name__
         tape.check_usable(name)
         binding = self._binding
-        binding.guard(f"{local}.tape.__class__ is not OwnedTape")
-        binding.guards.append(f"{local}.tape.check_usable({binding.bind(name)})")
+        # Read once, for another thread may spend the tensor.
+        held = f"{local}_tape"
+        binding.guards.append(f"{held} = {local}.tape")
+        binding.guard(f"{held}.__class__ is not OwnedTape")
+        binding.guards.append(f"{held}.check_usable({binding.bind(name)})")
         is_empty = tape.is_empty
-        binding.guard(f"{local}.tape.is_empty is not {is_empty}")
+        binding.guard(f"{held}.is_empty is not {is_empty}")
         marker = Gradients()
         if not is_empty:
             marker.arrays = _Outside()
@@ -88,7 +91,7 @@ class Tapes:
                 local = self._markers[key][1]
                 # A tape that goes into several results is whole in each of them.
                 is_first = users.setdefault(local, id(tape)) == id(tape)
-                sources.append(f"{local}.tape" + ("" if is_first else ".fork()"))
+                sources.append(f"{local}_tape" + ("" if is_first else ".fork()"))
             taken, kept = [
                 f"({''.join([f'{one}, ' for one in many])})" for many in (sources, carried)
             ]

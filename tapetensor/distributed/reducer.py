@@ -20,7 +20,7 @@ from tapetensor.nn import Module
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor import Tensor
-from tapetensor.tensor.base import FloatingBase, check_tensor
+from tapetensor.tensor.base import FloatingBase, check_tensor, take_tape
 from tapetensor.tensor.ownership import Ownership, tape_and_seed
 from tapetensor.typing import F, S
 
@@ -130,7 +130,7 @@ class Reducer:
         result = tape.carried()
         groups = [bucket.ids for bucket in self._buckets]
         gradients = tape.replay_by_group(loss.id, seed, groups)
-        loss.tape = Ownership.backward
+        take_tape(loss, Ownership.backward)
         result.accumulate(self._reduced(gradients))
         return result
 

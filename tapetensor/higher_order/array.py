@@ -129,8 +129,14 @@ class RecordedArray(Recorded):
         found: np.dtype[Any] = self.value.dtype
         return found
 
-    def view(self, kernel: Kernel, *options: Any) -> RecordedArray:
-        """Run a kernel whose output may share the memory of its operand."""
+    def view(self, kernel: Kernel | None = None, *options: Any) -> RecordedArray:
+        """Run a kernel whose output may share the memory of its operand.
+
+        Raises:
+            UnrecordedError: if it is called as numpy's method of this name is.
+        """
+        if kernel is None or isinstance(kernel, type | np.dtype | str):
+            raise UnrecordedError("uses array.view, which only numpy's arrays have")
         result = self.level.run(kernel, (self,), *options)
         self.share_with(result)
         # One element is a number to numpy, and not a part.
@@ -159,10 +165,19 @@ class RecordedArray(Recorded):
 
     @override
     def astype(self, dtype: Any, copy: bool = True) -> Any:
-        # What is not floating any more is a constant.
-        if np.dtype(dtype).kind != "f":
-            return plain(self).astype(dtype)
-        return self.level.run(indexing.astype, (self,), np.dtype(dtype))
+        kind = np.dtype(dtype).kind
+        if kind == "f":
+            return self.level.run(indexing.astype, (self,), np.dtype(dtype))
+        if kind not in "biu":
+            raise UnrecordedError(f"converts an array to {np.dtype(dtype)}")
+        # Whole numbers and truths have no derivative: a constant.
+        return plain(self).astype(dtype)
+
+    def __len__(self) -> int:
+        """As numpy's: the size of the first axis."""
+        if not self.shape:
+            raise UnrecordedError("asks for the length of an array without axes")
+        return self.shape[0]
 
     def __getitem__(self, index: Any) -> RecordedArray:
         """As numpy's."""
@@ -197,6 +212,8 @@ class RecordedArray(Recorded):
     __array__ = _refused("reads the values of an array (np.asarray, or a function like it)")
     __bool__ = _refused("asks for the truth of an array")
     __float__ = _refused("reads an element as a number")
+    __int__ = _refused("reads an element as a number")
+    __index__ = _refused("reads an element as a number")
 
     def __getattr__(self, name: str) -> Never:
         """Say which attribute is missing, in the words of this room."""

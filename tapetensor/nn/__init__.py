@@ -47,6 +47,8 @@ from tapetensor.nn.images import Bias2d as Bias2d
 from tapetensor.nn.images import Flatten as Flatten
 from tapetensor.nn.images import Upscale2d as Upscale2d
 from tapetensor.nn.images import Upscale2dBy as Upscale2dBy
+from tapetensor.nn.inference_view import inference as inference
+from tapetensor.nn.inference_view import is_training as is_training
 from tapetensor.nn.linear import Linear as Linear
 from tapetensor.nn.linear import UnbiasedLinear as UnbiasedLinear
 from tapetensor.nn.mamba import MambaBlock as MambaBlock

@@ -7,6 +7,7 @@ from typing import Generic
 import numpy as np
 
 from tapetensor.arguments import as_number, as_size, check_rng
+from tapetensor.nn.inference_view import is_training
 from tapetensor.nn.module import Module
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import check_floating, check_not_spent, check_tensor
@@ -19,7 +20,8 @@ class Dropout(Module):
         x * mask / (1 - p)
 
     One `forward` for both tape states, which asks the input: where it owns a tape the model is
-    being trained and a fresh mask is drawn, where it owns none the input is returned as it is.
+    being trained and a fresh mask is drawn, where it owns none the input is returned as it is. In
+    what `inference` returned nothing is ever dropped.
 
     Shape: that of the input.
     Derivative: the same mask, scaled the same.
@@ -54,7 +56,7 @@ class Dropout(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return `x`, with elements dropped if it owns a tape."""
-        return _dropped("Dropout", x, self.p, self.rng)
+        return _dropped(self, x, self.p, self.rng)
 
 
 class DropoutOneIn(Module, Generic[N]):
@@ -87,13 +89,16 @@ class DropoutOneIn(Module, Generic[N]):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return `x`, with elements dropped if it owns a tape."""
-        return _dropped("DropoutOneIn", x, 1.0 / self.n, self.rng)
+        return _dropped(self, x, 1.0 / self.n, self.rng)
 
 
-def _dropped(layer: str, x: Tensor[S, T, F], p: float, rng: np.random.Generator) -> Tensor[S, T, F]:
+def _dropped(
+    module: Module, x: Tensor[S, T, F], p: float, rng: np.random.Generator
+) -> Tensor[S, T, F]:
+    layer = type(module).__name__
     check_tensor(layer, "the input", x)
     check_not_spent(layer, x)
-    if not x.owns_tape or p == 0.0:
+    if p == 0.0 or not is_training(module, x):
         return x
     check_floating(layer, x)
     return x.dropout(p, rng=rng)

@@ -19,6 +19,9 @@ from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import tape_state
 
+# The attribute of a module that infers whatever owns a tape: a part of what `inference` returned.
+INFERS = "_infers"
+
 # Of values that hold no tensor, those that most fields beside the tensors have.
 _SETTINGS = frozenset({int, float, bool, str, type(None)})
 
@@ -149,10 +152,15 @@ class Module:
 
         Raises:
             BuildError: if it is a tensor or a module that is not declared, a tensor that owns a
-                tape, or not what the annotation asks for.
+                tape, or not what the annotation asks for; or a tensor of a module that infers.
             ShapeError: if its sizes are not those of the annotation, or of the tensor before.
             DTypeError: if its dtype is not.
         """
+        if isinstance(value, Tensor) and INFERS in vars(self):
+            raise BuildError(
+                f"{type(self).__name__}.{name}: a module that inference() returned keeps its "
+                "tensors; ask nn.is_training(self, x) before a tensor is replaced"
+            )
         self._check_value(name, value)
         before = vars(self).get(name)
         # A tensor has been compared with the one before, and running statistics come often.

@@ -16,6 +16,7 @@ from tapetensor.kernels.numerics import mean as means
 from tapetensor.nn import init
 from tapetensor.nn.arguments import check_input
 from tapetensor.nn.fields import buffer
+from tapetensor.nn.inference_view import is_training
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import W
 from tapetensor.tape import NoneTape
@@ -103,7 +104,7 @@ class BatchNorm(Module, Generic[N, W]):
         self.running_var = init.make(init.ones, (size,), scalar_type, init.NO_RANDOMNESS)
 
     def _normalized(self, x: Tensor[Any, Any, Any], *, batched: bool) -> Tensor[Any, Any, Any]:
-        """Return the normalized input, and move the running statistics if it owns a tape.
+        """Return the normalized input, and move the running statistics if the module trains on it.
 
         Args:
             x: an input of the right shape and dtype.
@@ -111,14 +112,14 @@ class BatchNorm(Module, Generic[N, W]):
         """
         name = type(self).__name__
         check_not_spent(name, x)
-        is_training, count = x.owns_tape, x.size // self.num_features
-        if is_training and count < 2:
+        trains, count = is_training(self, x), x.size // self.num_features
+        if trains and count < 2:
             raise ShapeError(
                 f"{name}: a variance needs two values per channel or more, "
                 f"a training input of shape {x.shape} has fewer"
             )
         batch = x if batched else x.expand_dims(0)
-        result = self._trained(batch, count) if is_training else self._inferred(batch)
+        result = self._trained(batch, count) if trains else self._inferred(batch)
         return result if batched else result.squeeze(0)
 
     def _inferred(self, batch: Tensor[Any, Any, Any]) -> Tensor[Any, Any, Any]:
@@ -135,8 +136,8 @@ class BatchNorm(Module, Generic[N, W]):
         )
         running = (self.running_mean.array, self.running_var.array)
         mean, var = means.moved_statistics(running, observed[0], count, self.momentum)
-        self.running_mean = self.running_mean.wrap_gradient(mean)
-        self.running_var = self.running_var.wrap_gradient(var)
+        # The tensors stay, as parameters do at the step of an optimizer: `inference` shares them.
+        self.running_mean.array, self.running_var.array = mean, var
         return result
 
 
@@ -148,7 +149,8 @@ class BatchNorm1d(BatchNorm[N, W]):
     `forward` is split by the tape of its input, so a type checker tells the two uses apart. With a
     tape it is training: mean and (biased) variance are those of the batch, and the running
     statistics move towards them, the variance as its unbiased estimate. Without one it is
-    inference: the running statistics are used and left alone.
+    inference: the running statistics are used and left alone; so they are under any tape in what
+    `tapetensor.nn.inference` returned.
 
     Shape: ``(B, N)`` or ``(B, N, L)``, the same out.
     Initialization: weight 1, bias 0, running mean 0, running variance 1.

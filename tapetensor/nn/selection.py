@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from typing_extensions import override
@@ -20,7 +20,8 @@ class Selection:
     parameter, and an optimizer of the selection neither updates it nor holds state for it.
 
     A name stands for the parameter of that dotted name, or for all within the field of that name:
-    ``"hidden"`` for ``"hidden.weight"`` and ``"hidden.bias"``.
+    ``"hidden"`` for ``"hidden.weight"`` and ``"hidden.bias"``. A tensor that goes by two names, as
+    tied weights do, is left out if one of them is.
 
     Args:
         model: what has parameters: a module, or another selection.
@@ -68,12 +69,19 @@ class Selection:
 
     def parameters(self) -> dict[str, Tensor[Any, NoneTape, Any]]:
         """Return the selected tensors by dotted name, in the order of the model."""
-        selected: dict[str, Any] = {}
-        for name, tensor in self._model.parameters().items():
-            is_in = self._only is None or any(_is_within(name, one) for one in self._only)
-            if is_in and not any(_is_within(name, one) for one in self._without):
-                selected[name] = tensor
-        return selected
+        parameters: Mapping[str, Any] = self._model.parameters()
+        # By id, for a tensor that goes by two names is one tensor: tied weights.
+        frozen = {
+            tensor.id
+            for name, tensor in parameters.items()
+            if any(_is_within(name, one) for one in self._without)
+        }
+        return {
+            name: tensor
+            for name, tensor in parameters.items()
+            if (self._only is None or any(_is_within(name, one) for one in self._only))
+            and tensor.id not in frozen
+        }
 
     @override
     def __repr__(self) -> str:

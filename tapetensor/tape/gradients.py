@@ -224,7 +224,8 @@ class Gradients:
     def merge(self, other: Gradients) -> None:
         """Add every gradient of `other` to this store; `other` stays as it is.
 
-        The leafs that either declares are declared in the sum, and it is leaky if either is.
+        The leafs that either declares are declared in the sum, and it is leaky if either is. If
+        `other` alone declares some, the entries of this store are declared, too.
 
         Raises:
             ArgumentTypeError: if `other` is not a Gradients.
@@ -232,6 +233,7 @@ class Gradients:
             DTypeError: if the two disagree on the dtype of an id.
         """
         check_kind("Gradients.merge", "other", other, Gradients, "Gradients")
+        own = frozenset(self.arrays) if self._leafs is None else self._leafs
         merged = dict(self.arrays)
         for key, array in other.arrays.items():
             existing = merged.get(key)
@@ -244,7 +246,7 @@ class Gradients:
         self.incomplete += other.incomplete
         self._leaky = self._leaky or other._leaky
         if other._leafs is not None:
-            self._leafs = other._leafs if self._leafs is None else self._leafs | other._leafs
+            self._leafs = own | other._leafs
 
     def global_norm(self) -> float:
         """Return the Euclidean norm of all gradients taken together.

@@ -234,8 +234,12 @@ class OwnedTape:
     def _taken(self, op: str) -> _Contents:
         """Give up and return the contents."""
         self.check_usable(op)
-        contents = self.records, self.segments, self.gaps, self.stores
-        self.records, self.segments, self.gaps, self.stores = _SPENT, {}, {}, {}
+        # Of several threads one gets them: there is no call in this line, so no other has a turn.
+        records, self.records = self.records, _SPENT
+        if records is _SPENT:
+            self.check_usable(op)
+        contents = records, self.segments, self.gaps, self.stores
+        self.segments, self.gaps, self.stores = {}, {}, {}
         return contents
 
     def _in_same_contexts(self, *contents: *_Contents) -> OwnedTape:
@@ -311,10 +315,18 @@ class OwnedTape:
         return records.replay_by_group({output_id: cotangent}, groups)
 
     def carried(self) -> Gradients:
-        """Return the sum of the gradients that the tape carries."""
+        """Return the sum of the gradients that the tape carries.
+
+        What one store declares says nothing about the entries of another that declares nothing, so
+        those are kept as declared ones.
+        """
         result = Gradients()
         for gradients in self.stores.values():
             result.merge(gradients)
+        if result.leafs is not None:
+            kept = [one.arrays for one in self.stores.values() if one.leafs is None]
+            leafs = result.leafs.union(*kept)
+            result = Gradients.of(result.arrays, leafs, result.is_leaky)
         return result
 
 

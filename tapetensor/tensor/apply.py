@@ -20,6 +20,7 @@ from tapetensor.errors import (
     HigherOrderError,
     MovedTensorError,
     ShapeError,
+    TapeClosedError,
     TapeTensorError,
 )
 from tapetensor.tape import Kernel, OwnedTape, Pullbacks
@@ -29,11 +30,13 @@ from tapetensor.tape.ids import next_id
 from tapetensor.tape.origins import MOST_STEPS, Origins, newest, origins_from
 from tapetensor.tape.recorder import Recorder, op_name
 from tapetensor.tensor.base import (
+    Taker,
     TensorBase,
     check_numeric,
     check_same_dtype,
     moved_error,
     rewrap,
+    take_tape,
 )
 
 if TYPE_CHECKING:
@@ -102,14 +105,22 @@ def apply(
     result._id = output_id = next_id()
     result.tape = tape
     if tape is not None:
-        # First, because a closed tape refuses it: the operands change all together or not at all.
         if is_alone:
-            tape.records[output_id] = kernel, pullbacks[0], x._id
+            # Another thread may have spent it while the kernel ran. As in `take_tape`, no thread
+            # gets its turn between this question and the assignment.
+            is_spent = x.tape is not tape
+            if is_spent:
+                raise _spent_meanwhile(kernel, x)
             x.tape = kernel
+            try:
+                tape.records[output_id] = kernel, pullbacks[0], x._id
+            except TapeClosedError:
+                x.tape = tape
+                raise
         else:
             parents = tuple([operand._id for operand in operands])
+            _merge_tapes(kernel, operands, tape)
             tape.records[output_id] = kernel, pullbacks, parents
-            _take_tapes(kernel, operands, tape)
             for operand in operands:
                 if operand.origins is not None:
                     _note_unrecorded(kernel, tape, operands, pullbacks)
@@ -167,9 +178,16 @@ def apply_pair(
     result._id = output_id = next_id()
     result.tape = tape
     if tape is not None:
-        # First, as in `apply`.
-        tape.records[output_id] = kernel, pullbacks, (lhs._id, rhs._id)
+        # As in `apply`.
+        is_spent = owner.tape is not tape
+        if is_spent:
+            raise _spent_meanwhile(kernel, owner)
         owner.tape = kernel
+        try:
+            tape.records[output_id] = kernel, pullbacks, (lhs._id, rhs._id)
+        except TapeClosedError:
+            owner.tape = tape
+            raise
         result.origins = None
         if lhs.origins is not None or rhs.origins is not None:
             _note_unrecorded(kernel, tape, (lhs, rhs), pullbacks)
@@ -211,10 +229,7 @@ def apply_enclosing(
     # Again, for the function may have spent an operand that it closes over.
     tape = _check_operands(op, operands, keeps_dtype=False)
     assert tape is not None
-    for operand in operands:
-        if isinstance(operand.tape, OwnedTape):
-            operand.tape.check_usable(op_name(op))
-    _take_tapes(op, operands, tape)
+    _merge_tapes(op, operands, tape)
     tape.gaps.update(gaps)
     results = [rewrap(operands[0], output, next_id(), tape) for output in outputs]
     for result, of_result in zip(results, pullbacks, strict=True):
@@ -265,7 +280,7 @@ def _arrays(
     if _NUMPYS.issuperset(map(type, arrays)) and (tape is None or tape.level is None):
         return arrays
     levels = [array.level for array in arrays if isinstance(array, Recorded)]
-    owners = [(one, one.tape.level) for one in operands if isinstance(one.tape, OwnedTape)]
+    owners = [(one, held.level) for one in operands if isinstance(held := one.tape, OwnedTape)]
     levels += [owned for _, owned in owners if owned is not None]
     if not levels:
         return arrays
@@ -321,16 +336,59 @@ def _origins_of(
     return (steps, *parts) if steps < MOST_STEPS else newest((steps, *parts))
 
 
-def _take_tapes(
+def _merge_tapes(
     kernel: Callable[..., object], operands: tuple[TensorBase[Any, Any, Any], ...], tape: OwnedTape
 ) -> None:
     """Merge the tapes of all operands into `tape`, and spend those that owned one."""
+    owner = None
     for operand in operands:
-        held = operand.tape
-        if isinstance(held, OwnedTape):
-            if held is not tape:
-                tape.merge(held)
-            operand.tape = kernel
+        if operand.tape is not None:
+            if owner is not None or tape.records.__class__ is not Recorder:
+                # Several, or a tape that may be closed.
+                owners = [(one, kernel) for one in operands if one.tape is not None]
+                for held in take_tapes(owners):
+                    if held is not tape:
+                        tape.merge(held)
+                return
+            owner = operand
+    # The common case, in no more steps than it takes; as in `apply`.
+    assert owner is not None
+    is_spent = owner.tape is not tape
+    if is_spent:
+        raise _spent_meanwhile(kernel, owner)
+    owner.tape = kernel
+
+
+def take_tapes(owners: list[tuple[TensorBase[Any, Any, Any], Taker]]) -> list[OwnedTape]:
+    """Spend tensors that own tapes, and return those; of several threads one gets them.
+
+    Args:
+        owners: each with what takes its tape. If one cannot be spent, none is.
+
+    Raises:
+        MovedTensorError: if one is spent.
+        TapeClosedError: if the tape of one is closed.
+    """
+    taken: list[OwnedTape] = []
+    try:
+        for owner, taker in owners:
+            tape = take_tape(owner, taker)
+            taken.append(tape)
+            if tape.records.__class__ is not Recorder:
+                # Closed, perhaps.
+                tape.check_usable(op_name(taker))
+    except TapeTensorError:
+        # Not strict: the last of those that were taken need not be that of the last owner.
+        for (owner, _), tape in zip(owners, taken):  # noqa: B905
+            owner.tape = tape
+        raise
+    return taken
+
+
+def _spent_meanwhile(op: Callable[..., object], x: TensorBase[Any, Any, Any]) -> MovedTensorError:
+    """Return the error for a tensor that another thread has spent since it was checked."""
+    tape: Any = x.tape
+    return moved_error(op_name(op), x, op_name(tape))
 
 
 def _check_operands(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Never, TypeAlias, overl
 import numpy as np
 from typing_extensions import TypeAliasType, TypeVar, override
 
-from tapetensor.arrays.array import Array
+from tapetensor.arrays.array import Array, read_only
 from tapetensor.arrays.libraries import library_of, to_numpy
 from tapetensor.arrays.stand_ins import CapturedArray, plain
 from tapetensor.errors import (
@@ -111,7 +111,8 @@ class TensorBase(Generic[S, T, D, _Kind]):
     def numpy(self) -> np.ndarray[S, np.dtype[D]]:
         """Return the elements as a read-only numpy array that shares the tensor's memory.
 
-        Of a tensor over another library's array (CuPy's), a copy in the memory of the host.
+        It stays read-only, for numpy does not let its ``flags.writeable`` be set; ``copy()`` it to
+        write. Of a tensor over another library's array (CuPy's), a copy in the memory of the host.
 
         >>> import tapetensor as tt
         >>> tt.arange(3).numpy()
@@ -122,9 +123,7 @@ class TensorBase(Generic[S, T, D, _Kind]):
             # Its elements are not known yet; what numpy's functions do to it is captured.
             captured: np.ndarray[S, np.dtype[D]] = data.copy()
             return captured
-        view: Any = to_numpy(data).view()
-        view.flags.writeable = False
-        array: np.ndarray[S, np.dtype[D]] = view
+        array: np.ndarray[S, np.dtype[D]] = read_only(to_numpy(data))
         return array
 
     @overload
@@ -225,9 +224,12 @@ class TensorBase(Generic[S, T, D, _Kind]):
             )
 
     def __copy__(self: TensorBase[S, NoneTape, D]) -> Tensor[S, NoneTape, D]:
-        """Return a plain tensor with the same id and data; a tape cannot be copied."""
+        """Return a plain tensor with the same data and a new id; a tape cannot be copied.
+
+        A new id, because an optimizer's step would change one of the two and not the other.
+        """
         _check_copyable("copy", self)
-        return rewrap(self, self.array, self._id, None)
+        return rewrap(self, self.array, next_id(), None)
 
     def __deepcopy__(self: TensorBase[S, NoneTape, D], memo: object) -> Tensor[S, NoneTape, D]:
         """Return a plain tensor with copied data and a new id; a tape cannot be copied."""
@@ -309,8 +311,25 @@ def check_not_spent(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
 def check_usable(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
     """Raise an error if `tensor` is spent, or owns a tape that a context has closed."""
     check_not_spent(op, tensor)
-    if isinstance(tensor.tape, OwnedTape):
-        tensor.tape.check_usable(op)
+    tape = tensor.tape
+    if isinstance(tape, OwnedTape):
+        tape.check_usable(op)
+
+
+def take_tape(tensor: TensorBase[Any, Any, Any], taker: Taker) -> OwnedTape:
+    """Spend a tensor that owns a tape, and return that; of several threads one gets it.
+
+    Raises:
+        MovedTensorError: if the tensor is spent, by another thread since it was checked, perhaps.
+    """
+    tape: Any = tensor.tape
+    # Under the GIL a thread gets its turn at calls and at the starts of loops, and there is none
+    # between this question and the assignment.
+    if tape.__class__ is not OwnedTape:
+        raise moved_error(op_name(taker), tensor, op_name(tape))
+    tensor.tape = taker
+    owned: OwnedTape = tape
+    return owned
 
 
 def moved_error(op: str, tensor: TensorBase[Any, Any, Any], taker: str) -> MovedTensorError:

@@ -9,6 +9,7 @@ from typing_extensions import TypeVar
 
 from tapetensor.arguments import as_shape, check_function
 from tapetensor.arrays.array import Array, as_array, read_only
+from tapetensor.arrays.stand_ins import StandIn
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from tapetensor.tape import Kernel, NoneTape, Pullback, Pullbacks
 from tapetensor.tape.recorder import op_name
@@ -59,7 +60,8 @@ def custom_op(kernel: Any, *operands: Any, shape: Any) -> Tensor[Any, Any, Any]:
     Args:
         kernel: takes one array per operand, read-only, and returns the output and a tuple of one
             pullback per operand: a function from the cotangent of the output to that of the
-            operand, or None for an operand that has no derivative. Give settings to it with
+            operand, or None for an operand that has no derivative. What it returns is copied, so
+            a buffer may serve several. Give settings to it with
             `functools.partial`. The output must be an array that nobody writes to any more: not a
             buffer that the next call fills again. Its name, less an ending "_kernel", is that of
             the op in messages.
@@ -163,7 +165,7 @@ def _checked(op: str, position: int, pullback: Pullback, operand: Array) -> Pull
     shape, dtype = operand.shape, operand.dtype
 
     def checked(g: Array) -> Array:
-        cotangent = as_array(op, f"the result of {name}", _unwritten(op, name, pullback, (g,)))
+        cotangent: Any = as_array(op, f"the result of {name}", _unwritten(op, name, pullback, (g,)))
         if cotangent.shape != shape:
             raise ShapeError(
                 f"{op}: {name} returned shape {cotangent.shape}, the operand has shape {shape}; "
@@ -174,7 +176,12 @@ def _checked(op: str, position: int, pullback: Pullback, operand: Array) -> Pull
                 f"{op}: {name} returned dtype {cotangent.dtype}, the operand has dtype {dtype}; "
                 f"{_PROMOTED}"
             )
-        return cotangent
+        # A copy, for the pullback may fill the same buffer again: for another operand, or at the
+        # next call. What is recorded or captured has its own rules for writes.
+        if not isinstance(cotangent, StandIn):
+            cotangent = cotangent.copy()
+        result: Array = cotangent
+        return result
 
     return checked
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from typing_extensions import override
 
 from tapetensor.arguments import as_number, check_rng
 from tapetensor.kernels import dropout as kernels
@@ -15,6 +16,20 @@ from tapetensor.typing import D, F, S, T
 
 if TYPE_CHECKING:
     from tapetensor.tensor.tensor import Tensor
+
+
+class Undropping(np.random.Generator):
+    """A generator with which nothing is dropped; it draws as any other.
+
+    The modules that `tapetensor.nn.inference` returns have it in place of their own.
+    """
+
+    drops = False
+
+    @override
+    def __reduce__(self) -> Any:
+        """Be copied and pickled as one of this class."""
+        return Undropping, (self.bit_generator,)
 
 
 class Dropout(TensorBase[S, T, D]):
@@ -29,7 +44,8 @@ class Dropout(TensorBase[S, T, D]):
 
             x * mask / (1 - p)
 
-        `tapetensor.nn.Dropout` is the layer, which leaves an input without a tape as it is.
+        `tapetensor.nn.Dropout` is the layer, which leaves an input without a tape as it is. With
+        the generator of a module that `tapetensor.nn.inference` returned nothing is dropped.
 
         Shape: that of `self`.
         Derivative: the same mask, scaled the same.
@@ -53,6 +69,9 @@ class Dropout(TensorBase[S, T, D]):
         check_floating("dropout", self)
         probability = as_number("dropout", "p", p, at_least=0, at_most=1)
         check_rng("dropout", rng)
+        if not getattr(rng, "drops", True):
+            result: Any = self
+            return result  # type: ignore[no-any-return]  # a tensor is what TensorBase stands for
         data = self.array
         mask = masks.scaled_mask(data.shape, probability, data.dtype, rng)
         return apply(kernels.dropout, (self,), (mask,))

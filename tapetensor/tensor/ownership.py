@@ -23,7 +23,7 @@ from tapetensor.tape import NoneTape, OwnedTape, Tape
 from tapetensor.tape.gaps import Gap
 from tapetensor.tape.gradients import Gradients, Tensorlike
 from tapetensor.tape.ids import next_id
-from tapetensor.tape.recorder import Unused, check_unused
+from tapetensor.tape.recorder import Unused, check_unused, op_name
 from tapetensor.tensor.base import (
     FloatingBase,
     Taker,
@@ -32,7 +32,9 @@ from tapetensor.tensor.base import (
     check_plain,
     check_tensor,
     check_usable,
+    moved_error,
     rewrap,
+    take_tape,
     tape_state,
 )
 from tapetensor.typing import D, F, S, T
@@ -92,6 +94,10 @@ class Ownership(TensorBase[S, T, D]):
         """
         _check_untaped("traced", self, "drop the second traced(), or write x.with_empty_tape()")
         result = _traced("traced", self, _carrying("traced", grads))
+        # Another thread may have spent it; as in `take_tape`, nothing comes between.
+        taker: Any = self.tape
+        if taker is not None:
+            raise moved_error("traced", self, op_name(taker))
         self.tape = Ownership.traced
         return result
 
@@ -105,9 +111,7 @@ class Ownership(TensorBase[S, T, D]):
         """
         check_usable("split_tape", self)
         plain = _retaped(self, None)
-        tape: Any = NoneTape() if self.tape is None else self.tape
-        if self.tape is not None:
-            self.tape = Ownership.split_tape
+        tape: Any = NoneTape() if self.tape is None else take_tape(self, Ownership.split_tape)
         return plain, tape
 
     def put_tape(self: Ownership[S, NoneTape, D], tape: NewTape) -> Tensor[S, NewTape, D]:
@@ -274,7 +278,7 @@ class Ownership(TensorBase[S, T, D]):
         wanted = None if wrt is None else _wanted(wrt)
         tape, seed = tape_and_seed(self, cotangent)
         check_unused("backward", tape.recorded(), self._id, unused, wanted)
-        self.tape = Ownership.backward
+        take_tape(self, Ownership.backward)
         try:
             return tape.replay(self._id, seed, wanted, finite=check_finite)
         except (MissingGradientError, NumericalInstabilityError):
@@ -296,14 +300,18 @@ def tape_and_seed(
     """
     check_usable("backward", tensor)
     tape = tensor.tape
-    if not isinstance(tape, OwnedTape):
+    if tape is None:
         raise UntracedTensorError(
             "backward: this tensor owns no tape, so nothing was recorded; "
             "trace an input first: loss(model.forward(x.trace())).backward()"
         )
     if tensor.array.dtype.kind != "f":
         raise DTypeError(f"backward: a tensor of dtype {tensor.array.dtype} has no gradient")
-    return tape, _seed(tensor, cotangent)
+    seed = _seed(tensor, cotangent)
+    if not isinstance(tape, OwnedTape):
+        # Another thread has spent it since it was checked.
+        raise moved_error("backward", tensor, op_name(tape))
+    return tape, seed
 
 
 def forks(
@@ -316,10 +324,9 @@ def forks(
         count: how many handles.
         taker: the op that takes the tape, for the message of a later use.
     """
-    tape = tensor.tape
-    if not isinstance(tape, OwnedTape):
+    if tensor.tape is None:
         return [_retaped(tensor, None) for _ in range(count)]
-    tensor.tape = taker
+    tape = take_tape(tensor, taker)
     return [_retaped(tensor, tape.fork()) for _ in range(count)]
 
 

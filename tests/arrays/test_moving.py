@@ -52,6 +52,23 @@ def test_what_is_no_array_of_that_kind_is_refused() -> None:
         from_numpy(foreign.asarray(_ARRAY))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.bool_])
+@pytest.mark.parametrize("shape", [(), (0, 2), (3, 2)])
+def test_the_elements_stay_read_only_whatever_is_asked_of_numpy(
+    dtype: Any, shape: tuple[int, ...]
+) -> None:
+    x = tt.ones(shape, dtype)
+    seen = x.numpy()
+
+    assert np.shares_memory(seen, x.array) or not seen.size
+    assert seen.dtype is x.array.dtype
+    for view in (seen, seen.T, seen.view(), seen.reshape(-1)):
+        with pytest.raises(ValueError, match="cannot set WRITEABLE flag"):
+            view.flags.writeable = True
+        with pytest.raises(ValueError, match="cannot set WRITEABLE flag"):
+            view.setflags(write=True)
+
+
 def test_the_elements_are_read_on_the_host() -> None:
     x = abroad(_ARRAY)
 

@@ -110,6 +110,33 @@ def test_merging_joins_declarations_and_leakiness() -> None:
     assert lhs.is_leaky
 
 
+@pytest.mark.parametrize("declared_first", [True, False])
+def test_a_declaration_in_one_carried_store_drops_no_gradient_of_another(
+    declared_first: bool,
+) -> None:
+    w, v = vector(1.0), vector(2.0)
+    declaring, other = filled(w), filled(v)
+    declaring.retain_leafs([w])
+    stores = [declaring, other] if declared_first else [other, declaring]
+    first, second = (vector(1.0).trace(store) for store in stores)
+    grads = (first * w + second * v).sum().backward()
+
+    assert set(grads) == {w.id, v.id}
+    assert (grads[w].item(), grads[v].item()) == (2.0, 3.0)
+
+
+def test_a_store_that_declares_nothing_keeps_its_gradients_when_another_is_merged_into_it() -> None:
+    w, v = vector(1.0), vector(2.0)
+    declaring, store = filled(w), filled(v)
+    declaring.retain_leafs([w])
+    store.merge(declaring)
+    grads = (vector(1.0).trace(store) * w * v).sum().backward()
+
+    assert set(grads) == {w.id, v.id}
+    assert grads[w].item() == 1.0 + v.item()
+    assert grads[v].item() == 2.0 + w.item()
+
+
 def test_a_leaky_store_that_is_carried_keeps_the_temporaries_of_every_pass() -> None:
     x = vector(1.0)
     first = x.trace(tt.Gradients.leaky()).exp().sum().backward()

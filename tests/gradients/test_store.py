@@ -41,7 +41,7 @@ def test_every_handle_of_a_tensor_finds_its_gradient() -> None:
     spent = x.trace()
     grads = spent.square().sum().backward()
 
-    for handle in (x, traced, spent, traced.with_empty_tape(), copy.copy(x)):
+    for handle in (x, traced, spent, traced.with_empty_tape()):
         assert handle in grads
         assert grads[handle].numpy().tolist() == [2.0, 4.0]
 

@@ -344,6 +344,11 @@ def _written_twice(x: Array) -> Array:
         (lambda x: x.cumsum(), "uses array.cumsum"),
         (lambda x: x if x[0] > 0 else float(x[1]) * x, "reads an element as a number"),
         (lambda x: np.stack(list(x)), "iterates over an array"),
+        (lambda x: x.astype(object).astype(x.dtype), "converts an array to object"),
+        (lambda x: np.abs(x.astype(complex)), "converts an array to complex128"),
+        (lambda x: x * int(x[0]), "reads an element as a number"),
+        (lambda x: x.view(np.int64) * x, "uses array.view"),
+        (lambda x: x.view() * x, "uses array.view"),
         (_written_through_a_view, "writes .item assignment. to memory"),
         (_written_beside_a_view, "writes .numpy.add with out=. to memory"),
         (_written_beside_a_part, "writes .numpy.add with out=. to memory"),
@@ -400,6 +405,16 @@ def test_arrays_of_a_kernels_own_may_be_written_to(rng: np.random.Generator) -> 
         _X,
         rng=rng,
     )
+
+
+def test_the_length_of_an_array_is_a_number(rng: np.random.Generator) -> None:
+    def mean_of_squares(x: Array) -> tuple[Array, Pullbacks]:
+        return np.sum(x * x) / len(x), (lambda g: g * 2.0 * x / len(x),)
+
+    def op(x: Any) -> Any:
+        return tt.custom_op(mean_of_squares, x, shape=())
+
+    check_grad(lambda x: tt.grad(op, x), _X, rng=rng)
 
 
 def test_parts_of_an_array_of_a_kernels_own_may_be_written_to(rng: np.random.Generator) -> None:

@@ -50,6 +50,24 @@ def test_names_stand_for_parameters_and_for_fields(
     assert repr(selection) == f"Selection({', '.join(names)})"
 
 
+class Tied(nn.Module):
+    embed: nn.Linear[L[3], L[3]]
+    out: nn.Linear[L[3], L[3]]
+
+
+def test_a_tensor_that_is_left_out_by_one_of_its_names_is_frozen_under_all() -> None:
+    tied = tt.build(Tied, rng=np.random.default_rng(0))
+    tied.out.weight = tied.embed.weight
+
+    assert list(nn.Selection(tied, without=["embed"]).parameters()) == ["out.bias"]
+    assert list(nn.Selection(tied, without=["out.weight"]).parameters()) == [
+        "embed.bias",
+        "out.bias",
+    ]
+    with pytest.raises(tt.ArgumentValueError, match="no parameter is left"):
+        nn.Selection(tied, only=["out.weight"], without=["embed.weight"])
+
+
 def test_a_selection_of_a_selection() -> None:
     model = tt.build(Mlp, rng=np.random.default_rng(0))
 

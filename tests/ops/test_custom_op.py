@@ -182,3 +182,33 @@ def test_a_wrong_pullback_is_found_by_check_grad(rng: np.random.Generator) -> No
 
     with pytest.raises(AssertionError, match="wrong"):
         check_grad(op(wrong_kernel), tt.ones((2,), np.float64), rng=rng)
+
+
+def _product_by_a_buffer(scratch: Array) -> Callable[..., tuple[Array, Pullbacks]]:
+    def product_kernel(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
+        return lhs * rhs, (
+            lambda g: np.multiply(g, rhs, out=scratch),
+            lambda g: np.multiply(g, lhs, out=scratch),
+        )
+
+    return product_kernel
+
+
+def test_pullbacks_may_fill_one_buffer_for_two_operands() -> None:
+    product = op(_product_by_a_buffer(np.empty(2, np.float32)))
+    lhs, rhs = tt.from_numpy([1.0, 2.0], shape=(2,)), tt.from_numpy([3.0, 4.0], shape=(2,))
+    grads = product(lhs.trace(), rhs).sum().backward()
+
+    assert grads[lhs].numpy().tolist() == [3.0, 4.0]
+    assert grads[rhs].numpy().tolist() == [1.0, 2.0]
+
+
+def test_pullbacks_may_fill_one_buffer_at_every_use_and_in_every_pass() -> None:
+    product = op(_product_by_a_buffer(np.empty(2, np.float32)))
+    x = tt.from_numpy([1.0, 2.0], shape=(2,))
+    scale = tt.from_numpy([10.0, 10.0], shape=(2,))
+    first = (product(x.trace(), x) + product(x.trace(), scale)).sum().backward()
+    second = product(x.trace(), scale).sum().backward()
+
+    assert first[x].numpy().tolist() == [12.0, 14.0]
+    assert second[x].numpy().tolist() == [10.0, 10.0]

@@ -118,9 +118,6 @@ LOSING: dict[str, Callable[[Model], Any]] = {
     "a gate": lambda m: losses.mse(m.forward(X.trace()) * (-m.hidden.bias).exp(), Y),
     "a stack": lambda m: tt.stack([m.forward(X.trace()), m.forward(Y)]).square().mean(),
     "a choice": lambda m: tt.where(X > 0.0, m.forward(X.trace()), m.hidden.weight[:2]).sum(),
-    "a copied parameter": lambda m: (
-        m.forward(X.trace()).sum() + copy.copy(m.hidden.weight).exp().sum()
-    ),
     "a custom op": lambda m: m.forward(X.trace()).sum() + doubled(m.hidden.weight).sum(),
     "a conversion": lambda m: (
         m.forward(X.trace()).astype(np.float64).sum() + m.hidden.weight.astype(np.float64).sum()
@@ -246,6 +243,9 @@ RIGHT: dict[str, Callable[[Model], Any]] = {
     "a detached branch": lambda m: (m.forward(X.trace()) - m.forward(Y).detach()).square().mean(),
     "a detached weight": lambda m: (
         losses.mse(m.forward(X.trace()), Y) + m.hidden.weight.detach().square().sum()
+    ),
+    "a copied parameter, which is another": lambda m: (
+        m.forward(X.trace()).sum() + copy.copy(m.hidden.weight).exp().sum()
     ),
     "a mask": lambda m: tt.where(m.hidden.weight[:2] > 0.0, m.forward(X.trace()), X).sum(),
     "positions": lambda m: m.forward(X.trace()).take(m.hidden.weight.argmax(axis=-1) * 0).sum(),

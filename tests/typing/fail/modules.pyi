@@ -72,6 +72,8 @@ model.hiden  # type: ignore[attr-defined]  # no such field
 model.out = hidden  # type: ignore[assignment]  # what replaces a field has its sizes
 
 # Layers.
+nn.inference(nn.Tanh)  # type: ignore[type-var]  # a class is no model
+nn.is_training(model, 5)  # type: ignore[arg-type]  # asks a tensor
 nn.Linear(3, 2)  # type: ignore[call-overload]  # first values need an rng
 nn.Linear(3, 2, np.int64, rng=rng)  # type: ignore[type-var]  # integers are not trained
 nn.Linear(3.0, 2, rng=rng)  # type: ignore[call-overload]  # a size is an int

@@ -95,3 +95,10 @@ def loss_of_rows(model: Net, batch: list[tuple[Tensor1D[L[3]], int]]) -> Tensor0
 
 rows: list[tuple[Tensor1D[L[3]], int]] = [(ones((3,)), 1), (ones((3,)), 0)]
 assert_type(fit(model, optimizer, loss_of_rows, lambda: batched(rows, 2), epochs=1), History)
+
+# What infers under any tape is a model of the same type.
+frozen = nn.inference(model)
+assert_type(frozen, Net)
+assert_type(frozen.forward(x.trace()), Tensor2D[L[4], L[2], OwnedTape])
+assert_type(frozen.forward(x), Tensor2D[L[4], L[2]])
+assert_type(nn.is_training(frozen, x.trace()), bool)

@@ -1,0 +1,215 @@
+"""A model that infers whatever owns a tape: it drops nothing and moves no statistics."""
+
+from __future__ import annotations
+
+import copy
+import types
+from collections import deque
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+from typing_extensions import TypeVar
+
+from tapetensor.arguments import check_kind
+from tapetensor.nn.module import INFERS, Module
+from tapetensor.tensor import Tensor
+from tapetensor.tensor.dropout import Undropping
+
+M = TypeVar("M", bound=Module)
+
+
+class MayOwnTape(Protocol):
+    """A tensor, which is only asked whether it owns a tape."""
+
+    @property
+    def owns_tape(self) -> bool:
+        """Whether it owns one."""
+
+
+def inference(model: M) -> M:
+    """Return the model as one that infers under any tape: for gradients that do not train.
+
+    Its `forward` drops nothing and moves no statistics also where the input owns a tape: for the
+    gradient by the input (saliency, adversarial examples), and for training on with frozen batch
+    norms. It has the parameters and buffers of `model`, the tensors themselves, so gradients are
+    filed under the ids that an optimizer of `model` looks for, and what its step, a batch norm of
+    `model` or `load` writes is seen by both. `model` stays as it is, and goes on training.
+
+    The modules are copied, with the lists, dicts, dataclasses, methods and closures that hold them;
+    so a field that is assigned to later (``model.out = ...``) is not seen: call `inference` again.
+    What a module of yours does only in training it does by `is_training`. What is outside
+    of the model, a global generator or dropout, say, drops as before.
+
+    Raises:
+        ArgumentTypeError: if `model` is not a module.
+
+    >>> import numpy as np
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> rng = np.random.default_rng(0)
+    >>> model = nn.Sequential(nn.Dropout(0.5, rng=rng), nn.Linear(2, 1, rng=rng))
+    >>> frozen = nn.inference(model)
+    >>> saliency = tt.grad(lambda x: frozen.forward(x).sum(), tt.ones((1, 2)))
+    >>> bool(np.all(saliency.numpy() == model.parameters()["1.weight"].numpy()))
+    True
+    """
+    check_kind("inference", "the argument", model, Module, "a module")
+    view: M = _Copying().copy_of(model)
+    return view
+
+
+def is_training(module: Module, x: MayOwnTape) -> bool:
+    """Tell whether a module trains on an input: it owns a tape, and the module may train.
+
+    That is what `forward` asks before it drops something or moves a buffer. A module that is a part
+    of what `inference` returned never trains.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> norm, x = nn.BatchNorm1d(2), tt.ones((3, 2))
+    >>> nn.is_training(norm, x), nn.is_training(norm, x.trace())
+    (False, True)
+    >>> nn.is_training(nn.inference(norm), x.trace())
+    False
+    """
+    return x.owns_tape and INFERS not in vars(module)
+
+
+class _Copying:
+    """Copies the modules, and what holds them, each once; everything else is shared."""
+
+    def __init__(self) -> None:
+        # By id, what was copied, which is kept alive for the sake of its id, and the copy.
+        self._copies: dict[int, tuple[object, Any]] = {}
+
+    def copy_of(self, value: Any) -> Any:
+        """Return the copy of a value, or the value itself if no module is within."""
+        if isinstance(value, Tensor | np.ndarray | type | types.ModuleType | str | int | float):
+            return value
+        known = self._copies.get(id(value))
+        if known is None:
+            self._copies[id(value)] = value, _BEGUN
+            known = self._copies[id(value)] = value, self._copied(value)
+        elif known[1] is _BEGUN:
+            # It holds itself, so there must be a copy to hold.
+            known = self._copies[id(value)] = value, _empty_copy(value)
+        return known[1]
+
+    def _twin(self, value: Any) -> Any:
+        """Return the copy that is to be filled."""
+        twin = self._copies[id(value)][1]
+        return _empty_copy(value) if twin is _BEGUN else twin
+
+    def _copied(self, value: Any) -> Any:
+        if isinstance(value, Module):
+            return self._of_module(value)
+        if isinstance(value, np.random.Generator):
+            return Undropping(copy.deepcopy(value.bit_generator))
+        if isinstance(value, Mapping):
+            return self._of_mapping(value)
+        if isinstance(value, list | tuple | deque | set | frozenset):
+            return self._of_items(value)
+        if isinstance(value, partial):
+            parts = self.copy_of((value.func, value.args, value.keywords))
+            return partial(parts[0], *parts[1], **parts[2])
+        if isinstance(value, types.MethodType):
+            return types.MethodType(value.__func__, self.copy_of(value.__self__))
+        if isinstance(value, types.FunctionType):
+            return self._of_function(value)
+        if "__wrapped__" in getattr(value, "__dict__", ()):
+            # A compiled function: its copy makes plans of its own.
+            inner = value.__wrapped__
+            copied = self.copy_of(inner)
+            return value if copied is inner else copy.deepcopy(value, {id(inner): copied})
+        return self._of_object(value)
+
+    def _of_module(self, module: Module) -> Module:
+        view: Module = object.__new__(type(module))
+        self._copies[id(module)] = module, view
+        # Not by assignment, which would have the fields checked that were checked before.
+        vars(view).update({name: self.copy_of(one) for name, one in vars(module).items()})
+        vars(view)[INFERS] = True
+        return view
+
+    def _of_items(self, value: Any) -> Any:
+        items = [self.copy_of(one) for one in value]
+        if all(one is was for one, was in zip(items, value, strict=True)):
+            return value
+        if isinstance(value, list):
+            twin: Any = self._twin(value)
+            twin[:] = items
+            return twin
+        make: Any = getattr(value, "_make", type(value))
+        return make(items)
+
+    def _of_mapping(self, mapping: Mapping[Any, Any]) -> Any:
+        changed = self._changed(dict(mapping))
+        if not changed:
+            return mapping
+        twin = self._twin(mapping)
+        for key, one in changed.items():
+            twin[key] = one
+        return twin
+
+    def _of_function(self, function: types.FunctionType) -> types.FunctionType:
+        cells = function.__closure__ or ()
+        given = function.__defaults__, function.__kwdefaults__
+        contents = [_content(cell) for cell in cells]
+        held = [self.copy_of(one) for one in (*given, *contents)]
+        if all(one is was for one, was in zip(held, (*given, *contents), strict=True)):
+            return function
+        twin: types.FunctionType = self._twin(function)
+        twin.__defaults__, twin.__kwdefaults__ = held[:2]
+        for cell, one in zip(twin.__closure__ or (), held[2:], strict=True):
+            if one is not _BEGUN:
+                cell.cell_contents = one
+        return twin
+
+    def _of_object(self, value: Any) -> Any:
+        attributes = dict(getattr(value, "__dict__", {}))
+        for cls in type(value).__mro__:
+            slots = vars(cls).get("__slots__", ())
+            names = (slots,) if isinstance(slots, str) else slots
+            attributes |= {name: getattr(value, name) for name in names if hasattr(value, name)}
+        changed = self._changed(attributes)
+        if not changed:
+            return value
+        twin = self._twin(value)
+        for name, one in changed.items():
+            # A frozen dataclass refuses an ordinary assignment.
+            object.__setattr__(twin, name, one)
+        return twin
+
+    def _changed(self, values: dict[Any, Any]) -> dict[Any, Any]:
+        """Return those values that have a copy of their own."""
+        copies = {key: self.copy_of(one) for key, one in values.items()}
+        return {key: one for key, one in copies.items() if one is not values[key]}
+
+
+# Stands for the copy of what is being looked through, and for the content of an empty cell.
+_BEGUN: Any = object()
+
+
+def _empty_copy(value: Any) -> Any:
+    """Return a copy that still holds what `value` does."""
+    if isinstance(value, types.MappingProxyType):
+        return dict(value)
+    if not isinstance(value, types.FunctionType):
+        return copy.copy(value)
+    cells = tuple([types.CellType() for _ in value.__closure__ or ()])
+    twin = types.FunctionType(
+        value.__code__, value.__globals__, value.__name__, value.__defaults__, cells
+    )
+    twin.__dict__.update(value.__dict__)
+    twin.__qualname__, twin.__doc__ = value.__qualname__, value.__doc__
+    return twin
+
+
+def _content(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        # A name that is bound later, if at all.
+        return _BEGUN
