@@ -99,10 +99,11 @@ class Tapes:
         op = self._binding.bind(self._op)
         for tape in self._leaving:
             filed, gaps = [], []
-            for gap in seen_from_outside(tape.gaps, tape.records, {}).values():
+            for unique_id, gap in seen_from_outside(tape.gaps, tape.records, {}).items():
                 ids = writer.known_ids(ids_since(0, gap.origins or ()))
                 if ids:
-                    gaps.append(f"({self._binding.bind(gap)}, {ids}), ")
+                    known = self._binding.bind(gap)
+                    gaps.append(f"({writer.id_of(unique_id)}, {known}, {ids}), ")
             for owner, unique_id, cotangent, gradients in records:
                 if owner is not tape:
                     continue

@@ -244,7 +244,7 @@ def give_tape(
     taken: tuple[OwnedTape, ...],
     carried: tuple[Gradients, ...],
     records: tuple[tuple[int, Pullbacks, tuple[int, ...]], ...],
-    gaps: tuple[tuple[Gap, tuple[int, ...]], ...] = (),
+    gaps: tuple[tuple[int, Gap, tuple[int, ...]], ...] = (),
 ) -> OwnedTape:
     """Return the tape of a result of an op that was planned beforehand.
 
@@ -253,15 +253,15 @@ def give_tape(
         taken: the tapes of operands that go into it, checked; all but the first are spent.
         carried: the gradients that it carries beside those of the operands' tapes.
         records: for each result its id, one pullback per parent, and the parents' ids.
-        gaps: those that it has inside, and the ids of what each was computed from.
+        gaps: the ids of the values of gaps inside, the gaps, and the ids of what came before each.
     """
     tape, *others = (*taken, *map(OwnedTape, carried)) or (OwnedTape(),)
     for other in others:
         tape.merge(other)
     for unique_id, pullbacks, parents in records:
         tape.records[unique_id] = (op, pullbacks, parents)  # type: ignore[assignment]  # named only
-    for gap, ids in gaps:
-        tape.gaps[next_id()] = gap._replace(origins=origins_from(ids))
+    for unique_id, gap, ids in gaps:
+        tape.gaps[unique_id] = gap._replace(origins=origins_from(ids))
     return tape
 
 
