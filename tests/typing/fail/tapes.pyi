@@ -31,6 +31,11 @@ m.put_tape(m)  # type: ignore[type-var]  # a tensor is no tape
 m.trace(m)  # type: ignore[arg-type]  # carried gradients are Gradients
 m.retaped(np.float32)  # type: ignore[type-var]  # no tape type
 
+# As many handles as were asked for.
+one, two, three = m.trace().share(2)  # type: ignore[misc]  # two are not three
+m.trace().share(2)[2]  # type: ignore[misc]  # there is no third of two
+m.trace().share("2")  # type: ignore[call-overload]  # a number of handles
+
 # The state is part of the type.
 def wants_plain(x: Tensor2D[L[2], L[3]]) -> None: ...
 def wants_traced(x: Tensor2D[L[2], L[3], OwnedTape]) -> None: ...

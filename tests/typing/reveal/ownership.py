@@ -30,7 +30,20 @@ check(assert_type(plain, Tensor2D[L[2], L[3]]), (2, 3))
 assert_type(none, NoneTape)
 check(assert_type(plain.put_tape(none), Tensor2D[L[2], L[3]]), (2, 3))
 
-# A second handle.
+# As many handles as it says.
+first, second = m.trace().share(2)
+check(assert_type(first, Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
+check(assert_type(second, Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
+(alone,) = m.share(1)
+check(assert_type(alone, Tensor2D[L[2], L[3]]), (2, 3))
+check(assert_type(m.share(3)[2], Tensor2D[L[2], L[3]]), (2, 3))
+check(assert_type(m.trace().share(4)[3], Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
+for one in md.trace().share(len(m)):
+    check(assert_type(one, Tensor2D[L[2], L[3], OwnedTape, np.float64]), (2, 3))
+check(assert_type(m.share(), Tensor2D[L[2], L[3]]), (2, 3))
+check(assert_type(m.trace().share(), Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
+
+# A second handle with an empty tape.
 check(assert_type(m.with_empty_tape(), Tensor2D[L[2], L[3]]), (2, 3))
 check(assert_type(m.trace().with_empty_tape(), Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
 check(assert_type(m.retaped(OwnedTape), Tensor2D[L[2], L[3], OwnedTape]), (2, 3))

@@ -55,10 +55,13 @@ assert_type(tape.record_silu(x), int)
 assert_type(tape.record_ssm_scan(x, w, w), int)
 scale = tape.alloc(np.ones(2))
 assert_type(tape.record_layer_norm(x, scale, scale), int)
-assert_type(tape.record(lambda a: (a, (lambda g: g,)), [x]), int)
-assert_type(tape.backward(np.ones((2, 2))), list[Array | None])
+last = tape.record(lambda a: (a, (lambda g: g,)), [x])
+assert_type(last, int)
+assert_type(tape.backward(np.ones((2, 2)), output=last), list[Array | None])
 gradients: list[Array | None] = []
-assert_type(tape.backward(np.ones((2, 2)), gradients, unused="ignore"), list[Array | None])
+assert_type(
+    tape.backward(np.ones((2, 2)), gradients, unused="ignore", output=last), list[Array | None]
+)
 
 # Sums of gradients by name.
 sums = tt.GradientAccumulator()
