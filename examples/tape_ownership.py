@@ -80,7 +80,7 @@ def show_split(x: Weights) -> None:
     plain, tape = x.trace().square().split_tape()
     print("plain value:", plain)
     print("its tape:   ", tape)
-    largest = plain.detach().max()
+    largest = plain.max()
     loss = (plain.put_tape(tape) / largest).sum()
     print("gradient, with the largest square as a constant:", loss.backward(wrt=x)[x].numpy())
     provoke("the tape put on a second value:", lambda: plain.put_tape(tape))

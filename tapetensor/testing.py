@@ -120,12 +120,13 @@ def _check_direction(
     leaves = [from_numpy(point) for point in points]
     output, ops = _recorded_ops(_call(f, leaves, checked))
     cotangent: Array = np.asarray(rng.standard_normal(output.shape))
-    gradients = output.backward(from_numpy(cotangent), wrt=leaves)
+    wanted = [leaves[position] for position in checked]
+    gradients = output.backward(from_numpy(cotangent), wrt=wanted)
     # No entry means that no gradient flowed to the leaf, which is a derivative of 0.
-    found = [gradients.get(leaf) for leaf in leaves]
+    found = [gradients.get(leaf) for leaf in wanted]
     pulled_back = math.fsum(
-        float(np.sum(gradient.numpy() * direction))
-        for gradient, direction in zip(found, directions, strict=True)
+        float(np.sum(gradient.numpy() * directions[position]))
+        for gradient, position in zip(found, checked, strict=True)
         if gradient is not None
     )
 

@@ -25,7 +25,7 @@ from tapetensor.nn.module import Module
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tape.ids import next_id
-from tapetensor.tape.origins import ids_since, origins_from
+from tapetensor.tape.origins import PARTED, ids_since, origins_from
 from tapetensor.tensor.base import TensorBase, wrap
 
 if TYPE_CHECKING:
@@ -206,7 +206,9 @@ class ResultWriter:
         is_taped = isinstance(tensor.tape, OwnedTape)
         tape = "None" if is_taped or tensor.tape is None else self.bind(tensor.tape)
         self._tensors.append(f"{local} = wrap({cls}, {array}, {unique_id}, {tape})")
-        if tensor.origins is not None:
+        if tensor.origins is PARTED:
+            self._tensors.append(f"{local}.origins = PARTED")
+        elif tensor.origins is not None:
             ids = self.known_ids(ids_since(0, tensor.origins))
             if ids:
                 self._tensors.append(f"{local}.origins = origins_from({ids})")
@@ -244,6 +246,7 @@ RESULT_NAMES: dict[str, Any] = {
     "wrap": wrap,
     "next_id": next_id,
     "gradients_of": Gradients.of,
+    "PARTED": PARTED,
     "origins_from": origins_from,
     "made": made,
     "filled": filled,

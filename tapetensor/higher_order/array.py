@@ -45,12 +45,17 @@ def _refused(what: str) -> Callable[..., Never]:
 
 
 class RecordingLevel(Level):
-    """The recorder that the arrays of one derivative share."""
+    """The recorder that the arrays of one derivative share.
 
-    __slots__ = ("depth", "leafs", "recorder")
+    Args:
+        outer: that of the derivative which this one is computed in; None without one.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("depth", "leafs", "outer", "recorder")
+
+    def __init__(self, outer: Level | None) -> None:
         self.depth = _next_depth()
+        self.outer = outer
         self.recorder = Recorder()
         # The ids of the tensors that came in beside the input: parameters, constants.
         self.leafs: dict[int, Array] = {}
@@ -63,6 +68,9 @@ class RecordingLevel(Level):
     def operand(self, value: Any, unique_id: int) -> Any:
         if value.dtype.kind != "f" or (isinstance(value, RecordedArray) and value.level is self):
             return value
+        if self.outer is not None and not isinstance(value, RecordedArray):
+            # What is constant here is a leaf there: this derivative depends on it, too.
+            value = self.outer.operand(value, unique_id)
         self.leafs[unique_id] = value
         leaf = self.array(value, unique_id)
         leaf.is_operand = True

@@ -21,10 +21,10 @@ from tapetensor.errors import (
 )
 from tapetensor.higher_order.array import RecordingLevel
 from tapetensor.tape import NoneTape, OwnedTape
-from tapetensor.tape.context import GradientContext
+from tapetensor.tape.context import GradientContext, active_context
 from tapetensor.tape.gaps import incomplete, seen_from_outside
 from tapetensor.tape.ids import next_id
-from tapetensor.tape.origins import Origins, ids_since, origins_from
+from tapetensor.tape.origins import PARTED, Origins, ids_since, origins_from
 from tapetensor.tape.pullbacks import JointPullbacks, Kernel, Needed, Pullbacks
 from tapetensor.tape.recorder import Recorder, op_name, with_tuples
 from tapetensor.tensor.apply import Enclosed, apply_enclosing, no_higher_order
@@ -208,14 +208,15 @@ def _origins(
     ids = records.reached_from({output.id}) - records.keys()
     for gap in seen_from_outside(tape.gaps, records, outside).values():
         ids |= ids_since(0, gap.origins or ())
-    return origins_from([outside.get(one, one) for one in ids])
+    parted = {x.id for x in inputs if x.origins is PARTED}
+    return origins_from(list({outside.get(one, one) for one in ids} - parted))
 
 
 def _recorded_gradients(
     f: Callable[..., Any], inputs: tuple[Tensor[Any, Any, Any], ...], *arrays: Array
 ) -> Enclosed:
     """Run `f` and its backward pass on arrays that record both."""
-    level = RecordingLevel()
+    level = RecordingLevel(active_context().level)
     points = [level.array(array) for array in arrays]
     with GradientContext() as inside:
         inside.level = level

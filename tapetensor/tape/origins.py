@@ -18,6 +18,9 @@ from tapetensor.errors import MissingGradientError
 # was not computed. A flat tuple, because every op on plain values makes one.
 Origins: TypeAlias = tuple[Any, ...]
 
+# The origins of a value that was parted from its tape: what is computed from it is a constant.
+PARTED: Origins = (0,)
+
 # Of a longer history the older half is forgotten: values that are computed from each other for
 # ever, as the state of a filter is, need the memory of this many steps and no more.
 MOST_STEPS = 512
@@ -43,11 +46,11 @@ def ids_since(first: int, origins: Origins) -> set[int]:
     while left:
         node = left.pop()
         for position in range(1, len(node), 2):
-            unique_id = node[position]
-            if unique_id >= first and unique_id not in found:
+            unique_id, earlier = node[position], node[position + 1]
+            if unique_id >= first and unique_id not in found and earlier is not PARTED:
                 found.add(unique_id)
-                if node[position + 1] is not None:
-                    left.append(node[position + 1])
+                if earlier is not None:
+                    left.append(earlier)
     return found
 
 

@@ -27,7 +27,7 @@ from tapetensor.tape import Kernel, OwnedTape, Pullbacks
 from tapetensor.tape.gaps import Gap
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tape.ids import next_id
-from tapetensor.tape.origins import MOST_STEPS, Origins, newest, origins_from
+from tapetensor.tape.origins import MOST_STEPS, PARTED, Origins, newest, origins_from
 from tapetensor.tape.recorder import Recorder, op_name
 from tapetensor.tensor.base import (
     Taker,
@@ -303,7 +303,8 @@ def _note_unrecorded(
 ) -> None:
     """Note on the tape the plain operands that were computed by ops which are not recorded."""
     for operand, pullback in zip(operands, pullbacks, strict=True):
-        if operand.origins is not None and operand.tape is None and pullback is not None:
+        is_computed = operand.origins is not None and operand.origins is not PARTED
+        if is_computed and operand.tape is None and pullback is not None:
             tape.gaps[operand._id] = Gap.computed(op_name(op), operand)
 
 

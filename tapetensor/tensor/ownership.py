@@ -23,6 +23,7 @@ from tapetensor.tape import NoneTape, OwnedTape, Tape
 from tapetensor.tape.gaps import Gap
 from tapetensor.tape.gradients import Gradients, Tensorlike
 from tapetensor.tape.ids import next_id
+from tapetensor.tape.origins import PARTED
 from tapetensor.tape.recorder import Unused, check_unused, op_name
 from tapetensor.tensor.base import (
     FloatingBase,
@@ -104,14 +105,19 @@ class Ownership(TensorBase[S, T, D]):
     def split_tape(self) -> tuple[Tensor[S, NoneTape, D], T]:
         """Part the value from its tape: a plain tensor with the same id, and the tape.
 
-        `self` is spent if it owned a tape; a plain tensor stays usable and gives a `NoneTape`.
+        `self` is spent if it owned a tape; a plain tensor stays usable and gives a `NoneTape`. What
+        is computed from the value while the tape is apart is a constant.
 
         Raises:
             MovedTensorError: if `self` is spent.
         """
         check_usable("split_tape", self)
         plain = _retaped(self, None)
-        tape: Any = NoneTape() if self.tape is None else take_tape(self, Ownership.split_tape)
+        if self.tape is None:
+            none: Any = NoneTape()
+            return plain, none
+        tape: Any = take_tape(self, Ownership.split_tape)
+        plain.origins = PARTED
         return plain, tape
 
     def put_tape(self: Ownership[S, NoneTape, D], tape: NewTape) -> Tensor[S, NewTape, D]:
@@ -385,7 +391,7 @@ def _check_untaped(op: str, tensor: TensorBase[Any, Any, Any], cure: str) -> Non
 def _traced(op: str, tensor: TensorBase[Any, Any, Any], tape: OwnedTape) -> Tensor[Any, Any, Any]:
     """Return a handle that owns `tape`, which notes if the plain tensor was computed."""
     result = _retaped(tensor, tape)
-    if tensor.origins is not None:
+    if tensor.origins is not None and tensor.origins is not PARTED:
         tape.gaps[tensor._id] = Gap.computed(op, tensor)
     return result
 

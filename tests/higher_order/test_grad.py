@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -460,13 +461,40 @@ def test_the_third_derivative_of_what_works_window_by_window_and_step_by_step(
     check_grad(lambda x: tt.grad(lambda x: (tt.grad(cubed, x) * v).sum(), x), x, rng=rng, rtol=1e-4)
 
 
-def test_a_plain_gradient_on_the_way_is_not_taken_for_a_constant() -> None:
+def test_a_plain_gradient_on_the_way_is_differentiated_by_what_is_of_the_outer_one(
+    rng: np.random.Generator,
+) -> None:
     def f(x: Any) -> Any:
         value, tape = x.split_tape()
         slope = tt.grad(lambda z: (z.with_empty_tape() * z.exp()).sum(), value)
         return (value.put_tape(tape) * slope).sum()
 
-    with pytest.raises(tt.MissingGradientError, match=r"multiply at .*test_grad.py"):
-        tt.grad(f, _X)
-    with pytest.raises(tt.MissingGradientError, match=r"multiply at .*test_grad.py"):
-        tt.grad(lambda x: tt.grad(f, x).sum(), _X)
+    check_grad(lambda x: tt.grad(f, x), _X, rng=rng)
+
+
+@pytest.mark.parametrize("order", [2, 3])
+def test_what_is_closed_over_gets_its_gradient_through_derivatives_of_every_order(
+    order: int, rng: np.random.Generator
+) -> None:
+    x = tt.from_numpy(rng.standard_normal(3))
+
+    def loss(w: Any) -> Any:
+        def f(u: Any) -> Any:
+            a, b = u.share(2)
+            return (a * w.retaped(u.tape_type).sin()).tanh().sum() + (b * w).exp().sum()
+
+        def slope(g: Any, u: Any) -> Any:
+            return tt.grad(lambda u: g(u).square().sum() if g is not f else f(u), u)
+
+        g: Any = f
+        for _ in range(order):
+            g = partial(slope, g)
+        return g(x.trace()).sum()
+
+    w = tt.from_numpy(rng.standard_normal(3))
+    found = loss(w).backward(wrt=[w])[w].numpy()
+    for index in range(3):
+        step = np.zeros(3)
+        step[index] = 1e-6
+        above, below = (loss(tt.from_numpy(w.numpy() + sign * step)).item() for sign in (1, -1))
+        np.testing.assert_allclose(found[index], (above - below) / 2e-6, rtol=1e-5)

@@ -32,8 +32,8 @@ m.trace(m)  # type: ignore[arg-type]  # carried gradients are Gradients
 m.retaped(np.float32)  # type: ignore[type-var]  # no tape type
 
 # As many handles as were asked for.
-one, two, three = m.trace().share(2)  # type: ignore[misc]  # two are not three
 m.trace().share(2)[2]  # type: ignore[misc]  # there is no third of two
+m.share(3).sum()  # type: ignore[attr-defined]  # several handles, not one
 m.trace().share("2")  # type: ignore[call-overload]  # a number of handles
 
 # The state is part of the type.
