@@ -121,8 +121,8 @@ class Group:
             if (
                 gradient.__class__ is not np.ndarray
                 or tensor.array.__class__ is not np.ndarray
+                or gradient.dtype is not dtype
                 or gradient.shape != shape
-                or gradient.dtype != dtype
             ):
                 reason = _misfit(gradient, tensor.array, shape, dtype)
                 if reason:
@@ -170,10 +170,11 @@ class Group:
                 own = self._values if is_first else None
                 self._values = np.concatenate(arrays, axis=None, out=own)
                 break
-        for position, state in self._apart.items():
-            for flat, array in zip(self._state, state, strict=True):
-                flat[self._slices[position]] = np.reshape(to_numpy(array), -1)
-        self._apart.clear()
+        if self._apart:
+            for position, state in self._apart.items():
+                for flat, array in zip(self._state, state, strict=True):
+                    flat[self._slices[position]] = np.reshape(to_numpy(array), -1)
+            self._apart.clear()
         return True
 
     def step_flat(

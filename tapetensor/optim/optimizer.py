@@ -106,7 +106,7 @@ class Optimizer(ABC):
         words = "the Gradients that backward() returns"
         check_kind(f"{self._op}.step", "grads", grads, Gradients, words)
         unused: list[tuple[Names, str]] = []
-        gradients = [group.gradients(grads, unused) for group in self.groups]
+        updates = [(group, group.gradients(grads, unused)) for group in self.groups]
         if unused:
             listed = "; ".join([f"{' = '.join(names)}: {reason}" for names, reason in unused])
             raise UnusedParametersError(
@@ -118,8 +118,8 @@ class Optimizer(ABC):
                 "lost: write share().",
                 [name for names, _ in unused for name in names],
             )
-        for group, fitting in zip(self.groups, gradients, strict=True):
-            group.step(fitting, self._options)
+        for group, gradients in updates:
+            group.step(gradients, self._options)
 
     def zero_grad(self) -> None:
         """Close what is left on the tapes of the active context, before the next step begins.
