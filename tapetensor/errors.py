@@ -12,7 +12,7 @@ The tree, with the built-in class that a caller would expect beside each::
     ├── UntracedTensorError       RuntimeError         a tape wanted where there is none
     ├── TapeClosedError           RuntimeError         a tape used after its context was left
     ├── MissingGradientError      KeyError             `grads[t]` for a tensor without a gradient
-    ├── UnusedParametersError     RuntimeError         parameters that an optimizer could not update
+    ├── UnusedParametersError     RuntimeError         parameters that an optimizer cannot update
     ├── HigherOrderError          NotImplementedError  a derivative of a derivative, where unknown
     ├── NumericalInstabilityError ArithmeticError      a NaN or an infinity where none may be
     ├── FileFormatError           ValueError           a file that is damaged, or not to be trusted
@@ -94,10 +94,10 @@ class MissingGradientError(TapeTensorError, KeyError):
 
 
 class UnusedParametersError(TapeTensorError, RuntimeError):
-    """Some parameters could not be updated; all the others were.
+    """Some parameters cannot be updated, so that none was.
 
     Attributes:
-        names: the dotted names of the parameters that were left as they are.
+        names: the dotted names of the parameters that cannot be.
     """
 
     def __init__(self, message: str, names: Sequence[str]) -> None:

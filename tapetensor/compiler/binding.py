@@ -24,7 +24,7 @@ from tapetensor.compiler.generator import LazyGenerator
 from tapetensor.compiler.guards import GuardWriter
 from tapetensor.compiler.lazy import LazyArray
 from tapetensor.compiler.node import Kind, Node
-from tapetensor.compiler.number import LazyNumber, Unreadable
+from tapetensor.compiler.number import LazyNumber
 from tapetensor.compiler.program import Program
 from tapetensor.compiler.refusals import NotTracedError, trace_error
 from tapetensor.compiler.replay import MISS
@@ -351,18 +351,11 @@ class Binding(GuardWriter):
         held = self.bind(fields, "d")
         rate = self.program.add(Kind.INPUT, None, (), (), _FLOAT, label=f"{where}.lr")
         self.expressions[rate] = f"float64({held}['_lr'])"
-        lazy = {
-            "_lr": LazyNumber(LazyArray(self.program, rate)),
-            "_steps": Unreadable(
-                self.program,
-                f"{where}.steps is read, which every call changes; set the learning rate between "
-                "the calls: optimizer.lr = schedule(optimizer.steps)",
-            ),
-        }
-        self.undo.append(partial(fields.update, {name: fields[name] for name in lazy}))
-        fields.update(lazy)
+        lazy = LazyNumber(LazyArray(self.program, rate))
+        self.undo.append(partial(fields.__setitem__, "_lr", fields["_lr"]))
+        fields["_lr"] = lazy
         self._optimizers.append((optimizer, held))
-        self._watches.append(Watch(where, lambda: {".lr": fields["_lr"]}, {".lr": lazy["_lr"]}))
+        self._watches.append(Watch(where, lambda: {".lr": fields["_lr"]}, {".lr": lazy}))
 
     def input(self, array: Any, local: str, label: str) -> LazyArray:
         """Return the lazy array for an array that the source has in a local variable."""

@@ -31,8 +31,6 @@ class Destinations:
     def __init__(self, memory: Memory, units: list[Unit]) -> None:
         self._memory = memory
         self.gradients: dict[Node, tuple[Node, int]] = {}
-        # The planned memory of the gradients of a step.
-        self._flat: dict[Node, Array] = {}
         # For each part, the write that would have copied it.
         self._parts: dict[Node, Node] = {}
         for place, unit in enumerate(units):
@@ -51,31 +49,7 @@ class Destinations:
         if node in self._parts:
             write = self._parts[node]
             return place_of(write, self._memory.of(write.detail))
-        if node in self.gradients:
-            update, position = self.gradients[node]
-            return self.parts_of(update)[position].reshape(node.shape)
         return None
-
-    def flat_of(self, update: Node) -> Array:
-        """Return the planned memory of all gradients of a step, end to end."""
-        flat = self._flat.get(update)
-        if flat is None:
-            size = sum([gradient.size for gradient in update.args])
-            flat = self._flat[update] = self._memory.arena.take((size,), update.args[0].dtype)
-        return flat
-
-    def parts_of(self, update: Node) -> list[Array]:
-        """Return the planned memory of each gradient of a step."""
-        ends = np.cumsum([gradient.size for gradient in update.args])[:-1].tolist()
-        parts = np.split(self.flat_of(update), ends)
-        return [
-            part.reshape(gradient.shape) for part, gradient in zip(parts, update.args, strict=True)
-        ]
-
-    def is_buffered(self, node: Node) -> bool:
-        """Tell whether an optimizer's step, or a gradient of it, is in its group's own buffer."""
-        update, _ = self.gradients.get(node, (node, 0))
-        return update.kind is Kind.UPDATE and update.function.is_whole
 
     def is_gradient_of(self, node: Node, update: Node) -> bool:
         """Tell whether a value is computed at its place among the gradients of a step."""

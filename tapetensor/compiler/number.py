@@ -9,11 +9,9 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.arrays.stand_ins import Captured
-from tapetensor.compiler.refusals import trace_error
 
 if TYPE_CHECKING:
     from tapetensor.compiler.lazy import LazyArray
-    from tapetensor.compiler.program import Program
 
 _INTEGER = np.dtype(np.int64)
 _LOGICAL = {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
@@ -104,28 +102,3 @@ class LazyNumber(Captured):
     def __repr__(self) -> str:
         """Show what the number is."""
         return "<a number of a compiled function, known when it runs>"
-
-
-class Unreadable:
-    """Stands for a plain value that a plan must not freeze: every use is an error.
-
-    Args:
-        program: what is captured, in its thread.
-        why: what is wrong, and what to write instead.
-    """
-
-    def __init__(self, program: Program, why: str) -> None:
-        self.program = program
-        self.why = why
-
-    def refuse(self, *args: object) -> Never:
-        """Raise the error."""
-        self.program.check_thread()
-        raise trace_error(self.why)
-
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = refuse
-    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = refuse
-    __pow__ = __rpow__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = refuse
-    __bool__ = __int__ = __float__ = __index__ = __str__ = __format__ = refuse
-    __eq__ = __ne__ = refuse
-    __hash__ = object.__hash__

@@ -129,17 +129,12 @@ class Planner:
 
     def _place_update(self, node: Node) -> None:
         destinations = self.memory.destinations
-        if destinations.is_buffered(node):
-            flat = self._buffer_of(node, node)
-            parts = [f"{flat}_{position}" for position in range(len(node.args))]
-            arguments = f"{flat}, ({', '.join(parts)}, )"
-        else:
-            arguments = self.bind(destinations.flat_of(node))
-            parts = [self.bind(part) for part in destinations.parts_of(node)]
+        flat = self._buffer_of(node, node)
+        parts = [f"{flat}_{position}" for position in range(len(node.args))]
         for gradient, part in zip(node.args, parts, strict=True):
             if not destinations.is_gradient_of(self.memory.root(gradient), node):
                 self.emit(node, f"{self.bind(np.copyto)}({part}, {self.expression(gradient)})")
-        self.emit(node, f"{self.bind(node.function)}({arguments})")
+        self.emit(node, f"{self.bind(node.function)}({flat}, ({', '.join(parts)}, ))")
 
     def _buffer_of(self, update: Node, first: Node) -> str:
         """Return the variable of the buffer for the gradients of a step; its parts are numbered.
@@ -184,7 +179,7 @@ class Planner:
             shape, dtype = self.bind(node.shape), self.bind(node.dtype)
             fresh = f"{self.bind(np.empty)}({shape}, {dtype})"
             self.emit(node, f"{self._local(node)} = {fresh}", title="allocate")
-        elif self.memory.destinations.is_buffered(node):
+        elif node in self.memory.destinations.gradients:
             update, position = self.memory.destinations.gradients[node]
             part = f"{self._buffer_of(update, node)}_{position}"
             if update.args[position].shape == node.shape:
@@ -227,7 +222,7 @@ class Planner:
     def _place_part(self, node: Node) -> None:
         (whole,) = node.args
         if whole.kind is Kind.UPDATE:
-            self._assign(node, f"{self.bind(whole.function.tensors[node.detail])}.array")
+            self._assign(node, f"{self.bind(whole.function.group.tensors[node.detail])}.array")
         else:
             self._assign(node, f"{self.expression(whole)}[{node.detail}]")
 
@@ -285,7 +280,7 @@ class Planner:
     def emit(self, node: Node, line: str, title: str = "", group: tuple[Node, ...] = ()) -> None:
         """Add a line."""
         out = self.memory.static.get(node)
-        if node.kind is Kind.UPDATE or self.memory.destinations.is_buffered(node):
+        if node.kind is Kind.UPDATE or node in self.memory.destinations.gradients:
             memory = "optimizer"
         elif out is not None:
             memory = "planned"

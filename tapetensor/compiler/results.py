@@ -13,7 +13,7 @@ import numpy as np
 
 from tapetensor.compiler.lazy import LazyArray
 from tapetensor.compiler.node import Kind, Node
-from tapetensor.compiler.number import LazyNumber, Unreadable
+from tapetensor.compiler.number import LazyNumber
 from tapetensor.compiler.refusals import trace_error
 from tapetensor.compiler.structure import (
     fields_of,
@@ -158,8 +158,6 @@ class ResultWriter:
             fields = fields_of(value)
             items = "".join([f"({name!r}, {self.write(one)}), " for name, one in fields.items()])
             return f"made({self.bind(value.__class__)}, ({items}))"
-        if isinstance(value, Unreadable):
-            value.refuse()
         raise trace_error(
             f"a result is a {type(value).__name__}, which a replay cannot make again; return "
             "tensors, arrays, plain values, and tuples, lists, dicts and dataclasses of them"

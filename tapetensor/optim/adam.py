@@ -55,7 +55,7 @@ class Adam(_AdaptiveMoments):
         p = p - lr * m / (1 - beta1**t) / (sqrt(v / (1 - beta2**t)) + eps)
 
     As PyTorch's: the decay is coupled, an L2 penalty that goes through the moments, and `t` counts
-    the steps in which the parameter had a gradient.
+    the steps.
 
     Args:
         model: what has ``parameters()``.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from sys import getrefcount
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ import numpy as np
 from typing_extensions import TypeIs
 
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.libraries import beside, library_of
+from tapetensor.arrays.libraries import beside, library_of, to_numpy
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.tensor import Tensor
@@ -43,9 +42,8 @@ class State(NamedTuple):
 class Group:
     """Parameters of one dtype whose values and optimizer state lie end to end in flat arrays.
 
-    One update of the flat arrays costs as few numpy calls as that of a single parameter. What is
-    out of the ordinary (a gradient is missing, parameters have taken different numbers of steps,
-    the arrays are not numpy's) is updated parameter by parameter.
+    One update of the flat arrays costs as few numpy calls as that of a single parameter. Parameters
+    whose arrays are not numpy's are updated one by one.
 
     Arrays that others may see are never written to (copy on write): the gradients are laid end to
     end in a buffer, new values are written over them there, and the parameters become views of it.
@@ -57,6 +55,11 @@ class Group:
         kernel: given where the new parameter goes, the parameter, its gradient, its state, which
             is written over, memory for temporaries and options.
         states: the arrays of state that there are to a parameter.
+
+    Attributes:
+        tensors: the parameters.
+        steps: how many steps have updated them.
+        spare: memory for new values, if nobody else holds on to it.
     """
 
     __slots__ = (
@@ -64,15 +67,14 @@ class Group:
         "_kernel",
         "_names",
         "_scratch",
+        "_shapes",
         "_slices",
         "_state",
         "_states",
-        "_steps",
         "_values",
         "_views",
-        "missed",
-        "shapes",
         "spare",
+        "steps",
         "tensors",
     )
 
@@ -85,7 +87,7 @@ class Group:
         self._names = tuple([names for names, _ in parameters])
         self.tensors = tensors = tuple([tensor for _, tensor in parameters])
         self._kernel = kernel
-        self.shapes = tuple([tensor.array.shape for tensor in tensors])
+        self._shapes = tuple([tensor.array.shape for tensor in tensors])
         ends = np.cumsum([tensor.size for tensor in tensors]).tolist()
         self._slices = tuple(map(slice, [0, *ends[:-1]], ends))
         size, dtype = ends[-1], tensors[0].dtype
@@ -101,85 +103,62 @@ class Group:
         self._values: Array = np.empty(size, dtype)
         self._views: Sequence[Array | None] = [None] * len(tensors)
         self.spare: Array | None = None
-        self._steps = 0
-        # How many steps a parameter is behind, by position.
-        self.missed: dict[int, int] = {}
+        self.steps = 0
 
-    def __len__(self) -> int:
-        """Return the number of parameters."""
-        return len(self.tensors)
-
-    def step(
-        self, grads: Gradients, options: Options, count: Callable[[int], None] | None
-    ) -> list[tuple[Names, str]]:
-        """Update the parameters that have a gradient; return the others' names and the reasons.
+    def gradients(self, grads: Gradients, unused: list[tuple[Names, str]]) -> list[Any]:
+        """Return the gradient of each parameter; nothing is updated yet.
 
         Args:
             grads: by the ids of the parameters.
-            options: the further arguments of the kernels.
-            count: called with the number of steps, 1, when there was an update; if it was
-                captured, when it is run.
+            unused: takes the names of each whose gradient is missing or does not fit, and why.
         """
-        unused = self._step(grads, options, count)
-        if count is not None and len(unused) < len(self.tensors) and self.captured() is None:
-            count(1)
-        return unused
+        array_of = grads.arrays.get
+        gradients: list[Any] = [array_of(tensor.id) for tensor in self.tensors]
+        dtype = self._values.dtype
+        places = zip(self._names, self.tensors, gradients, self._shapes, strict=True)
+        for names, tensor, gradient, shape in places:
+            # The quick questions first: what else there is may be wrong, or only rare.
+            if (
+                gradient.__class__ is not np.ndarray
+                or tensor.array.__class__ is not np.ndarray
+                or gradient.dtype is not dtype
+                or gradient.shape != shape
+            ):
+                reason = _misfit(gradient, tensor.array, shape, dtype)
+                if reason:
+                    unused.append((names, reason))
+        return gradients
+
+    def step(self, gradients: list[Any], options: Options) -> None:
+        """Update all parameters.
+
+        Args:
+            gradients: what `gradients` returned, having found nothing unused.
+            options: the further arguments of the kernel.
+        """
+        if self.is_flat():
+            if len(gradients) == 1:
+                # It belongs to the user.
+                self.step_flat(np.reshape(gradients[0], -1), self.buffer(), options)
+            else:
+                buffer = np.concatenate(gradients, axis=None, out=self.buffer())
+                self.step_flat(buffer, buffer, options)
+            return
+        captured = self.captured()
+        if captured is None:
+            self._step_each(gradients, options)
+            return
+        arrays = captured.capture_update(Update(self, options), gradients)
+        for tensor, array in zip(self.tensors, arrays, strict=True):
+            tensor.array = array
 
     def captured(self) -> CapturedArray | None:
         """Return an array that a step is captured by, which changes nothing yet; None without."""
         data: Any = self.tensors[0].array
         return data if isinstance(data, CapturedArray) else None
 
-    def _step(
-        self, grads: Gradients, options: Options, count: Callable[[int], None] | None
-    ) -> list[tuple[Names, str]]:
-        array_of = grads.array
-        gradients: list[Any] = [array_of(tensor.id) for tensor in self.tensors]
-        dtype = self._values.dtype
-        for gradient, shape in zip(gradients, self.shapes, strict=True):
-            # The quick question first: a numpy scalar or a subclass is not wrong, only rare.
-            if gradient.__class__ is not np.ndarray and not _is_numpy(gradient):
-                break
-            if gradient.shape != shape or gradient.dtype != dtype:
-                break
-        else:
-            if not self.missed and self._step_whole(gradients, options):
-                return []
-        captured = self.captured()
-        if captured is not None:
-            return self._capture(captured, gradients, Update(self, options, count))
-        return self.step_each(gradients, options)
-
-    def _capture(
-        self, captured: CapturedArray, gradients: list[Any], update: Update
-    ) -> list[tuple[Names, str]]:
-        """Let the step become one of a program; return what could not be updated."""
-        reasons = [
-            _misfit(gradient, shape, self._values.dtype)
-            for gradient, shape in zip(gradients, self.shapes, strict=True)
-        ]
-        fitting = [position for position, reason in enumerate(reasons) if not reason]
-        if fitting:
-            update.positions = fitting
-            arrays = captured.capture_update(update, [gradients[position] for position in fitting])
-            for tensor, array in zip(update.tensors, arrays, strict=True):
-                tensor.array = array
-        return [(name, reason) for name, reason in zip(self._names, reasons, strict=True) if reason]
-
-    def _step_whole(self, gradients: list[Any], options: Options) -> bool:
-        """Update all parameters as one; False, with nothing done, if not all of it is numpy's."""
-        if not self.is_flat():
-            return False
-        if len(gradients) == 1:
-            # It belongs to the user.
-            self.step_flat(np.reshape(gradients[0], -1), self.buffer(), options)
-            return True
-        buffer = np.concatenate(gradients, axis=None, out=self.buffer())
-        self.step_flat(buffer, buffer, options)
-        return True
-
     def is_flat(self) -> bool:
-        """Bring values and state into the flat arrays; False if not all of it is numpy's."""
+        """Bring values and state into the flat arrays; False if values are not numpy's."""
         for tensor, view in zip(self.tensors, self._views, strict=True):
             if tensor.array is not view:
                 # The first step, or someone gave the tensor other values since the last one.
@@ -191,7 +170,12 @@ class Group:
                 own = self._values if is_first else None
                 self._values = np.concatenate(arrays, axis=None, out=own)
                 break
-        return not self._apart or self._gather_state()
+        if self._apart:
+            for position, state in self._apart.items():
+                for flat, array in zip(self._state, state, strict=True):
+                    flat[self._slices[position]] = np.reshape(to_numpy(array), -1)
+            self._apart.clear()
+        return True
 
     def step_flat(
         self,
@@ -208,8 +192,8 @@ class Group:
             options: the further arguments of the kernel.
             views: the parts of `out` that become the parameters, if there are such already.
         """
-        self._steps += 1
-        self._run(out, self._values, gradient, options(self._steps))
+        self.steps += 1
+        self._run(out, self._values, gradient, options(self.steps))
         self._values, self.spare = out, self._values
         self._views = new = self.parts(out) if views is None else views
         for tensor, view in zip(self.tensors, new, strict=True):
@@ -217,14 +201,14 @@ class Group:
 
     def parts(self, flat: Array) -> list[Array]:
         """Return the part of each parameter in a flat array, in its shape."""
-        places = zip(self._slices, self.shapes, strict=True)
+        places = zip(self._slices, self._shapes, strict=True)
         return [flat[part].reshape(shape) for part, shape in places]
 
     def saved(self) -> Callable[[], None]:
         """Return what puts parameters and state back to what they are now."""
-        held = {name: getattr(self, name) for name in ("_values", "spare", "_steps")}
+        held = {name: getattr(self, name) for name in ("_values", "spare", "steps")}
         arrays = [tensor.array for tensor in self.tensors]
-        views, apart, missed = list(self._views), dict(self._apart), dict(self.missed)
+        views, apart = list(self._views), dict(self._apart)
         state = [flat.copy() for flat in self._state]
 
         def put_back() -> None:
@@ -232,21 +216,11 @@ class Group:
                 setattr(self, name, value)
             for tensor, array in zip(self.tensors, arrays, strict=True):
                 tensor.array = array
-            self._views, self._apart, self.missed = views, apart, missed
+            self._views, self._apart = views, apart
             for flat, before in zip(self._state, state, strict=True):
                 flat[:] = before
 
         return put_back
-
-    def _gather_state(self) -> bool:
-        """Bring the state into the flat arrays; False, with nothing done, if it is not numpy's."""
-        if not all(_is_numpy(array) for state in self._apart.values() for array in state):
-            return False
-        for position, state in self._apart.items():
-            for flat, array in zip(self._state, state, strict=True):
-                flat[self._slices[position]] = np.reshape(array, -1)
-        self._apart.clear()
-        return True
 
     def buffer(self) -> Array:
         """Return memory for the values of all parameters that nobody else can see."""
@@ -272,46 +246,22 @@ class Group:
                 *options,
             )
 
-    def step_each(self, gradients: list[Any], options: Options) -> list[tuple[Names, str]]:
-        """Update one by one the parameters whose gradient fits."""
-        reasons = [
-            _misfit(gradient, shape, self._values.dtype) or _misplaced(gradient, tensor.array)
-            for gradient, shape, tensor in zip(gradients, self.shapes, self.tensors, strict=True)
-        ]
-        if all(reasons):
-            return list(zip(self._names, reasons, strict=True))
-        self._steps += 1
+    def _step_each(self, gradients: list[Any], options: Options) -> None:
+        """Update the parameters one by one."""
+        self.steps += 1
+        taken = options(self.steps)
         for position, tensor in enumerate(self.tensors):
-            behind = self.missed.get(position, 0)
-            if reasons[position]:
-                self.missed[position] = behind + 1
-                continue
             # To where the parameter is: it may have been moved since the last step.
             values = tensor.array
             state = [beside(array, values).copy() for array in self._state_of(position)]
             out, *scratch = [np.empty_like(values) for _ in range(3)]
-            taken = options(self._steps - behind)
             self._kernel(out, values, gradients[position], *state, scratch, *taken)
             tensor.array, self._apart[position] = out, state
-        self._forget_common_misses()
-        return [(name, reason) for name, reason in zip(self._names, reasons, strict=True) if reason]
-
-    def _forget_common_misses(self) -> None:
-        """Count from the parameter that has taken the most steps.
-
-        The counts, and with them the way that the next step takes, then depend on nothing but the
-        steps of each parameter, which is what a file keeps.
-        """
-        common = min([self.missed.get(position, 0) for position in range(len(self.tensors))])
-        if common:
-            self._steps -= common
-            behind = {position: missed - common for position, missed in self.missed.items()}
-            self.missed = {position: missed for position, missed in behind.items() if missed}
 
     def _state_of(self, position: int) -> list[Array]:
         """Return the arrays of state of one parameter."""
         return self._apart.get(position) or [
-            flat[self._slices[position]].reshape(self.shapes[position]) for flat in self._state
+            flat[self._slices[position]].reshape(self._shapes[position]) for flat in self._state
         ]
 
     def state_arrays(self) -> dict[str, Array]:
@@ -321,19 +271,17 @@ class Group:
             for one, array in zip(self._states, self._state_of(position), strict=True):
                 if one.is_used:
                     arrays[f"{name}.{one.name}"] = array
-            arrays[f"{name}.step"] = np.array(self._steps - self.missed.get(position, 0))
+            arrays[f"{name}.step"] = np.array(self.steps)
         return arrays
+
+    def counts(self, arrays: Mapping[str, Array]) -> dict[str, int]:
+        """Return how many steps each parameter took, of what `state_arrays` returned."""
+        return {name: int(arrays[f"{name}.step"]) for name, *_ in self._names}
 
     def restore_arrays(self, arrays: Mapping[str, Array]) -> None:
         """Take over what `state_arrays` returned, names, shapes and dtypes having been checked."""
         self._apart.clear()
-        steps = [int(arrays[f"{name}.step"]) for name, *_ in self._names]
-        self._steps = max(steps)
-        self.missed = {
-            position: self._steps - taken
-            for position, taken in enumerate(steps)
-            if taken < self._steps
-        }
+        self.steps = max(self.counts(arrays).values())
         for position, (name, *_) in enumerate(self._names):
             for one, flat in zip(self._states, self._state, strict=True):
                 if one.is_used:
@@ -345,71 +293,38 @@ class Update:
 
     Args:
         group: what is updated.
-        options: the further arguments of its kernels, by the number of the step.
-        count: called with the number of steps, 1, when it is run, if given.
-
-    Attributes:
-        positions: those of the parameters that have a gradient.
+        options: the further arguments of its kernel, by the number of the step.
     """
 
-    def __init__(self, group: Group, options: Options, count: Callable[[int], None] | None) -> None:
+    def __init__(self, group: Group, options: Options) -> None:
         self.group = group
         self._options = options
-        self.count = count
-        self.counted = 0
-        self.positions: list[int] = []
 
-    @property
-    def tensors(self) -> tuple[Tensor[Any, Any, Any], ...]:
-        """The parameters that it updates."""
-        return tuple([self.group.tensors[position] for position in self.positions])
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all parameters of the group have a gradient."""
-        return len(self.positions) == len(self.group)
-
-    def __call__(self, gradient: Array, parts: Sequence[Array] | None = None) -> None:
-        """Update the parameters by their gradients, end to end in one array.
+    def __call__(self, gradient: Array, parts: Sequence[Array]) -> None:
+        """Update the parameters by their gradients.
 
         Args:
-            gradient: the gradients.
-            parts: those of `gradient`, if it is the group's own buffer, which takes the new values.
+            gradient: the gradients end to end in the group's own buffer, which takes the new
+                values.
+            parts: those of `gradient`.
         """
         group = self.group
         captured = group.captured()
         if captured is not None:
             # Another thread traces with these parameters, which refuses this one.
             captured.capture_update(self, [])
-        if self.count is not None:
-            self.count(1)
-            self.counted = 1
-        if self.is_whole and not group.missed and group.is_flat():
-            out = group.buffer() if parts is None else gradient
-            group.step_flat(gradient, out, self._options, parts)
-            return
-        found: list[Array | None] = [None] * len(group)
-        start = 0
-        for position in self.positions:
-            shape = group.shapes[position]
-            stop = start + math.prod(shape)
-            found[position] = gradient[start:stop].reshape(shape)
-            start = stop
-        group.step_each(found, self._options)
+        # A plan is only for numpy's arrays, of which a group is always flat.
+        group.is_flat()
+        group.step_flat(gradient, gradient, self._options, parts)
 
     @staticmethod
     def saved(*updates: Update) -> Callable[[], None]:
         """Return what puts back all that calls of `updates` change from now on."""
         actions = [group.saved() for group in {update.group: None for update in updates}]
-        for update in updates:
-            update.counted = 0
 
         def put_back() -> None:
             for action in actions:
                 action()
-            for update in updates:
-                if update.count is not None:
-                    update.count(-update.counted)
 
         return put_back
 
@@ -419,7 +334,7 @@ def _is_numpy(array: object) -> TypeIs[np.ndarray[Any, Any]]:
     return isinstance(array, np.ndarray | np.generic)
 
 
-def _misfit(gradient: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
+def _misfit(gradient: Any, parameter: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
     """Return why a gradient does not fit a parameter; empty if it does."""
     if gradient is None:
         return "no gradient"
@@ -427,11 +342,8 @@ def _misfit(gradient: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
         return f"a gradient of shape {gradient.shape} for a parameter of shape {shape}"
     if gradient.dtype != dtype:
         return f"a gradient of dtype {gradient.dtype} for a parameter of dtype {dtype}"
-    return ""
-
-
-def _misplaced(gradient: Array, parameter: Array) -> str:
-    """Return why a gradient does not lie where a parameter does; empty if it does."""
+    if isinstance(parameter, CapturedArray) or (_is_numpy(gradient) and _is_numpy(parameter)):
+        return ""
     theirs, ours = library_of(gradient), library_of(parameter)
     return "" if theirs == ours else f"a gradient of {theirs} for a parameter of {ours}"
 

@@ -56,7 +56,6 @@ class Optimizer(ABC):
         self._parameters = parameters = _named_parameters(op, model)
         self._count = len(parameters)
         self._size = sum([tensor.size for tensor in parameters.values()])
-        self._steps = 0
         self.groups = [
             Group([(names, parameters[names]) for names in group], kernel, states)
             for group in _grouped(parameters)
@@ -64,8 +63,15 @@ class Optimizer(ABC):
 
     @property
     def steps(self) -> int:
-        """How many steps have updated a parameter: what a schedule of the learning rate takes."""
-        return self._steps
+        """How many steps have been taken: what a schedule of the learning rate takes."""
+        first = self.groups[0]
+        captured = first.captured()
+        if captured is not None:
+            raise captured.refusal(
+                "the number of steps is read, which every call changes; set the learning rate "
+                "between the calls: optimizer.lr = schedule(optimizer.steps)"
+            )
+        return first.steps
 
     @property
     def lr(self) -> float:
@@ -87,16 +93,16 @@ class Optimizer(ABC):
         return {name: tensor for names, tensor in self._parameters.items() for name in names}
 
     def step(self, grads: Gradients) -> None:
-        """Update every parameter by its gradient.
+        """Update every parameter by its gradient, or none.
 
         Args:
             grads: what `backward` returned.
 
         Raises:
             MissingGradientError: if a gradient lacks a part, because its parameter was also used in
-                ops that no tape recorded; nothing is updated.
-            UnusedParametersError: if parameters have no gradient, or one of another shape or dtype;
-                all others are updated nevertheless.
+                ops that no tape recorded; nothing is updated then.
+            UnusedParametersError: if parameters have no gradient, or one of another shape, dtype or
+                library of arrays; nothing is updated then.
             ArgumentTypeError: if `grads` are not Gradients.
         """
         words = "the Gradients that backward() returns"
@@ -105,25 +111,20 @@ class Optimizer(ABC):
             names = {tensor.id: names[0] for names, tensor in self._parameters.items()}
             grads.check_complete(f"{self._op}.step", names)
         unused: list[tuple[Names, str]] = []
-        # One of the groups counts.
-        count: Callable[[int], None] | None = self._count_steps
-        for group in self.groups:
-            missed = group.step(grads, self._options, count)
-            unused += missed
-            if len(missed) < len(group):
-                count = None
+        updates = [(group, group.gradients(grads, unused)) for group in self.groups]
         if unused:
             listed = "; ".join([f"{' = '.join(names)}: {reason}" for names, reason in unused])
             raise UnusedParametersError(
-                f"{self._op}.step: not updated, while all others were: {listed}. "
+                f"{self._op}.step: nothing was updated, for these parameters cannot be: {listed}. "
                 "Did they take part in the loss, was `wrt` the whole model, and does it still have "
                 "them? After a layer is replaced, make a new optimizer. One that meets plain "
-                "values before it meets the tape is not recorded: weight.retaped(x.tape_type).",
+                "values before it meets the tape is not recorded: weight.retaped(x.tape_type). "
+                "Where a tensor was lent by with_empty_tape() and then dropped, all before it is "
+                "lost: write share().",
                 [name for names, _ in unused for name in names],
             )
-
-    def _count_steps(self, count: int) -> None:
-        self._steps += count
+        for group, gradients in updates:
+            group.step(gradients, self._options)
 
     def zero_grad(self) -> None:
         """Close what is left on the tapes of the active context, before the next step begins.
@@ -143,7 +144,7 @@ class Optimizer(ABC):
         ``lr``, ``steps``, and by the name of each parameter its own step count and the arrays of
         the algorithm: ``hidden.weight.velocity``, say. Copy an array before the next step.
         """
-        arrays = {"lr": np.array(self._lr), "steps": np.array(self._steps)}
+        arrays = {"lr": np.array(self._lr), "steps": np.array(self.steps)}
         for group in self.groups:
             arrays |= group.state_arrays()
         return arrays
@@ -152,15 +153,32 @@ class Optimizer(ABC):
         """Check values that are to be restored.
 
         Raises:
-            ArgumentValueError: if the learning rate or a step count is outside its range.
+            ArgumentValueError: if the learning rate or a step count is outside its range, or
+                parameters are behind others by some steps.
         """
         for name, array in arrays.items():
             if name in ("lr", "steps") or name.endswith(".step"):
                 as_number(self._op, name, array.item(), at_least=0)
+        behind: list[str] = []
+        counts = {"steps": int(arrays["steps"])}
+        for group in self.groups:
+            counts |= group.counts(arrays)
+            most = max(counts.values())
+            behind += [
+                f"{name}: {taken} of {most}" for name, taken in counts.items() if taken < most
+            ]
+            # Groups may differ: Ctrl-C can come between the updates of two.
+            counts = {}
+        if behind:
+            raise ArgumentValueError(
+                f"{self._op}: parameters did not take all steps ({', '.join(behind)}); the state "
+                "was written by a training in which some parameters had no gradient; load the "
+                "model alone, and go on with a new optimizer"
+            )
 
     def restore_arrays(self, arrays: Mapping[str, Array]) -> None:
         """Take over what `state_arrays` returned, which `tapetensor.io` has checked."""
-        self._lr, self._steps = float(arrays["lr"]), int(arrays["steps"])
+        self._lr = float(arrays["lr"])
         for group in self.groups:
             group.restore_arrays(arrays)
 

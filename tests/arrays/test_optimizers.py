@@ -82,6 +82,18 @@ def test_a_gradient_that_lies_elsewhere_is_refused_with_both_names(
         np.testing.assert_array_equal(array, before[name])
 
 
+def test_of_groups_in_two_libraries_none_is_updated_where_one_gradient_lies_elsewhere() -> None:
+    model = Model(single=tt.zeros((2,)), double=tt.zeros((2,), np.float64))
+    model["double"].array = model["double"].to(foreign).array
+    optimizer = optim.Adam(model)
+    grads = gradients_of(model, single=np.ones(2), double=np.ones(2))
+    with pytest.raises(tt.UnusedParametersError, match="double: a gradient of numpy"):
+        optimizer.step(grads)
+
+    assert optimizer.steps == 0
+    np.testing.assert_array_equal(model["single"].numpy(), [0.0, 0.0])
+
+
 def test_a_moving_average_is_taken_where_the_models_are(rng: np.random.Generator) -> None:
     def net(seed: int) -> nn.BatchNorm1d[Any, Any]:
         layer = nn.BatchNorm1d(3, np.float64)

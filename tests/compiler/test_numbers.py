@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import losses, optim
+from tapetensor import io, losses, optim
 from tapetensor.compiler import plans
 from tapetensor.errors import NumericalInstabilityError
 from tests.compiler.test_training import _batch, _model, _state
@@ -173,27 +174,28 @@ def test_arrays_become_tensors_and_tensors_arrays_inside() -> None:
         np.testing.assert_allclose(found, np.exp(np.float32(value) ** 2), rtol=1e-6)
 
 
-def test_parameters_without_a_gradient_are_reported_and_the_others_updated() -> None:
+@pytest.mark.parametrize("is_caught", [False, True])
+def test_parameters_without_a_gradient_are_reported_and_nothing_is_updated(is_caught: bool) -> None:
     def step(model: Any, optimizer: optim.Optimizer, x: Any, labels: Any) -> None:
         loss = losses.cross_entropy(model.forward(x.trace()), labels)
+        optimizer.step(loss.backward(wrt=model.out))
+
+    def refused(function: Any, *args: Any) -> None:
         with pytest.raises(tt.UnusedParametersError, match=r"hidden\.weight"):
-            optimizer.step(loss.backward(wrt=model.out))
+            function(*args)
 
-    eager, planned = _model(), _model()
-    of_eager, of_planned = optim.Adam(eager), optim.Adam(planned)
-    compiled = tt.compile(step)
+    model, untouched = _model(), _model()
+    optimizer = optim.Adam(model)
+    before = io.state_dict(optimizer)
+    inside, outside = tt.compile(partial(refused, step)), partial(refused, tt.compile(step))
     for position in range(3):
-        step(eager, of_eager, *_batch(position))
-        compiled(planned, of_planned, *_batch(position))
+        (inside if is_caught else outside)(model, optimizer, *_batch(position))
 
-    assert of_planned.steps == of_eager.steps == 3
-    for name, array in _state(eager).items():
-        np.testing.assert_allclose(_state(planned)[name], array, rtol=1e-5, atol=1e-6)
-    x, labels = _batch()
-    of_eager.step(losses.cross_entropy(eager.forward(x.trace()), labels).backward(wrt=eager))
-    of_planned.step(losses.cross_entropy(planned.forward(x.trace()), labels).backward(wrt=planned))
-    for name, array in _state(eager).items():
-        np.testing.assert_allclose(_state(planned)[name], array, rtol=1e-5, atol=1e-6)
+    # Buffers are another matter: the forward pass changes them.
+    for name, parameter in untouched.parameters().items():
+        np.testing.assert_array_equal(model.parameters()[name].array, parameter.array)
+    for name, array in io.state_dict(optimizer).items():
+        np.testing.assert_array_equal(array, before[name])
 
 
 def test_a_checkpoint_inside_gives_the_gradients_of_eager_mode() -> None:
