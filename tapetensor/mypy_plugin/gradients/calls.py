@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from abc import ABC
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final
 
 from mypy.nodes import (
     ARG_NAMED,
     ARG_POS,
-    ArgKind,
+    ARG_STAR,
     CallExpr,
-    Context,
     Decorator,
     Expression,
     FuncDef,
-    FuncItem,
     IndexExpr,
     ListExpr,
     MemberExpr,
@@ -26,44 +24,39 @@ from mypy.nodes import (
     StrExpr,
     SuperExpr,
     TupleExpr,
+    TypeApplication,
     TypeInfo,
 )
 from mypy.types import CallableType, Instance, Type
 from typing_extensions import override
 
-from tapetensor.mypy_plugin.gradients.expressions import Expressions, instance_of
+from tapetensor.mypy_plugin.gradients.expressions import instance_of
 from tapetensor.mypy_plugin.gradients.fields import (
     declared,
-    has_parameters,
+    field_names,
     is_gradients,
+    is_model,
     is_of_library,
     is_optimizer,
     method_of,
 )
 from tapetensor.mypy_plugin.gradients.ledger import Operand
 from tapetensor.mypy_plugin.gradients.places import ANY_ITEM, Place
+from tapetensor.mypy_plugin.gradients.tensors import Argument, Tensors
 from tapetensor.mypy_plugin.gradients.values import (
     NOTHING,
     Function,
-    Origin,
-    Ownership,
     Value,
     content,
     flattened,
     joined,
     together,
 )
-from tapetensor.mypy_plugin.kinds import is_module
-from tapetensor.mypy_plugin.moves.borrowing import BORROWS, READS
-from tapetensor.mypy_plugin.moves.keys import key_of, spelled
 from tapetensor.mypy_plugin.moves.owners import signatures, takes
 from tapetensor.mypy_plugin.names import (
     BUILD,
     MODULE,
-    NONE_TAPE,
-    OWNED_TAPE,
     TENSOR_ROOMS,
-    op_called,
 )
 from tapetensor.mypy_plugin.symbols import class_of
 
@@ -71,33 +64,14 @@ _FORWARD: Final = ("forward", "__call__")
 _LOSSES: Final = "tapetensor.losses."
 _CREATED: Final = "tapetensor.tensor.creation."
 _SELECTION: Final = "tapetensor.nn.selection.Selection"
-_GRADIENTS: Final = "tapetensor.tape.gradients.Gradients"
 _COPIES: Final = ("copy.copy", "copy.deepcopy")
 _IN_ORDER: Final = frozenset(
     f"builtins.{name}" for name in ("iter", "list", "reversed", "set", "sorted", "tuple")
 )
 
 
-class Argument(NamedTuple):
-    """An argument of a call."""
-
-    kind: ArgKind
-    name: str | None
-    operand: Operand
-
-    @property
-    def value(self) -> Value:
-        """What it is."""
-        return self.operand.value
-
-
-class Calls(Expressions, ABC):
+class Calls(Tensors, ABC):
     """Works out what calls return."""
-
-    def __init__(self, unit: FuncItem | MypyFile, tree: MypyFile) -> None:
-        super().__init__(unit, tree)
-        # Backward passes for all parameters: by the gradients, where they started from.
-        self.pending: dict[object, Value] = {}
 
     @override
     def call(self, call: CallExpr) -> Value:
@@ -124,11 +98,11 @@ class Calls(Expressions, ABC):
         self, call: CallExpr, name: str, function: Value, arguments: list[Argument]
     ) -> Value:
         """Return what a value that is called returns."""
-        if is_module(function.type):
+        if is_model(function.type):
             return self.call_method(call, Operand(function), "forward", arguments)
         if isinstance(function.library, NameExpr | MemberExpr):
             return self._function(call, function.library, arguments)
-        known = function.function
+        known = function.function or self.attribute(function, "__call__", call).function
         if known is not None:
             return self._run(call, name, known, arguments)
         return self._unknown(call, None, arguments)
@@ -136,14 +110,14 @@ class Calls(Expressions, ABC):
     def _run(
         self, call: CallExpr, name: str, function: Function, arguments: list[Argument]
     ) -> Value:
-        bound = _bound(function, arguments)
+        bound = bound_to(function, arguments)
         result = None if bound is None else self.run(call, function, bound)
         receiver = function.receiver
         if result is None:
-            if receiver is not None and is_module(receiver.type) and name in _FORWARD:
-                return self._layer(call, receiver, arguments)
+            if receiver is not None and is_model(receiver.type) and name in _FORWARD:
+                return self.layer(call, receiver, arguments)
             return self._unknown(call, _result(function.item), arguments)
-        if receiver is not None and is_module(receiver.type):
+        if receiver is not None and is_model(receiver.type):
             return self._as_run(result, receiver, name, arguments)
         return result
 
@@ -154,7 +128,7 @@ class Calls(Expressions, ABC):
         given = [one for one in arguments if one.value.is_tensor and not one.value.is_parameter]
         if result.owns or not result.origins or not given:
             return result
-        layer = self._layer_origin(receiver, receiver.place, arguments, name)
+        layer = self.layer_origin(receiver, receiver.place, arguments, name)
         origins = [
             layer._replace(place=one.place)
             if receiver.place is not None and one.place.meets(receiver.place)
@@ -169,26 +143,26 @@ class Calls(Expressions, ABC):
         """Return what a method returns."""
         owner = receiver.value
         if owner.is_tensor or name in ("trace", "traced"):
-            return self._tensor_method(call, receiver, name, arguments)
+            return self.tensor_method(call, receiver, name, arguments)
         if is_gradients(owner):
             for one in arguments:
                 self.ask_for(owner, one.value)
             return NOTHING
         if is_optimizer(owner.type) and name == "step":
             for one in arguments:
-                self._step(owner, one.value)
+                self.step(owner, one.value)
             return NOTHING
         if owner.items is not None or owner.item is not None:
             return self._container_method(call, receiver, name, arguments)
-        if is_module(owner.type) and name in ("parameters", "modules"):
+        if is_model(owner.type) and name in ("parameters", "modules"):
             return self._parts(owner, name)
         function = self.attribute(owner, name, call)
         if function.function is not None:
             return self._run(call, name, function.function, arguments)
-        if is_module(function.type):
+        if is_model(owner.type) and name in _FORWARD:
+            return self.layer(call, owner, arguments)
+        if is_model(function.type):
             return self.call_method(call, Operand(function), "forward", arguments)
-        if is_module(owner.type) and name in _FORWARD:
-            return self._layer(call, owner, arguments)
         return self._unknown(call, _result(method_of(owner, name)), arguments)
 
     def _parts(self, module: Value, name: str) -> Value:
@@ -201,153 +175,33 @@ class Calls(Expressions, ABC):
         info = class_of(MODULE)
         return Value(item=Value(type=None if info is None else instance_of(info), place=place))
 
-    def _step(self, optimizer: Value, grads: Value) -> None:
-        place = optimizer.place
-        asked = [one.place for one in optimizer.items or () if one.place is not None]
-        if place is not None and place.model is not None:
-            asked.append(place)
-        if asked or optimizer.items is not None:
-            for token in grads.tokens:
-                start = self.pending.pop(token, None)
-                if start is not None:
-                    self.ask(start, asked)
-
-    # ---------------------------------------------------------------------------------- tensors
-
-    def _tensor_method(
-        self, call: CallExpr, receiver: Operand, name: str, arguments: list[Argument]
-    ) -> Value:
-        value = receiver.value
-        first = arguments[0].value if arguments else NOTHING
-        match name:
-            case "trace" | "traced":
-                return self.trace(call, name, value, "owned")
-            case "retaped":
-                return self._retaped(call, value, arguments)
-            case "with_empty_tape":
-                key = key_of(receiver.expression)
-                return self.lend(call, value, "" if key is None else spelled(key))
-            case "split_tape":
-                plain = replace(value, ownership="plain", met=(), noted=(), tokens=())
-                return Value(items=(plain, replace(value, name="", place=None)))
-            case "put_tape":
-                whole = self.trace(call, name, value, first.ownership)
-                self.use(first)
-                return replace(
-                    whole,
-                    met=together([whole.met, first.met]),
-                    noted=together([whole.noted, first.noted]),
-                    tokens=first.tokens,
-                )
-            case "backward":
-                return self._backward(call, value, arguments)
-            case "astype" if not _is_floating(call.args):
-                self.use(value)
-                return replace(value, origins=(), is_parameter=False, place=None)
-        if name in BORROWS:
-            return Value(is_tensor=True)
-        if name in READS:
-            return NOTHING
-        operands = [receiver, *(one.operand for one in arguments)]
-        return self._op(call, op_called(name), operands)
-
-    def _op(self, node: Context, name: str, operands: list[Operand]) -> Value:
-        parts = [
-            Operand(value, one.expression if value is one.value else None)
-            for one in operands
-            for value in flattened(one.value)
-            if value.is_tensor
-        ]
-        return self.operate(node, name, parts)
-
-    def _retaped(self, call: CallExpr, value: Value, arguments: list[Argument]) -> Value:
-        if not arguments:
-            return value
-        kind = arguments[0].operand.expression
-        named = kind.fullname if isinstance(kind, RefExpr) else ""
-        if named == NONE_TAPE:
-            return Value(is_tensor=True, origins=value.origins)
-        state: Ownership = "owned" if named == OWNED_TAPE else arguments[0].value.ownership
-        if named != OWNED_TAPE and not isinstance(kind, MemberExpr) and state == "plain":
-            # A variable that holds the kind of a tape: some kind.
-            state = "open"
-        return value if state == "plain" else self.trace(call, "retaped", value, state)
-
-    def _backward(self, call: CallExpr, start: Value, arguments: list[Argument]) -> Value:
-        """Return gradients; those of which parameters may be known now, or later."""
-        wanted = [one.value for one in arguments if one.name == "wrt"]
-        for one in arguments:
-            self.use(one.value)
-        self.use(start)
-        info = class_of(_GRADIENTS)
-        type_ = None if info is None else Instance(info, [])
-        grads = Value(type=type_, met=start.met, noted=start.noted)
-        if wanted:
-            self.ask(start, _asked(wanted[0]))
-            return grads
-        token = (*self.trail, call)
-        self.pending[token] = start
-        return replace(grads, tokens=(token,))
-
-    # ----------------------------------------------------------------------------------- layers
-
-    def _layer(self, call: CallExpr, layer: Value, arguments: list[Argument]) -> Value:
-        """Return what a module that is not looked into makes of its arguments."""
-        operands = [
-            Operand(value, one.operand.expression)
-            for one in arguments
-            for value in flattened(one.value)
-            if value.is_tensor
-        ]
-        place = layer.place
-        info = layer.type.type if isinstance(layer.type, Instance) else None
-        trains = place is not None and (info is None or has_parameters(info))
-        result = self.operate(call, "forward", operands)
-        if place is None or not trains:
-            return result
-        if result.owns:
-            return replace(result, met=together([result.met, (place,)]))
-        if not is_of_library(info) if info is not None else True:
-            # It is a constant perhaps, as a teacher is.
-            place = place._replace(home=len(place.path))
-        origin = self._layer_origin(layer, place, arguments, "forward")
-        return replace(result, origins=together([(origin,), result.origins]))
-
-    def _layer_origin(
-        self, layer: Value, place: Place | None, arguments: list[Argument], method: str
-    ) -> Origin:
-        key = key_of(arguments[0].operand.expression) if len(arguments) == 1 else None
-        run = f"{layer.name}.{method.replace('__call__', 'forward')}"
-        run += f"({'input' if key is None else spelled(key)}"
-        cure, constant = f"{run}.retaped({{tape}}))", f"{run}).detach()"
-        why = "a layer on a plain value"
-        return Origin(place or Place(layer), layer.name, why, cure, constant, ran=True)
-
-    # -------------------------------------------------------------------------------- functions
-
     def _function(
         self, call: CallExpr, callee: NameExpr | MemberExpr, arguments: list[Argument]
     ) -> Value:
         """Return what a function or class, known by its full name, returns."""
         name, node = callee.fullname, callee.node
         first = arguments[0].value if arguments else NOTHING
-        if isinstance(node, TypeInfo):
-            return self._made(call, node, first, arguments)
         if node in self.variables or not name:
             return self.call_value(call, callee.name, self.value(callee), arguments)
         if name.startswith("builtins."):
             return self._builtin(call, name, arguments)
+        if name == "functools.partial" and len(arguments) == 1:
+            return first
+        if isinstance(node, TypeInfo):
+            return self._made(call, node, first, arguments)
         if name == BUILD:
             return self._new(call, _class_given(call.args))
         if name in _COPIES:
-            return self._new(call, first.type.type if isinstance(first.type, Instance) else None)
+            return self._new(call, first.type)
         if name == "tapetensor.checkpointing.checkpoint.checkpoint" and arguments:
             return self.call_value(call, "checkpoint", first, arguments[1:])
         if name == "tapetensor.tensor.backward.compute_gradients" and arguments:
-            return self._backward(call, first, arguments)
+            return self.backward(call, first, arguments)
         if name.startswith("tapetensor.compiler."):
             return first
-        if name.startswith((_LOSSES, TENSOR_ROOMS)) and not name.startswith(_CREATED):
+        if name.startswith(_CREATED):
+            return Value(is_tensor=True, place=Place((*self.trail, call)))
+        if name.startswith((_LOSSES, TENSOR_ROOMS)):
             known = signatures(getattr(node, "type", None))
             targets = name.startswith(_LOSSES)
             operands = [
@@ -355,7 +209,7 @@ class Calls(Expressions, ABC):
                 for number, one in enumerate(arguments)
                 if not targets or _is_differentiated(one, number, known)
             ]
-            return self._op(call, callee.name, operands)
+            return self.op(call, callee.name, operands)
         function = self.value(callee).function
         if function is not None:
             return self._run(call, callee.name, function, arguments)
@@ -369,29 +223,58 @@ class Calls(Expressions, ABC):
             return replace(first, type=instance_of(info), name="")
         if info.fullname == _SELECTION:
             return _selected(first, call)
-        for one in arguments:
-            self.ask(one.value, None)
-        return self._new(call, info)
+        made = self._new(call, instance_of(info))
+        given = [one for each in arguments for one in flattened(each.value)]
+        held = together((one.place, *one.parts) for one in given if one.place is not None)
+        if is_model(made.type):
+            return replace(made, parts=held)
+        if not self._hold(call, made, info, arguments):
+            for one in arguments:
+                self.ask(one.value, None)
+        return made
 
-    def _new(self, call: CallExpr, info: TypeInfo | None) -> Value:
-        if info is None:
-            return NOTHING
-        return declared(instance_of(info), Place((*self.trail, call)))
+    def _hold(self, call: CallExpr, made: Value, info: TypeInfo, arguments: list[Argument]) -> bool:
+        """Take note of what a new object holds, if that is plain to see."""
+        if is_of_library(info) or info.has_base(MODULE):
+            return False
+        names = field_names(info)
+        written = None if names else self.attribute(made, "__init__", call).function
+        if written is not None:
+            bound = bound_to(written, arguments)
+            if bound is not None:
+                self.run(call, written, bound)
+            return bound is not None
+        positions = iter(names)
+        for one in arguments:
+            name = one.name or next(positions, None)
+            if name is not None and name in names:
+                self.use(one.value)
+                self.hold(made, name, one.value)
+        return bool(names)
+
+    def _new(self, call: CallExpr, made: Type | None) -> Value:
+        return declared(made, Place((*self.trail, call)))
 
     def _builtin(self, call: CallExpr, name: str, arguments: list[Argument]) -> Value:
         values = [one.value for one in arguments]
         match name, values:
             case "builtins.sum", [items, *start]:
                 parts = [one for one in (content(items), *start) if one is not None]
-                return self._op(call, "sum", [Operand(one) for one in parts])
+                return self.op(call, "sum", [Operand(one) for one in parts])
             case "builtins.abs", [_]:
-                return self._op(call, "abs", [arguments[0].operand])
+                return self.op(call, "abs", [arguments[0].operand])
             case "builtins.enumerate", [items, *_]:
                 return Value(item=Value(items=(NOTHING, content(items) or items)))
-            case "builtins.zip", _:
+            case "builtins.zip", [items, *_]:
+                rows = zip(*(one.items or () for one in values), strict=False)
+                if items.items and all(one.items is not None for one in values):
+                    return Value(items=tuple(Value(items=row) for row in rows))
                 return Value(item=Value(items=tuple(content(one) or one for one in values)))
+            case "builtins.map", [function, *items]:
+                given = [Argument(ARG_POS, None, Operand(self.part(one, call))) for one in items]
+                return Value(item=self.call_value(call, "map", function, given))
             case _, [items, *_] if name in _IN_ORDER:
-                return Value(item=content(items) or items)
+                return items if items.items is not None else Value(item=content(items) or items)
         return NOTHING
 
     def _container_method(
@@ -435,7 +318,7 @@ class Calls(Expressions, ABC):
                 self.ask(one, None)
             if result is not None:
                 return found
-        modules = [one.place for one in tensors if one.place is not None and is_module(one.type)]
+        modules = [one.place for one in tensors if one.place is not None and is_model(one.type)]
         return Value(
             is_tensor=True,
             ownership=joined(owners).ownership,
@@ -460,20 +343,25 @@ def _result(node: object) -> Type | None:
     return known[-1].ret_type if known else None
 
 
-def _bound(function: Function, arguments: list[Argument]) -> dict[int, Value] | None:
+def bound_to(function: Function, arguments: list[Argument]) -> dict[int, Value] | None:
     """Return the arguments by the number of the parameter; None if that is not plain to see."""
     names = [one.variable.name for one in function.item.arguments]
+    kinds = function.item.arg_kinds
     has_receiver = function.receiver is not None and bool(function.item.info)
     bound = {0: function.receiver} if has_receiver and function.receiver is not None else {}
-    position = len(bound)
+    position, others = len(bound), []
     for one in arguments:
-        if one.kind == ARG_POS and position < len(names):
+        if one.kind == ARG_POS and position < len(names) and kinds[position].is_positional():
             bound[position] = one.value
             position += 1
+        elif one.kind == ARG_POS and ARG_STAR in kinds:
+            others.append(one.value)
         elif one.kind == ARG_NAMED and one.name in names:
             bound[names.index(one.name)] = one.value
         else:
             return None
+    if others:
+        bound[kinds.index(ARG_STAR)] = Value(items=tuple(others))
     return bound
 
 
@@ -487,34 +375,17 @@ def _is_differentiated(argument: Argument, number: int, known: list[CallableType
     return False
 
 
-def _is_floating(arguments: list[Expression]) -> bool:
-    """Tell whether a dtype is one of floats, or not known."""
-    match arguments:
-        case [RefExpr() as dtype, *_]:
-            name = dtype.fullname.rpartition(".")[2]
-            return not name.startswith(("int", "uint", "bool"))
-    return True
-
-
-def _class_given(arguments: list[Expression]) -> TypeInfo | None:
-    """Return the class that is given to `build`."""
+def _class_given(arguments: list[Expression]) -> Instance | None:
+    """Return the type of what `build` makes of its argument."""
     match arguments:
         case [RefExpr(node=TypeInfo() as info), *_]:
-            return info
-        case [IndexExpr(base=RefExpr(node=TypeInfo() as info)), *_]:
-            return info
+            return instance_of(info)
+        case [
+            IndexExpr(base=RefExpr(node=TypeInfo() as info), analyzed=TypeApplication() as given),
+            *_,
+        ]:
+            return Instance(info, given.types)
     return None
-
-
-def _asked(wanted: Value) -> list[Place] | None:
-    """Return whose gradients are asked for; None if it is not known."""
-    places = []
-    for one in flattened(wanted):
-        if one.place is not None and (one.is_parameter or one.place.model is not None):
-            places.append(one.place)
-        elif not one.is_tensor:
-            return None
-    return places
 
 
 def _selected(model: Value, call: CallExpr) -> Value:

@@ -50,7 +50,13 @@ from mypy.types import Instance
 from mypy.typevars import fill_typevars
 
 from tapetensor.mypy_plugin.blocks import function_of
-from tapetensor.mypy_plugin.gradients.fields import declared, field, is_gradients, method_of
+from tapetensor.mypy_plugin.gradients.fields import (
+    declared,
+    field,
+    is_gradients,
+    is_model,
+    method_of,
+)
 from tapetensor.mypy_plugin.gradients.ledger import Ledger, Operand
 from tapetensor.mypy_plugin.gradients.places import SOME_ITEM, Place
 from tapetensor.mypy_plugin.gradients.values import (
@@ -71,6 +77,8 @@ Variables = dict[Hashable, Value]
 _ARITHMETIC: Final = frozenset({"+", "-", "*", "/", "//", "%", "**", "@"})
 # A loop over a display of so many items is gone through item by item.
 _SHORT: Final = 6
+# What is trained in most layers.
+_TRAINED: Final = ("weight", "bias")
 _FACTS: Final = frozenset({"shape", "dtype", "id", "ndim", "size", "owns_tape"})
 
 
@@ -81,6 +89,10 @@ class Expressions(Ledger, ABC):
         super().__init__(unit)
         self.tree = tree
         self.variables: Variables = {}
+        # What the generator that is gone through has yielded.
+        self.yielded: list[Value] = []
+        # By object and name, attributes that were assigned to.
+        self._held: dict[tuple[Place, str], Value] = {}
 
     @abstractmethod
     def call(self, call: CallExpr) -> Value:
@@ -142,7 +154,9 @@ class Expressions(Ledger, ABC):
                 self.bind(target, value)
                 return value
             case YieldExpr(expr=inner) | YieldFromExpr(expr=inner):
-                self.ask(self.value(inner), None)
+                value = self.value(inner)
+                self.use(value)
+                self.yielded.append(value)
                 return NOTHING
         return self.value(getattr(expression, "expr", None))
 
@@ -179,10 +193,27 @@ class Expressions(Ledger, ABC):
                 self._unpack(parts, value)
             case StarExpr(expr=inner):
                 self.bind(inner, value)
-            case MemberExpr(expr=owner) | IndexExpr(base=owner):
-                self.value(owner)
+            case MemberExpr(expr=owner, name=name):
+                self.hold(self.value(owner), name, value)
                 # Elsewhere a gradient may be asked for.
                 self.ask(value, None)
+            case IndexExpr(base=NameExpr(node=Var() as variable)) if self._is_container(variable):
+                self.use(value)
+                held = self.variables[variable]
+                several = joined([*(one for one in (content(held),) if one is not None), value])
+                self.variables[variable] = Value(item=several)
+            case IndexExpr(base=owner):
+                self.value(owner)
+                self.ask(value, None)
+
+    def _is_container(self, variable: Var) -> bool:
+        held = self.variables.get(variable)
+        return held is not None and not held.is_tensor and held.type is None
+
+    def hold(self, owner: Value, name: str, value: Value) -> None:
+        """Take note of what an attribute is; a module's parts and parameters stay its own."""
+        if owner.place is not None and not (is_model(owner.type) and value.place is not None):
+            self._held[owner.place, name] = called(value, f"{owner.name}.{name}")
 
     def _unpack(self, targets: list[Expression], value: Value) -> None:
         items = value.items
@@ -255,7 +286,10 @@ class Expressions(Ledger, ABC):
         found = method_of(owner, name)
         match found:
             case Var():
-                return field(owner, name, found)
+                declared_ = field(owner, name, found)
+                if owner.place is None or declared_.is_parameter:
+                    return declared_
+                return self._held.get((owner.place, name), declared_)
             case Decorator(func=function, var=Var(is_property=True)):
                 result = self.run(node, Function(function, owner), {0: owner})
                 known = signatures(function.type)
@@ -263,7 +297,13 @@ class Expressions(Ledger, ABC):
                     declared(known[0].ret_type) if result is None and known else result or NOTHING
                 )
             case FuncDef() | Decorator() | OverloadedFuncDef():
-                return self.method(found, owner) or NOTHING
+                method = self.method(found, owner)
+                # The `forward` of a layer is called as the layer is.
+                return method or (owner if name == "forward" and is_model(owner.type) else NOTHING)
+            case None if owner.place is not None and name in _TRAINED and is_model(owner.type):
+                # A module of which no more is known, as one of `modules()`.
+                place, spelling = owner.place.within(name), f"{owner.name}.{name}"
+                return Value(is_tensor=True, is_parameter=True, place=place, name=spelling)
         return NOTHING
 
     def _item(self, item: IndexExpr) -> Value:

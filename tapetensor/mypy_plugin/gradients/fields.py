@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Final
 
 from mypy.expandtype import expand_type_by_instance
@@ -15,7 +16,7 @@ from tapetensor.mypy_plugin.gradients.values import NOTHING, Ownership, Value
 from tapetensor.mypy_plugin.kinds import bounded, is_endless, is_module
 from tapetensor.mypy_plugin.modules.branches import BRANCHES
 from tapetensor.mypy_plugin.modules.fields import kinds_of_fields
-from tapetensor.mypy_plugin.moves.owners import is_open, is_tensor, owns
+from tapetensor.mypy_plugin.moves.owners import is_open, is_tensor, owns, signatures
 from tapetensor.mypy_plugin.names import MODULE, SEQUENTIAL
 from tapetensor.mypy_plugin.shapes.reading import is_floating, read_tensor
 from tapetensor.mypy_plugin.symbols import member_of
@@ -46,9 +47,14 @@ def declared(found: Type | None, place: Place | None = None, name: str = "") -> 
         return NOTHING
     proper = _without_none(bounded(found))
     if is_tensor(proper):
-        return Value(is_tensor=True, ownership=_ownership(proper), name=name)
+        return Value(is_tensor=True, ownership=_ownership(proper), name=name, place=place)
     if isinstance(proper, TupleType):
-        return Value(items=tuple(declared(one) for one in proper.items))
+        return Value(
+            items=tuple(
+                declared(one, place and place.within(number), name and f"{name}[{number}]")
+                for number, one in enumerate(proper.items)
+            )
+        )
     if not isinstance(proper, Instance):
         # A tape alone may be a type variable.
         return Value(is_tensor=True, ownership="open") if owns(get_proper_type(found)) else NOTHING
@@ -58,7 +64,7 @@ def declared(found: Type | None, place: Place | None = None, name: str = "") -> 
     if (container in _SEQUENCES or container in _MAPPINGS) and proper.args:
         step = SOME_ITEM if place is None or place.model is None else ANY_ITEM
         return Value(item=declared(proper.args[-1], place and place.within(step)))
-    if place is not None and is_module(proper):
+    if place is not None and is_model(proper):
         place = place.of_module()
     return Value(type=proper, place=place, name=name)
 
@@ -87,9 +93,10 @@ def field(owner: Value, name: str, node: Var) -> Value:
     found = expand_type_by_instance(node.type, holder)
     place = None if owner.place is None else _part(owner.place, owner.type.type, name)
     value = declared(found, place, spelled)
-    if value.is_tensor and place is not None and is_trained(owner.type.type, name, found):
-        return Value(is_tensor=True, is_parameter=True, place=place, name=spelled)
-    return value
+    if not value.is_tensor:
+        return value
+    trained = place is not None and is_trained(owner.type.type, name, found)
+    return replace(value, is_parameter=trained, place=place if trained else None)
 
 
 def _part(owner: Place, info: TypeInfo, name: Hashable) -> Place:
@@ -97,6 +104,14 @@ def _part(owner: Place, info: TypeInfo, name: Hashable) -> Place:
     if info.has_base(MODULE) and not is_of_library(info):
         return part._replace(home=len(owner.path))
     return part
+
+
+def is_model(found: ProperType | None) -> bool:
+    """Tell whether a type is that of a module, or of whatever has a `forward`."""
+    is_like = (
+        isinstance(found, Instance) and found.type.is_protocol and "forward" in found.type.names
+    )
+    return is_like or is_module(found)
 
 
 def is_of_library(info: TypeInfo) -> bool:
@@ -119,13 +134,16 @@ def is_trained(info: TypeInfo, name: str, found: Type | None) -> bool:
     tensor = read_tensor(bounded(found))
     if tensor is None or not info.has_base(MODULE) or not is_floating(tensor.dtype):
         return False
-    kind, _ = (kinds_of_fields(info) or {}).get(name, ("", None))
+    kinds = kinds_of_fields(info)
+    if kinds is None:
+        return True
+    kind, _ = kinds.get(name, ("buffer", None))
     return kind != "buffer"
 
 
 def has_parameters(info: TypeInfo, depth: int = _DEEPEST) -> bool:
     """Tell whether a module has anything to train."""
-    if any(base.fullname in _HOLDERS for base in info.mro):
+    if info.is_protocol or any(base.fullname in _HOLDERS for base in info.mro):
         return True
     for base in info.mro:
         if base.fullname == MODULE or not base.has_base(MODULE):
@@ -144,9 +162,21 @@ def _holds(info: TypeInfo, name: str, found: Type | None, depth: int) -> bool:
         return is_trained(info, name, proper)
     if not isinstance(proper, Instance) or not depth:
         return False
-    if is_module(proper):
+    if is_model(proper):
         return has_parameters(proper.type, depth - 1)
     return any(_holds(info, name, one, depth - 1) for one in proper.args)
+
+
+def field_names(info: TypeInfo) -> list[str]:
+    """Return the names of what a data class or named tuple holds, in order."""
+    for name in ("__init__", "__new__"):
+        symbol = info.names.get(name)
+        if symbol is None or not (symbol.plugin_generated or info.is_named_tuple):
+            continue
+        known = signatures(getattr(symbol.node, "type", None))
+        if known:
+            return [one for one in known[-1].arg_names[1:] if one is not None]
+    return []
 
 
 def method_of(owner: Value, name: str) -> object:

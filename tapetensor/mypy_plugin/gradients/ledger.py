@@ -9,6 +9,7 @@ from typing import NamedTuple
 from mypy.nodes import Context, Expression, FuncDef, FuncItem, MypyFile
 from mypy.server.subexpr import get_subexpressions
 
+from tapetensor.mypy_plugin.gradients.fields import is_model
 from tapetensor.mypy_plugin.gradients.places import Place
 from tapetensor.mypy_plugin.gradients.values import (
     Inside,
@@ -20,7 +21,6 @@ from tapetensor.mypy_plugin.gradients.values import (
     flattened,
     together,
 )
-from tapetensor.mypy_plugin.kinds import is_module
 from tapetensor.mypy_plugin.moves.keys import asks_for_tape, key_of, spelled
 
 
@@ -112,7 +112,8 @@ class Ledger:
 
     def trace(self, node: Context, op: str, value: Value, state: Ownership) -> Value:
         """Return a handle of a plain value that owns a tape."""
-        lost = [self._event(node, op, one, "", "", traced=True) for one in value.origins]
+        origins = [one for one in value.origins if one.place.model is not None]
+        lost = [self._event(node, op, one, "", "", traced=True) for one in origins]
         return Value(
             is_tensor=True, name=value.name, ownership=state, met=self._met(value),
             noted=tuple(lost),
@@ -155,12 +156,12 @@ class Ledger:
         return not lost.origin.ran and any(place.shares_model(one) for one in met)
 
     def _met(self, value: Value) -> tuple[Place, ...]:
-        if value.place is not None and (value.is_parameter or is_module(value.type)):
-            return (*value.met, value.place)
+        if value.place is not None and (value.is_parameter or is_model(value.type)):
+            return (*value.met, value.place, *value.parts)
         return value.met
 
     def _origins(self, value: Value, op: str) -> tuple[Origin, ...]:
-        if not value.is_parameter or value.place is None:
+        if value.place is None:
             return value.origins
         why = f"{op} on a plain value"
         name = value.name or "the parameter"

@@ -39,11 +39,10 @@ from typing_extensions import override
 from tapetensor.mypy_plugin.blocks import function_of
 from tapetensor.mypy_plugin.gradients.calls import Calls
 from tapetensor.mypy_plugin.gradients.expressions import Variables, instance_of
-from tapetensor.mypy_plugin.gradients.fields import declared
+from tapetensor.mypy_plugin.gradients.fields import declared, is_model
 from tapetensor.mypy_plugin.gradients.ledger import Call, asks
 from tapetensor.mypy_plugin.gradients.places import Place
 from tapetensor.mypy_plugin.gradients.values import NOTHING, Function, Value, called, joined
-from tapetensor.mypy_plugin.kinds import is_module
 from tapetensor.mypy_plugin.moves.patterns import bound_by
 
 # Functions are looked into so deep, and so many times for one report.
@@ -78,10 +77,10 @@ class Statements(Calls):
             self._declare(function, number)
         if function is self.unit and function.info:
             receiver = self.receiver(function)
-            if receiver is not None and is_module(receiver.type):
+            if receiver is not None and is_model(receiver.type):
                 self.module = receiver.place
         self._body(function)
-        for one in self._returned:
+        for one in (*self._returned, *self.yielded):
             self.ask(one, None)
         self.calls.pop()
 
@@ -95,7 +94,7 @@ class Statements(Calls):
             self.variables[variable] = declared(signature.arg_types[number], place, variable.name)
 
     def _body(self, function: FuncItem) -> None:
-        self._is_over, self._returned, self._loops = False, [], []
+        self._is_over, self._returned, self._loops, self.yielded = False, [], [], []
         self.block(function.body)
 
     @override
@@ -105,7 +104,7 @@ class Statements(Calls):
         if known or len(self.calls) > _DEEPEST or not self._calls_left:
             return None
         self._calls_left -= 1
-        kept = self.variables, self._is_over, self._returned, self._loops
+        kept = self.variables, self._is_over, self._returned, self._loops, self.yielded
         self.variables = dict(function.around or {})
         is_inner = function.around is not None
         self.calls.append(Call(item, None if is_inner else node, asks(item)))
@@ -117,9 +116,9 @@ class Statements(Calls):
             self.variables[one.variable] = called(value, one.variable.name)
         with self.within(node):
             self._body(item)
-        returned = self._returned
+        returned = [Value(items=tuple(self.yielded))] if self.yielded else self._returned
         self.calls.pop()
-        self.variables, self._is_over, self._returned, self._loops = kept
+        self.variables, self._is_over, self._returned, self._loops, self.yielded = kept
         return joined(returned) if returned else None
 
     @override
@@ -128,10 +127,10 @@ class Statements(Calls):
             if isinstance(one, NameExpr) and one.node in self.variables:
                 self.use(self.variables[one.node])
         around = dict(self.variables)
-        kept = self.variables, self._is_over, self._returned, self._loops
+        kept = self.variables, self._is_over, self._returned, self._loops, self.yielded
         self.variables = dict(around)
         self._analyse(function)
-        self.variables, self._is_over, self._returned, self._loops = kept
+        self.variables, self._is_over, self._returned, self._loops, self.yielded = kept
         return Value(function=Function(function, None, around))
 
     # ------------------------------------------------------------------------------- statements

@@ -108,6 +108,7 @@ class Value:
         tokens: the owners that it may be, where they are results of ops.
         items: what a tuple or list display holds.
         item: what any item of a container is.
+        parts: the modules and parameters that a module was given when it was made.
         function: what is called.
         library: the name of a function of another file.
     """
@@ -124,6 +125,7 @@ class Value:
     tokens: tuple[Token, ...] = ()
     items: tuple[Value, ...] | None = None
     item: Value | None = None
+    parts: tuple[Place, ...] = ()
     function: Function | None = None
     library: RefExpr | None = None
 
@@ -165,6 +167,7 @@ def joined(values: Iterable[Value]) -> Value:
         met=together(one.met for one in several),
         noted=together(one.noted for one in several),
         tokens=together(one.tokens for one in several),
+        parts=together(one.parts for one in several),
         items=items,
         item=joined(contents) if contents and items is None else None,
         function=first.function if all(one.function == first.function for one in others) else None,
