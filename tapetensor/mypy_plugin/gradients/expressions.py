@@ -335,6 +335,8 @@ class Expressions(Ledger, ABC):
     def ask_for(self, grads: Value, tensor: Value) -> None:
         """Take note that the gradients of some tensors are looked up."""
         self.use(tensor)
+        for one in flattened(tensor):
+            self.keep(one)
         places = [one.place for one in flattened(tensor) if one.place is not None]
         if places:
             self.ask(grads, places)

@@ -62,6 +62,8 @@ class Ledger:
         self.lost: dict[Context, Lost] = {}
         self._lent: dict[Lent, None] = {}
         self._used: set[Hashable] = set()
+        # Tensors that are traced themselves: what is computed of them apart is a constant.
+        self._inputs: set[Place] = set()
 
     def unused(self) -> list[Lent]:
         """Return the handles whose owners are dropped."""
@@ -71,6 +73,10 @@ class Ledger:
         """Take note that whatever owns a tape in a value is consumed, or kept for later."""
         for one in flattened(value):
             self._used.update(one.tokens)
+
+    def keep(self, handle: Value) -> None:
+        """Take note that the gradient of a handle is asked for, and none further back."""
+        self._used.update(one.token for one in handle.noted if isinstance(one, Lent))
 
     def at(self, node: Context) -> Context:
         """Return where, in the code that is looked at, something happens."""
@@ -112,6 +118,8 @@ class Ledger:
 
     def trace(self, node: Context, op: str, value: Value, state: Ownership) -> Value:
         """Return a handle of a plain value that owns a tape."""
+        if value.place is not None:
+            self._inputs.add(value.place)
         origins = [one for one in value.origins if one.place.model is not None]
         lost = [self._event(node, op, one, "", "", traced=True) for one in origins]
         return Value(
@@ -145,6 +153,8 @@ class Ledger:
 
     def _is_missed(self, lost: Lost, met: tuple[Place, ...], asked: Sequence[Place] | None) -> bool:
         place = lost.origin.place
+        if place.model is None and place in self._inputs:
+            return False
         if asked is not None:
             return any(place.meets(one) for one in asked)
         if any(place.meets(one) for one in met):

@@ -144,6 +144,8 @@ class Tensors(Expressions, ABC):
         wanted = [one.value for one in arguments if one.name == "wrt"]
         for one in arguments:
             self.use(one.value)
+        for handle in (one for each in wanted for one in flattened(each)):
+            self.keep(handle)
         self.use(start)
         info = class_of(_GRADIENTS)
         type_ = None if info is None else Instance(info, [])
