@@ -249,7 +249,8 @@ class Expressions(Ledger, ABC):
                 # A variable of the file, or of a function around this one.
                 return declared(type_, Place(node), node.name)
             case FuncDef() | Decorator() | OverloadedFuncDef():
-                return self.method(node, None) or Value(library=name)
+                known = self.method(node, None)
+                return known or (Value(library=name) if name.fullname else NOTHING)
         return NOTHING
 
     def method(self, node: SymbolNode | None, receiver: Value | None) -> Value | None:

@@ -45,9 +45,11 @@ from tapetensor.mypy_plugin.gradients.places import Place
 from tapetensor.mypy_plugin.gradients.values import NOTHING, Function, Value, called, joined
 from tapetensor.mypy_plugin.moves.patterns import bound_by
 
-# Functions are looked into so deep, and so many times for one report.
+# Functions are looked into so deep, and so many calls and statements are gone through for one
+# unit: loops within loops, in functions within functions, are many.
 _DEEPEST: Final = 8
 _MOST_CALLS: Final = 400
+_MOST_STATEMENTS: Final = 20_000
 
 
 class Statements(Calls):
@@ -60,6 +62,7 @@ class Statements(Calls):
         self._returned: list[Value] = []
         self._loops: list[_Loop] = []
         self._calls_left = _MOST_CALLS
+        self._statements_left = _MOST_STATEMENTS
 
     def go(self) -> None:
         """Go through the unit."""
@@ -142,7 +145,8 @@ class Statements(Calls):
 
     def _all(self, statements: Iterable[Statement]) -> None:
         for one in statements:
-            if self._is_over:
+            self._statements_left -= 1
+            if self._is_over or self._statements_left < 0:
                 return
             self._statement(one)
 
