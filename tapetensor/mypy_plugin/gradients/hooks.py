@@ -116,10 +116,10 @@ def _words_of_dropped(lent: Lent) -> str:
     )
     if not lent.name:
         return (
-            f"with_empty_tape: the tensor that is lent {gone}; leave with_empty_tape() out, or "
-            "write detach() for a constant"
+            f"{lent.op}: the tensor that is lent {gone}; leave {lent.op}() out, or write detach() "
+            "for a constant"
         )
     return (
-        f'with_empty_tape: "{lent.name}" {gone}; use {lent.name} itself the last time, take '
+        f'{lent.op}: "{lent.name}" {gone}; use {lent.name} itself the last time, take '
         f"{lent.name}.share(), which has the record too, or {lent.name}.detach() for a constant"
     )

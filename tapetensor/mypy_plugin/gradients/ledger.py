@@ -127,13 +127,12 @@ class Ledger:
             noted=tuple(lost),
         )  # fmt: skip
 
-    def lend(self, node: Context, value: Value, name: str) -> Value:
+    def lend(self, node: Context, op: str, value: Value, name: str) -> Value:
         """Return a second handle of a value."""
         if not value.owns:
             return value
-        handles = tuple(
-            Lent(self.at(node), token, name, self.inside(node)) for token in value.tokens
-        )
+        at, inside = self.at(node), self.inside(node)
+        handles = tuple(Lent(at, op, token, name, inside) for token in value.tokens)
         return replace(value, tokens=(), noted=handles)
 
     def ask(self, value: Value, asked: Sequence[Place] | None) -> None:

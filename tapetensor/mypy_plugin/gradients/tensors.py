@@ -88,10 +88,13 @@ class Tensors(Expressions, ABC):
             case "trace" | "traced":
                 return self.trace(call, name, value, "owned")
             case "retaped":
-                return self._retaped(call, value, arguments)
+                return self._retaped(call, receiver, arguments)
             case "with_empty_tape":
-                key = key_of(receiver.expression)
-                return self.lend(call, value, "" if key is None else spelled(key))
+                return self.lend(call, name, value, _spelled(receiver))
+            case "share":
+                # All handles have the record, so that any of them may be dropped.
+                self.use(value)
+                return replace(value, name="", tokens=())
             case "split_tape":
                 plain = replace(value, ownership="plain", met=(), noted=(), tokens=())
                 return Value(items=(plain, replace(value, name="", place=None)))
@@ -126,7 +129,8 @@ class Tensors(Expressions, ABC):
         ]
         return self.operate(node, name, parts)
 
-    def _retaped(self, call: CallExpr, value: Value, arguments: list[Argument]) -> Value:
+    def _retaped(self, call: CallExpr, receiver: Operand, arguments: list[Argument]) -> Value:
+        value = receiver.value
         if not arguments:
             return value
         kind = arguments[0].operand.expression
@@ -137,7 +141,11 @@ class Tensors(Expressions, ABC):
         if named != OWNED_TAPE and not isinstance(kind, MemberExpr) and state == "plain":
             # A variable that holds the kind of a tape: some kind.
             state = "open"
-        return value if state == "plain" else self.trace(call, "retaped", value, state)
+        if state == "plain":
+            return value
+        if value.owns:
+            return self.lend(call, "retaped", value, _spelled(receiver))
+        return self.trace(call, "retaped", value, state)
 
     def backward(self, call: CallExpr, start: Value, arguments: list[Argument]) -> Value:
         """Return gradients; those of which parameters may be known now, or later."""
@@ -192,6 +200,11 @@ class Tensors(Expressions, ABC):
         cure, constant = f"{run}.retaped({{tape}}))", f"{run}).detach()"
         why = "a layer on a plain value"
         return Origin(place or Place(layer), layer.name, why, cure, constant, ran=True)
+
+
+def _spelled(operand: Operand) -> str:
+    key = key_of(operand.expression)
+    return "" if key is None else spelled(key)
 
 
 def _asked(wanted: Value) -> list[Place] | None:

@@ -71,12 +71,14 @@ class Lent(NamedTuple):
 
     Attributes:
         node: where it is taken; in a function that is called, the call.
+        op: how it is taken.
         token: the owner.
         name: how the owner is spelled; empty for one without a name.
         inside: the functions that are called up to there, and the place within each.
     """
 
     node: Context
+    op: str
     token: Token
     name: str
     inside: Inside
