@@ -18,6 +18,7 @@ teacher are not. What is meant as a constant says so by `detach`.
 ``fields``        what declared types tell; which fields are parameters
 ``ledger``        what ops do to values, and what of it is missed
 ``expressions``   the values of expressions
+``tensors``       the values of calls of ops and layers
 ``calls``         the values of calls
 ``statements``    what statements do to variables
 ``hooks``         the reports

@@ -96,15 +96,11 @@ def _at(found: dict[Context, Any], where: Context) -> Any:
 
 def _words(lost: Lost) -> str:
     origin = lost.origin
-    if lost.traced:
-        return (
-            f'{lost.op}: "{origin.name}" gets no gradient here, for {origin.why} is not recorded, '
-            f"and a tape that comes after it is too late; write "
-            f"{origin.cure.format(tape='OwnedTape')}, or {origin.constant} for a constant"
-        )
+    late = ", and a tape that comes after it is too late" if lost.traced else ""
+    tape = "OwnedTape" if lost.traced else lost.tape
     return (
         f'{lost.op}: "{origin.name}" gets no gradient here, for {origin.why} is not recorded'
-        f"{lost.by}; write {origin.cure.format(tape=lost.tape)}{lost.note}, or "
+        f"{lost.by}{late}; write {origin.cure.format(tape=tape)}{lost.note}, or "
         f"{origin.constant} for a constant"
     )
 

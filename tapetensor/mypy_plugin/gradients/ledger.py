@@ -158,7 +158,8 @@ class Ledger:
             return any(place.meets(one) for one in asked)
         if any(place.meets(one) for one in met):
             return True
-        if lost.traced:
+        if lost.traced and lost.origin.ran:
+            # So does what trains a part of a model on the features of another, which is frozen.
             return False
         if self.module is not None and place.root == self.module.root and not place.home:
             return True
