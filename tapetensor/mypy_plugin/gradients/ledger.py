@@ -123,9 +123,12 @@ class Ledger:
         origins = [one for one in value.origins if one.place.model is not None]
         lost = [self._event(node, op, one, "", "", traced=True) for one in origins]
         return Value(
-            is_tensor=True, name=value.name, ownership=state, met=self._met(value),
+            is_tensor=True,
+            name=value.name,
+            ownership=state,
+            met=self._met(value),
             noted=tuple(lost),
-        )  # fmt: skip
+        )
 
     def lend(self, node: Context, op: str, value: Value, name: str) -> Value:
         """Return a second handle of a value."""
