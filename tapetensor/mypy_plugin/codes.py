@@ -10,6 +10,7 @@ from typing import Final
 from mypy.errorcodes import CALL_OVERLOAD, MISC, OPERATOR, ErrorCode
 
 TAPE_MOVED: Final = ErrorCode("tape-moved", "A tensor is used after its tape was taken", "Tape")
+TAPE_DROPPED: Final = ErrorCode("tape-dropped", "A tape is lost with its owner", "Tape")
 # The parents of these are the codes that mypy alone gives such a line, so that one `type: ignore`
 # is right with the plugin and without it.
 SHAPE_MISMATCH: Final = ErrorCode(

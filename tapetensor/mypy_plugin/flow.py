@@ -68,6 +68,11 @@ def unit(checker: Any) -> FuncItem | MypyFile:
     return tree(checker) if function is None else function
 
 
+def turn(checker: Any) -> object:
+    """Return what tells one pass of mypy over a file from another."""
+    return getattr(checker, "pass_num", None)
+
+
 def tree(checker: Any) -> MypyFile:
     """Return the file that is being checked."""
     found: MypyFile = checker.tree

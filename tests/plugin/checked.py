@@ -25,9 +25,9 @@ from tests.typing.runs import (
 
 HERE = Path(__file__).parent
 CONFIGURATION = HERE / "mypy.ini"
-MODULES, MOVES, SHAPES = (
+GRADIENTS, MODULES, MOVES, SHAPES = (
     sorted(path for path in (HERE / folder).glob("*.py") if path.stem != "__init__")
-    for folder in ("modules", "moves", "shapes")
+    for folder in ("gradients", "modules", "moves", "shapes")
 )
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 LAYERS = sorted((ROOT / "tapetensor" / "nn").glob("*.py"))
@@ -64,7 +64,7 @@ def said() -> str:
 
 
 def _run() -> str:
-    files = [*MODULES, *MOVES, *SHAPES, *REVEAL, *PASS, *EXAMPLES, *LAYERS]
+    files = [*GRADIENTS, *MODULES, *MOVES, *SHAPES, *REVEAL, *PASS, *EXAMPLES, *LAYERS]
     files += [*bare_files().values(), *snippet_files().values(), expressions_file()]
     files += [*tutorial_files(), *catalogue_files().values(), own_names_file()]
     files += [*PROGRAMS, *mutant_files().values()]

@@ -8,7 +8,6 @@
 ``building``        dims and fields that `build` cannot work out, at the call of `build`
 ``sequential``      the layers of a `Sequential` one after another
 ``branches``        modules side by side, and beside their input
-``gradient``        parameters that are changed before they meet the tape
 ==================  =========================================================================
 """
 
@@ -28,7 +27,6 @@ from tapetensor.mypy_plugin.modules import (
     classes,
     defining,
     fields,
-    gradient,
     sequential,
     sizes,
 )
@@ -45,19 +43,17 @@ def function_signature(fullname: str) -> Callable[[FunctionSigContext], Function
 
 
 def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
-    """Answer for `build`, for the constructor of `Sequential`, and for functions of tensors."""
+    """Answer for `build`, for the constructor of `Sequential`."""
     if fullname == names.BUILD:
         return building.check_build
     if fullname == names.SEQUENTIAL:
         return sequential.check_layers
-    return gradient.check_function if fullname.startswith(names.TENSOR_ROOMS) else None
+    return None
 
 
 def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
-    """Answer for the call of a `Sequential` or a class derived from it, and for ops of tensors."""
+    """Answer for the call of a `Sequential` or a class derived from it."""
     owner, _, method = fullname.rpartition(".")
-    if owner.startswith(names.TENSOR_ROOMS):
-        return gradient.check_method(fullname)
     if method in ("forward", "__call__") and owner in branches.BRANCHES:
         return branches.apply_branches
     if method in ("forward", "__call__") and classes.derives(owner, names.SEQUENTIAL):

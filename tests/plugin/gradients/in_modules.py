@@ -73,7 +73,7 @@ class Scaled(nn.Module):
         """Use what is recorded: a parameter as it is, one that is retaped, and constants."""
         x = self.layer.forward(x) * self.scale + self.scale
         x = x * self.scale.retaped(x.tape_type).exp()
-        x = x - self.mean.exp() * self.given.exp()
+        x = x - self.mean.exp()
         x = x * self.scale.detach().exp() + self.scale.exp().detach()
         shape = x.shape
         x = x + self.scale.broadcast_to(shape).detach()
@@ -86,6 +86,7 @@ class Scaled(nn.Module):
         x += self.scale.exp().log()  # E: add: "self.scale" gets no gradient here, for "exp" on
         x = x / (self.scale * self.other + 1.0)  # E: divide: "self.scale" gets no gradient here
         x = x * (self.mean * self.scale)  # E: "self.scale" gets no gradient here, for "multiply"
+        x = x - self.mean.exp() * self.given.exp()  # E: "self.given" gets no gradient here
         x = x - self.layer.bias.square()  # E: subtract: "self.layer.bias" gets no gradient here
         return x * self.scale[0:1]  # E: multiply: "self.scale" gets no gradient here, for "getitem"
 
