@@ -40,6 +40,7 @@ from mypy.types import (
     NoneType,
     TupleType,
     Type,
+    TypedDictType,
     UninhabitedType,
     UnionType,
     get_proper_type,
@@ -48,8 +49,8 @@ from mypy.types import (
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import bounded
 from tapetensor.mypy_plugin.moves.graph import Graph, Point
-from tapetensor.mypy_plugin.moves.keys import children
-from tapetensor.mypy_plugin.moves.owners import is_tensor, signatures
+from tapetensor.mypy_plugin.moves.keys import Key, children
+from tapetensor.mypy_plugin.moves.owners import is_container, is_tensor, signatures
 from tapetensor.mypy_plugin.symbols import member_of
 
 # Builtins that change nothing by themselves; what they are given may (`__str__`, a generator).
@@ -64,6 +65,13 @@ _READERS = frozenset(
 )
 # The results of these run the code of what they were given when they are iterated over.
 _LAZY = frozenset(f"builtins.{name}" for name in ("enumerate", "filter", "map", "reversed", "zip"))
+
+
+# Methods of lists, tuples and dicts that run no code but that of what they are given.
+_METHODS = frozenset(
+    {"append", "clear", "copy", "extend", "get", "insert", "items", "keys", "pop", "popitem"}
+    | {"reverse", "setdefault", "update", "values"}
+)
 
 
 class Effects:
@@ -112,6 +120,50 @@ class Effects:
                 return True
         return False
 
+    def is_local(self, key: Key, point: Point) -> bool:
+        """Tell whether only the code around a point gives a key another value."""
+        return (
+            key[0] == "name"
+            and key[1] in point.fragment.bound
+            and key[1].name not in self._graph.shared
+        )
+
+    def is_fixed(self, key: Key, point: Point) -> bool:
+        """Tell whether no code but that around a point gives a key another value.
+
+        So it is with local names, with what they hold that nothing can change, as tuples do, and
+        with the items of containers that only this code can reach.
+        """
+        while key[0] != "name":
+            base = key[1]
+            if key[0] == "member":
+                if not _is_frozen(self.type_at(base)):
+                    return False
+            elif (not self._is_tuple(base) and base not in self._graph.private) or (
+                isinstance(key[2], tuple) and not self.is_local(key[2], point)
+            ):
+                return False
+            key = base
+        return self.is_local(key, point)
+
+    def _is_tuple(self, key: Key) -> bool:
+        found = self.type_at(key)
+        return isinstance(found, TupleType) or (
+            isinstance(found, Instance) and found.type.fullname == "builtins.tuple"
+        )
+
+    def type_at(self, key: Key) -> Type | None:
+        """Return the type of what a key names, as far as it is known by now."""
+        if key[0] == "name":
+            return bounded(key[1].type)
+        owner = self.type_at(key[1])
+        if key[0] == "item":
+            return bounded(_item_type(owner, key[2]))
+        if isinstance(owner, TupleType):
+            owner = owner.partial_fallback
+        node = member_of(owner.type, key[2]) if isinstance(owner, Instance) else None
+        return bounded(node.type) if isinstance(node, Var) else None
+
     def _may_run_code(self, node: Node) -> bool:
         match node:
             case YieldExpr() | YieldFromExpr() | AwaitExpr():
@@ -133,8 +185,13 @@ class Effects:
     def _is_reader(self, call: CallExpr) -> bool:
         """Tell whether a call is known to change no attribute, item or global variable."""
         callee = call.callee
-        if isinstance(callee, MemberExpr) and is_tensor(self._type(callee.expr)):
-            return True
+        if isinstance(callee, MemberExpr):
+            owner = self._type(callee.expr)
+            if is_tensor(owner):
+                return True
+            if is_container(owner) and callee.name in _METHODS:
+                # What is appended is not even looked at.
+                return callee.name == "append" or all(map(self._is_inert, call.args))
         known = isinstance(callee, RefExpr) and (
             callee.fullname in _READERS or callee.fullname.startswith("tapetensor.")
         )
@@ -183,6 +240,27 @@ class Effects:
         if isinstance(node, Decorator):
             return node.var.is_property
         return node is None or (isinstance(node, OverloadedFuncDef) and node.is_property)
+
+
+def _item_type(owner: Type | None, index: object) -> Type | None:
+    """Return the type of an item of a container."""
+    match owner:
+        case TupleType(items=items) if isinstance(index, int):
+            return items[index] if -len(items) <= index < len(items) else None
+        case TypedDictType(items=named) if isinstance(index, str):
+            return named.get(index)
+        case Instance(args=[*_, held]) if is_container(owner):
+            return held
+    return None
+
+
+def _is_frozen(owner: Type | None) -> bool:
+    """Tell whether the attributes of an object stay what they are."""
+    if isinstance(owner, TupleType):
+        return True
+    if not isinstance(owner, Instance):
+        return False
+    return bool(owner.type.metadata.get("dataclass", {}).get("frozen"))
 
 
 def _is_inert_type(type_: Type | None) -> bool:

@@ -20,6 +20,7 @@ from mypy.nodes import (
     LambdaExpr,
     ListComprehension,
     ListExpr,
+    MemberExpr,
     NameExpr,
     Node,
     OpExpr,
@@ -29,12 +30,16 @@ from mypy.nodes import (
     TupleExpr,
 )
 
-from tapetensor.mypy_plugin.moves.graph import Fragment, Graph, Point, Region
+from tapetensor.mypy_plugin.moves.contents import loops_over, parts_of, unpacked
+from tapetensor.mypy_plugin.moves.graph import Fragment, Graph, Link, Pass, Point, Region
 from tapetensor.mypy_plugin.moves.keys import (
+    APPEND,
     Key,
+    Passed,
     asks_for_tape,
     children,
     has_call,
+    item_of,
     key_of,
     mentions,
     root,
@@ -46,6 +51,11 @@ if TYPE_CHECKING:
 # The points that execution comes from, and whether it surely can.
 Ends = list[tuple[Point, bool]]
 
+# Methods of containers that may give every index another item.
+MUTATORS = frozenset(
+    {"clear", "insert", "pop", "popitem", "popleft", "appendleft", "remove", "reverse", "sort"}
+    | {"update", "setdefault", "add", "discard", "rotate"}
+)
 # Builtins that run a generator to its end at once; others may keep it for later.
 _CONSUMERS = frozenset(
     f"builtins.{name}"
@@ -141,6 +151,8 @@ class Expressions(ABC):
                 self.graph.asks_for_tape |= asks_for_tape(expression)
                 if isinstance(expression, AssignmentExpr):
                     self.assign(expression.target, expression.value, one)
+                elif isinstance(expression, CallExpr):
+                    self.put(expression, one)
 
     def _alternatives(self, test: Expression, ways: tuple[Expression | None, ...]) -> None:
         """Add a test and the parts of which at most one is evaluated."""
@@ -191,7 +203,9 @@ class Expressions(ABC):
                 head = self.point()
                 head.runs, head.foreign = sequence, inner.is_async[depth]
                 self.point()
-                self.store(inner.indices[depth], sequence, self.point())
+                at = self.point()
+                self.store(inner.indices[depth], sequence, at)
+                self.iterate(inner.indices[depth], sequence, head, at)
                 skipped: Ends = []
                 for condition in conditions:
                     self.expression(condition)
@@ -208,8 +222,8 @@ class Expressions(ABC):
     def assign(self, target: Expression, value: Expression, at: Point) -> None:
         """Note at a point that a value is assigned to a target."""
         if (
-            isinstance(target, TupleExpr)
-            and isinstance(value, TupleExpr)
+            isinstance(target, TupleExpr | ListExpr)
+            and isinstance(value, TupleExpr | ListExpr)
             and len(target.items) == len(value.items)
             and not any(isinstance(one, StarExpr) for one in (*target.items, *value.items))
         ):
@@ -217,17 +231,57 @@ class Expressions(ABC):
                 self.assign(part, its_value, at)
             return
         self.store(target, value, at)
-        self.copy(target, value)
+        self.link(target, value, at)
 
-    def copy(self, target: Expression, value: Expression) -> None:
-        """Note that a target is another name of a value."""
+    def link(self, target: Expression, value: Expression | Key, at: Point) -> None:
+        """Note at a point that a target, or parts of it, are other names of a value."""
+        base = value if isinstance(value, tuple) else key_of(value)
+        if isinstance(target, TupleExpr | ListExpr):
+            if base is not None:
+                for part, source in unpacked(target, base):
+                    self.link(part, source, at)
+            return
         name = key_of(target)
-        source = key_of(value)
-        if name is not None and name[0] == "name":
-            if source is not None:
-                self.graph.copies[name] = source
-            elif isinstance(value, TupleExpr):
-                self.graph.copies[name] = [key_of(one) for one in value.items]
+        if name is None:
+            return
+        pairs = [(name, value)] if isinstance(value, tuple) else parts_of(name, value)
+        self.graph.links += [Link(*pair, at) for pair in pairs if pair[0] != pair[1]]
+        if not isinstance(value, tuple):
+            self.graph.assigned.setdefault(name, []).append(value)
+
+    def iterate(self, target: Expression, items: Expression, start: Point, at: Point) -> None:
+        """Note at a point that the targets of a loop have got the next items."""
+        for loop in loops_over(target, items):
+            index = Passed()
+            item = item_of(loop.base, index)
+            at.stores = (*at.stores, item)
+            self.graph.passes.append(Pass(loop.base, index, start, at, loop.whole, loop.first))
+            if not loop.counts:
+                self.link(loop.target, item, at)
+            elif (name := key_of(loop.target)) is not None:
+                self.graph.links.append(Link(item_of(loop.base, name), item, at))
+
+    def put(self, call: CallExpr, at: Point) -> None:
+        """Note what a method of a container changes in it."""
+        base = key_of(call.callee.expr) if isinstance(call.callee, MemberExpr) else None
+        if base is None or not isinstance(call.callee, MemberExpr):
+            return
+        if call.callee.name in ("append", "extend"):
+            at.stores = (*at.stores, item_of(base, APPEND))
+            given = call.args[:1]
+            if call.callee.name == "extend":
+                given = [
+                    item
+                    for one in call.args
+                    if isinstance(one, ListExpr | TupleExpr)
+                    for item in one.items
+                ]
+            for one in given:
+                item = item_of(base, Passed())
+                at.stores = (*at.stores, item)
+                self.graph.links += [Link(*pair, at) for pair in parts_of(item, one)]
+        elif call.callee.name in MUTATORS:
+            at.stores = (*at.stores, item_of(base, None))
 
     def store(self, target: Expression, value: Expression | None, at: Point) -> None:
         """Note at a point that a target gets a new value; `value` is what it is computed from."""

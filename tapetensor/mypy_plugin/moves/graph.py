@@ -13,7 +13,7 @@ from functools import cached_property
 
 from mypy.nodes import Context, Expression, IfStmt, MypyFile, Node, Var
 
-from tapetensor.mypy_plugin.moves.keys import Key, may_be, prefixes
+from tapetensor.mypy_plugin.moves.keys import Key, Passed, may_be, prefixes
 
 
 class Fragment:
@@ -96,6 +96,42 @@ class Point:
         return any(may_be(stored, part) for stored in self.stores for part in prefixes(key))
 
 
+@dataclass(eq=False, frozen=True)
+class Link:
+    """From a point on, one key is another name of the value of another one.
+
+    Attributes:
+        target: what is assigned to, or a part of that: ``pair = x, y`` makes two links.
+        source: what it is assigned.
+        point: where.
+    """
+
+    target: Key
+    source: Key
+    point: Point
+
+
+@dataclass(eq=False, frozen=True)
+class Pass:
+    """A loop over the items of a container.
+
+    Attributes:
+        base: the container.
+        index: that of the item which the loop has come to.
+        start: where it gets to the next item, or to the end.
+        body: the first point of a pass.
+        whole: whether the loop comes to every item if nothing breaks it off.
+        first: whether it begins with the item of index 0.
+    """
+
+    base: Key
+    index: Passed
+    start: Point
+    body: Point
+    whole: bool
+    first: bool
+
+
 class Graph:
     """All points of an outermost function, or of the top level of a module."""
 
@@ -114,8 +150,11 @@ class Graph:
         self.augmented: dict[Expression, Node] = {}
         # The `if`s that are written `elif`.
         self.elifs: set[IfStmt] = set()
-        # `y = x` by y: the key of x, or those of a tuple display.
-        self.copies: dict[Key, Key | list[Key | None]] = {}
+        # Other names of values, `y = x`, and of parts of them, `pair = x, y`.
+        self.links: list[Link] = []
+        self.passes: list[Pass] = []
+        # What each name is assigned, wherever it is.
+        self.assigned: dict[Key, list[Expression | None]] = {}
         # `return x`, by the key of x: a use that is no call.
         self.returns: dict[Key, list[Point]] = {}
 
@@ -127,6 +166,13 @@ class Graph:
             for following in one.next:
                 found[following].append(one)
         return found
+
+    @cached_property
+    def private(self) -> frozenset[Key]:
+        """The names of containers that no other code can reach."""
+        from tapetensor.mypy_plugin.moves.private import private_names
+
+        return private_names(self)
 
     def within(self, region: Region) -> list[Point]:
         """Return the points of a region."""

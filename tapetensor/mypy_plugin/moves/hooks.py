@@ -24,16 +24,19 @@ from mypy.nodes import (
     UnaryExpr,
 )
 from mypy.plugin import FunctionContext, MethodContext
-from mypy.types import CallableType, Instance, Type, get_proper_type
+from mypy.types import CallableType, Instance, TupleType, Type, get_proper_type
 
 from tapetensor.mypy_plugin import flow
+from tapetensor.mypy_plugin.kinds import bounded
 from tapetensor.mypy_plugin.moves.borrowing import BORROWS, READS, function_in, is_borrowed
-from tapetensor.mypy_plugin.moves.judge import judge_of
-from tapetensor.mypy_plugin.moves.keys import Key, key_of
-from tapetensor.mypy_plugin.moves.lasting import is_lasting
+from tapetensor.mypy_plugin.moves.contents import wholes
+from tapetensor.mypy_plugin.moves.judge import Place, judge_of
+from tapetensor.mypy_plugin.moves.keys import EACH, item_of, key_of
+from tapetensor.mypy_plugin.moves.lasting import place_of
 from tapetensor.mypy_plugin.moves.owners import (
     accepts_anything,
     hands_on,
+    is_container,
     is_open,
     is_tensor,
     owns,
@@ -81,10 +84,17 @@ def _is_foreign(fullname: str) -> bool:
 
 
 class Part(NamedTuple):
-    """An operand or argument of a call."""
+    """An operand or argument of a call.
+
+    Attributes:
+        expression: the argument.
+        type: its type.
+        each: whether the items of it are meant.
+    """
 
     expression: Expression
     type: Type | None
+    each: bool = False
 
 
 def use_after_move(context: FunctionContext) -> Type:
@@ -106,7 +116,7 @@ def _tensor_method(context: MethodContext, name: str) -> None:
     operands = operands_of(context, name)
     tensors = [one for one in operands if is_tensor(one.type)]
     owners = [one for one in operands if owns(one.type)]
-    if name in BORROWS:
+    if name in BORROWS and not (name == "share" and operands[1:]):
         _note(context, name, [one for one in owners if one not in tensors], tensors)
     elif name == "traced":
         _note(context, name, operands[:1])
@@ -143,15 +153,20 @@ def _note(context: _Context, name: str, moves: list[Part], uses: list[Part] | No
         if judge.graph.asks_for_tape:
             # Where the tape state decides what is done, nothing is known of a tape in general.
             moves = [one for one in moves if not is_open(one.type)]
-        judge.add(where, op_called(name), _keys(api, moves), _keys(api, uses or []))
+        judge.add(where, op_called(name), _places(api, moves), _places(api, uses or []))
 
 
-def _keys(checker: Any, parts: list[Part]) -> list[Key]:
-    return [
-        key
-        for one in parts
-        if (key := key_of(one.expression)) is not None and is_lasting(checker, one.expression)
-    ]
+def _places(checker: Any, parts: list[Part]) -> list[Place]:
+    found = []
+    for one in parts:
+        spelled, key = key_of(one.expression), place_of(checker, one.expression)
+        if spelled is not None and key is not None:
+            found.append(
+                Place(item_of(spelled, EACH), item_of(key, EACH))
+                if one.each
+                else Place(spelled, key)
+            )
+    return found
 
 
 def _declared(context: _Context, declared: SymbolNode | None, skip: int) -> None:
@@ -193,12 +208,27 @@ def _may_accept(signature: CallableType, number: int) -> bool:
 
 
 def _owning_parts(checker: Any, expression: Expression, type_: Type | None) -> Iterator[Part]:
-    """Yield what owns a tape in an argument: itself, or what a tuple or list display holds."""
+    """Yield what owns a tape in an argument: itself, or what a container holds."""
     if isinstance(expression, TupleExpr | ListExpr):
         for item in expression.items:
             yield from _owning_parts(checker, item, flow.type_of(checker, item))
-    elif not isinstance(expression, StarExpr) and owns(type_):
+    elif isinstance(expression, StarExpr) or not owns(type_):
+        for one in wholes(expression):
+            found = flow.type_of(checker, one)
+            if is_container(found) and _holds_owners(found):
+                yield Part(one, found, each=True)
+    else:
         yield Part(expression, type_)
+
+
+def _holds_owners(container: Type | None) -> bool:
+    """Tell whether every item of a container owns a tape."""
+    match bounded(container):
+        case TupleType(items=items) if items:
+            return all(map(owns, items))
+        case Instance(args=[*_, held]):
+            return owns(held)
+    return False
 
 
 def arguments_of(context: _Context) -> list[Part]:

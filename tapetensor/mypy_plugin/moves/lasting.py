@@ -5,13 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from mypy.nodes import AssignmentExpr, Expression, IndexExpr, MemberExpr, NameExpr, Var
-from mypy.types import Instance, ProperType, TupleType, get_proper_type
+from mypy.types import Instance, TupleType, Type, get_proper_type
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import bounded
+from tapetensor.mypy_plugin.moves.keys import Key, key_of
+from tapetensor.mypy_plugin.moves.owners import is_container
 from tapetensor.mypy_plugin.symbols import member_of
 
-_CONTAINERS = frozenset({"builtins.dict", "builtins.list", "builtins.tuple"})
+
+def place_of(checker: Any, expression: Expression) -> Key | None:
+    """Return the key of an expression that is the same object until it is assigned to."""
+    key = key_of(expression)
+    return key if key is not None and is_lasting(checker, expression) else None
 
 
 def is_lasting(checker: Any, expression: Expression) -> bool:
@@ -21,18 +27,19 @@ def is_lasting(checker: Any, expression: Expression) -> bool:
             return True
         case MemberExpr(expr=base, name=name):
             owner = bounded(flow.type_of(checker, base))
-            return is_lasting(checker, base) and _is_variable(owner, name)
+            return is_lasting(checker, base) and is_variable(owner, name)
         case IndexExpr(base=base):
             owner = bounded(flow.type_of(checker, base))
-            return is_lasting(checker, base) and _is_container(owner)
+            return is_lasting(checker, base) and is_container(owner)
         case AssignmentExpr(target=target):
             return is_lasting(checker, target)
     inner = getattr(expression, "analyzed", None) or getattr(expression, "expr", None)
     return isinstance(inner, Expression) and is_lasting(checker, inner)
 
 
-def _is_variable(owner: ProperType | None, name: str) -> bool:
+def is_variable(owner: Type | None, name: str) -> bool:
     """Tell whether an attribute is a plain variable: no property, no other descriptor."""
+    owner = bounded(owner)
     if isinstance(owner, TupleType):
         owner = owner.partial_fallback
     if not isinstance(owner, Instance):
@@ -43,9 +50,3 @@ def _is_variable(owner: ProperType | None, name: str) -> bool:
         return False
     held = get_proper_type(node.type)
     return not (isinstance(held, Instance) and held.type.get("__get__"))
-
-
-def _is_container(owner: ProperType | None) -> bool:
-    if isinstance(owner, TupleType):
-        return True
-    return isinstance(owner, Instance) and owner.type.fullname in _CONTAINERS

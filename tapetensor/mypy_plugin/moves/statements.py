@@ -39,6 +39,7 @@ from mypy.patterns import AsPattern
 from typing_extensions import override
 
 from tapetensor.mypy_plugin.blocks import function_of, statements
+from tapetensor.mypy_plugin.moves.contents import captured
 from tapetensor.mypy_plugin.moves.expressions import Ends, Expressions, counts, lead, truth
 from tapetensor.mypy_plugin.moves.graph import Graph, Point
 from tapetensor.mypy_plugin.moves.keys import children, key_of, mentions
@@ -195,7 +196,9 @@ class Statements(Expressions):
         self.point()
         if isinstance(statement, ForStmt):
             decision.runs, decision.foreign = statement.expr, statement.is_async
-            self.store(statement.index, statement.expr, self.point())
+            one = self.point()
+            self.store(statement.index, statement.expr, one)
+            self.iterate(statement.index, statement.expr, decision, one)
         else:
             decision.until = self.regions[-1]
         self._loops.append(loop)
@@ -295,8 +298,8 @@ class Statements(Expressions):
                 inside = self.point()
                 for name in bound_by(pattern):
                     self.store(name, statement.subject, inside)
-                if isinstance(pattern, AsPattern) and pattern.name is not None:
-                    self.copy(pattern.name, statement.subject)
+                for name, source in captured(pattern, statement.subject):
+                    self.link(name, source, inside)
                 ways: Ends = [(one, True)]
                 if guard is not None:
                     self.expression(guard)
