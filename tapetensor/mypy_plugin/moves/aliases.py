@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tapetensor.mypy_plugin.moves.effects import Effects
-from tapetensor.mypy_plugin.moves.graph import Graph, Link, Point
-from tapetensor.mypy_plugin.moves.keys import EACH, Key, prefixes, replaced
+from tapetensor.mypy_plugin.moves.graph import Graph, Link, Pass, Point
+from tapetensor.mypy_plugin.moves.keys import EACH, Key, is_constant, prefixes, replaced
 from tapetensor.mypy_plugin.moves.lasting import is_variable
 from tapetensor.mypy_plugin.moves.owners import is_container
 from tapetensor.mypy_plugin.moves.paths import Paths
@@ -22,10 +22,12 @@ class Value(NamedTuple):
     Attributes:
         key: the key.
         by: the link through which it does so by some ways to the point only; None if by all.
+        loop: the loop, if it does so in one of the passes, and it is not said in which.
     """
 
     key: Key
     by: Link | None = None
+    loop: Pass | None = None
 
 
 class Aliases:
@@ -74,8 +76,22 @@ class Aliases:
         ):
             yield Value(key, link)
 
+    def holds_one_twice(self, container: Key, at: Point) -> bool:
+        """Tell whether two items of a container are one tensor."""
+        sources: dict[Key, list[Key]] = {}
+        for link in self._graph.links:
+            if link.target[:2] == ("item", container) and self._holds(link, at):
+                sources.setdefault(link.source, []).append(link.target)
+        return any(
+            sum(not isinstance(one[2], int) or one[2] >= 0 for one in targets) > 1
+            for targets in sources.values()
+        )
+
     def _is_followed(self, link: Link) -> bool:
         """Tell whether the parts that a link speaks of are what they are at every reading."""
+        # In `a, b = b, a` the values have the other names afterwards.
+        if link.point.kills(link.source):
+            return False
         return all(
             self._is_lasting(part)
             for key in (link.target, link.source)
@@ -108,7 +124,7 @@ class Aliases:
 def common(one: Key, other: Key) -> Key | None:
     """Return the key of what two keys both name: the same, or an item of all; None if nothing."""
     if one == other:
-        return one
+        return one if is_constant(one) else None
     if one[0] == other[0] == "item" and one[1] == other[1]:
         if one[2] is EACH:
             return other

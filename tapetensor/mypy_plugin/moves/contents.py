@@ -30,6 +30,7 @@ from mypy.nodes import (
     SymbolNode,
     TupleExpr,
     TypeInfo,
+    Var,
 )
 from mypy.patterns import (
     AsPattern,
@@ -232,36 +233,33 @@ def captured(pattern: Pattern, subject: Expression | Key) -> Iterator[tuple[Name
 
 def _match_args(node: SymbolNode | None) -> list[str]:
     """Return the names of the fields of a class whose fields are all given to its constructor."""
-    is_record = isinstance(node, TypeInfo) and ("dataclass" in node.metadata or node.is_named_tuple)
-    return [name for name, _ in _formals(node)] if is_record and isinstance(node, TypeInfo) else []
+    if isinstance(node, TypeInfo) and ("dataclass" in node.metadata or node.is_named_tuple):
+        maker = _constructor(node)
+        return [] if maker is None else [name or "" for name in maker.arg_names[1:]]
+    return []
 
 
-def _formals(info: TypeInfo) -> list[tuple[str, int]]:
-    """Return the parameters of a constructor but for the first, with their kinds."""
-    maker = info.get("__new__" if info.is_named_tuple else "__init__")
-    declared = get_proper_type(getattr(maker.node, "type", None)) if maker is not None else None
-    if not isinstance(declared, CallableType):
-        return []
-    named = zip(declared.arg_names[1:], declared.arg_kinds[1:], strict=True)
-    return [(name or "", kind.value) for name, kind in named]
+def _constructor(info: TypeInfo) -> CallableType | None:
+    """Return the signature of what makes the objects of a class."""
+    found = info.get("__new__" if info.is_named_tuple else "__init__")
+    node = None if found is None else found.node
+    declared = node.type if isinstance(node, FuncDef | Var) else None
+    proper = get_proper_type(declared)
+    return proper if isinstance(proper, CallableType) else None
 
 
-def arguments_of_constructor(info: TypeInfo, call: CallExpr) -> dict[str, Expression]:
+def _given(info: TypeInfo, call: CallExpr) -> dict[str, Expression]:
     """Return what a call of a class gives to each parameter of the constructor."""
-    maker = info.get("__new__" if info.is_named_tuple else "__init__")
-    declared = get_proper_type(getattr(maker.node, "type", None)) if maker is not None else None
-    if not isinstance(declared, CallableType) or {ARG_STAR, ARG_STAR2} & {*call.arg_kinds}:
+    maker = _constructor(info)
+    if maker is None or {ARG_STAR, ARG_STAR2} & {*call.arg_kinds}:
         return {}
+    names = maker.arg_names[1:]
     mapped = map_actuals_to_formals(
-        call.arg_kinds,
-        call.arg_names,
-        declared.arg_kinds[1:],
-        declared.arg_names[1:],
-        lambda _: _UNKNOWN,
+        call.arg_kinds, call.arg_names, maker.arg_kinds[1:], names, lambda _: _UNKNOWN
     )
     return {
         name: call.args[actuals[0]]
-        for name, actuals in zip(declared.arg_names[1:], mapped, strict=True)
+        for name, actuals in zip(names, mapped, strict=True)
         if name is not None and len(actuals) == 1
     }
 
@@ -273,9 +271,9 @@ def _fields(info: TypeInfo, call: CallExpr) -> Iterator[tuple[tuple[str, object]
             if name is not None:
                 yield ("item", name), value
         return
-    given = arguments_of_constructor(info, call)
+    given = _given(info, call)
     if info.is_named_tuple:
-        for position, (name, _) in enumerate(_formals(info)):
+        for position, name in enumerate(_match_args(info)):
             if name in given:
                 yield ("item", position), given[name]
     elif "dataclass" in info.metadata:
@@ -293,9 +291,7 @@ def _kept(info: TypeInfo) -> Iterator[tuple[str, str]]:
     node = maker.node if maker is not None else None
     if not isinstance(node, FuncDef) or not node.arguments:
         return
-    parameters: dict[Node | None, str] = {
-        one.variable: one.variable.name for one in node.arguments
-    }
+    parameters: dict[Node | None, str] = {one.variable: one.variable.name for one in node.arguments}
     me = node.arguments[0].variable
     stored: dict[str, list[str | None]] = {}
     reassigned = set()

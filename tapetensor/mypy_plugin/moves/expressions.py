@@ -205,7 +205,7 @@ class Expressions(ABC):
                 self.point()
                 at = self.point()
                 self.store(inner.indices[depth], sequence, at)
-                self.iterate(inner.indices[depth], sequence, head, at)
+                passes = self.iterate(inner.indices[depth], sequence, head, at)
                 skipped: Ends = []
                 for condition in conditions:
                     self.expression(condition)
@@ -216,6 +216,7 @@ class Expressions(ABC):
                 if depth or not started:
                     lead(self.ends, head)
             self.ends = [(head, True)]
+            self.over(passes)
 
         level(0)
 
@@ -249,17 +250,24 @@ class Expressions(ABC):
         if not isinstance(value, tuple):
             self.graph.assigned.setdefault(name, []).append(value)
 
-    def iterate(self, target: Expression, items: Expression, start: Point, at: Point) -> None:
+    def iterate(self, target: Expression, items: Expression, start: Point, at: Point) -> list[Pass]:
         """Note at a point that the targets of a loop have got the next items."""
+        passes = []
         for loop in loops_over(target, items):
-            index = Passed()
-            item = item_of(loop.base, index)
-            at.stores = (*at.stores, item)
-            self.graph.passes.append(Pass(loop.base, index, start, at, loop.whole, loop.first))
+            item = item_of(loop.base, Passed())
+            passes.append(Pass(item, start, at, loop.whole, loop.first))
             if not loop.counts:
                 self.link(loop.target, item, at)
             elif (name := key_of(loop.target)) is not None:
                 self.graph.links.append(Link(item_of(loop.base, name), item, at))
+        self.graph.passes += passes
+        return passes
+
+    def over(self, passes: list[Pass]) -> None:
+        """Add the point after the last pass of a loop."""
+        end = self.point()
+        for one in passes:
+            one.end = end
 
     def put(self, call: CallExpr, at: Point) -> None:
         """Note what a method of a container changes in it."""
@@ -278,7 +286,6 @@ class Expressions(ABC):
                 ]
             for one in given:
                 item = item_of(base, Passed())
-                at.stores = (*at.stores, item)
                 self.graph.links += [Link(*pair, at) for pair in parts_of(item, one)]
         elif call.callee.name in MUTATORS:
             at.stores = (*at.stores, item_of(base, None))

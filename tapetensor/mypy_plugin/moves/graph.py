@@ -13,7 +13,7 @@ from functools import cached_property
 
 from mypy.nodes import Context, Expression, IfStmt, MypyFile, Node, Var
 
-from tapetensor.mypy_plugin.moves.keys import Key, Passed, may_be, prefixes
+from tapetensor.mypy_plugin.moves.keys import Key, may_be, prefixes
 
 
 class Fragment:
@@ -111,25 +111,25 @@ class Link:
     point: Point
 
 
-@dataclass(eq=False, frozen=True)
+@dataclass(eq=False)
 class Pass:
     """A loop over the items of a container.
 
     Attributes:
-        base: the container.
-        index: that of the item which the loop has come to.
+        item: the key of the item that the loop has come to.
         start: where it gets to the next item, or to the end.
         body: the first point of a pass.
         whole: whether the loop comes to every item if nothing breaks it off.
         first: whether it begins with the item of index 0.
+        end: where it goes on after the last item.
     """
 
-    base: Key
-    index: Passed
+    item: Key
     start: Point
     body: Point
     whole: bool
     first: bool
+    end: Point | None = None
 
 
 class Graph:

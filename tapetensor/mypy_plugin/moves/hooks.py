@@ -12,6 +12,7 @@ from mypy.nodes import (
     Expression,
     FuncBase,
     IndexExpr,
+    IntExpr,
     ListExpr,
     MemberExpr,
     NameExpr,
@@ -192,6 +193,7 @@ def _declared(context: _Context, declared: SymbolNode | None, skip: int) -> None
                 part
                 for expression, type_ in zip(expressions, types, strict=True)
                 for part in _owning_parts(context.api, expression, type_)
+                if not part.each or part not in moves
             ]
             if owning and not (body and is_borrowed(body, number + skip, dropped=dropped)):
                 moves += owning
@@ -212,6 +214,14 @@ def _owning_parts(checker: Any, expression: Expression, type_: Type | None) -> I
     if isinstance(expression, TupleExpr | ListExpr):
         for item in expression.items:
             yield from _owning_parts(checker, item, flow.type_of(checker, item))
+    elif isinstance(expression, OpExpr) and isinstance(expression.left, ListExpr):
+        # [x] * 2 + items: a display again.
+        number = expression.right
+        times = number.value if isinstance(number, IntExpr) and expression.op == "*" else 1
+        parts = [*_owning_parts(checker, expression.left, None)]
+        yield from parts * min(times, 2)
+        if expression.op == "+":
+            yield from _owning_parts(checker, number, flow.type_of(checker, number))
     elif isinstance(expression, StarExpr) or not owns(type_):
         for one in wholes(expression):
             found = flow.type_of(checker, one)

@@ -12,7 +12,7 @@ from tapetensor.mypy_plugin.codes import TAPE_MOVED
 from tapetensor.mypy_plugin.moves.aliases import Aliases, Value, common
 from tapetensor.mypy_plugin.moves.effects import Effects
 from tapetensor.mypy_plugin.moves.graph import Link, Point
-from tapetensor.mypy_plugin.moves.keys import Key, replaced, root, spelled
+from tapetensor.mypy_plugin.moves.keys import EACH, Key, is_constant, replaced, root, spelled
 from tapetensor.mypy_plugin.moves.loops import Loops
 from tapetensor.mypy_plugin.moves.paths import Paths
 from tapetensor.mypy_plugin.moves.statements import graph_of
@@ -39,6 +39,7 @@ class Step(NamedTuple):
         key: the tensor or tape, as spelled.
         values: the keys that name it there, under which it is followed.
         moves: whether its tape is taken, or it is only refused when spent.
+        renamed: whether what is said is that the value, moved before, gets another name.
     """
 
     op: str
@@ -47,6 +48,7 @@ class Step(NamedTuple):
     key: Key
     values: list[Value]
     moves: bool
+    renamed: bool = False
 
 
 class Place(NamedTuple):
@@ -125,13 +127,13 @@ class Judge:
 
     def _followed_on(self, step: Step) -> Iterator[Step]:
         """Yield what a step does to other values than those that it names."""
-        values = [one.key for one in step.values if one.by is None]
-        for point, key in self._loops.done_at(values, step.point):
-            yield step._replace(point=point, values=[Value(key)])
+        values = [one.key for one in step.values if not one.by and not one.loop]
+        for point, value in self._loops.done_at(values, step.point):
+            yield step._replace(point=point, values=[value])
         if not step.moves:
             return
         for link in self.graph.links:
-            for key in values:
+            for key in filter(is_constant, values):
                 target = replaced(key, link.source, link.target)
                 # What it took the tape of gets another name later, or is put into a container.
                 if (
@@ -140,7 +142,7 @@ class Judge:
                     and step.point.regions == link.point.regions[: len(step.point.regions)]
                     and self._paths.leads(step.point, link.point, key)
                 ):
-                    yield step._replace(point=link.point, values=[Value(target)])
+                    yield step._replace(point=link.point, values=[Value(target)], renamed=True)
 
     def _related(self, step: Step) -> list[Step]:
         """Return the steps that may be of the same value."""
@@ -163,7 +165,7 @@ class Judge:
     def _compare(self, move: Step, use: Step) -> None:
         """Report a use of what another step has moved."""
         is_repeated = any(one.loop for one in move.point.regions)
-        if not move.moves or (move.point is use.point and not is_repeated):
+        if not move.moves or use.renamed or (move.point is use.point and not is_repeated):
             return
         if use.key in self._reported.get(use.node, ()):
             return
@@ -171,6 +173,8 @@ class Judge:
             for wanted in use.values:
                 key = common(taken.key, wanted.key)
                 if key is None or (taken.by and wanted.by):
+                    continue
+                if wanted.loop and self._loops.is_within(move.point, wanted.loop):
                     continue
                 at = self._seen_from(use.point, move.point, key)
                 if (
@@ -220,7 +224,7 @@ class Judge:
         moves = [
             one.point
             for one in self._by_root.get(root(value), ())
-            if one.moves and any(value == key for key, by in one.values if by is None)
+            if one.moves and any(common(value, each.key) for each in one.values if not each.by)
         ]
         return self._paths.is_certain(at, value, moves)
 
@@ -240,14 +244,19 @@ class Judge:
 
     def _tell_what_is_given_twice(self, steps: list[Step], moves: list[Place]) -> None:
         """Report a call that takes the tape of one tensor twice."""
-        given: list[Step] = []
+        given: list[list[Key]] = []
         for step in steps:
             if not step.moves or step.point is not steps[0].point:
                 continue
-            named = [one.key for one in step.values if one.by is None]
+            named = [one.key for one in step.values if not one.by and not one.loop]
             if (
-                any(common(one, key) for other in given for one, _ in other.values for key in named)
+                any(common(one, key) for other in given for one in other for key in named)
                 or sum(one.spelled == step.key for one in moves) > 1
+                or any(
+                    self._aliases.holds_one_twice(key[1], step.point)
+                    for key in named
+                    if key[0] == "item" and key[2] is EACH
+                )
             ):
                 name = spelled(step.key)
                 self._report(
@@ -255,7 +264,7 @@ class Judge:
                     f"use takes; write {name}.with_empty_tape() for one of the two",
                     step.node,
                 )
-            given.append(step)
+            given.append(named)
 
     def _report(self, text: str, node: Node) -> None:
         flow.report(self.checker, text, node, TAPE_MOVED)

@@ -129,6 +129,14 @@ def prefixes(key: Key) -> Iterator[Key]:
         yield key
 
 
+def is_constant(key: Key) -> bool:
+    """Tell whether a key names the same value whenever execution comes by, if nothing is assigned.
+
+    What is met at one place is another item in each pass of a loop.
+    """
+    return not any(part[0] == "item" and isinstance(part[2], Passed) for part in prefixes(key))
+
+
 def replaced(key: Key, part: Key, by: Key) -> Key | None:
     """Return the key with a part of it replaced, or None if it has no such part."""
     if key == part:

@@ -21,24 +21,27 @@ class Loops:
         """Yield the items that a step is certain to work on in the first pass of a loop."""
         for one in self._loops_of([value.key for value in values], point):
             if one.first:
-                yield Value(item_of(one.base, 0))
+                yield Value(item_of(one.item[1], 0), None, one)
 
-    def done_at(self, values: list[Key], point: Point) -> Iterator[tuple[Point, Key]]:
+    def done_at(self, values: list[Key], point: Point) -> Iterator[tuple[Point, Value]]:
         """Yield where all items were worked on, if a step is certain in each pass of a loop.
 
         That is where the loop comes to its end: one that is left early has not met all.
         """
         for one in self._loops_of(values, point):
-            if one.whole:
-                yield one.start, item_of(one.base, EACH)
+            if one.whole and one.end is not None:
+                yield one.end, Value(item_of(one.item[1], EACH), None, one)
+
+    def is_within(self, point: Point, loop: Pass) -> bool:
+        """Tell whether a point is in the body of a loop."""
+        return loop.end is not None and loop.start.index < point.index < loop.end.index
 
     def _loops_of(self, values: list[Key], point: Point) -> Iterator[Pass]:
         """Yield the loops over whose items a step works in every pass."""
         for one in self._graph.passes:
-            if item_of(one.base, one.index) in values and self._is_in_each(one, point):
+            if (
+                one.item in values
+                and point.fragment is one.start.fragment
+                and self._paths.comes_by(one.body, one.start, point)
+            ):
                 yield one
-
-    def _is_in_each(self, loop: Pass, point: Point) -> bool:
-        return point.fragment is loop.start.fragment and self._paths.comes_by(
-            loop.body, loop.start, point
-        )

@@ -41,7 +41,7 @@ from typing_extensions import override
 from tapetensor.mypy_plugin.blocks import function_of, statements
 from tapetensor.mypy_plugin.moves.contents import captured
 from tapetensor.mypy_plugin.moves.expressions import Ends, Expressions, counts, lead, truth
-from tapetensor.mypy_plugin.moves.graph import Graph, Point
+from tapetensor.mypy_plugin.moves.graph import Graph, Pass, Point
 from tapetensor.mypy_plugin.moves.keys import children, key_of, mentions
 from tapetensor.mypy_plugin.moves.patterns import bound_by
 
@@ -194,11 +194,12 @@ class Statements(Expressions):
             # This is no `branch`: the search looks for ways round the loop, and out of it.
         decision = self.point()
         self.point()
+        passes: list[Pass] = []
         if isinstance(statement, ForStmt):
             decision.runs, decision.foreign = statement.expr, statement.is_async
             one = self.point()
             self.store(statement.index, statement.expr, one)
-            self.iterate(statement.index, statement.expr, decision, one)
+            passes = self.iterate(statement.index, statement.expr, decision, one)
         else:
             decision.until = self.regions[-1]
         self._loops.append(loop)
@@ -206,6 +207,8 @@ class Statements(Expressions):
         self._loops.pop()
         lead([*self.ends, *loop.continues], head)
         self.ends = [] if test is not None and truth(test) else [(decision, True)]
+        if passes:
+            self.over(passes)
         self.block(statement.else_body)
         self.ends += loop.breaks
 
