@@ -8,8 +8,7 @@ from typing import NamedTuple
 from tapetensor.mypy_plugin.moves.effects import Effects
 from tapetensor.mypy_plugin.moves.graph import Graph, Link, Pass, Point
 from tapetensor.mypy_plugin.moves.keys import EACH, Key, is_constant, prefixes, replaced
-from tapetensor.mypy_plugin.moves.lasting import is_variable
-from tapetensor.mypy_plugin.moves.owners import is_container
+from tapetensor.mypy_plugin.moves.lasting import attribute, item
 from tapetensor.mypy_plugin.moves.paths import Paths
 
 # So many names of one value are followed.
@@ -55,17 +54,21 @@ class Aliases:
     def _others(self, value: Value, at: Point) -> Iterator[Value]:
         """Yield the keys that one link away name the same, or what is in it."""
         for link in self._graph.links:
-            for part, by in ((link.target, link.source), (link.source, link.target)):
+            target, source = self._canonical(link.target), self._canonical(link.source)
+            if target is None or source is None:
+                continue
+            for part, by in ((target, source), (source, target)):
                 key = replaced(value.key, part, by)
                 if key is not None and len([*prefixes(key)]) <= len([*prefixes(value.key)]) + 2:
                     yield from self._linked(value, key, link, at)
             if value.key[0] == "item" and value.key[2] is EACH:
                 base = value.key[1]
-                if link.target[0] == "item" and link.target[1] == base:
-                    yield from self._linked(value, link.source, link, at)
+                if target[0] == "item" and target[1] == base:
+                    yield from self._linked(value, source, link, at)
 
     def _linked(self, value: Value, key: Key, link: Link, at: Point) -> Iterator[Value]:
-        if not self._is_followed(link):
+        if link.point.kills(link.source):
+            # In `a, b = b, a` the values have the other names afterwards.
             return
         if self._holds(link, at):
             yield Value(key, value.by)
@@ -87,21 +90,15 @@ class Aliases:
             for targets in sources.values()
         )
 
-    def _is_followed(self, link: Link) -> bool:
-        """Tell whether the parts that a link speaks of are what they are at every reading."""
-        # In `a, b = b, a` the values have the other names afterwards.
-        if link.point.kills(link.source):
-            return False
-        return all(
-            self._is_lasting(part)
-            for key in (link.target, link.source)
-            for part in prefixes(key)
-            if part[0] != "name"
-        )
-
-    def _is_lasting(self, part: Key) -> bool:
-        owner = self._effects.type_at(part[1])
-        return is_container(owner) if part[0] == "item" else is_variable(owner, part[2])
+    def _canonical(self, key: Key) -> Key | None:
+        """Return the key of what a key of the text names; None if it may change unseen."""
+        if key[0] == "name":
+            return key
+        base = self._canonical(key[1])
+        if base is None:
+            return None
+        owner = self._effects.type_at(base)
+        return (item if key[0] == "item" else attribute)(base, owner, key[2])
 
     def _holds(self, link: Link, at: Point) -> bool:
         if (link, at) in self._held:

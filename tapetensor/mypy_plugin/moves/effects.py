@@ -271,4 +271,4 @@ def _is_inert_type(type_: Type | None) -> bool:
         name = type_.type.fullname
         is_known = name.startswith(("builtins.", "numpy.", "tapetensor.")) and name not in _LAZY
         return (is_known or is_tensor(type_)) and all(map(_is_inert_type, type_.args))
-    return isinstance(type_, NoneType | LiteralType)
+    return isinstance(type_, NoneType | LiteralType | TypedDictType)

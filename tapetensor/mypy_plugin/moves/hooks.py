@@ -31,7 +31,7 @@ from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import bounded
 from tapetensor.mypy_plugin.moves.borrowing import BORROWS, READS, function_in, is_borrowed
 from tapetensor.mypy_plugin.moves.contents import wholes
-from tapetensor.mypy_plugin.moves.judge import Place, judge_of
+from tapetensor.mypy_plugin.moves.judge import judge_of
 from tapetensor.mypy_plugin.moves.keys import EACH, item_of, key_of
 from tapetensor.mypy_plugin.moves.lasting import place_of
 from tapetensor.mypy_plugin.moves.owners import (
@@ -45,6 +45,7 @@ from tapetensor.mypy_plugin.moves.owners import (
     takes,
     tensor_type,
 )
+from tapetensor.mypy_plugin.moves.steps import Place
 from tapetensor.mypy_plugin.names import TENSOR_ROOMS, op_called
 from tapetensor.mypy_plugin.symbols import member_of
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from mypy.nodes import Context, Expression, FuncItem, MypyFile, Node, OpExpr, Var
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.codes import TAPE_MOVED
-from tapetensor.mypy_plugin.moves.aliases import Aliases, Value, common
-from tapetensor.mypy_plugin.moves.effects import Effects
+from tapetensor.mypy_plugin.moves.aliases import common
 from tapetensor.mypy_plugin.moves.graph import Link, Point
-from tapetensor.mypy_plugin.moves.keys import EACH, Key, is_constant, replaced, root, spelled
-from tapetensor.mypy_plugin.moves.loops import Loops
-from tapetensor.mypy_plugin.moves.paths import Paths
-from tapetensor.mypy_plugin.moves.statements import graph_of
+from tapetensor.mypy_plugin.moves.keys import EACH, Key, root, spelled
+from tapetensor.mypy_plugin.moves.steps import Place, Step, Steps
 
 _CURES = {
     "backward": "a tape is replayed once: keep the Gradients that it returned, "
@@ -29,40 +25,6 @@ _CURES = {
 _CURE = "go on with its result, or take a second handle first: twin = {name}.with_empty_tape()"
 
 
-class Step(NamedTuple):
-    """The effect of a call or operator on one tensor or tape.
-
-    Attributes:
-        op: the name of the call or operator, as errors say it.
-        node: where it is executed.
-        point: the same in the graph, where it may be more than once (as `finally` blocks are).
-        key: the tensor or tape, as spelled.
-        values: the keys that name it there, under which it is followed.
-        moves: whether its tape is taken, or it is only refused when spent.
-        renamed: whether what is said is that the value, moved before, gets another name.
-    """
-
-    op: str
-    node: Node
-    point: Point
-    key: Key
-    values: list[Value]
-    moves: bool
-    renamed: bool = False
-
-
-class Place(NamedTuple):
-    """A tensor or tape that a step works on.
-
-    Attributes:
-        spelled: how the program spells it.
-        key: the key under which it is followed.
-    """
-
-    spelled: Key
-    key: Key
-
-
 class Judge:
     """Collects the steps of an outermost function as mypy checks it, and reports.
 
@@ -73,11 +35,9 @@ class Judge:
     def __init__(self, checker: Any, unit: FuncItem | MypyFile) -> None:
         self.unit = unit
         self.checker = checker
-        self.graph = graph_of(unit)
-        effects = Effects(checker, self.graph)
-        self._paths = Paths(self.graph, effects)
-        self._aliases = Aliases(self.graph, self._paths, effects)
-        self._loops = Loops(self.graph, self._paths)
+        self.steps = Steps(checker, unit)
+        self.graph = self.steps.graph
+        self._paths = self.steps.paths
         self._steps: dict[Node, list[Step]] = {}
         self._by_root: dict[Var, list[Step]] = {}
         self._told: dict[tuple[Node, Key], str] = {}
@@ -100,13 +60,9 @@ class Judge:
         for step in self._steps.pop(node, ()):
             for variable in _roots(step):
                 self._by_root[variable].remove(step)
-        steps = [
-            Step(op, node, point, place.spelled, self._values(place, point), place in moves)
-            for point in self.graph.of_node[node]
-            for place in dict.fromkeys([*moves, *uses])
-        ]
+        steps = self.steps.made(node, op, moves, uses)
         self._tell_what_is_given_twice(steps, moves)
-        steps += [later for step in steps for later in self._followed_on(step)]
+        steps += [later for step in steps for later in self.steps.followed_on(step)]
         self._steps[node] = steps
         for step in steps:
             for variable in _roots(step):
@@ -119,30 +75,6 @@ class Judge:
                         self._compare(step, other)
             if step.moves:
                 self._judge_returns(step)
-
-    def _values(self, place: Place, point: Point) -> list[Value]:
-        """Return the keys that name what a place does at a point."""
-        found = self._aliases.values(place.key, point)
-        return [*found, *self._loops.first_items(found, point)]
-
-    def _followed_on(self, step: Step) -> Iterator[Step]:
-        """Yield what a step does to other values than those that it names."""
-        values = [one.key for one in step.values if not one.by and not one.loop]
-        for point, value in self._loops.done_at(values, step.point):
-            yield step._replace(point=point, values=[value])
-        if not step.moves:
-            return
-        for link in self.graph.links:
-            for key in filter(is_constant, values):
-                target = replaced(key, link.source, link.target)
-                # What it took the tape of gets another name later, or is put into a container.
-                if (
-                    target is not None
-                    and link.point.fragment is step.point.fragment
-                    and step.point.regions == link.point.regions[: len(step.point.regions)]
-                    and self._paths.leads(step.point, link.point, key)
-                ):
-                    yield step._replace(point=link.point, values=[Value(target)], renamed=True)
 
     def _related(self, step: Step) -> list[Step]:
         """Return the steps that may be of the same value."""
@@ -174,7 +106,7 @@ class Judge:
                 key = common(taken.key, wanted.key)
                 if key is None or (taken.by and wanted.by):
                     continue
-                if wanted.loop and self._loops.is_within(move.point, wanted.loop):
+                if wanted.loop and self.steps.loops.is_within(move.point, wanted.loop):
                     continue
                 at = self._seen_from(use.point, move.point, key)
                 if (
@@ -213,7 +145,7 @@ class Judge:
             for end in points:
                 if end.fragment is not move.point.fragment or end.node is None:
                     continue
-                values = self._aliases.values(spelled_key, end)
+                values = self.steps.aliases.values(spelled_key, end)
                 use = Step("return", end.node, end, spelled_key, values, moves=False)
                 for key in {one.key for one in move.values} & {one.key for one in values}:
                     if self._paths.leads(move.point, end, key) and self._is_certain(end, key):
@@ -248,12 +180,12 @@ class Judge:
         for step in steps:
             if not step.moves or step.point is not steps[0].point:
                 continue
-            named = [one.key for one in step.values if not one.by and not one.loop]
+            named = [one.key for one in step.values if not one.by]
             if (
                 any(common(one, key) for other in given for one in other for key in named)
                 or sum(one.spelled == step.key for one in moves) > 1
                 or any(
-                    self._aliases.holds_one_twice(key[1], step.point)
+                    self.steps.aliases.holds_one_twice(key[1], step.point)
                     for key in named
                     if key[0] == "item" and key[2] is EACH
                 )

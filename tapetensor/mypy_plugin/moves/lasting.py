@@ -4,49 +4,101 @@ from __future__ import annotations
 
 from typing import Any
 
-from mypy.nodes import AssignmentExpr, Expression, IndexExpr, MemberExpr, NameExpr, Var
+from mypy.nodes import (
+    AssignmentExpr,
+    CallExpr,
+    Decorator,
+    Expression,
+    IndexExpr,
+    MemberExpr,
+    NameExpr,
+    OverloadedFuncDef,
+    ReturnStmt,
+    SymbolNode,
+    Var,
+)
 from mypy.types import Instance, TupleType, Type, get_proper_type
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import bounded
-from tapetensor.mypy_plugin.moves.keys import Key, key_of
+from tapetensor.mypy_plugin.moves.keys import Key, item_of, key_of, replaced
 from tapetensor.mypy_plugin.moves.owners import is_container
 from tapetensor.mypy_plugin.symbols import member_of
 
 
 def place_of(checker: Any, expression: Expression) -> Key | None:
-    """Return the key of an expression that is the same object until it is assigned to."""
-    key = key_of(expression)
-    return key if key is not None and is_lasting(checker, expression) else None
+    """Return the key of an expression that is the same object until it is assigned to.
 
-
-def is_lasting(checker: Any, expression: Expression) -> bool:
-    """Tell whether a name, an attribute or an item is the same object until it is assigned to."""
+    Another spelling of one place has the same key: that of a field of a named tuple is the item,
+    that of a property which only returns an attribute is the attribute.
+    """
     match expression:
         case NameExpr():
-            return True
-        case MemberExpr(expr=base, name=name):
-            owner = bounded(flow.type_of(checker, base))
-            return is_lasting(checker, base) and is_variable(owner, name)
-        case IndexExpr(base=base):
-            owner = bounded(flow.type_of(checker, base))
-            return is_lasting(checker, base) and is_container(owner)
-        case AssignmentExpr(target=target):
-            return is_lasting(checker, target)
-    inner = getattr(expression, "analyzed", None) or getattr(expression, "expr", None)
-    return isinstance(inner, Expression) and is_lasting(checker, inner)
+            return key_of(expression)
+        case MemberExpr(expr=inner, name=name):
+            base = place_of(checker, inner)
+            return None if base is None else attribute(base, flow.type_of(checker, inner), name)
+        case IndexExpr(base=inner):
+            base, key = place_of(checker, inner), key_of(expression)
+            if base is None or key is None:
+                return None
+            return item(base, flow.type_of(checker, inner), key[2])
+        case AssignmentExpr(target=inner):
+            return place_of(checker, inner)
+        case CallExpr(analyzed=Expression() as inner):
+            return place_of(checker, inner)
+    inner = getattr(expression, "expr", None)
+    is_same = isinstance(inner, Expression) and key_of(expression) is not None
+    return place_of(checker, inner) if is_same else None
 
 
-def is_variable(owner: Type | None, name: str) -> bool:
-    """Tell whether an attribute is a plain variable: no property, no other descriptor."""
+def attribute(base: Key, owner: Type | None, name: str) -> Key | None:
+    """Return the key of an attribute; None if it may be another object at each reading."""
     owner = bounded(owner)
     if isinstance(owner, TupleType):
+        fields = owner.partial_fallback.type.get("__match_args__")
+        named = get_proper_type(getattr(fields.node, "type", None)) if fields is not None else None
+        names = [one for one in named.items] if isinstance(named, TupleType) else []
+        for position, one in enumerate(names):
+            if getattr(get_proper_type(one), "value", None) == name or _literal(one) == name:
+                return item_of(base, position)
         owner = owner.partial_fallback
     if not isinstance(owner, Instance):
-        return False
+        return None
     node = member_of(owner.type, name)
-    # `is_property` of a variable says that it is a field of a named tuple or frozen data class.
-    if not isinstance(node, Var):
-        return False
-    held = get_proper_type(node.type)
-    return not (isinstance(held, Instance) and held.type.get("__get__"))
+    if isinstance(node, Var):
+        # `is_property` of a variable says that it is a field of a frozen data class.
+        held = get_proper_type(node.type)
+        is_plain = not (isinstance(held, Instance) and held.type.get("__get__"))
+        return ("member", base, name) if is_plain else None
+    return _returned(base, node)
+
+
+def _literal(type_: Type) -> object:
+    proper = get_proper_type(type_)
+    known = proper.last_known_value if isinstance(proper, Instance) else None
+    return None if known is None else known.value
+
+
+def _returned(base: Key, node: SymbolNode | None) -> Key | None:
+    """Return the key of the attribute that a property does no more than return."""
+    if isinstance(node, OverloadedFuncDef) and node.items:
+        node = node.items[0]
+    if not isinstance(node, Decorator) or not node.var.is_property or not node.func.arguments:
+        return None
+    match node.func.body.body:
+        case [*_, ReturnStmt(expr=value)] if len(node.func.body.body) == 1:
+            key = key_of(value)
+            me: Key = ("name", node.func.arguments[0].variable)
+            return None if key is None or key == me else replaced(key, me, base)
+    return None
+
+
+def item(base: Key, owner: Type | None, index: object) -> Key | None:
+    """Return the key of an item; None if it may be another object at each reading."""
+    owner = bounded(owner)
+    if not is_container(owner):
+        return None
+    if isinstance(owner, TupleType) and isinstance(index, int) and index < 0:
+        index += len(owner.items)
+    return item_of(base, index)
