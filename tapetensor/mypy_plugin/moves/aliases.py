@@ -54,7 +54,7 @@ class Aliases:
     def _others(self, value: Value, at: Point) -> Iterator[Value]:
         """Yield the keys that one link away name the same, or what is in it."""
         for link in self._graph.links:
-            target, source = self._canonical(link.target), self._canonical(link.source)
+            target, source = self.canonical(link.target), self.canonical(link.source)
             if target is None or source is None:
                 continue
             for part, by in ((target, source), (source, target)):
@@ -90,11 +90,11 @@ class Aliases:
             for targets in sources.values()
         )
 
-    def _canonical(self, key: Key) -> Key | None:
+    def canonical(self, key: Key) -> Key | None:
         """Return the key of what a key of the text names; None if it may change unseen."""
         if key[0] == "name":
             return key
-        base = self._canonical(key[1])
+        base = self.canonical(key[1])
         if base is None:
             return None
         owner = self._effects.type_at(base)

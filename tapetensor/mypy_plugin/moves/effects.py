@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mypy.expandtype import expand_type_by_instance
+from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import (
     AwaitExpr,
     CallExpr,
@@ -50,6 +52,7 @@ from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import bounded
 from tapetensor.mypy_plugin.moves.graph import Graph, Point
 from tapetensor.mypy_plugin.moves.keys import Key, children
+from tapetensor.mypy_plugin.moves.lasting import returned_by
 from tapetensor.mypy_plugin.moves.owners import is_container, is_tensor, signatures
 from tapetensor.mypy_plugin.symbols import member_of
 
@@ -122,11 +125,10 @@ class Effects:
 
     def is_local(self, key: Key, point: Point) -> bool:
         """Tell whether only the code around a point gives a key another value."""
-        return (
-            key[0] == "name"
-            and key[1] in point.fragment.bound
-            and key[1].name not in self._graph.shared
-        )
+        if key[0] != "name":
+            return False
+        is_here = key[1] in point.fragment.bound and key[1].name not in self._graph.shared
+        return is_here or key[1] in self._graph.defaults.values()
 
     def is_fixed(self, key: Key, point: Point) -> bool:
         """Tell whether no code but that around a point gives a key another value.
@@ -152,17 +154,29 @@ class Effects:
             isinstance(found, Instance) and found.type.fullname == "builtins.tuple"
         )
 
-    def type_at(self, key: Key) -> Type | None:
-        """Return the type of what a key names, as far as it is known by now."""
+    def type_at(self, key: Key, depth: int = 4) -> Type | None:
+        """Return the type of what a key names, as far as it is known by now.
+
+        Of a variable that mypy has not come to, it is that of the one thing that it is assigned.
+        """
         if key[0] == "name":
-            return bounded(key[1].type)
-        owner = self.type_at(key[1])
+            if key[1].type is not None or not depth:
+                return bounded(key[1].type)
+            sources = {link.source for link in self._graph.links if link.target == key}
+            is_once = len(sources) == 1 and len(self._graph.assigned.get(key, ())) < 2
+            return self.type_at(sources.pop(), depth - 1) if is_once else None
+        owner = self.type_at(key[1], depth)
         if key[0] == "item":
             return bounded(_item_type(owner, key[2]))
         if isinstance(owner, TupleType):
             owner = owner.partial_fallback
         node = member_of(owner.type, key[2]) if isinstance(owner, Instance) else None
-        return bounded(node.type) if isinstance(node, Var) else None
+        if not isinstance(node, Var) or node.type is None or not isinstance(owner, Instance):
+            return None
+        if node.info and owner.type.has_base(node.info.fullname):
+            owner = map_instance_to_supertype(owner, node.info)
+            return bounded(expand_type_by_instance(node.type, owner))
+        return bounded(node.type)
 
     def _may_run_code(self, node: Node) -> bool:
         match node:
@@ -237,6 +251,8 @@ class Effects:
         if not isinstance(owner, Instance) or _is_inert_type(owner):
             return False
         node = member_of(owner.type, name)
+        if returned_by((), node) is not None:
+            return False
         if isinstance(node, Decorator):
             return node.var.is_property
         return node is None or (isinstance(node, OverloadedFuncDef) and node.is_property)
@@ -247,6 +263,8 @@ def _item_type(owner: Type | None, index: object) -> Type | None:
     match owner:
         case TupleType(items=items) if isinstance(index, int):
             return items[index] if -len(items) <= index < len(items) else None
+        case TupleType(items=[first, *others]) if all(one == first for one in others):
+            return first
         case TypedDictType(items=named) if isinstance(index, str):
             return named.get(index)
         case Instance(args=[*_, held]) if is_container(owner):

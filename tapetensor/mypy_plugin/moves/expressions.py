@@ -333,6 +333,13 @@ class Expressions(ABC):
         """Add a function that is defined within another one."""
         for argument in function.arguments:
             self.expression(argument.initializer)
+            if argument.initializer is not None:
+                name: Key = ("name", self.graph.default_of(argument.variable))
+                at = self.point()
+                at.stores = (*at.stores, name)
+                self.graph.links += [
+                    Link(*pair, at) for pair in parts_of(name, argument.initializer)
+                ]
         with self.closure() as inside:
             self.arguments(function, inside)
             self.body(function)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from mypy.nodes import Context, Expression, IfStmt, MypyFile, Node, Var
+from mypy.nodes import CallExpr, Context, Expression, IfStmt, IndexExpr, MypyFile, Node, Var
 
 from tapetensor.mypy_plugin.moves.keys import Key, may_be, prefixes
 
@@ -155,6 +155,12 @@ class Graph:
         self.passes: list[Pass] = []
         # What each name is assigned, wherever it is.
         self.assigned: dict[Key, list[Expression | None]] = {}
+        # Where the function returns; what the last of them leads from is its last statement.
+        self.ends: list[Point] = []
+        # The first argument of a method.
+        self.me: Var | None = None
+        # The value of a default argument, which is made once, has a name of its own.
+        self.defaults: dict[Var, Var] = {}
         # `return x`, by the key of x: a use that is no call.
         self.returns: dict[Key, list[Point]] = {}
 
@@ -173,6 +179,21 @@ class Graph:
         from tapetensor.mypy_plugin.moves.private import private_names
 
         return private_names(self)
+
+    @cached_property
+    def calls_of_items(self) -> list[CallExpr]:
+        """The calls of what stands in a container."""
+        return [
+            node
+            for node in self.of_node
+            if isinstance(node, CallExpr) and isinstance(node.callee, IndexExpr)
+        ]
+
+    def default_of(self, parameter: Var) -> Var:
+        """Return what stands for the value of a default argument."""
+        if parameter not in self.defaults:
+            self.defaults[parameter] = Var(parameter.name, parameter.type)
+        return self.defaults[parameter]
 
     def within(self, region: Region) -> list[Point]:
         """Return the points of a region."""

@@ -12,6 +12,7 @@ from tapetensor.mypy_plugin.moves.aliases import common
 from tapetensor.mypy_plugin.moves.graph import Link, Point
 from tapetensor.mypy_plugin.moves.keys import EACH, Key, root, spelled
 from tapetensor.mypy_plugin.moves.steps import Place, Step, Steps
+from tapetensor.mypy_plugin.moves.summaries import Reader
 
 _CURES = {
     "backward": "a tape is replayed once: keep the Gradients that it returned, "
@@ -37,6 +38,7 @@ class Judge:
         self.checker = checker
         self.steps = Steps(checker, unit)
         self.graph = self.steps.graph
+        self.reader = Reader(checker, flow.tree(checker), self.steps)
         self._paths = self.steps.paths
         self._steps: dict[Node, list[Step]] = {}
         self._by_root: dict[Var, list[Step]] = {}
@@ -99,7 +101,7 @@ class Judge:
         is_repeated = any(one.loop for one in move.point.regions)
         if not move.moves or use.renamed or (move.point is use.point and not is_repeated):
             return
-        if use.key in self._reported.get(use.node, ()):
+        if use.key in self._reported.get(use.node, ()) or self._is_told_within(use):
             return
         for taken in move.values:
             for wanted in use.values:
@@ -116,6 +118,13 @@ class Judge:
                 ):
                     self._tell(move, use, at, key)
                     return
+
+    def _is_told_within(self, use: Step) -> bool:
+        """Tell whether the use was reported where it stands, in a function defined in this one."""
+        if use.within is None:
+            return False
+        lines = range(use.within.line, (use.within.end_line or use.within.line) + 1)
+        return any(node.line in lines and key == use.key for node, key in self._told)
 
     def _is_by_way_of(self, link: Link | None, move: Point, use: Point, key: Key) -> bool:
         """Tell whether the way from a move to a use may be one that a link is on."""

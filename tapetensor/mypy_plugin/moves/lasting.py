@@ -15,6 +15,7 @@ from mypy.nodes import (
     OverloadedFuncDef,
     ReturnStmt,
     SymbolNode,
+    TypeInfo,
     Var,
 )
 from mypy.types import Instance, TupleType, Type, get_proper_type
@@ -47,22 +48,19 @@ def place_of(checker: Any, expression: Expression) -> Key | None:
             return place_of(checker, inner)
         case CallExpr(analyzed=Expression() as inner):
             return place_of(checker, inner)
-    inner = getattr(expression, "expr", None)
-    is_same = isinstance(inner, Expression) and key_of(expression) is not None
-    return place_of(checker, inner) if is_same else None
+    within = getattr(expression, "expr", None)
+    is_same = isinstance(within, Expression) and key_of(expression) is not None
+    return place_of(checker, within) if is_same and isinstance(within, Expression) else None
 
 
 def attribute(base: Key, owner: Type | None, name: str) -> Key | None:
     """Return the key of an attribute; None if it may be another object at each reading."""
     owner = bounded(owner)
     if isinstance(owner, TupleType):
-        fields = owner.partial_fallback.type.get("__match_args__")
-        named = get_proper_type(getattr(fields.node, "type", None)) if fields is not None else None
-        names = [one for one in named.items] if isinstance(named, TupleType) else []
-        for position, one in enumerate(names):
-            if getattr(get_proper_type(one), "value", None) == name or _literal(one) == name:
-                return item_of(base, position)
         owner = owner.partial_fallback
+        fields = names_of_items(owner.type)
+        if name in fields:
+            return item_of(base, fields.index(name))
     if not isinstance(owner, Instance):
         return None
     node = member_of(owner.type, name)
@@ -71,16 +69,17 @@ def attribute(base: Key, owner: Type | None, name: str) -> Key | None:
         held = get_proper_type(node.type)
         is_plain = not (isinstance(held, Instance) and held.type.get("__get__"))
         return ("member", base, name) if is_plain else None
-    return _returned(base, node)
+    return returned_by(base, node)
 
 
-def _literal(type_: Type) -> object:
-    proper = get_proper_type(type_)
-    known = proper.last_known_value if isinstance(proper, Instance) else None
-    return None if known is None else known.value
+def names_of_items(info: TypeInfo) -> list[str]:
+    """Return the names of the fields of a named tuple."""
+    found = info.get("__new__") if info.is_named_tuple else None
+    declared = getattr(found.node, "type", None) if found is not None else None
+    return [name or "" for name in getattr(declared, "arg_names", [""])[1:]]
 
 
-def _returned(base: Key, node: SymbolNode | None) -> Key | None:
+def returned_by(base: Key, node: SymbolNode | None) -> Key | None:
     """Return the key of the attribute that a property does no more than return."""
     if isinstance(node, OverloadedFuncDef) and node.items:
         node = node.items[0]

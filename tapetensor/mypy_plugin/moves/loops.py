@@ -42,6 +42,6 @@ class Loops:
             if (
                 one.item in values
                 and point.fragment is one.start.fragment
-                and self._paths.comes_by(one.body, one.start, point)
+                and not self._paths.comes_to(one.body, one.start, [point])
             ):
                 yield one

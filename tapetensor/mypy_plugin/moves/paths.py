@@ -133,9 +133,13 @@ class Paths:
             lost.append(at.fragment.entry)
         return at not in self._reached(lost, {link.point})
 
-    def comes_by(self, start: Point, end: Point, by: Point) -> bool:
-        """Tell whether every way from one point to another goes through a third."""
-        return end not in self._reached([start], {by})
+    def comes_to(self, start: Point, end: Point, without: Iterable[Point] = ()) -> bool:
+        """Tell whether a way leads from one point to another, and not through certain ones."""
+        return end in self._reached([start], set(without))
+
+    def reached_from(self, points: Iterable[Point]) -> set[Point]:
+        """Return what may be executed after some points."""
+        return self._reached([after for one in points for after in (*one.next, *one.maybe)], set())
 
     def loses(self, point: Point, key: Key) -> bool:
         """Tell whether the key may name another value after a point."""

@@ -53,7 +53,9 @@ def graph_of(unit: FuncItem | MypyFile) -> Graph:
         builder.block(unit.defs)
     else:
         builder.arguments(unit, builder.fragment)
+        builder.graph.me = unit.arguments[0].variable if unit.arguments else None
         builder.body(unit)
+        builder.graph.ends.append(builder.point())
     return builder.graph
 
 
@@ -134,6 +136,8 @@ class Statements(Expressions):
             case ReturnStmt(expr=value):
                 self.expression(value)
                 one = self.point(statement)
+                if one.fragment is self.graph.fragments[0]:
+                    self.graph.ends.append(one)
                 key = key_of(value)
                 if key is not None:
                     self.graph.returns.setdefault(key, []).append(one)

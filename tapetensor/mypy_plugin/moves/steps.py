@@ -22,10 +22,12 @@ class Place(NamedTuple):
     Attributes:
         spelled: how the program spells it.
         key: the key under which it is followed.
+        within: the function of this file that works on it, if it is not the step itself.
     """
 
     spelled: Key
     key: Key
+    within: FuncItem | None = None
 
 
 class Step(NamedTuple):
@@ -38,6 +40,7 @@ class Step(NamedTuple):
         key: the tensor or tape, as spelled.
         values: the keys that name it there, under which it is followed.
         moves: whether its tape is taken, or it is only refused when spent.
+        within: the function defined in this one that does it, when it is called.
         renamed: whether what is said is that the value, moved before, gets another name.
     """
 
@@ -47,6 +50,7 @@ class Step(NamedTuple):
     key: Key
     values: list[Value]
     moves: bool
+    within: FuncItem | None = None
     renamed: bool = False
 
 
@@ -66,7 +70,15 @@ class Steps:
         """Return the steps of a call or operator."""
         moves = [*moves]
         return [
-            Step(op, node, point, place.spelled, self._values(place, point), place in moves)
+            Step(
+                op,
+                node,
+                point,
+                place.spelled,
+                self._values(place, point),
+                place in moves,
+                place.within,
+            )
             for point in self.graph.of_node[node]
             for place in dict.fromkeys([*moves, *uses])
         ]
@@ -94,3 +106,19 @@ class Steps:
                     and self.paths.leads(step.point, link.point, key)
                 ):
                     yield step._replace(point=link.point, values=[Value(target)], renamed=True)
+
+    def is_as_given(self, key: Key, point: Point) -> bool:
+        """Tell whether a key names at a point what it named when the function was called.
+
+        Of an attribute or item, whether it does so when the function returns, too.
+        """
+        lost = [one for one in self.graph.points if self.paths.loses(one, key)]
+        if point in self.paths.reached_from(lost):
+            return False
+        return key[0] == "name" or not self.paths.reached_from([point]).intersection(lost)
+
+    def returns_only_by(self, points: set[Point]) -> bool:
+        """Tell whether the function returns, and on every way to there it comes by one of these."""
+        entry = self.graph.fragments[0].entry
+        ends = [one for one in self.graph.ends if self.paths.comes_to(entry, one)]
+        return bool(ends) and not any(self.paths.comes_to(entry, one, points) for one in ends)

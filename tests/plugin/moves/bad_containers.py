@@ -49,7 +49,7 @@ def the_same_twice_by_name(x: Plain) -> None:
 def spread(x: Plain) -> None:
     items = [x.trace(), x.trace()]
     tt.stack([*items])
-    tt.stack([*items, x])  # E: stack: "items" was moved by "stack"
+    tt.stack([*items, x.trace()])  # E: stack: "items" was moved by "stack"
 
 
 def spread_into_arguments(x: Plain) -> None:
@@ -232,7 +232,7 @@ def matched_pair_by_name(x: Plain) -> None:
     match pair:
         case (first, _):
             first.exp()
-    pair[0].sin()  # E: sin: "pair[0]" was moved by "exp"
+    pair[0].sin()  # E: sin: "pair[0]" may have been moved by "exp"
 
 
 def matched_dict(x: Plain) -> None:

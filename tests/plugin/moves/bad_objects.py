@@ -148,7 +148,7 @@ def named_tuple_that_is_matched(x: Plain) -> None:
     match pair:
         case Pair(first=one, second=_):
             one.exp()
-    pair.first.sin()  # E: sin: "pair.first" was moved by "exp"
+    pair.first.sin()  # E: sin: "pair.first" may have been moved by "exp"
 
 
 def data_class(x: Plain) -> None:
@@ -191,7 +191,13 @@ def partial_with_the_tensor(x: Plain) -> None:
     traced = x.trace()
     scale = partial(scaled, traced)
     scale(2.0)
-    scale(3.0)
+    scale(3.0)  # E: scale: "traced" was moved by "scale"
+
+
+def partial_with_the_tensor_beside_its_name(x: Plain) -> None:
+    traced = x.trace()
+    scale = partial(scaled, traced)
+    scale(factor=2.0)
     traced.sin()  # E: sin: "traced" was moved by "scale"
 
 
@@ -206,13 +212,13 @@ def dict_of_functions_by_name(x: Plain) -> None:
     functions = {"a": halved, "b": halved}
     traced = x.trace()
     for name in ("a", "b"):
-        functions[name](traced)  # E: "traced" was moved by "functions[name]"
+        functions[name](traced)  # E: "traced" may have been moved by "functions[name]"
 
 
 def list_of_functions(x: Plain) -> None:
     traced = x.trace()
     for function in (halved, halved):
-        function(traced)  # E: function: "traced" was moved by "function" on line
+        function(traced)  # E: "traced" may have been moved by "function"
 
 
 def default_argument(x: Plain) -> None:

@@ -1,0 +1,361 @@
+"""What a call does to its arguments, as far as a signature or a body in the same file tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from mypy.nodes import (
+    CallExpr,
+    Expression,
+    FuncDef,
+    FuncItem,
+    IndexExpr,
+    IntExpr,
+    ListExpr,
+    MemberExpr,
+    MypyFile,
+    NameExpr,
+    Node,
+    OperatorAssignmentStmt,
+    OpExpr,
+    RefExpr,
+    StarExpr,
+    SuperExpr,
+    SymbolNode,
+    TupleExpr,
+    UnaryExpr,
+    Var,
+)
+from mypy.operators import op_methods
+from mypy.types import Instance, TupleType, Type
+
+from tapetensor.mypy_plugin import flow
+from tapetensor.mypy_plugin.kinds import bounded
+from tapetensor.mypy_plugin.moves.borrowing import BORROWS, READS, function_in, is_borrowed
+from tapetensor.mypy_plugin.moves.calls import Callee, Calls, arguments
+from tapetensor.mypy_plugin.moves.contents import wholes
+from tapetensor.mypy_plugin.moves.graph import Point
+from tapetensor.mypy_plugin.moves.keys import (
+    EACH,
+    Key,
+    is_constant,
+    item_of,
+    key_of,
+    replaced,
+    root,
+    spelled,
+)
+from tapetensor.mypy_plugin.moves.lasting import place_of
+from tapetensor.mypy_plugin.moves.owners import (
+    hands_on,
+    is_container,
+    is_lent,
+    is_open,
+    is_tensor,
+    owns,
+    takes,
+)
+from tapetensor.mypy_plugin.moves.steps import Place, Steps
+from tapetensor.mypy_plugin.names import op_called
+
+# Functions that move whatever owns a tape, and do not say so in their types.
+MOVERS = frozenset({"builtins.abs", "tapetensor.checkpointing.checkpoint.checkpoint"})
+# Calls of calls of calls: so many are looked into.
+_DEEPEST = 4
+
+
+class Part(NamedTuple):
+    """An operand or argument of a call.
+
+    Attributes:
+        expression: the argument.
+        type: its type.
+        each: whether the items of it are meant.
+    """
+
+    expression: Expression
+    type: Type | None
+    each: bool = False
+
+
+class Reader:
+    """Reads what calls do in one function, or at the top level of a module.
+
+    Args:
+        checker: that of mypy.
+        tree: the file.
+        steps: the function; its types may not be known yet.
+        depth: how many calls deep the bodies of others are looked into.
+    """
+
+    def __init__(self, checker: Any, tree: MypyFile, steps: Steps, depth: int = _DEEPEST) -> None:
+        self._checker = checker
+        self._tree = tree
+        self.steps = steps
+        self._depth = depth
+        self._calls = Calls(steps.graph, self.type_of)
+
+    def type_of(self, expression: Expression) -> Type | None:
+        """Return the type of an expression, worked out from declarations if mypy has not yet."""
+        found = flow.type_of(self._checker, expression)
+        if found is not None:
+            return found
+        key = key_of(expression)
+        return None if key is None else self.steps.effects.type_at(key)
+
+    def owns(self, type_: Type | None) -> bool:
+        """Tell whether a value owns a tape, as far as the function does not ask for that."""
+        return owns(type_) and not (self.steps.graph.asks_for_tape and is_open(type_))
+
+    def taken(self, call: CallExpr) -> list[Place]:
+        """Return what a call takes the tape of, as every function does that may be called."""
+        found = [self._taken_by(one, call) for one in self._calls.callees(call.callee)]
+        if not found:
+            return []
+        return [one for one in found[0] if all(one in other for other in found[1:])]
+
+    def used(self, call: CallExpr) -> list[Place]:
+        """Return what a call of a method, under another name, refuses when it is spent."""
+        return [
+            place
+            for one in self._calls.callees(call.callee)
+            if one.tensor and _name(one.node) not in READS
+            for place in self.places([Part(one.args[0], None)])
+        ]
+
+    def op_of(self, call: CallExpr) -> str:
+        """Return the name of what is called, as errors say it."""
+        for one in self._calls.callees(call.callee):
+            if one.tensor:
+                return op_called(_name(one.node))
+        if isinstance(call.callee, NameExpr | MemberExpr | SuperExpr):
+            return call.callee.name
+        key = key_of(call.callee)
+        return "the call" if key is None else spelled(key)
+
+    def _taken_by(self, callee: Callee, call: CallExpr) -> list[Place]:
+        if callee.tensor:
+            name = _name(callee.node)
+            if name in READS or (name in BORROWS and not (name == "share" and call.args)):
+                return []
+            operands = [*callee.args, *call.args]
+            return self.places(
+                [Part(one, None) for one in operands if self.owns(self.type_of(one))]
+            )
+        given = arguments(callee, call)
+        dropped = call in self.steps.graph.dropped
+        found = [
+            place
+            for number, expressions in enumerate(given)
+            for place in self._taken_as(callee, number, expressions, dropped=dropped)
+        ]
+        body = callee.function or self.body(callee.node)
+        if isinstance(body, FuncDef):
+            found += self.defaults_of(body, 0, given)
+        return found if body is None else [*found, *self.free(body)]
+
+    def _taken_as(
+        self, callee: Callee, number: int, expressions: list[Expression], *, dropped: bool
+    ) -> Iterator[Place]:
+        """Yield what a call takes of the arguments for one parameter."""
+        [signature] = callee.known
+        body = self.body(callee.node)
+        if takes(signature.arg_types[number]) and hands_on(signature.ret_type):
+            if not (body and self.is_borrowed(body, number, dropped=dropped)):
+                yield from self.places(
+                    [
+                        part
+                        for one in expressions
+                        for part in self.owning_parts(one, self.type_of(one))
+                    ]
+                )
+        elif body is not None:
+            yield from self.moved_of(body, number, expressions)
+
+    def is_borrowed(self, body: FuncDef, number: int, *, dropped: bool) -> bool:
+        """Tell whether a function only reads an argument, or makes a second handle of it."""
+        inner = self.within(body)
+        return is_borrowed(body, number, inner.lent if inner else _nothing, dropped=dropped)
+
+    def defaults_of(
+        self, body: FuncDef, skip: int, given: list[list[Expression]]
+    ) -> Iterator[Place]:
+        """Yield what a function takes of the values of its default arguments."""
+        for argument, expressions in zip(body.arguments[skip:], given, strict=False):
+            if argument.initializer is None or expressions:
+                continue
+            me: Key = ("name", argument.variable)
+            default: Key = ("name", self.steps.graph.default_of(argument.variable))
+            for path in self.moved(body, argument.variable):
+                key = replaced(path, me, default)
+                if key is not None:
+                    yield Place(key, key)
+
+    def moved_of(
+        self, body: FuncDef, number: int, expressions: list[Expression]
+    ) -> Iterator[Place]:
+        """Yield what the body of a function is sure to take of the arguments for a parameter."""
+        if number >= len(body.arguments):
+            return
+        variable = body.arguments[number].variable
+        me: Key = ("name", variable)
+        for path in self.moved(body, variable):
+            for one in expressions:
+                spelled, key = key_of(one), place_of(self._checker, one)
+                if spelled is None or key is None:
+                    continue
+                at, moved = replaced(path, me, spelled), replaced(path, me, key)
+                if at is None or moved is None:
+                    continue
+                if self.owns(
+                    self.type_of(one) if path == me else self.steps.effects.type_at(moved)
+                ):
+                    yield Place(at, moved)
+
+    def free(self, body: FuncItem) -> list[Place]:
+        """Return what a function defined within another one takes of the variables around it."""
+        if body.info:
+            return []
+        own = {one.variable for one in body.arguments}
+        around = self.steps.graph.fragments[0].bound
+        return [
+            Place(key, key, body)
+            for key in self.moved_by(body)
+            if root(key) not in own and root(key) in around
+        ]
+
+    def lent(self, call: CallExpr) -> Iterator[Expression]:
+        """Yield the arguments that a call only reads, whatever function is called."""
+        found = [[*self._lent_to(one, call)] for one in self._calls.callees(call.callee)]
+        for one in found[0] if found else ():
+            if all(one in others for others in found):
+                yield one
+
+    def _lent_to(self, callee: Callee, call: CallExpr) -> Iterator[Expression]:
+        body = self.body(callee.node)
+        dropped = call in self.steps.graph.dropped
+        for number, expressions in enumerate([] if callee.tensor else arguments(callee, call)):
+            [signature] = callee.known
+            declared = signature.arg_types[number]
+            if body is not None:
+                is_read = self._depth > 0 and self.is_borrowed(body, number, dropped=dropped)
+            else:
+                is_read = is_lent(declared) or (
+                    is_tensor(declared) and not hands_on(signature.ret_type)
+                )
+            if is_read:
+                yield from expressions
+
+    def body(self, node: SymbolNode | None) -> FuncDef | None:
+        """Return the body of a function of this file."""
+        return function_in(self._tree, node)
+
+    def moved(self, body: FuncDef, variable: Var) -> list[Key]:
+        """Return what a function is sure to take of a parameter: it, its items, its attributes."""
+        return [key for key in self.moved_by(body) if root(key) is variable]
+
+    def moved_by(self, body: FuncItem) -> list[Key]:
+        """Return what a function is sure to have taken the tape of when it returns.
+
+        A key starts from a parameter, or from a variable of the code around the function.
+        """
+        inner = self.within(body)
+        if body.is_generator or body.is_coroutine or body.is_async_generator or inner is None:
+            return []
+        moves: dict[Key, set[Point]] = {}
+        for key, point in inner.own_moves():
+            if is_constant(key) and inner.steps.is_as_given(key, point):
+                moves.setdefault(key, set()).add(point)
+        return [key for key, points in moves.items() if inner.steps.returns_only_by(points)]
+
+    def within(self, function: FuncItem) -> Reader | None:
+        """Return what reads the calls in another function."""
+        if self._depth == 0:
+            return None
+        steps = Steps(self._checker, function)
+        return Reader(self._checker, self._tree, steps, self._depth - 1)
+
+    def own_moves(self) -> Iterator[tuple[Key, Point]]:
+        """Yield the keys that this function takes the tape of, with the points where it does."""
+        graph = self.steps.graph
+        for node in [*graph.of_node]:
+            for step in self.steps.made(node, "", self._of_node(node), ()):
+                for one in (step, *self.steps.followed_on(step)):
+                    for value in one.values:
+                        if not value.by and (not value.loop or one is not step):
+                            yield value.key, one.point
+
+    def _of_node(self, node: Node) -> list[Place]:
+        match node:
+            case CallExpr(callee=RefExpr(fullname=name), args=args) if name in MOVERS:
+                return self.places(
+                    [Part(one, None) for one in args if self.owns(self.type_of(one))]
+                )
+            case CallExpr():
+                return self.taken(node)
+            case OpExpr(op=op, left=left, right=right) if op in op_methods:
+                operands = [left, right] if op_methods[op] not in BORROWS else []
+            case OperatorAssignmentStmt(lvalue=left, rvalue=right):
+                operands = [left, right]
+            case UnaryExpr(op="-", expr=inner) | IndexExpr(base=inner):
+                operands = [inner]
+            case _:
+                return []
+        found = [Part(one, None) for one in operands if self.owns(self.type_of(one))]
+        is_op = any(is_tensor(self.type_of(one)) for one in operands)
+        return self.places(found) if is_op else []
+
+    def places(self, parts: list[Part]) -> list[Place]:
+        """Return the places of parts that have one."""
+        found = []
+        for one in parts:
+            spelled, key = key_of(one.expression), self._place_of(one.expression)
+            if spelled is not None and key is not None:
+                each = Place(item_of(spelled, EACH), item_of(key, EACH))
+                found.append(each if one.each else Place(spelled, key))
+        return found
+
+    def _place_of(self, expression: Expression) -> Key | None:
+        if flow.type_of(self._checker, expression) is not None or isinstance(expression, NameExpr):
+            return place_of(self._checker, expression)
+        key = key_of(expression)
+        return None if key is None else self.steps.aliases.canonical(key)
+
+    def owning_parts(self, expression: Expression, type_: Type | None) -> Iterator[Part]:
+        """Yield what owns a tape in an argument: itself, or what a container holds."""
+        if isinstance(expression, TupleExpr | ListExpr):
+            for item in expression.items:
+                yield from self.owning_parts(item, self.type_of(item))
+        elif isinstance(expression, OpExpr) and isinstance(expression.left, ListExpr):
+            # [x] * 2 + items: a display again.
+            number = expression.right
+            times = number.value if isinstance(number, IntExpr) and expression.op == "*" else 1
+            yield from [*self.owning_parts(expression.left, None)] * min(times, 2)
+            if expression.op == "+":
+                yield from self.owning_parts(number, self.type_of(number))
+        elif isinstance(expression, StarExpr) or not self.owns(type_):
+            for one in wholes(expression):
+                found = self.type_of(one)
+                if is_container(found) and _holds_owners(found):
+                    yield Part(one, found, each=True)
+        else:
+            yield Part(expression, type_)
+
+
+def _nothing(_: CallExpr) -> Iterator[Expression]:
+    yield from ()
+
+
+def _holds_owners(container: Type | None) -> bool:
+    """Tell whether every item of a container owns a tape."""
+    match bounded(container):
+        case TupleType(items=items) if items:
+            return all(map(owns, items))
+        case Instance(args=[*_, held]):
+            return owns(held)
+    return False
+
+
+def _name(node: SymbolNode | None) -> str:
+    return "" if node is None else node.name
