@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from mypy.argmap import map_actuals_to_formals
 from mypy.nodes import (
@@ -37,9 +37,10 @@ from mypy.types import (
 )
 
 from tapetensor.mypy_plugin.kinds import bounded
-from tapetensor.mypy_plugin.moves.graph import Graph
+from tapetensor.mypy_plugin.moves.graph import Graph, Link, Point
 from tapetensor.mypy_plugin.moves.keys import Key, key_of
 from tapetensor.mypy_plugin.moves.owners import is_tensor, signatures
+from tapetensor.mypy_plugin.moves.paths import Paths
 from tapetensor.mypy_plugin.symbols import member_of
 
 _ANY = AnyType(TypeOfAny.special_form)
@@ -72,9 +73,19 @@ class Callee(NamedTuple):
 class Calls:
     """Finds out what is called in a function."""
 
-    def __init__(self, graph: Graph, type_of: Any) -> None:
+    def __init__(
+        self, graph: Graph, type_of: Callable[[Expression], Type | None], paths: Paths
+    ) -> None:
         self._graph = graph
         self._type_of = type_of
+        self._paths = paths
+        self._at: Point | None = None
+
+    def called(self, call: CallExpr) -> list[Callee]:
+        """Return what a call may be one of; nothing if that is not known."""
+        points = self._graph.of_node.get(call)
+        self._at = points[0] if points else None
+        return self.callees(call.callee)
 
     def callees(self, expression: Expression, depth: int = _MOST) -> list[Callee]:
         """Return what an expression may be when it is called; nothing if that is not known."""
@@ -128,8 +139,19 @@ class Calls:
         if len(values) == 1 and is_once and isinstance(values[0], Expression):
             found = self.callees(values[0], depth - 1)
             if found:
-                return found
+                is_same = all(self._is_same(key, arg) for one in found for arg in one.args)
+                return found if is_same else []
         return self._typed(expression)
+
+    def _is_same(self, name: Key, argument: Expression) -> bool:
+        """Tell whether an argument that was bound to a function is what its name still means."""
+        key = key_of(argument)
+        if key is None or self._at is None:
+            return True
+        [bound] = [one for one in self._graph.points if name in one.stores]
+        return self._at.fragment is bound.fragment and self._paths.holds(
+            Link(name, key, bound), self._at
+        )
 
     def _item(self, expression: IndexExpr, base: Expression, depth: int) -> list[Callee]:
         """Return what may stand in a display of functions under any index."""

@@ -164,13 +164,21 @@ def loops_over(target: Expression, items: Expression) -> Iterator[Loop]:
             # The shortest one decides where a `zip` ends.
             for inner, part in zip(several, items_of_target, strict=False):
                 for one in loops_over(part, inner):
-                    yield one._replace(whole="strict" in items.arg_names)
+                    yield one._replace(whole=_is_strict(items))
         case CallExpr(callee=RefExpr(fullname="builtins.range"), args=[count]), _:
             match count:
                 case CallExpr(callee=RefExpr(fullname="builtins.len"), args=[inner]):
                     base = key_of(inner)
                     if base is not None:
                         yield Loop(target, base, counts=True)
+
+
+def _is_strict(call: CallExpr) -> bool:
+    given = zip(call.arg_names, call.args, strict=True)
+    return any(
+        name == "strict" and isinstance(value, NameExpr) and value.name == "True"
+        for name, value in given
+    )
 
 
 def wholes(expression: Expression) -> Iterator[Expression]:

@@ -14,6 +14,7 @@ from mypy.nodes import (
     Expression,
     FloatExpr,
     FuncBase,
+    GeneratorExpr,
     IfStmt,
     IndexExpr,
     IntExpr,
@@ -50,8 +51,9 @@ from mypy.types import (
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import bounded
+from tapetensor.mypy_plugin.moves.expressions import CONSUMERS
 from tapetensor.mypy_plugin.moves.graph import Graph, Point
-from tapetensor.mypy_plugin.moves.keys import Key, children
+from tapetensor.mypy_plugin.moves.keys import Key, children, key_of
 from tapetensor.mypy_plugin.moves.lasting import returned_by
 from tapetensor.mypy_plugin.moves.owners import is_container, is_tensor, signatures
 from tapetensor.mypy_plugin.symbols import member_of
@@ -210,7 +212,11 @@ class Effects:
             callee.fullname in _READERS or callee.fullname.startswith("tapetensor.")
         )
         is_format = isinstance(callee, MemberExpr) and isinstance(callee.expr, StrExpr)
-        return (known or is_format) and all(map(self._is_inert, call.args))
+        args = call.args
+        if isinstance(callee, RefExpr) and callee.fullname in CONSUMERS:
+            # What a generator does when it is consumed at once is in the graph.
+            args = [one for one in args if not isinstance(one, GeneratorExpr)]
+        return (known or is_format) and all(map(self._is_inert, args))
 
     def _is_inert(self, expression: Expression) -> bool:
         """Tell whether no code of the user's runs when a value is read, printed, iterated over."""
@@ -233,9 +239,19 @@ class Effects:
         Any may stand for what mypy has put off, until it has seen a class further down.
         """
         found = flow.type_of(self._checker, expression)
-        is_open = found is None or isinstance(found, AnyType)
-        if is_open and isinstance(expression, NameExpr) and isinstance(expression.node, Var):
-            return get_proper_type(expression.node.type)
+        if found is not None and not isinstance(found, AnyType):
+            return found
+        key = key_of(expression)
+        if key is not None:
+            return self.type_at(key) or found
+        match expression:
+            case CallExpr(callee=callee):
+                results = [
+                    get_proper_type(one.ret_type) for one in signatures(self._declared(callee))
+                ]
+                return results[0] if results else found
+            case OpExpr(left=operand) | UnaryExpr(expr=operand) if is_tensor(self._type(operand)):
+                return self._type(operand)
         return found
 
     def _declared(self, callee: Expression) -> Type | None:

@@ -57,7 +57,7 @@ MUTATORS = frozenset(
     | {"update", "setdefault", "add", "discard", "rotate"}
 )
 # Builtins that run a generator to its end at once; others may keep it for later.
-_CONSUMERS = frozenset(
+CONSUMERS = frozenset(
     f"builtins.{name}"
     for name in ("all", "any", "dict", "list", "max", "min", "set", "sorted", "sum", "tuple")
 )
@@ -134,7 +134,7 @@ class Expressions(ABC):
             case DictionaryComprehension(key=name, value=value):
                 self._comprehension(expression, [name, value])
             case CallExpr(callee=RefExpr() as callee, args=[GeneratorExpr() as inner]) if (
-                callee.fullname in _CONSUMERS
+                callee.fullname in CONSUMERS
             ):
                 self._comprehension(inner, [inner.left_expr])
                 self.point(expression)
@@ -216,7 +216,7 @@ class Expressions(ABC):
                 if depth or not started:
                     lead(self.ends, head)
             self.ends = [(head, True)]
-            self.over(passes)
+            self.over(head, passes)
 
         level(0)
 
@@ -263,11 +263,19 @@ class Expressions(ABC):
         self.graph.passes += passes
         return passes
 
-    def over(self, passes: list[Pass]) -> None:
-        """Add the point after the last pass of a loop."""
+    def over(self, start: Point, passes: list[Pass], *, left: bool = False) -> None:
+        """Add the point after the last pass of a loop, which may be `left` before that."""
         end = self.point()
         for one in passes:
             one.end = end
+            one.whole &= not left
+        # A loop that assigns to items by a variable is taken to come to all of them.
+        end.stores = tuple(
+            item_of(key[1], None)
+            for one in self.graph.points[start.index : end.index]
+            for key in one.stores
+            if key[0] == "item" and isinstance(key[2], tuple)
+        )
 
     def put(self, call: CallExpr, at: Point) -> None:
         """Note what a method of a container changes in it."""

@@ -173,7 +173,8 @@ def _declared(context: _Context, declared: SymbolNode | None, name: str, skip: i
     known = signatures(getattr(declared, "type", None))
     where = context.context
     judge = judge_of(context.api, where)
-    if not known or judge is None:
+    if not known or judge is None or getattr(declared, "is_generator", False):
+        # A generator runs when it is iterated over.
         return
     reader = judge.reader
     receiver, given = _given(context, name)

@@ -29,8 +29,13 @@ class Loops:
         That is where the loop comes to its end: one that is left early has not met all.
         """
         for one in self._loops_of(values, point):
-            if one.whole and one.end is not None:
-                yield one.end, Value(item_of(one.item[1], EACH), None, one)
+            every = item_of(one.item[1], EACH)
+            if one.whole and one.end is not None and not self._renews(one, every):
+                yield one.end, Value(every, None, one)
+
+    def _renews(self, loop: Pass, every: Key) -> bool:
+        """Tell whether a loop may put other items into the container."""
+        return any(self.is_within(one, loop) and one.kills(every) for one in self._graph.points)
 
     def is_within(self, point: Point, loop: Pass) -> bool:
         """Tell whether a point is in the body of a loop."""
@@ -41,6 +46,7 @@ class Loops:
         for one in self._graph.passes:
             if (
                 one.item in values
+                and self._paths.comes_to(one.body, one.start)
                 and point.fragment is one.start.fragment
                 and not self._paths.comes_to(one.body, one.start, [point])
             ):

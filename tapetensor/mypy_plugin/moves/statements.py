@@ -211,8 +211,8 @@ class Statements(Expressions):
         self._loops.pop()
         lead([*self.ends, *loop.continues], head)
         self.ends = [] if test is not None and truth(test) else [(decision, True)]
-        if passes:
-            self.over(passes)
+        if isinstance(statement, ForStmt):
+            self.over(decision, passes, left=bool(loop.breaks))
         self.block(statement.else_body)
         self.ends += loop.breaks
 

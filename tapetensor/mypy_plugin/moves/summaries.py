@@ -86,15 +86,22 @@ class Reader:
         checker: that of mypy.
         tree: the file.
         steps: the function; its types may not be known yet.
-        depth: how many calls deep the bodies of others are looked into.
+        outer: what reads the calls in a function that calls this one, if one does.
     """
 
-    def __init__(self, checker: Any, tree: MypyFile, steps: Steps, depth: int = _DEEPEST) -> None:
+    def __init__(
+        self, checker: Any, tree: MypyFile, steps: Steps, outer: Reader | None = None
+    ) -> None:
         self._checker = checker
         self._tree = tree
         self.steps = steps
-        self._depth = depth
-        self._calls = Calls(steps.graph, self.type_of)
+        self.depth: int = _DEEPEST if outer is None else outer.depth - 1
+        # What is known of the functions of this file, or what holds while it is worked out.
+        self.known_moved: dict[FuncItem, list[Key]] = {} if outer is None else outer.known_moved
+        self.known_borrowed: dict[tuple[FuncDef, int, bool], bool] = (
+            {} if outer is None else outer.known_borrowed
+        )
+        self._calls = Calls(steps.graph, self.type_of, steps.paths)
 
     def type_of(self, expression: Expression) -> Type | None:
         """Return the type of an expression, worked out from declarations if mypy has not yet."""
@@ -110,7 +117,7 @@ class Reader:
 
     def taken(self, call: CallExpr) -> list[Place]:
         """Return what a call takes the tape of, as every function does that may be called."""
-        found = [self._taken_by(one, call) for one in self._calls.callees(call.callee)]
+        found = [self._taken_by(one, call) for one in self._calls.called(call)]
         if not found:
             return []
         return [one for one in found[0] if all(one in other for other in found[1:])]
@@ -119,14 +126,14 @@ class Reader:
         """Return what a call of a method, under another name, refuses when it is spent."""
         return [
             place
-            for one in self._calls.callees(call.callee)
+            for one in self._calls.called(call)
             if one.tensor and _name(one.node) not in READS
             for place in self.places([Part(one.args[0], None)])
         ]
 
     def op_of(self, call: CallExpr) -> str:
         """Return the name of what is called, as errors say it."""
-        for one in self._calls.callees(call.callee):
+        for one in self._calls.called(call):
             if one.tensor:
                 return op_called(_name(one.node))
         if isinstance(call.callee, NameExpr | MemberExpr | SuperExpr):
@@ -175,8 +182,13 @@ class Reader:
 
     def is_borrowed(self, body: FuncDef, number: int, *, dropped: bool) -> bool:
         """Tell whether a function only reads an argument, or makes a second handle of it."""
-        inner = self.within(body)
-        return is_borrowed(body, number, inner.lent if inner else _nothing, dropped=dropped)
+        which = (body, number, dropped)
+        if which not in self.known_borrowed:
+            self.known_borrowed[which] = False
+            inner = self.within(body)
+            lends = _nothing if inner is None else inner.lent
+            self.known_borrowed[which] = is_borrowed(body, number, lends, dropped=dropped)
+        return self.known_borrowed[which]
 
     def defaults_of(
         self, body: FuncDef, skip: int, given: list[list[Expression]]
@@ -227,7 +239,7 @@ class Reader:
 
     def lent(self, call: CallExpr) -> Iterator[Expression]:
         """Yield the arguments that a call only reads, whatever function is called."""
-        found = [[*self._lent_to(one, call)] for one in self._calls.callees(call.callee)]
+        found = [[*self._lent_to(one, call)] for one in self._calls.called(call)]
         for one in found[0] if found else ():
             if all(one in others for others in found):
                 yield one
@@ -239,7 +251,7 @@ class Reader:
             [signature] = callee.known
             declared = signature.arg_types[number]
             if body is not None:
-                is_read = self._depth > 0 and self.is_borrowed(body, number, dropped=dropped)
+                is_read = self.depth > 0 and self.is_borrowed(body, number, dropped=dropped)
             else:
                 is_read = is_lent(declared) or (
                     is_tensor(declared) and not hands_on(signature.ret_type)
@@ -260,6 +272,12 @@ class Reader:
 
         A key starts from a parameter, or from a variable of the code around the function.
         """
+        if body not in self.known_moved:
+            self.known_moved[body] = []
+            self.known_moved[body] = self._surely_moved_by(body)
+        return self.known_moved[body]
+
+    def _surely_moved_by(self, body: FuncItem) -> list[Key]:
         inner = self.within(body)
         if body.is_generator or body.is_coroutine or body.is_async_generator or inner is None:
             return []
@@ -271,10 +289,10 @@ class Reader:
 
     def within(self, function: FuncItem) -> Reader | None:
         """Return what reads the calls in another function."""
-        if self._depth == 0:
+        if self.depth == 0:
             return None
         steps = Steps(self._checker, function)
-        return Reader(self._checker, self._tree, steps, self._depth - 1)
+        return Reader(self._checker, self._tree, steps, self)
 
     def own_moves(self) -> Iterator[tuple[Key, Point]]:
         """Yield the keys that this function takes the tape of, with the points where it does."""
