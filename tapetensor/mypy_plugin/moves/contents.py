@@ -297,7 +297,8 @@ def _kept(info: TypeInfo) -> Iterator[tuple[str, str]]:
     """Yield the attributes to which a constructor assigns parameters, and does nothing else."""
     maker = info.get("__init__")
     node = maker.node if maker is not None else None
-    if not isinstance(node, FuncDef) or not node.arguments:
+    # What mypy has taken from its cache has neither a body nor arguments.
+    if not isinstance(node, FuncDef) or not node.body.body or not node.arguments:
         return
     parameters: dict[Node | None, str] = {one.variable: one.variable.name for one in node.arguments}
     me = node.arguments[0].variable

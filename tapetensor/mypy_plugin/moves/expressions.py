@@ -246,7 +246,8 @@ class Expressions(ABC):
         if name is None:
             return
         pairs = [(name, value)] if isinstance(value, tuple) else parts_of(name, value)
-        self.graph.links += [Link(*pair, at) for pair in pairs if pair[0] != pair[1]]
+        node = None if isinstance(value, tuple) else value
+        self.graph.links += [Link(*pair, at, node) for pair in pairs if pair[0] != pair[1]]
         if not isinstance(value, tuple):
             self.graph.assigned.setdefault(name, []).append(value)
 
@@ -294,7 +295,7 @@ class Expressions(ABC):
                 ]
             for one in given:
                 item = item_of(base, Passed())
-                self.graph.links += [Link(*pair, at) for pair in parts_of(item, one)]
+                self.graph.links += [Link(*pair, at, one) for pair in parts_of(item, one)]
         elif call.callee.name in MUTATORS:
             at.stores = (*at.stores, item_of(base, None))
 

@@ -104,11 +104,13 @@ class Link:
         target: what is assigned to, or a part of that: ``pair = x, y`` makes two links.
         source: what it is assigned.
         point: where.
+        node: the expression that is assigned, or a call that puts it into a container.
     """
 
     target: Key
     source: Key
     point: Point
+    node: Expression | None = None
 
 
 @dataclass(eq=False)

@@ -11,6 +11,7 @@ from tapetensor.mypy_plugin.codes import TAPE_MOVED
 from tapetensor.mypy_plugin.moves.aliases import common
 from tapetensor.mypy_plugin.moves.graph import Link, Point
 from tapetensor.mypy_plugin.moves.keys import EACH, Key, root, spelled
+from tapetensor.mypy_plugin.moves.lending import is_lent_at, look_at_file, taken_anyway
 from tapetensor.mypy_plugin.moves.steps import Place, Step, Steps
 from tapetensor.mypy_plugin.moves.summaries import Reader
 
@@ -75,8 +76,10 @@ class Judge:
                     self._compare(other, step)
                     if other.node is not node:
                         self._compare(step, other)
-            if step.moves:
+            if step.moves and not step.renamed:
                 self._judge_returns(step)
+                if is_lent_at(self.steps, step.key, step.point):
+                    self._report(taken_anyway(step.op, step.key), step.node)
 
     def _related(self, step: Step) -> list[Step]:
         """Return the steps that may be of the same value."""
@@ -217,6 +220,8 @@ def _roots(step: Step) -> set[Var]:
 
 # The judges of the module that is being checked, and of a function in it.
 _current: dict[bool, Judge | None] = {True: None, False: None}
+# The file that was looked at last as a whole.
+_looked_at: list[MypyFile | None] = [None]
 
 
 def judge_of(checker: Any, context: Context) -> Judge | None:
@@ -229,5 +234,9 @@ def judge_of(checker: Any, context: Context) -> Judge | None:
     if judge is None or judge.unit is not unit or judge.checker is not checker:
         if not flow.is_supported(checker, context):
             return None
+        tree = flow.tree(checker)
+        if tree is not _looked_at[-1]:
+            _looked_at[:] = [tree]
+            look_at_file(checker, tree)
         judge = _current[is_module] = Judge(checker, unit)
     return judge

@@ -83,13 +83,14 @@ def returned_by(base: Key, node: SymbolNode | None) -> Key | None:
     """Return the key of the attribute that a property does no more than return."""
     if isinstance(node, OverloadedFuncDef) and node.items:
         node = node.items[0]
-    if not isinstance(node, Decorator) or not node.var.is_property or not node.func.arguments:
+    if not isinstance(node, Decorator) or not node.var.is_property or not node.func.body.body:
         return None
     match node.func.body.body:
         case [*_, ReturnStmt(expr=value)] if len(node.func.body.body) == 1:
             key = key_of(value)
-            me: Key = ("name", node.func.arguments[0].variable)
-            return None if key is None or key == me else replaced(key, me, base)
+            for argument in node.func.arguments[:1]:
+                me: Key = ("name", argument.variable)
+                return None if key is None or key == me else replaced(key, me, base)
     return None
 
 
