@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tapetensor.mypy_plugin.moves.effects import Effects
 from tapetensor.mypy_plugin.moves.graph import Graph, Link, Pass, Point
-from tapetensor.mypy_plugin.moves.keys import EACH, Key, is_constant, prefixes, replaced
+from tapetensor.mypy_plugin.moves.keys import EACH, Key, is_constant, item_of, prefixes, replaced
 from tapetensor.mypy_plugin.moves.lasting import attribute, item
 from tapetensor.mypy_plugin.moves.paths import Paths
 
@@ -61,13 +61,18 @@ class Aliases:
                 key = replaced(value.key, part, by)
                 if key is not None and len([*prefixes(key)]) <= len([*prefixes(value.key)]) + 2:
                     yield from self._linked(value, key, link, at)
+            if value.key[0] == "item" and target[0] == source[0] == "item" and source[2] is EACH:
+                # A copy of a container has the same items in the same order.
+                for base, other in ((target[1], source[1]), (source[1], target[1])):
+                    if value.key[1] == base:
+                        yield from self._linked(value, item_of(other, value.key[2]), link, at)
             if value.key[0] == "item" and value.key[2] is EACH:
                 base = value.key[1]
                 if target[0] == "item" and target[1] == base:
                     yield from self._linked(value, source, link, at)
 
     def _linked(self, value: Value, key: Key, link: Link, at: Point) -> Iterator[Value]:
-        if link.point.kills(link.source):
+        if self._graph.kills(link.point, link.source):
             # In `a, b = b, a` the values have the other names afterwards.
             return
         if self._holds(link, at):
@@ -84,6 +89,8 @@ class Aliases:
         sources: dict[Key, list[Key]] = {}
         for link in self._graph.links:
             if link.target[:2] == ("item", container) and self._holds(link, at):
+                if link.source[:2] == ("item", container) and link.source[2] is not EACH:
+                    return True
                 sources.setdefault(link.source, []).append(link.target)
         return any(
             sum(not isinstance(one[2], int) or one[2] >= 0 for one in targets) > 1
@@ -122,9 +129,13 @@ def common(one: Key, other: Key) -> Key | None:
     """Return the key of what two keys both name: the same, or an item of all; None if nothing."""
     if one == other:
         return one if is_constant(one) else None
-    if one[0] == other[0] == "item" and one[1] == other[1]:
-        if one[2] is EACH:
-            return other
-        if other[2] is EACH:
-            return one
+    if one[0] == "name" or one[0] != other[0]:
+        return None
+    base = one[1] if one[1] == other[1] else common(one[1], other[1])
+    if base is None:
+        return None
+    if one[2] == other[2]:
+        return (one[0], base, one[2])
+    if one[0] == "item" and EACH in (one[2], other[2]):
+        return item_of(base, other[2] if one[2] is EACH else one[2])
     return None

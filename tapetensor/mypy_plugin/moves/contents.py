@@ -43,7 +43,7 @@ from mypy.patterns import (
 from mypy.types import AnyType, CallableType, TypeOfAny, get_proper_type
 
 from tapetensor.mypy_plugin.blocks import statements, targets
-from tapetensor.mypy_plugin.moves.keys import Key, item_of, key_of
+from tapetensor.mypy_plugin.moves.keys import EACH, Key, item_of, key_of
 
 # Builtins whose result has the items of their argument.
 _KEEPERS: Final = frozenset(
@@ -95,11 +95,21 @@ def parts_of(target: Key, value: Expression) -> Iterator[tuple[Key, Key]]:
             "builtins.list",
             "builtins.tuple",
         ):
-            if isinstance(inner, TupleExpr | ListExpr):
-                yield from parts_of(target, inner)
+            yield from parts_of(target, inner) if key_of(inner) is None else _copied(target, inner)
+        case CallExpr(callee=MemberExpr(expr=inner, name="copy"), args=[]):
+            yield from _copied(target, inner)
+        case IndexExpr(base=inner, index=SliceExpr(begin_index=None, end_index=None, stride=None)):
+            yield from _copied(target, inner)
         case CallExpr(callee=RefExpr(node=TypeInfo() as info)):
             for path, item in _fields(info, value):
                 yield from parts_of((path[0], target, path[1]), item)
+
+
+def _copied(target: Key, container: Expression) -> Iterator[tuple[Key, Key]]:
+    """Yield what says that a new container has the items of another one."""
+    source = key_of(container)
+    if source is not None:
+        yield item_of(target, EACH), item_of(source, EACH)
 
 
 def _items(target: Key, items: list[Expression]) -> Iterator[tuple[Key, Key]]:
@@ -226,9 +236,13 @@ def captured(pattern: Pattern, subject: Expression | Key) -> Iterator[tuple[Name
                     yield from captured(one, subject.items[position])
                 elif key is not None:
                     yield from captured(one, item_of(key, position))
-        case MappingPattern(keys=names, values=values) if key is not None:
+        case MappingPattern(keys=names, values=values):
+            shown = subject.items if isinstance(subject, DictExpr) else []
+            held = {name.value: item for name, item in shown if isinstance(name, StrExpr | IntExpr)}
             for text, one in zip(names, values, strict=True):
-                if isinstance(text, StrExpr | IntExpr):
+                if isinstance(text, StrExpr | IntExpr) and text.value in held:
+                    yield from captured(one, held[text.value])
+                elif isinstance(text, StrExpr | IntExpr) and key is not None:
                     yield from captured(one, item_of(key, text.value))
         case ClassPattern(keyword_keys=names, keyword_values=values) if key is not None:
             for field, one in zip(names, values, strict=True):

@@ -208,6 +208,12 @@ class Effects:
             if is_container(owner) and callee.name in _METHODS:
                 # What is appended is not even looked at.
                 return callee.name == "append" or all(map(self._is_inert, call.args))
+        if isinstance(callee, RefExpr) and isinstance(callee.node, TypeInfo):
+            # The constructors of these are not written by the user.
+            info = callee.node
+            is_record = info.is_named_tuple or info.typeddict_type is not None
+            if is_record or ("dataclass" in info.metadata and not info.get("__post_init__")):
+                return True
         known = isinstance(callee, RefExpr) and (
             callee.fullname in _READERS or callee.fullname.startswith("tapetensor.")
         )

@@ -283,21 +283,21 @@ class Expressions(ABC):
         base = key_of(call.callee.expr) if isinstance(call.callee, MemberExpr) else None
         if base is None or not isinstance(call.callee, MemberExpr):
             return
-        if call.callee.name in ("append", "extend"):
+        name = call.callee.name
+        if name in ("append", "extend"):
             at.stores = (*at.stores, item_of(base, APPEND))
-            given = call.args[:1]
-            if call.callee.name == "extend":
-                given = [
-                    item
-                    for one in call.args
-                    if isinstance(one, ListExpr | TupleExpr)
-                    for item in one.items
-                ]
-            for one in given:
-                item = item_of(base, Passed())
-                self.graph.links += [Link(*pair, at, one) for pair in parts_of(item, one)]
-        elif call.callee.name in MUTATORS:
+        elif name in MUTATORS:
             at.stores = (*at.stores, item_of(base, None))
+        if name == "extend" and call.args and isinstance(call.args[0], ListExpr | TupleExpr):
+            self.put_all(base, call.args[0].items, at)
+        elif name in ("append", "appendleft", "insert"):
+            self.put_all(base, call.args[-1:], at)
+
+    def put_all(self, base: Key, items: list[Expression], at: Point) -> None:
+        """Note at a point that values are put into a container."""
+        for one in items:
+            item = item_of(base, Passed())
+            self.graph.links += [Link(*pair, at, one) for pair in parts_of(item, one)]
 
     def store(self, target: Expression, value: Expression | None, at: Point) -> None:
         """Note at a point that a target gets a new value; `value` is what it is computed from."""

@@ -91,10 +91,6 @@ class Point:
     # The way past an `if` has the statement; mypy may know that there is no such way.
     without_else: IfStmt | None = None
 
-    def kills(self, key: Key) -> bool:
-        """Tell whether the key names another value after this point."""
-        return any(may_be(stored, part) for stored in self.stores for part in prefixes(key))
-
 
 @dataclass(eq=False, frozen=True)
 class Link:
@@ -190,6 +186,21 @@ class Graph:
             for node in self.of_node
             if isinstance(node, CallExpr) and isinstance(node.callee, IndexExpr)
         ]
+
+    def kills(self, point: Point, key: Key) -> bool:
+        """Tell whether the key names another value after a point.
+
+        What is assigned to an item of a container that no other name reaches is no item of another.
+        """
+        return any(
+            may_be(stored, part)
+            and not (stored[0] == part[0] == "item" and self._are_apart(stored[1], part[1]))
+            for stored in point.stores
+            for part in prefixes(key)
+        )
+
+    def _are_apart(self, one: Key, other: Key) -> bool:
+        return one != other and (one in self.private or other in self.private)
 
     def default_of(self, parameter: Var) -> Var:
         """Return what stands for the value of a default argument."""

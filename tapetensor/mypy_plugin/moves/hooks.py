@@ -59,7 +59,9 @@ def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
     def use_after_move(context: MethodContext) -> Type:
         tensor = tensor_type(context.type)
         if tensor is None or not _is_ours(tensor.type, name):
-            _declared(context, _method(context.type, name), name, skip=1)
+            method = _method(context.type, name)
+            bound = _bound(method)
+            _declared(context, method, name, skip=1 if bound is None else bound)
         elif name not in READS:
             _tensor_method(context, name)
         return context.default_return_type
@@ -89,6 +91,8 @@ def use_after_move(context: FunctionContext) -> Type:
         _note(context, name.rpartition(".")[2], parts)
     elif node is None or isinstance(node, Var):
         _indirect(context.api, call)
+    elif isinstance(node, Decorator) and node.info and (skip := _bound(node)) is not None:
+        _declared(context, node, node.name, skip)
     elif not getattr(node, "info", None) and not isinstance(node, TypeInfo):
         # The first argument of `Class.method(...)` is `self`: it is rare, and not followed.
         _declared(context, node, node.name, skip=0)
@@ -246,12 +250,17 @@ def _is_ours(info: TypeInfo, name: str) -> bool:
     return isinstance(definer, str) and definer.startswith(TENSOR_ROOMS)
 
 
+def _bound(node: SymbolNode | None) -> int | None:
+    """Return how many arguments a static or class method has before those of a call."""
+    if not isinstance(node, Decorator) or not (node.func.is_static or node.func.is_class):
+        return None
+    return int(node.func.is_class)
+
+
 def _method(receiver: Type, name: str) -> SymbolNode | None:
     """Return what a method is declared as, `self` included."""
     receiver = get_proper_type(receiver)
     node = member_of(receiver.type, name) if isinstance(receiver, Instance) else None
-    if isinstance(node, Decorator) and (node.func.is_static or node.func.is_class):
-        return None
     return node if isinstance(node, FuncBase | Decorator) else None
 
 

@@ -104,7 +104,8 @@ class Judge:
         is_repeated = any(one.loop for one in move.point.regions)
         if not move.moves or use.renamed or (move.point is use.point and not is_repeated):
             return
-        if use.key in self._reported.get(use.node, ()) or self._is_told_within(use):
+        told = {root(key) for key in self._reported.get(use.node, ())}
+        if root(use.key) in told or self._is_told_within(use):
             return
         for taken in move.values:
             for wanted in use.values:

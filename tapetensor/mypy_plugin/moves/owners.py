@@ -26,7 +26,10 @@ _CONTAINERS = frozenset(
     | {f"typing.{name}" for name in ("Sequence", "Iterable", "Collection")}
 )
 # Containers of which it is certain what they are at run time.
-_BUILT_IN = frozenset(f"builtins.{name}" for name in ("dict", "list", "tuple"))
+_BUILT_IN = frozenset(
+    {"builtins.dict", "builtins.list", "builtins.tuple"}
+    | {"collections.deque", "collections.OrderedDict", "collections.defaultdict"}
+)
 
 
 def is_lent(declared: Type | None) -> bool:

@@ -83,12 +83,12 @@ class Paths:
 
     def is_certain(self, use: Point, key: Key, moves: Iterable[Point]) -> bool:
         """Tell whether every way to `use` goes through one of the moves."""
-        stores = [one for one in self._graph.points if one.kills(key)]
+        stores = [one for one in self._graph.points if self._graph.kills(one, key)]
         return use not in self._reached([use.fragment.entry, *stores], set(moves))
 
     def is_rebound_after(self, point: Point, key: Key) -> bool:
         """Tell whether the key may get another value after a point."""
-        return any(one.kills(key) for one in self._reached(self._after(point), set()))
+        return any(self._graph.kills(one, key) for one in self._reached(self._after(point), set()))
 
     def _reached(self, starts: list[Point], without: set[Point]) -> set[Point]:
         """Return the points that may be reached, by sure ways or others, not through `without`."""
@@ -143,7 +143,7 @@ class Paths:
 
     def loses(self, point: Point, key: Key) -> bool:
         """Tell whether the key may name another value after a point."""
-        if point.kills(key):
+        if self._graph.kills(point, key):
             return True
         return not self._effects.is_fixed(key, point) and self._effects.may_change(point)
 
@@ -199,7 +199,10 @@ class Paths:
         if branch.region is None:
             return True
         return any(
-            one is use or one.abrupt or any(map(one.kills, keys)) or self._ends(one)
+            one is use
+            or one.abrupt
+            or any(self._graph.kills(one, key) for key in keys)
+            or self._ends(one)
             for one in self._graph.within(branch.region)
         )
 

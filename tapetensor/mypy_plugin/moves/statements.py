@@ -19,6 +19,7 @@ from mypy.nodes import (
     GlobalDecl,
     IfStmt,
     IndexExpr,
+    ListExpr,
     MatchStmt,
     MemberExpr,
     MypyFile,
@@ -42,7 +43,7 @@ from tapetensor.mypy_plugin.blocks import function_of, statements
 from tapetensor.mypy_plugin.moves.contents import captured
 from tapetensor.mypy_plugin.moves.expressions import Ends, Expressions, counts, lead, truth
 from tapetensor.mypy_plugin.moves.graph import Graph, Pass, Point
-from tapetensor.mypy_plugin.moves.keys import children, key_of, mentions
+from tapetensor.mypy_plugin.moves.keys import APPEND, children, item_of, key_of, mentions
 from tapetensor.mypy_plugin.moves.patterns import bound_by
 
 
@@ -116,8 +117,13 @@ class Statements(Expressions):
                 self.graph.augmented[value] = statement
                 self.point(statement)
                 one = self.point()
-                self.store(target, value, one)
-                one.counts = counts(statement.op, value)
+                base = key_of(target)
+                if isinstance(value, ListExpr) and base is not None and statement.op == "+":
+                    one.stores = (item_of(base, APPEND),)
+                    self.put_all(base, value.items, one)
+                else:
+                    self.store(target, value, one)
+                    one.counts = counts(statement.op, value)
             case IfStmt():
                 self._if(statement)
             case ForStmt(expr=items):

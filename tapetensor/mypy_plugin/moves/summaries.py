@@ -150,6 +150,12 @@ class Reader:
             return self.places(
                 [Part(one, None) for one in operands if self.owns(self.type_of(one))]
             )
+        if len(callee.known) > 1 and all(hands_on(one.ret_type) for one in callee.known):
+            # Of an overloaded function it is not worked out which overload is meant.
+            operands = [*callee.args, *call.args]
+            is_ours = getattr(callee.node, "fullname", "").startswith("tapetensor.")
+            owners = [Part(one, None) for one in operands if self.owns(self.type_of(one))]
+            return self.places(owners) if is_ours else []
         given = arguments(callee, call)
         dropped = call in self.steps.graph.dropped
         found = [
