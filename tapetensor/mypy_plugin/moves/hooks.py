@@ -29,7 +29,6 @@ from tapetensor.mypy_plugin.moves.borrowing import BORROWS, READS
 from tapetensor.mypy_plugin.moves.judge import judge_of
 from tapetensor.mypy_plugin.moves.owners import (
     accepts_anything,
-    hands_on,
     is_open,
     is_tensor,
     owns,
@@ -189,9 +188,7 @@ def _declared(context: _Context, declared: SymbolNode | None, name: str, skip: i
         fitting = [one for one in known if _may_accept(one, number)]
         # A parameter that may own a tape does not say that the tape is taken: a function that only
         # prints has one too. That a tape comes back, or gradients do, says it.
-        if fitting and all(
-            takes(one.arg_types[number]) and hands_on(one.ret_type) for one in fitting
-        ):
+        if fitting and all(reader.is_moved_by(one, number, declared) for one in fitting):
             owning = [
                 part
                 for one in expressions

@@ -72,6 +72,15 @@ def takes(declared: Type | None) -> bool:
     return owns(declared)
 
 
+def accepts_several(declared: Type | None) -> bool:
+    """Tell whether a parameter of this type takes a container of tensors."""
+    declared = bounded(declared)
+    if isinstance(declared, UnionType):
+        return any(map(accepts_several, declared.items))
+    is_named = isinstance(declared, Instance) and declared.type.fullname in _CONTAINERS
+    return is_named or isinstance(declared, TupleType)
+
+
 def accepts_anything(declared: Type | None) -> bool:
     """Tell whether a parameter of this type accepts tensors among other things."""
     if is_endless(declared):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from mypy.nodes import (
@@ -28,7 +28,7 @@ from mypy.nodes import (
     Var,
 )
 from mypy.operators import op_methods
-from mypy.types import Instance, TupleType, Type
+from mypy.types import CallableType, Instance, TupleType, Type
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import bounded
@@ -48,6 +48,7 @@ from tapetensor.mypy_plugin.moves.keys import (
 )
 from tapetensor.mypy_plugin.moves.lasting import place_of
 from tapetensor.mypy_plugin.moves.owners import (
+    accepts_several,
     hands_on,
     is_container,
     is_lent,
@@ -174,7 +175,7 @@ class Reader:
         """Yield what a call takes of the arguments for one parameter."""
         [signature] = callee.known
         body = self.body(callee.node)
-        if takes(signature.arg_types[number]) and hands_on(signature.ret_type):
+        if self.is_moved_by(signature, number, callee.node):
             if not (body and self.is_borrowed(body, number, dropped=dropped)):
                 yield from self.places(
                     [
@@ -185,6 +186,16 @@ class Reader:
                 )
         elif body is not None:
             yield from self.moved_of(body, number, expressions)
+
+    def is_moved_by(self, signature: CallableType, number: int, node: SymbolNode | None) -> bool:
+        """Tell whether a signature says that the argument for a parameter is moved.
+
+        A function that is given a container may take one of its items, and leave the others.
+        """
+        declared = signature.arg_types[number]
+        is_ours = getattr(node, "fullname", "").startswith("tapetensor.")
+        is_one = is_tensor(declared) or not accepts_several(declared)
+        return takes(declared) and hands_on(signature.ret_type) and (is_one or is_ours)
 
     def is_borrowed(self, body: FuncDef, number: int, *, dropped: bool) -> bool:
         """Tell whether a function only reads an argument, or makes a second handle of it."""
@@ -220,6 +231,9 @@ class Reader:
         me: Key = ("name", variable)
         for path in self.moved(body, variable):
             for one in expressions:
+                if isinstance(one, ListExpr | TupleExpr) and path != me:
+                    yield from self.places(self._parts_at(one, path, me))
+                    continue
                 spelled, key = key_of(one), place_of(self._checker, one)
                 if spelled is None or key is None:
                     continue
@@ -230,6 +244,12 @@ class Reader:
                     self.type_of(one) if path == me else self.steps.effects.type_at(moved)
                 ):
                     yield Place(at, moved)
+
+    def _parts_at(self, display: ListExpr | TupleExpr, path: Key, me: Key) -> Iterator[Part]:
+        """Yield what stands in a display where a path from a parameter leads."""
+        for number, item in enumerate(display.items):
+            if path in (item_of(me, EACH), item_of(me, number)) and self.owns(self.type_of(item)):
+                yield Part(item, None)
 
     def free(self, body: FuncItem) -> list[Place]:
         """Return what a function defined within another one takes of the variables around it."""
@@ -330,7 +350,7 @@ class Reader:
         is_op = any(is_tensor(self.type_of(one)) for one in operands)
         return self.places(found) if is_op else []
 
-    def places(self, parts: list[Part]) -> list[Place]:
+    def places(self, parts: Iterable[Part]) -> list[Place]:
         """Return the places of parts that have one."""
         found = []
         for one in parts:
