@@ -137,6 +137,11 @@ def is_constant(key: Key) -> bool:
     return not any(part[0] == "item" and isinstance(part[2], Passed) for part in prefixes(key))
 
 
+def has_variable_index(key: Key) -> bool:
+    """Tell whether a key is read by an index that is a variable, which only its function knows."""
+    return any(part[0] == "item" and isinstance(part[2], tuple) for part in prefixes(key))
+
+
 def replaced(key: Key, part: Key, by: Key) -> Key | None:
     """Return the key with a part of it replaced, or None if it has no such part."""
     if key == part:

@@ -39,6 +39,7 @@ from tapetensor.mypy_plugin.moves.graph import Point
 from tapetensor.mypy_plugin.moves.keys import (
     EACH,
     Key,
+    has_variable_index,
     is_constant,
     item_of,
     key_of,
@@ -309,7 +310,8 @@ class Reader:
             return []
         moves: dict[Key, set[Point]] = {}
         for key, point in inner.own_moves():
-            if is_constant(key) and inner.steps.is_as_given(key, point):
+            is_known = is_constant(key) and not has_variable_index(key)
+            if is_known and inner.steps.is_as_given(key, point):
                 moves.setdefault(key, set()).add(point)
         return [key for key, points in moves.items() if inner.steps.returns_only_by(points)]
 

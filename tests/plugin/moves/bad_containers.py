@@ -276,5 +276,47 @@ def kept_from_the_pass_before(x: Plain) -> None:
         last = traced
 
 
+def copied_list(x: Plain) -> None:
+    items = [x.trace(), x.trace()]
+    others = list(items)
+    tt.stack(items)
+    tt.stack(others)  # E: stack: "others" was moved by "stack"
+
+
+def whole_slice(x: Plain) -> None:
+    items = [x.trace(), x.trace()]
+    tt.stack(items[:])
+    items[1].sin()  # E: sin: "items[1]" was moved by "stack"
+
+
+def added_to_a_list(x: Plain) -> None:
+    traced = x.trace()
+    items = [x.trace()]
+    items += [traced]
+    tt.stack(items)
+    traced.sin()  # E: sin: "traced" was moved by "stack"
+
+
+def pairs_in_a_list(x: Plain) -> None:
+    traced = x.trace()
+    pairs = [(traced, 1), (x.trace(), 2)]
+    for tensor, weight in pairs:
+        tensor * weight
+    traced.sin()  # E: sin: "traced" was moved by "multiply"
+
+
+def dicts_in_a_dict(x: Plain) -> None:
+    traced = x.trace()
+    nested = {"a": {"b": traced}}
+    nested["a"]["b"].exp()
+    traced.sin()  # E: sin: "traced" was moved by "exp"
+
+
+def its_own_item(x: Plain) -> None:
+    items = [x.trace(), x.trace()]
+    items.append(items[0])
+    tt.stack(items)  # E: stack: "items" is given twice
+
+
 def added(lhs: Tensor[S, T], rhs: Tensor[S, T]) -> Tensor[S, T]:
     return lhs.tanh() + rhs

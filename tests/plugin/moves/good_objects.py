@@ -9,7 +9,7 @@ from typing import Generic, NamedTuple
 
 from typing_extensions import override
 
-from tapetensor import Gradients, OwnedTape, Tensor
+from tapetensor import Gradients, Lent, OwnedTape, Tensor
 from tapetensor.typing import S, T
 from tests.plugin.moves.cases import Plain, Scalar, Traced
 
@@ -259,6 +259,31 @@ def functions_that_take_what_is_plain(x: Plain) -> None:
     batch = Batch(x)
     _of_a_batch(batch)
     _of_a_batch(batch)
+
+
+def one_item_of_several(x: Plain) -> None:
+    items = [x.trace(), x.trace()]
+    _chosen(items, 0)
+    _chosen(items, 1)
+
+
+def lent(x: Plain) -> None:
+    traced = x.trace()
+    (_centred(traced) * _centred(traced)).sum()
+    print(traced.sum().to_html()[:1], x.trace().sum().tree(ascii=True)[:1])
+    loss = x.trace().sum()
+    loss.to_html()
+    loss.tree()
+    loss.backward()
+
+
+def _chosen(items: list[Traced], number: int) -> Traced:
+    return items[number].exp()
+
+
+def _centred(x: Lent[Traced]) -> Traced:
+    twin = x.with_empty_tape()
+    return twin.exp()
 
 
 def _maybe(loss: Scalar, *, train: bool) -> float:
