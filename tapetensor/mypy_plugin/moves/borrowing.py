@@ -21,7 +21,7 @@ from mypy.nodes import (
     SymbolNode,
 )
 
-from tapetensor.mypy_plugin.moves.statements import graph_of
+from tapetensor.mypy_plugin.moves.graph import Graph
 
 # Methods of Tensor that read a tensor, spent or not.
 READS: Final = frozenset(
@@ -63,8 +63,9 @@ def _is_plain(decorator: Expression) -> bool:
 
 def is_borrowed(
     function: FuncDef,
+    graph: Graph,
     number: int,
-    lends: Callable[[CallExpr], Iterable[Expression]] = lambda _: (),
+    lends: Callable[[CallExpr], Iterable[Expression]],
     *,
     dropped: bool,
 ) -> bool:
@@ -72,12 +73,13 @@ def is_borrowed(
 
     Args:
         function: the function.
+        graph: its graph.
         number: which argument.
         lends: what returns those arguments of a call which it only reads.
         dropped: whether what the call returns is not looked at: it may be the argument itself.
     """
     variable = function.arguments[number].variable
-    nodes = [one.node for one in graph_of(function).points if one.node is not None]
+    nodes = [one.node for one in graph.points if one.node is not None]
     read = {name for node in nodes for name in _read_by(node, dropped=dropped)}
     read |= {name for node in nodes if isinstance(node, CallExpr) for name in lends(node)}
     return all(

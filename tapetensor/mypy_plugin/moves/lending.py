@@ -42,6 +42,10 @@ _CURE = (
 )
 
 
+# The file that was read last.
+_declared: list[MypyFile | None] = [None]
+
+
 class _Untyped:
     """What stands for a checker before mypy checks a file: it knows of no expression."""
 
@@ -51,6 +55,9 @@ class _Untyped:
 
 def declare(tree: MypyFile) -> None:
     """Find out what the functions of a file borrow, as soon as mypy has read the file."""
+    if tree is _declared[-1]:
+        return
+    _declared[:] = [tree]
     for function in _functions(tree.defs):
         if isinstance(function.type, CallableType):
             _declare(_Untyped(), tree, function, function.type)

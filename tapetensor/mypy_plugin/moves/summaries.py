@@ -103,6 +103,7 @@ class Reader:
         self.known_borrowed: dict[tuple[FuncDef, int, bool], bool] = (
             {} if outer is None else outer.known_borrowed
         )
+        self.known_steps: dict[FuncItem, Steps] = {} if outer is None else outer.known_steps
         self._calls = Calls(steps.graph, self.type_of, steps.paths)
 
     def type_of(self, expression: Expression) -> Type | None:
@@ -204,8 +205,9 @@ class Reader:
         if which not in self.known_borrowed:
             self.known_borrowed[which] = False
             inner = self.within(body)
-            lends = _nothing if inner is None else inner.lent
-            self.known_borrowed[which] = is_borrowed(body, number, lends, dropped=dropped)
+            self.known_borrowed[which] = inner is not None and is_borrowed(
+                body, inner.steps.graph, number, inner.lent, dropped=dropped
+            )
         return self.known_borrowed[which]
 
     def defaults_of(
@@ -254,7 +256,8 @@ class Reader:
 
     def free(self, body: FuncItem) -> list[Place]:
         """Return what a function defined within another one takes of the variables around it."""
-        if body.info:
+        # Others have the name of a module or class before their own.
+        if "." in getattr(body, "fullname", ""):
             return []
         own = {one.variable for one in body.arguments}
         around = self.steps.graph.fragments[0].bound
@@ -319,8 +322,9 @@ class Reader:
         """Return what reads the calls in another function."""
         if self.depth == 0:
             return None
-        steps = Steps(self._checker, function)
-        return Reader(self._checker, self._tree, steps, self)
+        if function not in self.known_steps:
+            self.known_steps[function] = Steps(self._checker, function)
+        return Reader(self._checker, self._tree, self.known_steps[function], self)
 
     def own_moves(self) -> Iterator[tuple[Key, Point]]:
         """Yield the keys that this function takes the tape of, with the points where it does."""
@@ -387,10 +391,6 @@ class Reader:
                     yield Part(one, found, each=True)
         else:
             yield Part(expression, type_)
-
-
-def _nothing(_: CallExpr) -> Iterator[Expression]:
-    yield from ()
 
 
 def _holds_owners(container: Type | None) -> bool:
