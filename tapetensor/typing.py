@@ -25,11 +25,15 @@ a tuple of one per operand.
 A dim that is computed from others is written ``Add[M, N]``, ``Sub[M, N]``, ``Mul[M, N]`` or
 ``Div[M, N]``, nested at will, with literals too: ``Mul[M, Literal[2]]``. Checkers without the mypy
 plugin take it for `Any`, a dim that is open; the plugin computes with it.
+
+A parameter that a function only looks at is declared as ``Lent[Tensor0D[OwnedTape]]``, which every
+checker takes for what is in the brackets. The plugin reads it across files: a call leaves the tape
+where it is, and the function's body may not take it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Annotated, Any, Generic
 
 import numpy as np
 from typing_extensions import TypeAliasType, TypeVar, TypeVarTuple
@@ -55,6 +59,9 @@ Add = TypeAliasType("Add", Any, type_params=(M, N))
 Sub = TypeAliasType("Sub", Any, type_params=(M, N))
 Mul = TypeAliasType("Mul", Any, type_params=(M, N))
 Div = TypeAliasType("Div", Any, type_params=(M, N))
+
+_LentT = TypeVar("_LentT")
+Lent = TypeAliasType("Lent", Annotated[_LentT, "lent"], type_params=(_LentT,))
 
 if TYPE_CHECKING:
 
@@ -82,6 +89,7 @@ __all__ = [
     "Ds",
     "F",
     "K",
+    "Lent",
     "M",
     "Mul",
     "N",

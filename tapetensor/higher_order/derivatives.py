@@ -27,7 +27,7 @@ from tapetensor.tape.ids import next_id
 from tapetensor.tape.origins import PARTED, Origins, ids_since, origins_from
 from tapetensor.tape.pullbacks import JointPullbacks, Kernel, Needed, Pullbacks
 from tapetensor.tape.recorder import Recorder, op_name, with_tuples
-from tapetensor.tensor.apply import Enclosed, apply_enclosing, no_higher_order
+from tapetensor.tensor.apply import Enclosed, apply_enclosing
 from tapetensor.tensor.base import (
     check_floating,
     check_not_spent,
@@ -36,6 +36,7 @@ from tapetensor.tensor.base import (
     check_tensor,
     wrap,
 )
+from tapetensor.tensor.complaints import no_higher_order
 from tapetensor.tensor.tensor import Tensor, Tensor0D
 from tapetensor.typing import F, S, T
 

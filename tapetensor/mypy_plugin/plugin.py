@@ -26,7 +26,7 @@ from mypy.types import AnyType, Type, TypeOfAny
 from typing_extensions import override
 
 from tapetensor.mypy_plugin import arguments, gradients, literals, modules, moves, shapes, symbols
-from tapetensor.mypy_plugin.guard import guarded
+from tapetensor.mypy_plugin.guard import guarded, quiet
 
 # The rooms, in the order in which their hooks run.
 ROOMS: tuple[ModuleType, ...] = (moves, gradients, shapes, literals, modules, arguments)
@@ -87,7 +87,13 @@ class TapeTensorPlugin(Plugin):
 
     @override
     def report_config_data(self, ctx: ReportConfigContext) -> str:
-        """Tell mypy which plugin this is, so that results cached under another one do not count."""
+        """Tell mypy which plugin this is, so that results cached under another one do not count.
+
+        mypy asks right before it writes down what other files are to know of one, too.
+        """
+        tree = None if ctx.is_check else self._modules and self._modules.get(ctx.id)
+        if tree:
+            quiet(moves.declare)(tree)
         return _digest()
 
     get_function_signature_hook = _question(

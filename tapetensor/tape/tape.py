@@ -83,7 +83,7 @@ class OwnedTape:
         """Refuse to be copied or pickled: a tape has one owner, and its records are functions."""
         raise UntracedTensorError(
             "copy: a tape has exactly one owner and cannot be copied or pickled; "
-            "write x.with_empty_tape() for a second traced handle"
+            "write x.share() for a second traced handle"
         )
 
     def merge(self, other: OwnedTape) -> None:
@@ -177,7 +177,7 @@ class OwnedTape:
         if self.records is _SPENT:
             raise MovedTensorError(
                 f"{op}: this tape was put on a tensor before; a tape has exactly one owner. "
-                "For a second value with a tape of its own use with_empty_tape()"
+                "For a second value with a tape of its own use share()"
             )
         if isinstance(self.records, _Closed):
             raise self.records.error(op)

@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.libraries import check_one_library
-from tapetensor.arrays.stand_ins import Recorded, UnrecordedError
+from tapetensor.arrays.stand_ins import Recorded
 from tapetensor.errors import (
     DTypeError,
     HigherOrderError,
     MovedTensorError,
-    ShapeError,
     TapeClosedError,
     TapeTensorError,
 )
@@ -38,6 +36,7 @@ from tapetensor.tensor.base import (
     rewrap,
     take_tape,
 )
+from tapetensor.tensor.complaints import explained
 
 if TYPE_CHECKING:
     from tapetensor.tensor.tensor import Tensor
@@ -96,7 +95,7 @@ def apply(
     except TapeTensorError:
         raise
     except (ValueError, TypeError, IndexError, OverflowError) as error:
-        raise _explained(kernel, operands, error, options) from error
+        raise explained(kernel, operands, error, options) from error
     if keeps_dtype and output.dtype is not data.dtype:
         _check_result_dtype(kernel, x, output)
 
@@ -169,7 +168,7 @@ def apply_pair(
     try:
         output, pullbacks = kernel(left, right)
     except (ValueError, TypeError) as error:
-        raise _explained(kernel, (lhs, rhs), error) from error
+        raise explained(kernel, (lhs, rhs), error) from error
     if output.dtype is not dtype:
         _check_result_dtype(kernel, lhs, output)
 
@@ -427,7 +426,7 @@ def _check_given_once(
             raise MovedTensorError(
                 f"{op_name(kernel)}: the tensor of shape {owner.array.shape} is given twice and "
                 "owns one tape, which the first use takes; write "
-                "x.with_empty_tape() for one of the two"
+                "x.share() for one of the two"
             )
 
 
@@ -438,53 +437,3 @@ def _check_result_dtype(kernel: Kernel, x: TensorBase[Any, Any, Any], output: Ar
         f"{op_name(kernel)}: not defined for dtype {x.array.dtype}, the result would be "
         f"{output.dtype}; convert first with x.astype(np.float32)"
     )
-
-
-def _explained(
-    kernel: Kernel,
-    operands: tuple[TensorBase[Any, Any, Any], ...],
-    error: Exception,
-    options: tuple[Any, ...] = (),
-) -> TapeTensorError:
-    """Return numpy's complaint as an error of ours that names the op and its operands."""
-    op = op_name(kernel)
-    if isinstance(error, UnrecordedError):
-        return HigherOrderError(no_higher_order(op, error))
-    check_one_library(op, [*[operand.array for operand in operands], *options])
-    dtypes = " and ".join([str(operand.array.dtype) for operand in operands])
-    if isinstance(error, OverflowError):
-        return DTypeError(f"{op}: a number does not fit dtype {dtypes} ({error})")
-    if isinstance(error, TypeError):
-        return DTypeError(f"{op}: not defined for dtype {dtypes} ({error})")
-    shapes = [operand.array.shape for operand in operands]
-    if op == "matmul" and len(shapes[0]) >= 1 and len(shapes[1]) >= 1:
-        lhs, rhs = shapes
-        inner = rhs[-2] if len(rhs) > 1 else rhs[0]
-        if lhs[-1] != inner:
-            return ShapeError(
-                f"matmul: inner dims differ: {lhs} @ {rhs}, {lhs[-1]} != {inner}; "
-                "transpose() swaps the last two axes"
-            )
-    cure = _CURES.get(op)
-    if cure is None:
-        is_broadcast = "broadcast" in str(error)
-        cure = "reshape or broadcast_to one of them" if is_broadcast else str(error)
-    return ShapeError(f"{op}: shapes {' and '.join(map(str, shapes))} do not fit; {cure}")
-
-
-def no_higher_order(op: str, error: UnrecordedError) -> str:
-    """Return the message that an op cannot be differentiated twice."""
-    return (
-        f"{op}: no derivative of higher order, for it {error}; write it by other ops, or detach() "
-        "what counts as a constant"
-    )
-
-
-_CURES = {
-    "matmul": "the leading axes must broadcast",
-    "linear": "the last axis of the input must have the size in_features of the layer",
-    "concat": "all axes but the concatenated one must have equal sizes",
-    "stack": "all shapes must be equal",
-    "max": "there is no largest element of none",
-    "min": "there is no smallest element of none",
-}

@@ -337,7 +337,7 @@ def moved_error(op: str, tensor: TensorBase[Any, Any, Any], taker: str) -> Moved
     cure = _CURES.get(
         taker,
         f"go on with the result of {taker!r}; to use one value twice, take a second handle first "
-        "(twin = x.with_empty_tape()), or part value and tape with split_tape() and put_tape()",
+        "(twin = x.share()), or part value and tape with split_tape() and put_tape()",
     )
     return MovedTensorError(
         f"{op}: the tensor of shape {tensor.array.shape} is spent, {taker!r} took its tape; {cure}"
@@ -358,7 +358,7 @@ def _check_copyable(how: str, tensor: TensorBase[Any, Any, Any]) -> None:
     if tensor.tape is not None:
         raise UntracedTensorError(
             f"{how}: a tensor that owns a tape cannot be copied, its tape has exactly one owner; "
-            "write x.detach() for the value, or x.with_empty_tape() for a second traced handle"
+            "write x.detach() for the value, or x.share() for a second traced handle"
         )
 
 

@@ -78,7 +78,7 @@ class Ownership(TensorBase[S, T, D]):
         >>> (x.trace() * x).sum().backward()[x]
         Tensor([6.], shape=(1,), dtype=float32, NoneTape)
         """
-        _check_untaped("trace", self, "drop the second trace(), or write x.with_empty_tape()")
+        _check_untaped("trace", self, "drop the second trace(), or write x.share()")
         return _traced("trace", self, _carrying("trace", grads))
 
     def traced(
@@ -93,7 +93,7 @@ class Ownership(TensorBase[S, T, D]):
             UntracedTensorError: if `self` owns a tape already.
             MovedTensorError: if `self` is spent.
         """
-        _check_untaped("traced", self, "drop the second traced(), or write x.with_empty_tape()")
+        _check_untaped("traced", self, "drop the second traced(), or write x.share()")
         result = _traced("traced", self, _carrying("traced", grads))
         # Another thread may have spent it; as in `take_tape`, nothing comes between.
         taker: Any = self.tape

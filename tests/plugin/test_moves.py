@@ -17,6 +17,8 @@ from tests.plugin.checked import EXAMPLES, LAYERS, MOVES, plugin_report
 from tests.typing.checkers import PASS, REVEAL
 
 BAD = [path for path in MOVES if path.stem.startswith("bad_")]
+# What these say is wrong of a function, whether it goes wrong at run time or not.
+LENT = [path for path in MOVES if path.stem.startswith("lent_")]
 GOOD = [path for path in MOVES if path.stem.startswith("good_")]
 CORRECT = [*EXAMPLES, *PASS, *REVEAL, *LAYERS]
 # Lines of programs that show, or test, what happens at run time.
@@ -53,7 +55,7 @@ def _ids(paths: list[Path]) -> list[tuple[Path, str]]:
     return [(path, name) for path in paths for name in _cases(path)]
 
 
-@pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*BAD, *LENT], ids=lambda path: path.stem)
 def test_every_marked_line_is_reported_as_it_says_and_no_other_line_is(path: Path) -> None:
     found = plugin_report()[path]
     marks = _marks(path)

@@ -60,6 +60,24 @@ output, complaint, _ = api.run(sys.argv[1:])
 assert not complaint, complaint
 print(output, end="")
 """
+# Functions of another file that look at a tensor; what they return may own a tape all the same.
+LENDS = TAKES.replace("Tensor1D\n", "Lent, Tensor1D\n", 1).replace(
+    "(x: Traced) -> Traced: return x.exp()",
+    """(x: Lent[Traced]) -> Traced: return x.with_empty_tape()
+def seen(x: Traced) -> Traced:
+    print(x.shape)
+    return x.with_empty_tape()
+def also_seen(x: Traced) -> Traced:
+    return seen(x)""",
+)
+LENT = """
+from lib import Traced, also_seen, seen, take
+def several(x: Traced) -> None:
+    take(x)
+    seen(x)
+    also_seen(x)
+    x.sin()
+"""
 ERROR = '7: error: sin: "x" was moved by "take" on line 6'
 
 
@@ -117,6 +135,22 @@ def test_a_change_in_another_module_is_seen(warm: Path) -> None:
     assert _check(program) == ""
     (program / "lib.py").write_text(TAKES)
     assert ERROR in _check(program)
+
+
+def test_a_function_of_another_file_that_only_looks_borrows_cached_or_not(warm: Path) -> None:
+    program = warm
+    (program / "lib.py").write_text(LENDS)
+    for number in range(3):
+        (program / "main.py").write_text(LENT + "\n" * number)
+        assert _check(program) == ""
+
+    takes = "    print(x.shape)\n    return x.exp()"
+    (program / "lib.py").write_text(
+        LENDS.replace("    print(x.shape)\n    return x.with_empty_tape()", takes)
+    )
+    assert '6: error: also_seen: "x" was moved by "seen" on line 5' in _check(program)
+    (program / "lib.py").write_text(LENDS)
+    assert _check(program) == ""
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 import tapetensor as tt
 
 X: Any = tt.from_numpy([[1.0, 2.0], [3.0, 4.0]], shape=(2, 2))
-SECOND_HANDLE = r"twin = x\.with_empty_tape\(\)"
+SECOND_HANDLE = r"twin = x\.share\(\)"
 
 # Each way to spend a traced 2 x 2 tensor: what the error calls it, and the cure that it names.
 WAYS_TO_SPEND: list[tuple[str, Callable[[Any], object], str]] = [

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from tapetensor.mypy_plugin.moves.hooks import function_result, method_result
+from tapetensor.mypy_plugin.moves.lending import declare
 
-__all__ = ["function_result", "method_result"]
+__all__ = ["declare", "function_result", "method_result"]

@@ -1,96 +1,141 @@
-"""Two names of one tensor: after ``y = x`` a move of either spends both."""
+"""The names of one value: after ``y = x``, or ``pair = x, y``, a move of either spends both."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from tapetensor.mypy_plugin.moves.graph import Graph, Point, Region
-from tapetensor.mypy_plugin.moves.keys import Key, root
+from tapetensor.mypy_plugin.moves.effects import Effects
+from tapetensor.mypy_plugin.moves.graph import Graph, Link, Pass, Point
+from tapetensor.mypy_plugin.moves.keys import EACH, Key, is_constant, item_of, prefixes, replaced
+from tapetensor.mypy_plugin.moves.lasting import attribute, item
+from tapetensor.mypy_plugin.moves.paths import Paths
+
+# So many names of one value are followed.
+_MOST = 24
+
+
+class Value(NamedTuple):
+    """A key that names the value at a point.
+
+    Attributes:
+        key: the key.
+        by: the link through which it does so by some ways to the point only; None if by all.
+        loop: the loop, if it does so in one of the passes, and it is not said in which.
+    """
+
+    key: Key
+    by: Link | None = None
+    loop: Pass | None = None
 
 
 class Aliases:
-    """The names of a function that stand for one value for as long as both exist.
+    """The keys of a function that stand for one value at a point."""
 
-    Only what is certain counts: both names are assigned once, and in a loop in the same pass of it.
-    So does a tuple display: after ``pair = x, y``, ``pair[0]`` is another name of x.
-    """
-
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, paths: Paths, effects: Effects) -> None:
         self._graph = graph
-        self._assigned: Counter[Key] = Counter()
-        self._bound_at: dict[Key, Point] = {}
-        self._arguments = {one for each in graph.fragments for one in each.arguments}
-        for point in graph.points:
-            for key in point.stores:
-                self._assigned[key] += 1
-                self._bound_at[key] = point
+        self._paths = paths
+        self._effects = effects
+        # mypy comes to know more, so only what holds is kept.
+        self._held: set[tuple[Link, Point]] = set()
 
-    def value(self, key: Key, at: Point) -> Key:
-        """Return the key under which the value is followed that a key means at a point."""
-        # Each name is assigned before what is made of it, so this comes to an end; a bound all the
-        # same, for code that could never run.
-        for _ in range(len(self._graph.copies)):
-            source = self._source(key, at)
-            if source is None:
-                break
-            key = source
-        return key
+    def values(self, key: Key, at: Point) -> list[Value]:
+        """Return the keys that name, at a point, what one key names there, that one first."""
+        found = {key: Value(key)}
+        pending = [found[key]]
+        while pending and len(found) < _MOST:
+            value = pending.pop(0)
+            for other in self._others(value, at):
+                if other.key not in found:
+                    found[other.key] = other
+                    pending.append(other)
+        return [*found.values()]
 
-    def _source(self, key: Key, at: Point) -> Key | None:
-        """Return what the key is another name of."""
-        name: Key = ("name", root(key))
-        copied = self._graph.copies.get(name)
-        if copied is None or self._assigned[name] != 1:
-            return None
-        if isinstance(copied, list):
-            # ("item", ("name", pair), 0): the first of a tuple display, and what is read from it.
-            return self._item(key, name, copied, at)
-        if not self._is_lasting(copied, name, at):
-            return None
-        return _replaced(key, name, copied)
+    def _others(self, value: Value, at: Point) -> Iterator[Value]:
+        """Yield the keys that one link away name the same, or what is in it."""
+        for link in self._graph.links:
+            target, source = self.canonical(link.target), self.canonical(link.source)
+            if target is None or source is None:
+                continue
+            for part, by in ((target, source), (source, target)):
+                key = replaced(value.key, part, by)
+                if key is not None and len([*prefixes(key)]) <= len([*prefixes(value.key)]) + 2:
+                    yield from self._linked(value, key, link, at)
+            if value.key[0] == "item" and target[0] == source[0] == "item" and source[2] is EACH:
+                # A copy of a container has the same items in the same order.
+                for base, other in ((target[1], source[1]), (source[1], target[1])):
+                    if value.key[1] == base:
+                        yield from self._linked(value, item_of(other, value.key[2]), link, at)
+            if value.key[0] == "item" and value.key[2] is EACH:
+                base = value.key[1]
+                if target[0] == "item" and target[1] == base:
+                    yield from self._linked(value, source, link, at)
 
-    def _item(self, key: Key, name: Key, items: list[Key | None], at: Point) -> Key | None:
-        for position, item in enumerate(items):
-            for spelling in (position, position - len(items)):
-                part: Key = ("item", name, spelling)
-                replaced = None if item is None else _replaced(key, part, item)
-                if replaced is not None and item is not None and self._is_lasting(item, name, at):
-                    return replaced
-        return None
+    def _linked(self, value: Value, key: Key, link: Link, at: Point) -> Iterator[Value]:
+        if self._graph.kills(link.point, link.source):
+            # In `a, b = b, a` the values have the other names afterwards.
+            return
+        if self._holds(link, at):
+            yield Value(key, value.by)
+        elif (
+            value.by is None
+            and at.fragment is link.point.fragment
+            and self._paths.leads(link.point, at, link.target, link.source)
+        ):
+            yield Value(key, link)
 
-    def _is_lasting(self, source: Key, name: Key, at: Point) -> bool:
-        """Tell whether a name and what it was copied from mean one value at a point."""
-        copy = self._bound_at[name]
-        variable = root(source)
-        if source[0] != "name" or variable not in copy.fragment.bound or self._is_shared(name):
-            return False
-        assignments = self._assigned[source] + (variable in self._arguments)
-        if assignments != 1 or self._is_shared(source):
-            return False
-        bound = self._bound_at.get(source)
-        around = () if bound is None else _loops(bound)
-        if not around:
-            return True
-        return (
-            _loops(copy) == around
-            and at.fragment is copy.fragment
-            and _loops(at)[: len(around)] == around
-            and at.index > copy.index
+    def holds_one_twice(self, container: Key, at: Point) -> bool:
+        """Tell whether two items of a container are one tensor."""
+        sources: dict[Key, list[Key]] = {}
+        for link in self._graph.links:
+            if link.target[:2] == ("item", container) and self._holds(link, at):
+                if link.source[:2] == ("item", container) and link.source[2] is not EACH:
+                    return True
+                sources.setdefault(link.source, []).append(link.target)
+        return any(
+            sum(not isinstance(one[2], int) or one[2] >= 0 for one in targets) > 1
+            for targets in sources.values()
         )
 
-    def _is_shared(self, key: Key) -> bool:
-        return root(key).name in self._graph.shared
+    def canonical(self, key: Key) -> Key | None:
+        """Return the key of what a key of the text names; None if it may change unseen."""
+        if key[0] == "name":
+            return key
+        base = self.canonical(key[1])
+        if base is None:
+            return None
+        owner = self._effects.type_at(base)
+        return (item if key[0] == "item" else attribute)(base, owner, key[2])
+
+    def _holds(self, link: Link, at: Point) -> bool:
+        if (link, at) in self._held:
+            return True
+        point = at
+        while point.fragment is not link.point.fragment:
+            outer = point.fragment.outer
+            if outer is None or any(
+                self._paths.is_rebound_after(outer, key) or not self._effects.is_fixed(key, outer)
+                for key in (link.target, link.source)
+            ):
+                return False
+            point = outer
+        held = self._paths.holds(link, point)
+        if held:
+            self._held.add((link, at))
+        return held
 
 
-def _loops(point: Point) -> tuple[Region, ...]:
-    return tuple(one for one in point.regions if one.loop)
-
-
-def _replaced(key: Key, part: Key, by: Key) -> Key | None:
-    """Return the key with a part of it replaced, or None if it has no such part."""
-    if key == part:
-        return by
-    if key[0] == "name":
+def common(one: Key, other: Key) -> Key | None:
+    """Return the key of what two keys both name: the same, or an item of all; None if nothing."""
+    if one == other:
+        return one if is_constant(one) else None
+    if one[0] == "name" or one[0] != other[0]:
         return None
-    inner = _replaced(key[1], part, by)
-    return None if inner is None else (key[0], inner, *key[2:])
+    base = one[1] if one[1] == other[1] else common(one[1], other[1])
+    if base is None:
+        return None
+    if one[2] == other[2]:
+        return (one[0], base, one[2])
+    if one[0] == "item" and EACH in (one[2], other[2]):
+        return item_of(base, other[2] if one[2] is EACH else one[2])
+    return None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from mypy.nodes import (
     CallExpr,
     ComparisonExpr,
+    Decorator,
     Expression,
     FuncDef,
     MemberExpr,
@@ -20,7 +21,7 @@ from mypy.nodes import (
     SymbolNode,
 )
 
-from tapetensor.mypy_plugin.moves.statements import graph_of
+from tapetensor.mypy_plugin.moves.graph import Graph
 
 # Methods of Tensor that read a tensor, spent or not.
 READS: Final = frozenset(
@@ -29,10 +30,12 @@ READS: Final = frozenset(
 )
 # Methods that a spent tensor refuses, but that leave the tape where it is.
 BORROWS: Final = frozenset(
-    {"trace", "with_empty_tape", "retaped", "detach", "argmax", "argsort", "put_tape"}
+    {"trace", "with_empty_tape", "share", "retaped", "detach", "argmax", "argsort", "put_tape"}
+    | {"to_html", "tree"}
     | {f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "xor", "invert")}
 )
 _ATTRIBUTES: Final = frozenset({"dtype", "id", "ndim", "owns_tape", "shape", "size", "tape_type"})
+_PLAIN: Final = frozenset({"typing.override", "typing_extensions.override"})
 _READERS: Final = frozenset(
     f"builtins.{name}"
     for name in ("float", "id", "int", "isinstance", "len", "print", "repr", "str")
@@ -42,25 +45,43 @@ _READERS: Final = frozenset(
 def function_in(tree: MypyFile, node: SymbolNode | None) -> FuncDef | None:
     """Return a function if its body stands in a file.
 
-    Those of other files have none where mypy has taken them from its cache.
+    Those of other files have none where mypy has taken them from its cache, or is through with
+    them.
     """
-    if not isinstance(node, FuncDef):
+    if isinstance(node, Decorator) and all(_is_plain(one) for one in node.original_decorators):
+        node = node.func
+    if not isinstance(node, FuncDef) or not node.body.body:
         return None
     module = node.info.module_name if node.info else node.fullname.rpartition(".")[0]
     return node if module in ("", tree.fullname) else None
 
 
-def is_borrowed(function: FuncDef, number: int, *, dropped: bool) -> bool:
+def _is_plain(decorator: Expression) -> bool:
+    """Tell whether a decorator leaves a function as it is."""
+    return isinstance(decorator, RefExpr) and decorator.fullname in _PLAIN
+
+
+def is_borrowed(
+    function: FuncDef,
+    graph: Graph,
+    number: int,
+    lends: Callable[[CallExpr], Iterable[Expression]],
+    *,
+    dropped: bool,
+) -> bool:
     """Tell whether a function only reads one of its arguments, or makes a second handle of it.
 
     Args:
         function: the function.
+        graph: its graph.
         number: which argument.
+        lends: what returns those arguments of a call which it only reads.
         dropped: whether what the call returns is not looked at: it may be the argument itself.
     """
     variable = function.arguments[number].variable
-    nodes = [one.node for one in graph_of(function).points if one.node is not None]
+    nodes = [one.node for one in graph.points if one.node is not None]
     read = {name for node in nodes for name in _read_by(node, dropped=dropped)}
+    read |= {name for node in nodes if isinstance(node, CallExpr) for name in lends(node)}
     return all(
         node in read for node in nodes if isinstance(node, NameExpr) and node.node is variable
     )

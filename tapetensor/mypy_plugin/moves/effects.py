@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mypy.expandtype import expand_type_by_instance
+from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import (
     AwaitExpr,
     CallExpr,
@@ -12,6 +14,7 @@ from mypy.nodes import (
     Expression,
     FloatExpr,
     FuncBase,
+    GeneratorExpr,
     IfStmt,
     IndexExpr,
     IntExpr,
@@ -40,6 +43,7 @@ from mypy.types import (
     NoneType,
     TupleType,
     Type,
+    TypedDictType,
     UninhabitedType,
     UnionType,
     get_proper_type,
@@ -47,9 +51,11 @@ from mypy.types import (
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import bounded
+from tapetensor.mypy_plugin.moves.expressions import CONSUMERS
 from tapetensor.mypy_plugin.moves.graph import Graph, Point
-from tapetensor.mypy_plugin.moves.keys import children
-from tapetensor.mypy_plugin.moves.owners import is_tensor, signatures
+from tapetensor.mypy_plugin.moves.keys import Key, children, key_of
+from tapetensor.mypy_plugin.moves.lasting import returned_by
+from tapetensor.mypy_plugin.moves.owners import is_container, is_tensor, signatures
 from tapetensor.mypy_plugin.symbols import member_of
 
 # Builtins that change nothing by themselves; what they are given may (`__str__`, a generator).
@@ -64,6 +70,13 @@ _READERS = frozenset(
 )
 # The results of these run the code of what they were given when they are iterated over.
 _LAZY = frozenset(f"builtins.{name}" for name in ("enumerate", "filter", "map", "reversed", "zip"))
+
+
+# Methods of lists, tuples and dicts that run no code but that of what they are given.
+_METHODS = frozenset(
+    {"append", "clear", "copy", "extend", "get", "insert", "items", "keys", "pop", "popitem"}
+    | {"reverse", "setdefault", "update", "values"}
+)
 
 
 class Effects:
@@ -112,6 +125,61 @@ class Effects:
                 return True
         return False
 
+    def is_local(self, key: Key, point: Point) -> bool:
+        """Tell whether only the code around a point gives a key another value."""
+        if key[0] != "name":
+            return False
+        is_here = key[1] in point.fragment.bound and key[1].name not in self._graph.shared
+        return is_here or key[1] in self._graph.defaults.values()
+
+    def is_fixed(self, key: Key, point: Point) -> bool:
+        """Tell whether no code but that around a point gives a key another value.
+
+        So it is with local names, with what they hold that nothing can change, as tuples do, and
+        with the items of containers that only this code can reach.
+        """
+        while key[0] != "name":
+            base = key[1]
+            if key[0] == "member":
+                if not _is_frozen(self.type_at(base)):
+                    return False
+            elif (not self._is_tuple(base) and base not in self._graph.private) or (
+                isinstance(key[2], tuple) and not self.is_local(key[2], point)
+            ):
+                return False
+            key = base
+        return self.is_local(key, point)
+
+    def _is_tuple(self, key: Key) -> bool:
+        found = self.type_at(key)
+        return isinstance(found, TupleType) or (
+            isinstance(found, Instance) and found.type.fullname == "builtins.tuple"
+        )
+
+    def type_at(self, key: Key, depth: int = 4) -> Type | None:
+        """Return the type of what a key names, as far as it is known by now.
+
+        Of a variable that mypy has not come to, it is that of the one thing that it is assigned.
+        """
+        if key[0] == "name":
+            if key[1].type is not None or not depth:
+                return bounded(key[1].type)
+            sources = {link.source for link in self._graph.links if link.target == key}
+            is_once = len(sources) == 1 and len(self._graph.assigned.get(key, ())) < 2
+            return self.type_at(sources.pop(), depth - 1) if is_once else None
+        owner = self.type_at(key[1], depth)
+        if key[0] == "item":
+            return bounded(_item_type(owner, key[2]))
+        if isinstance(owner, TupleType):
+            owner = owner.partial_fallback
+        node = member_of(owner.type, key[2]) if isinstance(owner, Instance) else None
+        if not isinstance(node, Var) or node.type is None or not isinstance(owner, Instance):
+            return None
+        if node.info and owner.type.has_base(node.info.fullname):
+            owner = map_instance_to_supertype(owner, node.info)
+            return bounded(expand_type_by_instance(node.type, owner))
+        return bounded(node.type)
+
     def _may_run_code(self, node: Node) -> bool:
         match node:
             case YieldExpr() | YieldFromExpr() | AwaitExpr():
@@ -133,13 +201,28 @@ class Effects:
     def _is_reader(self, call: CallExpr) -> bool:
         """Tell whether a call is known to change no attribute, item or global variable."""
         callee = call.callee
-        if isinstance(callee, MemberExpr) and is_tensor(self._type(callee.expr)):
-            return True
+        if isinstance(callee, MemberExpr):
+            owner = self._type(callee.expr)
+            if is_tensor(owner):
+                return True
+            if is_container(owner) and callee.name in _METHODS:
+                # What is appended is not even looked at.
+                return callee.name == "append" or all(map(self._is_inert, call.args))
+        if isinstance(callee, RefExpr) and isinstance(callee.node, TypeInfo):
+            # The constructors of these are not written by the user.
+            info = callee.node
+            is_record = info.is_named_tuple or info.typeddict_type is not None
+            if is_record or ("dataclass" in info.metadata and not info.get("__post_init__")):
+                return True
         known = isinstance(callee, RefExpr) and (
             callee.fullname in _READERS or callee.fullname.startswith("tapetensor.")
         )
         is_format = isinstance(callee, MemberExpr) and isinstance(callee.expr, StrExpr)
-        return (known or is_format) and all(map(self._is_inert, call.args))
+        args = call.args
+        if isinstance(callee, RefExpr) and callee.fullname in CONSUMERS:
+            # What a generator does when it is consumed at once is in the graph.
+            args = [one for one in args if not isinstance(one, GeneratorExpr)]
+        return (known or is_format) and all(map(self._is_inert, args))
 
     def _is_inert(self, expression: Expression) -> bool:
         """Tell whether no code of the user's runs when a value is read, printed, iterated over."""
@@ -162,9 +245,19 @@ class Effects:
         Any may stand for what mypy has put off, until it has seen a class further down.
         """
         found = flow.type_of(self._checker, expression)
-        is_open = found is None or isinstance(found, AnyType)
-        if is_open and isinstance(expression, NameExpr) and isinstance(expression.node, Var):
-            return get_proper_type(expression.node.type)
+        if found is not None and not isinstance(found, AnyType):
+            return found
+        key = key_of(expression)
+        if key is not None:
+            return self.type_at(key) or found
+        match expression:
+            case CallExpr(callee=callee):
+                results = [
+                    get_proper_type(one.ret_type) for one in signatures(self._declared(callee))
+                ]
+                return results[0] if results else found
+            case OpExpr(left=operand) | UnaryExpr(expr=operand) if is_tensor(self._type(operand)):
+                return self._type(operand)
         return found
 
     def _declared(self, callee: Expression) -> Type | None:
@@ -180,9 +273,34 @@ class Effects:
         if not isinstance(owner, Instance) or _is_inert_type(owner):
             return False
         node = member_of(owner.type, name)
+        if returned_by((), node) is not None:
+            return False
         if isinstance(node, Decorator):
             return node.var.is_property
         return node is None or (isinstance(node, OverloadedFuncDef) and node.is_property)
+
+
+def _item_type(owner: Type | None, index: object) -> Type | None:
+    """Return the type of an item of a container."""
+    match owner:
+        case TupleType(items=items) if isinstance(index, int):
+            return items[index] if -len(items) <= index < len(items) else None
+        case TupleType(items=[first, *others]) if all(one == first for one in others):
+            return first
+        case TypedDictType(items=named) if isinstance(index, str):
+            return named.get(index)
+        case Instance(args=[*_, held]) if is_container(owner):
+            return held
+    return None
+
+
+def _is_frozen(owner: Type | None) -> bool:
+    """Tell whether the attributes of an object stay what they are."""
+    if isinstance(owner, TupleType):
+        return True
+    if not isinstance(owner, Instance):
+        return False
+    return bool(owner.type.metadata.get("dataclass", {}).get("frozen"))
 
 
 def _is_inert_type(type_: Type | None) -> bool:
@@ -193,4 +311,4 @@ def _is_inert_type(type_: Type | None) -> bool:
         name = type_.type.fullname
         is_known = name.startswith(("builtins.", "numpy.", "tapetensor.")) and name not in _LAZY
         return (is_known or is_tensor(type_)) and all(map(_is_inert_type, type_.args))
-    return isinstance(type_, NoneType | LiteralType)
+    return isinstance(type_, NoneType | LiteralType | TypedDictType)

@@ -20,6 +20,7 @@ from mypy.nodes import (
     LambdaExpr,
     ListComprehension,
     ListExpr,
+    MemberExpr,
     NameExpr,
     Node,
     OpExpr,
@@ -29,12 +30,16 @@ from mypy.nodes import (
     TupleExpr,
 )
 
-from tapetensor.mypy_plugin.moves.graph import Fragment, Graph, Point, Region
+from tapetensor.mypy_plugin.moves.contents import loops_over, parts_of, unpacked
+from tapetensor.mypy_plugin.moves.graph import Fragment, Graph, Link, Pass, Point, Region
 from tapetensor.mypy_plugin.moves.keys import (
+    APPEND,
     Key,
+    Passed,
     asks_for_tape,
     children,
     has_call,
+    item_of,
     key_of,
     mentions,
     root,
@@ -46,8 +51,13 @@ if TYPE_CHECKING:
 # The points that execution comes from, and whether it surely can.
 Ends = list[tuple[Point, bool]]
 
+# Methods of containers that may give every index another item.
+MUTATORS = frozenset(
+    {"clear", "insert", "pop", "popitem", "popleft", "appendleft", "remove", "reverse", "sort"}
+    | {"update", "setdefault", "add", "discard", "rotate"}
+)
 # Builtins that run a generator to its end at once; others may keep it for later.
-_CONSUMERS = frozenset(
+CONSUMERS = frozenset(
     f"builtins.{name}"
     for name in ("all", "any", "dict", "list", "max", "min", "set", "sorted", "sum", "tuple")
 )
@@ -124,7 +134,7 @@ class Expressions(ABC):
             case DictionaryComprehension(key=name, value=value):
                 self._comprehension(expression, [name, value])
             case CallExpr(callee=RefExpr() as callee, args=[GeneratorExpr() as inner]) if (
-                callee.fullname in _CONSUMERS
+                callee.fullname in CONSUMERS
             ):
                 self._comprehension(inner, [inner.left_expr])
                 self.point(expression)
@@ -141,6 +151,8 @@ class Expressions(ABC):
                 self.graph.asks_for_tape |= asks_for_tape(expression)
                 if isinstance(expression, AssignmentExpr):
                     self.assign(expression.target, expression.value, one)
+                elif isinstance(expression, CallExpr):
+                    self.put(expression, one)
 
     def _alternatives(self, test: Expression, ways: tuple[Expression | None, ...]) -> None:
         """Add a test and the parts of which at most one is evaluated."""
@@ -191,7 +203,9 @@ class Expressions(ABC):
                 head = self.point()
                 head.runs, head.foreign = sequence, inner.is_async[depth]
                 self.point()
-                self.store(inner.indices[depth], sequence, self.point())
+                at = self.point()
+                self.store(inner.indices[depth], sequence, at)
+                passes = self.iterate(inner.indices[depth], sequence, head, at)
                 skipped: Ends = []
                 for condition in conditions:
                     self.expression(condition)
@@ -202,14 +216,15 @@ class Expressions(ABC):
                 if depth or not started:
                     lead(self.ends, head)
             self.ends = [(head, True)]
+            self.over(head, passes)
 
         level(0)
 
     def assign(self, target: Expression, value: Expression, at: Point) -> None:
         """Note at a point that a value is assigned to a target."""
         if (
-            isinstance(target, TupleExpr)
-            and isinstance(value, TupleExpr)
+            isinstance(target, TupleExpr | ListExpr)
+            and isinstance(value, TupleExpr | ListExpr)
             and len(target.items) == len(value.items)
             and not any(isinstance(one, StarExpr) for one in (*target.items, *value.items))
         ):
@@ -217,17 +232,72 @@ class Expressions(ABC):
                 self.assign(part, its_value, at)
             return
         self.store(target, value, at)
-        self.copy(target, value)
+        self.link(target, value, at)
 
-    def copy(self, target: Expression, value: Expression) -> None:
-        """Note that a target is another name of a value."""
+    def link(self, target: Expression, value: Expression | Key, at: Point) -> None:
+        """Note at a point that a target, or parts of it, are other names of a value."""
+        base = value if isinstance(value, tuple) else key_of(value)
+        if isinstance(target, TupleExpr | ListExpr):
+            if base is not None:
+                for part, source in unpacked(target, base):
+                    self.link(part, source, at)
+            return
         name = key_of(target)
-        source = key_of(value)
-        if name is not None and name[0] == "name":
-            if source is not None:
-                self.graph.copies[name] = source
-            elif isinstance(value, TupleExpr):
-                self.graph.copies[name] = [key_of(one) for one in value.items]
+        if name is None:
+            return
+        pairs = [(name, value)] if isinstance(value, tuple) else parts_of(name, value)
+        node = None if isinstance(value, tuple) else value
+        self.graph.links += [Link(*pair, at, node) for pair in pairs if pair[0] != pair[1]]
+        if not isinstance(value, tuple):
+            self.graph.assigned.setdefault(name, []).append(value)
+
+    def iterate(self, target: Expression, items: Expression, start: Point, at: Point) -> list[Pass]:
+        """Note at a point that the targets of a loop have got the next items."""
+        passes = []
+        for loop in loops_over(target, items):
+            item = item_of(loop.base, Passed())
+            passes.append(Pass(item, start, at, loop.whole, loop.first))
+            if not loop.counts:
+                self.link(loop.target, item, at)
+            elif (name := key_of(loop.target)) is not None:
+                self.graph.links.append(Link(item_of(loop.base, name), item, at))
+        self.graph.passes += passes
+        return passes
+
+    def over(self, start: Point, passes: list[Pass], *, left: bool = False) -> None:
+        """Add the point after the last pass of a loop, which may be `left` before that."""
+        end = self.point()
+        for one in passes:
+            one.end = end
+            one.whole &= not left
+        # A loop that assigns to items by a variable is taken to come to all of them.
+        end.stores = tuple(
+            item_of(key[1], None)
+            for one in self.graph.points[start.index : end.index]
+            for key in one.stores
+            if key[0] == "item" and isinstance(key[2], tuple)
+        )
+
+    def put(self, call: CallExpr, at: Point) -> None:
+        """Note what a method of a container changes in it."""
+        base = key_of(call.callee.expr) if isinstance(call.callee, MemberExpr) else None
+        if base is None or not isinstance(call.callee, MemberExpr):
+            return
+        name = call.callee.name
+        if name in ("append", "extend"):
+            at.stores = (*at.stores, item_of(base, APPEND))
+        elif name in MUTATORS:
+            at.stores = (*at.stores, item_of(base, None))
+        if name == "extend" and call.args and isinstance(call.args[0], ListExpr | TupleExpr):
+            self.put_all(base, call.args[0].items, at)
+        elif name in ("append", "appendleft", "insert"):
+            self.put_all(base, call.args[-1:], at)
+
+    def put_all(self, base: Key, items: list[Expression], at: Point) -> None:
+        """Note at a point that values are put into a container."""
+        for one in items:
+            item = item_of(base, Passed())
+            self.graph.links += [Link(*pair, at, one) for pair in parts_of(item, one)]
 
     def store(self, target: Expression, value: Expression | None, at: Point) -> None:
         """Note at a point that a target gets a new value; `value` is what it is computed from."""
@@ -272,6 +342,13 @@ class Expressions(ABC):
         """Add a function that is defined within another one."""
         for argument in function.arguments:
             self.expression(argument.initializer)
+            if argument.initializer is not None:
+                name: Key = ("name", self.graph.default_of(argument.variable))
+                at = self.point()
+                at.stores = (*at.stores, name)
+                self.graph.links += [
+                    Link(*pair, at) for pair in parts_of(name, argument.initializer)
+                ]
         with self.closure() as inside:
             self.arguments(function, inside)
             self.body(function)

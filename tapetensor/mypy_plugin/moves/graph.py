@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from mypy.nodes import Context, Expression, IfStmt, MypyFile, Node, Var
+from mypy.nodes import CallExpr, Context, Expression, IfStmt, IndexExpr, MypyFile, Node, Var
 
 from tapetensor.mypy_plugin.moves.keys import Key, may_be, prefixes
 
@@ -91,9 +91,43 @@ class Point:
     # The way past an `if` has the statement; mypy may know that there is no such way.
     without_else: IfStmt | None = None
 
-    def kills(self, key: Key) -> bool:
-        """Tell whether the key names another value after this point."""
-        return any(may_be(stored, part) for stored in self.stores for part in prefixes(key))
+
+@dataclass(eq=False, frozen=True)
+class Link:
+    """From a point on, one key is another name of the value of another one.
+
+    Attributes:
+        target: what is assigned to, or a part of that: ``pair = x, y`` makes two links.
+        source: what it is assigned.
+        point: where.
+        node: the expression that is assigned, or a call that puts it into a container.
+    """
+
+    target: Key
+    source: Key
+    point: Point
+    node: Expression | None = None
+
+
+@dataclass(eq=False)
+class Pass:
+    """A loop over the items of a container.
+
+    Attributes:
+        item: the key of the item that the loop has come to.
+        start: where it gets to the next item, or to the end.
+        body: the first point of a pass.
+        whole: whether the loop comes to every item if nothing breaks it off.
+        first: whether it begins with the item of index 0.
+        end: where it goes on after the last item.
+    """
+
+    item: Key
+    start: Point
+    body: Point
+    whole: bool
+    first: bool
+    end: Point | None = None
 
 
 class Graph:
@@ -114,8 +148,17 @@ class Graph:
         self.augmented: dict[Expression, Node] = {}
         # The `if`s that are written `elif`.
         self.elifs: set[IfStmt] = set()
-        # `y = x` by y: the key of x, or those of a tuple display.
-        self.copies: dict[Key, Key | list[Key | None]] = {}
+        # Other names of values, `y = x`, and of parts of them, `pair = x, y`.
+        self.links: list[Link] = []
+        self.passes: list[Pass] = []
+        # What each name is assigned, wherever it is.
+        self.assigned: dict[Key, list[Expression | None]] = {}
+        # Where the function returns; what the last of them leads from is its last statement.
+        self.ends: list[Point] = []
+        # The first argument of a method.
+        self.me: Var | None = None
+        # The value of a default argument, which is made once, has a name of its own.
+        self.defaults: dict[Var, Var] = {}
         # `return x`, by the key of x: a use that is no call.
         self.returns: dict[Key, list[Point]] = {}
 
@@ -127,6 +170,43 @@ class Graph:
             for following in one.next:
                 found[following].append(one)
         return found
+
+    @cached_property
+    def private(self) -> frozenset[Key]:
+        """The names of containers that no other code can reach."""
+        from tapetensor.mypy_plugin.moves.private import private_names
+
+        return private_names(self)
+
+    @cached_property
+    def calls_of_items(self) -> list[CallExpr]:
+        """The calls of what stands in a container."""
+        return [
+            node
+            for node in self.of_node
+            if isinstance(node, CallExpr) and isinstance(node.callee, IndexExpr)
+        ]
+
+    def kills(self, point: Point, key: Key) -> bool:
+        """Tell whether the key names another value after a point.
+
+        What is assigned to an item of a container that no other name reaches is no item of another.
+        """
+        return any(
+            may_be(stored, part)
+            and not (stored[0] == part[0] == "item" and self._are_apart(stored[1], part[1]))
+            for stored in point.stores
+            for part in prefixes(key)
+        )
+
+    def _are_apart(self, one: Key, other: Key) -> bool:
+        return one != other and (one in self.private or other in self.private)
+
+    def default_of(self, parameter: Var) -> Var:
+        """Return what stands for the value of a default argument."""
+        if parameter not in self.defaults:
+            self.defaults[parameter] = Var(parameter.name, parameter.type)
+        return self.defaults[parameter]
 
     def within(self, region: Region) -> list[Point]:
         """Return the points of a region."""

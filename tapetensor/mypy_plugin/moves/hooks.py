@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
 from mypy.nodes import (
     CallExpr,
@@ -12,28 +12,23 @@ from mypy.nodes import (
     Expression,
     FuncBase,
     IndexExpr,
-    ListExpr,
     MemberExpr,
     NameExpr,
     OpExpr,
     RefExpr,
-    StarExpr,
     SymbolNode,
-    TupleExpr,
     TypeInfo,
     UnaryExpr,
+    Var,
 )
 from mypy.plugin import FunctionContext, MethodContext
 from mypy.types import CallableType, Instance, Type, get_proper_type
 
 from tapetensor.mypy_plugin import flow
-from tapetensor.mypy_plugin.moves.borrowing import BORROWS, READS, function_in, is_borrowed
+from tapetensor.mypy_plugin.moves.borrowing import BORROWS, READS
 from tapetensor.mypy_plugin.moves.judge import judge_of
-from tapetensor.mypy_plugin.moves.keys import Key, key_of
-from tapetensor.mypy_plugin.moves.lasting import is_lasting
 from tapetensor.mypy_plugin.moves.owners import (
     accepts_anything,
-    hands_on,
     is_open,
     is_tensor,
     owns,
@@ -41,19 +36,20 @@ from tapetensor.mypy_plugin.moves.owners import (
     takes,
     tensor_type,
 )
+from tapetensor.mypy_plugin.moves.steps import Place
+from tapetensor.mypy_plugin.moves.summaries import MOVERS, Part
 from tapetensor.mypy_plugin.names import TENSOR_ROOMS, op_called
 from tapetensor.mypy_plugin.symbols import member_of
 
 _Context: TypeAlias = MethodContext | FunctionContext
-# Functions that move whatever owns a tape, and do not say so in their types.
-_MOVERS: Final = {
-    "builtins.abs": "abs",
-    "tapetensor.checkpointing.checkpoint.checkpoint": "checkpoint",
-}
+# mypy asks for what `functions["a"]` is before it comes to a call of it.
+_ITEMS = ("builtins.dict.__getitem__", "builtins.list.__getitem__", "builtins.tuple.__getitem__")
 
 
 def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
     """Return the hook for the calls of a method."""
+    if fullname in _ITEMS:
+        return _item
     if _is_foreign(fullname):
         return None
     name = fullname.rpartition(".")[2]
@@ -62,7 +58,9 @@ def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
     def use_after_move(context: MethodContext) -> Type:
         tensor = tensor_type(context.type)
         if tensor is None or not _is_ours(tensor.type, name):
-            _declared(context, _method(context.type, name), skip=1)
+            method = _method(context.type, name)
+            bound = _bound(method)
+            _declared(context, method, name, skip=1 if bound is None else bound)
         elif name not in READS:
             _tensor_method(context, name)
         return context.default_return_type
@@ -72,7 +70,7 @@ def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
 
 def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
     """Return the hook for the calls of a function."""
-    return None if _is_foreign(fullname) and fullname not in _MOVERS else use_after_move
+    return None if _is_foreign(fullname) and fullname not in MOVERS else use_after_move
 
 
 def _is_foreign(fullname: str) -> bool:
@@ -80,25 +78,42 @@ def _is_foreign(fullname: str) -> bool:
     return fullname.startswith(("builtins.", "typing.", "numpy.", "_typeshed."))
 
 
-class Part(NamedTuple):
-    """An operand or argument of a call."""
-
-    expression: Expression
-    type: Type | None
-
-
 def use_after_move(context: FunctionContext) -> Type:
     """Note what a function does to its arguments."""
     call = context.context
-    if isinstance(call, CallExpr) and isinstance(call.callee, RefExpr):
-        node = call.callee.node
-        name = _MOVERS.get(call.callee.fullname)
-        if name is not None:
-            _note(context, name, [one for one in arguments_of(context) if owns(one.type)])
-        elif not getattr(node, "info", None):
-            # The first argument of `Class.method(...)` is `self`: it is rare, and not followed.
-            _declared(context, node, skip=0)
+    if not isinstance(call, CallExpr):
+        return context.default_return_type
+    node = call.callee.node if isinstance(call.callee, RefExpr) else None
+    name = call.callee.fullname if isinstance(call.callee, RefExpr) else ""
+    if name in MOVERS:
+        parts = [one for one in arguments_of(context) if owns(one.type)]
+        _note(context, name.rpartition(".")[2], parts)
+    elif node is None or isinstance(node, Var):
+        _indirect(context.api, call)
+    elif isinstance(node, Decorator) and node.info and (skip := _bound(node)) is not None:
+        _declared(context, node, node.name, skip)
+    elif not getattr(node, "info", None) and not isinstance(node, TypeInfo):
+        # The first argument of `Class.method(...)` is `self`: it is rare, and not followed.
+        _declared(context, node, node.name, skip=0)
     return context.default_return_type
+
+
+def _item(context: MethodContext) -> Type:
+    """Note what a call of an item of a container does, for which mypy asks nothing itself."""
+    judge = judge_of(context.api, context.context)
+    if judge is not None:
+        for call in judge.graph.calls_of_items:
+            if call.callee is context.context:
+                _indirect(context.api, call)
+    return context.default_return_type
+
+
+def _indirect(checker: Any, call: CallExpr) -> None:
+    """Note what a call does that goes by a variable, an item, `super()`, ..."""
+    judge = judge_of(checker, call)
+    if judge is not None:
+        reader = judge.reader
+        judge.add(call, reader.op_of(call), reader.taken(call), reader.used(call))
 
 
 def _tensor_method(context: MethodContext, name: str) -> None:
@@ -106,7 +121,7 @@ def _tensor_method(context: MethodContext, name: str) -> None:
     operands = operands_of(context, name)
     tensors = [one for one in operands if is_tensor(one.type)]
     owners = [one for one in operands if owns(one.type)]
-    if name in BORROWS:
+    if name in BORROWS and not (name == "share" and operands[1:]):
         _note(context, name, [one for one in owners if one not in tensors], tensors)
     elif name == "traced":
         _note(context, name, operands[:1])
@@ -124,8 +139,7 @@ def operands_of(context: MethodContext, name: str) -> list[Part]:
             pass
         case OpExpr(left=left, right=right):
             # mypy hands on a stand-in for one of the two.
-            mirrored = name.startswith("__r") and name != "__rshift__"
-            receiver, other = (right, left) if mirrored else (left, right)
+            receiver, other = (right, left) if _is_mirrored(name) else (left, right)
             arguments = [Part(other, one.type) for one in arguments]
         case ComparisonExpr(operands=[left, right]):
             api = context.api
@@ -135,53 +149,79 @@ def operands_of(context: MethodContext, name: str) -> list[Part]:
     return [] if receiver is None else [Part(receiver, context.type), *arguments]
 
 
-def _note(context: _Context, name: str, moves: list[Part], uses: list[Part] | None = None) -> None:
+def _is_mirrored(name: str) -> bool:
+    """Tell whether an operator is that of its right operand."""
+    return name.startswith("__r") and name != "__rshift__"
+
+
+def _note(
+    context: _Context,
+    name: str,
+    moves: list[Part],
+    uses: list[Part] | None = None,
+    others: Iterable[Place] = (),
+) -> None:
     """Hand a step to the judge."""
-    api, where = context.api, context.context
-    judge = judge_of(api, where)
+    judge = judge_of(context.api, context.context)
     if judge is not None:
         if judge.graph.asks_for_tape:
             # Where the tape state decides what is done, nothing is known of a tape in general.
             moves = [one for one in moves if not is_open(one.type)]
-        judge.add(where, op_called(name), _keys(api, moves), _keys(api, uses or []))
+        places = judge.reader.places
+        judge.add(context.context, op_called(name), [*places(moves), *others], places(uses or []))
 
 
-def _keys(checker: Any, parts: list[Part]) -> list[Key]:
-    return [
-        key
-        for one in parts
-        if (key := key_of(one.expression)) is not None and is_lasting(checker, one.expression)
-    ]
-
-
-def _declared(context: _Context, declared: SymbolNode | None, skip: int) -> None:
+def _declared(context: _Context, declared: SymbolNode | None, name: str, skip: int) -> None:
     """Note what a function does to its arguments, as far as its signature or its body tells."""
     known = signatures(getattr(declared, "type", None))
-    call = context.context
-    if not known or not isinstance(call, CallExpr):
+    where = context.context
+    judge = judge_of(context.api, where)
+    if not known or judge is None or getattr(declared, "is_generator", False):
+        # A generator runs when it is iterated over.
         return
+    reader = judge.reader
+    receiver, given = _given(context, name)
+    body = reader.body(declared)
     moves: list[Part] = []
-    body = function_in(flow.tree(context.api), declared)
-    judge = judge_of(context.api, context.context)
-    dropped = judge is not None and call in judge.graph.dropped
-    for number, (expressions, types) in enumerate(
-        zip(context.args, context.arg_types, strict=True)
-    ):
-        fitting = [one for one in known if _may_accept(one, number + skip)]
+    others: list[Place] = []
+    for number, expressions in enumerate(given, skip):
+        fitting = [one for one in known if _may_accept(one, number)]
         # A parameter that may own a tape does not say that the tape is taken: a function that only
         # prints has one too. That a tape comes back, or gradients do, says it.
-        if fitting and all(
-            takes(one.arg_types[number + skip]) and hands_on(one.ret_type) for one in fitting
-        ):
+        if fitting and all(reader.is_moved_by(one, number, declared) for one in fitting):
             owning = [
                 part
-                for expression, type_ in zip(expressions, types, strict=True)
-                for part in _owning_parts(context.api, expression, type_)
+                for one in expressions
+                for part in reader.owning_parts(one, reader.type_of(one))
             ]
-            if owning and not (body and is_borrowed(body, number + skip, dropped=dropped)):
-                moves += owning
-    name = call.callee.name if isinstance(call.callee, NameExpr | MemberExpr) else "the call"
-    _note(context, name, moves)
+            dropped = where in judge.graph.dropped
+            if owning and not (body and reader.is_borrowed(body, number, dropped=dropped)):
+                moves += [one for one in owning if not one.each or one not in moves]
+        elif body is not None:
+            others += reader.moved_of(body, number, expressions)
+    if body is not None:
+        if skip and receiver is not None:
+            others += reader.moved_of(body, 0, [receiver])
+        others += reader.defaults_of(body, skip, given)
+        others += reader.free(body)
+    called = where.callee if isinstance(where, CallExpr) else None
+    # An object that is called has no name for that.
+    name = called.name if isinstance(called, NameExpr | MemberExpr) else name
+    _note(context, name, moves, None, others)
+
+
+def _given(context: _Context, name: str) -> tuple[Expression | None, list[list[Expression]]]:
+    """Return what a method is called on, and what each of its parameters is given."""
+    match context.context:
+        case OpExpr(left=left, right=right):
+            return (right, [[left]]) if _is_mirrored(name) else (left, [[right]])
+        case CallExpr(callee=MemberExpr(expr=receiver, name=called)) if called == name:
+            return receiver, context.args
+        case CallExpr(callee=receiver):
+            return receiver, context.args
+        case UnaryExpr(expr=receiver) | IndexExpr(base=receiver):
+            return receiver, context.args
+    return None, []
 
 
 def _may_accept(signature: CallableType, number: int) -> bool:
@@ -190,15 +230,6 @@ def _may_accept(signature: CallableType, number: int) -> bool:
         return False
     declared = signature.arg_types[number]
     return takes(declared) or accepts_anything(declared)
-
-
-def _owning_parts(checker: Any, expression: Expression, type_: Type | None) -> Iterator[Part]:
-    """Yield what owns a tape in an argument: itself, or what a tuple or list display holds."""
-    if isinstance(expression, TupleExpr | ListExpr):
-        for item in expression.items:
-            yield from _owning_parts(checker, item, flow.type_of(checker, item))
-    elif not isinstance(expression, StarExpr) and owns(type_):
-        yield Part(expression, type_)
 
 
 def arguments_of(context: _Context) -> list[Part]:
@@ -216,10 +247,18 @@ def _is_ours(info: TypeInfo, name: str) -> bool:
     return isinstance(definer, str) and definer.startswith(TENSOR_ROOMS)
 
 
+def _bound(node: SymbolNode | None) -> int | None:
+    """Return how many arguments a static or class method has before those of a call."""
+    if not isinstance(node, Decorator) or not (node.func.is_static or node.func.is_class):
+        return None
+    return int(node.func.is_class)
+
+
 def _method(receiver: Type, name: str) -> SymbolNode | None:
     """Return what a method is declared as, `self` included."""
     receiver = get_proper_type(receiver)
     node = member_of(receiver.type, name) if isinstance(receiver, Instance) else None
-    if isinstance(node, Decorator) and (node.func.is_static or node.func.is_class):
-        return None
     return node if isinstance(node, FuncBase | Decorator) else None
+
+
+__all__ = ["Part", "arguments_of", "function_result", "method_result", "operands_of"]

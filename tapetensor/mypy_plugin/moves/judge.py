@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-from mypy.nodes import Context, Expression, FuncItem, MypyFile, Node, OpExpr
+from mypy.nodes import Context, Expression, FuncItem, MypyFile, Node, OpExpr, Var
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.codes import TAPE_MOVED
-from tapetensor.mypy_plugin.moves.aliases import Aliases
-from tapetensor.mypy_plugin.moves.effects import Effects
-from tapetensor.mypy_plugin.moves.graph import Point
-from tapetensor.mypy_plugin.moves.keys import Key, root, spelled
-from tapetensor.mypy_plugin.moves.paths import Paths
-from tapetensor.mypy_plugin.moves.statements import graph_of
+from tapetensor.mypy_plugin.moves.aliases import common
+from tapetensor.mypy_plugin.moves.graph import Link, Point
+from tapetensor.mypy_plugin.moves.keys import EACH, Key, root, spelled
+from tapetensor.mypy_plugin.moves.lending import is_lent_at, look_at_file, taken_anyway
+from tapetensor.mypy_plugin.moves.steps import Place, Step, Steps
+from tapetensor.mypy_plugin.moves.summaries import Reader
 
 _CURES = {
     "backward": "a tape is replayed once: keep the Gradients that it returned, "
@@ -24,27 +24,7 @@ _CURES = {
     "split_tape": "go on with the two parts that it returned",
     "put_tape": "go on with what it returned; a tape has exactly one owner",
 }
-_CURE = "go on with its result, or take a second handle first: twin = {name}.with_empty_tape()"
-
-
-class Step(NamedTuple):
-    """The effect of a call or operator on one tensor or tape.
-
-    Attributes:
-        op: the name of the call or operator, as errors say it.
-        node: where it is executed.
-        point: the same in the graph, where it may be more than once (as `finally` blocks are).
-        key: the tensor or tape, as spelled.
-        value: the key under which it is followed; see `Aliases`.
-        moves: whether its tape is taken, or it is only refused when spent.
-    """
-
-    op: str
-    node: Node
-    point: Point
-    key: Key
-    value: Key
-    moves: bool
+_CURE = "go on with its result, or take a second handle first: twin = {name}.share()"
 
 
 class Judge:
@@ -57,22 +37,17 @@ class Judge:
     def __init__(self, checker: Any, unit: FuncItem | MypyFile) -> None:
         self.unit = unit
         self.checker = checker
-        self.graph = graph_of(unit)
-        self._aliases = Aliases(self.graph)
-        self._paths = Paths(self.graph, Effects(checker, self.graph))
+        self.steps = Steps(checker, unit)
+        self.graph = self.steps.graph
+        self.reader = Reader(checker, flow.tree(checker), self.steps)
+        self._paths = self.steps.paths
         self._steps: dict[Node, list[Step]] = {}
-        self._by_value: dict[Key, list[Step]] = {}
-        self._returns = [
-            Step("return", one.node, one, key, self._aliases.value(key, one), moves=False)
-            for key, points in self.graph.returns.items()
-            for one in points
-            if one.node is not None
-        ]
+        self._by_root: dict[Var, list[Step]] = {}
         self._told: dict[tuple[Node, Key], str] = {}
         # The keys that were reported at a node since mypy came to it last: once is enough.
         self._reported: dict[Node, set[Key]] = {}
 
-    def add(self, where: Context, op: str, moves: list[Key], uses: list[Key]) -> None:
+    def add(self, where: Context, op: str, moves: list[Place], uses: list[Place]) -> None:
         """Take a call or operator into account, in the place of what was known of it before.
 
         Args:
@@ -86,25 +61,30 @@ class Judge:
             return
         self._reported.pop(node, None)
         for step in self._steps.pop(node, ()):
-            self._by_value[step.value].remove(step)
-        spelled_once = dict.fromkeys([*moves, *uses])
-        steps = [
-            Step(op, node, point, key, self._aliases.value(key, point), key in moves)
-            for point in self.graph.of_node[node]
-            for key in spelled_once
-        ]
+            for variable in _roots(step):
+                self._by_root[variable].remove(step)
+        steps = self.steps.made(node, op, moves, uses)
         self._tell_what_is_given_twice(steps, moves)
+        steps += [later for step in steps for later in self.steps.followed_on(step)]
         self._steps[node] = steps
         for step in steps:
-            self._by_value.setdefault(step.value, []).append(step)
+            for variable in _roots(step):
+                self._by_root.setdefault(variable, []).append(step)
         for step in steps:
-            for other in [*self._by_value[step.value]]:
+            for other in self._related(step):
                 if self._is_current(other, node):
                     self._compare(other, step)
                     if other.node is not node:
                         self._compare(step, other)
-            if step.moves:
+            if step.moves and not step.renamed:
                 self._judge_returns(step)
+                if is_lent_at(self.steps, step.key, step.point):
+                    self._report(taken_anyway(step.op, step.key), step.node)
+
+    def _related(self, step: Step) -> list[Step]:
+        """Return the steps that may be of the same value."""
+        found = [one for variable in _roots(step) for one in self._by_root[variable]]
+        return list({id(one): one for one in found}.values())
 
     def _node(self, where: Context) -> Node | None:
         if isinstance(where, Node) and where in self.graph.of_node:
@@ -122,13 +102,42 @@ class Judge:
     def _compare(self, move: Step, use: Step) -> None:
         """Report a use of what another step has moved."""
         is_repeated = any(one.loop for one in move.point.regions)
-        if not move.moves or (move.point is use.point and not is_repeated):
+        if not move.moves or use.renamed or (move.point is use.point and not is_repeated):
             return
-        if use.key in self._reported.get(use.node, ()):
+        told = {root(key) for key in self._reported.get(use.node, ())}
+        if root(use.key) in told or self._is_told_within(use):
             return
-        at = self._seen_from(use.point, move.point, use.value)
-        if at is not None and self._paths.leads(move.point, at, use.value):
-            self._tell(move, use, at)
+        for taken in move.values:
+            for wanted in use.values:
+                key = common(taken.key, wanted.key)
+                if key is None or (taken.by and wanted.by):
+                    continue
+                if wanted.loop and self.steps.loops.is_within(move.point, wanted.loop):
+                    continue
+                at = self._seen_from(use.point, move.point, key)
+                if (
+                    at is not None
+                    and self._paths.leads(move.point, at, key)
+                    and self._is_by_way_of(taken.by or wanted.by, move.point, at, key)
+                ):
+                    self._tell(move, use, at, key)
+                    return
+
+    def _is_told_within(self, use: Step) -> bool:
+        """Tell whether the use was reported where it stands, in a function defined in this one."""
+        if use.within is None:
+            return False
+        lines = range(use.within.line, (use.within.end_line or use.within.line) + 1)
+        return any(node.line in lines and key == use.key for node, key in self._told)
+
+    def _is_by_way_of(self, link: Link | None, move: Point, use: Point, key: Key) -> bool:
+        """Tell whether the way from a move to a use may be one that a link is on."""
+        if link is None or link.point is use:
+            return True
+        leads = self._paths.leads
+        return leads(link.point, use, key) and (
+            leads(link.point, move, key) or leads(move, link.point, key)
+        )
 
     def _seen_from(self, use: Point, move: Point, value: Key) -> Point | None:
         """Return where, in the code of the move, the use takes place, or its closure is made."""
@@ -145,24 +154,30 @@ class Judge:
 
     def _judge_returns(self, move: Step) -> None:
         """Report `return x` where x was moved on every way."""
-        for end in self._returns:
-            if (
-                end.value == move.value
-                and end.point.fragment is move.point.fragment
-                and self._paths.leads(move.point, end.point, end.value)
-                and self._is_certain(end.point, end.value)
-            ):
-                self._tell(move, end, end.point)
+        for spelled_key, points in self.graph.returns.items():
+            for end in points:
+                if end.fragment is not move.point.fragment or end.node is None:
+                    continue
+                values = self.steps.aliases.values(spelled_key, end)
+                use = Step("return", end.node, end, spelled_key, values, moves=False)
+                for key in {one.key for one in move.values} & {one.key for one in values}:
+                    if self._paths.leads(move.point, end, key) and self._is_certain(end, key):
+                        self._tell(move, use, end, key)
+                        break
 
     def _is_certain(self, at: Point, value: Key) -> bool:
-        moves = [one.point for one in self._by_value[value] if one.moves]
+        moves = [
+            one.point
+            for one in self._by_root.get(root(value), ())
+            if one.moves and any(common(value, each.key) for each in one.values if not each.by)
+        ]
         return self._paths.is_certain(at, value, moves)
 
-    def _tell(self, move: Step, use: Step, at: Point) -> None:
+    def _tell(self, move: Step, use: Step, at: Point, value: Key) -> None:
         """Report a use after a move, in the words that were found for it first."""
         if (use.node, use.key) not in self._told:
             name = spelled(use.key)
-            was = "was" if self._is_certain(at, use.value) else "may have been"
+            was = "was" if self._is_certain(at, value) else "may have been"
             cure = _CURES.get(move.op, _CURE).format(name=name)
             line = move.node.line
             text = f'{use.op}: "{name}" {was} moved by "{move.op}" on line {line}; {cure}'
@@ -172,25 +187,42 @@ class Judge:
         self._reported.setdefault(use.node, set()).add(use.key)
         self._report(self._told[use.node, use.key], use.node)
 
-    def _tell_what_is_given_twice(self, steps: list[Step], moves: list[Key]) -> None:
-        seen: set[Key] = set()
+    def _tell_what_is_given_twice(self, steps: list[Step], moves: list[Place]) -> None:
+        """Report a call that takes the tape of one tensor twice."""
+        given: list[list[Key]] = []
         for step in steps:
-            if step.moves and step.point is steps[0].point:
-                if step.value in seen or moves.count(step.key) > 1:
-                    name = spelled(step.key)
-                    self._report(
-                        f'{step.op}: "{name}" is given twice and owns one tape, which the first '
-                        f"use takes; write {name}.with_empty_tape() for one of the two",
-                        step.node,
-                    )
-                seen.add(step.value)
+            if not step.moves or step.point is not steps[0].point:
+                continue
+            named = [one.key for one in step.values if not one.by]
+            if (
+                any(common(one, key) for other in given for one in other for key in named)
+                or sum(one.spelled == step.key for one in moves) > 1
+                or any(
+                    self.steps.aliases.holds_one_twice(key[1], step.point)
+                    for key in named
+                    if key[0] == "item" and key[2] is EACH
+                )
+            ):
+                name = spelled(step.key)
+                self._report(
+                    f'{step.op}: "{name}" is given twice and owns one tape, which the first '
+                    f"use takes; write {name}.share() for one of the two",
+                    step.node,
+                )
+            given.append(named)
 
     def _report(self, text: str, node: Node) -> None:
         flow.report(self.checker, text, node, TAPE_MOVED)
 
 
+def _roots(step: Step) -> set[Var]:
+    return {root(one.key) for one in step.values}
+
+
 # The judges of the module that is being checked, and of a function in it.
 _current: dict[bool, Judge | None] = {True: None, False: None}
+# The file that was looked at last as a whole.
+_looked_at: list[MypyFile | None] = [None]
 
 
 def judge_of(checker: Any, context: Context) -> Judge | None:
@@ -203,5 +235,9 @@ def judge_of(checker: Any, context: Context) -> Judge | None:
     if judge is None or judge.unit is not unit or judge.checker is not checker:
         if not flow.is_supported(checker, context):
             return None
+        tree = flow.tree(checker)
+        if tree is not _looked_at[-1]:
+            _looked_at[:] = [tree]
+            look_at_file(checker, tree)
         judge = _current[is_module] = Judge(checker, unit)
     return judge

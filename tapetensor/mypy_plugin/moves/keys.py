@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from mypy.nodes import (
     AssertTypeExpr,
@@ -41,13 +41,38 @@ from mypy.nodes import (
 
 from tapetensor.mypy_plugin.names import NONE_TAPE, OWNED_TAPE
 
-# ("name", Var), ("member", key, name) or ("item", key, constant): equal for equal spellings. What
-# is assigned to may be ("item", key, None), any item.
+# ("name", Var), ("member", key, name) or ("item", key, index): equal for equal spellings. An index
+# is a constant, the key of a variable, or one of those below.
 Key: TypeAlias = tuple[Any, ...]
 
 
+class Each:
+    """The index of all items of a container at once."""
+
+
+class Append:
+    """The index of what is appended: a new item, which makes others the last ones."""
+
+
+class Passed:
+    """The index of an item that is met, or put into a container, at one place of the program.
+
+    The item is another one each time that execution comes there, unlike what stands under a
+    constant index; of all that is known of it, it is in the container.
+    """
+
+
+EACH: Final = Each()
+APPEND: Final = Append()
+
+
+def item_of(base: Key, index: object) -> Key:
+    """Return the key of an item; what is assigned to may be that of None, any item."""
+    return ("item", base, index)
+
+
 def key_of(expression: Expression | None) -> Key | None:
-    """Return the key of a name, an attribute of one or a constant item of one, or None."""
+    """Return the key of a name, an attribute of one or an item of one, or None."""
     match expression:
         case NameExpr(node=Var() as variable):
             return ("name", variable)
@@ -55,7 +80,7 @@ def key_of(expression: Expression | None) -> Key | None:
             base = key_of(inner)
             return None if base is None else ("member", base, name)
         case IndexExpr(base=inner, index=index):
-            base, item = key_of(inner), _constant(index)
+            base, item = key_of(inner), _index(index)
             return None if base is None or item is None else ("item", base, item)
         case (
             CastExpr(expr=inner)
@@ -68,8 +93,10 @@ def key_of(expression: Expression | None) -> Key | None:
     return None
 
 
-def _constant(index: Expression) -> int | str | None:
+def _index(index: Expression) -> int | str | Key | None:
     match index:
+        case NameExpr(node=Var() as variable):
+            return ("name", variable)
         case IntExpr(value=number):
             return number
         case StrExpr(value=text):
@@ -86,15 +113,43 @@ def spelled(key: Key) -> str:
         return name
     if key[0] == "member":
         return f"{spelled(key[1])}.{key[2]}"
-    return f"{spelled(key[1])}[{key[2]!r}]"
+    if isinstance(key[2], Each):
+        return spelled(key[1])
+    index = spelled(key[2]) if isinstance(key[2], tuple) else repr(key[2])
+    return f"{spelled(key[1])}[{index}]"
 
 
 def prefixes(key: Key) -> Iterator[Key]:
     """Yield the key and what it is read from: assigning to any of them makes it another value."""
     yield key
     while key[0] != "name":
+        if key[0] == "item" and isinstance(key[2], tuple):
+            yield key[2]
         key = key[1]
         yield key
+
+
+def is_constant(key: Key) -> bool:
+    """Tell whether a key names the same value whenever execution comes by, if nothing is assigned.
+
+    What is met at one place is another item in each pass of a loop.
+    """
+    return not any(part[0] == "item" and isinstance(part[2], Passed) for part in prefixes(key))
+
+
+def has_variable_index(key: Key) -> bool:
+    """Tell whether a key is read by an index that is a variable, which only its function knows."""
+    return any(part[0] == "item" and isinstance(part[2], tuple) for part in prefixes(key))
+
+
+def replaced(key: Key, part: Key, by: Key) -> Key | None:
+    """Return the key with a part of it replaced, or None if it has no such part."""
+    if key == part:
+        return by
+    if key[0] == "name":
+        return None
+    inner = replaced(key[1], part, by)
+    return None if inner is None else (key[0], inner, *key[2:])
 
 
 def may_be(stored: Key, key: Key) -> bool:
@@ -109,11 +164,15 @@ def may_be(stored: Key, key: Key) -> bool:
     return stored[2] is None or not _differ(stored[2], key[2])
 
 
-def _differ(one: int | str, other: int | str) -> bool:
-    """Tell whether two indices surely mean two items."""
-    if isinstance(one, int) and isinstance(other, int) and (one < 0) != (other < 0):
+def _differ(stored: object, other: object) -> bool:
+    """Tell whether to assign to the item of one index leaves that of another as it is."""
+    if isinstance(stored, Append):
+        return not (isinstance(other, int) and other < 0)
+    if isinstance(stored, Passed):
+        return stored is not other
+    if isinstance(stored, int) and isinstance(other, int) and (stored < 0) != (other < 0):
         return False
-    return one != other
+    return isinstance(stored, int | str) and isinstance(other, int | str) and stored != other
 
 
 def root(key: Key) -> Var:

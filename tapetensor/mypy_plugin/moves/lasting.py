@@ -4,48 +4,101 @@ from __future__ import annotations
 
 from typing import Any
 
-from mypy.nodes import AssignmentExpr, Expression, IndexExpr, MemberExpr, NameExpr, Var
-from mypy.types import Instance, ProperType, TupleType, get_proper_type
+from mypy.nodes import (
+    AssignmentExpr,
+    CallExpr,
+    Decorator,
+    Expression,
+    IndexExpr,
+    MemberExpr,
+    NameExpr,
+    OverloadedFuncDef,
+    ReturnStmt,
+    SymbolNode,
+    TypeInfo,
+    Var,
+)
+from mypy.types import Instance, TupleType, Type, get_proper_type
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import bounded
+from tapetensor.mypy_plugin.moves.keys import Key, item_of, key_of, replaced
+from tapetensor.mypy_plugin.moves.owners import is_container
 from tapetensor.mypy_plugin.symbols import member_of
 
-_CONTAINERS = frozenset({"builtins.dict", "builtins.list", "builtins.tuple"})
 
+def place_of(checker: Any, expression: Expression) -> Key | None:
+    """Return the key of an expression that is the same object until it is assigned to.
 
-def is_lasting(checker: Any, expression: Expression) -> bool:
-    """Tell whether a name, an attribute or an item is the same object until it is assigned to."""
+    Another spelling of one place has the same key: that of a field of a named tuple is the item,
+    that of a property which only returns an attribute is the attribute.
+    """
     match expression:
         case NameExpr():
-            return True
-        case MemberExpr(expr=base, name=name):
-            owner = bounded(flow.type_of(checker, base))
-            return is_lasting(checker, base) and _is_variable(owner, name)
-        case IndexExpr(base=base):
-            owner = bounded(flow.type_of(checker, base))
-            return is_lasting(checker, base) and _is_container(owner)
-        case AssignmentExpr(target=target):
-            return is_lasting(checker, target)
-    inner = getattr(expression, "analyzed", None) or getattr(expression, "expr", None)
-    return isinstance(inner, Expression) and is_lasting(checker, inner)
+            return key_of(expression)
+        case MemberExpr(expr=inner, name=name):
+            base = place_of(checker, inner)
+            return None if base is None else attribute(base, flow.type_of(checker, inner), name)
+        case IndexExpr(base=inner):
+            base, key = place_of(checker, inner), key_of(expression)
+            if base is None or key is None:
+                return None
+            return item(base, flow.type_of(checker, inner), key[2])
+        case AssignmentExpr(target=inner):
+            return place_of(checker, inner)
+        case CallExpr(analyzed=Expression() as inner):
+            return place_of(checker, inner)
+    within = getattr(expression, "expr", None)
+    is_same = isinstance(within, Expression) and key_of(expression) is not None
+    return place_of(checker, within) if is_same and isinstance(within, Expression) else None
 
 
-def _is_variable(owner: ProperType | None, name: str) -> bool:
-    """Tell whether an attribute is a plain variable: no property, no other descriptor."""
+def attribute(base: Key, owner: Type | None, name: str) -> Key | None:
+    """Return the key of an attribute; None if it may be another object at each reading."""
+    owner = bounded(owner)
     if isinstance(owner, TupleType):
         owner = owner.partial_fallback
+        fields = names_of_items(owner.type)
+        if name in fields:
+            return item_of(base, fields.index(name))
     if not isinstance(owner, Instance):
-        return False
+        return None
     node = member_of(owner.type, name)
-    # `is_property` of a variable says that it is a field of a named tuple or frozen data class.
-    if not isinstance(node, Var):
-        return False
-    held = get_proper_type(node.type)
-    return not (isinstance(held, Instance) and held.type.get("__get__"))
+    if isinstance(node, Var):
+        # `is_property` of a variable says that it is a field of a frozen data class.
+        held = get_proper_type(node.type)
+        is_plain = not (isinstance(held, Instance) and held.type.get("__get__"))
+        return ("member", base, name) if is_plain else None
+    return returned_by(base, node)
 
 
-def _is_container(owner: ProperType | None) -> bool:
-    if isinstance(owner, TupleType):
-        return True
-    return isinstance(owner, Instance) and owner.type.fullname in _CONTAINERS
+def names_of_items(info: TypeInfo) -> list[str]:
+    """Return the names of the fields of a named tuple."""
+    found = info.get("__new__") if info.is_named_tuple else None
+    declared = getattr(found.node, "type", None) if found is not None else None
+    return [name or "" for name in getattr(declared, "arg_names", [""])[1:]]
+
+
+def returned_by(base: Key, node: SymbolNode | None) -> Key | None:
+    """Return the key of the attribute that a property does no more than return."""
+    if isinstance(node, OverloadedFuncDef) and node.items:
+        node = node.items[0]
+    if not isinstance(node, Decorator) or not node.var.is_property or not node.func.body.body:
+        return None
+    match node.func.body.body:
+        case [*_, ReturnStmt(expr=value)] if len(node.func.body.body) == 1:
+            key = key_of(value)
+            for argument in node.func.arguments[:1]:
+                me: Key = ("name", argument.variable)
+                return None if key is None or key == me else replaced(key, me, base)
+    return None
+
+
+def item(base: Key, owner: Type | None, index: object) -> Key | None:
+    """Return the key of an item; None if it may be another object at each reading."""
+    owner = bounded(owner)
+    if not is_container(owner):
+        return None
+    if isinstance(owner, TupleType) and isinstance(index, int) and index < 0:
+        index += len(owner.items)
+    return item_of(base, index)

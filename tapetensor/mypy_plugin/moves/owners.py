@@ -10,19 +10,32 @@ from mypy.types import (
     Instance,
     TupleType,
     Type,
+    TypeAliasType,
+    TypedDictType,
     TypeVarType,
     UnionType,
     get_proper_type,
 )
 
 from tapetensor.mypy_plugin.kinds import bounded, is_endless, members
-from tapetensor.mypy_plugin.names import OWNED_TAPE, TENSOR_BASE
+from tapetensor.mypy_plugin.names import LENT, OWNED_TAPE, TENSOR_BASE
 
 _GRADIENTS = "tapetensor.tape.gradients.Gradients"
 _CONTAINERS = frozenset(
     {"builtins.tuple", "builtins.list"}
     | {f"typing.{name}" for name in ("Sequence", "Iterable", "Collection")}
 )
+# Containers of which it is certain what they are at run time.
+_BUILT_IN = frozenset(
+    {"builtins.dict", "builtins.list", "builtins.tuple"}
+    | {"collections.deque", "collections.OrderedDict", "collections.defaultdict"}
+)
+
+
+def is_lent(declared: Type | None) -> bool:
+    """Tell whether a parameter is declared as `Lent`: the function only looks at it."""
+    alias = declared.alias if isinstance(declared, TypeAliasType) else None
+    return alias is not None and alias.fullname == LENT
 
 
 def is_tensor(type_: Type | None) -> bool:
@@ -47,7 +60,7 @@ def is_open(type_: Type | None) -> bool:
 
 def takes(declared: Type | None) -> bool:
     """Tell whether a parameter of this type may be given a tensor or tape with ownership."""
-    if is_endless(declared):
+    if is_endless(declared) or is_lent(declared):
         return False
     declared = get_proper_type(declared)
     if isinstance(declared, UnionType | TupleType):
@@ -57,6 +70,15 @@ def takes(declared: Type | None) -> bool:
     if isinstance(declared, TypeVarType) and not _is_tape(declared):
         return takes(declared.upper_bound)
     return owns(declared)
+
+
+def accepts_several(declared: Type | None) -> bool:
+    """Tell whether a parameter of this type takes a container of tensors."""
+    declared = bounded(declared)
+    if isinstance(declared, UnionType):
+        return any(map(accepts_several, declared.items))
+    is_named = isinstance(declared, Instance) and declared.type.fullname in _CONTAINERS
+    return is_named or isinstance(declared, TupleType)
 
 
 def accepts_anything(declared: Type | None) -> bool:
@@ -85,6 +107,14 @@ def hands_on(result: Type | None) -> bool:
     return isinstance(result, Instance) and (
         result.type.fullname == _GRADIENTS or any(map(hands_on, result.args))
     )
+
+
+def is_container(type_: Type | None) -> bool:
+    """Tell whether a value is a container of Python's own, which gives back what is put into it."""
+    found = bounded(type_)
+    if isinstance(found, TupleType | TypedDictType):
+        return True
+    return isinstance(found, Instance) and found.type.fullname in _BUILT_IN
 
 
 def signatures(declared: Type | None) -> list[CallableType]:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from mypy.nodes import CallExpr
 
 from tapetensor.mypy_plugin.moves.effects import Effects
-from tapetensor.mypy_plugin.moves.graph import Graph, Point, Region
-from tapetensor.mypy_plugin.moves.keys import Key, mentions, prefixes
+from tapetensor.mypy_plugin.moves.graph import Graph, Link, Point, Region
+from tapetensor.mypy_plugin.moves.keys import Key, mentions, prefixes, root
 
 
 class Change(NamedTuple):
@@ -35,7 +35,7 @@ class Paths:
         # This holds for one question only, for mypy comes to know more types.
         self._changes: dict[Region, Change] = {}
 
-    def leads(self, move: Point, use: Point, key: Key) -> bool:
+    def leads(self, move: Point, use: Point, *keys: Key) -> bool:
         """Tell whether the value that `move` took is certainly the one that `use` may find.
 
         Where a decision on the way may go hand in hand with the decision to move at all, as in
@@ -44,10 +44,10 @@ class Paths:
         self._changes.clear()
         # The search goes on from both ends in turns: a chain of branches has many pairs, and either
         # the new value right after the move or the decision around the use ends it soon.
-        both = zip(self._onwards(move, use, key), self._back(move, use, key), strict=False)
+        both = zip(self._onwards(move, use, keys), self._back(move, use, keys), strict=False)
         return any(found for steps in both for found in steps)
 
-    def _onwards(self, move: Point, use: Point, key: Key) -> Iterator[bool]:
+    def _onwards(self, move: Point, use: Point, keys: tuple[Key, ...]) -> Iterator[bool]:
         """Go from the move on; yield for each point whether it is the use."""
         seen: set[Point] = set()
         pending = self._after(move)
@@ -56,9 +56,9 @@ class Paths:
             yield one is use
             if one not in seen:
                 seen.add(one)
-                pending += self._ways(one, move, use, key)
+                pending += self._ways(one, move, use, keys)
 
-    def _back(self, move: Point, use: Point, key: Key) -> Iterator[bool]:
+    def _back(self, move: Point, use: Point, keys: tuple[Key, ...]) -> Iterator[bool]:
         """Go back from the use; yield for each point whether it is right after the move."""
         starts = self._after(move)
         seen = {use}
@@ -67,15 +67,15 @@ class Paths:
             one = pending.pop()
             yield one in starts
             for before in self._graph.before[one]:
-                if before not in seen and one in self._ways(before, move, use, key):
+                if before not in seen and one in self._ways(before, move, use, keys):
                     seen.add(before)
                     pending.append(before)
 
-    def _ways(self, one: Point, move: Point, use: Point, key: Key) -> list[Point]:
+    def _ways(self, one: Point, move: Point, use: Point, keys: tuple[Key, ...]) -> list[Point]:
         """Return where execution may go on from a point between a move and a use."""
-        if self._loses(one, key) or self._ends(one):
+        if self._ends(one) or any(self.loses(one, key) for key in keys):
             return []
-        if one.tests and self._is_in_doubt(one, move) and self._matters(one, use, key):
+        if one.tests and self._is_in_doubt(one, move) and self._matters(one, use, keys):
             return self._same_way(one, move)
         if one.until in move.regions and self._may_be_over(one.until):
             return one.next[1:]
@@ -83,12 +83,12 @@ class Paths:
 
     def is_certain(self, use: Point, key: Key, moves: Iterable[Point]) -> bool:
         """Tell whether every way to `use` goes through one of the moves."""
-        stores = [one for one in self._graph.points if one.kills(key)]
+        stores = [one for one in self._graph.points if self._graph.kills(one, key)]
         return use not in self._reached([use.fragment.entry, *stores], set(moves))
 
     def is_rebound_after(self, point: Point, key: Key) -> bool:
         """Tell whether the key may get another value after a point."""
-        return any(one.kills(key) for one in self._reached(self._after(point), set()))
+        return any(self._graph.kills(one, key) for one in self._reached(self._after(point), set()))
 
     def _reached(self, starts: list[Point], without: set[Point]) -> set[Point]:
         """Return the points that may be reached, by sure ways or others, not through `without`."""
@@ -119,19 +119,33 @@ class Paths:
             return True
         return isinstance(point.node, CallExpr) and self._effects.never_returns(point.node)
 
-    def _loses(self, point: Point, key: Key) -> bool:
-        """Tell whether the key may name another value after a point."""
-        if point.kills(key):
-            return True
-        return not self._is_local(key, point) and self._effects.may_change(point)
+    def holds(self, link: Link, at: Point) -> bool:
+        """Tell whether the two keys of a link surely mean one value at a point, by every way."""
+        lost = [
+            after
+            for one in self._graph.points
+            if one is not link.point
+            and (self.loses(one, link.target) or self.loses(one, link.source))
+            for after in (*one.next, *one.maybe)
+        ]
+        variable = root(link.target)
+        if variable in at.fragment.arguments or variable not in at.fragment.bound:
+            lost.append(at.fragment.entry)
+        return at not in self._reached(lost, {link.point})
 
-    def _is_local(self, key: Key, point: Point) -> bool:
-        """Tell whether only the code around a point gives a key another value."""
-        return (
-            key[0] == "name"
-            and key[1] in point.fragment.bound
-            and key[1].name not in self._graph.shared
-        )
+    def comes_to(self, start: Point, end: Point, without: Iterable[Point] = ()) -> bool:
+        """Tell whether a way leads from one point to another, and not through certain ones."""
+        return end in self._reached([start], set(without))
+
+    def reached_from(self, points: Iterable[Point]) -> set[Point]:
+        """Return what may be executed after some points."""
+        return self._reached([after for one in points for after in (*one.next, *one.maybe)], set())
+
+    def loses(self, point: Point, key: Key) -> bool:
+        """Tell whether the key may name another value after a point."""
+        if self._graph.kills(point, key):
+            return True
+        return not self._effects.is_fixed(key, point) and self._effects.may_change(point)
 
     def _is_in_doubt(self, branch: Point, move: Point) -> bool:
         """Tell whether a decision may depend on whether a move was executed."""
@@ -146,7 +160,7 @@ class Paths:
     def _reads(self, branch: Point, tests: Iterable[Key], change: Change) -> bool:
         """Tell whether a decision reads what has changed."""
         return any(
-            one in change.keys or (change.anywhere and not self._is_local(one, branch))
+            one in change.keys or (change.anywhere and not self._effects.is_local(one, branch))
             for one in tests
         )
 
@@ -174,18 +188,21 @@ class Paths:
                 if not known.issuperset(one.stores) and not known.isdisjoint(one.sources):
                     known.update(one.stores)
                     grown = True
-            for name, source in self._graph.copies.items():
-                if name in known and isinstance(source, tuple) and source not in known:
-                    known.add(source)
+            for link in self._graph.links:
+                if link.target in known and link.source not in known:
+                    known.add(link.source)
                     grown = True
         return Change(known, anywhere)
 
-    def _matters(self, branch: Point, use: Point, key: Key) -> bool:
+    def _matters(self, branch: Point, use: Point, keys: tuple[Key, ...]) -> bool:
         """Tell whether it matters to the use which way a decision goes."""
         if branch.region is None:
             return True
         return any(
-            one is use or one.abrupt or one.kills(key) or self._ends(one)
+            one is use
+            or one.abrupt
+            or any(self._graph.kills(one, key) for key in keys)
+            or self._ends(one)
             for one in self._graph.within(branch.region)
         )
 

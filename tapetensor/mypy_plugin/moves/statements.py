@@ -19,6 +19,7 @@ from mypy.nodes import (
     GlobalDecl,
     IfStmt,
     IndexExpr,
+    ListExpr,
     MatchStmt,
     MemberExpr,
     MypyFile,
@@ -39,9 +40,10 @@ from mypy.patterns import AsPattern
 from typing_extensions import override
 
 from tapetensor.mypy_plugin.blocks import function_of, statements
+from tapetensor.mypy_plugin.moves.contents import captured
 from tapetensor.mypy_plugin.moves.expressions import Ends, Expressions, counts, lead, truth
-from tapetensor.mypy_plugin.moves.graph import Graph, Point
-from tapetensor.mypy_plugin.moves.keys import children, key_of, mentions
+from tapetensor.mypy_plugin.moves.graph import Graph, Pass, Point
+from tapetensor.mypy_plugin.moves.keys import APPEND, children, item_of, key_of, mentions
 from tapetensor.mypy_plugin.moves.patterns import bound_by
 
 
@@ -52,7 +54,9 @@ def graph_of(unit: FuncItem | MypyFile) -> Graph:
         builder.block(unit.defs)
     else:
         builder.arguments(unit, builder.fragment)
+        builder.graph.me = unit.arguments[0].variable if unit.arguments else None
         builder.body(unit)
+        builder.graph.ends.append(builder.point())
     return builder.graph
 
 
@@ -113,8 +117,13 @@ class Statements(Expressions):
                 self.graph.augmented[value] = statement
                 self.point(statement)
                 one = self.point()
-                self.store(target, value, one)
-                one.counts = counts(statement.op, value)
+                base = key_of(target)
+                if isinstance(value, ListExpr) and base is not None and statement.op == "+":
+                    one.stores = (item_of(base, APPEND),)
+                    self.put_all(base, value.items, one)
+                else:
+                    self.store(target, value, one)
+                    one.counts = counts(statement.op, value)
             case IfStmt():
                 self._if(statement)
             case ForStmt(expr=items):
@@ -133,6 +142,8 @@ class Statements(Expressions):
             case ReturnStmt(expr=value):
                 self.expression(value)
                 one = self.point(statement)
+                if one.fragment is self.graph.fragments[0]:
+                    self.graph.ends.append(one)
                 key = key_of(value)
                 if key is not None:
                     self.graph.returns.setdefault(key, []).append(one)
@@ -193,9 +204,12 @@ class Statements(Expressions):
             # This is no `branch`: the search looks for ways round the loop, and out of it.
         decision = self.point()
         self.point()
+        passes: list[Pass] = []
         if isinstance(statement, ForStmt):
             decision.runs, decision.foreign = statement.expr, statement.is_async
-            self.store(statement.index, statement.expr, self.point())
+            one = self.point()
+            self.store(statement.index, statement.expr, one)
+            passes = self.iterate(statement.index, statement.expr, decision, one)
         else:
             decision.until = self.regions[-1]
         self._loops.append(loop)
@@ -203,6 +217,8 @@ class Statements(Expressions):
         self._loops.pop()
         lead([*self.ends, *loop.continues], head)
         self.ends = [] if test is not None and truth(test) else [(decision, True)]
+        if isinstance(statement, ForStmt):
+            self.over(decision, passes, left=bool(loop.breaks))
         self.block(statement.else_body)
         self.ends += loop.breaks
 
@@ -295,8 +311,8 @@ class Statements(Expressions):
                 inside = self.point()
                 for name in bound_by(pattern):
                     self.store(name, statement.subject, inside)
-                if isinstance(pattern, AsPattern) and pattern.name is not None:
-                    self.copy(pattern.name, statement.subject)
+                for name, source in captured(pattern, statement.subject):
+                    self.link(name, source, inside)
                 ways: Ends = [(one, True)]
                 if guard is not None:
                     self.expression(guard)

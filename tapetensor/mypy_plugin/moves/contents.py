@@ -1,0 +1,334 @@
+"""What containers and objects hold: which parts of a value are other names of which values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from mypy.argmap import map_actuals_to_formals
+from mypy.nodes import (
+    ARG_STAR,
+    ARG_STAR2,
+    AssignmentStmt,
+    CallExpr,
+    DictExpr,
+    Expression,
+    FuncDef,
+    GeneratorExpr,
+    IndexExpr,
+    IntExpr,
+    ListComprehension,
+    ListExpr,
+    MemberExpr,
+    NameExpr,
+    Node,
+    OpExpr,
+    RefExpr,
+    SliceExpr,
+    StarExpr,
+    StrExpr,
+    SymbolNode,
+    TupleExpr,
+    TypeInfo,
+    Var,
+)
+from mypy.patterns import (
+    AsPattern,
+    ClassPattern,
+    MappingPattern,
+    Pattern,
+    SequencePattern,
+    StarredPattern,
+)
+from mypy.types import AnyType, CallableType, TypeOfAny, get_proper_type
+
+from tapetensor.mypy_plugin.blocks import statements, targets
+from tapetensor.mypy_plugin.moves.keys import EACH, Key, item_of, key_of
+
+# Builtins whose result has the items of their argument.
+_KEEPERS: Final = frozenset(
+    {f"builtins.{name}" for name in ("list", "tuple", "reversed", "iter", "set")}
+    | {"typing.cast", "copy.copy"}
+)
+_UNKNOWN: Final = AnyType(TypeOfAny.special_form)
+
+
+class Loop(NamedTuple):
+    """What a loop gives one of its targets.
+
+    Attributes:
+        target: the target.
+        base: the container, of which it is an item; None if a number counts through it.
+        whole: whether the loop comes to every item.
+        first: whether it begins with that of index 0.
+        counts: whether the target is the index and not the item.
+    """
+
+    target: Expression
+    base: Key
+    whole: bool = True
+    first: bool = True
+    counts: bool = False
+
+
+def parts_of(target: Key, value: Expression) -> Iterator[tuple[Key, Key]]:
+    """Yield the keys that are other names of values after an assignment, with those of the values.
+
+    Args:
+        target: what is assigned to.
+        value: what it is assigned.
+    """
+    source = key_of(value)
+    if source is not None:
+        yield target, source
+        return
+    match value:
+        case TupleExpr(items=items) | ListExpr(items=items):
+            yield from _items(target, items)
+        case OpExpr(op="*", left=ListExpr(items=[item]), right=IntExpr(value=number)):
+            yield from _items(target, [item] * min(number, 2))
+        case DictExpr(items=pairs):
+            for name, item in pairs:
+                if isinstance(name, StrExpr | IntExpr):
+                    yield from parts_of(item_of(target, name.value), item)
+        case CallExpr(callee=RefExpr(fullname=name), args=[inner]) if name in (
+            "builtins.list",
+            "builtins.tuple",
+        ):
+            yield from parts_of(target, inner) if key_of(inner) is None else _copied(target, inner)
+        case CallExpr(callee=MemberExpr(expr=inner, name="copy"), args=[]):
+            yield from _copied(target, inner)
+        case IndexExpr(base=inner, index=SliceExpr(begin_index=None, end_index=None, stride=None)):
+            yield from _copied(target, inner)
+        case CallExpr(callee=RefExpr(node=TypeInfo() as info)):
+            for path, item in _fields(info, value):
+                yield from parts_of((path[0], target, path[1]), item)
+
+
+def _copied(target: Key, container: Expression) -> Iterator[tuple[Key, Key]]:
+    """Yield what says that a new container has the items of another one."""
+    source = key_of(container)
+    if source is not None:
+        yield item_of(target, EACH), item_of(source, EACH)
+
+
+def _items(target: Key, items: list[Expression]) -> Iterator[tuple[Key, Key]]:
+    """Yield the parts of a display, as counted from the start and from the end."""
+    for position, item in enumerate(items):
+        if isinstance(item, StarExpr):
+            break
+        yield from parts_of(item_of(target, position), item)
+    for position, item in enumerate(reversed(items), 1):
+        if isinstance(item, StarExpr):
+            break
+        yield from parts_of(item_of(target, -position), item)
+
+
+def unpacked(target: TupleExpr | ListExpr, base: Key) -> Iterator[tuple[Expression, Key]]:
+    """Yield the parts of a target with the items that they are given: ``a, b = pair``."""
+    for position, part in enumerate(target.items):
+        if isinstance(part, StarExpr):
+            break
+        yield part, item_of(base, position)
+    else:
+        return
+    for position, part in enumerate(reversed(target.items), 1):
+        if isinstance(part, StarExpr):
+            break
+        yield part, item_of(base, -position)
+
+
+def loops_over(target: Expression, items: Expression) -> Iterator[Loop]:
+    """Yield what the targets of a loop are given."""
+    base = key_of(items)
+    if base is not None:
+        yield Loop(target, base)
+        return
+    match items, target:
+        case CallExpr(callee=MemberExpr(expr=owner, name=name), args=[]), _:
+            base = key_of(owner)
+            if base is not None and name == "values":
+                yield Loop(target, base, first=False)
+            elif base is not None and name == "keys":
+                yield Loop(target, base, first=False, counts=True)
+            elif base is not None and name == "items":
+                match target:
+                    case TupleExpr(items=[_, value]):
+                        yield Loop(value, base, first=False)
+        case (
+            CallExpr(callee=RefExpr(fullname="builtins.enumerate"), args=[inner, *_]),
+            TupleExpr(items=[_, value]),
+        ):
+            yield from loops_over(value, inner)
+        case CallExpr(callee=RefExpr(fullname="builtins.reversed"), args=[inner]), _:
+            for one in loops_over(target, inner):
+                yield one._replace(first=False)
+        case (
+            CallExpr(callee=RefExpr(fullname="builtins.list" | "builtins.tuple"), args=[inner]),
+            _,
+        ):
+            yield from loops_over(target, inner)
+        case CallExpr(callee=RefExpr(fullname="builtins.zip"), args=several), TupleExpr(
+            items=items_of_target
+        ) if len(several) <= len(items_of_target) + 1:
+            # The shortest one decides where a `zip` ends.
+            for inner, part in zip(several, items_of_target, strict=False):
+                for one in loops_over(part, inner):
+                    yield one._replace(whole=_is_strict(items))
+        case CallExpr(callee=RefExpr(fullname="builtins.range"), args=[count]), _:
+            match count:
+                case CallExpr(callee=RefExpr(fullname="builtins.len"), args=[inner]):
+                    base = key_of(inner)
+                    if base is not None:
+                        yield Loop(target, base, counts=True)
+
+
+def _is_strict(call: CallExpr) -> bool:
+    given = zip(call.arg_names, call.args, strict=True)
+    return any(
+        name == "strict" and isinstance(value, NameExpr) and value.name == "True"
+        for name, value in given
+    )
+
+
+def wholes(expression: Expression) -> Iterator[Expression]:
+    """Yield the containers whose items are all in the value of an expression."""
+    if isinstance(expression, StarExpr):
+        expression = expression.expr
+    if key_of(expression) is not None:
+        yield expression
+        return
+    match expression:
+        case CallExpr(callee=RefExpr(fullname=name), args=[*_, inner]) if name in _KEEPERS:
+            yield from wholes(inner)
+        case CallExpr(callee=MemberExpr(expr=owner, name="values" | "copy"), args=[]):
+            yield from wholes(owner)
+        case OpExpr(op="+", left=left, right=right):
+            yield from wholes(left)
+            yield from wholes(right)
+        case IndexExpr(base=inner, index=SliceExpr(begin_index=None, end_index=None)):
+            yield from wholes(inner)
+        case ListComprehension(generator=GeneratorExpr() as inner) | (GeneratorExpr() as inner):
+            match inner:
+                case GeneratorExpr(
+                    left_expr=NameExpr(node=item),
+                    indices=[NameExpr(node=index)],
+                    sequences=[sequence],
+                    condlists=[[]],
+                ) if item is index:
+                    yield from wholes(sequence)
+
+
+def captured(pattern: Pattern, subject: Expression | Key) -> Iterator[tuple[NameExpr, Key]]:
+    """Yield the names that a pattern binds, with the part of the subject that each is."""
+    key = subject if isinstance(subject, tuple) else key_of(subject)
+    match pattern:
+        case AsPattern(pattern=inner, name=name):
+            if name is not None and key is not None:
+                yield name, key
+            if inner is not None:
+                yield from captured(inner, subject)
+        case SequencePattern(patterns=patterns):
+            for position, one in enumerate(patterns):
+                if isinstance(one, StarredPattern):
+                    break
+                if isinstance(subject, TupleExpr) and position < len(subject.items):
+                    yield from captured(one, subject.items[position])
+                elif key is not None:
+                    yield from captured(one, item_of(key, position))
+        case MappingPattern(keys=names, values=values):
+            shown = subject.items if isinstance(subject, DictExpr) else []
+            held = {name.value: item for name, item in shown if isinstance(name, StrExpr | IntExpr)}
+            for text, one in zip(names, values, strict=True):
+                if isinstance(text, StrExpr | IntExpr) and text.value in held:
+                    yield from captured(one, held[text.value])
+                elif isinstance(text, StrExpr | IntExpr) and key is not None:
+                    yield from captured(one, item_of(key, text.value))
+        case ClassPattern(keyword_keys=names, keyword_values=values) if key is not None:
+            for field, one in zip(names, values, strict=True):
+                yield from captured(one, ("member", key, field))
+            declared = pattern.class_ref.node
+            known = _match_args(declared)
+            for field, one in zip(known, pattern.positionals, strict=False):
+                yield from captured(one, ("member", key, field))
+
+
+def _match_args(node: SymbolNode | None) -> list[str]:
+    """Return the names of the fields of a class whose fields are all given to its constructor."""
+    if isinstance(node, TypeInfo) and ("dataclass" in node.metadata or node.is_named_tuple):
+        maker = _constructor(node)
+        return [] if maker is None else [name or "" for name in maker.arg_names[1:]]
+    return []
+
+
+def _constructor(info: TypeInfo) -> CallableType | None:
+    """Return the signature of what makes the objects of a class."""
+    found = info.get("__new__" if info.is_named_tuple else "__init__")
+    node = None if found is None else found.node
+    declared = node.type if isinstance(node, FuncDef | Var) else None
+    proper = get_proper_type(declared)
+    return proper if isinstance(proper, CallableType) else None
+
+
+def _given(info: TypeInfo, call: CallExpr) -> dict[str, Expression]:
+    """Return what a call of a class gives to each parameter of the constructor."""
+    maker = _constructor(info)
+    if maker is None or {ARG_STAR, ARG_STAR2} & {*call.arg_kinds}:
+        return {}
+    names = maker.arg_names[1:]
+    mapped = map_actuals_to_formals(
+        call.arg_kinds, call.arg_names, maker.arg_kinds[1:], names, lambda _: _UNKNOWN
+    )
+    return {
+        name: call.args[actuals[0]]
+        for name, actuals in zip(names, mapped, strict=True)
+        if name is not None and len(actuals) == 1
+    }
+
+
+def _fields(info: TypeInfo, call: CallExpr) -> Iterator[tuple[tuple[str, object], Expression]]:
+    """Yield the fields of a new object that are what the constructor is given."""
+    if info.typeddict_type is not None or info.fullname == "builtins.dict":
+        for name, value in zip(call.arg_names, call.args, strict=True):
+            if name is not None:
+                yield ("item", name), value
+        return
+    given = _given(info, call)
+    if info.is_named_tuple:
+        for position, name in enumerate(_match_args(info)):
+            if name in given:
+                yield ("item", position), given[name]
+    elif "dataclass" in info.metadata:
+        if info.get("__post_init__") is None:
+            yield from ((("member", name), value) for name, value in given.items())
+    else:
+        for field, name in _kept(info):
+            if name in given:
+                yield ("member", field), given[name]
+
+
+def _kept(info: TypeInfo) -> Iterator[tuple[str, str]]:
+    """Yield the attributes to which a constructor assigns parameters, and does nothing else."""
+    maker = info.get("__init__")
+    node = maker.node if maker is not None else None
+    # What mypy has taken from its cache has neither a body nor arguments.
+    if not isinstance(node, FuncDef) or not node.body.body or not node.arguments:
+        return
+    parameters: dict[Node | None, str] = {one.variable: one.variable.name for one in node.arguments}
+    me = node.arguments[0].variable
+    stored: dict[str, list[str | None]] = {}
+    reassigned = set()
+    for one in statements(node.body):
+        for target in targets(one):
+            match target:
+                case MemberExpr(expr=NameExpr(node=owner), name=field) if owner is me:
+                    value = one.rvalue if isinstance(one, AssignmentStmt) else None
+                    given = isinstance(value, NameExpr) and parameters.get(value.node)
+                    top = one in node.body.body
+                    stored.setdefault(field, []).append(given if given and top else None)
+                case NameExpr(node=variable):
+                    reassigned.add(variable)
+    taken = {parameters.get(one) for one in reassigned}
+    for field, values in stored.items():
+        if len(values) == 1 and values[0] is not None and values[0] not in taken:
+            yield field, values[0]

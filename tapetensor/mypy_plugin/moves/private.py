@@ -1,0 +1,86 @@
+"""Containers that no other code can reach: what is called cannot change their items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from mypy.nodes import (
+    CallExpr,
+    ComparisonExpr,
+    DictExpr,
+    DictionaryComprehension,
+    Expression,
+    IndexExpr,
+    ListComprehension,
+    ListExpr,
+    MemberExpr,
+    NameExpr,
+    Node,
+    OpExpr,
+    RefExpr,
+    ReturnStmt,
+    StarExpr,
+    TupleExpr,
+    UnaryExpr,
+)
+
+from tapetensor.mypy_plugin.moves.graph import Graph
+from tapetensor.mypy_plugin.moves.keys import Key
+
+_METHODS: Final = frozenset(
+    {"append", "clear", "copy", "extend", "get", "insert", "items", "keys", "pop", "popitem"}
+    | {"reverse", "setdefault", "update", "values"}
+)
+_NEW: Final = (
+    *(ListExpr, TupleExpr, DictExpr),
+    *(ListComprehension, DictionaryComprehension),
+)
+
+
+def private_names(graph: Graph) -> frozenset[Key]:
+    """Return the names that hold new containers, which are not handed to other code."""
+    safe = {one for point in graph.points for one in _kept_by(point.node, point.runs)}
+    safe |= {one for one in graph.dropped if isinstance(one, NameExpr)}
+    found = {
+        name for name, values in graph.assigned.items() if name[0] == "name" and _are_new(values)
+    }
+    for point in graph.points:
+        if isinstance(point.node, NameExpr):
+            name = ("name", point.node.node)
+            is_here = point.node.node in point.fragment.bound - point.fragment.arguments
+            if not is_here or point.node not in safe:
+                found.discard(name)
+    return frozenset(found)
+
+
+def _are_new(values: list[Expression | None]) -> bool:
+    return all(
+        isinstance(one, _NEW)
+        or (isinstance(one, OpExpr) and isinstance(one.left, ListExpr))
+        or (
+            isinstance(one, CallExpr)
+            and isinstance(one.callee, RefExpr)
+            and one.callee.fullname in ("builtins.list", "builtins.tuple", "builtins.dict")
+        )
+        for one in values
+    )
+
+
+def _kept_by(node: Node | None, runs: Expression | None) -> Iterator[NameExpr]:
+    """Yield the names that a step of execution reads, and hands to nobody."""
+    parts: list[Expression | None] = [runs]
+    match node:
+        case CallExpr(callee=MemberExpr(expr=owner, name=name)) if name in _METHODS:
+            parts.append(owner)
+        case CallExpr(callee=RefExpr(fullname=name), args=args) if name.startswith(
+            ("builtins.", "tapetensor.")
+        ):
+            parts += args
+        case IndexExpr(base=base):
+            parts.append(base)
+        case ComparisonExpr(operands=operands):
+            parts += operands
+        case UnaryExpr(op="not", expr=inner) | StarExpr(expr=inner) | ReturnStmt(expr=inner):
+            parts.append(inner)
+    yield from (one for one in parts if isinstance(one, NameExpr))

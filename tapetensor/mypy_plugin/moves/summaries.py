@@ -1,0 +1,407 @@
+"""What a call does to its arguments, as far as a signature or a body in the same file tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from mypy.nodes import (
+    CallExpr,
+    Expression,
+    FuncDef,
+    FuncItem,
+    IndexExpr,
+    IntExpr,
+    ListExpr,
+    MemberExpr,
+    MypyFile,
+    NameExpr,
+    Node,
+    OperatorAssignmentStmt,
+    OpExpr,
+    RefExpr,
+    StarExpr,
+    SuperExpr,
+    SymbolNode,
+    TupleExpr,
+    UnaryExpr,
+    Var,
+)
+from mypy.operators import op_methods
+from mypy.types import CallableType, Instance, TupleType, Type
+
+from tapetensor.mypy_plugin import flow
+from tapetensor.mypy_plugin.kinds import bounded
+from tapetensor.mypy_plugin.moves.borrowing import BORROWS, READS, function_in, is_borrowed
+from tapetensor.mypy_plugin.moves.calls import Callee, Calls, arguments
+from tapetensor.mypy_plugin.moves.contents import wholes
+from tapetensor.mypy_plugin.moves.graph import Point
+from tapetensor.mypy_plugin.moves.keys import (
+    EACH,
+    Key,
+    has_variable_index,
+    is_constant,
+    item_of,
+    key_of,
+    replaced,
+    root,
+    spelled,
+)
+from tapetensor.mypy_plugin.moves.lasting import place_of
+from tapetensor.mypy_plugin.moves.owners import (
+    accepts_several,
+    hands_on,
+    is_container,
+    is_lent,
+    is_open,
+    is_tensor,
+    owns,
+    takes,
+)
+from tapetensor.mypy_plugin.moves.steps import Place, Steps
+from tapetensor.mypy_plugin.names import op_called
+
+# Functions that move whatever owns a tape, and do not say so in their types.
+MOVERS = frozenset({"builtins.abs", "tapetensor.checkpointing.checkpoint.checkpoint"})
+# Calls of calls of calls: so many are looked into.
+_DEEPEST = 4
+
+
+class Part(NamedTuple):
+    """An operand or argument of a call.
+
+    Attributes:
+        expression: the argument.
+        type: its type.
+        each: whether the items of it are meant.
+    """
+
+    expression: Expression
+    type: Type | None
+    each: bool = False
+
+
+class Reader:
+    """Reads what calls do in one function, or at the top level of a module.
+
+    Args:
+        checker: that of mypy.
+        tree: the file.
+        steps: the function; its types may not be known yet.
+        outer: what reads the calls in a function that calls this one, if one does.
+    """
+
+    def __init__(
+        self, checker: Any, tree: MypyFile, steps: Steps, outer: Reader | None = None
+    ) -> None:
+        self._checker = checker
+        self._tree = tree
+        self.steps = steps
+        self.depth: int = _DEEPEST if outer is None else outer.depth - 1
+        # What is known of the functions of this file, or what holds while it is worked out.
+        self.known_moved: dict[FuncItem, list[Key]] = {} if outer is None else outer.known_moved
+        self.known_borrowed: dict[tuple[FuncDef, int, bool], bool] = (
+            {} if outer is None else outer.known_borrowed
+        )
+        self.known_steps: dict[FuncItem, Steps] = {} if outer is None else outer.known_steps
+        self._calls = Calls(steps.graph, self.type_of, steps.paths)
+
+    def type_of(self, expression: Expression) -> Type | None:
+        """Return the type of an expression, worked out from declarations if mypy has not yet."""
+        found = flow.type_of(self._checker, expression)
+        if found is not None:
+            return found
+        key = key_of(expression)
+        return None if key is None else self.steps.effects.type_at(key)
+
+    def owns(self, type_: Type | None) -> bool:
+        """Tell whether a value owns a tape, as far as the function does not ask for that."""
+        return owns(type_) and not (self.steps.graph.asks_for_tape and is_open(type_))
+
+    def taken(self, call: CallExpr) -> list[Place]:
+        """Return what a call takes the tape of, as every function does that may be called."""
+        found = [self._taken_by(one, call) for one in self._calls.called(call)]
+        if not found:
+            return []
+        return [one for one in found[0] if all(one in other for other in found[1:])]
+
+    def used(self, call: CallExpr) -> list[Place]:
+        """Return what a call of a method, under another name, refuses when it is spent."""
+        return [
+            place
+            for one in self._calls.called(call)
+            if one.tensor and _name(one.node) not in READS
+            for place in self.places([Part(one.args[0], None)])
+        ]
+
+    def op_of(self, call: CallExpr) -> str:
+        """Return the name of what is called, as errors say it."""
+        for one in self._calls.called(call):
+            if one.tensor:
+                return op_called(_name(one.node))
+        if isinstance(call.callee, NameExpr | MemberExpr | SuperExpr):
+            return call.callee.name
+        key = key_of(call.callee)
+        return "the call" if key is None else spelled(key)
+
+    def _taken_by(self, callee: Callee, call: CallExpr) -> list[Place]:
+        if callee.tensor:
+            name = _name(callee.node)
+            if name in READS or (name in BORROWS and not (name == "share" and call.args)):
+                return []
+            operands = [*callee.args, *call.args]
+            return self.places(
+                [Part(one, None) for one in operands if self.owns(self.type_of(one))]
+            )
+        if len(callee.known) > 1 and all(hands_on(one.ret_type) for one in callee.known):
+            # Of an overloaded function it is not worked out which overload is meant.
+            operands = [*callee.args, *call.args]
+            is_ours = getattr(callee.node, "fullname", "").startswith("tapetensor.")
+            owners = [Part(one, None) for one in operands if self.owns(self.type_of(one))]
+            return self.places(owners) if is_ours else []
+        given = arguments(callee, call)
+        dropped = call in self.steps.graph.dropped
+        found = [
+            place
+            for number, expressions in enumerate(given)
+            for place in self._taken_as(callee, number, expressions, dropped=dropped)
+        ]
+        body = callee.function or self.body(callee.node)
+        if isinstance(body, FuncDef):
+            found += self.defaults_of(body, 0, given)
+        return found if body is None else [*found, *self.free(body)]
+
+    def _taken_as(
+        self, callee: Callee, number: int, expressions: list[Expression], *, dropped: bool
+    ) -> Iterator[Place]:
+        """Yield what a call takes of the arguments for one parameter."""
+        [signature] = callee.known
+        body = self.body(callee.node)
+        if self.is_moved_by(signature, number, callee.node):
+            if not (body and self.is_borrowed(body, number, dropped=dropped)):
+                yield from self.places(
+                    [
+                        part
+                        for one in expressions
+                        for part in self.owning_parts(one, self.type_of(one))
+                    ]
+                )
+        elif body is not None:
+            yield from self.moved_of(body, number, expressions)
+
+    def is_moved_by(self, signature: CallableType, number: int, node: SymbolNode | None) -> bool:
+        """Tell whether a signature says that the argument for a parameter is moved.
+
+        A function that is given a container may take one of its items, and leave the others.
+        """
+        declared = signature.arg_types[number]
+        is_ours = getattr(node, "fullname", "").startswith("tapetensor.")
+        is_one = is_tensor(declared) or not accepts_several(declared)
+        return takes(declared) and hands_on(signature.ret_type) and (is_one or is_ours)
+
+    def is_borrowed(self, body: FuncDef, number: int, *, dropped: bool) -> bool:
+        """Tell whether a function only reads an argument, or makes a second handle of it."""
+        which = (body, number, dropped)
+        if which not in self.known_borrowed:
+            self.known_borrowed[which] = False
+            inner = self.within(body)
+            self.known_borrowed[which] = inner is not None and is_borrowed(
+                body, inner.steps.graph, number, inner.lent, dropped=dropped
+            )
+        return self.known_borrowed[which]
+
+    def defaults_of(
+        self, body: FuncDef, skip: int, given: list[list[Expression]]
+    ) -> Iterator[Place]:
+        """Yield what a function takes of the values of its default arguments."""
+        for argument, expressions in zip(body.arguments[skip:], given, strict=False):
+            if argument.initializer is None or expressions:
+                continue
+            me: Key = ("name", argument.variable)
+            default: Key = ("name", self.steps.graph.default_of(argument.variable))
+            for path in self.moved(body, argument.variable):
+                key = replaced(path, me, default)
+                if key is not None:
+                    yield Place(key, key)
+
+    def moved_of(
+        self, body: FuncDef, number: int, expressions: list[Expression]
+    ) -> Iterator[Place]:
+        """Yield what the body of a function is sure to take of the arguments for a parameter."""
+        if number >= len(body.arguments):
+            return
+        variable = body.arguments[number].variable
+        me: Key = ("name", variable)
+        for path in self.moved(body, variable):
+            for one in expressions:
+                if isinstance(one, ListExpr | TupleExpr) and path != me:
+                    yield from self.places(self._parts_at(one, path, me))
+                    continue
+                spelled, key = key_of(one), place_of(self._checker, one)
+                if spelled is None or key is None:
+                    continue
+                at, moved = replaced(path, me, spelled), replaced(path, me, key)
+                if at is None or moved is None:
+                    continue
+                if self.owns(
+                    self.type_of(one) if path == me else self.steps.effects.type_at(moved)
+                ):
+                    yield Place(at, moved)
+
+    def _parts_at(self, display: ListExpr | TupleExpr, path: Key, me: Key) -> Iterator[Part]:
+        """Yield what stands in a display where a path from a parameter leads."""
+        for number, item in enumerate(display.items):
+            if path in (item_of(me, EACH), item_of(me, number)) and self.owns(self.type_of(item)):
+                yield Part(item, None)
+
+    def free(self, body: FuncItem) -> list[Place]:
+        """Return what a function defined within another one takes of the variables around it."""
+        # Others have the name of a module or class before their own.
+        if "." in getattr(body, "fullname", ""):
+            return []
+        own = {one.variable for one in body.arguments}
+        around = self.steps.graph.fragments[0].bound
+        return [
+            Place(key, key, body)
+            for key in self.moved_by(body)
+            if root(key) not in own and root(key) in around
+        ]
+
+    def lent(self, call: CallExpr) -> Iterator[Expression]:
+        """Yield the arguments that a call only reads, whatever function is called."""
+        found = [[*self._lent_to(one, call)] for one in self._calls.called(call)]
+        for one in found[0] if found else ():
+            if all(one in others for others in found):
+                yield one
+
+    def _lent_to(self, callee: Callee, call: CallExpr) -> Iterator[Expression]:
+        body = self.body(callee.node)
+        dropped = call in self.steps.graph.dropped
+        for number, expressions in enumerate([] if callee.tensor else arguments(callee, call)):
+            [signature] = callee.known
+            declared = signature.arg_types[number]
+            if body is not None:
+                is_read = self.depth > 0 and self.is_borrowed(body, number, dropped=dropped)
+            else:
+                is_read = is_lent(declared) or (
+                    is_tensor(declared) and not hands_on(signature.ret_type)
+                )
+            if is_read:
+                yield from expressions
+
+    def body(self, node: SymbolNode | None) -> FuncDef | None:
+        """Return the body of a function of this file."""
+        return function_in(self._tree, node)
+
+    def moved(self, body: FuncDef, variable: Var) -> list[Key]:
+        """Return what a function is sure to take of a parameter: it, its items, its attributes."""
+        return [key for key in self.moved_by(body) if root(key) is variable]
+
+    def moved_by(self, body: FuncItem) -> list[Key]:
+        """Return what a function is sure to have taken the tape of when it returns.
+
+        A key starts from a parameter, or from a variable of the code around the function.
+        """
+        if body not in self.known_moved:
+            self.known_moved[body] = []
+            self.known_moved[body] = self._surely_moved_by(body)
+        return self.known_moved[body]
+
+    def _surely_moved_by(self, body: FuncItem) -> list[Key]:
+        inner = self.within(body)
+        if body.is_generator or body.is_coroutine or body.is_async_generator or inner is None:
+            return []
+        moves: dict[Key, set[Point]] = {}
+        for key, point in inner.own_moves():
+            is_known = is_constant(key) and not has_variable_index(key)
+            if is_known and inner.steps.is_as_given(key, point):
+                moves.setdefault(key, set()).add(point)
+        return [key for key, points in moves.items() if inner.steps.returns_only_by(points)]
+
+    def within(self, function: FuncItem) -> Reader | None:
+        """Return what reads the calls in another function."""
+        if self.depth == 0:
+            return None
+        if function not in self.known_steps:
+            self.known_steps[function] = Steps(self._checker, function)
+        return Reader(self._checker, self._tree, self.known_steps[function], self)
+
+    def own_moves(self) -> Iterator[tuple[Key, Point]]:
+        """Yield the keys that this function takes the tape of, with the points where it does."""
+        graph = self.steps.graph
+        for node in [*graph.of_node]:
+            for step in self.steps.made(node, "", self._of_node(node), ()):
+                for one in (step, *self.steps.followed_on(step)):
+                    for value in one.values:
+                        if not value.by and (not value.loop or one is not step):
+                            yield value.key, one.point
+
+    def _of_node(self, node: Node) -> list[Place]:
+        match node:
+            case CallExpr(callee=RefExpr(fullname=name), args=args) if name in MOVERS:
+                return self.places(
+                    [Part(one, None) for one in args if self.owns(self.type_of(one))]
+                )
+            case CallExpr():
+                return self.taken(node)
+            case OpExpr(op=op, left=left, right=right) if op in op_methods:
+                operands = [left, right] if op_methods[op] not in BORROWS else []
+            case OperatorAssignmentStmt(lvalue=left, rvalue=right):
+                operands = [left, right]
+            case UnaryExpr(op="-", expr=inner) | IndexExpr(base=inner):
+                operands = [inner]
+            case _:
+                return []
+        found = [Part(one, None) for one in operands if self.owns(self.type_of(one))]
+        is_op = any(is_tensor(self.type_of(one)) for one in operands)
+        return self.places(found) if is_op else []
+
+    def places(self, parts: Iterable[Part]) -> list[Place]:
+        """Return the places of parts that have one."""
+        found = []
+        for one in parts:
+            spelled, key = key_of(one.expression), self._place_of(one.expression)
+            if spelled is not None and key is not None:
+                each = Place(item_of(spelled, EACH), item_of(key, EACH))
+                found.append(each if one.each else Place(spelled, key))
+        return found
+
+    def _place_of(self, expression: Expression) -> Key | None:
+        if flow.type_of(self._checker, expression) is not None or isinstance(expression, NameExpr):
+            return place_of(self._checker, expression)
+        key = key_of(expression)
+        return None if key is None else self.steps.aliases.canonical(key)
+
+    def owning_parts(self, expression: Expression, type_: Type | None) -> Iterator[Part]:
+        """Yield what owns a tape in an argument: itself, or what a container holds."""
+        if isinstance(expression, TupleExpr | ListExpr):
+            for item in expression.items:
+                yield from self.owning_parts(item, self.type_of(item))
+        elif isinstance(expression, OpExpr) and isinstance(expression.left, ListExpr):
+            # [x] * 2 + items: a display again.
+            number = expression.right
+            times = number.value if isinstance(number, IntExpr) and expression.op == "*" else 1
+            yield from [*self.owning_parts(expression.left, None)] * min(times, 2)
+            if expression.op == "+":
+                yield from self.owning_parts(number, self.type_of(number))
+        elif isinstance(expression, StarExpr) or not self.owns(type_):
+            for one in wholes(expression):
+                found = self.type_of(one)
+                if is_container(found) and _holds_owners(found):
+                    yield Part(one, found, each=True)
+        else:
+            yield Part(expression, type_)
+
+
+def _holds_owners(container: Type | None) -> bool:
+    """Tell whether every item of a container owns a tape."""
+    match bounded(container):
+        case TupleType(items=items) if items:
+            return all(map(owns, items))
+        case Instance(args=[*_, held]):
+            return owns(held)
+    return False
+
+
+def _name(node: SymbolNode | None) -> str:
+    return "" if node is None else node.name

@@ -1,0 +1,325 @@
+"""Attributes, objects, methods and functions that are values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Generic, NamedTuple
+
+from typing_extensions import override
+
+from tapetensor import Tensor
+from tapetensor.typing import T
+from tests.plugin.moves.cases import Plain, Scalar, Traced
+
+
+class Holder:
+    def __init__(self, traced: Traced) -> None:
+        self.traced = traced
+
+    def other_name(self) -> None:
+        traced = self.traced
+        traced.exp()
+        self.traced.sin()  # E: sin: "self.traced" was moved by "exp"
+
+    def other_name_the_other_way(self) -> None:
+        traced = self.traced
+        self.traced.exp()
+        traced.sin()  # E: sin: "traced" was moved by "exp"
+
+    def two_names(self) -> None:
+        first = self.traced
+        second = self.traced
+        first * second  # E: multiply: "second" is given twice
+
+    @property
+    def same(self) -> Traced:
+        return self.traced
+
+    def step(self) -> None:
+        self.traced.sum().backward()
+
+    def __call__(self, x: Traced) -> Traced:
+        return x.exp()
+
+    def __matmul__(self, x: Traced) -> Traced:
+        return x.exp()
+
+
+def attribute(x: Plain) -> None:
+    Holder(x.trace()).other_name()
+
+
+def attribute_the_other_way(x: Plain) -> None:
+    Holder(x.trace()).other_name_the_other_way()
+
+
+def attribute_under_two_names(x: Plain) -> None:
+    Holder(x.trace()).two_names()
+
+
+def given_to_an_object(x: Plain) -> None:
+    traced = x.trace()
+    holder = Holder(traced)
+    traced.exp()
+    holder.traced.sin()  # E: sin: "holder.traced" was moved by "exp"
+
+
+def given_to_an_object_by_name(x: Plain) -> None:
+    traced = x.trace()
+    holder = Holder(traced=traced)
+    holder.traced.exp()
+    traced.sin()  # E: sin: "traced" was moved by "exp"
+
+
+def property_read_twice(x: Plain) -> None:
+    holder = Holder(x.trace())
+    holder.same.exp()
+    holder.same.sin()  # E: sin: "holder.same" was moved by "exp"
+
+
+def property_beside_the_attribute(x: Plain) -> None:
+    holder = Holder(x.trace())
+    holder.traced.exp()
+    holder.same.sin()  # E: sin: "holder.same" was moved by "exp"
+
+
+def method_that_takes_an_attribute(x: Plain) -> None:
+    holder = Holder(x.trace())
+    holder.step()
+    holder.traced.sin()  # E: sin: "holder.traced" was moved by "step"
+
+
+def method_that_takes_an_attribute_twice(x: Plain) -> None:
+    holder = Holder(x.trace())
+    holder.step()
+    holder.step()  # E: step: "holder.traced" was moved by "step"
+
+
+def object_that_is_called(x: Plain) -> None:
+    holder = Holder(x.trace())
+    traced = x.trace()
+    holder(traced)
+    traced.sin()  # E: sin: "traced" was moved by "holder"
+
+
+def operator_of_an_object(x: Plain) -> None:
+    holder = Holder(x.trace())
+    traced = x.trace()
+    holder @ traced
+    traced.sin()  # E: sin: "traced" was moved by "matmul"
+
+
+class Pair(NamedTuple):
+    first: Traced
+    second: Traced
+
+
+@dataclass
+class Batch(Generic[T]):
+    traced: Tensor[tuple[int], T]
+    number: int = 0
+
+
+def named_tuple(x: Plain) -> None:
+    traced = x.trace()
+    pair = Pair(traced, x.trace())
+    pair.first.exp()
+    traced.sin()  # E: sin: "traced" was moved by "exp"
+
+
+def named_tuple_by_index(x: Plain) -> None:
+    pair = Pair(x.trace(), x.trace())
+    pair.first.exp()
+    pair[0].sin()  # E: sin: "pair[0]" was moved by "exp"
+
+
+def named_tuple_that_is_unpacked(x: Plain) -> None:
+    pair = Pair(x.trace(), second=x.trace())
+    first, second = pair
+    second.exp()
+    pair.second.sin()  # E: sin: "pair.second" was moved by "exp"
+    print(first)
+
+
+def named_tuple_that_is_matched(x: Plain) -> None:
+    pair = Pair(x.trace(), x.trace())
+    match pair:
+        case Pair(first=one, second=_):
+            one.exp()
+    pair.first.sin()  # E: sin: "pair.first" may have been moved by "exp"
+
+
+def data_class(x: Plain) -> None:
+    traced = x.trace()
+    batch = Holds(traced)
+    traced.exp()
+    batch.traced.sin()  # E: sin: "batch.traced" was moved by "exp"
+
+
+@dataclass
+class Holds:
+    traced: Traced
+    number: int = 0
+
+
+def bound_method(x: Plain) -> None:
+    traced = x.trace()
+    step = traced.exp
+    step()
+    traced.sin()  # E: sin: "traced" was moved by "exp"
+
+
+def bound_method_twice(x: Plain) -> None:
+    step = x.trace().sum().backward
+    loss = x.trace().sum()
+    again = loss.backward
+    again()
+    again()  # E: backward: "loss" was moved by "backward"
+    print(step)
+
+
+def partial_function(x: Plain) -> None:
+    traced = x.trace()
+    scale = partial(scaled, factor=2.0)
+    scale(traced)
+    traced.sin()  # E: sin: "traced" was moved by "scale"
+
+
+def partial_with_the_tensor(x: Plain) -> None:
+    traced = x.trace()
+    scale = partial(scaled, traced)
+    scale(2.0)
+    scale(3.0)  # E: scale: "traced" was moved by "scale"
+
+
+def partial_with_the_tensor_beside_its_name(x: Plain) -> None:
+    traced = x.trace()
+    scale = partial(scaled, traced)
+    scale(factor=2.0)
+    traced.sin()  # E: sin: "traced" was moved by "scale"
+
+
+def dict_of_functions(x: Plain) -> None:
+    functions: dict[str, Callable[[Traced], Traced]] = {"a": scaled, "b": halved}
+    traced = x.trace()
+    functions["a"](traced)
+    traced.sin()  # E: sin: "traced" was moved by "functions['a']"
+
+
+def dict_of_functions_by_name(x: Plain) -> None:
+    functions = {"a": halved, "b": halved}
+    traced = x.trace()
+    for name in ("a", "b"):
+        functions[name](traced)  # E: "traced" may have been moved by "functions[name]"
+
+
+def list_of_functions(x: Plain) -> None:
+    traced = x.trace()
+    for function in (halved, halved):
+        function(traced)  # E: "traced" may have been moved by "function"
+
+
+def default_argument(x: Plain) -> None:
+    traced = x.trace()
+
+    def later(again: Traced = traced) -> Traced:
+        return again.exp()
+
+    later()
+    traced.sin()  # E: sin: "traced" was moved by "later"
+
+
+def default_argument_twice(x: Plain) -> None:
+    def later(again: Traced = x.trace()) -> Traced:  # noqa: B008
+        return again.exp()
+
+    later()
+    later()  # E: later: "again" was moved by "later"
+
+
+class Base:
+    def forward(self, x: Traced) -> Traced:
+        return x.exp()
+
+
+class Derived(Base):
+    @override
+    def forward(self, x: Traced) -> Traced:
+        hidden = super().forward(x)
+        return hidden + x  # E: add: "x" was moved by "forward"
+
+
+class Twice(Base):
+    @override
+    def forward(self, x: Traced) -> Traced:
+        x.sin()
+        return super().forward(x)  # E: forward: "x" was moved by "sin"
+
+
+def method_of_the_base_class(x: Plain) -> None:
+    Derived().forward(x.trace())
+
+
+def method_of_the_base_class_after(x: Plain) -> None:
+    Twice().forward(x.trace())
+
+
+def logged(x: Plain) -> None:
+    loss = x.trace().sum()
+    log(loss)
+    loss.backward()  # E: backward: "loss" was moved by "log"
+
+
+def trained(x: Plain) -> None:
+    loss = x.trace().sum()
+    loss.backward()
+    print(train(loss))  # E: train: "loss" was moved by "backward"
+
+
+def trained_by_way_of_another(x: Plain) -> None:
+    loss = x.trace().sum()
+    reported(loss)
+    loss.exp()  # E: exp: "loss" was moved by "reported"
+
+
+def taken_from_an_object(x: Plain) -> None:
+    pair = Pair(x.trace(), x.trace())
+    both(pair)
+    pair.first.sin()  # E: sin: "pair.first" was moved by "both"
+
+
+def taken_from_a_list(x: Plain) -> None:
+    items = [x.trace(), x.trace()]
+    total(items)
+    items[0].sin()  # E: sin: "items[0]" was moved by "total"
+
+
+def log(loss: Scalar) -> float:
+    return loss.exp().item()
+
+
+def train(loss: Scalar) -> int:
+    return len(loss.backward())
+
+
+def reported(loss: Scalar) -> None:
+    value = log(loss)
+    print(value)
+
+
+def both(pair: Pair) -> float:
+    return (pair.first * pair.second).sum().item()
+
+
+def total(items: list[Traced]) -> float:
+    return sum(item.sum().item() for item in items)
+
+
+def scaled(x: Traced, factor: float = 1.0) -> Traced:
+    return x * factor
+
+
+def halved(x: Traced) -> Traced:
+    return x * 0.5
