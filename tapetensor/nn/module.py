@@ -168,6 +168,9 @@ class Module:
         is_setting = value.__class__ in _SETTINGS and before.__class__ in _SETTINGS
         if name in self.fields_of_class and not (is_compared or is_setting):
             check_fields(self, vars(self) | {name: value})
+        if isinstance(value, Tensor):
+            # From now on it is a parameter like any other, whatever it was computed from.
+            value.origins = None
         object.__setattr__(self, name, value)
 
     def _check_value(self, name: str, value: object) -> None:

@@ -90,8 +90,8 @@ def incomplete(
     """
     found = []
     for unique_id, gap in gaps.items():
-        if unique_id in records:
-            # The owner of the record joined.
+        if unique_id in records or (wanted is not None and unique_id in wanted):
+            # The owner of the record joined, or the gradient is to stop there.
             continue
         if gap.origins is None:
             upstream = _before(unique_id, gap)

@@ -31,6 +31,7 @@ _REFUSES_NOTHING = {
         "size",
         "owns_tape",
         "tape_type",
+        "origins",
         "numpy",
         "wrap_gradient",
     ],

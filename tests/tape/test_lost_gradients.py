@@ -191,6 +191,12 @@ def target_of_the_same_model(model: Model) -> Any:
     return losses.mse(model.forward(X.trace()), model.forward(Y))
 
 
+def teacher_by_hand(model: Model) -> Any:
+    other = copy.deepcopy(model)
+    other.hidden.weight = other.hidden.weight * 0.9 + model.hidden.weight * 0.1
+    return (model.forward(X.trace()) - other.forward(X)).square().mean()
+
+
 def written_by_hand(model: Model) -> Any:
     """Put back parameters that were computed from those before."""
     for _ in range(3):
@@ -240,6 +246,7 @@ RIGHT: dict[str, Callable[[Model], Any]] = {
             teacher,
             frozen_part,
             target_of_the_same_model,
+            teacher_by_hand,
             written_by_hand,
             a_constant_of_the_parted_value,
             shared,
@@ -272,6 +279,13 @@ def test_a_handle_may_end_where_nobody_asks_for_what_comes_before() -> None:
     with pytest.raises(tt.MissingGradientError, match="all that comes before it"):
         critic.forward(fake.with_empty_tape()).sum().backward()
     assert len(critic.forward(fake).sum().backward(wrt=generator)) == 4
+
+
+def test_a_plain_value_that_is_asked_for_is_a_variable_of_its_own() -> None:
+    model = Model()
+    h = model.hidden.forward(X)
+    grads = (model.forward(X.trace()) * h.trace()).sum().backward(wrt=[X, h])
+    assert len(grads) == 2
 
 
 def test_a_loss_that_was_refused_can_be_asked_for_something_else() -> None:

@@ -292,7 +292,9 @@ class Expressions(Ledger, ABC):
                     return declared_
                 return self._held.get((owner.place, name), declared_)
             case Decorator(func=function, var=Var(is_property=True)):
-                result = self.run(node, Function(function, owner), {0: owner})
+                # That of another file may come from the cache, without its body.
+                is_here = self._is_here(function)
+                result = self.run(node, Function(function, owner), {0: owner}) if is_here else None
                 known = signatures(function.type)
                 return (
                     declared(known[0].ret_type) if result is None and known else result or NOTHING

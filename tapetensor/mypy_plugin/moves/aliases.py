@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tapetensor.mypy_plugin.moves.effects import Effects
-from tapetensor.mypy_plugin.moves.graph import Graph, Link, Pass, Point
+from tapetensor.mypy_plugin.moves.graph import Graph
 from tapetensor.mypy_plugin.moves.keys import EACH, Key, is_constant, item_of, prefixes, replaced
 from tapetensor.mypy_plugin.moves.lasting import attribute, item
 from tapetensor.mypy_plugin.moves.paths import Paths
+from tapetensor.mypy_plugin.moves.points import Link, Pass, Point
 
 # So many names of one value are followed.
 _MOST = 24

@@ -37,10 +37,11 @@ from mypy.types import (
 )
 
 from tapetensor.mypy_plugin.kinds import bounded
-from tapetensor.mypy_plugin.moves.graph import Graph, Link, Point
+from tapetensor.mypy_plugin.moves.graph import Graph
 from tapetensor.mypy_plugin.moves.keys import Key, key_of
 from tapetensor.mypy_plugin.moves.owners import is_tensor, signatures
 from tapetensor.mypy_plugin.moves.paths import Paths
+from tapetensor.mypy_plugin.moves.points import Link, Point
 from tapetensor.mypy_plugin.symbols import member_of
 
 _ANY = AnyType(TypeOfAny.special_form)

@@ -52,10 +52,11 @@ from mypy.types import (
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import bounded
 from tapetensor.mypy_plugin.moves.expressions import CONSUMERS
-from tapetensor.mypy_plugin.moves.graph import Graph, Point
+from tapetensor.mypy_plugin.moves.graph import Graph
 from tapetensor.mypy_plugin.moves.keys import Key, children, key_of
 from tapetensor.mypy_plugin.moves.lasting import returned_by
 from tapetensor.mypy_plugin.moves.owners import is_container, is_tensor, signatures
+from tapetensor.mypy_plugin.moves.points import Point
 from tapetensor.mypy_plugin.symbols import member_of
 
 # Builtins that change nothing by themselves; what they are given may (`__str__`, a generator).

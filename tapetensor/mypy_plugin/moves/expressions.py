@@ -31,7 +31,7 @@ from mypy.nodes import (
 )
 
 from tapetensor.mypy_plugin.moves.contents import loops_over, parts_of, unpacked
-from tapetensor.mypy_plugin.moves.graph import Fragment, Graph, Link, Pass, Point, Region
+from tapetensor.mypy_plugin.moves.graph import Graph
 from tapetensor.mypy_plugin.moves.keys import (
     APPEND,
     Key,
@@ -44,6 +44,7 @@ from tapetensor.mypy_plugin.moves.keys import (
     mentions,
     root,
 )
+from tapetensor.mypy_plugin.moves.points import Fragment, Link, Pass, Point, Region
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

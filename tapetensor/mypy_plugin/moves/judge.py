@@ -9,9 +9,9 @@ from mypy.nodes import Context, Expression, FuncItem, MypyFile, Node, OpExpr, Va
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.codes import TAPE_MOVED
 from tapetensor.mypy_plugin.moves.aliases import common
-from tapetensor.mypy_plugin.moves.graph import Link, Point
 from tapetensor.mypy_plugin.moves.keys import EACH, Key, root, spelled
 from tapetensor.mypy_plugin.moves.lending import is_lent_at, look_at_file, taken_anyway
+from tapetensor.mypy_plugin.moves.points import Link, Point
 from tapetensor.mypy_plugin.moves.steps import Place, Step, Steps
 from tapetensor.mypy_plugin.moves.summaries import Reader
 

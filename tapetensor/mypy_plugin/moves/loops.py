@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tapetensor.mypy_plugin.moves.aliases import Value
-from tapetensor.mypy_plugin.moves.graph import Graph, Pass, Point
+from tapetensor.mypy_plugin.moves.graph import Graph
 from tapetensor.mypy_plugin.moves.keys import EACH, Key, item_of, prefixes, replaced
 from tapetensor.mypy_plugin.moves.paths import Paths
+from tapetensor.mypy_plugin.moves.points import Pass, Point
 
 
 class Loops:

@@ -8,8 +8,9 @@ from typing import NamedTuple
 from mypy.nodes import CallExpr
 
 from tapetensor.mypy_plugin.moves.effects import Effects
-from tapetensor.mypy_plugin.moves.graph import Graph, Link, Point, Region
+from tapetensor.mypy_plugin.moves.graph import Graph
 from tapetensor.mypy_plugin.moves.keys import Key, mentions, prefixes, root
+from tapetensor.mypy_plugin.moves.points import Link, Point, Region
 
 
 class Change(NamedTuple):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from mypy.nodes import (
     CallExpr,
     ComparisonExpr,
+    Context,
     DictExpr,
     DictionaryComprehension,
     Expression,
@@ -25,8 +26,8 @@ from mypy.nodes import (
     UnaryExpr,
 )
 
-from tapetensor.mypy_plugin.moves.graph import Graph
 from tapetensor.mypy_plugin.moves.keys import Key
+from tapetensor.mypy_plugin.moves.points import Point
 
 _METHODS: Final = frozenset(
     {"append", "clear", "copy", "extend", "get", "insert", "items", "keys", "pop", "popitem"}
@@ -38,14 +39,22 @@ _NEW: Final = (
 )
 
 
-def private_names(graph: Graph) -> frozenset[Key]:
-    """Return the names that hold new containers, which are not handed to other code."""
-    safe = {one for point in graph.points for one in _kept_by(point.node, point.runs)}
-    safe |= {one for one in graph.dropped if isinstance(one, NameExpr)}
-    found = {
-        name for name, values in graph.assigned.items() if name[0] == "name" and _are_new(values)
-    }
-    for point in graph.points:
+def private_names(
+    points: Iterable[Point],
+    assigned: Mapping[Key, list[Expression | None]],
+    dropped: Iterable[Context],
+) -> frozenset[Key]:
+    """Return the names that hold new containers, which are not handed to other code.
+
+    Args:
+        points: all that the function does.
+        assigned: what each name is assigned, wherever it is.
+        dropped: what is computed and not used.
+    """
+    safe = {one for point in points for one in _kept_by(point.node, point.runs)}
+    safe |= {one for one in dropped if isinstance(one, NameExpr)}
+    found = {name for name, values in assigned.items() if name[0] == "name" and _are_new(values)}
+    for point in points:
         if isinstance(point.node, NameExpr):
             name = ("name", point.node.node)
             is_here = point.node.node in point.fragment.bound - point.fragment.arguments

@@ -42,9 +42,10 @@ from typing_extensions import override
 from tapetensor.mypy_plugin.blocks import function_of, statements
 from tapetensor.mypy_plugin.moves.contents import captured
 from tapetensor.mypy_plugin.moves.expressions import Ends, Expressions, counts, lead, truth
-from tapetensor.mypy_plugin.moves.graph import Graph, Pass, Point
+from tapetensor.mypy_plugin.moves.graph import Graph
 from tapetensor.mypy_plugin.moves.keys import APPEND, children, item_of, key_of, mentions
 from tapetensor.mypy_plugin.moves.patterns import bound_by
+from tapetensor.mypy_plugin.moves.points import Pass, Point
 
 
 def graph_of(unit: FuncItem | MypyFile) -> Graph:

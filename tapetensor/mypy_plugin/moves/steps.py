@@ -9,10 +9,10 @@ from mypy.nodes import FuncItem, MypyFile, Node
 
 from tapetensor.mypy_plugin.moves.aliases import Aliases, Value
 from tapetensor.mypy_plugin.moves.effects import Effects
-from tapetensor.mypy_plugin.moves.graph import Point
 from tapetensor.mypy_plugin.moves.keys import Key, is_constant, replaced
 from tapetensor.mypy_plugin.moves.loops import Loops
 from tapetensor.mypy_plugin.moves.paths import Paths
+from tapetensor.mypy_plugin.moves.points import Point
 from tapetensor.mypy_plugin.moves.statements import graph_of
 
 

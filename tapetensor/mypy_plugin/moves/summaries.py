@@ -35,7 +35,6 @@ from tapetensor.mypy_plugin.kinds import bounded
 from tapetensor.mypy_plugin.moves.borrowing import BORROWS, READS, function_in, is_borrowed
 from tapetensor.mypy_plugin.moves.calls import Callee, Calls, arguments
 from tapetensor.mypy_plugin.moves.contents import wholes
-from tapetensor.mypy_plugin.moves.graph import Point
 from tapetensor.mypy_plugin.moves.keys import (
     EACH,
     Key,
@@ -58,6 +57,7 @@ from tapetensor.mypy_plugin.moves.owners import (
     owns,
     takes,
 )
+from tapetensor.mypy_plugin.moves.points import Point
 from tapetensor.mypy_plugin.moves.steps import Place, Steps
 from tapetensor.mypy_plugin.names import op_called
 
