@@ -68,6 +68,7 @@ _OPEN: Final[dict[str, Rule]] = {
     "squeeze": rearranging.squeeze,
     "expand_dims": rearranging.expand_dims,
     "split": rearranging.split,
+    "share": rearranging.share,
     **dict.fromkeys(
         ("softmax", "log_softmax", "normalize", "argsort", "cumulative_sum"), reductions.along_axis
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mypy.types import TupleType
+from mypy.types import TupleType, Type
 
 from tapetensor.mypy_plugin.codes import AXIS_RANGE
 from tapetensor.mypy_plugin.shapes.axes import (
@@ -128,6 +128,18 @@ def split(call: Call) -> Answer:
         return None
     parts = [call.like(x, (*shape[:axis], size, *shape[axis + 1 :])) for size in sizes]
     return TupleType(parts, call.api.named_generic_type("builtins.tuple", [parts[0]]))
+
+
+@of_all_shapes
+def share(call: Call) -> Answer:
+    """Return the result of `share`: as many handles as it says."""
+    x, count = call.receiver, read_int(call.argument("n"))
+    if count is not None and count < 1:
+        raise MismatchError(f"n must be > 0, got {count}")
+    if count is None or count > _PARTS:
+        return None
+    handles: list[Type] = [call.like(x, x.dims)] * count
+    return TupleType(handles, call.api.named_generic_type("builtins.tuple", [handles[0]]))
 
 
 def _sections(call: Call, shape: Dims, axis: int) -> list[Size] | None:

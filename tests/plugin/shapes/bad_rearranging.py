@@ -37,6 +37,7 @@ BAD: list[Callable[[], object]] = [
     lambda: tt.concat([m, v.trace()]),  # E: concat: the ranks of shapes (2, 3) and (3,) differ
     lambda: tt.stack([m, r]),  # E: stack: shapes (2, 3) and (1, 3) differ along axis 0, 2 != 1
     lambda: m.roll(1, axis=2),  # E: roll: axis 2 is outside the shape (2, 3); allowed: -2 to 1
+    lambda: z.share(0),  # E: share: n must be > 0, got 0
     lambda: z.split(0),  # E: split: sections must be > 0, got 0
     lambda: tt.concat((v, v), axis=1),  # E: concat: axis 1 is outside the shape (3,); allowed: -1
     lambda: tt.concat((q, q), axis=4),  # E: concat: axis 4 is outside the shape (5, 4, 2, 3)
