@@ -189,24 +189,15 @@ def where(mask: Mask[S], lhs: float, rhs: Tensor[S, T, F], /) -> Tensor[S, T, F]
 def where(mask: Mask[S], lhs: Tensor[S, T, D], rhs: Joins[S, T, D], /) -> Tensor[S, T, D]: ...
 @overload
 def where(
-    mask: Mask[S],
-    lhs: Tensor[S, NoneTape, D],
-    rhs: Tensor[S, T, D],
-    /,
+    mask: Mask[S], lhs: Tensor[S, NoneTape, D], rhs: Tensor[S, T, D], /
 ) -> Tensor[S, T, D]: ...
 @overload
 def where(
-    mask: Mask[S],
-    lhs: Tensor[S, T, D],
-    rhs: Tensor[S, OwnedTape, D],
-    /,
+    mask: Mask[S], lhs: Tensor[S, T, D], rhs: Tensor[S, OwnedTape, D], /
 ) -> Tensor[S, OwnedTape, D]: ...
 @overload
 def where(
-    mask: Mask[tuple[M, N]],
-    lhs: Tensor[tuple[*Ds, M, N], T, F],
-    rhs: float,
-    /,
+    mask: Mask[tuple[M, N]], lhs: Tensor[tuple[*Ds, M, N], T, F], rhs: float, /
 ) -> Tensor[tuple[*Ds, M, N], T, F]: ...
 def where(mask: Any, lhs: Any, rhs: Any, /) -> Any:
     """Return `lhs` where a mask holds and `rhs` elsewhere.
