@@ -13,6 +13,7 @@ from tapetensor.arrays.array import Array
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from tapetensor.tape import NoneTape
 from tapetensor.tape.ids import next_id
+from tapetensor.tape.origins import origins_of
 from tapetensor.tensor.base import check_plain, rewrap
 from tapetensor.tensor.tensor import Tensor
 from tapetensor.typing import B, D, Ds, N
@@ -199,10 +200,15 @@ def rows_in(op: str, tensors: tuple[Any, ...], low: int = 0) -> int:
 
 
 def rows_taken(tensors: tuple[Tensor[Any, Any, Any], ...], rows: slice | Array) -> Any:
-    """Return rows of one tensor, or a tuple with those of each of several."""
+    """Return rows of one tensor, or a tuple with those of each of several.
+
+    They remember what they are rows of, as the result of an op does.
+    """
     found = []
     for tensor in tensors:
         array = tensor.array
         array = array[rows] if isinstance(rows, slice) else np.take(array, rows, axis=0)
         found.append(rewrap(tensor, array, next_id(), None))
+        if array.dtype.kind == "f":
+            found[-1].origins = origins_of([tensor])
     return tuple(found) if len(found) > 1 else found[0]

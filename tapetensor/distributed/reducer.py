@@ -148,13 +148,14 @@ class Reducer:
             DistributedError: if a rank has ended that must take part.
         """
         check_kind("Reducer.all_reduce", "grads", grads, Gradients, "Gradients")
-        for unique_id in grads:
-            _check_is_numpy("Reducer.all_reduce", grads.array(unique_id))
+        arrays = grads.arrays
+        for array in arrays.values():
+            _check_is_numpy("Reducer.all_reduce", array)
         parts = [
-            {key: array for key in bucket.ids if (array := grads.array(key)) is not None}
-            for bucket in self._buckets
+            {key: arrays[key] for key in bucket.ids if key in arrays} for bucket in self._buckets
         ]
         result = Gradients()
+        result.incomplete = grads.incomplete
         result.accumulate(self._reduced(parts))
         return result
 

@@ -169,7 +169,12 @@ class Gradients:
         return self._leafs
 
     def array(self, unique_id: int) -> Array | None:
-        """Return the stored array for an id, itself and not a copy: read it, never write to it."""
+        """Return the stored array for an id, itself and not a copy: read it, never write to it.
+
+        Raises:
+            MissingGradientError: if it lacks a part, as for ``grads[tensor]``.
+        """
+        self.check_complete("Gradients.array", {unique_id: f"the tensor with id {unique_id}"})
         return self.arrays.get(unique_id)
 
     def _asked(self, op: str, tensor: Tensorlike[Any]) -> int:

@@ -9,6 +9,7 @@ and to ask for the gradient of one of these tensors is an error, instead of a pa
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, TypeAlias
 
@@ -21,19 +22,56 @@ Origins: TypeAlias = tuple[Any, ...]
 # The origins of a value that was parted from its tape: what is computed from it is a constant.
 PARTED: Origins = (0,)
 
-# Of a longer history the older half is forgotten: values that are computed from each other for
-# ever, as the state of a filter is, need the memory of this many steps and no more.
+# Of a longer history the steps are forgotten: values that are computed from each other for ever,
+# as the state of a filter is, need the memory of this many steps and no more.
 MOST_STEPS = 512
 
 
-def newest(origins: Origins) -> Origins:
-    """Return the newer half of a long history."""
-    return origins_from(sorted(ids_since(0, origins))[-MOST_STEPS // 2 :])
+def shortened(origins: Origins) -> Origins:
+    """Return a long history without its steps: what it began with, parameters among it.
+
+    Of more than there is room for, as where every step takes in new data, those are kept that were
+    used last, and those that are oldest, for a model is older than what it is trained on.
+    """
+    began, room = _beginnings(origins), MOST_STEPS // 2
+    if len(began) > 2 * room:
+        began = list(dict.fromkeys(began[:room] + sorted(began)[:room]))
+    return origins_from(began)
+
+
+def _beginnings(origins: Origins) -> list[int]:
+    """Return the ids of what was not computed itself, those used last first."""
+    began: dict[int, None] = {}
+    seen: set[int] = set()
+    left = deque([origins])
+    while left:
+        node = left.popleft()
+        for position in range(1, len(node), 2):
+            unique_id, earlier = node[position], node[position + 1]
+            if earlier is None:
+                began[unique_id] = None
+            elif unique_id not in seen:
+                seen.add(unique_id)
+                left.append(earlier)
+    return list(began)
+
+
+def origins_of(values: Iterable[Any]) -> Origins:
+    """Return the origins of a value that was computed from these plain tensors."""
+    steps = 0
+    parts: list[Any] = []
+    for value in values:
+        earlier = value.origins
+        steps += 1 if earlier is None else earlier[0] + 1
+        parts += (value.id, earlier)
+    origins = (steps, *parts)
+    return origins if steps < MOST_STEPS else shortened(origins)
 
 
 def origins_from(ids: Collection[int]) -> Origins:
     """Return the origins of a value that was computed from the tensors with these ids."""
-    flat: list[Any] = [len(ids)]
+    # Many are no long history, and leave room for the steps that follow.
+    flat: list[Any] = [min(len(ids), MOST_STEPS // 2)]
     for one in ids:
         flat += (one, None)
     return tuple(flat)

@@ -17,9 +17,17 @@ from tapetensor.errors import (
 )
 from tapetensor.pictures import notebook_cell, to_html, tree
 from tapetensor.tape.context import GradientContext, active_context
-from tapetensor.tape.gaps import Gap, Segment, all_records, every_segment, incomplete
+from tapetensor.tape.gaps import (
+    Gap,
+    Segment,
+    all_records,
+    every_segment,
+    incomplete,
+    seen_from_outside,
+)
 from tapetensor.tape.gradients import Gradients, Tensorlike
 from tapetensor.tape.graph import Output, graph_of_tape
+from tapetensor.tape.origins import ids_since
 from tapetensor.tape.recorder import Record, Recorder, check_finite, op_name
 from tapetensor.tape.source_lines import new_recorder
 
@@ -136,6 +144,22 @@ class OwnedTape:
         return unique_id in self.records or any(
             unique_id in segment.records for segment in every_segment(self.segments.values())
         )
+
+    def sources(self, unique_id: int, renamed: Mapping[int, int] | None = None) -> set[int]:
+        """Return the ids of what a tensor was computed from in the beginning, recorded or not.
+
+        Args:
+            unique_id: of a tensor that owns the tape.
+            renamed: the ids outside of tensors that have another one on the tape.
+        """
+        outside = renamed or {}
+        records = self.recorded()
+        reached = records.reached_from({unique_id})
+        found = {outside.get(one, one) for one in reached - records.keys()}
+        for value, gap in seen_from_outside(self.gaps, records, outside).items():
+            if value in reached:
+                found |= ids_since(0, gap.origins or ())
+        return found - {unique_id}
 
     def recorded(self) -> Recorder:
         """Return all records, those before the tape was shared among them."""
@@ -326,7 +350,7 @@ class OwnedTape:
         if result.leafs is not None:
             kept = [one.arrays for one in self.stores.values() if one.leafs is None]
             leafs = result.leafs.union(*kept)
-            result = Gradients.of(result.arrays, leafs, result.is_leaky)
+            result = Gradients.of(result.arrays, leafs, result.is_leaky, result.incomplete)
         return result
 
 

@@ -23,7 +23,7 @@ from tapetensor.tape import NoneTape, OwnedTape, Tape
 from tapetensor.tape.gaps import Gap
 from tapetensor.tape.gradients import Gradients, Tensorlike
 from tapetensor.tape.ids import next_id
-from tapetensor.tape.origins import PARTED
+from tapetensor.tape.origins import PARTED, origins_from
 from tapetensor.tape.recorder import Unused, check_unused, op_name
 from tapetensor.tensor.base import (
     FloatingBase,
@@ -211,7 +211,7 @@ class Ownership(TensorBase[S, T, D]):
         if tape_type is OwnedTape:
             return _lent("retaped", self)
         if tape_type is NoneTape:
-            return _retaped(self, None)
+            return _untaped(self)
         raise ArgumentTypeError(f"retaped: expected OwnedTape or NoneTape, got {tape_type!r}")
 
     def detach(self) -> Tensor[S, NoneTape, D]:
@@ -407,6 +407,16 @@ def _lent(op: str, tensor: TensorBase[Any, Any, Any]) -> Tensor[Any, Any, Any]:
             tape.gaps[unique_id] = owned.gaps[unique_id]
         return _retaped(tensor, tape)
     return _traced(op, tensor, tape)
+
+
+def _untaped(tensor: TensorBase[Any, Any, Any]) -> Tensor[Any, Any, Any]:
+    """Return a plain handle, which remembers what is on the tape that it was taken from."""
+    result = _retaped(tensor, None)
+    if isinstance(tensor.tape, OwnedTape):
+        sources = tensor.tape.sources(tensor._id)
+        if sources:
+            result.origins = origins_from(sources)
+    return result
 
 
 def _retaped(tensor: TensorBase[Any, Any, Any], tape: OwnedTape | None) -> Tensor[Any, Any, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import losses, nn, optim
+from tapetensor import data, distributed, losses, nn, optim
 
 X = tt.from_numpy([[0.5, -1.0, 2.0], [1.5, 0.25, -0.75]])
 Y = tt.from_numpy([[1.0, 0.0, 0.5], [0.0, 1.0, 0.25]])
@@ -412,3 +412,64 @@ def test_a_parameter_of_wrt_without_a_gradient_is_an_error_on_request() -> None:
     for loss in ((x.trace() * w.exp()).sum(), (x.trace() * w.exp() * w).sum()):
         with pytest.raises(tt.MissingGradientError, match=r"no gradient reaches|is missing"):
             loss.backward(wrt=[w], unused="error")
+
+
+def test_rows_remember_what_they_are_rows_of() -> None:
+    model = Model()
+    features = model.hidden.forward(X)
+    for rows in (next(iter(data.batches(features, size=2))), distributed.alone().shard(features)):
+        grads = losses.mse(model.forward(rows.trace()), Y).backward()
+        with pytest.raises(tt.MissingGradientError, match=r"trace at .*test_lost_gradients"):
+            grads.get(model.hidden.weight)
+
+
+def test_a_plain_handle_of_an_owner_that_is_dropped_remembers_its_tape() -> None:
+    model = Model()
+
+    def plain_handle(of: tt.Tensor[Any, Any, Any]) -> Any:
+        return model.hidden.forward(of).retaped(tt.NoneTape)
+
+    for gate in (plain_handle(X.trace()), plain_handle(X.trace()).exp()):
+        with pytest.raises(tt.MissingGradientError, match=r"hidden.weight, hidden.bias is missing"):
+            (model.forward(X.trace()) * gate).sum().backward(wrt=model)
+    h = model.hidden.forward(X.trace())
+    twin = h.retaped(tt.NoneTape)
+    assert len((model.out.forward(h) * twin).sum().backward(wrt=model)) == 4
+
+
+def test_of_a_long_history_the_beginning_is_known() -> None:
+    model = Model()
+    value = model.hidden.forward(X)
+    for step in range(700):
+        value = value * 0.99 + tt.from_numpy(np.full((2, 3), 1e-3 * step, np.float32))
+    with pytest.raises(tt.MissingGradientError):
+        (model.forward(X.trace()) * value).sum().backward(wrt=model)
+
+
+def test_a_plain_gradient_at_a_computed_point_remembers_what_that_came_of() -> None:
+    model = Model()
+    slope = tt.grad(lambda h: (h**3).sum(), model.hidden.forward(X))
+    with pytest.raises(tt.MissingGradientError):
+        (model.forward(X.trace()) * slope).sum().backward(wrt=model)
+
+
+def carried_with_leafs(model: Model, grads: tt.Gradients) -> None:
+    grads.retain_leafs(model.parameters().values())
+    step(model, model.forward(X.trace(grads)).sum().backward())
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        lambda model, grads: [grads.array(one) for one in grads],
+        lambda model, grads: step(
+            model, distributed.Reducer(model, distributed.alone()).all_reduce(grads)
+        ),
+        carried_with_leafs,
+    ],
+)
+def test_no_way_to_a_gradient_leads_past_the_question_what_it_lacks(way: Any) -> None:
+    model = Model()
+    grads = LOSING["a penalty"](model).backward()
+    with pytest.raises(tt.MissingGradientError, match="is missing"):
+        way(model, grads)
