@@ -16,9 +16,9 @@ from tapetensor.compiler.lazy import LazyArray
 from tapetensor.compiler.node import DType, Kind, Node, Shape
 from tapetensor.compiler.refusals import trace_error
 from tapetensor.tape import OwnedTape
-from tapetensor.tape.gaps import seen_from_outside
+from tapetensor.tape.gaps import Gap, seen_from_outside
 from tapetensor.tape.gradients import Gradients
-from tapetensor.tape.origins import ids_since
+from tapetensor.tape.origins import ids_since, origins_of
 from tapetensor.tape.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -43,13 +43,16 @@ class Tapes:
         self._op = op
         # Each marker by its id, with the variable of the tensor whose tape it stands for.
         self._markers: dict[int, tuple[Gradients, str]] = {}
+        # The source of the origins of each of these tensors, by their address in the capture.
+        self.histories: dict[int, str] = {}
+        self._lent: set[str] = set()
         self._leaving: list[OwnedTape] = []
         # The tensors that leave.
         self.results: list[Any] = []
         # The lines that make the tapes that leave.
         self.lines: list[str] = []
 
-    def bring(self, tape: OwnedTape, local: str) -> OwnedTape:
+    def bring(self, tape: OwnedTape, tensor: Any, local: str) -> OwnedTape:
         """Return the tape that takes the place of that of the tensor in a local variable."""
         name = self._op.__name__
         tape.check_usable(name)
@@ -65,7 +68,22 @@ class Tapes:
         if not is_empty:
             marker.arrays = _Outside()
         self._markers[id(marker)] = marker, local
-        return OwnedTape(marker)
+        brought = OwnedTape(marker)
+        leads_on = tape.leads_on(tensor.id)
+        binding.guard(f"{held}.leads_on({local}._id) is not {leads_on}")
+        if leads_on:
+            # A handle that is lent inside knows what it would lose.
+            origins = origins_of((tensor.id, tape.history(tensor.id)))
+            self.histories[id(origins)] = f"{held}.history({local}._id)"
+            self._lent.add(local)
+            gap = Gap(tensor.array.shape, name, None, origins, is_lent=True)
+            brought.gaps[tensor.id] = gap
+        return brought
+
+    def history(self, local: str) -> str:
+        """Return the source of the origins of a tensor that came in."""
+        is_owner = local in self._lent
+        return f"{local}_tape.history({local}._id)" if is_owner else f"{local}.origins"
 
     def local(self, tape: OwnedTape) -> str:
         """Return the variable of a tape that leaves."""
@@ -99,11 +117,13 @@ class Tapes:
         op = self._binding.bind(self._op)
         for tape in self._leaving:
             filed, gaps = [], []
+            joined = {self._markers[key][1] for key in tape.stores if key in self._markers}
             for unique_id, gap in seen_from_outside(tape.gaps, tape.records, {}).items():
-                ids = writer.known_ids(ids_since(0, gap.origins or ()))
-                if ids:
+                ids = ids_since(0, gap.origins or ())
+                origins = writer.origins(tape.gaps[unique_id].origins, ids)
+                if origins and writer.ids.get(unique_id, "").removesuffix("._id") not in joined:
                     known = self._binding.bind(gap)
-                    gaps.append(f"({writer.id_of(unique_id)}, {known}, {ids}), ")
+                    gaps.append(f"({writer.id_of(unique_id)}, {known}, {origins}), ")
             for owner, unique_id, cotangent, gradients in records:
                 if owner is not tape:
                     continue

@@ -210,5 +210,5 @@ def rows_taken(tensors: tuple[Tensor[Any, Any, Any], ...], rows: slice | Array) 
         array = array[rows] if isinstance(rows, slice) else np.take(array, rows, axis=0)
         found.append(rewrap(tensor, array, next_id(), None))
         if array.dtype.kind == "f":
-            found[-1].origins = origins_of([tensor])
+            found[-1].origins = origins_of((tensor.id, tensor.origins))
     return tuple(found) if len(found) > 1 else found[0]

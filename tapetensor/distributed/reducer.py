@@ -93,6 +93,7 @@ class Reducer:
         ranks.broadcast(model)
         self._divisor = ranks.size if op == "mean" else 1
         self._buckets = buckets_of(parameters, limit)
+        self._names = {tensor.id: name for name, tensor in parameters.items()}
 
     @property
     def bucket_sizes(self) -> tuple[int, ...]:
@@ -129,7 +130,7 @@ class Reducer:
         tape, seed = tape_and_seed(loss, cotangent)
         result = tape.carried()
         groups = [bucket.ids for bucket in self._buckets]
-        gradients = tape.replay_by_group(loss.id, seed, groups)
+        gradients = tape.replay_by_group(loss.id, seed, groups, self._names)
         take_tape(loss, Ownership.backward)
         result.accumulate(self._reduced(gradients))
         return result

@@ -184,10 +184,6 @@ class Gradients:
             self.check_complete(op, {unique_id: tensor})
         return unique_id
 
-    def lacks(self, ids: Iterable[int]) -> bool:
-        """Tell whether a gradient of one of these ids lacks a part."""
-        return any(one.concerns(unique_id) for one in self.incomplete for unique_id in ids)
-
     def check_complete(self, op: str, wanted: Mapping[int, Any]) -> None:
         """Raise MissingGradientError if a gradient that is asked for lacks a part.
 

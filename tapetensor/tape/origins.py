@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, TypeAlias
 
 from tapetensor.errors import MissingGradientError
@@ -56,14 +56,13 @@ def _beginnings(origins: Origins) -> list[int]:
     return list(began)
 
 
-def origins_of(values: Iterable[Any]) -> Origins:
-    """Return the origins of a value that was computed from these plain tensors."""
+def origins_of(*operands: tuple[int, Origins | None]) -> Origins:
+    """Return the origins of a value that was computed from tensors of these ids and origins."""
     steps = 0
     parts: list[Any] = []
-    for value in values:
-        earlier = value.origins
+    for unique_id, earlier in operands:
         steps += 1 if earlier is None else earlier[0] + 1
-        parts += (value.id, earlier)
+        parts += (unique_id, earlier)
     origins = (steps, *parts)
     return origins if steps < MOST_STEPS else shortened(origins)
 
@@ -92,6 +91,24 @@ def ids_since(first: int, origins: Origins) -> set[int]:
     return found
 
 
+def overlap(
+    origins: Origins, fixed: frozenset[int], others: tuple[int, ...]
+) -> tuple[frozenset[int], tuple[bool, ...]]:
+    """Return which of the fixed ids are among the origins, and of the others whether they are."""
+    found = ids_since(min(fixed.union(others), default=0), origins)
+    return fixed & found, tuple([one in found for one in others])
+
+
+def lacking(
+    incomplete: tuple[Incomplete, ...], fixed: frozenset[int], others: tuple[int, ...]
+) -> tuple[frozenset[int], tuple[bool, ...]]:
+    """Return of which of the fixed ids the gradients lack a part, and whether of the others."""
+    if not incomplete:
+        return frozenset(), (False,) * len(others)
+    found = {key for key in (*fixed, *others) for one in incomplete if one.concerns(key)}
+    return fixed & found, tuple([one in found for one in others])
+
+
 class Incomplete:
     """What gradients lack because they stopped at a value whose record is not on the tape.
 
@@ -102,12 +119,12 @@ class Incomplete:
         upstream: the ids of further tensors that the gradients should have flowed on to.
     """
 
-    __slots__ = ("_cure", "_first", "_found", "_origins", "_upstream", "_what")
+    __slots__ = ("_cure", "_first", "_found", "_upstream", "_what", "origins")
 
     def __init__(self, what: str, cure: str, origins: Origins | None, upstream: set[int]) -> None:
         self._what = what
         self._cure = cure
-        self._origins = origins
+        self.origins = origins
         self._upstream = upstream
         # The origins are looked through as far back as somebody asks.
         self._first = sys.maxsize
@@ -117,13 +134,13 @@ class Incomplete:
         """Tell whether the gradient of a tensor lacks a part."""
         if unique_id in self._upstream:
             return True
-        if unique_id < self._first and self._origins is not None:
-            self._first, self._found = unique_id, ids_since(unique_id, self._origins)
+        if unique_id < self._first and self.origins is not None:
+            self._first, self._found = unique_id, ids_since(unique_id, self.origins)
         return unique_id in self._found
 
-    def of_others(self, ids: Iterable[int]) -> Incomplete:
-        """Return the same of other tensors, which stand where the ones meant here stood."""
-        return Incomplete(self._what, self._cure, None, set(ids))
+    def of_others(self, origins: Origins) -> Incomplete:
+        """Return the same of another value, of these origins, in the place of the one here."""
+        return Incomplete(self._what, self._cure, origins, set())
 
     def error(self, op: str, names: Sequence[str]) -> MissingGradientError:
         """Return the error for those who ask for gradients that lack a part.

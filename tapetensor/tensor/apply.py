@@ -25,7 +25,7 @@ from tapetensor.tape import Kernel, OwnedTape, Pullbacks
 from tapetensor.tape.gaps import Gap
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tape.ids import next_id
-from tapetensor.tape.origins import MOST_STEPS, PARTED, Origins, origins_from, shortened
+from tapetensor.tape.origins import MOST_STEPS, PARTED, Origins, shortened
 from tapetensor.tape.recorder import Recorder, op_name
 from tapetensor.tensor.base import (
     Taker,
@@ -243,7 +243,7 @@ def give_tape(
     taken: tuple[OwnedTape, ...],
     carried: tuple[Gradients, ...],
     records: tuple[tuple[int, Pullbacks, tuple[int, ...]], ...],
-    gaps: tuple[tuple[int, Gap, tuple[int, ...]], ...] = (),
+    gaps: tuple[tuple[int, Gap, Origins], ...] = (),
 ) -> OwnedTape:
     """Return the tape of a result of an op that was planned beforehand.
 
@@ -252,15 +252,15 @@ def give_tape(
         taken: the tapes of operands that go into it, checked; all but the first are spent.
         carried: the gradients that it carries beside those of the operands' tapes.
         records: for each result its id, one pullback per parent, and the parents' ids.
-        gaps: the ids of the values of gaps inside, the gaps, and the ids of what came before each.
+        gaps: the ids of the values of gaps inside, the gaps, and the origins of each value.
     """
     tape, *others = (*taken, *map(OwnedTape, carried)) or (OwnedTape(),)
     for other in others:
         tape.merge(other)
     for unique_id, pullbacks, parents in records:
         tape.records[unique_id] = (op, pullbacks, parents)  # type: ignore[assignment]  # named only
-    for unique_id, gap, ids in gaps:
-        tape.gaps[unique_id] = gap._replace(origins=origins_from(ids))
+    for unique_id, gap, origins in gaps:
+        tape.gaps[unique_id] = gap._replace(origins=origins)
     return tape
 
 

@@ -19,11 +19,12 @@ from tapetensor.errors import (
     ShapeError,
     UntracedTensorError,
 )
+from tapetensor.pictures import users_place
 from tapetensor.tape import NoneTape, OwnedTape, Tape
 from tapetensor.tape.gaps import Gap
 from tapetensor.tape.gradients import Gradients, Tensorlike
 from tapetensor.tape.ids import next_id
-from tapetensor.tape.origins import PARTED, origins_from
+from tapetensor.tape.origins import PARTED
 from tapetensor.tape.recorder import Unused, check_unused, op_name
 from tapetensor.tensor.base import (
     FloatingBase,
@@ -404,7 +405,8 @@ def _lent(op: str, tensor: TensorBase[Any, Any, Any]) -> Tensor[Any, Any, Any]:
         if owned.has_record(unique_id):
             tape.gaps[unique_id] = Gap.lent(op, tensor)
         elif unique_id in owned.gaps:
-            tape.gaps[unique_id] = owned.gaps[unique_id]
+            gap = owned.gaps[unique_id]
+            tape.gaps[unique_id] = gap._replace(op=op, place=users_place()) if gap.is_lent else gap
         return _retaped(tensor, tape)
     return _traced(op, tensor, tape)
 
@@ -412,10 +414,8 @@ def _lent(op: str, tensor: TensorBase[Any, Any, Any]) -> Tensor[Any, Any, Any]:
 def _untaped(tensor: TensorBase[Any, Any, Any]) -> Tensor[Any, Any, Any]:
     """Return a plain handle, which remembers what is on the tape that it was taken from."""
     result = _retaped(tensor, None)
-    if isinstance(tensor.tape, OwnedTape):
-        sources = tensor.tape.sources(tensor._id)
-        if sources:
-            result.origins = origins_from(sources)
+    if isinstance(tensor.tape, OwnedTape) and tensor.tape.leads_on(tensor._id):
+        result.origins = tensor.tape.history(tensor._id)
     return result
 
 
