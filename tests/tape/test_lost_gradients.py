@@ -564,3 +564,10 @@ def test_what_a_field_holds_is_a_parameter_in_a_list_and_from_a_constructor_too(
         ]
         loss = (student.forward(X.trace()) - teacher.forward(X)).square().mean()
         optim.Sgd(student, lr=0.1).step(loss.backward())
+
+
+def test_the_error_of_a_reducer_names_the_parameters() -> None:
+    model = Model()
+    reducer = distributed.Reducer(model, distributed.alone())
+    with pytest.raises(tt.MissingGradientError, match=r"of hidden\.weight is missing"):
+        reducer.backward(LOSING["a penalty"](model))
