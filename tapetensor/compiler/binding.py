@@ -435,7 +435,9 @@ class Binding(GuardWriter):
         ids = tuple([tensor.id for tensor, _ in others])
         for origins, computed in self._computed:
             known = self.bind(overlap(origins, fixed, ids))
-            self.guard(f"overlap({computed}.origins, {told}) != {known}")
+            # Mostly they are the very same, as those of the batches of one epoch are.
+            differ = f"{computed}.origins is not {self.bind(origins)}"
+            self.guard(f"{differ} and overlap({computed}.origins, {told}) != {known}")
         for _, store, _, lacked in self._stores:
             known = self.bind(lacking(lacked, fixed, ids))
             self.guard(f"lacking({store}.incomplete, {told}) != {known}")
