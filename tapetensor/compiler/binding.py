@@ -264,7 +264,7 @@ class Binding(GuardWriter):
                 self.guard(f"{local}.tape is not None")
                 self.guard(f"({local}.origins is not None) is not {was_computed}")
                 if was_computed:
-                    self._computed.append((tensor.origins, local))
+                    self._computed.append((tensor.origins, f"{local}.origins"))
         data = tensor.array
         if isinstance(data, Recorded):
             raise NotTracedError
@@ -433,11 +433,11 @@ class Binding(GuardWriter):
         others = [one for one, lasts in pairs if not lasts]
         told = f"{self.bind(fixed)}, ({''.join([f'{local}._id, ' for _, local in others])})"
         ids = tuple([tensor.id for tensor, _ in others])
-        for origins, computed in self._computed:
+        for origins, source in (*self._computed, *self.tapes.lent):
             known = self.bind(overlap(origins, fixed, ids))
             # Mostly they are the very same, as those of the batches of one epoch are.
-            differ = f"{computed}.origins is not {self.bind(origins)}"
-            self.guard(f"{differ} and overlap({computed}.origins, {told}) != {known}")
+            differ = f"{source} is not {self.bind(origins)}"
+            self.guard(f"{differ} and overlap({source}, {told}) != {known}")
         for _, store, _, lacked in self._stores:
             known = self.bind(lacking(lacked, fixed, ids))
             self.guard(f"lacking({store}.incomplete, {told}) != {known}")

@@ -6,6 +6,8 @@ and its pullbacks are a plan of their own, on what the forward pass keeps for th
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
@@ -18,7 +20,7 @@ from tapetensor.compiler.refusals import trace_error
 from tapetensor.tape import OwnedTape
 from tapetensor.tape.gaps import Gap, seen_from_outside
 from tapetensor.tape.gradients import Gradients
-from tapetensor.tape.origins import ids_since, origins_of
+from tapetensor.tape.origins import Origins, ids_since, origins_of
 from tapetensor.tape.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -45,7 +47,9 @@ class Tapes:
         self._markers: dict[int, tuple[Gradients, str]] = {}
         # The source of the origins of each of these tensors, by their address in the capture.
         self.histories: dict[int, str] = {}
-        self._lent: set[str] = set()
+        self._led_on: set[str] = set()
+        # The origins of those of which the function has made a handle, with their sources.
+        self.lent: list[tuple[Origins, str]] = []
         self._leaving: list[OwnedTape] = []
         # The tensors that leave.
         self.results: list[Any] = []
@@ -73,17 +77,19 @@ class Tapes:
         binding.guard(f"{held}.leads_on({local}._id) is not {leads_on}")
         if leads_on:
             # A handle that is lent inside knows what it would lose.
-            origins = origins_of((tensor.id, tape.history(tensor.id)))
+            history = tape.history(tensor.id)
+            origins = origins_of((tensor.id, history))
             self.histories[id(origins)] = f"{held}.history({local}._id)"
-            self._lent.add(local)
+            self._led_on.add(local)
             gap = Gap(tensor.array.shape, name, None, origins, is_lent=True)
-            brought.gaps[tensor.id] = gap
+            lend = partial(self.lent.append, (history, self.histories[id(origins)]))
+            brought.gaps = _Lending({tensor.id: gap}, lend)
         return brought
 
     def history(self, local: str) -> str:
         """Return the source of the origins of a tensor that came in."""
-        is_owner = local in self._lent
-        return f"{local}_tape.history({local}._id)" if is_owner else f"{local}.origins"
+        led_on = local in self._led_on
+        return f"{local}_tape.history({local}._id)" if led_on else f"{local}.origins"
 
     def local(self, tape: OwnedTape) -> str:
         """Return the variable of a tape that leaves."""
@@ -169,6 +175,29 @@ class Tapes:
                 if key in other.records
             ]
         return found
+
+
+class _Lending(dict[int, Gap]):
+    """What a tape from outside leads on to, which tells when a handle of its tensor is made.
+
+    Args:
+        gaps: by id.
+        lend: called then.
+    """
+
+    def __init__(self, gaps: dict[int, Gap], lend: Callable[[], None]) -> None:
+        super().__init__(gaps)
+        self._lend = lend
+
+    @override
+    def __getitem__(self, unique_id: int) -> Gap:
+        self._lend()
+        return super().__getitem__(unique_id)
+
+    @override
+    def get(self, unique_id: int, default: Any = None) -> Any:
+        self._lend()
+        return super().get(unique_id, default)
 
 
 class _Outside(dict[int, Any]):

@@ -349,7 +349,10 @@ _CONTENTS = (Tensor, Module)
 
 def _forget_origins(name: str, value: object) -> None:
     """Make parameters like any other of the tensors of a field, whatever they came of."""
-    if value.__class__ not in _SETTINGS:
+    if isinstance(value, Tensor):
+        # Running statistics come often.
+        value.origins = None
+    elif value.__class__ not in _SETTINGS:
         for _, one in _leafs(name, value):
             if isinstance(one, Tensor):
                 one.origins = None

@@ -523,6 +523,19 @@ def test_a_captured_step_is_captured_anew_for_an_argument_that_came_of_its_param
         train(X, model.forward(X))
 
 
+def test_a_captured_backward_knows_at_every_call_what_its_handles_came_of() -> None:
+    model, other = Model(), Model()
+
+    @tt.compile
+    def gradients(h: Any) -> tt.Gradients:
+        return model.forward(h.with_empty_tape()).sum().backward(wrt=model)
+
+    for _ in range(2):
+        assert len(gradients(other.forward(X.trace()))) == 4
+    with pytest.raises(tt.MissingGradientError, match=r"hidden\.weight"):
+        gradients(model.forward(X.trace()))
+
+
 def test_a_tape_that_joins_in_a_plan_joins_what_was_lent_of_it() -> None:
     model = Model()
     compiled: Any = tt.compile(lambda h: (model.out.forward(h.with_empty_tape()) * h).sum())
