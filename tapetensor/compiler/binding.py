@@ -43,6 +43,7 @@ from tapetensor.nn.module import Module
 from tapetensor.optim.optimizer import Optimizer
 from tapetensor.tape import OwnedTape
 from tapetensor.tape.gradients import Gradients
+from tapetensor.tape.origins import Incomplete, Origins, lacking, overlap
 from tapetensor.tensor.apply import give_tape, take_tapes
 from tapetensor.tensor.base import TensorBase
 
@@ -85,13 +86,15 @@ class Binding(GuardWriter):
         self.tapes = Tapes(self, function if hasattr(function, "__name__") else type(function))
         # Each tensor by its id, with its local variable, its node and its tape in the capture.
         self._tensors: dict[int, tuple[Any, str, Node, OwnedTape | None]] = {}
-        # The ids of these tensors, once all are known.
-        self._ids: set[int] = set()
         self._direct: list[str] = []
+        # The origins of those that were computed.
+        self._computed: list[tuple[Origins, str]] = []
         self._fields: dict[str, tuple[Any, str]] = {}
         self._states: list[tuple[str, dict[str, Any], dict[str, Any], str]] = []
         self._optimizers: list[tuple[Optimizer, str]] = []
-        self._stores: list[tuple[Gradients, str, dict[int, Any]]] = []
+        self._stores: list[tuple[Gradients, str, dict[int, Any], tuple[Incomplete, ...]]] = []
+        # What stands for all that the gradients of a store lack at a call, by its address.
+        self._lacks: dict[int, str] = {}
         self._watches: list[Watch] = []
         self._randomness = global_randomness()
         self._frozen: list[Any] = []
@@ -260,6 +263,8 @@ class Binding(GuardWriter):
                 was_computed = tensor.origins is not None
                 self.guard(f"{local}.tape is not None")
                 self.guard(f"({local}.origins is not None) is not {was_computed}")
+                if was_computed:
+                    self._computed.append((tensor.origins, f"{local}.origins"))
         data = tensor.array
         if isinstance(data, Recorded):
             raise NotTracedError
@@ -278,7 +283,7 @@ class Binding(GuardWriter):
         self.undo.append(undo)
         tensor.array = lazy
         if tape is not None:
-            tensor.tape = self.tapes.bring(tape, local)
+            tensor.tape = self.tapes.bring(tape, tensor, local)
         self._tensors[id(tensor)] = tensor, local, lazy.node, tensor.tape
         return tensor
 
@@ -298,14 +303,22 @@ class Binding(GuardWriter):
         keys = self.bind(tuple(arrays))
         self.guard(f"tuple({local}.arrays) != {keys} or {local}.is_leaky != {store.is_leaky}")
         self.guard(f"{local}.leafs != {self.bind(store.leafs)}")
-        self.guard(f"{local}.incomplete and {local}.lacks({self.bind(self._ids)})")
         lazy: dict[int, Any] = {
             key: self.input(array, self.local(f"{local}.arrays[{key}]"), f"{where}[{key}]")
             for key, array in arrays.items()
         }
         store.arrays = lazy
-        self._stores.append((store, local, dict(store.arrays)))
-        self.undo.append(lambda: setattr(store, "arrays", arrays))
+        before = store.incomplete
+        all_of_it = Incomplete("", "", None, set())
+        self._lacks |= {id(one): "" for one in before}
+        self._lacks[id(all_of_it)] = f"*{local}.incomplete, "
+        store.incomplete = (*before, all_of_it)
+        self._stores.append((store, local, dict(store.arrays), store.incomplete))
+
+        def undo() -> None:
+            store.arrays, store.incomplete = arrays, before
+
+        self.undo.append(undo)
         return store
 
     def _walk_attributes(
@@ -411,16 +424,33 @@ class Binding(GuardWriter):
                 return f"the state of {name}"
         return None
 
+    def _guard_origins(self, came_in: list[tuple[Any, str]], replaced: set[int]) -> None:
+        """Write guards: what came of tensors that come in, or lacks a part, does so again."""
+        lasting = self._fields.keys()
+        is_fixed = [local in lasting and id(tensor) not in replaced for tensor, local in came_in]
+        pairs = list(zip(came_in, is_fixed, strict=True))
+        fixed = frozenset([tensor.id for (tensor, _), lasts in pairs if lasts])
+        others = [one for one, lasts in pairs if not lasts]
+        told = f"{self.bind(fixed)}, ({''.join([f'{local}._id, ' for _, local in others])})"
+        ids = tuple([tensor.id for tensor, _ in others])
+        for origins, source in (*self._computed, *self.tapes.lent):
+            known = self.bind(overlap(origins, fixed, ids))
+            # Mostly they are the very same, as those of the batches of one epoch are.
+            differ = f"{source} is not {self.bind(origins)}"
+            self.guard(f"{differ} and overlap({source}, {told}) != {known}")
+        for _, store, _, lacked in self._stores:
+            known = self.bind(lacking(lacked, fixed, ids))
+            self.guard(f"lacking({store}.incomplete, {told}) != {known}")
+
     def finish(self, result: Any) -> ResultWriter:
         """Write the results, and the lines that store state.
 
         This comes after the function has run, and before `restore`.
         """
-        ids = {tensor.id: f"{local}._id" for tensor, local, _, _ in self._tensors.values()}
-        self._ids.update(ids)
+        came_in = [(tensor, local) for tensor, local, _, _ in self._tensors.values()]
         known = {key: local for key, (_, local, _, _) in self._tensors.items()}
         known |= {key: source for key, (_, source) in self._seen.items()}
-        writer = ResultWriter(self.bind, known, ids, self.tapes)
+        writer = ResultWriter(self.bind, known, came_in, self.tapes, self._lacks)
         replaced: set[int] = set()
         for held, fields, after, _ in self._states:
             for name, before in after.items():
@@ -442,12 +472,15 @@ class Binding(GuardWriter):
                 writer.take(local, tensor.tape)
             elif tensor.tape is not brought:
                 writer.store(f"{local}.tape", tensor.tape)
-        for store, local, before_arrays in self._stores:
+        for store, local, before_arrays, lacked in self._stores:
+            if store.incomplete is not lacked:
+                writer.store_incomplete(f"{local}.incomplete", store)
             same = store.arrays.keys() == before_arrays.keys() and all(
                 store.arrays[key] is before_arrays[key] for key in before_arrays
             )
             if not same:
                 writer.store_entries(f"{local}.arrays", store)
+        self._guard_origins(came_in, replaced)
         if len(self._direct) > 1:
             distinct = ", ".join([f"id({local})" for local in self._direct])
             self.guard(f"len({{{distinct}}}) != {len(self._direct)}")

@@ -25,7 +25,15 @@ from tapetensor.nn.module import Module
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tape.ids import next_id
-from tapetensor.tape.origins import PARTED, ids_since, origins_from
+from tapetensor.tape.origins import (
+    PARTED,
+    Incomplete,
+    Origins,
+    ids_since,
+    lacking,
+    origins_of,
+    overlap,
+)
 from tapetensor.tensor.base import TensorBase, wrap
 
 if TYPE_CHECKING:
@@ -42,20 +50,26 @@ class ResultWriter:
     Args:
         bind: gives a name to a known object.
         known: the source of each tensor, container and object that came in.
-        ids: the source of each id that came in.
+        came_in: each tensor that came in, with its local variable.
         tapes: writes what becomes of tapes.
+        lacks: the source of what a store lacks that came in, by the address of what stands for it.
 
     Attributes:
+        ids: the source of each id that came in, and of those of results.
         leaving: the nodes that the results are made of.
     """
 
     bind: Callable[[Any], str]
     known: dict[int, str]
-    ids: dict[int, str]
+    came_in: list[tuple[Any, str]]
     tapes: Tapes
+    lacks: dict[int, str]
+    ids: dict[int, str] = field(init=False)
     leaving: list[Node] = field(default_factory=list)
     _new_ids: dict[int, str] = field(default_factory=dict)
-    _came_in: frozenset[int] = field(init=False)
+    _locals: dict[int, str] = field(init=False)
+    # The sources of the origins of tensors that came in, by their address in the capture.
+    _histories: dict[int, str] = field(init=False)
     # The lines run in this order: tensors, containers of them, state.
     _tensors: list[str] = field(default_factory=list)
     _containers: list[str] = field(default_factory=list)
@@ -67,8 +81,14 @@ class ResultWriter:
     _kept: list[Any] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Remember which ids came in; those of results join the others."""
-        self._came_in = frozenset(self.ids)
+        """Remember which tensors came in."""
+        self._locals = {tensor.id: local for tensor, local in self.came_in}
+        self.ids = {unique_id: f"{local}._id" for unique_id, local in self._locals.items()}
+        self._histories = self.tapes.histories | {
+            id(tensor.origins): f"{local}.origins"
+            for tensor, local in self.came_in
+            if tensor.origins is not None and tensor.origins is not PARTED
+        }
 
     def store(self, target: str, value: Any) -> None:
         """Write an assignment."""
@@ -81,6 +101,10 @@ class ResultWriter:
     def store_entries(self, target: str, store: Gradients) -> None:
         """Write an assignment of the arrays of a store of gradients."""
         self._stores.append(f"{target} = {self._entries(store)}")
+
+    def store_incomplete(self, target: str, store: Gradients) -> None:
+        """Write an assignment of what the gradients of a store lack."""
+        self._stores.append(f"{target} = {self._incomplete(store.incomplete)}")
 
     def finish(self, result: Any) -> None:
         """Write what is returned, and the tapes."""
@@ -136,12 +160,7 @@ class ResultWriter:
         """Return the source of a mutable object, which is another one at every call."""
         if isinstance(value, Gradients):
             leafs = self.bind(value.leafs)
-            parts = []
-            for one in value.incomplete:
-                ids = self.known_ids(filter(one.concerns, self._came_in))
-                if ids:
-                    parts.append(f"{self.bind(one)}.of_others({ids}), ")
-            told = f"{leafs}, {value.is_leaky}, ({''.join(parts)})"
+            told = f"{leafs}, {value.is_leaky}, {self._incomplete(value.incomplete)}"
             return f"gradients_of({self._entries(value)}, {told})"
         if value.__class__ is list:
             return f"[{self._items(value)}]"
@@ -183,10 +202,32 @@ class ResultWriter:
             known = self.ids[unique_id] = self._new_ids[unique_id] = f"i{len(self._new_ids)}"
         return known
 
-    def known_ids(self, ids: Iterable[int]) -> str:
-        """Return the source of those of the ids that came in, as a tuple; empty without any."""
-        known = [self.ids[one] for one in sorted(ids) if one in self._came_in]
-        return f"({', '.join(known)},)" if known else ""
+    def origins(self, origins: Origins | None, ids: Iterable[int]) -> str:
+        """Return the source of origins; empty if nothing of them came in.
+
+        Args:
+            origins: those in the capture. Where they are those of a tensor that came in, they are
+                at every call what that tensor was computed from.
+            ids: the ids among them.
+        """
+        history = self._histories.get(id(origins))
+        if history is not None:
+            return history
+        known = [self._locals[one] for one in sorted(ids) if one in self._locals]
+        pairs = [f"({one}._id, {self.tapes.history(one)})" for one in known]
+        return f"origins_of({', '.join(pairs)})" if pairs else ""
+
+    def _incomplete(self, incomplete: tuple[Incomplete, ...]) -> str:
+        """Return the source of what gradients lack."""
+        parts = []
+        for one in incomplete:
+            if id(one) in self.lacks:
+                parts.append(self.lacks[id(one)])
+                continue
+            origins = self.origins(one.origins, filter(one.concerns, self._locals))
+            if origins:
+                parts.append(f"{self.bind(one)}.of_others({origins}), ")
+        return f"({''.join(parts)})"
 
     def _entries(self, store: Gradients) -> str:
         """Return the source of the dict of a store of gradients."""
@@ -207,9 +248,9 @@ class ResultWriter:
         if tensor.origins is PARTED:
             self._tensors.append(f"{local}.origins = PARTED")
         elif tensor.origins is not None:
-            ids = self.known_ids(ids_since(0, tensor.origins))
-            if ids:
-                self._tensors.append(f"{local}.origins = origins_from({ids})")
+            origins = self.origins(tensor.origins, ids_since(0, tensor.origins))
+            if origins:
+                self._tensors.append(f"{local}.origins = {origins}")
         if is_taped:
             self._containers.append(f"{local}.tape = {self.tapes.local(tensor.tape)}")
         self.tapes.results.append(tensor)
@@ -245,7 +286,9 @@ RESULT_NAMES: dict[str, Any] = {
     "next_id": next_id,
     "gradients_of": Gradients.of,
     "PARTED": PARTED,
-    "origins_from": origins_from,
+    "origins_of": origins_of,
+    "overlap": overlap,
+    "lacking": lacking,
     "made": made,
     "filled": filled,
     "number": number,

@@ -6,6 +6,8 @@ and its pullbacks are a plan of their own, on what the forward pass keeps for th
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
@@ -16,9 +18,9 @@ from tapetensor.compiler.lazy import LazyArray
 from tapetensor.compiler.node import DType, Kind, Node, Shape
 from tapetensor.compiler.refusals import trace_error
 from tapetensor.tape import OwnedTape
-from tapetensor.tape.gaps import seen_from_outside
+from tapetensor.tape.gaps import Gap, seen_from_outside
 from tapetensor.tape.gradients import Gradients
-from tapetensor.tape.origins import ids_since
+from tapetensor.tape.origins import Origins, ids_since, origins_of
 from tapetensor.tape.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -43,13 +45,18 @@ class Tapes:
         self._op = op
         # Each marker by its id, with the variable of the tensor whose tape it stands for.
         self._markers: dict[int, tuple[Gradients, str]] = {}
+        # The source of the origins of each of these tensors, by their address in the capture.
+        self.histories: dict[int, str] = {}
+        self._led_on: set[str] = set()
+        # The origins of those of which the function has made a handle, with their sources.
+        self.lent: list[tuple[Origins, str]] = []
         self._leaving: list[OwnedTape] = []
         # The tensors that leave.
         self.results: list[Any] = []
         # The lines that make the tapes that leave.
         self.lines: list[str] = []
 
-    def bring(self, tape: OwnedTape, local: str) -> OwnedTape:
+    def bring(self, tape: OwnedTape, tensor: Any, local: str) -> OwnedTape:
         """Return the tape that takes the place of that of the tensor in a local variable."""
         name = self._op.__name__
         tape.check_usable(name)
@@ -65,7 +72,24 @@ class Tapes:
         if not is_empty:
             marker.arrays = _Outside()
         self._markers[id(marker)] = marker, local
-        return OwnedTape(marker)
+        brought = OwnedTape(marker)
+        leads_on = tape.leads_on(tensor.id)
+        binding.guard(f"{held}.leads_on({local}._id) is not {leads_on}")
+        if leads_on:
+            # A handle that is lent inside knows what it would lose.
+            history = tape.history(tensor.id)
+            origins = origins_of((tensor.id, history))
+            self.histories[id(origins)] = f"{held}.history({local}._id)"
+            self._led_on.add(local)
+            gap = Gap(tensor.array.shape, name, None, origins, is_lent=True)
+            lend = partial(self.lent.append, (history, self.histories[id(origins)]))
+            brought.gaps = _Lending({tensor.id: gap}, lend)
+        return brought
+
+    def history(self, local: str) -> str:
+        """Return the source of the origins of a tensor that came in."""
+        led_on = local in self._led_on
+        return f"{local}_tape.history({local}._id)" if led_on else f"{local}.origins"
 
     def local(self, tape: OwnedTape) -> str:
         """Return the variable of a tape that leaves."""
@@ -99,11 +123,13 @@ class Tapes:
         op = self._binding.bind(self._op)
         for tape in self._leaving:
             filed, gaps = [], []
+            joined = {self._markers[key][1] for key in tape.stores if key in self._markers}
             for unique_id, gap in seen_from_outside(tape.gaps, tape.records, {}).items():
-                ids = writer.known_ids(ids_since(0, gap.origins or ()))
-                if ids:
+                ids = ids_since(0, gap.origins or ())
+                origins = writer.origins(tape.gaps[unique_id].origins, ids)
+                if origins and writer.ids.get(unique_id, "").removesuffix("._id") not in joined:
                     known = self._binding.bind(gap)
-                    gaps.append(f"({writer.id_of(unique_id)}, {known}, {ids}), ")
+                    gaps.append(f"({writer.id_of(unique_id)}, {known}, {origins}), ")
             for owner, unique_id, cotangent, gradients in records:
                 if owner is not tape:
                     continue
@@ -149,6 +175,29 @@ class Tapes:
                 if key in other.records
             ]
         return found
+
+
+class _Lending(dict[int, Gap]):
+    """What a tape from outside leads on to, which tells when a handle of its tensor is made.
+
+    Args:
+        gaps: by id.
+        lend: called then.
+    """
+
+    def __init__(self, gaps: dict[int, Gap], lend: Callable[[], None]) -> None:
+        super().__init__(gaps)
+        self._lend = lend
+
+    @override
+    def __getitem__(self, unique_id: int) -> Gap:
+        self._lend()
+        return super().__getitem__(unique_id)
+
+    @override
+    def get(self, unique_id: int, default: Any = None) -> Any:
+        self._lend()
+        return super().get(unique_id, default)
 
 
 class _Outside(dict[int, Any]):

@@ -93,6 +93,7 @@ class Reducer:
         ranks.broadcast(model)
         self._divisor = ranks.size if op == "mean" else 1
         self._buckets = buckets_of(parameters, limit)
+        self._names = {tensor.id: name for name, tensor in parameters.items()}
 
     @property
     def bucket_sizes(self) -> tuple[int, ...]:
@@ -129,7 +130,7 @@ class Reducer:
         tape, seed = tape_and_seed(loss, cotangent)
         result = tape.carried()
         groups = [bucket.ids for bucket in self._buckets]
-        gradients = tape.replay_by_group(loss.id, seed, groups)
+        gradients = tape.replay_by_group(loss.id, seed, groups, self._names)
         take_tape(loss, Ownership.backward)
         result.accumulate(self._reduced(gradients))
         return result
@@ -148,13 +149,14 @@ class Reducer:
             DistributedError: if a rank has ended that must take part.
         """
         check_kind("Reducer.all_reduce", "grads", grads, Gradients, "Gradients")
-        for unique_id in grads:
-            _check_is_numpy("Reducer.all_reduce", grads.array(unique_id))
+        arrays = grads.arrays
+        for array in arrays.values():
+            _check_is_numpy("Reducer.all_reduce", array)
         parts = [
-            {key: array for key in bucket.ids if (array := grads.array(key)) is not None}
-            for bucket in self._buckets
+            {key: arrays[key] for key in bucket.ids if key in arrays} for bucket in self._buckets
         ]
         result = Gradients()
+        result.incomplete = grads.incomplete
         result.accumulate(self._reduced(parts))
         return result
 

@@ -187,13 +187,13 @@ def _plain_gradients(
         inside.level = max(levels, key=lambda level: level.depth, default=None)
         traced = [_fresh(x, x.array) for x in inputs]
         output = _checked(f(*traced), inside)
-        came_of = _origins(output, traced, inputs)
+        origins = _origins(output, traced, inputs)
         gradients = output.backward(wrt=traced)
     results = []
     for x, of_x in zip(inputs, traced, strict=True):
         array = gradients.array(of_x.id)
         results.append(x.wrap_gradient(np.zeros_like(x.array) if array is None else array))
-        results[-1].origins = came_of
+        results[-1].origins = origins
     return tuple(results)
 
 
@@ -202,15 +202,16 @@ def _origins(
     traced: Sequence[Tensor[Any, Any, Any]],
     inputs: Sequence[Tensor[Any, Any, Any]],
 ) -> Origins:
-    """Return what the gradients of `output` are computed from: all of its leafs."""
+    """Return what the gradients of `output` are computed from: all that it is computed from."""
     tape: Any = output.tape
-    records = tape.recorded()
     outside = {inner.id: x.id for inner, x in zip(traced, inputs, strict=True)}
-    ids = records.reached_from({output.id}) - records.keys()
-    for gap in seen_from_outside(tape.gaps, records, outside).values():
-        ids |= ids_since(0, gap.origins or ())
-    parted = {x.id for x in inputs if x.origins is PARTED}
-    return origins_from(list({outside.get(one, one) for one in ids} - parted))
+    ids = tape.sources(output.id, outside)
+    for x in inputs:
+        if x.origins is PARTED:
+            ids.discard(x.id)
+        elif x.origins is not None:
+            ids |= ids_since(0, x.origins)
+    return origins_from(ids)
 
 
 def _recorded_gradients(

@@ -144,6 +144,7 @@ class Module:
         check_fields(self, values)
         for name, value in values.items():
             self._check_value(name, value)
+            _forget_origins(name, value)
         vars(self).update(values)
 
     @override
@@ -168,9 +169,7 @@ class Module:
         is_setting = value.__class__ in _SETTINGS and before.__class__ in _SETTINGS
         if name in self.fields_of_class and not (is_compared or is_setting):
             check_fields(self, vars(self) | {name: value})
-        if isinstance(value, Tensor):
-            # From now on it is a parameter like any other, whatever it was computed from.
-            value.origins = None
+        _forget_origins(name, value)
         object.__setattr__(self, name, value)
 
     def _check_value(self, name: str, value: object) -> None:
@@ -346,6 +345,17 @@ class Module:
 
 
 _CONTENTS = (Tensor, Module)
+
+
+def _forget_origins(name: str, value: object) -> None:
+    """Make parameters like any other of the tensors of a field, whatever they came of."""
+    if isinstance(value, Tensor):
+        # Running statistics come often.
+        value.origins = None
+    elif value.__class__ not in _SETTINGS:
+        for _, one in _leafs(name, value):
+            if isinstance(one, Tensor):
+                one.origins = None
 
 
 def _leafs(path: str, value: object) -> Iterator[tuple[str, object]]:

@@ -96,7 +96,15 @@ def incomplete(
         if gap.origins is None:
             upstream = _before(unique_id, gap)
         else:
-            inside = ids_since(min(records, default=0), gap.origins) & records.keys()
+            found_ids = ids_since(0, gap.origins)
+            if (
+                wanted is not None
+                and found_ids.isdisjoint(wanted)
+                and found_ids.isdisjoint(records)
+            ):
+                # The common case, rows of data say, in no more steps than it takes.
+                continue
+            inside = found_ids & records.keys()
             upstream = records.reached_from(inside) if inside else set()
         lacking = Incomplete(*_words(gap), gap.origins, upstream)
         if wanted is not None:

@@ -169,7 +169,12 @@ class Gradients:
         return self._leafs
 
     def array(self, unique_id: int) -> Array | None:
-        """Return the stored array for an id, itself and not a copy: read it, never write to it."""
+        """Return the stored array for an id, itself and not a copy: read it, never write to it.
+
+        Raises:
+            MissingGradientError: if it lacks a part, as for ``grads[tensor]``.
+        """
+        self.check_complete("Gradients.array", {unique_id: f"the tensor with id {unique_id}"})
         return self.arrays.get(unique_id)
 
     def _asked(self, op: str, tensor: Tensorlike[Any]) -> int:
@@ -178,10 +183,6 @@ class Gradients:
         if self.incomplete:
             self.check_complete(op, {unique_id: tensor})
         return unique_id
-
-    def lacks(self, ids: Iterable[int]) -> bool:
-        """Tell whether a gradient of one of these ids lacks a part."""
-        return any(one.concerns(unique_id) for one in self.incomplete for unique_id in ids)
 
     def check_complete(self, op: str, wanted: Mapping[int, Any]) -> None:
         """Raise MissingGradientError if a gradient that is asked for lacks a part.

@@ -9,7 +9,8 @@ and to ask for the gradient of one of these tensors is an error, instead of a pa
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections import deque
+from collections.abc import Collection, Sequence
 from typing import Any, TypeAlias
 
 from tapetensor.errors import MissingGradientError
@@ -21,19 +22,55 @@ Origins: TypeAlias = tuple[Any, ...]
 # The origins of a value that was parted from its tape: what is computed from it is a constant.
 PARTED: Origins = (0,)
 
-# Of a longer history the older half is forgotten: values that are computed from each other for
-# ever, as the state of a filter is, need the memory of this many steps and no more.
+# Of a longer history the steps are forgotten: values that are computed from each other for ever,
+# as the state of a filter is, need the memory of this many steps and no more.
 MOST_STEPS = 512
 
 
-def newest(origins: Origins) -> Origins:
-    """Return the newer half of a long history."""
-    return origins_from(sorted(ids_since(0, origins))[-MOST_STEPS // 2 :])
+def shortened(origins: Origins) -> Origins:
+    """Return a long history without its steps: what it began with, parameters among it.
+
+    Of more than there is room for, as where every step takes in new data, those are kept that were
+    used last, and those that are oldest, for a model is older than what it is trained on.
+    """
+    began, room = _beginnings(origins), MOST_STEPS // 2
+    if len(began) > 2 * room:
+        began = list(dict.fromkeys(began[:room] + sorted(began)[:room]))
+    return origins_from(began)
+
+
+def _beginnings(origins: Origins) -> list[int]:
+    """Return the ids of what was not computed itself, those used last first."""
+    began: dict[int, None] = {}
+    seen: set[int] = set()
+    left = deque([origins])
+    while left:
+        node = left.popleft()
+        for position in range(1, len(node), 2):
+            unique_id, earlier = node[position], node[position + 1]
+            if earlier is None:
+                began[unique_id] = None
+            elif unique_id not in seen:
+                seen.add(unique_id)
+                left.append(earlier)
+    return list(began)
+
+
+def origins_of(*operands: tuple[int, Origins | None]) -> Origins:
+    """Return the origins of a value that was computed from tensors of these ids and origins."""
+    steps = 0
+    parts: list[Any] = []
+    for unique_id, earlier in operands:
+        steps += 1 if earlier is None else earlier[0] + 1
+        parts += (unique_id, earlier)
+    origins = (steps, *parts)
+    return origins if steps < MOST_STEPS else shortened(origins)
 
 
 def origins_from(ids: Collection[int]) -> Origins:
     """Return the origins of a value that was computed from the tensors with these ids."""
-    flat: list[Any] = [len(ids)]
+    # Many are no long history, and leave room for the steps that follow.
+    flat: list[Any] = [min(len(ids), MOST_STEPS // 2)]
     for one in ids:
         flat += (one, None)
     return tuple(flat)
@@ -54,6 +91,24 @@ def ids_since(first: int, origins: Origins) -> set[int]:
     return found
 
 
+def overlap(
+    origins: Origins, fixed: frozenset[int], others: tuple[int, ...]
+) -> tuple[frozenset[int], tuple[bool, ...]]:
+    """Return which of the fixed ids are among the origins, and of the others whether they are."""
+    found = ids_since(min(fixed.union(others), default=0), origins)
+    return fixed & found, tuple([one in found for one in others])
+
+
+def lacking(
+    incomplete: tuple[Incomplete, ...], fixed: frozenset[int], others: tuple[int, ...]
+) -> tuple[frozenset[int], tuple[bool, ...]]:
+    """Return of which of the fixed ids the gradients lack a part, and whether of the others."""
+    if not incomplete:
+        return frozenset(), (False,) * len(others)
+    found = {key for key in (*fixed, *others) for one in incomplete if one.concerns(key)}
+    return fixed & found, tuple([one in found for one in others])
+
+
 class Incomplete:
     """What gradients lack because they stopped at a value whose record is not on the tape.
 
@@ -64,12 +119,12 @@ class Incomplete:
         upstream: the ids of further tensors that the gradients should have flowed on to.
     """
 
-    __slots__ = ("_cure", "_first", "_found", "_origins", "_upstream", "_what")
+    __slots__ = ("_cure", "_first", "_found", "_upstream", "_what", "origins")
 
     def __init__(self, what: str, cure: str, origins: Origins | None, upstream: set[int]) -> None:
         self._what = what
         self._cure = cure
-        self._origins = origins
+        self.origins = origins
         self._upstream = upstream
         # The origins are looked through as far back as somebody asks.
         self._first = sys.maxsize
@@ -79,13 +134,13 @@ class Incomplete:
         """Tell whether the gradient of a tensor lacks a part."""
         if unique_id in self._upstream:
             return True
-        if unique_id < self._first and self._origins is not None:
-            self._first, self._found = unique_id, ids_since(unique_id, self._origins)
+        if unique_id < self._first and self.origins is not None:
+            self._first, self._found = unique_id, ids_since(unique_id, self.origins)
         return unique_id in self._found
 
-    def of_others(self, ids: Iterable[int]) -> Incomplete:
-        """Return the same of other tensors, which stand where the ones meant here stood."""
-        return Incomplete(self._what, self._cure, None, set(ids))
+    def of_others(self, origins: Origins) -> Incomplete:
+        """Return the same of another value, of these origins, in the place of the one here."""
+        return Incomplete(self._what, self._cure, origins, set())
 
     def error(self, op: str, names: Sequence[str]) -> MissingGradientError:
         """Return the error for those who ask for gradients that lack a part.

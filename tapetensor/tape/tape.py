@@ -17,9 +17,17 @@ from tapetensor.errors import (
 )
 from tapetensor.pictures import notebook_cell, to_html, tree
 from tapetensor.tape.context import GradientContext, active_context
-from tapetensor.tape.gaps import Gap, Segment, all_records, every_segment, incomplete
+from tapetensor.tape.gaps import (
+    Gap,
+    Segment,
+    all_records,
+    every_segment,
+    incomplete,
+    seen_from_outside,
+)
 from tapetensor.tape.gradients import Gradients, Tensorlike
 from tapetensor.tape.graph import Output, graph_of_tape
+from tapetensor.tape.origins import Origins, ids_since, origins_from
 from tapetensor.tape.recorder import Record, Recorder, check_finite, op_name
 from tapetensor.tape.source_lines import new_recorder
 
@@ -136,6 +144,33 @@ class OwnedTape:
         return unique_id in self.records or any(
             unique_id in segment.records for segment in every_segment(self.segments.values())
         )
+
+    def leads_on(self, unique_id: int) -> bool:
+        """Tell whether there is something before a tensor: its op, or what is not recorded."""
+        return unique_id in self.gaps or self.has_record(unique_id)
+
+    def history(self, unique_id: int) -> Origins:
+        """Return the origins of a tensor that owns the tape, for a handle apart from the tape."""
+        gap = self.gaps.get(unique_id)
+        if gap is not None and gap.origins is not None and not self.has_record(unique_id):
+            return gap.origins
+        return origins_from(self.sources(unique_id))
+
+    def sources(self, unique_id: int, renamed: Mapping[int, int] | None = None) -> set[int]:
+        """Return the ids of what a tensor was computed from in the beginning, recorded or not.
+
+        Args:
+            unique_id: of a tensor that owns the tape.
+            renamed: the ids outside of tensors that have another one on the tape.
+        """
+        outside = renamed or {}
+        records = self.recorded()
+        reached = records.reached_from({unique_id})
+        found = {outside.get(one, one) for one in reached - records.keys()}
+        for value, gap in seen_from_outside(self.gaps, records, outside).items():
+            if value in reached:
+                found |= ids_since(0, gap.origins or ())
+        return found - {unique_id}
 
     def recorded(self) -> Recorder:
         """Return all records, those before the tape was shared among them."""
@@ -298,7 +333,11 @@ class OwnedTape:
         return result
 
     def replay_by_group(
-        self, output_id: int, cotangent: Array, groups: Sequence[frozenset[int]]
+        self,
+        output_id: int,
+        cotangent: Array,
+        groups: Sequence[frozenset[int]],
+        names: Mapping[int, str],
     ) -> Iterator[dict[int, Array]]:
         """Run the records backwards and yield the gradients of each group once they are final.
 
@@ -308,10 +347,13 @@ class OwnedTape:
             output_id: the id of the tensor to differentiate.
             cotangent: its cotangent.
             groups: the ids of leafs; the gradients of one group after the other are yielded.
+            names: what messages call those leafs, by id.
+
+        Raises:
+            MissingGradientError: if one of the gradients lacks a part; the records stay.
         """
         records = self.recorded()
-        wanted = {key: f"the parameter with id {key}" for group in groups for key in group}
-        incomplete(self.gaps, records, wanted)
+        incomplete(self.gaps, records, names)
         return records.replay_by_group({output_id: cotangent}, groups)
 
     def carried(self) -> Gradients:
@@ -326,7 +368,7 @@ class OwnedTape:
         if result.leafs is not None:
             kept = [one.arrays for one in self.stores.values() if one.leafs is None]
             leafs = result.leafs.union(*kept)
-            result = Gradients.of(result.arrays, leafs, result.is_leaky)
+            result = Gradients.of(result.arrays, leafs, result.is_leaky, result.incomplete)
         return result
 
 

@@ -25,7 +25,7 @@ from tapetensor.tape import Kernel, OwnedTape, Pullbacks
 from tapetensor.tape.gaps import Gap
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tape.ids import next_id
-from tapetensor.tape.origins import MOST_STEPS, PARTED, Origins, newest, origins_from
+from tapetensor.tape.origins import MOST_STEPS, PARTED, Origins, shortened
 from tapetensor.tape.recorder import Recorder, op_name
 from tapetensor.tensor.base import (
     Taker,
@@ -133,7 +133,7 @@ def apply(
             earlier = x.origins
             steps = 1 if earlier is None else earlier[0] + 1
             origins = steps, x._id, earlier
-            result.origins = origins if steps < MOST_STEPS else newest(origins)
+            result.origins = origins if steps < MOST_STEPS else shortened(origins)
     else:
         result.origins = _origins_of(operands, pullbacks)
     return result
@@ -198,7 +198,7 @@ def apply_pair(
         if of_rhs is not None:
             steps += of_rhs[0]
         origins = steps, lhs._id, of_lhs, rhs._id, of_rhs
-        result.origins = origins if steps < MOST_STEPS else newest(origins)
+        result.origins = origins if steps < MOST_STEPS else shortened(origins)
     return result
 
 
@@ -243,7 +243,7 @@ def give_tape(
     taken: tuple[OwnedTape, ...],
     carried: tuple[Gradients, ...],
     records: tuple[tuple[int, Pullbacks, tuple[int, ...]], ...],
-    gaps: tuple[tuple[int, Gap, tuple[int, ...]], ...] = (),
+    gaps: tuple[tuple[int, Gap, Origins], ...] = (),
 ) -> OwnedTape:
     """Return the tape of a result of an op that was planned beforehand.
 
@@ -252,15 +252,15 @@ def give_tape(
         taken: the tapes of operands that go into it, checked; all but the first are spent.
         carried: the gradients that it carries beside those of the operands' tapes.
         records: for each result its id, one pullback per parent, and the parents' ids.
-        gaps: the ids of the values of gaps inside, the gaps, and the ids of what came before each.
+        gaps: the ids of the values of gaps inside, the gaps, and the origins of each value.
     """
     tape, *others = (*taken, *map(OwnedTape, carried)) or (OwnedTape(),)
     for other in others:
         tape.merge(other)
     for unique_id, pullbacks, parents in records:
         tape.records[unique_id] = (op, pullbacks, parents)  # type: ignore[assignment]  # named only
-    for unique_id, gap, ids in gaps:
-        tape.gaps[unique_id] = gap._replace(origins=origins_from(ids))
+    for unique_id, gap, origins in gaps:
+        tape.gaps[unique_id] = gap._replace(origins=origins)
     return tape
 
 
@@ -323,7 +323,7 @@ def _origins_of(
         if of_z is not None:
             steps += of_z[0]
         origins = steps, x._id, of_x, y._id, of_y, z._id, of_z
-        return origins if steps < MOST_STEPS else newest(origins)
+        return origins if steps < MOST_STEPS else shortened(origins)
     steps = 0
     parts: list[Any] = []
     for operand, pullback in zip(operands, pullbacks, strict=True):
@@ -333,7 +333,7 @@ def _origins_of(
             parts += (operand._id, earlier)
     if not parts:
         return None
-    return (steps, *parts) if steps < MOST_STEPS else newest((steps, *parts))
+    return (steps, *parts) if steps < MOST_STEPS else shortened((steps, *parts))
 
 
 def _merge_tapes(

@@ -19,6 +19,7 @@ from tapetensor.errors import (
     ShapeError,
     UntracedTensorError,
 )
+from tapetensor.pictures import users_place
 from tapetensor.tape import NoneTape, OwnedTape, Tape
 from tapetensor.tape.gaps import Gap
 from tapetensor.tape.gradients import Gradients, Tensorlike
@@ -207,7 +208,7 @@ class Ownership(TensorBase[S, T, D]):
         if tape_type is OwnedTape:
             return _lent("retaped", self)
         if tape_type is NoneTape:
-            return _retaped(self, None)
+            return _untaped(self)
         raise ArgumentTypeError(f"retaped: expected OwnedTape or NoneTape, got {tape_type!r}")
 
     def detach(self) -> Tensor[S, NoneTape, D]:
@@ -400,9 +401,18 @@ def _lent(op: str, tensor: TensorBase[Any, Any, Any]) -> Tensor[Any, Any, Any]:
         if owned.has_record(unique_id):
             tape.gaps[unique_id] = Gap.lent(op, tensor)
         elif unique_id in owned.gaps:
-            tape.gaps[unique_id] = owned.gaps[unique_id]
+            gap = owned.gaps[unique_id]
+            tape.gaps[unique_id] = gap._replace(op=op, place=users_place()) if gap.is_lent else gap
         return _retaped(tensor, tape)
     return _traced(op, tensor, tape)
+
+
+def _untaped(tensor: TensorBase[Any, Any, Any]) -> Tensor[Any, Any, Any]:
+    """Return a plain handle, which remembers what is on the tape that it was taken from."""
+    result = _retaped(tensor, None)
+    if isinstance(tensor.tape, OwnedTape) and tensor.tape.leads_on(tensor._id):
+        result.origins = tensor.tape.history(tensor._id)
+    return result
 
 
 def _retaped(tensor: TensorBase[Any, Any, Any], tape: OwnedTape | None) -> Tensor[Any, Any, Any]:

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tapetensor.arguments import check_kind
+from tapetensor.data.rows import origins_of_rows, rows_taken
 from tapetensor.errors import ArgumentTypeError, ShapeError
 from tapetensor.io.parts import Part
 from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
 from tapetensor.tape import NoneTape
 from tapetensor.tape.gradients import Gradients
-from tapetensor.tape.ids import next_id
 from tapetensor.tensor import Tensor, Tensor0D, full
-from tapetensor.tensor.base import check_plain, rewrap
+from tapetensor.tensor.base import check_plain
 from tapetensor.training.checkpoint import Generators, set_states
 from tapetensor.training.epoch import Loss, Step, loss_from
 from tapetensor.training.evaluation import Batch, M, rows_of
@@ -148,7 +148,7 @@ def share_of(batch: Batch, ranks: Communicator) -> tuple[Batch, int]:
         if not isinstance(value, Tensor):
             return value[start:end]
         check_plain("fit", "a batch", value, "trace what comes out instead")
-        return rewrap(value, value.array[start:end], next_id(), None)
+        return rows_taken((value,), slice(start, end), origins_of_rows((value,)))
 
     first: Any = batch
     while isinstance(first, tuple) and first:

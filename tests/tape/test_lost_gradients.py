@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import losses, nn, optim
+from tapetensor import data, distributed, losses, nn, optim
 
 X = tt.from_numpy([[0.5, -1.0, 2.0], [1.5, 0.25, -0.75]])
 Y = tt.from_numpy([[1.0, 0.0, 0.5], [0.0, 1.0, 0.25]])
@@ -412,3 +412,175 @@ def test_a_parameter_of_wrt_without_a_gradient_is_an_error_on_request() -> None:
     for loss in ((x.trace() * w.exp()).sum(), (x.trace() * w.exp() * w).sum()):
         with pytest.raises(tt.MissingGradientError, match=r"no gradient reaches|is missing"):
             loss.backward(wrt=[w], unused="error")
+
+
+def test_rows_remember_what_they_are_rows_of() -> None:
+    model = Model()
+    features = model.hidden.forward(X)
+    for rows in (next(iter(data.batches(features, size=2))), distributed.alone().shard(features)):
+        grads = losses.mse(model.forward(rows.trace()), Y).backward()
+        with pytest.raises(tt.MissingGradientError, match=r"trace at .*test_lost_gradients"):
+            grads.get(model.hidden.weight)
+
+
+def test_a_plain_handle_of_an_owner_that_is_dropped_remembers_its_tape() -> None:
+    model = Model()
+
+    def plain_handle(of: tt.Tensor[Any, Any, Any]) -> Any:
+        return model.hidden.forward(of).retaped(tt.NoneTape)
+
+    for gate in (plain_handle(X.trace()), plain_handle(X.trace()).exp()):
+        with pytest.raises(tt.MissingGradientError, match=r"hidden.weight, hidden.bias is missing"):
+            (model.forward(X.trace()) * gate).sum().backward(wrt=model)
+    h = model.hidden.forward(X.trace())
+    twin = h.retaped(tt.NoneTape)
+    assert len((model.out.forward(h) * twin).sum().backward(wrt=model)) == 4
+
+
+def test_of_a_long_history_the_beginning_is_known() -> None:
+    model = Model()
+    value = model.hidden.forward(X)
+    for step in range(700):
+        value = value * 0.99 + tt.from_numpy(np.full((2, 3), 1e-3 * step, np.float32))
+    with pytest.raises(tt.MissingGradientError):
+        (model.forward(X.trace()) * value).sum().backward(wrt=model)
+
+
+def test_a_plain_gradient_at_a_computed_point_remembers_what_that_came_of() -> None:
+    model = Model()
+    slope = tt.grad(lambda h: (h**3).sum(), model.hidden.forward(X))
+    with pytest.raises(tt.MissingGradientError):
+        (model.forward(X.trace()) * slope).sum().backward(wrt=model)
+
+
+def carried_with_leafs(model: Model, grads: tt.Gradients) -> None:
+    grads.retain_leafs(model.parameters().values())
+    step(model, model.forward(X.trace(grads)).sum().backward())
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        lambda model, grads: [grads.array(one) for one in grads],
+        lambda model, grads: step(
+            model, distributed.Reducer(model, distributed.alone()).all_reduce(grads)
+        ),
+        carried_with_leafs,
+    ],
+)
+def test_no_way_to_a_gradient_leads_past_the_question_what_it_lacks(way: Any) -> None:
+    model = Model()
+    grads = LOSING["a penalty"](model).backward()
+    with pytest.raises(tt.MissingGradientError, match="is missing"):
+        way(model, grads)
+
+
+doubled_by_plan: Any = tt.compile(lambda f: f * 2.0)
+
+
+product_by_plan: Any = tt.compile(lambda x, f: x * f)
+
+
+def lends_and_drops(model: Model) -> Any:
+    compiled: Any = tt.compile(lambda h: model.out.forward(h.with_empty_tape()))
+    return compiled(model.hidden.forward(X.trace())).sum()
+
+
+def hands_on_a_plain_handle(model: Model) -> Any:
+    compiled: Any = tt.compile(lambda h: h.retaped(tt.NoneTape).exp())
+    return (model.forward(X.trace()) * compiled(model.hidden.forward(X.trace()))).sum()
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda m: (m.forward(X.trace()) * doubled_by_plan(m.hidden.forward(X))).sum(),
+        lambda m: (m.forward(X.trace()) * doubled_by_plan(m.hidden.forward(X).trace())).sum(),
+        lambda m: product_by_plan(m.out.forward(X.trace()), m.forward(X)).sum(),
+        lends_and_drops,
+        hands_on_a_plain_handle,
+    ],
+)
+def test_a_plan_knows_at_every_call_what_its_arguments_came_of(loss: Any) -> None:
+    for model in (Model(), Model()):
+        for _ in range(2):
+            with pytest.raises(tt.MissingGradientError, match=r"hidden\.weight"):
+                loss(model).backward(wrt=model)
+
+
+def test_a_captured_step_is_captured_anew_for_an_argument_that_came_of_its_parameters() -> None:
+    model, other = Model(), Model()
+    optimizer = optim.Sgd(model, lr=0.1)
+
+    @tt.compile
+    def train(x: Any, features: Any) -> None:
+        optimizer.step((model.forward(x.trace()) * features).sum().backward())
+
+    for factor in range(3):
+        train(X, other.forward(X) * float(factor))
+    assert train.traces == 1  # type: ignore[attr-defined]  # of what compile returns
+    with pytest.raises(tt.MissingGradientError, match=r"hidden\.weight"):
+        train(X, model.forward(X))
+
+
+def test_a_captured_backward_knows_at_every_call_what_its_handles_came_of() -> None:
+    model, other = Model(), Model()
+
+    @tt.compile
+    def gradients(h: Any) -> Any:
+        return model.forward(h.with_empty_tape()).sum().backward(wrt=model)
+
+    for _ in range(2):
+        assert len(gradients(other.forward(X.trace()))) == 4
+    with pytest.raises(tt.MissingGradientError, match=r"hidden\.weight"):
+        gradients(model.forward(X.trace()))
+
+
+def test_a_tape_that_joins_in_a_plan_joins_what_was_lent_of_it() -> None:
+    model = Model()
+    compiled: Any = tt.compile(lambda h: (model.out.forward(h.with_empty_tape()) * h).sum())
+    for _ in range(2):
+        assert len(compiled(model.hidden.forward(X.trace())).backward(wrt=model)) == 4
+
+
+def test_what_gradients_lack_goes_through_plans_with_them() -> None:
+    model, total = Model(), tt.Gradients()
+    merge: Any = tt.compile(lambda one, other: one.merge(other))
+    carry: Any = tt.compile(lambda grads: model.forward(X.trace(grads)).sum().backward())
+    for _ in range(2):
+        grads = LOSING["a penalty"](model).backward()
+        merge(total, grads)
+        for store in (total, carry(grads)):
+            with pytest.raises(tt.MissingGradientError, match=r"hidden\.weight"):
+                step(model, store)
+            # Of X, too, the gradient lacks a part here, which nobody asks for.
+        step(model, carry(RIGHT["a mask"](model).backward()))
+        step(model, carry((model.forward(X.trace()) * (X * 2.0)).sum().backward()))
+
+
+class Layers(nn.Module):
+    """Weights in a list."""
+
+    weights: list[Any]
+
+    def forward(self, x: Any) -> Any:
+        return x @ self.weights[0] @ self.weights[1]
+
+
+def test_what_a_field_holds_is_a_parameter_in_a_list_and_from_a_constructor_too() -> None:
+    student = Layers(weights=[X.transpose(), tt.from_numpy([[0.5, 1.0, 2.0], [1.0, 0.0, 1.0]])])
+    teacher = Layers(weights=[one * 0.5 for one in student.weights])
+    for _ in range(2):
+        teacher.weights = [
+            mine * 0.9 + one * 0.1
+            for mine, one in zip(teacher.weights, student.weights, strict=True)
+        ]
+        loss = (student.forward(X.trace()) - teacher.forward(X)).square().mean()
+        optim.Sgd(student, lr=0.1).step(loss.backward())
+
+
+def test_the_error_of_a_reducer_names_the_parameters() -> None:
+    model = Model()
+    reducer = distributed.Reducer(model, distributed.alone())
+    with pytest.raises(tt.MissingGradientError, match=r"of hidden\.weight is missing"):
+        reducer.backward(LOSING["a penalty"](model))
