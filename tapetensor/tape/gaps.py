@@ -96,7 +96,9 @@ def incomplete(
         if gap.origins is None:
             upstream = _before(unique_id, gap)
         else:
-            found_ids = ids_since(0, gap.origins)
+            # Nothing older than these is asked for, so that long histories are not looked through.
+            first = min(min(records, default=0), min(wanted or records, default=0))
+            found_ids = ids_since(first, gap.origins)
             if (
                 wanted is not None
                 and found_ids.isdisjoint(wanted)
