@@ -50,6 +50,30 @@ from tapetensor.mypy_plugin.moves.patterns import bound_by
 _DEEPEST: Final = 8
 _MOST_CALLS: Final = 400
 _MOST_STATEMENTS: Final = 20_000
+# So many calls are gone through for one file, and for a unit that comes when they are used up.
+_MOST_CALLS_OF_FILE: Final = 1000
+_FEWEST_CALLS: Final = 20
+
+
+class _Allowance:
+    """How many calls are left for the units of a file: each looks into the same functions."""
+
+    def __init__(self) -> None:
+        self._tree: MypyFile | None = None
+        self._left = 0
+
+    def of(self, tree: MypyFile) -> int:
+        """Return how many calls the next unit of a file may go through."""
+        if self._tree is not tree:
+            self._tree, self._left = tree, _MOST_CALLS_OF_FILE
+        return max(_FEWEST_CALLS, min(_MOST_CALLS, self._left))
+
+    def spend(self) -> None:
+        """Take note of a call that is gone through."""
+        self._left -= 1
+
+
+_allowance = _Allowance()
 
 
 class Statements(Calls):
@@ -61,7 +85,7 @@ class Statements(Calls):
         self._is_over = False
         self._returned: list[Value] = []
         self._loops: list[_Loop] = []
-        self._calls_left = _MOST_CALLS
+        self._calls_left = _allowance.of(tree)
         self._statements_left = _MOST_STATEMENTS
 
     def go(self) -> None:
@@ -107,6 +131,7 @@ class Statements(Calls):
         if known or len(self.calls) > _DEEPEST or not self._calls_left:
             return None
         self._calls_left -= 1
+        _allowance.spend()
         kept = self.variables, self._is_over, self._returned, self._loops, self.yielded
         self.variables = dict(function.around or {})
         is_inner = function.around is not None

@@ -42,6 +42,16 @@ _READERS: Final = frozenset(
 )
 
 
+def leaves(name: str, *, given: bool) -> bool:
+    """Tell whether a method of Tensor leaves the tape where it is.
+
+    Args:
+        name: the method.
+        given: whether it is given arguments: `share(2)` hands on, where `share()` lends.
+    """
+    return name in BORROWS and not (name == "share" and given)
+
+
 def function_in(tree: MypyFile, node: SymbolNode | None) -> FuncDef | None:
     """Return a function if its body stands in a file.
 
@@ -90,7 +100,9 @@ def is_borrowed(
 def _read_by(node: Node, *, dropped: bool) -> Iterator[Expression]:
     """Yield the parts of a node that it leaves as they are."""
     match node:
-        case CallExpr(callee=MemberExpr(expr=receiver, name=name)) if name in READS | BORROWS:
+        case CallExpr(callee=MemberExpr(expr=receiver, name=name), args=args) if (
+            name in READS or leaves(name, given=bool(args))
+        ):
             yield receiver
         case CallExpr(callee=RefExpr(fullname=name), args=args) if name in _READERS:
             yield from args

@@ -32,7 +32,13 @@ from mypy.types import CallableType, Instance, TupleType, Type
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import bounded
-from tapetensor.mypy_plugin.moves.borrowing import BORROWS, READS, function_in, is_borrowed
+from tapetensor.mypy_plugin.moves.borrowing import (
+    BORROWS,
+    READS,
+    function_in,
+    is_borrowed,
+    leaves,
+)
 from tapetensor.mypy_plugin.moves.calls import Callee, Calls, arguments
 from tapetensor.mypy_plugin.moves.contents import wholes
 from tapetensor.mypy_plugin.moves.keys import (
@@ -147,7 +153,7 @@ class Reader:
     def _taken_by(self, callee: Callee, call: CallExpr) -> list[Place]:
         if callee.tensor:
             name = _name(callee.node)
-            if name in READS or (name in BORROWS and not (name == "share" and call.args)):
+            if name in READS or leaves(name, given=bool(call.args)):
                 return []
             operands = [*callee.args, *call.args]
             return self.places(

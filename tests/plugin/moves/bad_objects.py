@@ -323,3 +323,14 @@ def scaled(x: Traced, factor: float = 1.0) -> Traced:
 
 def halved(x: Traced) -> Traced:
     return x * 0.5
+
+
+def _parted(traced: Traced) -> Traced:
+    first, second = traced.share(2)
+    return first * second.exp()
+
+
+def parted_in_a_function(x: Plain) -> None:
+    traced = x.trace()
+    _parted(traced)
+    traced.sin()  # E: sin: "traced" was moved by "_parted"

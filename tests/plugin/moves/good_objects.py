@@ -365,3 +365,13 @@ def _of_a_batch(batch: Batch[T]) -> float:
 
 def _only_owners(x: Tensor[S, OwnedTape]) -> None:
     print(x)
+
+
+def _parted(traced: Traced) -> Traced:
+    # What hands the tape on to several handles is no mere loan to this function.
+    first, second = traced.share(2)
+    return first * second.exp()
+
+
+def parted_in_a_function(x: Plain) -> None:
+    _parted(x.trace()).sum().backward()
