@@ -195,7 +195,7 @@ def _declared(context: _Context, declared: SymbolNode | None, name: str, skip: i
                 for part in reader.owning_parts(one, reader.type_of(one))
             ]
             dropped = where in judge.graph.dropped
-            if owning and not (body and reader.is_borrowed(body, number, dropped=dropped)):
+            if owning and not (body and reader.may_borrow(body, number, dropped=dropped)):
                 moves += [one for one in owning if not one.each or one not in moves]
         elif body is not None:
             others += reader.moved_of(body, number, expressions)

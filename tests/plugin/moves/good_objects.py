@@ -375,3 +375,36 @@ def _parted(traced: Traced) -> Traced:
 
 def parted_in_a_function(x: Plain) -> None:
     _parted(x.trace()).sum().backward()
+
+
+class _Logger:
+    def log(self, traced: Traced) -> None:
+        traced.sum().backward()
+
+    def pass_on(self, traced: Traced) -> Traced:
+        return traced.exp()
+
+    def hook(self, traced: Traced) -> Traced:
+        self.log(traced)
+        return traced.sin()
+
+
+class _Reads(_Logger):
+    @override
+    def log(self, traced: Traced) -> None:
+        print(traced.shape)
+
+    @override
+    def pass_on(self, traced: Traced) -> Traced:
+        return traced.share()
+
+
+def _logged(logger: _Logger, traced: Traced) -> None:
+    logger.log(traced)
+    logger.pass_on(traced)
+    traced.sin()
+
+
+def overridden_by_what_reads(x: Plain) -> None:
+    _logged(_Reads(), x.trace())
+    _Reads().hook(x.trace())
