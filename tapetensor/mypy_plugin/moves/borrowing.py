@@ -35,7 +35,10 @@ BORROWS: Final = frozenset(
     | {f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "xor", "invert")}
 )
 _ATTRIBUTES: Final = frozenset({"dtype", "id", "ndim", "owns_tape", "shape", "size", "tape_type"})
-_PLAIN: Final = frozenset({"typing.override", "typing_extensions.override"})
+_PLAIN: Final = frozenset(
+    {"typing.override", "typing_extensions.override", "builtins.staticmethod"}
+    | {"builtins.classmethod"}
+)
 _READERS: Final = frozenset(
     f"builtins.{name}"
     for name in ("float", "id", "int", "isinstance", "len", "print", "repr", "str")

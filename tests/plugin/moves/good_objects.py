@@ -408,3 +408,16 @@ def _logged(logger: _Logger, traced: Traced) -> None:
 def overridden_by_what_reads(x: Plain) -> None:
     _logged(_Reads(), x.trace())
     _Reads().hook(x.trace())
+
+
+class _Looks:
+    @staticmethod
+    def seen(traced: Traced) -> Traced:
+        return traced.share()
+
+
+def static_methods_that_read(x: Plain) -> None:
+    traced = x.trace()
+    _Looks.seen(traced)
+    _Looks().seen(traced)
+    traced.sin()
