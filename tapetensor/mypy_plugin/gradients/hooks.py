@@ -11,7 +11,7 @@ from mypy.types import Type
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.codes import MODULE_GRADIENT, TAPE_DROPPED
-from tapetensor.mypy_plugin.gradients.statements import Statements
+from tapetensor.mypy_plugin.gradients.statements import Allowance, Statements
 from tapetensor.mypy_plugin.gradients.values import Inside, Lent, Lost
 
 _FOREIGN = ("builtins.", "typing.", "numpy.", "_typeshed.", "math.", "collections.")
@@ -56,7 +56,7 @@ class _Found:
         self.lent = {one.node: one for one in analysis.unused() if not self._is_said(one.inside)}
 
     def _analysis(self, unit: FuncItem | MypyFile) -> Statements:
-        analysis = Statements(unit, flow.tree(self.checker))
+        analysis = Statements(unit, flow.tree(self.checker), _allowance_of(self.checker))
         analysis.go()
         self._known[unit] = {*analysis.lost, *(one.node for one in analysis.unused())}
         return analysis
@@ -69,6 +69,19 @@ class _Found:
             if node in self._known[function]:
                 return True
         return False
+
+
+# The check of a file in which calls were gone through last, and how many are left.
+_allowances: list[tuple[object, object, Allowance]] = [(None, None, Allowance())]
+
+
+def _allowance_of(checker: Any) -> Allowance:
+    run, turn = flow.run_of(checker), flow.turn(checker)
+    *last, allowance = _allowances[-1]
+    if last != [run, turn]:
+        allowance = Allowance()
+        _allowances[:] = [(run, turn, allowance)]
+    return allowance
 
 
 # What was found in the module that is being checked, and in a function in it.

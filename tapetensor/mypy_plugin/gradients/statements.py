@@ -50,18 +50,37 @@ from tapetensor.mypy_plugin.moves.patterns import bound_by
 _DEEPEST: Final = 8
 _MOST_CALLS: Final = 400
 _MOST_STATEMENTS: Final = 20_000
+# So many calls are gone through for one file, and for a unit that comes when they are used up.
+_MOST_CALLS_OF_FILE: Final = 1000
+_FEWEST_CALLS: Final = 20
+
+
+class Allowance:
+    """How many calls are left for the units of a file: each looks into the same functions."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_CALLS_OF_FILE
+
+    def of_unit(self) -> int:
+        """Return how many calls the next unit may go through."""
+        return max(_FEWEST_CALLS, min(_MOST_CALLS, self._left))
+
+    def spend(self) -> None:
+        """Take note of a call that is gone through."""
+        self._left -= 1
 
 
 class Statements(Calls):
     """Goes through the statements of a function."""
 
-    def __init__(self, unit: FuncItem | MypyFile, tree: MypyFile) -> None:
+    def __init__(self, unit: FuncItem | MypyFile, tree: MypyFile, allowance: Allowance) -> None:
         super().__init__(unit, tree)
         # Execution does not come here: something was returned or raised.
         self._is_over = False
         self._returned: list[Value] = []
         self._loops: list[_Loop] = []
-        self._calls_left = _MOST_CALLS
+        self._allowance = allowance
+        self._calls_left = allowance.of_unit()
         self._statements_left = _MOST_STATEMENTS
 
     def go(self) -> None:
@@ -107,6 +126,7 @@ class Statements(Calls):
         if known or len(self.calls) > _DEEPEST or not self._calls_left:
             return None
         self._calls_left -= 1
+        self._allowance.spend()
         kept = self.variables, self._is_over, self._returned, self._loops, self.yielded
         self.variables = dict(function.around or {})
         is_inner = function.around is not None

@@ -35,11 +35,24 @@ BORROWS: Final = frozenset(
     | {f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "xor", "invert")}
 )
 _ATTRIBUTES: Final = frozenset({"dtype", "id", "ndim", "owns_tape", "shape", "size", "tape_type"})
-_PLAIN: Final = frozenset({"typing.override", "typing_extensions.override"})
+_PLAIN: Final = frozenset(
+    {"typing.override", "typing_extensions.override", "builtins.staticmethod"}
+    | {"builtins.classmethod"}
+)
 _READERS: Final = frozenset(
     f"builtins.{name}"
     for name in ("float", "id", "int", "isinstance", "len", "print", "repr", "str")
 )
+
+
+def leaves(name: str, *, given: bool) -> bool:
+    """Tell whether a method of Tensor leaves the tape where it is.
+
+    Args:
+        name: the method.
+        given: whether it is given arguments: `share(2)` hands on, where `share()` lends.
+    """
+    return name in BORROWS and not (name == "share" and given)
 
 
 def function_in(tree: MypyFile, node: SymbolNode | None) -> FuncDef | None:
@@ -90,7 +103,9 @@ def is_borrowed(
 def _read_by(node: Node, *, dropped: bool) -> Iterator[Expression]:
     """Yield the parts of a node that it leaves as they are."""
     match node:
-        case CallExpr(callee=MemberExpr(expr=receiver, name=name)) if name in READS | BORROWS:
+        case CallExpr(callee=MemberExpr(expr=receiver, name=name), args=args) if (
+            name in READS or leaves(name, given=bool(args))
+        ):
             yield receiver
         case CallExpr(callee=RefExpr(fullname=name), args=args) if name in _READERS:
             yield from args

@@ -25,7 +25,7 @@ from mypy.plugin import FunctionContext, MethodContext
 from mypy.types import CallableType, Instance, Type, get_proper_type
 
 from tapetensor.mypy_plugin import flow
-from tapetensor.mypy_plugin.moves.borrowing import BORROWS, READS
+from tapetensor.mypy_plugin.moves.borrowing import READS, leaves
 from tapetensor.mypy_plugin.moves.judge import judge_of
 from tapetensor.mypy_plugin.moves.owners import (
     accepts_anything,
@@ -121,7 +121,7 @@ def _tensor_method(context: MethodContext, name: str) -> None:
     operands = operands_of(context, name)
     tensors = [one for one in operands if is_tensor(one.type)]
     owners = [one for one in operands if owns(one.type)]
-    if name in BORROWS and not (name == "share" and operands[1:]):
+    if leaves(name, given=bool(operands[1:])):
         _note(context, name, [one for one in owners if one not in tensors], tensors)
     elif name == "traced":
         _note(context, name, operands[:1])
@@ -195,7 +195,7 @@ def _declared(context: _Context, declared: SymbolNode | None, name: str, skip: i
                 for part in reader.owning_parts(one, reader.type_of(one))
             ]
             dropped = where in judge.graph.dropped
-            if owning and not (body and reader.is_borrowed(body, number, dropped=dropped)):
+            if owning and not (body and reader.may_borrow(body, number, dropped=dropped)):
                 moves += [one for one in owning if not one.each or one not in moves]
         elif body is not None:
             others += reader.moved_of(body, number, expressions)

@@ -13,7 +13,7 @@ from tapetensor.mypy_plugin.moves.keys import EACH, Key, root, spelled
 from tapetensor.mypy_plugin.moves.lending import is_lent_at, look_at_file, taken_anyway
 from tapetensor.mypy_plugin.moves.points import Link, Point
 from tapetensor.mypy_plugin.moves.steps import Place, Step, Steps
-from tapetensor.mypy_plugin.moves.summaries import Reader
+from tapetensor.mypy_plugin.moves.summaries import Known, Reader
 
 _CURES = {
     "backward": "a tape is replayed once: keep the Gradients that it returned, "
@@ -34,12 +34,12 @@ class Judge:
     judged when the later of the two is met, and reported once.
     """
 
-    def __init__(self, checker: Any, unit: FuncItem | MypyFile) -> None:
+    def __init__(self, checker: Any, unit: FuncItem | MypyFile, known: Known) -> None:
         self.unit = unit
         self.checker = checker
         self.steps = Steps(checker, unit)
         self.graph = self.steps.graph
-        self.reader = Reader(checker, flow.tree(checker), self.steps)
+        self.reader = Reader(checker, flow.tree(checker), self.steps, known)
         self._paths = self.steps.paths
         self._steps: dict[Node, list[Step]] = {}
         self._by_root: dict[Var, list[Step]] = {}
@@ -221,8 +221,8 @@ def _roots(step: Step) -> set[Var]:
 
 # The judges of the module that is being checked, and of a function in it.
 _current: dict[bool, Judge | None] = {True: None, False: None}
-# The file that was looked at last as a whole.
-_looked_at: list[MypyFile | None] = [None]
+# The check of a file in which it was looked at last, and what is known of its functions.
+_looked_at: list[tuple[object, Known]] = [(None, Known())]
 
 
 def judge_of(checker: Any, context: Context) -> Judge | None:
@@ -235,9 +235,10 @@ def judge_of(checker: Any, context: Context) -> Judge | None:
     if judge is None or judge.unit is not unit or judge.checker is not checker:
         if not flow.is_supported(checker, context):
             return None
-        tree = flow.tree(checker)
-        if tree is not _looked_at[-1]:
-            _looked_at[:] = [tree]
-            look_at_file(checker, tree)
-        judge = _current[is_module] = Judge(checker, unit)
+        last, known = _looked_at[-1]
+        if flow.run_of(checker) is not last:
+            known = Known()
+            _looked_at[:] = [(flow.run_of(checker), known)]
+            look_at_file(checker, flow.tree(checker))
+        judge = _current[is_module] = Judge(checker, unit, known)
     return judge

@@ -19,6 +19,7 @@ from mypy.nodes import (
     MypyFile,
     Node,
     ReturnStmt,
+    Statement,
     TupleExpr,
     TypeAlias,
     Var,
@@ -32,7 +33,7 @@ from tapetensor.mypy_plugin.moves.keys import Key, key_of, root, spelled
 from tapetensor.mypy_plugin.moves.owners import hands_on, is_lent, takes
 from tapetensor.mypy_plugin.moves.points import Point
 from tapetensor.mypy_plugin.moves.steps import Steps
-from tapetensor.mypy_plugin.moves.summaries import Reader
+from tapetensor.mypy_plugin.moves.summaries import Known, Reader
 from tapetensor.mypy_plugin.names import LENT
 from tapetensor.mypy_plugin.symbols import node_of
 
@@ -42,8 +43,8 @@ _CURE = (
 )
 
 
-# The file that was read last.
-_declared: list[MypyFile | None] = [None]
+# The statements of the file that was read last: the daemon puts new ones into an old file.
+_declared: list[list[Statement] | None] = [None]
 
 
 class _Untyped:
@@ -55,12 +56,12 @@ class _Untyped:
 
 def declare(tree: MypyFile) -> None:
     """Find out what the functions of a file borrow, as soon as mypy has read the file."""
-    if tree is _declared[-1]:
+    if tree.defs is _declared[-1]:
         return
-    _declared[:] = [tree]
+    _declared[:] = [tree.defs]
+    checker, known = _Untyped(), Known()
     for function in _functions(tree.defs):
-        if isinstance(function.type, CallableType):
-            _declare(_Untyped(), tree, function, function.type)
+        _declare(checker, tree, function, known)
 
 
 def look_at_file(checker: Any, tree: MypyFile) -> None:
@@ -82,14 +83,17 @@ def _functions(body: list[Any]) -> Iterator[FuncDef]:
             yield from _functions(one.defs.body)
 
 
-def _declare(checker: Any, tree: MypyFile, function: FuncDef, declared: CallableType) -> None:
+def _declare(checker: Any, tree: MypyFile, function: FuncDef, known: Known) -> None:
     """Declare those parameters as lent of which the body is seen to leave the tape where it is."""
-    if not hands_on(declared.ret_type) or function.is_generator or function.is_coroutine:
+    declared = function.type
+    if not isinstance(declared, CallableType) or not hands_on(declared.ret_type):
+        return
+    if function.is_generator or function.is_coroutine:
         return
     alias = node_of(LENT)
     if not isinstance(alias, TypeAlias) or not any(map(takes, declared.arg_types)):
         return
-    reader = Reader(checker, tree, Steps(checker, function))
+    reader = Reader(checker, tree, Steps(checker, function), known)
     types = [
         TypeAliasType(alias, [one], one.line, one.column)
         if takes(one) and reader.is_borrowed(function, number, dropped=False)

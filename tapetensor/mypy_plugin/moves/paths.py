@@ -35,6 +35,8 @@ class Paths:
         self._doubts: dict[Point, tuple[Change, set[Point]]] = {}
         # This holds for one question only, for mypy comes to know more types.
         self._changes: dict[Region, Change] = {}
+        # Each link has the points to which a new value of one of its keys gets.
+        self._overtaken: dict[Link, set[Point]] = {}
 
     def leads(self, move: Point, use: Point, *keys: Key) -> bool:
         """Tell whether the value that `move` took is certainly the one that `use` may find.
@@ -121,18 +123,41 @@ class Paths:
         return isinstance(point.node, CallExpr) and self._effects.never_returns(point.node)
 
     def holds(self, link: Link, at: Point) -> bool:
-        """Tell whether the two keys of a link surely mean one value at a point, by every way."""
-        lost = [
-            after
+        """Tell whether the two keys of a link surely mean one value at a point, by every way.
+
+        The point is in the code of the link.
+        """
+        keys = (link.target, link.source)
+        if at in self._overtaken_of(link):
+            return False
+        changing = [
+            one
             for one in self._graph.points
             if one is not link.point
-            and (self.loses(one, link.target) or self.loses(one, link.source))
-            for after in (*one.next, *one.maybe)
+            and not all(self._effects.is_fixed(key, one) for key in keys)
+            and self._effects.may_change(one)
         ]
-        variable = root(link.target)
-        if variable in at.fragment.arguments or variable not in at.fragment.bound:
-            lost.append(at.fragment.entry)
-        return at not in self._reached(lost, {link.point})
+        return not changing or at not in self._reached(_following(changing), {link.point})
+
+    def _overtaken_of(self, link: Link) -> set[Point]:
+        """Return the points to which a link does not hold for what is assigned to its keys.
+
+        What there is to know of types does not matter to it, so that it is worked out once.
+        """
+        if link not in self._overtaken:
+            stores = [
+                one
+                for one in self._graph.points
+                if one.stores
+                and one is not link.point
+                and (self._graph.kills(one, link.target) or self._graph.kills(one, link.source))
+            ]
+            starts = _following(stores)
+            variable, code = root(link.target), link.point.fragment
+            if variable in code.arguments or variable not in code.bound:
+                starts.append(code.entry)
+            self._overtaken[link] = self._reached(starts, {link.point})
+        return self._overtaken[link]
 
     def comes_to(self, start: Point, end: Point, without: Iterable[Point] = ()) -> bool:
         """Tell whether a way leads from one point to another, and not through certain ones."""
@@ -140,7 +165,7 @@ class Paths:
 
     def reached_from(self, points: Iterable[Point]) -> set[Point]:
         """Return what may be executed after some points."""
-        return self._reached([after for one in points for after in (*one.next, *one.maybe)], set())
+        return self._reached(_following(points), set())
 
     def loses(self, point: Point, key: Key) -> bool:
         """Tell whether the key may name another value after a point."""
@@ -229,6 +254,11 @@ class Paths:
         counted = {key for one in steps for key in one.stores}
         others = loop.tests - counted
         return self._reads(self._graph.points[loop.start], others, self._changed_in(loop))
+
+
+def _following(points: Iterable[Point]) -> list[Point]:
+    """Return where execution may come to right after some points."""
+    return [after for one in points for after in (*one.next, *one.maybe)]
 
 
 def _end(branch: Point, way: Point) -> int:

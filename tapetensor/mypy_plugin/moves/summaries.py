@@ -24,6 +24,7 @@ from mypy.nodes import (
     SuperExpr,
     SymbolNode,
     TupleExpr,
+    TypeInfo,
     UnaryExpr,
     Var,
 )
@@ -32,7 +33,13 @@ from mypy.types import CallableType, Instance, TupleType, Type
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import bounded
-from tapetensor.mypy_plugin.moves.borrowing import BORROWS, READS, function_in, is_borrowed
+from tapetensor.mypy_plugin.moves.borrowing import (
+    BORROWS,
+    READS,
+    function_in,
+    is_borrowed,
+    leaves,
+)
 from tapetensor.mypy_plugin.moves.calls import Callee, Calls, arguments
 from tapetensor.mypy_plugin.moves.contents import wholes
 from tapetensor.mypy_plugin.moves.keys import (
@@ -64,7 +71,7 @@ from tapetensor.mypy_plugin.names import op_called
 # Functions that move whatever owns a tape, and do not say so in their types.
 MOVERS = frozenset({"builtins.abs", "tapetensor.checkpointing.checkpoint.checkpoint"})
 # Calls of calls of calls: so many are looked into.
-_DEEPEST = 4
+_DEEPEST = 12
 
 
 class Part(NamedTuple):
@@ -81,6 +88,23 @@ class Part(NamedTuple):
     each: bool = False
 
 
+class Known:
+    """What is known of the functions of a file, or what holds while it is worked out.
+
+    Whoever calls them reads it here: otherwise it would be worked out again for every function.
+
+    Attributes:
+        moved: what a function takes the tape of, and whether mypy had checked the function by then.
+        borrowed: whether it leaves an argument where it is, likewise.
+        steps: its graph, and what is done at its points.
+    """
+
+    def __init__(self) -> None:
+        self.moved: dict[FuncItem, tuple[list[Key], bool]] = {}
+        self.borrowed: dict[tuple[FuncDef, int, bool], tuple[bool, bool]] = {}
+        self.steps: dict[FuncItem, Steps] = {}
+
+
 class Reader:
     """Reads what calls do in one function, or at the top level of a module.
 
@@ -88,22 +112,18 @@ class Reader:
         checker: that of mypy.
         tree: the file.
         steps: the function; its types may not be known yet.
+        known: what is known of the functions of the file.
         outer: what reads the calls in a function that calls this one, if one does.
     """
 
     def __init__(
-        self, checker: Any, tree: MypyFile, steps: Steps, outer: Reader | None = None
+        self, checker: Any, tree: MypyFile, steps: Steps, known: Known, outer: Reader | None = None
     ) -> None:
         self._checker = checker
         self._tree = tree
         self.steps = steps
         self.depth: int = _DEEPEST if outer is None else outer.depth - 1
-        # What is known of the functions of this file, or what holds while it is worked out.
-        self.known_moved: dict[FuncItem, list[Key]] = {} if outer is None else outer.known_moved
-        self.known_borrowed: dict[tuple[FuncDef, int, bool], bool] = (
-            {} if outer is None else outer.known_borrowed
-        )
-        self.known_steps: dict[FuncItem, Steps] = {} if outer is None else outer.known_steps
+        self._known = known
         self._calls = Calls(steps.graph, self.type_of, steps.paths)
 
     def type_of(self, expression: Expression) -> Type | None:
@@ -147,7 +167,7 @@ class Reader:
     def _taken_by(self, callee: Callee, call: CallExpr) -> list[Place]:
         if callee.tensor:
             name = _name(callee.node)
-            if name in READS or (name in BORROWS and not (name == "share" and call.args)):
+            if name in READS or leaves(name, given=bool(call.args)):
                 return []
             operands = [*callee.args, *call.args]
             return self.places(
@@ -160,11 +180,10 @@ class Reader:
             owners = [Part(one, None) for one in operands if self.owns(self.type_of(one))]
             return self.places(owners) if is_ours else []
         given = arguments(callee, call)
-        dropped = call in self.steps.graph.dropped
         found = [
             place
             for number, expressions in enumerate(given)
-            for place in self._taken_as(callee, number, expressions, dropped=dropped)
+            for place in self._taken_as(callee, number, expressions, call)
         ]
         body = callee.function or self.body(callee.node)
         if isinstance(body, FuncDef):
@@ -172,13 +191,15 @@ class Reader:
         return found if body is None else [*found, *self.free(body)]
 
     def _taken_as(
-        self, callee: Callee, number: int, expressions: list[Expression], *, dropped: bool
+        self, callee: Callee, number: int, expressions: list[Expression], call: CallExpr
     ) -> Iterator[Place]:
         """Yield what a call takes of the arguments for one parameter."""
         [signature] = callee.known
+        dropped = call in self.steps.graph.dropped
+        is_exact = isinstance(call.callee, SuperExpr)
         body = self.body(callee.node)
         if self.is_moved_by(signature, number, callee.node):
-            if not (body and self.is_borrowed(body, number, dropped=dropped)):
+            if not (body and self.may_borrow(body, number, dropped=dropped, exact=is_exact)):
                 yield from self.places(
                     [
                         part
@@ -187,7 +208,7 @@ class Reader:
                     ]
                 )
         elif body is not None:
-            yield from self.moved_of(body, number, expressions)
+            yield from self.moved_of(body, number, expressions, exact=is_exact)
 
     def is_moved_by(self, signature: CallableType, number: int, node: SymbolNode | None) -> bool:
         """Tell whether a signature says that the argument for a parameter is moved.
@@ -199,16 +220,44 @@ class Reader:
         is_one = is_tensor(declared) or not accepts_several(declared)
         return takes(declared) and hands_on(signature.ret_type) and (is_one or is_ours)
 
+    def may_borrow(self, body: FuncDef, number: int, *, dropped: bool, exact: bool = False) -> bool:
+        """Tell whether a function, or what overrides it, only reads an argument.
+
+        Args:
+            body: the function.
+            number: which argument.
+            dropped: whether what the call returns is not looked at.
+            exact: whether the call means this very function, as `super()` does.
+        """
+        several = [body, *([] if exact else self._overriding(body))]
+        return any(
+            self.is_borrowed(one, number, dropped=dropped)
+            for one in several
+            if number < len(one.arguments)
+        )
+
+    def _overriding(self, body: FuncDef) -> Iterator[FuncDef]:
+        """Yield the methods of this file that may be meant where a method is called."""
+        owner = body.info
+        for symbol in self._tree.names.values() if owner else ():
+            info = symbol.node
+            if isinstance(info, TypeInfo) and info is not owner and owner in info.mro:
+                own = info.names.get(body.name)
+                method = None if own is None else self.body(own.node)
+                if method is not None:
+                    yield method
+
     def is_borrowed(self, body: FuncDef, number: int, *, dropped: bool) -> bool:
         """Tell whether a function only reads an argument, or makes a second handle of it."""
-        which = (body, number, dropped)
-        if which not in self.known_borrowed:
-            self.known_borrowed[which] = False
+        which, known = (body, number, dropped), self._known.borrowed
+        if which not in known or self._is_out_of_date(body, checked=known[which][1]):
             inner = self.within(body)
-            self.known_borrowed[which] = inner is not None and is_borrowed(
-                body, inner.steps.graph, number, inner.lent, dropped=dropped
-            )
-        return self.known_borrowed[which]
+            if inner is None:
+                return False
+            known[which] = False, True
+            found = is_borrowed(body, inner.steps.graph, number, inner.lent, dropped=dropped)
+            known[which] = found, self._is_checked(body)
+        return known[which][0]
 
     def defaults_of(
         self, body: FuncDef, skip: int, given: list[list[Expression]]
@@ -225,14 +274,20 @@ class Reader:
                     yield Place(key, key)
 
     def moved_of(
-        self, body: FuncDef, number: int, expressions: list[Expression]
+        self, body: FuncDef, number: int, expressions: list[Expression], *, exact: bool = False
     ) -> Iterator[Place]:
-        """Yield what the body of a function is sure to take of the arguments for a parameter."""
+        """Yield what the body of a function is sure to take of the arguments for a parameter.
+
+        What overrides the function takes it too, unless the call means this very function.
+        """
         if number >= len(body.arguments):
             return
         variable = body.arguments[number].variable
         me: Key = ("name", variable)
+        others = [] if exact else [*self._overriding(body)]
         for path in self.moved(body, variable):
+            if not all(self._is_moved_too(path, me, one, number) for one in others):
+                continue
             for one in expressions:
                 if isinstance(one, ListExpr | TupleExpr) and path != me:
                     yield from self.places(self._parts_at(one, path, me))
@@ -247,6 +302,13 @@ class Reader:
                     self.type_of(one) if path == me else self.steps.effects.type_at(moved)
                 ):
                     yield Place(at, moved)
+
+    def _is_moved_too(self, path: Key, me: Key, body: FuncDef, number: int) -> bool:
+        """Tell whether a function takes of a parameter of its own what another one does."""
+        if number >= len(body.arguments):
+            return False
+        variable = body.arguments[number].variable
+        return replaced(path, me, ("name", variable)) in self.moved(body, variable)
 
     def _parts_at(self, display: ListExpr | TupleExpr, path: Key, me: Key) -> Iterator[Part]:
         """Yield what stands in a display where a path from a parameter leads."""
@@ -302,29 +364,34 @@ class Reader:
 
         A key starts from a parameter, or from a variable of the code around the function.
         """
-        if body not in self.known_moved:
-            self.known_moved[body] = []
-            self.known_moved[body] = self._surely_moved_by(body)
-        return self.known_moved[body]
+        known = self._known.moved
+        if body not in known or self._is_out_of_date(body, checked=known[body][1]):
+            inner = self.within(body)
+            if body.is_generator or body.is_coroutine or body.is_async_generator or inner is None:
+                return []
+            known[body] = [], True
+            found = _surely_moved(inner)
+            known[body] = found, self._is_checked(body)
+        return known[body][0]
 
-    def _surely_moved_by(self, body: FuncItem) -> list[Key]:
-        inner = self.within(body)
-        if body.is_generator or body.is_coroutine or body.is_async_generator or inner is None:
-            return []
-        moves: dict[Key, set[Point]] = {}
-        for key, point in inner.own_moves():
-            is_known = is_constant(key) and not has_variable_index(key)
-            if is_known and inner.steps.is_as_given(key, point):
-                moves.setdefault(key, set()).add(point)
-        return [key for key, points in moves.items() if inner.steps.returns_only_by(points)]
+    def _is_out_of_date(self, body: FuncItem, *, checked: bool) -> bool:
+        """Tell whether mypy knows the types in a function now, and did not when it was read."""
+        return not checked and self._is_checked(body)
+
+    def _is_checked(self, body: FuncItem) -> bool:
+        """Tell whether mypy has come through a function."""
+        nodes = self._known.steps[body].graph.of_node
+        last = next((one for one in reversed(nodes) if isinstance(one, Expression)), None)
+        return last is not None and flow.type_of(self._checker, last) is not None
 
     def within(self, function: FuncItem) -> Reader | None:
         """Return what reads the calls in another function."""
         if self.depth == 0:
             return None
-        if function not in self.known_steps:
-            self.known_steps[function] = Steps(self._checker, function)
-        return Reader(self._checker, self._tree, self.known_steps[function], self)
+        if function not in self._known.steps:
+            self._known.steps[function] = Steps(self._checker, function)
+        steps = self._known.steps[function]
+        return Reader(self._checker, self._tree, steps, self._known, self)
 
     def own_moves(self) -> Iterator[tuple[Key, Point]]:
         """Yield the keys that this function takes the tape of, with the points where it does."""
@@ -391,6 +458,16 @@ class Reader:
                     yield Part(one, found, each=True)
         else:
             yield Part(expression, type_)
+
+
+def _surely_moved(inner: Reader) -> list[Key]:
+    """Return what a function, the calls in which are read, is sure to have taken the tape of."""
+    moves: dict[Key, set[Point]] = {}
+    for key, point in inner.own_moves():
+        is_known = is_constant(key) and not has_variable_index(key)
+        if is_known and inner.steps.is_as_given(key, point):
+            moves.setdefault(key, set()).add(point)
+    return [key for key, points in moves.items() if inner.steps.returns_only_by(points)]
 
 
 def _holds_owners(container: Type | None) -> bool:

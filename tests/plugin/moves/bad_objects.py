@@ -323,3 +323,48 @@ def scaled(x: Traced, factor: float = 1.0) -> Traced:
 
 def halved(x: Traced) -> Traced:
     return x * 0.5
+
+
+def _parted(traced: Traced) -> Traced:
+    first, second = traced.share(2)
+    return first * second.exp()
+
+
+def parted_in_a_function(x: Plain) -> None:
+    traced = x.trace()
+    _parted(traced)
+    traced.sin()  # E: sin: "traced" was moved by "_parted"
+
+
+class _Logger:
+    def log(self, traced: Traced) -> None:
+        traced.sum().backward()
+
+    def read(self, traced: Traced) -> None:
+        traced.sum().backward()
+
+
+class _LogsMore(_Logger):
+    @override
+    def log(self, traced: Traced) -> None:
+        print(traced.shape)
+        traced.exp()
+
+    @override
+    def read(self, traced: Traced) -> None:
+        print(traced.shape)
+
+    def twice(self, traced: Traced) -> None:
+        super().read(traced)
+        traced.sin()  # E: sin: "traced" was moved by "read"
+
+
+def overridden_by_what_takes_too(x: Plain) -> None:
+    logger: _Logger = _LogsMore()
+    traced = x.trace()
+    logger.log(traced)
+    traced.sin()  # E: sin: "traced" was moved by "log"
+
+
+def taken_by_super(x: Plain) -> None:
+    _LogsMore().twice(x.trace())

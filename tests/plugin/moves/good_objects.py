@@ -365,3 +365,59 @@ def _of_a_batch(batch: Batch[T]) -> float:
 
 def _only_owners(x: Tensor[S, OwnedTape]) -> None:
     print(x)
+
+
+def _parted(traced: Traced) -> Traced:
+    # What hands the tape on to several handles is no mere loan to this function.
+    first, second = traced.share(2)
+    return first * second.exp()
+
+
+def parted_in_a_function(x: Plain) -> None:
+    _parted(x.trace()).sum().backward()
+
+
+class _Logger:
+    def log(self, traced: Traced) -> None:
+        traced.sum().backward()
+
+    def pass_on(self, traced: Traced) -> Traced:
+        return traced.exp()
+
+    def hook(self, traced: Traced) -> Traced:
+        self.log(traced)
+        return traced.sin()
+
+
+class _Reads(_Logger):
+    @override
+    def log(self, traced: Traced) -> None:
+        print(traced.shape)
+
+    @override
+    def pass_on(self, traced: Traced) -> Traced:
+        return traced.share()
+
+
+def _logged(logger: _Logger, traced: Traced) -> None:
+    logger.log(traced)
+    logger.pass_on(traced)
+    traced.sin()
+
+
+def overridden_by_what_reads(x: Plain) -> None:
+    _logged(_Reads(), x.trace())
+    _Reads().hook(x.trace())
+
+
+class _Looks:
+    @staticmethod
+    def seen(traced: Traced) -> Traced:
+        return traced.share()
+
+
+def static_methods_that_read(x: Plain) -> None:
+    traced = x.trace()
+    _Looks.seen(traced)
+    _Looks().seen(traced)
+    traced.sin()
