@@ -88,36 +88,26 @@ def incomplete(
     Raises:
         MissingGradientError: if a gradient that is wanted lacks a part.
     """
+    # Nothing older than these is asked for now, so long histories are not looked through.
+    first = min([min(records, default=0), *(wanted or ())])
     found = []
     for unique_id, gap in gaps.items():
         if unique_id in records or (wanted is not None and unique_id in wanted):
             # The owner of the record joined, or the gradient is to stop there.
             continue
         if gap.origins is None:
-            upstream = _before(unique_id, gap)
+            missing = _before(unique_id, gap)
         else:
-            # Nothing older than these is asked for, so that long histories are not looked through.
-            first = min(min(records, default=0), min(wanted or records, default=0))
-            found_ids = ids_since(first, gap.origins)
-            if (
-                wanted is not None
-                and found_ids.isdisjoint(wanted)
-                and found_ids.isdisjoint(records)
-            ):
-                # The common case, rows of data say, in no more steps than it takes.
-                continue
-            inside = found_ids & records.keys()
-            upstream = records.reached_from(inside) if inside else set()
-        lacking = Incomplete(*_words(gap), gap.origins, upstream)
-        if wanted is not None:
-            concerned = [name_of(wanted[key]) for key in wanted if lacking.concerns(key)]
-        elif gap.origins is None:
+            missing = ids_since(first, gap.origins)
+            missing |= records.reached_from(missing & records.keys())
+        if wanted is None and not gap.is_lent:
+            found.append(Incomplete(*_words(gap), gap.origins, missing))
+            continue
+        concerned = [name_of(one) for key, one in (wanted or {}).items() if key in missing]
+        if wanted is None:
             concerned = ["all that comes before it"]
-        else:
-            concerned = []
-            found.append(lacking)
         if concerned:
-            raise lacking.error("backward", concerned)
+            raise Incomplete(*_words(gap), gap.origins, missing).error("backward", concerned)
     return tuple(found)
 
 

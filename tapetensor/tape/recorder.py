@@ -188,7 +188,7 @@ class Recorder(dict[int, Record]):
     def reached_from(self, ids: Iterable[int]) -> set[int]:
         """Return the ids, and all to which a gradient flows on from them."""
         reached = set(ids)
-        for produced_id in sorted(self, reverse=True):
+        for produced_id in sorted(self, reverse=True) if reached else ():
             if produced_id in reached:
                 _, pullbacks, parents = with_tuples(self[produced_id])
                 reached.update(

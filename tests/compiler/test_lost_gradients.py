@@ -1,0 +1,93 @@
+"""A plan loses no gradient in silence: what it knew when it was captured, it asks again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import tapetensor as tt
+from tapetensor import optim
+from tests.tape.losing import LOSING, RIGHT, Model, X, step
+
+doubled_by_plan: Any = tt.compile(lambda f: f * 2.0)
+
+
+product_by_plan: Any = tt.compile(lambda x, f: x * f)
+
+
+def lends_and_drops(model: Model) -> Any:
+    compiled: Any = tt.compile(lambda h: model.out.forward(h.with_empty_tape()))
+    return compiled(model.hidden.forward(X.trace())).sum()
+
+
+def hands_on_a_plain_handle(model: Model) -> Any:
+    compiled: Any = tt.compile(lambda h: h.retaped(tt.NoneTape).exp())
+    return (model.forward(X.trace()) * compiled(model.hidden.forward(X.trace()))).sum()
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda m: (m.forward(X.trace()) * doubled_by_plan(m.hidden.forward(X))).sum(),
+        lambda m: (m.forward(X.trace()) * doubled_by_plan(m.hidden.forward(X).trace())).sum(),
+        lambda m: product_by_plan(m.out.forward(X.trace()), m.forward(X)).sum(),
+        lends_and_drops,
+        hands_on_a_plain_handle,
+    ],
+)
+def test_a_plan_knows_at_every_call_what_its_arguments_came_of(loss: Any) -> None:
+    for model in (Model(), Model()):
+        for _ in range(2):
+            with pytest.raises(tt.MissingGradientError, match=r"hidden\.weight"):
+                loss(model).backward(wrt=model)
+
+
+def test_a_captured_step_is_captured_anew_for_an_argument_that_came_of_its_parameters() -> None:
+    model, other = Model(), Model()
+    optimizer = optim.Sgd(model, lr=0.1)
+
+    @tt.compile
+    def train(x: Any, features: Any) -> None:
+        optimizer.step((model.forward(x.trace()) * features).sum().backward())
+
+    for factor in range(3):
+        train(X, other.forward(X) * float(factor))
+    assert train.traces == 1  # type: ignore[attr-defined]  # of what compile returns
+    with pytest.raises(tt.MissingGradientError, match=r"hidden\.weight"):
+        train(X, model.forward(X))
+
+
+def test_a_captured_backward_knows_at_every_call_what_its_handles_came_of() -> None:
+    model, other = Model(), Model()
+
+    @tt.compile
+    def gradients(h: Any) -> Any:
+        return model.forward(h.with_empty_tape()).sum().backward(wrt=model)
+
+    for _ in range(2):
+        assert len(gradients(other.forward(X.trace()))) == 4
+    with pytest.raises(tt.MissingGradientError, match=r"hidden\.weight"):
+        gradients(model.forward(X.trace()))
+
+
+def test_a_tape_that_joins_in_a_plan_joins_what_was_lent_of_it() -> None:
+    model = Model()
+    compiled: Any = tt.compile(lambda h: (model.out.forward(h.with_empty_tape()) * h).sum())
+    for _ in range(2):
+        assert len(compiled(model.hidden.forward(X.trace())).backward(wrt=model)) == 4
+
+
+def test_what_gradients_lack_goes_through_plans_with_them() -> None:
+    model, total = Model(), tt.Gradients()
+    merge: Any = tt.compile(lambda one, other: one.merge(other))
+    carry: Any = tt.compile(lambda grads: model.forward(X.trace(grads)).sum().backward())
+    for _ in range(2):
+        grads = LOSING["a penalty"](model).backward()
+        merge(total, grads)
+        for store in (total, carry(grads)):
+            with pytest.raises(tt.MissingGradientError, match=r"hidden\.weight"):
+                step(model, store)
+            # Of X, too, the gradient lacks a part here, which nobody asks for.
+        step(model, carry(RIGHT["a mask"](model).backward()))
+        step(model, carry((model.forward(X.trace()) * (X * 2.0)).sum().backward()))

@@ -1,0 +1,110 @@
+"""What plain values remember of what they were computed from."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import data, distributed, losses, nn, optim
+from tests.tape.losing import Model, X, Y
+
+
+def test_origins_keep_nothing_alive_and_do_not_grow() -> None:
+    weight = tt.from_numpy(np.ones(1_000, np.float32))
+    average = weight
+
+    def steps(count: int) -> None:
+        nonlocal weight, average
+        for _ in range(count):
+            grads = (X.trace().sum() * weight.mean()).backward()
+            weight = weight - weight * 1e-3
+            average = average * 0.9 + weight * 0.1
+            del grads
+
+    steps(700)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        steps(700)
+        gc.collect()
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < 100_000
+
+
+def test_of_a_long_history_the_newer_part_is_known() -> None:
+    w = tt.from_numpy([2.0])
+    value = X.sum()
+    for _ in range(2_000):
+        value = value * 0.5 + 1.0
+    value = value * w
+    grads = (X.trace().sum() * value.sum()).backward()
+    with pytest.raises(tt.MissingGradientError):
+        grads.get(w)
+
+
+def test_rows_remember_what_they_are_rows_of() -> None:
+    model = Model()
+    features = model.hidden.forward(X)
+    for rows in (next(iter(data.batches(features, size=2))), distributed.alone().shard(features)):
+        grads = losses.mse(model.forward(rows.trace()), Y).backward()
+        with pytest.raises(tt.MissingGradientError, match=r"trace at .*test_origins"):
+            grads.get(model.hidden.weight)
+
+
+def test_a_plain_handle_of_an_owner_that_is_dropped_remembers_its_tape() -> None:
+    model = Model()
+
+    def plain_handle(of: tt.Tensor[Any, Any, Any]) -> Any:
+        return model.hidden.forward(of).retaped(tt.NoneTape)
+
+    for gate in (plain_handle(X.trace()), plain_handle(X.trace()).exp()):
+        with pytest.raises(tt.MissingGradientError, match=r"hidden.weight, hidden.bias is missing"):
+            (model.forward(X.trace()) * gate).sum().backward(wrt=model)
+    h = model.hidden.forward(X.trace())
+    twin = h.retaped(tt.NoneTape)
+    assert len((model.out.forward(h) * twin).sum().backward(wrt=model)) == 4
+
+
+def test_of_a_long_history_the_beginning_is_known() -> None:
+    model = Model()
+    value = model.hidden.forward(X)
+    for step in range(700):
+        value = value * 0.99 + tt.from_numpy(np.full((2, 3), 1e-3 * step, np.float32))
+    with pytest.raises(tt.MissingGradientError):
+        (model.forward(X.trace()) * value).sum().backward(wrt=model)
+
+
+def test_a_plain_gradient_at_a_computed_point_remembers_what_that_came_of() -> None:
+    model = Model()
+    slope = tt.grad(lambda h: (h**3).sum(), model.hidden.forward(X))
+    with pytest.raises(tt.MissingGradientError):
+        (model.forward(X.trace()) * slope).sum().backward(wrt=model)
+
+
+class Layers(nn.Module):
+    """Weights in a list."""
+
+    weights: list[Any]
+
+    def forward(self, x: Any) -> Any:
+        return x @ self.weights[0] @ self.weights[1]
+
+
+def test_what_a_field_holds_is_a_parameter_in_a_list_and_from_a_constructor_too() -> None:
+    student = Layers(weights=[X.transpose(), tt.from_numpy([[0.5, 1.0, 2.0], [1.0, 0.0, 1.0]])])
+    teacher = Layers(weights=[one * 0.5 for one in student.weights])
+    for _ in range(2):
+        teacher.weights = [
+            mine * 0.9 + one * 0.1
+            for mine, one in zip(teacher.weights, student.weights, strict=True)
+        ]
+        loss = (student.forward(X.trace()) - teacher.forward(X)).square().mean()
+        optim.Sgd(student, lr=0.1).step(loss.backward())
