@@ -18,13 +18,14 @@ from typing import Any
 from typing_extensions import TypeVar, override
 
 from tapetensor.arguments import check_function
-from tapetensor.compiler.binding import Binding
-from tapetensor.compiler.changes import line_of_change
-from tapetensor.compiler.plan import planned
-from tapetensor.compiler.program import Program
-from tapetensor.compiler.refusals import NotTracedError
-from tapetensor.compiler.replay import MISS, Plan
-from tapetensor.compiler.structure import is_users_module
+from tapetensor.compiler.emit.plan import Plan
+from tapetensor.compiler.emit.steps import planned
+from tapetensor.compiler.trace.binding import Binding
+from tapetensor.compiler.trace.changes import line_of_change
+from tapetensor.compiler.trace.guards import MISS
+from tapetensor.compiler.trace.program import Program
+from tapetensor.compiler.trace.refusals import NotTracedError
+from tapetensor.compiler.trace.structure import is_users_module
 from tapetensor.errors import ArgumentTypeError, TraceError
 
 F_ = TypeVar("F_", bound=Callable[..., Any])
@@ -33,7 +34,7 @@ F_ = TypeVar("F_", bound=Callable[..., Any])
 MAX_PLANS = 16
 
 _IS_TRACING: ContextVar[bool] = ContextVar("_IS_TRACING", default=False)
-# While one function is captured, models hold lazy arrays, which another capture must not see.
+# While one function is captured, models hold tracers, which another capture must not see.
 _TRACES = threading.RLock()
 
 
@@ -62,7 +63,7 @@ class Compiled:
         if result is not MISS:
             return result
         with _TRACES:
-            # Another thread may have planned such a call, or have had lazy arrays in a model.
+            # Another thread may have planned such a call, or have had tracers in a model.
             result = self._replay(args, kwargs)
             if result is not MISS:
                 return result
@@ -150,7 +151,7 @@ class Compiled:
     def _capture(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Iterator[tuple[Binding, Callable[[], Any]]]:
-        """Walk the inputs of a call; yield them, and what runs the function on lazy arrays."""
+        """Walk the inputs of a call; yield them, and what runs the function on tracers."""
         binding = Binding(Program(), self.function)
         token = _IS_TRACING.set(True)
         try:

@@ -22,8 +22,8 @@ from tapetensor.arrays.stand_ins import (
     plain,
     run_check,
 )
-from tapetensor.compiler.lazy import LazyArray
-from tapetensor.compiler.number import LazyNumber
+from tapetensor.compiler.trace.number import NumberTracer
+from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.higher_order.array import RecordedArray, RecordingLevel
 from tapetensor.kernels.numerics import sums
 from tapetensor.kernels.numerics.steps import runs_steps
@@ -43,7 +43,7 @@ def answers(x: Any) -> tuple[bool, ...]:
     return (*[isinstance(x, cls) for cls in classes], is_captured(x), runs_steps(x), plain(x) is x)
 
 
-@pytest.mark.parametrize("cls", [LazyArray, LazyNumber, RecordedArray, RecordingLevel])
+@pytest.mark.parametrize("cls", [ArrayTracer, NumberTracer, RecordedArray, RecordingLevel])
 def test_every_method_of_the_protocol_is_implemented(cls: type) -> None:
     left = [name for name in dir(cls) if getattr(getattr(cls, name), "__isabstractmethod__", False)]
 
@@ -116,7 +116,7 @@ def test_both_kinds_rearrange_as_numpy_does(f: Callable[[Any], Any]) -> None:
 
 
 def test_what_rearranges_is_known_to_neither_kind_by_itself() -> None:
-    from tapetensor.compiler import functions as of_the_compiler
+    from tapetensor.compiler.trace import functions as of_the_compiler
     from tapetensor.higher_order import functions as of_derivatives
 
     assert not REARRANGED.keys() & of_the_compiler.FUNCTIONS.keys()

@@ -13,7 +13,8 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import nn, optim
-from tapetensor.compiler import fusion, plans
+from tapetensor.compiler import plans
+from tapetensor.compiler.plan import groups
 from tapetensor.kernels.numerics import threads
 from tapetensor.kernels.numerics.sums import row_products
 
@@ -21,8 +22,8 @@ from tapetensor.kernels.numerics.sums import row_products
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have groups form of small arrays."""
-    monkeypatch.setattr(fusion, "BLOCK", 1 << 9)
-    monkeypatch.setattr(fusion, "_SMALLEST", 1)
+    monkeypatch.setattr(groups, "BLOCK", 1 << 9)
+    monkeypatch.setattr(groups, "_SMALLEST", 1)
 
 
 class OneWeight(nn.Module):
@@ -307,7 +308,7 @@ def test_sums_of_products_give_what_numpy_gives(shape: tuple[int, ...], dtype: A
 def test_threads_run_only_where_no_product_is(
     has_product: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fusion, "_SMALLEST_FOR_THREADS", 1)
+    monkeypatch.setattr(groups, "_SMALLEST_FOR_THREADS", 1)
     monkeypatch.setattr(threads, "count", lambda: 2)
 
     def run(x: Any) -> Any:
@@ -411,5 +412,5 @@ def test_blocks_are_about_as_large_as_each_other() -> None:
     (step,) = [one for one in plans(compiled)[0].steps if one.group]
 
     # Eight rows fit into a block; five and four are better than eight and one.
-    assert fusion.Group(9, [*step.group]).rows_of_block == 5
+    assert groups.Group(9, [*step.group]).rows_of_block == 5
     assert source.count("for start, stop") == 2

@@ -11,7 +11,7 @@ from typing_extensions import override
 from tapetensor.arrays.stand_ins import Captured
 
 if TYPE_CHECKING:
-    from tapetensor.compiler.lazy import LazyArray
+    from tapetensor.compiler.trace.tracer import ArrayTracer
 
 _INTEGER = np.dtype(np.int64)
 _LOGICAL = {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
@@ -25,9 +25,9 @@ def _operator(ufunc: np.ufunc, *, is_reflected: bool = False) -> Callable[..., A
     """Return the method of an operator, which captures a ufunc."""
 
     def operator(*operands: Any) -> Any:
-        if not all(isinstance(one, LazyNumber | int | float) for one in operands):
+        if not all(isinstance(one, NumberTracer | int | float) for one in operands):
             return NotImplemented
-        arrays = [one.array if isinstance(one, LazyNumber) else one for one in operands]
+        arrays = [one.array if isinstance(one, NumberTracer) else one for one in operands]
         if ufunc not in _LOGICAL:
             # Python adds bools as integers.
             arrays = [
@@ -35,12 +35,12 @@ def _operator(ufunc: np.ufunc, *, is_reflected: bool = False) -> Callable[..., A
                 else one
                 for one in arrays
             ]  # fmt: skip
-        return LazyNumber(ufunc(*(arrays[::-1] if is_reflected else arrays)))
+        return NumberTracer(ufunc(*(arrays[::-1] if is_reflected else arrays)))
 
     return operator
 
 
-class LazyNumber(Captured):
+class NumberTracer(Captured):
     """Stands for a Python number that the program computes: sums and comparisons are steps.
 
     As a Python number does, it takes the dtype of the array beside it.
@@ -51,9 +51,9 @@ class LazyNumber(Captured):
 
     __slots__ = ("array",)
 
-    array: LazyArray
+    array: ArrayTracer
 
-    def __init__(self, array: LazyArray) -> None:
+    def __init__(self, array: ArrayTracer) -> None:
         kind = array.dtype.kind
         wide = np.dtype(np.float64) if kind == "f" else _INTEGER if kind in "iu" else array.dtype
         self.array = array.reshape(()).astype(wide)
@@ -64,7 +64,7 @@ class LazyNumber(Captured):
         kinds: dict[str, type] = {"f": float, "i": int, "b": bool}
         return kinds[self.array.dtype.kind]
 
-    def copy(self) -> LazyArray:
+    def copy(self) -> ArrayTracer:
         """Return the number as an array without axes, an index, say."""
         return self.array
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.compiler.calls import Call
-from tapetensor.compiler.fusion import Group, start_of
-from tapetensor.compiler.node import Kind, Node
-from tapetensor.compiler.operations import can_be_written_over
+from tapetensor.compiler.emit.calls import Call
+from tapetensor.compiler.plan.groups import Group, start_of
+from tapetensor.compiler.trace.node import Kind, Node
+from tapetensor.compiler.trace.operations import can_be_written_over
 from tapetensor.kernels.numerics import threads
 
 if TYPE_CHECKING:
-    from tapetensor.compiler.plan import Planner
+    from tapetensor.compiler.emit.steps import Planner
 
 
 class GroupLoop:

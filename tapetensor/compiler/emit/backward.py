@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.compiler.node import Kind, Node, replaced
-from tapetensor.compiler.plan import planned
-from tapetensor.compiler.program import Program
-from tapetensor.compiler.replay import Plan
+from tapetensor.compiler.emit.plan import Plan
+from tapetensor.compiler.emit.steps import planned
+from tapetensor.compiler.trace.node import Kind, Node, replaced
+from tapetensor.compiler.trace.program import Program
 from tapetensor.errors import HigherOrderError
 from tapetensor.tape.pullbacks import JointPullbacks, Needed
 

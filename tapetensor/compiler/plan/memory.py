@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tapetensor.arrays.array import Array
-from tapetensor.compiler.arena import Arena
-from tapetensor.compiler.destinations import Destinations
-from tapetensor.compiler.fusion import Unit, nodes_of
-from tapetensor.compiler.node import Kind, Node
-from tapetensor.compiler.orders import Orders
-from tapetensor.compiler.schedule import TAKES_OUT
-from tapetensor.compiler.view import inverse
+from tapetensor.compiler.plan.arena import Arena
+from tapetensor.compiler.plan.destinations import Destinations
+from tapetensor.compiler.plan.groups import Unit, nodes_of
+from tapetensor.compiler.plan.orders import Orders
+from tapetensor.compiler.plan.schedule import TAKES_OUT
+from tapetensor.compiler.trace.node import Kind, Node
+from tapetensor.compiler.trace.view import inverse
 from tapetensor.kernels.numerics import threads
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.compiler.structure import fields_of, is_users_module
+from tapetensor.compiler.trace.structure import fields_of, is_users_module
 from tapetensor.pictures import Place
 
 

@@ -7,18 +7,12 @@ import time
 from functools import partial
 from typing import Any
 
-from tapetensor.compiler.picture import graph_of_plan
-from tapetensor.compiler.plan import Planner
+from tapetensor.compiler.emit.picture import graph_of_plan
+from tapetensor.compiler.emit.steps import Planner
+from tapetensor.compiler.trace.guards import MISS
 from tapetensor.errors import ArgumentValueError
 from tapetensor.optim.group import Update
 from tapetensor.pictures import Graph, notebook_cell, to_html, tree
-
-
-class _Miss:
-    """The answer of a plan to a call that is not its own."""
-
-
-MISS = _Miss()
 
 
 class Plan:

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from enum import EnumType
 from typing import TYPE_CHECKING, Any
 
-from tapetensor.compiler.structure import is_plain, is_users, is_users_object, may_hold_arrays
+from tapetensor.compiler.trace.structure import is_plain, is_users, is_users_object, may_hold_arrays
 
 if TYPE_CHECKING:
-    from tapetensor.compiler.binding import Binding
+    from tapetensor.compiler.trace.binding import Binding
 
 _GLOBAL_OPS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "STORE_NAME"})
 FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)

@@ -5,6 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 
+class _Miss:
+    """The answer of a plan to a call that is not its own."""
+
+
+MISS = _Miss()
+
+
 class GuardWriter:
     """Writes guards: lines that leave the plan where a call is of another kind.
 

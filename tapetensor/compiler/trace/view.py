@@ -9,7 +9,7 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.arrays.array import Array
-from tapetensor.compiler.node import Kind, Node, Shape
+from tapetensor.compiler.trace.node import Kind, Node, Shape
 
 
 @dataclass(slots=True, eq=False)

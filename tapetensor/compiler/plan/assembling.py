@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.compiler.node import Kind, Node
-from tapetensor.compiler.operations import cast_to, into, unwritten, write_all
+from tapetensor.compiler.trace.node import Kind, Node
+from tapetensor.compiler.trace.operations import cast_to, into, unwritten, write_all
 
 
 def assemble(nodes: list[Node], leaving: Iterable[Node]) -> None:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tapetensor.compiler.node import AS_PRODUCT, Kind, Node
+from tapetensor.compiler.trace.node import AS_PRODUCT, Kind, Node
 from tapetensor.kernels.numerics.extremes import starts_of_rows
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES, is_short, ones
 
 if TYPE_CHECKING:
-    from tapetensor.compiler.plan import Planner
+    from tapetensor.compiler.emit.steps import Planner
 
 # A number is repeated to an array of at most so many elements.
 _SMALL = 1 << 12

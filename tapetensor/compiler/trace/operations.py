@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.compiler.node import DType, Node
+from tapetensor.compiler.trace.node import DType, Node
 from tapetensor.kernels.numerics.choice import blend, can_blend
 
 

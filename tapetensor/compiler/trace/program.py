@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.compiler.node import AS_PRODUCT, DType, Kind, Node, Shape
-from tapetensor.compiler.refusals import trace_error
-from tapetensor.compiler.view import View, inverse
+from tapetensor.compiler.trace.node import AS_PRODUCT, DType, Kind, Node, Shape
+from tapetensor.compiler.trace.refusals import trace_error
+from tapetensor.compiler.trace.view import View, inverse
 from tapetensor.pictures import users_place
 
 # Nodes of these kinds may be merged with equal ones, or left out when nobody reads them.
@@ -38,7 +38,7 @@ class Program:
         self._snapshots: dict[int, tuple[Array, Array]] = {}
 
     def check_thread(self) -> None:
-        """Refuse another thread, which found a lazy array in something that both threads use."""
+        """Refuse another thread, which found a tracer in something that both threads use."""
         if get_ident() != self._thread:
             raise trace_error(
                 "what is used here is being traced in another thread, for a compiled function's "

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tapetensor.compiler.fusion import Unit, nodes_of
-from tapetensor.compiler.node import Kind, Node, Shape
-from tapetensor.compiler.operations import writes_anywhere
-from tapetensor.compiler.view import is_copied_by
+from tapetensor.compiler.plan.groups import Unit, nodes_of
+from tapetensor.compiler.trace.node import Kind, Node, Shape
+from tapetensor.compiler.trace.operations import writes_anywhere
+from tapetensor.compiler.trace.view import is_copied_by
 
 # Steps of these kinds read one order of axes as well as another.
 _READERS = frozenset({Kind.ELEMENTWISE, Kind.MATMUL, Kind.VIEW, Kind.WRITE})

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.compiler.lazy import LazyArray
+from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.nn.module import Module
 from tapetensor.optim.optimizer import Optimizer
 from tapetensor.pictures.places import NOT_USERS
@@ -22,7 +22,7 @@ from tapetensor.tensor.base import TensorBase
 # Values of these types are compared by value.
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, slice)
 _WITH_ARRAYS = (
-    TensorBase, np.ndarray, LazyArray, np.random.Generator, Gradients, Module, Optimizer,
+    TensorBase, np.ndarray, ArrayTracer, np.random.Generator, Gradients, Module, Optimizer,
 )  # fmt: skip
 _FUNCTIONS = (
     type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType,

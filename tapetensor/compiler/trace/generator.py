@@ -7,14 +7,14 @@ from typing import Any, Never
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.compiler.lazy import LazyArray
-from tapetensor.compiler.node import Keywords, Kind, Node
-from tapetensor.compiler.number import LazyNumber
-from tapetensor.compiler.program import Program
-from tapetensor.compiler.refusals import trace_error
+from tapetensor.compiler.trace.node import Keywords, Kind, Node
+from tapetensor.compiler.trace.number import NumberTracer
+from tapetensor.compiler.trace.program import Program
+from tapetensor.compiler.trace.refusals import trace_error
+from tapetensor.compiler.trace.tracer import ArrayTracer
 
 
-class LazyGenerator(np.random.Generator):
+class GeneratorTracer(np.random.Generator):
     """Stands for a random generator while a function is captured: draws become steps.
 
     Args:
@@ -38,14 +38,14 @@ class LazyGenerator(np.random.Generator):
         if not callable(method) or name in ("spawn", "bit_generator", "shuffle"):
             raise trace_error(f"rng.{name} cannot be traced")
 
-        def draw(*args: Any, **options: Any) -> LazyArray | LazyNumber:
+        def draw(*args: Any, **options: Any) -> ArrayTracer | NumberTracer:
             if options.get("out") is not None:
                 raise trace_error(f"rng.{name} writes into an array; use the array that it returns")
             result = np.asarray(getattr(np.random.default_rng(0), name)(*args, **options))
             operands = (self.source, args, Keywords(options))
             node = self.program.add(Kind.RANDOM, name, operands, result.shape, result.dtype)
-            array = LazyArray(self.program, node)
-            return array if result.shape else LazyNumber(array)
+            array = ArrayTracer(self.program, node)
+            return array if result.shape else NumberTracer(array)
 
         return draw
 

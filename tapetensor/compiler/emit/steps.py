@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.compiler.calls import Call
-from tapetensor.compiler.fusion import Group, fused
-from tapetensor.compiler.loop import GroupLoop
-from tapetensor.compiler.memory import Memory
-from tapetensor.compiler.node import Keywords, Kind, Node
-from tapetensor.compiler.operations import can_be_written_over, cast_to, unwritten
-from tapetensor.compiler.program import Program
-from tapetensor.compiler.recomputing import recomputed
-from tapetensor.compiler.schedule import TAKES_OUT, at_risk, scheduled
+from tapetensor.compiler.emit.blocks import GroupLoop
+from tapetensor.compiler.emit.calls import Call
+from tapetensor.compiler.plan.groups import Group, fused
+from tapetensor.compiler.plan.memory import Memory
+from tapetensor.compiler.plan.rematerialization import recomputed
+from tapetensor.compiler.plan.schedule import TAKES_OUT, at_risk, scheduled
+from tapetensor.compiler.trace.node import Keywords, Kind, Node
+from tapetensor.compiler.trace.operations import can_be_written_over, cast_to, unwritten
+from tapetensor.compiler.trace.program import Program
 
 
 @dataclass

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tapetensor.compiler.fusion import Group, fused
-from tapetensor.compiler.node import Kind, Node
+from tapetensor.compiler.plan.groups import Group, fused
+from tapetensor.compiler.trace.node import Kind, Node
 
 # These take less time in the cache than their result takes to memory and back.
 _CHEAP = frozenset(

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Never
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.compiler.backward import BackwardPlan
-from tapetensor.compiler.lazy import LazyArray
-from tapetensor.compiler.node import DType, Kind, Node, Shape
-from tapetensor.compiler.refusals import trace_error
+from tapetensor.compiler.emit.backward import BackwardPlan
+from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
+from tapetensor.compiler.trace.refusals import trace_error
+from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.tape import OwnedTape
 from tapetensor.tape.gaps import Gap, seen_from_outside
 from tapetensor.tape.gradients import Gradients
@@ -24,9 +24,9 @@ from tapetensor.tape.origins import Origins, ids_since, origins_of
 from tapetensor.tape.recorder import Recorder
 
 if TYPE_CHECKING:
-    from tapetensor.compiler.binding import Binding
-    from tapetensor.compiler.program import Program
-    from tapetensor.compiler.results import ResultWriter
+    from tapetensor.compiler.trace.binding import Binding
+    from tapetensor.compiler.trace.program import Program
+    from tapetensor.compiler.trace.results import ResultWriter
 
 
 class Tapes:
@@ -163,7 +163,7 @@ class Tapes:
                 continue
             done.add((id(tape), unique_id))
             node = program.add(Kind.INPUT, None, (), shape, dtype, label="cotangent")
-            started: dict[int, Any] = {unique_id: LazyArray(program, node)}
+            started: dict[int, Any] = {unique_id: ArrayTracer(program, node)}
             arrays = Recorder(tape.records).replay(started, leafs - tape.records.keys())
             gradients = {key: _node_of(program, array) for key, array in arrays.items()}
             found.append((tape, unique_id, node, gradients))
@@ -213,4 +213,4 @@ class _Outside(dict[int, Any]):
 
 
 def _node_of(program: Program, array: Any) -> Node:
-    return array.node if isinstance(array, LazyArray) else program.constant(np.asarray(array))
+    return array.node if isinstance(array, ArrayTracer) else program.constant(np.asarray(array))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tapetensor.compiler.node import Kind, Node
-from tapetensor.compiler.plan import Step
+from tapetensor.compiler.emit.steps import Step
+from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.pictures import Graph, Op
 
 _UNMEASURED = "Times are shown after plan.profile(...), which measures them."

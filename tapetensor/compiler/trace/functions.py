@@ -1,4 +1,4 @@
-"""numpy's functions that are no ufuncs, and its rules for operands, for lazy arrays."""
+"""numpy's functions that are no ufuncs, and its rules for operands, for tracers."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 
 from tapetensor.arrays.rearranging import REARRANGED, shadow
 from tapetensor.arrays.stand_ins import CapturedArray
-from tapetensor.compiler.node import DType, Kind, Node, Shape
-from tapetensor.compiler.number import LazyNumber
-from tapetensor.compiler.operations import select, unwritten
-from tapetensor.compiler.refusals import trace_error
-from tapetensor.compiler.view import View
+from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
+from tapetensor.compiler.trace.number import NumberTracer
+from tapetensor.compiler.trace.operations import select, unwritten
+from tapetensor.compiler.trace.refusals import trace_error
+from tapetensor.compiler.trace.view import View
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
 
 if TYPE_CHECKING:
-    from tapetensor.compiler.lazy import LazyArray
+    from tapetensor.compiler.trace.tracer import ArrayTracer
 
 
 # The error for `total += x` where `total` is an array of numpy's.
@@ -30,7 +30,7 @@ INTO_ANOTHER = (
 
 def dummy(value: Any) -> Any:
     """Return an array that looks like a captured one, and takes no memory."""
-    if isinstance(value, LazyNumber):
+    if isinstance(value, NumberTracer):
         return value.kind()
     if isinstance(value, CapturedArray):
         return shadow(value)
@@ -44,44 +44,44 @@ def _reduction(ufunc: np.ufunc) -> Callable[..., Any]:
     return reduce
 
 
-def _reshape(self: LazyArray, a: LazyArray, shape: Any) -> LazyArray:
+def _reshape(self: ArrayTracer, a: ArrayTracer, shape: Any) -> ArrayTracer:
     return a.reshape(shape)
 
 
-def _transpose(self: LazyArray, a: LazyArray, axes: Any = None) -> LazyArray:
+def _transpose(self: ArrayTracer, a: ArrayTracer, axes: Any = None) -> ArrayTracer:
     return a.transpose(range(a.ndim)[::-1] if axes is None else axes)
 
 
-def _broadcast_to(self: LazyArray, array: LazyArray, shape: Shape) -> LazyArray:
+def _broadcast_to(self: ArrayTracer, array: ArrayTracer, shape: Shape) -> ArrayTracer:
     np.broadcast_shapes(array.shape, shape)
     return array.viewed(View("broadcast_to", tuple(shape)), tuple(shape))
 
 
 def _filled(
     value: float,
-    self: LazyArray,
-    a: LazyArray,
+    self: ArrayTracer,
+    a: ArrayTracer,
     dtype: Any = None,
     order: str = "K",
     shape: Any = None,
-) -> LazyArray:
+) -> ArrayTracer:
     kind = np.dtype(dtype or a.dtype)
     wanted = a.shape if shape is None else tuple(np.atleast_1d(shape).tolist())
     return self.wrap(self.program.broadcast(self.program.constant(value, kind), wanted))
 
 
-def _empty_like(self: LazyArray, a: LazyArray, **options: Any) -> LazyArray:
+def _empty_like(self: ArrayTracer, a: ArrayTracer, **options: Any) -> ArrayTracer:
     like = _filled(0, self, a, **options)
     # A detail of its own keeps it from being merged with another such array.
     own = object()
     return self.wrap(self.program.add(Kind.ELEMENTWISE, unwritten, (), like.shape, like.dtype, own))
 
 
-def _full_like(self: LazyArray, a: LazyArray, fill_value: Any, **options: Any) -> LazyArray:
+def _full_like(self: ArrayTracer, a: ArrayTracer, fill_value: Any, **options: Any) -> ArrayTracer:
     return _filled(fill_value, self, a, **options)
 
 
-def _where(self: LazyArray, mask: Any, *choices: Any) -> LazyArray:
+def _where(self: ArrayTracer, mask: Any, *choices: Any) -> ArrayTracer:
     if len(choices) != 2:
         raise trace_error("np.where(mask) gives a shape that depends on the values")
     dtype = np.result_type(
@@ -94,18 +94,18 @@ def _where(self: LazyArray, mask: Any, *choices: Any) -> LazyArray:
     return self.wrap(self.program.elementwise(select, operands, dtype))
 
 
-def _clip(self: LazyArray, a: Any, a_min: Any = None, a_max: Any = None) -> Any:
+def _clip(self: ArrayTracer, a: Any, a_min: Any = None, a_max: Any = None) -> Any:
     if a_min is not None:
         a = np.maximum(a, a_min)
     return a if a_max is None else np.minimum(a, a_max)
 
 
-def _asarray(self: LazyArray, a: Any) -> Any:
-    # A constant beside a lazy array may stay an array of numpy's.
+def _asarray(self: ArrayTracer, a: Any) -> Any:
+    # A constant beside a tracer may stay an array of numpy's.
     return a
 
 
-def _copyto(self: LazyArray, dst: Any, src: Any, **options: Any) -> None:
+def _copyto(self: ArrayTracer, dst: Any, src: Any, **options: Any) -> None:
     if options or not isinstance(dst, CapturedArray):
         raise trace_error(INTO_ANOTHER.format("np.copyto"))
     dst.write(np.copyto, src)
@@ -159,9 +159,11 @@ def _resolved(ufunc: np.ufunc, *kinds: Any) -> tuple[DType, ...]:
 
 
 def _kind(value: Any) -> Any:
-    if isinstance(value, LazyNumber) and value.kind is bool:
+    if isinstance(value, NumberTracer) and value.kind is bool:
         return int
-    return value.kind if isinstance(value, LazyNumber) else getattr(value, "dtype", value.__class__)
+    return (
+        value.kind if isinstance(value, NumberTracer) else getattr(value, "dtype", value.__class__)
+    )
 
 
 def are_rows(lhs: Node, rhs: Node) -> bool:

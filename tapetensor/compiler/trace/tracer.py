@@ -12,7 +12,7 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import Home, Library
 from tapetensor.arrays.rearranging import shadow
 from tapetensor.arrays.stand_ins import CapturedArray
-from tapetensor.compiler.functions import (
+from tapetensor.compiler.trace.functions import (
     FUNCTIONS,
     INTO_ANOTHER,
     REWRITTEN,
@@ -23,9 +23,9 @@ from tapetensor.compiler.functions import (
     product_shape,
     resolve,
 )
-from tapetensor.compiler.node import DType, Keywords, Kind, Node, Shape, found_in, replaced
-from tapetensor.compiler.number import LazyNumber
-from tapetensor.compiler.operations import (
+from tapetensor.compiler.trace.node import DType, Keywords, Kind, Node, Shape, found_in, replaced
+from tapetensor.compiler.trace.number import NumberTracer
+from tapetensor.compiler.trace.operations import (
     cast_to,
     copied,
     into,
@@ -33,13 +33,13 @@ from tapetensor.compiler.operations import (
     write_all,
     write_index,
 )
-from tapetensor.compiler.program import Program
-from tapetensor.compiler.refusals import NoAttributeError, trace_error
-from tapetensor.compiler.view import View, inverse, is_copied_by, laid_out, seen_order
+from tapetensor.compiler.trace.program import Program
+from tapetensor.compiler.trace.refusals import NoAttributeError, trace_error
+from tapetensor.compiler.trace.view import View, inverse, is_copied_by, laid_out, seen_order
 from tapetensor.errors import TraceError
 
 
-class LazyArray(CapturedArray):
+class ArrayTracer(CapturedArray):
     """Stands for an array while a function is captured.
 
     Views see what is written into the array that they view, and the other way round, as numpy's do.
@@ -57,7 +57,7 @@ class LazyArray(CapturedArray):
         self,
         program: Program,
         node: Node,
-        base: LazyArray | None = None,
+        base: ArrayTracer | None = None,
         view: View | None = None,
     ) -> None:
         self.program = program
@@ -83,7 +83,7 @@ class LazyArray(CapturedArray):
 
     @property
     @override
-    def array(self) -> LazyArray:
+    def array(self) -> ArrayTracer:
         return self
 
     @property
@@ -96,13 +96,13 @@ class LazyArray(CapturedArray):
     def dtype(self) -> DType:
         return self._node.dtype
 
-    def transpose(self, axes: Sequence[int]) -> LazyArray:
+    def transpose(self, axes: Sequence[int]) -> ArrayTracer:
         """Return the axes in another order."""
         order = tuple([axis % self.ndim for axis in axes])
         shape = tuple([self.shape[axis] for axis in order])
         return self.viewed(View("transpose", order), shape)
 
-    def reshape(self, *shape: Any) -> LazyArray:
+    def reshape(self, *shape: Any) -> ArrayTracer:
         """Return the elements in C order under another shape."""
         wanted = shape[0] if len(shape) == 1 else shape
         known = shadow(self).reshape(wanted).shape
@@ -117,32 +117,32 @@ class LazyArray(CapturedArray):
         return laid_out(self.node) if self._memory is None else self._memory
 
     @override
-    def astype(self, dtype: Any, copy: bool = True) -> LazyArray:
+    def astype(self, dtype: Any, copy: bool = True) -> ArrayTracer:
         wanted = np.dtype(dtype)
         if wanted == self.dtype:
             return self.copy() if copy else self
         return self.wrap(self.program.elementwise(cast_to(wanted), (self.node,), wanted))
 
     @override
-    def to(self, library: Library) -> LazyArray:
+    def to(self, library: Library) -> ArrayTracer:
         """Return this array, for a plan runs on numpy's; refuse to move it elsewhere."""
         if library is np or isinstance(library, Home):
             return self
         raise trace_error("a tensor is moved to another library; move it outside")
 
     @override
-    def copy(self) -> LazyArray:
+    def copy(self) -> ArrayTracer:
         """Return a copy; writing into either array replaces only its own value."""
         node = self.node
         if node.is_written_to:
             node = self.fresh()
-        copied: LazyArray = self.wrap(node)
+        copied: ArrayTracer = self.wrap(node)
         copied._memory = np.empty(self.shape, bool)
         return copied
 
     __copy__ = copy
 
-    def __deepcopy__(self, memo: object) -> LazyArray:
+    def __deepcopy__(self, memo: object) -> ArrayTracer:
         """Return a copy, as `copy` does."""
         return self.copy()
 
@@ -172,7 +172,7 @@ class LazyArray(CapturedArray):
         """Return the mean, or the means along axes."""
         return np.mean(self, **options)
 
-    def __getitem__(self, index: Any) -> LazyArray:
+    def __getitem__(self, index: Any) -> ArrayTracer:
         """Return the elements at an index."""
         parts = index if isinstance(index, tuple) else (index,)
         if is_basic(index):
@@ -180,25 +180,25 @@ class LazyArray(CapturedArray):
             # With an ellipsis numpy returns a view even of a single element, and no scalar.
             full = parts if any(one is ... for one in parts) else (*parts, ...)
             return self.viewed(View("index", full), shape)
-        if any(isinstance(one, LazyArray) and one.dtype.kind == "b" for one in parts):
+        if any(isinstance(one, ArrayTracer) and one.dtype.kind == "b" for one in parts):
             raise trace_error("a mask as an index gives a shape that depends on the values")
-        chosen: LazyArray = self.capture_step(read_index, (self, index), {})
+        chosen: ArrayTracer = self.capture_step(read_index, (self, index), {})
         return chosen
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Write elements."""
         if is_basic(index):
             target = self[index]
-            if isinstance(value, LazyArray) and value.node is target.node:
+            if isinstance(value, ArrayTracer) and value.node is target.node:
                 # This is the second half of ``array[index] += ...``: the values are there already.
                 return
             target.write(write_all, value)
         else:
             self.write(write_index, index, value)
 
-    def _owner(self) -> LazyArray:
+    def _owner(self) -> ArrayTracer:
         """Return the array that holds the elements of this view; refuse if it may not change."""
-        owner: LazyArray = self
+        owner: ArrayTracer = self
         while owner._base is not None:
             owner = owner._base
         if owner.fixed_as:
@@ -210,7 +210,7 @@ class LazyArray(CapturedArray):
 
     @override
     def write(self, function: Callable[..., Any], *args: Any) -> None:
-        owner: LazyArray = self._owner()
+        owner: ArrayTracer = self._owner()
         if owner._node.kind is not Kind.WRITE:
             owner._node = owner._of_its_own()
         nodes = (owner._node, self.node, *replaced(args, self._unwrap))
@@ -242,12 +242,14 @@ class LazyArray(CapturedArray):
         return self._base.becomes(self.program.view(whole, node, self._base.shape))
 
     @override
-    def capture_elementwise(self, function: Callable[..., Any], args: tuple[Any, ...]) -> LazyArray:
+    def capture_elementwise(
+        self, function: Callable[..., Any], args: tuple[Any, ...]
+    ) -> ArrayTracer:
         operands = tuple([self.operand(one, self.dtype) for one in args])
         return self.wrap(self.program.elementwise(function, operands, self.dtype))
 
     @override
-    def capture_row_sums(self, axes: Shape) -> LazyArray:
+    def capture_row_sums(self, axes: Shape) -> ArrayTracer:
         return self.wrap(self.program.row_sums(self.node, axes))
 
     @override
@@ -256,13 +258,13 @@ class LazyArray(CapturedArray):
         self.program.add(Kind.EFFECT, function, nodes, (), np.dtype(np.bool_))
 
     @override
-    def capture_number(self, function: Callable[..., Any], args: tuple[Any, ...]) -> LazyNumber:
+    def capture_number(self, function: Callable[..., Any], args: tuple[Any, ...]) -> NumberTracer:
         nodes = (*replaced(args, self._unwrap), Keywords())
         node = self.program.add(Kind.CALL, function, nodes, (), np.dtype(np.float64))
-        return LazyNumber(self.wrap(node))
+        return NumberTracer(self.wrap(node))
 
     @override
-    def capture_update(self, update: Any, gradients: Sequence[LazyArray]) -> list[LazyArray]:
+    def capture_update(self, update: Any, gradients: Sequence[ArrayTracer]) -> list[ArrayTracer]:
         args = tuple([self.operand(gradient, gradient.dtype) for gradient in gradients])
         node = self.program.add(Kind.UPDATE, update, args, (), np.dtype(np.bool_))
         return self._parts(node, gradients)
@@ -286,7 +288,7 @@ class LazyArray(CapturedArray):
         array = np.asarray(results)
         return self.wrap(self.program.add(Kind.CALL, function, nodes, array.shape, array.dtype))
 
-    def _parts(self, whole: Node, like: Sequence[Any]) -> list[LazyArray]:
+    def _parts(self, whole: Node, like: Sequence[Any]) -> list[ArrayTracer]:
         """Return the arrays that a node computes, which look like the given ones."""
         return [
             self.wrap(
@@ -305,7 +307,7 @@ class LazyArray(CapturedArray):
             result = self._reduce(ufunc, *inputs, **options)
         elif method == "at":
             target = inputs[0]
-            if not isinstance(target, LazyArray):
+            if not isinstance(target, ArrayTracer):
                 raise trace_error(INTO_ANOTHER.format(f"np.{ufunc.__name__}.at"))
             target.write(ufunc.at, *inputs[1:])
             return None
@@ -313,7 +315,7 @@ class LazyArray(CapturedArray):
             result = self.capture_step(getattr(ufunc, method), inputs, options)
         if out is None:
             return result
-        if not isinstance(out, LazyArray):
+        if not isinstance(out, ArrayTracer):
             raise trace_error(INTO_ANOTHER.format(f"np.{ufunc.__name__}"))
         if out.shape == result.shape and out.becomes(result.astype(out.dtype).node):
             return out
@@ -340,7 +342,7 @@ class LazyArray(CapturedArray):
         if ufunc.signature is not None:
             return self.capture_step(ufunc, inputs, {})
         shape = np.broadcast_shapes(*[operand.shape for operand in operands])
-        is_there = isinstance(out, LazyArray) and out.shape == shape
+        is_there = isinstance(out, ArrayTracer) and out.shape == shape
         order = seen_order(out.laid_out()) if is_there else None
         return self.wrap(self.program.elementwise(ufunc, operands, dtype, order))
 
@@ -380,29 +382,29 @@ class LazyArray(CapturedArray):
 
     def operand(self, value: Any, dtype: DType) -> Node:
         """Return the node of an operand; a plain number becomes one of `dtype`."""
-        if isinstance(value, LazyArray):
+        if isinstance(value, ArrayTracer):
             return value.node
-        if isinstance(value, LazyNumber):
+        if isinstance(value, NumberTracer):
             return value.array.astype(dtype).node
         if isinstance(value, np.ndarray):
             return self.program.constant(self.program.snapshot(value))
         return self.program.constant(value, None if hasattr(value, "dtype") else dtype)
 
     def _unwrap(self, value: Any) -> Any:
-        if isinstance(value, LazyNumber):
+        if isinstance(value, NumberTracer):
             return value.array.node
-        if isinstance(value, LazyArray):
+        if isinstance(value, ArrayTracer):
             return value.node
         return self.program.snapshot(value) if isinstance(value, np.ndarray) else value
 
-    def wrap(self, node: Node) -> LazyArray:
+    def wrap(self, node: Node) -> ArrayTracer:
         """Return the array that stands for a node."""
-        return LazyArray(self.program, node)
+        return ArrayTracer(self.program, node)
 
-    def viewed(self, view: View, shape: Shape) -> LazyArray:
+    def viewed(self, view: View, shape: Shape) -> ArrayTracer:
         """Return a view of this array."""
         node = self.program.view(view, self.node, shape)
-        return LazyArray(self.program, node, self, view)
+        return ArrayTracer(self.program, node, self, view)
 
     def __len__(self) -> int:
         """Return the size of the first axis."""
@@ -431,11 +433,11 @@ class LazyArray(CapturedArray):
         self.program.check_thread()
         return trace_error(what)
 
-    def item(self) -> LazyNumber:
+    def item(self) -> NumberTracer:
         """Return the only element as a number of the program."""
-        return LazyNumber(self)
+        return NumberTracer(self)
 
     @override
     def __repr__(self) -> str:
         """Show shape and dtype, without values."""
-        return f"LazyArray(shape={self.shape}, dtype={self.dtype})"
+        return f"ArrayTracer(shape={self.shape}, dtype={self.dtype})"

@@ -11,7 +11,7 @@ class NotTracedError(Exception):
 
 
 class NoAttributeError(TraceError, AttributeError):
-    """Raised for an attribute that numpy's arrays have and lazy arrays do not."""
+    """Raised for an attribute that numpy's arrays have and tracers do not."""
 
 
 def trace_error(what: str) -> TraceError:

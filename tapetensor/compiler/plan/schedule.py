@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from tapetensor.compiler.assembling import assemble
-from tapetensor.compiler.node import Kind, Node
-from tapetensor.compiler.operations import cast_to
-from tapetensor.compiler.program import Program
+from tapetensor.compiler.plan.assembling import assemble
+from tapetensor.compiler.trace.node import Kind, Node
+from tapetensor.compiler.trace.operations import cast_to
+from tapetensor.compiler.trace.program import Program
 
 # Steps of these kinds have to run although nobody reads their results.
 _NEEDED = frozenset({Kind.RANDOM, Kind.EFFECT, Kind.UPDATE})

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tapetensor.compiler.node import Kind, Node
+from tapetensor.compiler.trace.node import Kind, Node
 
 # Below that many bytes in its largest value a group gains nothing from blocks.
 _SMALLEST = 1 << 18

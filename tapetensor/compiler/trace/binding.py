@@ -1,7 +1,7 @@
 """The inputs of a compiled function: its guards, its arrays and its state.
 
 The arguments and what the function closes over are walked once, when a call is captured. The walk
-puts lazy arrays and generators into the place of real ones, and writes down, as Python source, how
+puts tracers and generators into the place of real ones, and writes down, as Python source, how
 the next call is recognized as one of the same kind and where its arrays are found.
 """
 
@@ -18,18 +18,16 @@ import numpy as np
 
 from tapetensor.arrays.libraries import library_of
 from tapetensor.arrays.stand_ins import Recorded
-from tapetensor.compiler.changes import Watch, attributes, global_randomness, parts
-from tapetensor.compiler.closures import FUNCTIONS, Closures
-from tapetensor.compiler.generator import LazyGenerator
-from tapetensor.compiler.guards import GuardWriter
-from tapetensor.compiler.lazy import LazyArray
-from tapetensor.compiler.node import Kind, Node
-from tapetensor.compiler.number import LazyNumber
-from tapetensor.compiler.program import Program
-from tapetensor.compiler.refusals import NotTracedError, trace_error
-from tapetensor.compiler.replay import MISS
-from tapetensor.compiler.results import RESULT_NAMES, ResultWriter
-from tapetensor.compiler.structure import (
+from tapetensor.compiler.trace.changes import Watch, attributes, global_randomness, parts
+from tapetensor.compiler.trace.closures import FUNCTIONS, Closures
+from tapetensor.compiler.trace.generator import GeneratorTracer
+from tapetensor.compiler.trace.guards import MISS, GuardWriter
+from tapetensor.compiler.trace.node import Kind, Node
+from tapetensor.compiler.trace.number import NumberTracer
+from tapetensor.compiler.trace.program import Program
+from tapetensor.compiler.trace.refusals import NotTracedError, trace_error
+from tapetensor.compiler.trace.results import RESULT_NAMES, ResultWriter
+from tapetensor.compiler.trace.structure import (
     fields_of,
     holds_arrays,
     is_dataclass_instance,
@@ -37,7 +35,8 @@ from tapetensor.compiler.structure import (
     is_users_object,
     items_of,
 )
-from tapetensor.compiler.tapes import Tapes
+from tapetensor.compiler.trace.tapes import Tapes
+from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.errors import ArgumentTypeError
 from tapetensor.nn.module import Module
 from tapetensor.optim.optimizer import Optimizer
@@ -71,7 +70,7 @@ class Binding(GuardWriter):
     """The inputs of one plan, found by walking the first call.
 
     Args:
-        program: where the lazy arrays put what they capture.
+        program: where the tracers put what they capture.
         function: what is captured.
     """
 
@@ -133,7 +132,7 @@ class Binding(GuardWriter):
         self._in_closure = False
 
     def walk(self, value: Any, expression: str, where: str) -> Any:
-        """Return `value` with lazy arrays in place of arrays; write down how to recognize it."""
+        """Return `value` with tracers in place of arrays; write down how to recognize it."""
         if isinstance(value, TensorBase):
             return self._walk_tensor(value, expression, where)
         if isinstance(value, np.ndarray):
@@ -144,9 +143,9 @@ class Binding(GuardWriter):
         if isinstance(value, _REPLACEABLE) or is_dataclass_instance(value):
             local = self.local(expression)
             if id(value) in self._seen:
-                lazy, known = self._seen[id(value)]
+                tracer, known = self._seen[id(value)]
                 self.guard(f"{local} is not {known}")
-                return lazy
+                return tracer
             self._seen[id(value)] = value, local
             if isinstance(value, np.random.Generator):
                 return self._walk_generator(value, local, where)
@@ -234,9 +233,9 @@ class Binding(GuardWriter):
             )
         if not self._in_closure:
             local = self.local(expression)
-            lazy = self.input(array, local, where)
-            lazy.fixed_as = where
-            return lazy
+            tracer = self.input(array, local, where)
+            tracer.fixed_as = where
+            return tracer
         self.guard(f"{expression} is not {self.bind(array)}")
         self._seen[id(array)] = array, expression
         if array.flags.writeable:
@@ -274,17 +273,17 @@ class Binding(GuardWriter):
                 f"compile: {where} is over an array of {library}, and a plan runs on numpy's; "
                 "call the function without compile, or move everything with to(numpy)"
             )
-        lazy = self.input(data, self.local(f"{local}.array"), where)
-        lazy.fixed_as = where
+        tracer = self.input(data, self.local(f"{local}.array"), where)
+        tracer.fixed_as = where
 
         def undo() -> None:
             tensor.array, tensor.tape = data, tape
 
         self.undo.append(undo)
-        tensor.array = lazy
+        tensor.array = tracer
         if tape is not None:
             tensor.tape = self.tapes.bring(tape, tensor, local)
-        self._tensors[id(tensor)] = tensor, local, lazy.node, tensor.tape
+        self._tensors[id(tensor)] = tensor, local, tracer.node, tensor.tape
         return tensor
 
     def _walk_generator(self, rng: np.random.Generator, local: str, where: str) -> Any:
@@ -294,20 +293,20 @@ class Binding(GuardWriter):
         self.generators.append(local)
         drops = getattr(rng, "drops", True)
         self.guard(f"getattr({local}, 'drops', True) is not {drops}")
-        lazy = LazyGenerator(self.program, node, drops=drops)
-        self._seen[id(rng)] = self._seen[id(lazy)] = lazy, local
-        return lazy
+        tracer = GeneratorTracer(self.program, node, drops=drops)
+        self._seen[id(rng)] = self._seen[id(tracer)] = tracer, local
+        return tracer
 
     def _walk_gradients(self, store: Gradients, local: str, where: str) -> Gradients:
         arrays = store.arrays
         keys = self.bind(tuple(arrays))
         self.guard(f"tuple({local}.arrays) != {keys} or {local}.is_leaky != {store.is_leaky}")
         self.guard(f"{local}.leafs != {self.bind(store.leafs)}")
-        lazy: dict[int, Any] = {
+        tracer: dict[int, Any] = {
             key: self.input(array, self.local(f"{local}.arrays[{key}]"), f"{where}[{key}]")
             for key, array in arrays.items()
         }
-        store.arrays = lazy
+        store.arrays = tracer
         before = store.incomplete
         all_of_it = Incomplete("", "", None, set())
         self._lacks |= {id(one): "" for one in before}
@@ -364,14 +363,14 @@ class Binding(GuardWriter):
         held = self.bind(fields, "d")
         rate = self.program.add(Kind.INPUT, None, (), (), _FLOAT, label=f"{where}.lr")
         self.expressions[rate] = f"float64({held}['_lr'])"
-        lazy = LazyNumber(LazyArray(self.program, rate))
+        tracer = NumberTracer(ArrayTracer(self.program, rate))
         self.undo.append(partial(fields.__setitem__, "_lr", fields["_lr"]))
-        fields["_lr"] = lazy
+        fields["_lr"] = tracer
         self._optimizers.append((optimizer, held))
-        self._watches.append(Watch(where, lambda: {".lr": fields["_lr"]}, {".lr": lazy}))
+        self._watches.append(Watch(where, lambda: {".lr": fields["_lr"]}, {".lr": tracer}))
 
-    def input(self, array: Any, local: str, label: str) -> LazyArray:
-        """Return the lazy array for an array that the source has in a local variable."""
+    def input(self, array: Any, local: str, label: str) -> ArrayTracer:
+        """Return the tracer for an array that the source has in a local variable."""
         dtype = self.bind(array.dtype)
         compare = "is not" if array.dtype.isbuiltin == 1 else "!="
         # Only the class tells another library's array. A scalar may stand for a 0-d array.
@@ -386,7 +385,7 @@ class Binding(GuardWriter):
             Kind.INPUT, None, (), array.shape, array.dtype, detail=array.strides, label=label
         )
         self.expressions[node] = local
-        return LazyArray(self.program, node)
+        return ArrayTracer(self.program, node)
 
     def replace_item(self, holder: dict[str, Any], name: str, value: Any) -> None:
         """Put what was walked into a namespace, watch it, and put it back at the end."""
@@ -465,7 +464,9 @@ class Binding(GuardWriter):
                 self.guard_local(local, f"{local} is not {self.bind(tensor)}")
         for tensor, local, node, brought in self._tensors.values():
             data = tensor.array
-            is_kept = isinstance(data, LazyArray) and (data.node is node or _is_updated(data.node))
+            is_kept = isinstance(data, ArrayTracer) and (
+                data.node is node or _is_updated(data.node)
+            )
             if not is_kept:
                 writer.store(f"{local}.array", data)
             if isinstance(brought, OwnedTape) and tensor.tape is not brought:

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tapetensor.compiler.lazy import LazyArray
-from tapetensor.compiler.node import Kind, Node
-from tapetensor.compiler.number import LazyNumber
-from tapetensor.compiler.refusals import trace_error
-from tapetensor.compiler.structure import (
+from tapetensor.compiler.trace.node import Kind, Node
+from tapetensor.compiler.trace.number import NumberTracer
+from tapetensor.compiler.trace.refusals import trace_error
+from tapetensor.compiler.trace.structure import (
     fields_of,
     is_dataclass_instance,
     is_plain,
     is_users_object,
 )
+from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.nn.module import Module
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tape.gradients import Gradients
@@ -37,7 +37,7 @@ from tapetensor.tape.origins import (
 from tapetensor.tensor.base import TensorBase, wrap
 
 if TYPE_CHECKING:
-    from tapetensor.compiler.tapes import Tapes
+    from tapetensor.compiler.trace.tapes import Tapes
 
 # Objects of these types are returned as they are.
 _LASTING = (Enum, type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, NoneTape)
@@ -133,12 +133,12 @@ class ResultWriter:
             return known
         if isinstance(value, TensorBase):
             return self._tensor(value)
-        if isinstance(value, LazyArray | np.ndarray):
+        if isinstance(value, ArrayTracer | np.ndarray):
             # numpy makes a scalar of a single number that it computes; an argument stays as it was.
-            is_computed = isinstance(value, LazyArray) and value.node.kind is not Kind.INPUT
+            is_computed = isinstance(value, ArrayTracer) and value.node.kind is not Kind.INPUT
             is_scalar = is_computed and value.shape == ()
             return self.array(value) + ("[()]" if is_scalar else "")
-        if isinstance(value, LazyNumber):
+        if isinstance(value, NumberTracer):
             return f"number({self.array(value.array)})"
         if isinstance(value, OwnedTape):
             return self.tapes.local(value)
@@ -187,7 +187,7 @@ class ResultWriter:
 
     def array(self, value: Any) -> str:
         """Return the source of an array."""
-        is_lazy = isinstance(value, LazyArray)
+        is_lazy = isinstance(value, ArrayTracer)
         return self.node(value.node) if is_lazy else f"{self.bind(value)}.copy()"
 
     def node(self, node: Node) -> str:

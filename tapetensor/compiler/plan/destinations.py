@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.compiler.assembling import place_of
-from tapetensor.compiler.fusion import Unit
-from tapetensor.compiler.node import Kind, Node
-from tapetensor.compiler.operations import write_all, writes_anywhere
-from tapetensor.compiler.schedule import TAKES_OUT
+from tapetensor.compiler.plan.assembling import place_of
+from tapetensor.compiler.plan.groups import Unit
+from tapetensor.compiler.plan.schedule import TAKES_OUT
+from tapetensor.compiler.trace.node import Kind, Node
+from tapetensor.compiler.trace.operations import write_all, writes_anywhere
 
 if TYPE_CHECKING:
-    from tapetensor.compiler.memory import Memory
+    from tapetensor.compiler.plan.memory import Memory
 
 
 class Destinations:

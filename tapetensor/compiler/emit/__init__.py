@@ -1,0 +1,1 @@
+"""Emitting: the flat Python that a plan replays, which calls numpy with `out=`."""
