@@ -138,7 +138,7 @@ class Compiled:
         if writer is None:
             raise self._side_effect(change, args, kwargs)
         planner = planned(binding.program, binding.expressions, writer.leaving)
-        return Plan(
+        plan = Plan(
             planner,
             names=binding.names,
             guards=binding.guards,
@@ -146,6 +146,9 @@ class Compiled:
             generators=binding.generators,
             started=started,
         )
+        # Its parts refer to it. Without them it dies now, and with it what only it keeps alive.
+        vars(binding).clear()
+        return plan
 
     @contextmanager
     def _capture(
