@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import warnings
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +13,8 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import nn, optim
-from tapetensor.compiler import plans
+from tapetensor.compiler import MAX_PLANS, Plan, plans
+from tapetensor.compiler import compiled as compiled_functions
 from tapetensor.compiler.emit.backward import BackwardPlan
 
 
@@ -96,3 +98,66 @@ def test_capturing_leaves_no_garbage(without_garbage_collector: None) -> None:
     step(_x(8))
 
     assert gc.collect() == 0
+
+
+def test_kinds_beyond_the_limit_run_as_the_function_does_and_one_warning_says_so() -> None:
+    compiled: Any = tt.compile(lambda x: (x * 2.0).sum())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for rows in range(1, MAX_PLANS + 11):
+            assert compiled(_x(rows)).item() == 32 * rows
+
+    (warning,) = caught
+    assert warning.filename == __file__
+    assert "more than 16 kinds" in str(warning.message)
+    assert "padded" in str(warning.message)
+    assert len(plans(compiled)) == MAX_PLANS
+
+
+def test_kinds_that_have_plans_go_on_using_them_beyond_the_limit() -> None:
+    compiled: Any = tt.compile(lambda x: (x * 2.0).sum())
+    for rows in range(1, MAX_PLANS + 1):
+        compiled(_x(rows))
+    before = set(plans(compiled))
+
+    with pytest.warns(UserWarning, match="16 kinds"):
+        compiled(_x(100))
+    compiled(_x(1))
+
+    assert set(plans(compiled)) == before
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+def test_a_program_that_stays_with_new_kinds_after_the_limit_gets_plans_for_them() -> None:
+    compiled: Any = tt.compile(lambda x, count: (x * 2.0).sum() + count)
+    for count in range(20):
+        compiled(_x(1), count)
+    for _ in range(MAX_PLANS):
+        compiled(_x(1), 0.5)
+    before = plans(compiled)
+
+    compiled(_x(1), 0.5)
+
+    assert plans(compiled) == before
+    assert "0.5" in repr(before[0]._names.values())
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+def test_ever_new_kinds_are_traced_ever_more_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    monkeypatch.setattr(compiled_functions, "Plan", _counted(made))
+    compiled: Any = tt.compile(lambda x, count: (x * 2.0).sum() + count)
+
+    for count in range(1000):
+        compiled(_x(1), count)
+
+    assert len(made) == MAX_PLANS + 6
+
+
+def _counted(made: list[int]) -> Any:
+    class CountedPlan(Plan):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            made.append(1)
+            super().__init__(*args, **kwargs)
+
+    return CountedPlan
