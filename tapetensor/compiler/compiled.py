@@ -195,7 +195,12 @@ class Compiled:
             yield binding, partial(self.function, *lazy_args, **lazy_kwargs)
         finally:
             _IS_TRACING.reset(token)
-            binding.restore()
+            try:
+                binding.restore()
+            except BaseException:
+                # Who presses Ctrl-C here is to find no tracers in a model.
+                binding.restore()
+                raise
 
     def _side_effect(
         self, change: str | None, args: tuple[Any, ...], kwargs: dict[str, Any]

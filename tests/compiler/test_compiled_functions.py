@@ -20,6 +20,7 @@ import tapetensor as tt
 from tapetensor import nn
 from tapetensor.compiler import plans
 from tapetensor.compiler.trace.guards import MISS
+from tapetensor.errors import TraceError
 
 
 @tt.compile
@@ -265,3 +266,26 @@ def test_kinds_of_calls_are_traced_and_replayed_in_several_threads() -> None:
         thread.join()
 
     assert not wrong
+
+
+class Refused(nn.Module):
+    rng: Any
+    lines: Any
+
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(0)
+        self.lines = iter([1.0])
+
+    def forward(self, x: Any) -> Any:
+        return x * 2.0
+
+
+@pytest.mark.xfail(strict=True, reason="what is replaced is noted for the way back too late")
+def test_an_object_that_is_refused_stays_as_it_was() -> None:
+    model: Any = Refused()
+
+    with pytest.raises(TraceError, match="iterator"):
+        tt.compile(model)(tt.ones((2,)))
+
+    assert isinstance(model.rng, np.random.Generator)
+    assert model.rng.random() < 1.0
