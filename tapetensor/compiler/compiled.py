@@ -8,7 +8,6 @@ import sys
 import time
 import traceback
 import types
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -19,7 +18,8 @@ from typing import Any
 from typing_extensions import TypeVar, override
 
 from tapetensor.arguments import check_function
-from tapetensor.compiler.emit.locks import CAPTURES, plan_lock
+from tapetensor.compiler.cache import PlanCache
+from tapetensor.compiler.emit.locks import CAPTURES
 from tapetensor.compiler.emit.plan import Plan
 from tapetensor.compiler.emit.steps import planned
 from tapetensor.compiler.trace.binding import Binding
@@ -32,10 +32,9 @@ from tapetensor.errors import ArgumentTypeError, TraceError
 
 F_ = TypeVar("F_", bound=Callable[..., Any])
 
-# A function keeps so many plans.
-MAX_PLANS = 16
-
 _IS_TRACING: ContextVar[bool] = ContextVar("_IS_TRACING", default=False)
+# The attributes of a compiled function that are not those of the function.
+_OWN = frozenset({"_function", "_cache"})
 
 
 class Compiled:
@@ -46,106 +45,81 @@ class Compiled:
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        # First, for what is compiled twice has attributes of these names.
-        update_wrapper(self, function)
-        self.function = function
-        self.plans: list[Plan] = []
-        # How many calls found no plan, and no room for another.
-        self._left_over = 0
-        self._lock = plan_lock()
-        # The thread in which a plan runs.
-        self._runner: int | None = None
-        # A module or a partial function has no name of its own.
-        self.name: str = getattr(function, "__name__", type(function).__name__)
+        # Its attributes are read, and set, where they are.
+        update_wrapper(self, function, updated=())
+        self._function = function
+        self._cache = PlanCache()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function."""
-        if _IS_TRACING.get() or self._runner == get_ident():
-            # This call is a part of a larger program, or comes from a handler of signals, say, in
-            # the midst of a plan, whose memory is in use.
-            return self.function(*args, **kwargs)
-        result = self._replay(args, kwargs)
+        cache = self._cache
+        if _IS_TRACING.get() or cache.runner == get_ident():
+            # This call is a part of a larger program, or a handler of signals, say, makes it in the
+            # midst of a plan, whose memory is in use.
+            return self._function(*args, **kwargs)
+        result = cache.replay(args, kwargs)
         if result is not MISS:
             return result
         with CAPTURES:
             # Another thread may have planned such a call, or have had tracers in a model.
-            result = self._replay(args, kwargs)
+            result = cache.replay(args, kwargs)
             if result is not MISS:
                 return result
-            if len(self.plans) >= MAX_PLANS and not self._makes_room():
-                return self.function(*args, **kwargs)
+            # A module or a partial function has no name of its own.
+            name = getattr(self._function, "__name__", type(self._function).__name__)
+            if not cache.has_room(name):
+                return self._function(*args, **kwargs)
             try:
                 plan = self._trace(args, kwargs)
             except NotTracedError:
-                return self.function(*args, **kwargs)
-            with self._lock:
-                self.plans = [plan, *self.plans[: MAX_PLANS - 1]]
-            result = self._replay(args, kwargs)
+                return self._function(*args, **kwargs)
+            cache.add(plan)
+            result = cache.replay(args, kwargs)
             if result is MISS:
-                self.plans.remove(plan)
+                cache.remove(plan)
                 raise TraceError(
                     "compile: a call does not fit the plan that was made for it; an argument "
                     "compares unequal to itself"
                 )
             return result
 
-    def _replay(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run the plan for a call; MISS if there is none."""
-        with self._lock:
-            try:
-                self._runner = get_ident()
-                for position, plan in enumerate(self.plans):
-                    result = plan.run(args, kwargs)
-                    if result is not MISS:
-                        if position:
-                            self.plans.insert(0, self.plans.pop(position))
-                        return result
-            finally:
-                self._runner = None
-        return MISS
-
-    def _makes_room(self) -> bool:
-        """Tell whether a call gets a plan in the place of that which was not used for longest.
-
-        Such calls are the 16th, the 32nd, the 64th and so on of those that have none. A program
-        that comes to the kinds that it stays with late gets plans for them, and one that brings
-        new kinds forever is as fast as the function.
-        """
-        if not self._left_over:
-            warnings.warn(
-                f"compile: {self.name} is called in more than {MAX_PLANS} kinds; from now on one "
-                "that has no plan runs as the plain function does. Sizes that change should be "
-                "padded to a few, and Python numbers that change from call to call should be "
-                "tensors",
-                stacklevel=3,
-            )
-        self._left_over += 1
-        times, rest = divmod(self._left_over, MAX_PLANS)
-        return not rest and times & (times - 1) == 0
-
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of what was compiled: a module has parameters, say."""
-        if name == "function":
+        if name in _OWN:
             raise AttributeError(name)
-        return getattr(self.function, name)
+        return getattr(self._function, name)
+
+    @override
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute of what was compiled."""
+        if name in _OWN or name.startswith("__"):
+            super().__setattr__(name, value)
+        else:
+            setattr(self._function, name, value)
+
+    @override
+    def __delattr__(self, name: str) -> None:
+        """Delete an attribute of what was compiled."""
+        delattr(self._function, name)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
         """Return a function that has no plans yet; a method belongs to the copy of its object."""
-        function = copy.deepcopy(self.function, memo)
-        return self if function is self.function else Compiled(function)
+        function = copy.deepcopy(self._function, memo)
+        return self if function is self._function else Compiled(function)
 
     @override
     def __reduce__(self) -> Any:
         """Pickle by name, as functions are; what the name does not lead to is compiled anew."""
-        name: str = getattr(self.function, "__qualname__", "")
-        found: Any = sys.modules.get(self.function.__module__)
+        name: str = getattr(self._function, "__qualname__", "")
+        found: Any = sys.modules.get(self._function.__module__)
         for part in name.split("."):
             found = getattr(found, part, None)
-        return name if found is self else (compile, (self.function,))
+        return name if found is self else (compile, (self._function,))
 
     def _repr_html_(self) -> str | None:
         """Return the picture of the last used plan for a notebook; None before the first call."""
-        return self.plans[0]._repr_html_() if self.plans else None
+        plans = self._cache.plans
+        return plans[0]._repr_html_() if plans else None
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """Bind to an object, as functions in a class do."""
@@ -177,10 +151,10 @@ class Compiled:
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Iterator[tuple[Binding, Callable[[], Any]]]:
         """Walk the inputs of a call; yield them, and what runs the function on tracers."""
-        binding = Binding(Program(), self.function)
+        binding = Binding(Program(), self._function)
         token = _IS_TRACING.set(True)
         try:
-            binding.walk_function(self.function)
+            binding.walk_function(self._function)
             binding.guard(f"len(args) != {len(args)}")
             binding.guard(f"tuple(kwargs) != {binding.bind(tuple(kwargs))}")
             lazy_args = [
@@ -192,7 +166,7 @@ class Compiled:
                 for name, value in kwargs.items()
             }
             binding.walk_methods()
-            yield binding, partial(self.function, *lazy_args, **lazy_kwargs)
+            yield binding, partial(self._function, *lazy_args, **lazy_kwargs)
         finally:
             _IS_TRACING.reset(token)
             try:
@@ -234,6 +208,8 @@ def _run(function: Callable[[], Any]) -> Any:
 
 def compile(function: F_) -> F_:
     """Return `function` planned: captured at the first call, replayed without Python afterwards."""
+    if isinstance(getattr(function, "__func__", function), Compiled):
+        return function
     if isinstance(function, staticmethod | classmethod):
         # These are no functions, but make one where they are looked up.
         descriptor: Any = type(function)(compile(function.__func__))
@@ -265,4 +241,5 @@ def plans(function: Callable[..., Any]) -> tuple[Plan, ...]:
         function = function.__func__
     if not isinstance(function, Compiled):
         raise ArgumentTypeError("plans: expected a function that tt.compile returned")
-    return tuple(function.plans)
+    cache: PlanCache = vars(function)["_cache"]
+    return tuple(cache.plans)

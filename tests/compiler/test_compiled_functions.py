@@ -289,3 +289,31 @@ def test_an_object_that_is_refused_stays_as_it_was() -> None:
 
     assert isinstance(model.rng, np.random.Generator)
     assert model.rng.random() < 1.0
+
+
+def test_attributes_of_a_compiled_module_are_those_of_the_module() -> None:
+    model = _model()
+    compiled: Any = tt.compile(model)
+    x = tt.ones((1, 2))
+    compiled(x)
+
+    model.bias = tt.full((2,), 1.0)
+    assert compiled.bias is model.bias
+    compiled.weight = tt.full((2, 2), 3.0)
+    assert model.weight is compiled.weight
+    assert compiled(x).numpy().tolist() == [[7.0, 7.0]] == model(x).numpy().tolist()
+    compiled.note = "kept"
+    assert model.note == "kept"
+    del compiled.note
+    assert not hasattr(model, "note")
+
+
+def test_what_is_compiled_already_stays_as_it_is() -> None:
+    holder = Scale(2.0)
+    again = tt.compile(holder.method)
+    assert again(tt.ones((2,))).numpy().tolist() == [2.0, 2.0]
+
+    holder.factor = 3.0
+
+    assert again(tt.ones((2,))).numpy().tolist() == [3.0, 3.0]
+    assert tt.compile(doubled) is doubled

@@ -1,0 +1,78 @@
+"""The plans of one compiled function: how many there are, and which of them runs."""
+
+from __future__ import annotations
+
+import warnings
+from threading import get_ident
+from typing import Any
+
+from tapetensor.compiler.emit.locks import plan_lock
+from tapetensor.compiler.emit.plan import Plan
+from tapetensor.compiler.trace.guards import MISS
+
+# A function keeps so many plans.
+MAX_PLANS = 16
+
+
+class PlanCache:
+    """The plans of one compiled function.
+
+    Attributes:
+        plans: the last used one first.
+        runner: the thread in which one of them runs.
+    """
+
+    def __init__(self) -> None:
+        self.plans: list[Plan] = []
+        # How many calls found no plan, and no room for another.
+        self._left_over = 0
+        self._lock = plan_lock()
+        self.runner: int | None = None
+
+    def replay(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the plan for a call; MISS if there is none."""
+        with self._lock:
+            try:
+                self.runner = get_ident()
+                for position, plan in enumerate(self.plans):
+                    result = plan.run(args, kwargs)
+                    if result is not MISS:
+                        if position:
+                            self.plans.insert(0, self.plans.pop(position))
+                        return result
+            finally:
+                self.runner = None
+        return MISS
+
+    def add(self, plan: Plan) -> None:
+        """Add a plan, in the place of that which was not used for longest if there are too many."""
+        with self._lock:
+            self.plans = [plan, *self.plans[: MAX_PLANS - 1]]
+
+    def remove(self, plan: Plan) -> None:
+        """Remove a plan."""
+        with self._lock:
+            self.plans.remove(plan)
+
+    def has_room(self, name: str) -> bool:
+        """Tell whether a call that has no plan gets one.
+
+        Of those beyond the limit the 16th, the 32nd, the 64th and so on do. A program that comes
+        late to the kinds that it stays with gets plans for them, and one that brings new kinds
+        forever is as fast as the function.
+
+        Args:
+            name: that of the function, which a warning names once.
+        """
+        if len(self.plans) < MAX_PLANS:
+            return True
+        if not self._left_over:
+            warnings.warn(
+                f"compile: {name} is called in more than {MAX_PLANS} kinds; from now on one that "
+                "has no plan runs as the plain function does. Sizes that change should be padded "
+                "to a few, and Python numbers that change from call to call should be tensors",
+                stacklevel=3,
+            )
+        self._left_over += 1
+        times, rest = divmod(self._left_over, MAX_PLANS)
+        return not rest and times & (times - 1) == 0
