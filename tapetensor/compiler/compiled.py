@@ -154,7 +154,6 @@ class Compiled:
         binding = Binding(Program(), self._function)
         token = _IS_TRACING.set(True)
         try:
-            binding.walk_function(self._function)
             binding.guard(f"len(args) != {len(args)}")
             binding.guard(f"tuple(kwargs) != {binding.bind(tuple(kwargs))}")
             lazy_args = [
@@ -165,6 +164,8 @@ class Compiled:
                 name: binding.walk(value, f"kwargs[{name!r}]", f"argument {name}")
                 for name, value in kwargs.items()
             }
+            # Last, for most calls of another kind differ in their arguments.
+            binding.walk_function(self._function)
             binding.walk_methods()
             yield binding, partial(self._function, *lazy_args, **lazy_kwargs)
         finally:
