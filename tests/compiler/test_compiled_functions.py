@@ -268,6 +268,30 @@ def test_kinds_of_calls_are_traced_and_replayed_in_several_threads() -> None:
     assert not wrong
 
 
+def test_a_backward_pass_may_begin_in_the_midst_of_another() -> None:
+    compiled: Any = tt.compile(lambda x: ((x * 2.0).exp() + 1.0).tanh().sum())
+
+    def gradient(value: float) -> Any:
+        x = tt.full((20_000,), value)
+        return compiled(x.trace()).backward().get(x).numpy().copy()
+
+    values = [0.1, 0.2, 0.3, 0.4]
+    expected = [gradient(value) for value in values]
+    wrong: list[Any] = []
+
+    def run(position: int) -> None:
+        found = [gradient(values[position]) for _ in range(100)]
+        wrong.extend(one for one in found if not np.array_equal(one, expected[position]))
+
+    threads = [threading.Thread(target=run, args=(position,)) for position in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert not wrong
+
+
 class Refused(nn.Module):
     rng: Any
     lines: Any

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.compiler.emit.locks import plan_lock
 from tapetensor.compiler.emit.plan import Plan
 from tapetensor.compiler.emit.steps import planned
 from tapetensor.compiler.trace.node import Kind, Node, replaced
@@ -42,8 +41,9 @@ class BackwardPlan:
         ]  # fmt: skip
         originals = {mine: node for node, mine in copy.nodes.items()}
         self.residuals = [originals[mine] for mine in self._residuals]
-        self._plans: dict[Needed, Plan] = {}
-        self._lock = plan_lock()
+        # The plans that do not run now. Each runs once at a time, so another thread, or a handler
+        # of signals, may need one more.
+        self._free: dict[Needed, list[Plan]] = {}
 
     def pullbacks(self, *residuals: Array) -> JointPullbacks:
         """Return the pullbacks of one call, given what its forward pass has kept."""
@@ -56,11 +56,13 @@ class BackwardPlan:
                 "compile: no derivative of higher order through a compiled function; "
                 "call the function without compile"
             )
-        with self._lock:
-            plan = self._plans.get(needed)
-            if plan is None:
-                plan = self._plans[needed] = self._planned(needed)
-            gradients: list[Any] = plan.run((g, *residuals), {})
+        free = self._free.setdefault(needed, [])
+        try:
+            plan = free.pop()
+        except IndexError:
+            plan = self._planned(needed)
+        gradients: list[Any] = plan.run((g, *residuals), {})
+        free.append(plan)
         return gradients
 
     def _planned(self, needed: Needed) -> Plan:
