@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from threading import get_ident
+from threading import RLock, get_ident
 from typing import Any
+from weakref import WeakSet
 
-from tapetensor.compiler.emit.locks import plan_lock
 from tapetensor.compiler.emit.plan import Plan
 from tapetensor.compiler.trace.guards import MISS
 
 # A function keeps so many plans.
 MAX_PLANS = 16
+
+# While one function is captured, models hold tracers, which another capture must not see. Who
+# holds this lock may take that of plans, so it comes first.
+CAPTURES = RLock()
 
 
 class PlanCache:
@@ -19,6 +24,7 @@ class PlanCache:
 
     Attributes:
         plans: the last used one first.
+        lock: held while one of them runs.
         runner: the thread in which one of them runs.
     """
 
@@ -26,12 +32,13 @@ class PlanCache:
         self.plans: list[Plan] = []
         # How many calls found no plan, and no room for another.
         self._left_over = 0
-        self._lock = plan_lock()
+        self.lock = RLock()
+        _CACHES.add(self)
         self.runner: int | None = None
 
     def replay(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the plan for a call; MISS if there is none."""
-        with self._lock:
+        with self.lock:
             try:
                 self.runner = get_ident()
                 for position, plan in enumerate(self.plans):
@@ -46,12 +53,12 @@ class PlanCache:
 
     def add(self, plan: Plan) -> None:
         """Add a plan, in the place of that which was not used for longest if there are too many."""
-        with self._lock:
+        with self.lock:
             self.plans = [plan, *self.plans[: MAX_PLANS - 1]]
 
     def remove(self, plan: Plan) -> None:
         """Remove a plan."""
-        with self._lock:
+        with self.lock:
             self.plans.remove(plan)
 
     def has_room(self, name: str) -> bool:
@@ -76,3 +83,25 @@ class PlanCache:
         self._left_over += 1
         times, rest = divmod(self._left_over, MAX_PLANS)
         return not rest and times & (times - 1) == 0
+
+
+_CACHES: WeakSet[PlanCache] = WeakSet()
+_HELD: list[Any] = []
+
+
+def _acquire_all() -> None:
+    """Wait until no plan runs, for a child process has none of the threads that would go on."""
+    for lock in (CAPTURES, *[cache.lock for cache in _CACHES]):
+        lock.acquire()
+        _HELD.append(lock)
+
+
+def _release_all() -> None:
+    while _HELD:
+        _HELD.pop().release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_acquire_all, after_in_parent=_release_all, after_in_child=_release_all
+    )

@@ -18,8 +18,7 @@ from typing import Any
 from typing_extensions import TypeVar, override
 
 from tapetensor.arguments import check_function
-from tapetensor.compiler.cache import PlanCache
-from tapetensor.compiler.emit.locks import CAPTURES
+from tapetensor.compiler.cache import CAPTURES, PlanCache
 from tapetensor.compiler.emit.plan import Plan
 from tapetensor.compiler.emit.steps import planned
 from tapetensor.compiler.trace.binding import Binding
