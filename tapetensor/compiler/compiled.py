@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-import threading
+import sys
 import time
 import traceback
 import types
@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial, update_wrapper
+from threading import get_ident
 from typing import Any
 
 from typing_extensions import TypeVar, override
 
 from tapetensor.arguments import check_function
+from tapetensor.compiler.emit.locks import CAPTURES, plan_lock
 from tapetensor.compiler.emit.plan import Plan
 from tapetensor.compiler.emit.steps import planned
 from tapetensor.compiler.trace.binding import Binding
@@ -30,12 +32,10 @@ from tapetensor.errors import ArgumentTypeError, TraceError
 
 F_ = TypeVar("F_", bound=Callable[..., Any])
 
-# A function keeps so many plans; the one that was not used for longest goes first.
+# A function keeps so many plans.
 MAX_PLANS = 16
 
 _IS_TRACING: ContextVar[bool] = ContextVar("_IS_TRACING", default=False)
-# While one function is captured, models hold tracers, which another capture must not see.
-_TRACES = threading.RLock()
 
 
 class Compiled:
@@ -46,53 +46,82 @@ class Compiled:
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
+        # First, for what is compiled twice has attributes of these names.
+        update_wrapper(self, function)
         self.function = function
         self.plans: list[Plan] = []
-        self.traces = 0
-        self._lock = threading.RLock()
-        update_wrapper(self, function)
+        # How many calls found no plan, and no room for another.
+        self._left_over = 0
+        self._lock = plan_lock()
+        # The thread in which a plan runs.
+        self._runner: int | None = None
         # A module or a partial function has no name of its own.
         self.name: str = getattr(function, "__name__", type(function).__name__)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function."""
-        if _IS_TRACING.get():
-            # This call is a part of a larger program.
+        if _IS_TRACING.get() or self._runner == get_ident():
+            # This call is a part of a larger program, or comes from a handler of signals, say, in
+            # the midst of a plan, whose memory is in use.
             return self.function(*args, **kwargs)
         result = self._replay(args, kwargs)
         if result is not MISS:
             return result
-        with _TRACES:
+        with CAPTURES:
             # Another thread may have planned such a call, or have had tracers in a model.
             result = self._replay(args, kwargs)
             if result is not MISS:
                 return result
+            if len(self.plans) >= MAX_PLANS and not self._makes_room():
+                return self.function(*args, **kwargs)
             try:
                 plan = self._trace(args, kwargs)
             except NotTracedError:
                 return self.function(*args, **kwargs)
             with self._lock:
-                self.plans.insert(0, plan)
-                self._forget()
-                result = plan.run(args, kwargs)
-                if result is MISS:
-                    self.plans.remove(plan)
-                    raise TraceError(
-                        "compile: a call does not fit the plan that was made for it; an argument "
-                        "compares unequal to itself"
-                    )
-                return result
+                self.plans = [plan, *self.plans[: MAX_PLANS - 1]]
+            result = self._replay(args, kwargs)
+            if result is MISS:
+                self.plans.remove(plan)
+                raise TraceError(
+                    "compile: a call does not fit the plan that was made for it; an argument "
+                    "compares unequal to itself"
+                )
+            return result
 
     def _replay(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the plan for a call; MISS if there is none."""
         with self._lock:
-            for position, plan in enumerate(self.plans):
-                result = plan.run(args, kwargs)
-                if result is not MISS:
-                    if position:
-                        self.plans.insert(0, self.plans.pop(position))
-                    return result
+            try:
+                self._runner = get_ident()
+                for position, plan in enumerate(self.plans):
+                    result = plan.run(args, kwargs)
+                    if result is not MISS:
+                        if position:
+                            self.plans.insert(0, self.plans.pop(position))
+                        return result
+            finally:
+                self._runner = None
         return MISS
+
+    def _makes_room(self) -> bool:
+        """Tell whether a call gets a plan in the place of that which was not used for longest.
+
+        Such calls are the 16th, the 32nd, the 64th and so on of those that have none. A program
+        that comes to the kinds that it stays with late gets plans for them, and one that brings
+        new kinds forever is as fast as the function.
+        """
+        if not self._left_over:
+            warnings.warn(
+                f"compile: {self.name} is called in more than {MAX_PLANS} kinds; from now on one "
+                "that has no plan runs as the plain function does. Sizes that change should be "
+                "padded to a few, and Python numbers that change from call to call should be "
+                "tensors",
+                stacklevel=3,
+            )
+        self._left_over += 1
+        times, rest = divmod(self._left_over, MAX_PLANS)
+        return not rest and times & (times - 1) == 0
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of what was compiled: a module has parameters, say."""
@@ -102,13 +131,17 @@ class Compiled:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
         """Return a function that has no plans yet; a method belongs to the copy of its object."""
-        return Compiled(copy.deepcopy(self.function, memo))
+        function = copy.deepcopy(self.function, memo)
+        return self if function is self.function else Compiled(function)
 
     @override
     def __reduce__(self) -> Any:
-        """Pickle by name, as functions are; one without a name is compiled anew."""
-        name = getattr(self.function, "__qualname__", "<>")
-        return (compile, (self.function,)) if "<" in name or "." in name else name
+        """Pickle by name, as functions are; what the name does not lead to is compiled anew."""
+        name: str = getattr(self.function, "__qualname__", "")
+        found: Any = sys.modules.get(self.function.__module__)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return name if found is self else (compile, (self.function,))
 
     def _repr_html_(self) -> str | None:
         """Return the picture of the last used plan for a notebook; None before the first call."""
@@ -117,17 +150,6 @@ class Compiled:
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """Bind to an object, as functions in a class do."""
         return self if instance is None else types.MethodType(self, instance)
-
-    def _forget(self) -> None:
-        self.traces += 1
-        if len(self.plans) > MAX_PLANS:
-            self.plans.pop()
-            warnings.warn(
-                f"compile: {self.name} was traced {self.traces} times and more than "
-                f"{MAX_PLANS} kinds of calls are in use; arguments that change from call to call "
-                "(a Python number, say) should be tensors",
-                stacklevel=3,
-            )
 
     def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan:
         started = time.perf_counter()
@@ -138,7 +160,7 @@ class Compiled:
         if writer is None:
             raise self._side_effect(change, args, kwargs)
         planner = planned(binding.program, binding.expressions, writer.leaving)
-        return Plan(
+        plan = Plan(
             planner,
             names=binding.names,
             guards=binding.guards,
@@ -146,6 +168,9 @@ class Compiled:
             generators=binding.generators,
             started=started,
         )
+        # Its parts refer to it. Without them it dies now, and with it what only it keeps alive.
+        vars(binding).clear()
+        return plan
 
     @contextmanager
     def _capture(
@@ -170,7 +195,12 @@ class Compiled:
             yield binding, partial(self.function, *lazy_args, **lazy_kwargs)
         finally:
             _IS_TRACING.reset(token)
-            binding.restore()
+            try:
+                binding.restore()
+            except BaseException:
+                # Who presses Ctrl-C here is to find no tracers in a model.
+                binding.restore()
+                raise
 
     def _side_effect(
         self, change: str | None, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -204,6 +234,10 @@ def _run(function: Callable[[], Any]) -> Any:
 
 def compile(function: F_) -> F_:
     """Return `function` planned: captured at the first call, replayed without Python afterwards."""
+    if isinstance(function, staticmethod | classmethod):
+        # These are no functions, but make one where they are looked up.
+        descriptor: Any = type(function)(compile(function.__func__))
+        return descriptor  # type: ignore[no-any-return]
     check_function("compile", "the argument", function)
     plain = inspect.unwrap(function)
     if inspect.iscoroutinefunction(plain) or inspect.isasyncgenfunction(plain):

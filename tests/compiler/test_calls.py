@@ -20,7 +20,7 @@ import pytest
 import tapetensor as tt
 from tapetensor import NoneTape, Tensor1D, io, nn, optim
 from tapetensor.arrays.stand_ins import run_check
-from tapetensor.compiler import MAX_PLANS, plans
+from tapetensor.compiler import plans
 from tapetensor.errors import AxisError, MovedTensorError, ShapeError, TraceError
 from tests.compiler.test_training import _batch, _model, _state, train_step
 
@@ -254,19 +254,6 @@ def test_an_error_while_tracing_leaves_the_model_as_it_was() -> None:
     for name, array in _state(model).items():
         np.testing.assert_array_equal(array, before[name])
     train_step(model, optimizer, *_batch())
-
-
-def test_too_many_kinds_of_calls_are_warned_of_and_forgotten() -> None:
-    scale = tt.compile(lambda x, factor: x * factor)
-
-    for factor in range(MAX_PLANS):
-        assert scale(_vector(1.0), float(factor)).item() == factor
-
-    with pytest.warns(UserWarning, match="should be tensors") as warned:
-        scale(_vector(1.0), -1.0)
-    assert warned[0].filename == __file__
-
-    assert len(plans(scale)) == MAX_PLANS
 
 
 def test_two_threads_may_call_one_function() -> None:

@@ -320,7 +320,7 @@ def test_threads_run_only_where_no_product_is(
     (group,) = [step for step in plans(compiled)[0].steps if step.title.startswith("group of")]
     names = plans(compiled)[0]._names
 
-    assert (names[group.line.split("(")[0]] is threads.run_together) is not has_product
+    assert (names.get(group.line.split("(")[0]) is threads.run_together) is not has_product
 
 
 def test_a_value_that_is_written_into_an_array_and_read_besides_stays_itself() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arrays.array import Array
+from tapetensor.compiler.emit.locks import plan_lock
 from tapetensor.compiler.emit.plan import Plan
 from tapetensor.compiler.emit.steps import planned
 from tapetensor.compiler.trace.node import Kind, Node, replaced
@@ -43,7 +43,7 @@ class BackwardPlan:
         originals = {mine: node for node, mine in copy.nodes.items()}
         self.residuals = [originals[mine] for mine in self._residuals]
         self._plans: dict[Needed, Plan] = {}
-        self._lock = threading.RLock()
+        self._lock = plan_lock()
 
     def pullbacks(self, *residuals: Array) -> JointPullbacks:
         """Return the pullbacks of one call, given what its forward pass has kept."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from functools import partial
+from textwrap import indent
 from typing import Any
 
 from tapetensor.compiler.emit.picture import graph_of_plan
@@ -51,9 +52,8 @@ class Plan:
         names["__name__"] = __name__
         names["saved"] = partial(Update.saved, *updates)
         self.source = self._source([step.line for step in self.steps])
-        exec(compile(self.source, "<plan>", "exec"), names)
         # It takes the arguments of a call; the result is MISS if the plan is for another kind.
-        self.run: Any = names["run"]
+        self.run: Any = _made(self.source, names)
         self.seconds = time.perf_counter() - started
 
     def explain(self) -> str:
@@ -93,9 +93,9 @@ class Plan:
         lines = ["times[:] = [clock()]"]
         for step in self.steps:
             lines += [step.line, "times.append(clock())"]
-        exec(compile(self._source(lines), "<profile>", "exec"), names)
+        run = _made(self._source(lines), names)
         for _ in range(repeats):
-            if names["run"](args, kwargs) is MISS:
+            if run(args, kwargs) is MISS:
                 raise ArgumentValueError("profile: the plan is for calls of another kind")
             spent = [stop - start for start, stop in itertools.pairwise(times)]
             best = [min(pair) for pair in zip(best, spent, strict=True)]
@@ -145,4 +145,13 @@ class Plan:
             tried = [f"    {line}" for line in lines]
             lines = [*saved, "try:", *tried, "except BaseException:", *put_back, "    raise"]
         body = [f"    {line}" for line in (*self._guards, *lines, *self._after)]
-        return "\n".join([*self._functions, "def run(args, kwargs):", *body]) + "\n"
+        functions = "\n".join([*self._functions, "def run(args, kwargs):", *body])
+        return f"def plan():\n{indent(functions, '    ')}\n    return run\n"
+
+
+def _made(source: str, names: dict[str, Any]) -> Any:
+    """Return the function of a source, whose globals are the names."""
+    exec(compile(source, "<plan>", "exec"), names)
+    # Its globals hold none of the functions that look things up in them. Such a circle would keep
+    # the memory of a plan that nobody uses until the garbage collector comes by.
+    return names.pop("plan")()

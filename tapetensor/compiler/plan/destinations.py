@@ -29,26 +29,25 @@ class Destinations:
     """
 
     def __init__(self, memory: Memory, units: list[Unit]) -> None:
-        self._memory = memory
         self.gradients: dict[Node, tuple[Node, int]] = {}
         # For each part, the write that would have copied it.
         self._parts: dict[Node, Node] = {}
         for place, unit in enumerate(units):
             if isinstance(unit, Node) and unit.kind is Kind.UPDATE:
-                self._lay_end_to_end(unit, place)
+                self._lay_end_to_end(memory, unit, place)
         for unit in units:
             if isinstance(unit, Node) and unit.kind is Kind.WRITE and unit.detail is not None:
-                self._lay_in_place(unit)
+                self._lay_in_place(memory, unit)
 
     def __contains__(self, node: Node) -> bool:
         """Tell whether a value has a place that is not its own."""
         return node in self.gradients or node in self._parts
 
-    def of(self, node: Node) -> Array | None:
+    def of(self, node: Node, memory: Memory) -> Array | None:
         """Return where in planned memory a value has to be; None where it may be anywhere."""
         if node in self._parts:
             write = self._parts[node]
-            return place_of(write, self._memory.of(write.detail))
+            return place_of(write, memory.of(write.detail))
         return None
 
     def is_gradient_of(self, node: Node, update: Node) -> bool:
@@ -59,8 +58,7 @@ class Destinations:
         """Tell whether what a write would copy is computed at its place."""
         return write in self._parts.values()
 
-    def _lay_end_to_end(self, update: Node, place: int) -> None:
-        memory = self._memory
+    def _lay_end_to_end(self, memory: Memory, update: Node, place: int) -> None:
         roots = [memory.root(gradient) for gradient in update.args]
         for position, (gradient, root) in enumerate(zip(update.args, roots, strict=True)):
             is_whole = root.kind in TAKES_OUT and root.size == gradient.size
@@ -79,8 +77,7 @@ class Destinations:
             ):
                 self.gradients[root] = update, position
 
-    def _lay_in_place(self, write: Node) -> None:
-        memory = self._memory
+    def _lay_in_place(self, memory: Memory, write: Node) -> None:
         _, part, *written = write.args
         if write.function not in (write_all, np.copyto) or len(written) != 1:
             return

@@ -84,7 +84,7 @@ class Memory:
         known = self.static.get(node)
         if known is not None:
             return known
-        out = self.destinations.of(node)
+        out = self.destinations.of(node, self)
         if out is None:
             order = self._orders.get(node) or tuple(range(len(node.shape)))
             shape = tuple([node.shape[axis] for axis in order])

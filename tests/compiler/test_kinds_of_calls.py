@@ -1,0 +1,152 @@
+"""Which calls are of one kind: what is made anew for a call is told by what it is made of."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import types
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import nn
+from tapetensor.compiler import plans
+
+_BY_IDENTITY = pytest.mark.xfail(
+    strict=True, reason="guards tell functions and plain objects by identity"
+)
+_MODEL = nn.Linear(2, 2, rng=np.random.default_rng(0))
+
+
+@dataclass
+class Record:
+    factor: Any
+
+
+class Plain:
+    def __init__(self, factor: Any) -> None:
+        self.factor = factor
+
+    def times(self, x: Any) -> Any:
+        return x * self.factor
+
+
+class Slotted:
+    __slots__ = ("factor",)
+
+    def __init__(self, factor: Any) -> None:
+        self.factor = factor
+
+
+_PLAIN = Plain(2.0)
+
+
+def _scaled(factor: Any, x: Any) -> Any:
+    return x * factor
+
+
+def _by(factor: Any) -> Callable[[Any], Any]:
+    return lambda x: x * factor
+
+
+def _by_default(factor: Any) -> Callable[[Any], Any]:
+    def scaled(x: Any, by: Any = factor) -> Any:
+        return x * by
+
+    return scaled
+
+
+def _x() -> Any:
+    return tt.ones((1, 2))
+
+
+_FUNCTIONS: list[Any] = [
+    pytest.param(lambda: _MODEL.forward, id="method of a module", marks=_BY_IDENTITY),
+    pytest.param(lambda: _PLAIN.times, id="method of an object", marks=_BY_IDENTITY),
+    pytest.param(lambda: _by(2.0), id="closure", marks=_BY_IDENTITY),
+    pytest.param(lambda: _by_default(2.0), id="default", marks=_BY_IDENTITY),
+    pytest.param(lambda: functools.partial(_scaled, 2.0), id="partial", marks=_BY_IDENTITY),
+]
+_OBJECTS: list[Any] = [
+    pytest.param(Record, id="dataclass"),
+    pytest.param(Plain, id="object", marks=_BY_IDENTITY),
+    pytest.param(Slotted, id="object with slots", marks=_BY_IDENTITY),
+    pytest.param(
+        lambda factor: types.SimpleNamespace(factor=factor), id="namespace", marks=_BY_IDENTITY
+    ),
+]
+
+
+@pytest.mark.parametrize("make", _FUNCTIONS)
+def test_a_function_that_is_made_anew_for_each_call_is_of_one_kind(make: Any) -> None:
+    compiled: Any = tt.compile(lambda function, x: function(x))
+    for _ in range(3):
+        assert compiled(make(), _x()).numpy().tolist() == make()(_x()).numpy().tolist()
+
+    assert len(plans(compiled)) == 1
+
+
+@pytest.mark.parametrize("make", _OBJECTS)
+def test_an_object_that_is_made_anew_for_each_call_is_of_one_kind(make: Any) -> None:
+    compiled: Any = tt.compile(lambda holder, x: x * holder.factor)
+    for value in (2.0, 3.0, 4.0):
+        x = compiled(make(tt.full((2,), value)), _x())
+        assert x.numpy().tolist() == [[value, value]]
+
+    assert len(plans(compiled)) == 1
+
+
+@pytest.mark.parametrize(
+    "make", [_by, _by_default, lambda factor: functools.partial(_scaled, factor)]
+)
+def test_functions_that_hold_other_values_are_of_other_kinds(make: Any) -> None:
+    compiled: Any = tt.compile(lambda function, x: function(x))
+
+    for factor in (2.0, 3.0, 2, True):
+        assert compiled(make(factor), _x()).numpy().tolist() == [[factor, factor]]
+
+
+@pytest.mark.parametrize("make", [Record, Plain, Slotted])
+def test_objects_that_hold_other_numbers_are_of_other_kinds(make: Any) -> None:
+    compiled: Any = tt.compile(lambda holder, x: x * holder.factor)
+
+    for factor in (2.0, 3.0, 2, True):
+        assert compiled(make(factor), _x()).numpy().tolist() == [[factor, factor]]
+
+
+@_BY_IDENTITY
+def test_a_method_has_one_plan_for_all_objects_that_hold_the_same() -> None:
+    class Scale:
+        def __init__(self) -> None:
+            self.factor = tt.full((2,), 2.0)
+
+        @tt.compile
+        def apply(self, x: Any) -> Any:
+            return x * self.factor
+
+    for _ in range(3):
+        assert Scale().apply(_x()).numpy().tolist() == [[2.0, 2.0]]
+
+    assert len(plans(Scale.apply)) == 1
+
+
+@pytest.mark.xfail(strict=True, reason="guards hold what they compare with")
+def test_a_plan_keeps_no_object_alive_whose_method_was_called() -> None:
+    class Scale(Plain):
+        @tt.compile
+        def apply(self, x: Any) -> Any:
+            return x * self.factor
+
+    holder = Scale(tt.full((2,), 2.0))
+    holder.apply(_x())
+    alive = [weakref.ref(holder), weakref.ref(holder.factor)]
+
+    del holder
+    gc.collect()
+
+    assert [one() for one in alive] == [None, None]

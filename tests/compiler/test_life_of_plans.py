@@ -1,0 +1,163 @@
+"""How long plans live, and what they keep alive: as little, and no longer than they are used."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import nn, optim
+from tapetensor.compiler import MAX_PLANS, Plan, plans
+from tapetensor.compiler import compiled as compiled_functions
+from tapetensor.compiler.emit.backward import BackwardPlan
+
+
+@pytest.fixture
+def without_garbage_collector() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _model() -> Any:
+    rng = np.random.default_rng(0)
+    return nn.Sequential(nn.Linear(16, 64, rng=rng), nn.Linear(64, 4, rng=rng))
+
+
+def _step() -> Any:
+    model = _model()
+    optimizer = optim.Adam(model)
+
+    @tt.compile
+    def step(x: Any) -> Any:
+        loss = (model(x.trace()).tanh() * 2.0).square().mean()
+        optimizer.step(loss.backward())
+        return loss
+
+    return step
+
+
+def _with_groups() -> Any:
+    return tt.compile(lambda x: ((x * 2.0 + 1.0).tanh() / 3.0).sum())
+
+
+def _x(rows: int) -> Any:
+    return tt.ones((rows, 16))
+
+
+def _arenas(compiled: Any) -> list[weakref.ref[Any]]:
+    """Return references to the plans of a function, and to the memory of these."""
+    found: list[weakref.ref[Any]] = []
+    for plan in plans(compiled):
+        arrays = [one for one in plan._names.values() if isinstance(one, np.ndarray)]
+        regions = [one.base for one in arrays if one.base is not None]
+        assert regions
+        found += map(weakref.ref, [plan, *regions])
+    return found
+
+
+@pytest.mark.parametrize(("make", "rows"), [(_step, 8), (_with_groups, 8), (_with_groups, 20_000)])
+def test_a_plan_dies_with_its_function_at_once(
+    make: Any, rows: int, without_garbage_collector: None
+) -> None:
+    compiled = make()
+    compiled(_x(rows))
+    alive = _arenas(compiled)
+
+    del compiled
+
+    assert [one() for one in alive] == [None] * len(alive)
+
+
+def test_the_memory_of_a_backward_plan_dies_with_its_function_at_once(
+    without_garbage_collector: None,
+) -> None:
+    compiled = _with_groups()
+    x = _x(8).trace()
+    compiled(x).backward()
+    alive = [weakref.ref(one) for one in gc.get_objects() if isinstance(one, BackwardPlan)]
+
+    del compiled, x
+
+    assert alive
+    assert [one() for one in alive] == [None] * len(alive)
+
+
+def test_capturing_leaves_no_garbage(without_garbage_collector: None) -> None:
+    step = _step()
+    gc.collect()
+    step(_x(8))
+
+    assert gc.collect() == 0
+
+
+def test_kinds_beyond_the_limit_run_as_the_function_does_and_one_warning_says_so() -> None:
+    compiled: Any = tt.compile(lambda x: (x * 2.0).sum())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for rows in range(1, MAX_PLANS + 11):
+            assert compiled(_x(rows)).item() == 32 * rows
+
+    (warning,) = caught
+    assert warning.filename == __file__
+    assert "more than 16 kinds" in str(warning.message)
+    assert "padded" in str(warning.message)
+    assert len(plans(compiled)) == MAX_PLANS
+
+
+def test_kinds_that_have_plans_go_on_using_them_beyond_the_limit() -> None:
+    compiled: Any = tt.compile(lambda x: (x * 2.0).sum())
+    for rows in range(1, MAX_PLANS + 1):
+        compiled(_x(rows))
+    before = set(plans(compiled))
+
+    with pytest.warns(UserWarning, match="16 kinds"):
+        compiled(_x(100))
+    compiled(_x(1))
+
+    assert set(plans(compiled)) == before
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+def test_a_program_that_stays_with_new_kinds_after_the_limit_gets_plans_for_them() -> None:
+    compiled: Any = tt.compile(lambda x, count: (x * 2.0).sum() + count)
+    for count in range(20):
+        compiled(_x(1), count)
+    for _ in range(MAX_PLANS):
+        compiled(_x(1), 0.5)
+    before = plans(compiled)
+
+    compiled(_x(1), 0.5)
+
+    assert plans(compiled) == before
+    assert "0.5" in repr(before[0]._names.values())
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+def test_ever_new_kinds_are_traced_ever_more_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    monkeypatch.setattr(compiled_functions, "Plan", _counted(made))
+    compiled: Any = tt.compile(lambda x, count: (x * 2.0).sum() + count)
+
+    for count in range(1000):
+        compiled(_x(1), count)
+
+    assert len(made) == MAX_PLANS + 6
+
+
+def _counted(made: list[int]) -> Any:
+    class CountedPlan(Plan):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            made.append(1)
+            super().__init__(*args, **kwargs)
+
+    return CountedPlan
