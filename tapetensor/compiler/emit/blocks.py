@@ -171,7 +171,7 @@ class Body:
         # Arrays are cut into blocks: known ones beforehand, others as the function runs.
         self._known: dict[Node, Array] = {}
         self._passed: dict[Node, str] = {}
-        self._cut: set[Node] = set()
+        self._cut: dict[Node, None] = {}
         self._is_first = is_first
         self._values: dict[Node, tuple[str, Array | None]] = {}
         self._live: dict[Node, Array] = {}
@@ -192,7 +192,7 @@ class Body:
             else:
                 out = self._out(node, position)
                 self._lines.append(self._call_into(node, out))
-            for base in {self._base(parent) for parent in node.parents()}:
+            for base in dict.fromkeys([self._base(parent) for parent in node.parents()]):
                 if base in self._live and self._loop.last_read[base] == position:
                     self._free.append(self._live.pop(base))
         slices = [
@@ -294,7 +294,7 @@ class Body:
     def _slice(self, node: Node) -> str:
         array = self._planner.memory.static.get(node)
         if array is None:
-            self._cut.add(node)
+            self._cut[node] = None
             self._whole(node)
         else:
             self._known[node] = array
