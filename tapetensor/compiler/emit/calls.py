@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from tapetensor.compiler.emit.code import Code, Operand
 from tapetensor.compiler.trace.node import AS_PRODUCT, Kind, Node
 from tapetensor.kernels.numerics.extremes import starts_of_rows
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES, is_short, ones
-
-if TYPE_CHECKING:
-    from tapetensor.compiler.emit.steps import Planner
 
 # A number is repeated to an array of at most so many elements.
 _SMALL = 1 << 12
@@ -26,36 +24,36 @@ class Call:
     """Writes the call of one node.
 
     Args:
-        planner: gives names to what the source uses.
+        code: gives names to what the source uses.
         node: what is computed.
-        out: the source of the array that the result goes to.
-        operands: the sources of its operands.
+        out: the array that the result goes to.
+        operands: its operands.
         rows: how many rows a block of the operands has; None where they are whole.
     """
 
-    planner: Planner
+    code: Code
     node: Node
-    out: str
-    operands: list[str]
+    out: Operand
+    operands: list[Operand]
     rows: int | None = None
 
     def source(self) -> str:
         """Return the call, one line."""
-        node = self.node
+        node, out = self.node, self.out.source
+        operands = [operand.source for operand in self.operands]
         if node.kind is Kind.REDUCE:
             return self._of_rows() or self._reduction()
         if node.kind is Kind.MATMUL and _is_product_of_matrices(node) and self._is_in_order():
             # The method begins half a microsecond sooner than the ufunc.
-            lhs, rhs = self.operands
-            return f"{lhs}.dot({rhs}, {self.out})"
+            lhs, rhs = operands
+            return f"{lhs}.dot({rhs}, {out})"
         if node.function in _SEARCHES:
             # numpy deprecates a third positional argument of these two.
-            return f"{self.planner.bind(node.function)}({self._as_arrays()}, out={self.out})"
-        return f"{self.planner.bind(node.function)}({', '.join(self.operands)}, {self.out})"
+            return f"{self.code.bind(node.function)}({self._as_arrays()}, out={out})"
+        return f"{self.code.bind(node.function)}({', '.join(operands)}, {out})"
 
     def _is_in_order(self) -> bool:
-        out = self.planner.names.get(self.out)
-        return out is None or bool(out.flags.c_contiguous)
+        return self.out.array is None or self.out.array.flags.c_contiguous
 
     def _as_arrays(self) -> str:
         """Return the operands, with a number repeated to an array where that is small.
@@ -66,26 +64,27 @@ class Call:
         is_small = 0 < self.node.size <= _SMALL and self.rows is None
         return ", ".join(
             [
-                self.planner.bind(np.full(shape, operand.detail))
-                if is_small and operand.kind is Kind.CONSTANT and operand.shape == ()
-                else source
-                for operand, source in zip(self.node.args, self.operands, strict=True)
+                self.code.bind(np.full(shape, node.detail))
+                if is_small and node.kind is Kind.CONSTANT and node.shape == ()
+                else operand.source
+                for node, operand in zip(self.node.args, self.operands, strict=True)
             ]
         )
 
     def _reduction(self) -> str:
         axes, options = self.node.detail
-        reduce = self.planner.bind(self.node.function.reduce)
-        extra = "".join([f", {key}={self.planner.bind(value)}" for key, value in options])
-        return f"{reduce}({self.operands[0]}, {axes}, None, {self.out}, True{extra})"
+        reduce = self.code.bind(self.node.function.reduce)
+        extra = "".join([f", {key}={self.code.bind(value)}" for key, value in options])
+        return f"{reduce}({self.operands[0].source}, {axes}, None, {self.out.source}, True{extra})"
 
     def _of_rows(self) -> str:
         """Return a reduction over the last axes as `tapetensor.kernels` does it; empty if none."""
-        node, bind = self.node, self.planner.bind
+        node, code = self.node, self.code
         if node.function is np.vecdot:
             kept_rows = node.shape[:-1] if self.rows is None else (self.rows, *node.shape[1:-1])
             lhs, rhs = self.operands
-            return f"{bind(np.vecdot)}({lhs}, {rhs}, {self._seen_as(self.out, kept_rows)})"
+            out = code.seen_as(self.out, kept_rows)
+            return f"{code.bind(np.vecdot)}({lhs.source}, {rhs.source}, {out})"
         (operand,) = node.args
         axes, options = node.detail
         kept = len(operand.shape) - len(axes)
@@ -96,26 +95,17 @@ class Call:
         is_found = is_last and search is not None and is_short(rows * width, width)
         if options != AS_PRODUCT and not is_found:
             return ""
-        array = self._seen_as(self.operands[0], (rows, width))
-        out = self._seen_as(self.out, (rows,))
+        array = code.seen_as(self.operands[0], (rows, width))
+        out = code.seen_as(self.out, (rows,))
         if options == AS_PRODUCT:
-            return f"{array}.dot({bind(ones(width, node.dtype))}, {out})"
-        places = bind(np.empty(rows, np.intp))
-        starts = bind(starts_of_rows(rows, width))
-        flat = self._seen_as(self.operands[0], (rows * width,))
+            return f"{array}.dot({code.bind(ones(width, node.dtype))}, {out})"
+        places = code.bind(np.empty(rows, np.intp))
+        starts = code.bind(starts_of_rows(rows, width))
+        flat = code.seen_as(self.operands[0], (rows * width,))
         return (
-            f"{array}.{search}(1, {places}); {bind(np.add)}({places}, {starts}, {places}); "
+            f"{array}.{search}(1, {places}); {code.bind(np.add)}({places}, {starts}, {places}); "
             f"{flat}.take({places}, None, {out}, 'clip')"
         )
-
-    def _seen_as(self, source: str, shape: tuple[int, ...]) -> str:
-        """Return the source of an array under another shape."""
-        array = self.planner.names.get(source)
-        if array is not None:
-            view = array.reshape(shape)
-            if np.may_share_memory(view, array):
-                return self.planner.bind(view)
-        return f"{source}.reshape({shape})"
 
 
 def _is_product_of_matrices(node: Node) -> bool:
