@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.compiler.emit.calls import Call
+from tapetensor.compiler.emit.calls import call_into
 from tapetensor.compiler.emit.code import Code, Operand
 from tapetensor.compiler.plan.groups import Group, Role
+from tapetensor.compiler.plan.storage import overwritable, owner
 from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
-from tapetensor.compiler.trace.operations import can_be_written_over
 from tapetensor.kernels.numerics import threads
 
 # Below that many bytes in its largest value a group gains nothing from blocks.
@@ -137,15 +137,12 @@ class _Body:
             for node in group.totals
         }
         self.scratch: list[Array] = []
+        # Where a value, or a view of it, is last read.
         self._last_read = {
-            parent: position
+            owner(parent): position
             for position, node in enumerate(group.nodes)
             for parent in node.parents()
         }
-        for node in reversed(group.nodes):
-            if node.kind is Kind.VIEW:
-                (base,) = node.args
-                self._last_read[base] = max([self._last_read.get(one, -1) for one in (base, node)])
         self._lines: list[str] = []
         # Arrays are cut into blocks: known ones beforehand, others as the function runs.
         self._known: dict[Node, Array] = {}
@@ -169,9 +166,9 @@ class _Body:
                 self._lines.append(_taken_into(code, node, total.source, part.source))
             else:
                 self._write_call(node, self._out(node, position))
-            for base in dict.fromkeys([self._base(parent) for parent in node.parents()]):
-                if base in self._live and self._last_read[base] == position:
-                    self._free.append(self._live.pop(base))
+            for value in dict.fromkeys([owner(parent) for parent in node.parents()]):
+                if value in self._live and self._last_read[value] == position:
+                    self._free.append(self._live.pop(value))
         slices = [
             (start, stop, *[array[start:stop] for array in self._known.values()])
             for start, stop in self._blocks
@@ -189,7 +186,7 @@ class _Body:
 
     def _write_call(self, node: Node, out: Operand) -> None:
         operands = [self._operand(operand, node) for operand in node.args]
-        self._lines.append(Call(self._code, node, out, operands, self._count).source())
+        self._lines.append(call_into(out, node, operands, self._code, self._count))
 
     def _write_view(self, node: Node) -> None:
         (operand,) = node.args
@@ -213,31 +210,19 @@ class _Body:
         """Return what a step writes to."""
         if node in self._group.kept:
             return self._slice(node)
-        scratch = self._in_place(node, position)
-        if scratch is None:
+        # An operand that dies here may be written over.
+        dying = [
+            operand
+            for operand in overwritable(node)
+            if operand in self._live and self._last_read[operand] == position
+        ]
+        if dying:
+            scratch = self._live.pop(dying[0])
+        else:
             scratch = self._scratch((self._count, *node.shape[1:]), node.dtype)
         self._live[node] = scratch
         self._values[node] = self._code.bound(scratch)
         return self._values[node]
-
-    def _in_place(self, node: Node, position: int) -> Array | None:
-        """Return the scratch of an operand that dies here and may be written over."""
-        for place, operand in enumerate(node.args if node.kind is Kind.ELEMENTWISE else ()):
-            if (
-                operand in self._live
-                and self._last_read[operand] == position
-                and can_be_written_over(node, place, self._shares_base)
-            ):
-                return self._live.pop(operand)
-        return None
-
-    def _base(self, node: Node) -> Node:
-        while node.kind is Kind.VIEW and node in self._group:
-            (node,) = node.args
-        return node
-
-    def _shares_base(self, node: Node, other: Node) -> bool:
-        return self._base(node) is self._base(other)
 
     def _scratch(self, shape: Shape, dtype: DType) -> Array:
         wanted = math.prod(shape) * dtype.itemsize

@@ -96,7 +96,7 @@ class Code:
 
     def emit(self, node: Node, line: str, title: str = "", group: tuple[Node, ...] = ()) -> None:
         """Add a step."""
-        out, storage = self.memory.arrays.get(node), self.memory.storages.of(node)
+        out, storage = self.memory.arrays.get(node), self.memory.storage(node)
         if node.kind is Kind.UPDATE or (storage.gradient is not None and storage.owner is node):
             memory = "optimizer"
         elif out is not None:

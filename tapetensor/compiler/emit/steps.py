@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from tapetensor.compiler.emit.blocks import BlockLoops
-from tapetensor.compiler.emit.calls import Call
+from tapetensor.compiler.emit.calls import call_into
 from tapetensor.compiler.emit.code import Code, Executor
 from tapetensor.compiler.plan.groups import Group, fused
+from tapetensor.compiler.plan.layout import lay_out
 from tapetensor.compiler.plan.memory import Memory
 from tapetensor.compiler.plan.rematerialization import recomputed
 from tapetensor.compiler.plan.schedule import at_risk, scheduled
-from tapetensor.compiler.plan.storage import TAKES_OUT
+from tapetensor.compiler.plan.storage import TAKES_OUT, overwritable
 from tapetensor.compiler.trace.node import Kind, Node
-from tapetensor.compiler.trace.operations import can_be_written_over, cast_to, unwritten
+from tapetensor.compiler.trace.operations import cast_to, unwritten
 from tapetensor.compiler.trace.program import Program
 
 
@@ -48,7 +49,7 @@ class Planner:
         self._leaving = leaving
         self._executor = executor
         self.memory = Memory(self._units, leaving, places)
-        self._storages = self.memory.storages
+        lay_out(self.memory, self._units)
         self.code = Code(self.memory, inputs)
         # The variables of the optimizers' buffers.
         self._buffers: dict[Node, str] = {}
@@ -69,7 +70,7 @@ class Planner:
         found = []
         for node in self._leaving:
             source = self.code.operand(node).source
-            is_constant = self._storages.of(node).owner.kind is Kind.CONSTANT
+            is_constant = self.memory.storage(node).owner.kind is Kind.CONSTANT
             found.append(f"{source}.copy()" if is_constant else source)
         return found
 
@@ -90,10 +91,10 @@ class Planner:
             self._place_call(node)
 
     def _place_group(self, group: Group, position: int) -> None:
-        group.kept = {node for node in group.nodes if self._storages.is_read_outside(node, group)}
+        group.kept = {node for node in group.nodes if self.memory.is_read_outside(node, group)}
         for node in group.nodes:
             if node.kind is not Kind.VIEW and node in group.kept:
-                operands = group.may_share(node, self._storages.shares)
+                operands = group.may_share(node, self.memory.shares)
                 self._place_result(node, operands, position)
         self._executor.build(group, self.code)
         for node in group.nodes:
@@ -124,7 +125,7 @@ class Planner:
         flat = self._buffer_of(node, node)
         parts = [f"{flat}_{position}" for position in range(len(node.args))]
         for gradient, part in zip(node.args, parts, strict=True):
-            placed = self._storages.of(gradient).gradient
+            placed = self.memory.storage(gradient).gradient
             if placed is None or placed[0] is not node:
                 self._copy(node, part, gradient)
         update = self.code.bind(node.function)
@@ -145,32 +146,30 @@ class Planner:
         return name
 
     def _place_write(self, node: Node, position: int) -> None:
-        storages = self._storages
+        memory = self.memory
         target, *arguments = node.args
-        if target in storages.leaving or storages.last_read(target) > position:
+        if target in memory.leaving or memory.last_read(target) > position:
             raise AssertionError(f"{node} writes into memory that is read later")
-        if not any(storages.of(parent).copied_by is node for parent in node.parents()):
+        if not any(memory.storage(parent).copied_by is node for parent in node.parents()):
             write = self.code.bind(node.function)
             self.code.emit(node, f"{write}({self.code.arguments(tuple(arguments))})")
-        if target in self.memory.arrays:
-            self.memory.arrays[node] = self.memory.arrays[target]
+        if target in memory.arrays:
+            memory.arrays[node] = memory.arrays[target]
         else:
             self.code.lies_in(node, self.code.operand(target).source)
 
     def _place_out(self, node: Node, position: int) -> None:
-        storages = self._storages
-        dying = [
+        memory = self.memory
+        operands = [
             operand
-            for place, operand in enumerate(node.args if node.kind is Kind.ELEMENTWISE else ())
-            if storages.of(operand).order == storages.of(node).order
-            and can_be_written_over(node, place, storages.shares)
+            for operand in overwritable(node, memory.shares)
+            if memory.storage(operand).order == memory.storage(node).order
         ]
-        is_in_place = self._place_result(node, dying, position)
+        is_in_place = self._place_result(node, operands, position)
         is_there = is_in_place and node.function is cast_to(node.dtype)
         if not is_there and node.function is not unwritten:
-            operands = [self.code.operand(operand) for operand in node.args]
-            call = Call(self.code, node, self.code.operand(node), operands)
-            self.code.emit(node, call.source())
+            sources = [self.code.operand(operand) for operand in node.args]
+            self.code.emit(node, call_into(self.code.operand(node), node, sources, self.code))
 
     def _place_result(self, node: Node, operands: list[Node], position: int) -> bool:
         """Place a value that is about to be computed; tell whether over one of the operands."""
@@ -182,7 +181,7 @@ class Planner:
         return False
 
     def _give_place(self, node: Node) -> None:
-        storage = self._storages.of(node)
+        storage = self.memory.storage(node)
         if storage.escapes:
             shape, dtype = self.code.bind(node.shape), self.code.bind(node.dtype)
             self.code.assign(node, f"{self.code.bind(np.empty)}({shape}, {dtype})", "allocate")

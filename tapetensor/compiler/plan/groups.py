@@ -10,8 +10,8 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from tapetensor.compiler.plan.storage import overwritable
 from tapetensor.compiler.trace.node import Kind, Node
-from tapetensor.compiler.trace.operations import can_be_written_over
 
 # Totals of some rows, taken together by these functions, are totals of all rows.
 _TOTALS = frozenset({np.add, np.multiply, np.maximum, np.minimum, np.logical_and, np.logical_or})
@@ -88,27 +88,18 @@ class Group:
             node: the step.
             shares: tells whether two nodes lie in the same memory.
         """
-        found = []
         later = set(self.nodes[self.nodes.index(node) + 1 :])
-        for place, operand in enumerate(node.args if node.kind is Kind.ELEMENTWISE else ()):
-            reads = [
-                (parent, reader)
+        return [
+            operand
+            for operand in overwritable(node, shares)
+            if operand not in self
+            and all(
+                parent is operand and reader not in later and self.role(parent, reader) is Role.ROW
                 for reader in self.nodes
                 for parent in reader.parents()
                 if shares(parent, operand)
-            ]
-            if (
-                operand not in self
-                and can_be_written_over(node, place, shares)
-                and all(
-                    parent is operand
-                    and reader not in later
-                    and self.role(parent, reader) is Role.ROW
-                    for parent, reader in reads
-                )
-            ):
-                found.append(operand)
-        return found
+            )
+        ]
 
     def arrays(self) -> list[Node]:
         """Return what the steps compute or read by row."""

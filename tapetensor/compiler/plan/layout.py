@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tapetensor.compiler.plan.groups import Unit, nodes_of
-from tapetensor.compiler.plan.storage import TAKES_OUT, Storages
+from tapetensor.compiler.plan.memory import Memory
+from tapetensor.compiler.plan.storage import TAKES_OUT
 from tapetensor.compiler.trace.node import Kind, Node, Shape
 from tapetensor.compiler.trace.operations import write_all, writes_anywhere
 from tapetensor.compiler.trace.view import is_copied_by
@@ -16,23 +17,23 @@ _WITH_ORDER = frozenset({Kind.ELEMENTWISE, Kind.MATMUL})
 _READERS = _WITH_ORDER | {Kind.VIEW, Kind.WRITE}
 
 
-def lay_out(storages: Storages, units: list[Unit]) -> None:
-    """Give storages their places among gradients and in larger arrays, and their orders of axes."""
+def lay_out(memory: Memory, units: list[Unit]) -> None:
+    """Give values their places among gradients and in larger arrays, and their orders of axes."""
     for position, unit in enumerate(units):
         if isinstance(unit, Node) and unit.kind is Kind.UPDATE:
-            _lay_end_to_end(unit, position, storages)
+            _lay_end_to_end(unit, position, memory)
     for unit in units:
         if isinstance(unit, Node) and unit.kind is Kind.WRITE and unit.detail is not None:
-            _lay_in_place(unit, storages)
+            _lay_in_place(unit, memory)
     for unit in units:
         for node in nodes_of(unit):
             if node.kind is Kind.VIEW and node.function.name == "reshape":
-                _save_copy(node, storages)
+                _save_copy(node, memory)
 
 
-def _lay_end_to_end(update: Node, position: int, storages: Storages) -> None:
+def _lay_end_to_end(update: Node, position: int, memory: Memory) -> None:
     """Have gradients lie where the step of the optimizer reads them."""
-    places = [storages.of(gradient) for gradient in update.args]
+    places = [memory.storage(gradient) for gradient in update.args]
     for number, (gradient, storage) in enumerate(zip(update.args, places, strict=True)):
         root = storage.owner
         is_whole = root.kind in TAKES_OUT and root.size == gradient.size
@@ -52,7 +53,7 @@ def _lay_end_to_end(update: Node, position: int, storages: Storages) -> None:
             storage.gradient = update, number
 
 
-def _lay_in_place(write: Node, storages: Storages) -> None:
+def _lay_in_place(write: Node, memory: Memory) -> None:
     """Have a part of a larger array lie where a write would copy it to."""
     _, part, *written = write.args
     if write.function not in (write_all, np.copyto) or len(written) != 1:
@@ -62,16 +63,16 @@ def _lay_in_place(write: Node, storages: Storages) -> None:
         isinstance(value, Node)
         and value.kind in _WITH_ORDER
         and writes_anywhere(value)
-        and storages.readers(value) == [write]
+        and memory.readers(value) == [write]
         and value.shape == part.shape
         and value.dtype == write.dtype
-        and storages.of(value).is_free
-        and not storages.of(write).escapes
+        and memory.storage(value).is_free
+        and not memory.storage(write).escapes
     ):
-        storages.of(value).copied_by = write
+        memory.storage(value).copied_by = write
 
 
-def _save_copy(reshaped: Node, storages: Storages) -> None:
+def _save_copy(reshaped: Node, memory: Memory) -> None:
     """Have a value that is transposed and then reshaped lie in memory in transposed order."""
     (transposed,) = reshaped.args
     if transposed.kind is not Kind.VIEW or transposed.function.name != "transpose":
@@ -82,22 +83,22 @@ def _save_copy(reshaped: Node, storages: Storages) -> None:
     order = transposed.function.parameter
     in_c_order = np.empty(node.shape, bool)
     if node.kind in _WITH_ORDER and is_copied_by(in_c_order.transpose(order), reshaped.shape):
-        _set_order(node, order, storages)
+        _set_order(node, order, memory)
 
 
-def _set_order(node: Node, order: Shape, storages: Storages) -> None:
+def _set_order(node: Node, order: Shape, memory: Memory) -> None:
     """Give an order to a value, and to operands of it that nobody else reads.
 
     Never one in which a sum is added up in another order than numpy's: the BLAS multiplies matrices
     otherwise when they, or their product, lie transposed.
     """
-    storage = storages.of(node)
+    storage = memory.storage(node)
     if (
         storage.order is not None
         or (node.kind is Kind.MATMUL and not _keeps_rows(order))
         or not storage.is_free
         or not writes_anywhere(node)
-        or not _suits_readers(node, order, storages)
+        or not _suits_readers(node, order, memory)
     ):
         return
     storage.order = order
@@ -106,17 +107,17 @@ def _set_order(node: Node, order: Shape, storages: Storages) -> None:
             if (
                 operand.kind in _WITH_ORDER
                 and operand.shape == node.shape
-                and set(storages.readers(operand)) == {node}
+                and set(memory.readers(operand)) == {node}
             ):
-                _set_order(operand, order, storages)
+                _set_order(operand, order, memory)
 
 
-def _suits_readers(node: Node, order: Shape, storages: Storages) -> bool:
+def _suits_readers(node: Node, order: Shape, memory: Memory) -> bool:
     return all(
         reader.kind in _READERS
         and (reader.kind is not Kind.MATMUL or _keeps_rows(order))
-        and (reader.kind not in (Kind.VIEW, Kind.WRITE) or _suits_readers(reader, order, storages))
-        for reader in storages.readers(node)
+        and (reader.kind not in (Kind.VIEW, Kind.WRITE) or _suits_readers(reader, order, memory))
+        for reader in memory.readers(node)
     )
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.plan.arena import Arena
-from tapetensor.compiler.plan.groups import Unit, nodes_of
-from tapetensor.compiler.plan.layout import lay_out
-from tapetensor.compiler.plan.storage import TAKES_OUT, Storages, part_seen
+from tapetensor.compiler.plan.groups import Group, Unit, nodes_of
+from tapetensor.compiler.plan.storage import TAKES_OUT, Storage, part_seen, readers_of
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.view import inverse
 from tapetensor.kernels.numerics import threads
@@ -22,8 +21,8 @@ class Memory:
 
     Attributes:
         arena: the memory that is planned.
-        storages: whose memory each value lies in, and how it lies there.
         arrays: the arrays that are known before the plan runs.
+        leaving: the nodes whose arrays leave the function.
     """
 
     def __init__(
@@ -31,15 +30,59 @@ class Memory:
     ) -> None:
         self.arena = Arena(_bound(units), places)
         self.arrays: dict[Node, Array] = {}
-        self.storages = Storages(units, leaving)
-        lay_out(self.storages, units)
+        self.leaving = set(leaving)
+        self._storages: dict[Node, Storage] = {}
+        self._readers = readers_of(node for unit in units for node in nodes_of(unit))
+        self._positions: dict[Node, int] = {}
+        for position, unit in enumerate(units):
+            for node in nodes_of(unit):
+                self._positions[node] = position
+                for one in (node, *node.parents()):
+                    self.storage(one).last_use = position
+        for node in leaving:
+            self.storage(node).escapes = True
+
+    def storage(self, node: Node) -> Storage:
+        """Return the storage in which a node lies."""
+        # A view that turned out to be a copy has a storage, too.
+        while node.kind in (Kind.VIEW, Kind.WRITE) and node not in self._storages:
+            node = node.args[0]
+        found = self._storages.get(node)
+        if found is None:
+            found = self._storages[node] = Storage(node)
+        return found
+
+    def shares(self, node: Node, other: Node) -> bool:
+        """Tell whether two nodes lie in the same storage."""
+        return self.storage(node) is self.storage(other)
+
+    def readers(self, node: Node) -> list[Node]:
+        """Return the nodes that read a node."""
+        return self._readers.get(node, [])
+
+    def is_read_outside(self, node: Node, group: Group) -> bool:
+        """Tell whether a value of a group, or a view of it, is read outside of it."""
+        return node in self.leaving or any(
+            reader not in group
+            or (reader.kind is Kind.VIEW and self.is_read_outside(reader, group))
+            for reader in self.readers(node)
+        )
+
+    def last_read(self, node: Node) -> int:
+        """Return where a node, or a view of it, is last read."""
+        last = -1
+        for reader in self.readers(node):
+            last = max(last, self._positions[reader])
+            if reader.kind is Kind.VIEW:
+                last = max(last, self.last_read(reader))
+        return last
 
     def place(self, node: Node) -> Array:
         """Return the memory of a value, which is taken when it is first asked for."""
         known = self.arrays.get(node)
         if known is not None:
             return known
-        storage = self.storages.of(node)
+        storage = self.storage(node)
         if storage.copied_by is None:
             order = storage.order or tuple(range(len(node.shape)))
             shape = tuple([node.shape[axis] for axis in order])
@@ -53,8 +96,8 @@ class Memory:
         return out
 
     def place_copy(self, view: Node) -> Array:
-        """Return memory for a view that is a copy."""
-        self.storages.add_copy(view)
+        """Return memory for a view that is a copy, as numpy can reshape some memory only so."""
+        self._storages[view] = Storage(view, self.last_read(view))
         out = self.arrays[view] = self.arena.take(view.shape, view.dtype)
         return out
 
@@ -62,7 +105,7 @@ class Memory:
         """Tell whether a value may lie where an operand does that nobody reads after a step."""
         if node.kind is not Kind.ELEMENTWISE or node in self.arrays or operand not in self.arrays:
             return False
-        storage, flags = self.storages.of(operand), self.arrays[operand].flags
+        storage, flags = self.storage(operand), self.arrays[operand].flags
         # Otherwise it is not all of the memory, or has it in another order.
         is_in_order = operand is storage.owner or (flags.c_contiguous and flags.writeable)
         return (
@@ -72,19 +115,19 @@ class Memory:
             and storage.last_use == position
             and not storage.is_handed_over
             and storage.is_free
-            and self.storages.of(node).is_free
+            and self.storage(node).is_free
         )
 
     def hand_over(self, old: Node, new: Node) -> None:
         """Give a value the place of another, which nobody reads any more."""
-        self.storages.of(old).is_handed_over = True
+        self.storage(old).is_handed_over = True
         self.arrays[new] = self.arrays[old]
 
     def released(self, unit: Unit, position: int) -> list[Node]:
         """Take back memory that nobody reads after a step; return values that lie elsewhere."""
         elsewhere = []
         used = [one for node in nodes_of(unit) for one in (node, *node.parents())]
-        for storage in dict.fromkeys([self.storages.of(one) for one in used]):
+        for storage in dict.fromkeys([self.storage(one) for one in used]):
             root = storage.owner
             is_kept = root.kind is Kind.CONSTANT or storage.is_handed_over
             if storage.last_use != position or is_kept or not storage.is_free:

@@ -1,15 +1,15 @@
-"""Storage: who owns the memory of a value, who looks at it, and how long it is needed."""
+"""Storage: the memory of a value, which all views of it share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from tapetensor.arrays.array import Array
-from tapetensor.compiler.plan.groups import Group, Unit, nodes_of
 from tapetensor.compiler.trace.node import Kind, Node, Shape
+from tapetensor.compiler.trace.operations import select
 
 # numpy can write the results of these kinds into memory that it is given.
 TAKES_OUT = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL})
@@ -20,6 +20,11 @@ def owner(node: Node) -> Node:
     while node.kind in (Kind.VIEW, Kind.WRITE):
         node = node.args[0]
     return node
+
+
+def shares_memory(node: Node, other: Node) -> bool:
+    """Tell whether two nodes lie in the memory of one owner."""
+    return owner(node) is owner(other)
 
 
 def part_seen(view: Node, whole: Array) -> Array | None:
@@ -40,6 +45,25 @@ def readers_of(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
         for parent in node.parents():
             readers.setdefault(parent, []).append(node)
     return readers
+
+
+def overwritable(
+    node: Node, shares: Callable[[Node, Node], bool] = shares_memory
+) -> Iterator[Node]:
+    """Yield the operands over which a step may write its result.
+
+    Args:
+        node: the step.
+        shares: tells whether two nodes lie in the same memory.
+    """
+    for place, operand in enumerate(node.args if node.kind is Kind.ELEMENTWISE else ()):
+        if (operand.shape, operand.dtype) != (node.shape, node.dtype):
+            continue
+        sharing = [parent for parent in node.parents() if shares(parent, operand)]
+        # The mask and the first choice of a selection are read after it has begun to write.
+        is_read_late = node.function is select and (place != 2 or len(sharing) > 1)
+        if not is_read_late and all(parent is operand for parent in sharing):
+            yield operand
 
 
 @dataclass(eq=False, slots=True)
@@ -68,67 +92,3 @@ class Storage:
     def is_free(self) -> bool:
         """Whether it may lie anywhere in planned memory."""
         return not self.escapes and self.gradient is None and self.copied_by is None
-
-
-class Storages:
-    """The storage of every value of a program.
-
-    Args:
-        units: all steps, in order.
-        leaving: the nodes whose arrays leave the function.
-
-    Attributes:
-        leaving: the nodes whose arrays leave the function.
-    """
-
-    def __init__(self, units: list[Unit], leaving: list[Node]) -> None:
-        self.leaving = set(leaving)
-        self._storages: dict[Node, Storage] = {}
-        self._readers = readers_of(node for unit in units for node in nodes_of(unit))
-        self._positions: dict[Node, int] = {}
-        for position, unit in enumerate(units):
-            for node in nodes_of(unit):
-                self._positions[node] = position
-                for one in (node, *node.parents()):
-                    self.of(one).last_use = position
-        for node in leaving:
-            self.of(node).escapes = True
-
-    def of(self, node: Node) -> Storage:
-        """Return the storage in which a node lies."""
-        # A view that turned out to be a copy has a storage, too.
-        while node.kind in (Kind.VIEW, Kind.WRITE) and node not in self._storages:
-            node = node.args[0]
-        found = self._storages.get(node)
-        if found is None:
-            found = self._storages[node] = Storage(node)
-        return found
-
-    def shares(self, node: Node, other: Node) -> bool:
-        """Tell whether two nodes lie in the same storage."""
-        return self.of(node) is self.of(other)
-
-    def add_copy(self, view: Node) -> None:
-        """Give a view a storage of its own: numpy can reshape some memory only by copying it."""
-        self._storages[view] = Storage(view, self.last_read(view))
-
-    def readers(self, node: Node) -> list[Node]:
-        """Return the nodes that read a node."""
-        return self._readers.get(node, [])
-
-    def is_read_outside(self, node: Node, group: Group) -> bool:
-        """Tell whether a value of a group, or a view of it, is read outside of it."""
-        return node in self.leaving or any(
-            reader not in group
-            or (reader.kind is Kind.VIEW and self.is_read_outside(reader, group))
-            for reader in self.readers(node)
-        )
-
-    def last_read(self, node: Node) -> int:
-        """Return where a node, or a view of it, is last read."""
-        last = -1
-        for reader in self.readers(node):
-            last = max(last, self._positions[reader])
-            if reader.kind is Kind.VIEW:
-                last = max(last, self.last_read(reader))
-        return last
