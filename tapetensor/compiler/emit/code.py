@@ -35,7 +35,6 @@ class Step:
         line: its Python source.
         title: what it does, in words.
         memory: where the result lies: "planned" memory, the "optimizer"'s, "fresh", or a "view".
-        out: the planned buffer that the result lies in, if it does.
         group: the nodes of the group that it runs, if it runs one.
     """
 
@@ -43,7 +42,6 @@ class Step:
     line: str
     title: str
     memory: str
-    out: Array | None = None
     group: tuple[Node, ...] = ()
 
 
@@ -96,14 +94,14 @@ class Code:
 
     def emit(self, node: Node, line: str, title: str = "", group: tuple[Node, ...] = ()) -> None:
         """Add a step."""
-        out, storage = self.memory.arrays.get(node), self.memory.storage(node)
+        storage = self.memory.storage(node)
         if node.kind is Kind.UPDATE or (storage.gradient is not None and storage.owner is node):
             memory = "optimizer"
-        elif out is not None:
+        elif node in self.memory.arrays:
             memory = "planned"
         else:
             memory = "view" if node.kind is Kind.VIEW else "fresh"
-        self.steps.append(Step(node, line, title or node.name, memory, out, group))
+        self.steps.append(Step(node, line, title or node.name, memory, group))
 
     def seen_as(self, operand: Operand, shape: Shape) -> str:
         """Return the source of an array under another shape."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -160,18 +160,18 @@ class Planner:
 
     def _place_out(self, node: Node, position: int) -> None:
         memory = self.memory
-        operands = [
+        dying = (
             operand
             for operand in overwritable(node, memory.shares)
             if memory.storage(operand).order == memory.storage(node).order
-        ]
-        is_in_place = self._place_result(node, operands, position)
+        )
+        is_in_place = self._place_result(node, dying, position)
         is_there = is_in_place and node.function is cast_to(node.dtype)
         if not is_there and node.function is not unwritten:
-            sources = [self.code.operand(operand) for operand in node.args]
-            self.code.emit(node, call_into(self.code.operand(node), node, sources, self.code))
+            operands = [self.code.operand(operand) for operand in node.args]
+            self.code.emit(node, call_into(self.code.operand(node), node, operands, self.code))
 
-    def _place_result(self, node: Node, operands: list[Node], position: int) -> bool:
+    def _place_result(self, node: Node, operands: Iterable[Node], position: int) -> bool:
         """Place a value that is about to be computed; tell whether over one of the operands."""
         for operand in operands:
             if self.memory.may_take_over(node, operand, position):

@@ -45,9 +45,10 @@ class Memory:
     def storage(self, node: Node) -> Storage:
         """Return the storage in which a node lies."""
         # A view that turned out to be a copy has a storage, too.
-        while node.kind in (Kind.VIEW, Kind.WRITE) and node not in self._storages:
-            node = node.args[0]
         found = self._storages.get(node)
+        while found is None and node.kind in (Kind.VIEW, Kind.WRITE):
+            node = node.args[0]
+            found = self._storages.get(node)
         if found is None:
             found = self._storages[node] = Storage(node)
         return found

@@ -59,7 +59,9 @@ def overwritable(
     for place, operand in enumerate(node.args if node.kind is Kind.ELEMENTWISE else ()):
         if (operand.shape, operand.dtype) != (node.shape, node.dtype):
             continue
-        sharing = [parent for parent in node.parents() if shares(parent, operand)]
+        sharing = [
+            parent for parent in node.parents() if parent is operand or shares(parent, operand)
+        ]
         # The mask and the first choice of a selection are read after it has begun to write.
         is_read_late = node.function is select and (place != 2 or len(sharing) > 1)
         if not is_read_late and all(parent is operand for parent in sharing):
