@@ -21,7 +21,7 @@ from tapetensor.arrays.stand_ins import Recorded
 from tapetensor.compiler.trace.changes import Watch, attributes, global_randomness, parts
 from tapetensor.compiler.trace.closures import FUNCTIONS, Closures
 from tapetensor.compiler.trace.generator import GeneratorTracer
-from tapetensor.compiler.trace.guards import MISS, GuardWriter
+from tapetensor.compiler.trace.guards import MISS, GuardWriter, spelling
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.program import Program
@@ -59,6 +59,7 @@ _NAMES = {
     "arrays": (np.ndarray, np.generic),
     "float64": np.float64,
     "copysign": math.copysign,
+    "spelling": spelling,
     "OwnedTape": OwnedTape,
     "give_tape": give_tape,
     "take_tapes": take_tapes,
@@ -138,7 +139,7 @@ class Binding(GuardWriter):
         if isinstance(value, np.ndarray):
             return self._walk_array(value, expression, where)
         if is_plain(value):
-            self._walk_plain(value, expression)
+            self.guard_plain(value, expression)
             return value
         if isinstance(value, _REPLACEABLE) or is_dataclass_instance(value):
             local = self.local(expression)
@@ -179,27 +180,20 @@ class Binding(GuardWriter):
             )
         return value
 
-    def _walk_plain(self, value: Any, expression: str) -> None:
-        known, kind = self.bind(value), self.bind(value.__class__)
-        local = self.local(expression)
-        # A NaN is recognized by being unequal to itself.
-        differs = f"{local} != {known}" if value == value else f"{local} == {local}"
-        if isinstance(value, float | np.floating) and value == 0.0:
-            # 0.0 and -0.0 are equal, but lead to different results.
-            differs += f" or copysign(1.0, {local}) != {math.copysign(1.0, value)}"
-        self.guard(f"{local}.__class__ is not {kind} or {differs}")
-
     def _walk_container(self, value: Any, local: str, where: str) -> Any:
         """Walk what is in a container, which keeps its identity if it can be written to."""
         is_set = isinstance(value, set | frozenset)
         if is_set or (len(value) > _MANY and all(map(is_plain, items_of(value)))):
             if holds_arrays(value):
                 raise trace_error(f"{where} is a set, in which arrays have no place; use a list")
-            self.guard(f"{local} != {self.bind(copy.copy(value))}")
+            if isinstance(value, dict):
+                self.guard_keys(value, local)
+            held = f"{local}.values()" if isinstance(value, dict) else local
+            self.guard(f"spelling({held}) != {self.bind(spelling(items_of(value)))}")
             self._watch(where, value, value)
             return value
         if isinstance(value, dict):
-            self.guard(f"tuple({local}) != {self.bind(tuple(value))}")
+            self.guard_keys(value, local)
             keys = {key: f"[{self.bind(key)}]" for key in value}
         else:
             self.guard(f"len({local}) != {len(value)}")
@@ -486,6 +480,7 @@ class Binding(GuardWriter):
             distinct = ", ".join([f"id({local})" for local in self._direct])
             self.guard(f"len({{{distinct}}}) != {len(self._direct)}")
         writer.finish(result)
+        self.guard_against_errors()
         return writer
 
 

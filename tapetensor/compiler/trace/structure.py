@@ -20,7 +20,7 @@ from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.base import TensorBase
 
 # Values of these types are compared by value.
-_PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, slice)
+_PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), slice})
 _WITH_ARRAYS = (
     TensorBase, np.ndarray, ArrayTracer, np.random.Generator, Gradients, Module, Optimizer,
 )  # fmt: skip
@@ -30,8 +30,9 @@ _FUNCTIONS = (
 
 
 def is_plain(value: Any) -> bool:
-    """Tell whether `value` is compared by value."""
-    return isinstance(value, _PLAIN) and not isinstance(value, enum.Enum)
+    """Tell whether `value` is compared by value, and has nothing beside it."""
+    cls = value.__class__
+    return cls in _PLAIN or (issubclass(cls, np.generic | np.dtype) and not is_users(cls))
 
 
 def is_dataclass_instance(value: Any) -> bool:
