@@ -19,6 +19,7 @@ from typing import Any
 from typing_extensions import TypeVar, override
 
 from tapetensor.arguments import check_function
+from tapetensor.compiler.emit.leaving import write_results
 from tapetensor.compiler.emit.locks import CAPTURES, plan_lock
 from tapetensor.compiler.emit.plan import Plan
 from tapetensor.compiler.emit.steps import planned
@@ -156,7 +157,7 @@ class Compiled:
         with self._capture(args, kwargs) as (binding, run):
             result = _run(run)
             change = binding.change()
-            writer = binding.finish(result) if change is None else None
+            writer = write_results(binding, result) if change is None else None
         if writer is None:
             raise self._side_effect(change, args, kwargs)
         planner = planned(binding.program, binding.expressions, writer.leaving)
@@ -180,9 +181,10 @@ class Compiled:
         binding = Binding(Program(), self.function)
         token = _IS_TRACING.set(True)
         try:
-            binding.walk_function(self.function)
             binding.guard(f"len(args) != {len(args)}")
             binding.guard(f"tuple(kwargs) != {binding.bind(tuple(kwargs))}")
+            # What a partial function holds is an argument, too.
+            function, given, named = binding.open(self.function)
             lazy_args = [
                 binding.walk(value, f"args[{position}]", f"argument {position}")
                 for position, value in enumerate(args)
@@ -191,8 +193,8 @@ class Compiled:
                 name: binding.walk(value, f"kwargs[{name!r}]", f"argument {name}")
                 for name, value in kwargs.items()
             }
-            binding.walk_methods()
-            yield binding, partial(self.function, *lazy_args, **lazy_kwargs)
+            run = partial(function, *given, *lazy_args, **{**named, **lazy_kwargs})
+            yield binding, partial(binding.run, run)
         finally:
             _IS_TRACING.reset(token)
             try:
