@@ -125,6 +125,8 @@ class Binding(Walker):
             finally:
                 sys.settrace(before)
                 self.is_around = False
+                # It refers to itself, and would wait for the garbage collector.
+                del on_call
         if self._stopped is not None or refused:
             # The function has caught it, and has gone on without what was refused.
             raise self._stopped or refused[0]
@@ -312,7 +314,12 @@ class Binding(Walker):
         self.watches.append(Watch(where, read, expected))
 
     def _walk_function(self, function: types.FunctionType, source: str) -> None:
-        """Walk what a function closes over."""
+        """Walk what a function closes over; guard its defaults, which were walked before."""
+        if source.startswith("k"):
+            known = self.defaults.get(id(function), (None, None))
+            for name, held in zip(("__defaults__", "__kwdefaults__"), known, strict=True):
+                if held:
+                    self.guard(f"{source}.{name} is not {self.bind(held)}")
         names = function.__code__.co_freevars
         for position, (name, cell) in enumerate(
             zip(names, function.__closure__ or (), strict=True)

@@ -73,6 +73,8 @@ class Walker(Inputs):
         super().__init__(program, function)
         # Functions that were found, with their sources, by the address of their code.
         self.functions: dict[int, list[tuple[types.FunctionType, str]]] = {}
+        # The defaults of their arguments.
+        self.defaults: dict[int, tuple[Any, Any]] = {}
         # The user's classes and modules that were found.
         self.classes: dict[type, None] = {}
         self.modules: dict[int, tuple[types.ModuleType, str]] = {}
@@ -155,12 +157,15 @@ class Walker(Inputs):
         """Walk the defaults of arguments, which are read before a frame is entered."""
         where = f"the default of {function.__name__}"
         by_place, by_name = function.__defaults__ or (), function.__kwdefaults__ or {}
-        if not all(map(is_plain, by_place)):
+        # A function that is there again has the same ones, which is guarded where it runs.
+        is_made_anew = not source.startswith("k")
+        self.defaults[id(function)] = function.__defaults__, function.__kwdefaults__
+        if by_place and (is_made_anew or not all(map(is_plain, by_place))):
             walked = self.walk(by_place, f"{source}.__defaults__", where)
             if walked is not by_place:
                 self.undo.append(partial(setattr, function, "__defaults__", by_place))
                 function.__defaults__ = walked
-        if not all(map(is_plain, by_name.values())):
+        if by_name and (is_made_anew or not all(map(is_plain, by_name.values()))):
             self.walk(by_name, f"{source}.__kwdefaults__", where)
 
     def _add_function(self, value: Any, source: str, where: str) -> None:
