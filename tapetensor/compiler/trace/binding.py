@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 import os
 import random
-import sys
 import threading
 import types
 import uuid
@@ -23,6 +22,7 @@ import numpy as np
 
 from tapetensor.compiler.trace.changes import Watch, global_randomness
 from tapetensor.compiler.trace.codes import lines_of_clocks, names_in
+from tapetensor.compiler.trace.frames import watched
 from tapetensor.compiler.trace.inputs import ARRAY
 from tapetensor.compiler.trace.opaque import clear_of_tracers
 from tapetensor.compiler.trace.program import Program
@@ -100,21 +100,7 @@ class Binding(Walker):
         """Run the function, and walk what each part of it may read before it runs."""
         self.walk_parameters()
         self.is_around = True
-        before = sys.gettrace()
-        with self._covered(), refusals() as refused:
-
-            def on_call(frame: types.FrameType, event: Any, argument: Any) -> Any:
-                file = frame.f_code.co_filename
-                local = None if file in _PASSED else self._enter(frame, file)
-                if before is None:
-                    return local
-                found = before(frame, event, argument)
-                if sys.gettrace() is not on_call:
-                    # Coverage installs itself anew.
-                    sys.settrace(on_call)
-                return found if local is None else local
-
-            sys.settrace(on_call)
+        with self._covered(), refusals() as refused, watched(self._enter, _PASSED):
             try:
                 result = function()
             except Exception as error:
@@ -123,7 +109,6 @@ class Binding(Walker):
                     raise
                 raise first from error
             finally:
-                sys.settrace(before)
                 self.is_around = False
                 # It refers to itself, and would wait for the garbage collector.
                 del on_call
@@ -165,11 +150,15 @@ class Binding(Walker):
         known = self._lines.get(id(code))
         noted = self.functions.get(id(code), ())
         if known is None or len(noted) != known[0]:
-            if not is_users_module(frame.f_globals.get("__name__")):
+            module = frame.f_globals.get("__name__") or ""
+            # Python writes the constructors of named tuples itself.
+            if not is_users_module(module) or module.startswith("namedtuple_"):
                 if file not in _SPECIAL_FILES and not file.startswith("<"):
                     _PASSED.add(file)
                 elif id(code) in _SPECIAL:
                     self._enter_special(frame)
+                else:
+                    self._lines[id(code)] = 0, None
                 return None
             try:
                 known = self._walk_frame(code, frame.f_globals)

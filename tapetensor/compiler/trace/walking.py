@@ -58,6 +58,8 @@ _ABSENT = object()
 # Reading them by the syntax of Python runs no code of the user's.
 _BUILT_IN = (list, tuple, deque, dict, OrderedDict, defaultdict)
 _WRAPPERS = (functools.partial, functools.cached_property, functools.partialmethod)
+# The next call may bring another object of these types.
+_RECOGNIZED = (np.random.Generator, Gradients, types.MethodType, functools.partial)
 _RANDOM = (random.Random, np.random.RandomState, np.random.BitGenerator)
 
 
@@ -93,16 +95,19 @@ class Walker(Inputs):
         if is_plain(value):
             self.guard_plain(value, expression)
             return value
+        if id(value) in self.seen:
+            stands_for, source = self.seen[id(value)]
+            self.guard(f"{expression} is not {source}")
+            return stands_for
+        base = storage(value.__class__)
+        if self._is_kept(value, base):
+            self._walk_kept(value, base, expression, where)
+            return value
         local = self.local(expression)
         if isinstance(value, VALUES):
             kind, known = self.bind(value.__class__), self.bind(value)
             self.guard(f"{local}.__class__ is not {kind} or {local} != {known}")
             return value
-        seen = self.seen.get(id(value))
-        if seen is not None:
-            self.guard(f"{local} is not {seen[1]}")
-            return seen[0]
-        base = storage(value.__class__)
         if isinstance(value, np.random.Generator):
             return self.walk_generator(value, local, where)
         if isinstance(value, Gradients):
@@ -110,21 +115,35 @@ class Walker(Inputs):
             return self.walk_gradients(value, local, where)
         if isinstance(value, types.MethodType | functools.partial):
             return self._walk_bound(value, local, where)
-        if isinstance(value, types.FunctionType) and not self.is_around and is_users(value):
-            self._recognize(value, local)
+        if base in (*SEQUENCES, *DICTS):
+            return self._walk_container(value, base, local, where)
+        self._recognize(value, local)
+        if isinstance(value, types.FunctionType):
             self.guard(f"{local}.__code__ is not {self.bind(value.__code__)}")
             self.guard(f"{local}.__globals__ is not {self.bind(value.__globals__)}")
             self._add_function(value, local, where)
-        elif is_looked_through(value) and base in (*SEQUENCES, *DICTS):
-            return self._walk_container(value, base, local, where)
-        elif is_looked_through(value) and base in SCALARS:
-            self._recognize(value, local)
-            spelled = self.bind(base.__repr__)
-            self.guard(f"{spelled}({local}) != {base.__repr__(value)!r}")
-            self._walk_attributes(value, local, where, lasts=False)
-        else:
-            self._walk_object(value, base, local, where)
+            return value
+        if base in SCALARS:
+            opened: Any = base
+            spelled = self.bind(opened.__repr__)
+            self.guard(f"{spelled}({local}) != {opened.__repr__(value)!r}")
+        self._walk_attributes(value, local, where, lasts=False)
         return value
+
+    def _is_kept(self, value: Any, base: type) -> bool:
+        """Tell whether the next call has to bring the very same object.
+
+        That is so around the function, and of models, and of what nobody can look through.
+        """
+        if isinstance(value, Module | enum.Enum):
+            return True
+        if isinstance(value, (*VALUES, *_RECOGNIZED)) or is_dataclass_instance(value):
+            return False
+        if isinstance(value, types.FunctionType):
+            return self.is_around or not is_users(value)
+        if not is_looked_through(value):
+            return True
+        return base is object and self.is_around
 
     def _recognize(self, value: Any, local: str, replacement: Any = None) -> None:
         """Guard a value by its class: the next call may bring another one."""
@@ -175,6 +194,7 @@ class Walker(Inputs):
             self.note(function, name)
             fields = {key: one for key, one in vars(function).items() if key != "__wrapped__"}
             self.watches.append(Watch(where, partial(attributes, function), attributes(function)))
+            self.undo.append(partial(refill, dict, vars(function), dict(vars(function))))
             if fields and is_users(function):
                 held = self.local(f"{name}.__dict__")
                 self.guard(f"len({held}) != {len(vars(function))}")
@@ -187,8 +207,7 @@ class Walker(Inputs):
         """Walk a bound method or a partial function."""
         self._recognize(value, local)
         if isinstance(value, types.MethodType):
-            self.guard(f"{local}.__func__ is not {self.bind(value.__func__)}")
-            self._add_function(value.__func__, f"{local}.__func__", where)
+            self.walk(value.__func__, f"{local}.__func__", where)
             self.walk(value.__self__, f"{local}.__self__", f"{where}.__self__")
             return value
         function = self.walk(value.func, f"{local}.func", where)
@@ -232,7 +251,7 @@ class Walker(Inputs):
             return value
         pairs = held.items() if isinstance(held, dict) else enumerate(held)
         replaced = {
-            key: self.walk(item, f"{local}[{self.bind(key)}]", f"{where}[{key!r}]")
+            key: self.walk(item, f"{local}[{self._key(key)}]", f"{where}[{key!r}]")
             for key, item in pairs
         }
         changed = {key: one for key, one in replaced.items() if one is not held[key]}
@@ -249,6 +268,9 @@ class Walker(Inputs):
         self._watch(where, value, base)
         return value
 
+    def _key(self, key: Any) -> str:
+        return repr(key) if key.__class__ in (int, str) else self.bind(key)
+
     def _watch(self, where: str, value: Any, base: Any) -> None:
         """Watch a container for changes, and have `restore` put back what it held before."""
         if base in (tuple, frozenset):
@@ -258,19 +280,16 @@ class Walker(Inputs):
         told = members if base is set else parts
         self.watches.append(Watch(where, lambda: told(content(base, value)), told(before)))
 
-    def _walk_object(self, value: Any, base: type, local: str, where: str) -> None:
-        """Walk an object: one around the function, and a model, has to be there again."""
-        is_object = is_looked_through(value) and base is object
-        is_kept = isinstance(value, Module) or (self.is_around and not is_dataclass_instance(value))
-        if is_object and not is_kept:
-            self._recognize(value, local)
-            self._walk_attributes(value, local, where, lasts=False)
-            return
-        name = self.bind(value)
-        self.guard(f"{local} is not {name}")
+    def _walk_kept(self, value: Any, base: type, expression: str, where: str) -> None:
+        """Walk an object that has to be there again."""
+        # What is compiled is known by its name already.
+        is_known = self.names.get(expression) is value
+        name = expression if is_known else self.bind(value)
+        if not is_known:
+            self.guard(f"{expression} is not {name}")
         self.seen[id(value)] = value, name
         self.add_class(value.__class__)
-        if is_object:
+        if base is object and is_looked_through(value):
             self._walk_attributes(value, name, where, lasts=True)
         elif isinstance(value, Optimizer):
             self.walk_optimizer(value, where)
