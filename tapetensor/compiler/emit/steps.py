@@ -91,15 +91,16 @@ class Planner:
             self._place_call(node)
 
     def _place_group(self, group: Group, position: int) -> None:
-        group.kept = {node for node in group.nodes if self.memory.is_read_outside(node, group)}
-        for node in group.nodes:
-            if node.kind is not Kind.VIEW and node in group.kept:
+        read_outside = [node for node in group.nodes if self.memory.is_read_outside(node, group)]
+        views = [node for node in read_outside if node.kind is Kind.VIEW]
+        group.kept = set(read_outside) - set(views)
+        for node in read_outside:
+            if node in group.kept:
                 operands = group.may_share(node, self.memory.shares)
                 self._place_result(node, operands, position)
         self._executor.build(group, self.code)
-        for node in group.nodes:
-            if node.kind is Kind.VIEW and node in group.kept:
-                self._place_view(node)
+        for node in views:
+            self._place_view(node)
 
     def _place_view(self, node: Node) -> None:
         """Place a view of something that is placed already."""

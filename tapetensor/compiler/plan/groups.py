@@ -50,7 +50,7 @@ class Group:
     Attributes:
         nodes: the steps, in order.
         totals: those of them that are reductions over the rows, and what each begins with.
-        kept: those of them that are read outside; of the others nobody needs more than a row.
+        kept: the values that are read outside; of the others nobody needs more than a row.
     """
 
     rows: int
