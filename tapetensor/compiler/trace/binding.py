@@ -92,6 +92,10 @@ class Binding(Walker):
             named = {**keywords, **named}
             function = function.func
         self.walk(function, self.bind(function), getattr(function, "__name__", "the function"))
+        for one in functions_in(function):
+            # One of this library's own closes over a model, too, and no frame of it is looked at.
+            self._walked[id(one)] = one
+            self._walk_function(one, self.bind(one))
         self.walk_parameters()
         self.is_around = False
         return function, given, named
@@ -110,8 +114,6 @@ class Binding(Walker):
                 raise first from error
             finally:
                 self.is_around = False
-                # It refers to itself, and would wait for the garbage collector.
-                del on_call
         if self._stopped is not None or refused:
             # The function has caught it, and has gone on without what was refused.
             raise self._stopped or refused[0]
