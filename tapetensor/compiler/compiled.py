@@ -19,6 +19,7 @@ from typing_extensions import TypeVar, override
 
 from tapetensor.arguments import check_function
 from tapetensor.compiler.cache import CAPTURES, PlanCache
+from tapetensor.compiler.emit.leaving import write_results
 from tapetensor.compiler.emit.plan import Plan
 from tapetensor.compiler.emit.steps import planned
 from tapetensor.compiler.trace.binding import Binding
@@ -129,7 +130,7 @@ class Compiled:
         with self._capture(args, kwargs) as (binding, run):
             result = _run(run)
             change = binding.change()
-            writer = binding.finish(result) if change is None else None
+            writer = write_results(binding, result) if change is None else None
         if writer is None:
             raise self._side_effect(change, args, kwargs)
         planner = planned(binding.program, binding.expressions, writer.leaving)
@@ -155,6 +156,8 @@ class Compiled:
         try:
             binding.guard(f"len(args) != {len(args)}")
             binding.guard(f"tuple(kwargs) != {binding.bind(tuple(kwargs))}")
+            # What a partial function holds is an argument, too.
+            function, given, named = binding.open(self._function)
             lazy_args = [
                 binding.walk(value, f"args[{position}]", f"argument {position}")
                 for position, value in enumerate(args)
@@ -163,10 +166,8 @@ class Compiled:
                 name: binding.walk(value, f"kwargs[{name!r}]", f"argument {name}")
                 for name, value in kwargs.items()
             }
-            # Last, for most calls of another kind differ in their arguments.
-            binding.walk_function(self._function)
-            binding.walk_methods()
-            yield binding, partial(self._function, *lazy_args, **lazy_kwargs)
+            run = partial(function, *given, *lazy_args, **{**named, **lazy_kwargs})
+            yield binding, partial(binding.run, run)
         finally:
             _IS_TRACING.reset(token)
             try:

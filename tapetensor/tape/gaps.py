@@ -33,6 +33,7 @@ class Gap(NamedTuple):
         origins: what it was computed from by ops that are not recorded here; None if that is to be
             found in segments.
         segments: of a value that was lent, where its record is.
+        gaps: of a value that was lent, those of the tape of its owner.
         is_lent: whether it was lent by its owner, and not computed without a tape.
     """
 
@@ -41,6 +42,7 @@ class Gap(NamedTuple):
     place: Place | None
     origins: Origins | None
     segments: tuple[Segment, ...] = ()
+    gaps: tuple[tuple[int, Gap], ...] = ()
     is_lent: bool = False
 
     @classmethod
@@ -51,8 +53,8 @@ class Gap(NamedTuple):
     @classmethod
     def lent(cls, op: str, value: Any) -> Gap:
         """Return the gap at a handle, lent in the line that runs now by the owner of a tape."""
-        segments = tuple(value.tape.frozen().values())
-        return cls(value.array.shape, op, users_place(), None, segments, is_lent=True)
+        segments, gaps = tuple(value.tape.frozen().values()), tuple(value.tape.gaps.items())
+        return cls(value.array.shape, op, users_place(), None, segments, gaps, is_lent=True)
 
 
 def every_segment(segments: Iterable[Segment]) -> Iterator[Segment]:
@@ -95,11 +97,8 @@ def incomplete(
         if unique_id in records or (wanted is not None and unique_id in wanted):
             # The owner of the record joined, or the gradient is to stop there.
             continue
-        if gap.origins is None:
-            missing = _before(unique_id, gap)
-        else:
-            missing = ids_since(first, gap.origins)
-            missing |= records.reached_from(missing & records.keys())
+        missing = _before(unique_id, gap, first)
+        missing |= records.reached_from(missing & records.keys())
         if wanted is None and not gap.is_lent:
             found.append(Incomplete(*_words(gap), gap.origins, missing))
             continue
@@ -125,18 +124,27 @@ def seen_from_outside(
     for unique_id, gap in gaps.items():
         if unique_id in records:
             continue
-        if gap.origins is None:
-            ids = _before(unique_id, gap)
-        else:
-            ids = records.reached_from(ids_since(0, gap.origins))
+        ids = records.reached_from(_before(unique_id, gap, 0))
         outside = origins_from([renamed.get(one, one) for one in ids])
-        found[unique_id] = gap._replace(origins=outside, segments=())
+        found[unique_id] = gap._replace(origins=outside, segments=(), gaps=())
     return found
 
 
-def _before(unique_id: int, gap: Gap) -> set[int]:
-    """Return all that gradients would have flowed on to from a value that was lent."""
-    return all_records(Recorder(), gap.segments).reached_from({unique_id}) - {unique_id}
+def _before(unique_id: int, gap: Gap, first: int) -> set[int]:
+    """Return all ids, from `first` on, that gradients would have flowed on to from a gap."""
+    found: set[int] = set()
+    seen: set[int] = set()
+    left = [(unique_id, gap)]
+    while left:
+        value, one = left.pop()
+        if one.origins is not None:
+            found |= ids_since(first, one.origins)
+        elif value not in seen:
+            seen.add(value)
+            reached = all_records(Recorder(), one.segments).reached_from({value})
+            found |= reached - {value}
+            left += [(key, earlier) for key, earlier in one.gaps if key in reached]
+    return found
 
 
 def _words(gap: Gap) -> tuple[str, str]:

@@ -42,7 +42,6 @@ def shortened(origins: Origins) -> Origins:
 def _beginnings(origins: Origins) -> list[int]:
     """Return the ids of what was not computed itself, those used last first."""
     began: dict[int, None] = {}
-    seen: set[int] = set()
     left = deque([origins])
     while left:
         node = left.popleft()
@@ -50,8 +49,7 @@ def _beginnings(origins: Origins) -> list[int]:
             unique_id, earlier = node[position], node[position + 1]
             if earlier is None:
                 began[unique_id] = None
-            elif unique_id not in seen:
-                seen.add(unique_id)
+            else:
                 left.append(earlier)
     return list(began)
 

@@ -151,9 +151,6 @@ class OwnedTape:
 
     def history(self, unique_id: int) -> Origins:
         """Return the origins of a tensor that owns the tape, for a handle apart from the tape."""
-        gap = self.gaps.get(unique_id)
-        if gap is not None and gap.origins is not None and not self.has_record(unique_id):
-            return gap.origins
         return origins_from(self.sources(unique_id))
 
     def sources(self, unique_id: int, renamed: Mapping[int, int] | None = None) -> set[int]:

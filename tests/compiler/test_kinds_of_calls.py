@@ -17,9 +17,6 @@ import tapetensor as tt
 from tapetensor import nn
 from tapetensor.compiler import plans
 
-_BY_IDENTITY = pytest.mark.xfail(
-    strict=True, reason="guards tell functions and plain objects by identity"
-)
 _MODEL = nn.Linear(2, 2, rng=np.random.default_rng(0))
 
 
@@ -66,19 +63,17 @@ def _x() -> Any:
 
 
 _FUNCTIONS: list[Any] = [
-    pytest.param(lambda: _MODEL.forward, id="method of a module", marks=_BY_IDENTITY),
-    pytest.param(lambda: _PLAIN.times, id="method of an object", marks=_BY_IDENTITY),
-    pytest.param(lambda: _by(2.0), id="closure", marks=_BY_IDENTITY),
-    pytest.param(lambda: _by_default(2.0), id="default", marks=_BY_IDENTITY),
-    pytest.param(lambda: functools.partial(_scaled, 2.0), id="partial", marks=_BY_IDENTITY),
+    pytest.param(lambda: _MODEL.forward, id="method of a module"),
+    pytest.param(lambda: _PLAIN.times, id="method of an object"),
+    pytest.param(lambda: _by(2.0), id="closure"),
+    pytest.param(lambda: _by_default(2.0), id="default"),
+    pytest.param(lambda: functools.partial(_scaled, 2.0), id="partial"),
 ]
 _OBJECTS: list[Any] = [
     pytest.param(Record, id="dataclass"),
-    pytest.param(Plain, id="object", marks=_BY_IDENTITY),
-    pytest.param(Slotted, id="object with slots", marks=_BY_IDENTITY),
-    pytest.param(
-        lambda factor: types.SimpleNamespace(factor=factor), id="namespace", marks=_BY_IDENTITY
-    ),
+    pytest.param(Plain, id="object"),
+    pytest.param(Slotted, id="object with slots"),
+    pytest.param(lambda factor: types.SimpleNamespace(factor=factor), id="namespace"),
 ]
 
 
@@ -119,7 +114,6 @@ def test_objects_that_hold_other_numbers_are_of_other_kinds(make: Any) -> None:
         assert compiled(make(factor), _x()).numpy().tolist() == [[factor, factor]]
 
 
-@_BY_IDENTITY
 def test_a_method_has_one_plan_for_all_objects_that_hold_the_same() -> None:
     class Scale:
         def __init__(self) -> None:
@@ -135,7 +129,6 @@ def test_a_method_has_one_plan_for_all_objects_that_hold_the_same() -> None:
     assert len(plans(Scale.apply)) == 1
 
 
-@pytest.mark.xfail(strict=True, reason="guards hold what they compare with")
 def test_a_plan_keeps_no_object_alive_whose_method_was_called() -> None:
     class Scale(Plain):
         @tt.compile

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tapetensor as tt
@@ -92,3 +93,16 @@ def test_what_gradients_lack_goes_through_plans_with_them() -> None:
             # Of X, too, the gradient lacks a part here, which nobody asks for.
         step(model, carry(RIGHT["a mask"](model).backward()))
         step(model, carry((model.forward(X.trace()) * (X * 2.0)).sum().backward()))
+
+
+def test_a_plan_asks_at_every_call_whether_one_argument_came_of_another() -> None:
+    @tt.compile
+    def gradient(w: Any, v: Any, x: Any) -> Any:
+        return (x.trace() * v * w).sum().backward()[w]
+
+    w, u, x = (tt.from_numpy([one]) for one in (2.0, 5.0, 3.0))
+    for _ in range(2):
+        assert gradient(w, u.exp(), x).item() == pytest.approx(3 * np.exp(5.0), rel=1e-6)
+    for one in (w, u):
+        with pytest.raises(tt.MissingGradientError):
+            gradient(one, one.exp(), x)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from typing import Literal as L
 
@@ -14,7 +15,7 @@ import pytest
 import tapetensor as tt
 from tapetensor import nn, optim
 from tapetensor.compiler import plans
-from tapetensor.compiler.plan import groups
+from tapetensor.compiler.emit import blocks
 from tapetensor.kernels.numerics import threads
 from tapetensor.kernels.numerics.sums import row_products
 
@@ -22,8 +23,8 @@ from tapetensor.kernels.numerics.sums import row_products
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have groups form of small arrays."""
-    monkeypatch.setattr(groups, "BLOCK", 1 << 9)
-    monkeypatch.setattr(groups, "_SMALLEST", 1)
+    monkeypatch.setattr(blocks, "BLOCK", 1 << 9)
+    monkeypatch.setattr(blocks, "_SMALLEST", 1)
 
 
 class OneWeight(nn.Module):
@@ -308,7 +309,7 @@ def test_sums_of_products_give_what_numpy_gives(shape: tuple[int, ...], dtype: A
 def test_threads_run_only_where_no_product_is(
     has_product: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(groups, "_SMALLEST_FOR_THREADS", 1)
+    monkeypatch.setattr(blocks, "_SMALLEST_FOR_THREADS", 1)
     monkeypatch.setattr(threads, "count", lambda: 2)
 
     def run(x: Any) -> Any:
@@ -412,5 +413,5 @@ def test_blocks_are_about_as_large_as_each_other() -> None:
     (step,) = [one for one in plans(compiled)[0].steps if one.group]
 
     # Eight rows fit into a block; five and four are better than eight and one.
-    assert groups.Group(9, [*step.group]).rows_of_block == 5
+    assert re.findall(r"_(\d+)\(", step.line) == ["0", "5"]
     assert source.count("for start, stop") == 2

@@ -14,7 +14,7 @@ import pytest
 import tapetensor as tt
 from tapetensor import nn, optim
 from tapetensor.compiler import plans
-from tapetensor.compiler.plan import groups
+from tapetensor.compiler.emit import blocks
 from tapetensor.errors import ArgumentValueError
 from tapetensor.kernels.numerics import threads
 
@@ -226,8 +226,8 @@ def scratch_of_other_dtypes(x: Any) -> Any:
 def test_groups_of_rows_give_what_the_whole_gives(
     run: Any, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(groups, "BLOCK", 1 << 9)
-    monkeypatch.setattr(groups, "_SMALLEST", 1)
+    monkeypatch.setattr(blocks, "BLOCK", 1 << 9)
+    monkeypatch.setattr(blocks, "_SMALLEST", 1)
     compiled = tt.compile(run)
     x = np.random.default_rng(0).standard_normal((rows, 64))
 
@@ -244,9 +244,9 @@ def test_groups_of_rows_give_what_the_whole_gives(
 def test_totals_of_all_rows_are_folded_into_the_group_that_computes_the_rows(
     ufunc: np.ufunc, dtype: Any, cores: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(groups, "BLOCK", 20)
-    monkeypatch.setattr(groups, "_SMALLEST", 1)
-    monkeypatch.setattr(groups, "_SMALLEST_FOR_THREADS", 1)
+    monkeypatch.setattr(blocks, "BLOCK", 20)
+    monkeypatch.setattr(blocks, "_SMALLEST", 1)
+    monkeypatch.setattr(blocks, "_SMALLEST_FOR_THREADS", 1)
     monkeypatch.setattr(threads, "count", lambda: cores)
     bound = 40.0 if dtype is np.int16 else 1.3
     x = np.random.default_rng(0).uniform(-bound, bound, (33, 4))

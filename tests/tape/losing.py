@@ -46,6 +46,16 @@ def dropped_owner_deep(model: Model) -> Any:
     return losses.mse(h, Y)
 
 
+def dropped_owner_that_lacks_a_part(model: Model) -> Any:
+    h = (X.trace() * model.hidden.weight.mean()).tanh()
+    return losses.mse(model.forward(h.with_empty_tape()), Y)
+
+
+def plain_handle_of_a_dropped_owner(model: Model) -> Any:
+    h = (X.trace() * model.hidden.weight.mean()).tanh().with_empty_tape()
+    return losses.mse(model.forward(X.trace()) * h.exp().retaped(tt.NoneTape), Y)
+
+
 def through_a_list(model: Model) -> Any:
     penalties = [w.square().sum() for w in model.parameters().values()]
     total = penalties[0]
@@ -108,6 +118,8 @@ LOSING: dict[str, Callable[[Model], Any]] = {
         for one in (
             dropped_owner,
             dropped_owner_deep,
+            dropped_owner_that_lacks_a_part,
+            plain_handle_of_a_dropped_owner,
             through_a_list,
             before_the_trace,
             checkpointed,

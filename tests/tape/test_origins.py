@@ -16,14 +16,15 @@ from tests.tape.losing import Model, X, Y
 
 def test_origins_keep_nothing_alive_and_do_not_grow() -> None:
     weight = tt.from_numpy(np.ones(1_000, np.float32))
-    average = weight
+    average = difference = weight
 
     def steps(count: int) -> None:
-        nonlocal weight, average
+        nonlocal weight, average, difference
         for _ in range(count):
             grads = (X.trace().sum() * weight.mean()).backward()
             weight = weight - weight * 1e-3
             average = average * 0.9 + weight * 0.1
+            difference = X.sum() - difference
             del grads
 
     steps(700)
@@ -108,3 +109,62 @@ def test_what_a_field_holds_is_a_parameter_in_a_list_and_from_a_constructor_too(
         ]
         loss = (student.forward(X.trace()) - teacher.forward(X)).square().mean()
         optim.Sgd(student, lr=0.1).step(loss.backward())
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+def test_what_a_tape_lacks_goes_with_it_where_two_meet(is_first: bool) -> None:
+    w, x = tt.from_numpy([2.0]), tt.from_numpy([3.0])
+    whole, part = (x.trace() * w).sum(), (x.trace() * w.exp()).sum()
+    loss = part + whole if is_first else whole + part
+    with pytest.raises(tt.MissingGradientError):
+        loss.backward().get(w)
+
+
+def test_a_history_that_splits_and_joins_is_walked_once() -> None:
+    w = tt.from_numpy([1.0])
+    value = w
+    for _ in range(600):
+        value = value * 0.5 + value * 0.5
+    grads = (tt.from_numpy([1.0]).trace() * value).sum().backward()
+    with pytest.raises(tt.MissingGradientError):
+        grads.get(w)
+
+
+def test_a_value_of_many_beginnings_knows_them_all_after_further_steps() -> None:
+    parts = [tt.from_numpy([float(one)]) for one in range(600)]
+    value = tt.concat([part.trace() for part in parts]).retaped(tt.NoneTape) * 2.0 + 1.0
+    grads = (X.trace().sum() * value.sum()).backward()
+    for part in parts:
+        with pytest.raises(tt.MissingGradientError):
+            grads.get(part)
+
+
+def test_a_plain_handle_of_a_handle_remembers_what_its_owner_came_of() -> None:
+    w, x = tt.from_numpy([2.0]), tt.from_numpy([3.0])
+    owner = (x.trace() * w).exp()
+    plain = owner.with_empty_tape().retaped(tt.NoneTape)
+    with pytest.raises(tt.MissingGradientError):
+        (x.trace() * plain * w).sum().backward().get(w)
+
+
+def test_a_plain_handle_remembers_nothing_that_did_not_lead_to_it() -> None:
+    w, c, x = (tt.from_numpy([one]) for one in (2.0, 3.0, 4.0))
+    _, tape = (x.trace() * w.exp()).split_tape()
+    plain = (c.put_tape(tape) * 2.0).retaped(tt.NoneTape)
+    assert (x.trace() * w * plain).sum().backward()[w].item() == 24.0
+
+
+def test_gradients_that_are_set_to_zero_lack_nothing() -> None:
+    w, x = tt.from_numpy([2.0]), tt.from_numpy([3.0])
+    grads = (x.trace() * w * w.exp()).sum().backward()
+    with pytest.raises(tt.MissingGradientError):
+        grads.get(w)
+    grads.zero()
+    assert grads[w].item() == 0.0
+    assert (x.trace(grads) * w).sum().backward()[w].item() == 3.0
+
+
+def test_what_has_no_derivative_ends_a_history() -> None:
+    w, x = tt.from_numpy([2.5]), tt.from_numpy([3.0])
+    rounded = w.astype(np.int64).astype(np.float32)
+    assert (x.trace() * w * rounded).sum().backward()[w].item() == 6.0

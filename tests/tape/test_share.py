@@ -69,3 +69,20 @@ def test_many_handles_of_a_long_tape_take_no_memory_of_its_length() -> None:
     for one in handles:
         total = total + one
     assert len(total.sum().backward()) == 1
+
+
+def test_a_handle_lacks_what_the_tape_lacked_that_it_shares() -> None:
+    w = tt.from_numpy([2.0])
+    for pick in range(2):
+        handle = (tt.from_numpy([3.0]).trace() * w.exp()).share(2)[pick]
+        with pytest.raises(tt.MissingGradientError):
+            (handle * w).sum().backward().get(w)
+
+
+def test_handles_of_handles_are_walked_once() -> None:
+    x = tt.from_numpy([1.0])
+    y: tt.Tensor[Any, Any, Any] = x.trace()
+    for _ in range(60):
+        a, b = y.share(2)
+        y = (a * 0.5).share() + (b * 1.5).share()
+    assert y.sum().backward()[x].item() == 2.0**60

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from tapetensor.compiler.emit.code import Code, Operand
 from tapetensor.compiler.trace.node import AS_PRODUCT, Kind, Node
 from tapetensor.kernels.numerics.extremes import starts_of_rows
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES, is_short, ones
-
-if TYPE_CHECKING:
-    from tapetensor.compiler.emit.steps import Planner
 
 # A number is repeated to an array of at most so many elements.
 _SMALL = 1 << 12
@@ -21,101 +18,79 @@ _SMALL = 1 << 12
 _SEARCHES: dict[Any, str] = {np.maximum: "argmax", np.minimum: "argmin"}
 
 
-@dataclass
-class Call:
-    """Writes the call of one node.
+def call_into(
+    out: Operand, node: Node, operands: list[Operand], code: Code, rows: int | None = None
+) -> str:
+    """Return the call that computes a node, one line.
 
     Args:
-        planner: gives names to what the source uses.
+        out: the array that the result goes to.
         node: what is computed.
-        out: the source of the array that the result goes to.
-        operands: the sources of its operands.
+        operands: its operands.
+        code: gives names to what the source uses.
         rows: how many rows a block of the operands has; None where they are whole.
     """
-
-    planner: Planner
-    node: Node
-    out: str
-    operands: list[str]
-    rows: int | None = None
-
-    def source(self) -> str:
-        """Return the call, one line."""
-        node = self.node
-        if node.kind is Kind.REDUCE:
-            return self._of_rows() or self._reduction()
-        if node.kind is Kind.MATMUL and _is_product_of_matrices(node) and self._is_in_order():
-            # The method begins half a microsecond sooner than the ufunc.
-            lhs, rhs = self.operands
-            return f"{lhs}.dot({rhs}, {self.out})"
-        if node.function in _SEARCHES:
-            # numpy deprecates a third positional argument of these two.
-            return f"{self.planner.bind(node.function)}({self._as_arrays()}, out={self.out})"
-        return f"{self.planner.bind(node.function)}({', '.join(self.operands)}, {self.out})"
-
-    def _is_in_order(self) -> bool:
-        out = self.planner.names.get(self.out)
-        return out is None or bool(out.flags.c_contiguous)
-
-    def _as_arrays(self) -> str:
-        """Return the operands, with a number repeated to an array where that is small.
-
-        numpy compares two arrays with vector instructions, but not an array and a number.
-        """
-        shape = self.node.shape
-        is_small = 0 < self.node.size <= _SMALL and self.rows is None
-        return ", ".join(
-            [
-                self.planner.bind(np.full(shape, operand.detail))
-                if is_small and operand.kind is Kind.CONSTANT and operand.shape == ()
-                else source
-                for operand, source in zip(self.node.args, self.operands, strict=True)
+    sources = [operand.source for operand in operands]
+    if node.kind is Kind.REDUCE:
+        return _product_or_search(out, node, operands, code, rows) or _reduction(
+            out, node, operands, code
+        )
+    is_in_order = out.array is None or out.array.flags.c_contiguous
+    if node.kind is Kind.MATMUL and _is_product_of_matrices(node) and is_in_order:
+        # The method begins half a microsecond sooner than the ufunc.
+        lhs, rhs = sources
+        return f"{lhs}.dot({rhs}, {out.source})"
+    last = out.source
+    if node.function in _SEARCHES:
+        # numpy deprecates a third positional argument of these two. It compares two arrays with
+        # vector instructions, but not an array and a number.
+        last = f"out={out.source}"
+        if 0 < node.size <= _SMALL and rows is None:
+            sources = [
+                code.bind(np.full(node.shape, one.detail)) if _is_number(one) else source
+                for one, source in zip(node.args, sources, strict=True)
             ]
-        )
+    return f"{code.bind(node.function)}({', '.join([*sources, last])})"
 
-    def _reduction(self) -> str:
-        axes, options = self.node.detail
-        reduce = self.planner.bind(self.node.function.reduce)
-        extra = "".join([f", {key}={self.planner.bind(value)}" for key, value in options])
-        return f"{reduce}({self.operands[0]}, {axes}, None, {self.out}, True{extra})"
 
-    def _of_rows(self) -> str:
-        """Return a reduction over the last axes as `tapetensor.kernels` does it; empty if none."""
-        node, bind = self.node, self.planner.bind
-        if node.function is np.vecdot:
-            kept_rows = node.shape[:-1] if self.rows is None else (self.rows, *node.shape[1:-1])
-            lhs, rhs = self.operands
-            return f"{bind(np.vecdot)}({lhs}, {rhs}, {self._seen_as(self.out, kept_rows)})"
-        (operand,) = node.args
-        axes, options = node.detail
-        kept = len(operand.shape) - len(axes)
-        shape = operand.shape if self.rows is None else (self.rows, *operand.shape[1:])
-        rows, width = math.prod(shape[:kept]), math.prod(shape[kept:])
-        is_last = axes[:1] == (kept,) and not options and node.dtype == operand.dtype
-        search = _SEARCHES.get(node.function)
-        is_found = is_last and search is not None and is_short(rows * width, width)
-        if options != AS_PRODUCT and not is_found:
-            return ""
-        array = self._seen_as(self.operands[0], (rows, width))
-        out = self._seen_as(self.out, (rows,))
-        if options == AS_PRODUCT:
-            return f"{array}.dot({bind(ones(width, node.dtype))}, {out})"
-        places = bind(np.empty(rows, np.intp))
-        starts = bind(starts_of_rows(rows, width))
-        flat = self._seen_as(self.operands[0], (rows * width,))
-        return (
-            f"{array}.{search}(1, {places}); {bind(np.add)}({places}, {starts}, {places}); "
-            f"{flat}.take({places}, None, {out}, 'clip')"
-        )
+def _reduction(out: Operand, node: Node, operands: list[Operand], code: Code) -> str:
+    axes, options = node.detail
+    reduce = code.bind(node.function.reduce)
+    extra = "".join([f", {key}={code.bind(value)}" for key, value in options])
+    return f"{reduce}({operands[0].source}, {axes}, None, {out.source}, True{extra})"
 
-    def _seen_as(self, source: str, shape: tuple[int, ...]) -> str:
-        """Return the source of an array under another shape."""
-        array = self.planner.names.get(source)
-        if array is not None:
-            view = array.reshape(shape)
-            if np.may_share_memory(view, array):
-                return self.planner.bind(view)
-        return f"{source}.reshape({shape})"
+
+def _product_or_search(
+    out: Operand, node: Node, operands: list[Operand], code: Code, count: int | None
+) -> str:
+    """Return a reduction over the last axes as `tapetensor.kernels` does it; empty if none."""
+    first = operands[0]
+    if node.function is np.vecdot:
+        kept_rows = node.shape[:-1] if count is None else (count, *node.shape[1:-1])
+        seen = code.seen_as(out, kept_rows)
+        return f"{code.bind(np.vecdot)}({first.source}, {operands[1].source}, {seen})"
+    (operand,) = node.args
+    axes, options = node.detail
+    kept = len(operand.shape) - len(axes)
+    shape = operand.shape if count is None else (count, *operand.shape[1:])
+    rows, width = math.prod(shape[:kept]), math.prod(shape[kept:])
+    is_last = axes[:1] == (kept,) and not options and node.dtype == operand.dtype
+    search = _SEARCHES.get(node.function)
+    is_found = is_last and search is not None and is_short(rows * width, width)
+    if options != AS_PRODUCT and not is_found:
+        return ""
+    array, result = code.seen_as(first, (rows, width)), code.seen_as(out, (rows,))
+    if options == AS_PRODUCT:
+        return f"{array}.dot({code.bind(ones(width, node.dtype))}, {result})"
+    places, starts = code.bind(np.empty(rows, np.intp)), code.bind(starts_of_rows(rows, width))
+    return (
+        f"{array}.{search}(1, {places}); {code.bind(np.add)}({places}, {starts}, {places}); "
+        f"{code.seen_as(first, (rows * width,))}.take({places}, None, {result}, 'clip')"
+    )
+
+
+def _is_number(node: Node) -> bool:
+    return node.kind is Kind.CONSTANT and node.shape == ()
 
 
 def _is_product_of_matrices(node: Node) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tapetensor.compiler.emit.steps import Step
+from tapetensor.compiler.emit.code import Step
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.pictures import Graph, Op
 

@@ -37,11 +37,11 @@ class Plan:
         generators: list[str],
         started: float,
     ) -> None:
-        self.steps = planner.steps
+        self.steps = planner.code.steps
         self.step_seconds: list[float] | None = None
         self.arena_bytes = planner.memory.arena.nbytes
-        self._names = names = {**names, **planner.names}
-        self._functions = planner.functions
+        self._names = names = {**names, **planner.code.names}
+        self._functions = planner.code.functions
         self._guards = guards
         self._after = after
         self._generators = generators

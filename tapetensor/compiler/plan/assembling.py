@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
-from tapetensor.arrays.array import Array
-from tapetensor.compiler.trace.node import Kind, Node
+from tapetensor.compiler.plan.storage import owner, part_seen, readers_of
+from tapetensor.compiler.trace.node import Kind, Node, found_in
 from tapetensor.compiler.trace.operations import cast_to, into, unwritten, write_all
 
 
@@ -18,10 +17,7 @@ def assemble(nodes: list[Node], leaving: Iterable[Node]) -> None:
     The gradient of an array that is read in parts begins as zeros, to which the gradient of each
     part is added. An array whose parts are all written needs no zeros.
     """
-    readers: dict[Node, list[Node]] = {}
-    for node in nodes:
-        for parent in node.parents():
-            readers.setdefault(parent, []).append(node)
+    readers = readers_of(nodes)
     leaves = set(leaving)
     for node in nodes:
         if _is_copy_of_zeros(node):
@@ -37,7 +33,7 @@ def _assemble(whole: Node, readers: dict[Node, list[Node]], leaves: set[Node]) -
         if write is None:
             break
         target, values = write.args[1], list(write.args[2:])
-        part = _seen(target, covered)
+        part = part_seen(target, covered)
         if part is None:
             break
         if part.any():
@@ -47,7 +43,7 @@ def _assemble(whole: Node, readers: dict[Node, list[Node]], leaves: set[Node]) -
             is_sum = write.function is into(np.add) and target in values
             if is_sum:
                 values.remove(target)
-            if any(_is_seen_in(node, value) for value in values):
+            if any(owner(value) is whole for value in found_in(values, Node)):
                 break
             if is_sum:
                 write.do_instead(write_all, (node, target, *values))
@@ -60,13 +56,6 @@ def _assemble(whole: Node, readers: dict[Node, list[Node]], leaves: set[Node]) -
         whole.do_instead(unwritten, ())
         for write in first:
             write.detail = whole
-
-
-def place_of(write: Node, whole: Array) -> Array:
-    """Return the part of an array that a write writes to."""
-    part = _seen(write.args[1], whole)
-    assert part is not None
-    return part
 
 
 def _is_copy_of_zeros(node: Node) -> bool:
@@ -99,21 +88,3 @@ def _only_write(node: Node, readers: dict[Node, list[Node]], leaves: set[Node]) 
             elif reader is not found or view is not found.args[1]:
                 return None
     return found
-
-
-def _is_seen_in(node: Node, value: Any) -> bool:
-    """Tell whether a value is a node or a view of it."""
-    while isinstance(value, Node) and value.kind is Kind.VIEW:
-        (value,) = value.args
-    return value is node
-
-
-def _seen(view: Node, whole: Array) -> Array | None:
-    """Return the part of an array that a view shows; None where the view would be a copy."""
-    if view.kind is not Kind.VIEW:
-        return whole
-    inner = _seen(view.args[0], whole)
-    if inner is None:
-        return None
-    seen: Array = view.function(inner)
-    return seen if np.may_share_memory(seen, whole) and seen.flags.writeable else None

@@ -1,28 +1,19 @@
-"""Steps that run together, block of rows by block of rows, while a block is in the cache."""
+"""Groups: steps that may run together, row by row, and what an executor has to know of them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from enum import Enum, auto
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from tapetensor.compiler.plan.storage import overwritable
 from tapetensor.compiler.trace.node import Kind, Node
 
-# Below that many bytes in its largest value a group gains nothing from blocks.
-_SMALLEST = 1 << 18
-# A thread for fewer elements costs more than it gives.
-_SMALLEST_FOR_THREADS = 1 << 19
-# So many elements of a value are worked on at a time. Half as many or twice as many were slower:
-# the calls cost more, or the values leave the caches.
-BLOCK = 1 << 17
-
-# The BLAS sums so many rows together, or a divisor of that, and the rest in another way. In blocks
-# of whole ones the sums are those of all rows at once.
-_ROWS_TOGETHER = 16
-
-# These functions may reduce rows block by block.
+# Totals of some rows, taken together by these functions, are totals of all rows.
 _TOTALS = frozenset({np.add, np.multiply, np.maximum, np.minimum, np.logical_and, np.logical_or})
 
 # A step of at most that many bytes may wait until the totals that it reads are complete.
@@ -35,42 +26,83 @@ _MOVABLE = frozenset(
 )  # fmt: skip
 
 
+class Role(Enum):
+    """How much of an operand a step reads for one of its rows."""
+
+    ROW = auto()
+    """The same row."""
+    WHOLE = auto()
+    """All of it."""
+    SCALAR = auto()
+    """Its one element."""
+
+
 @dataclass
 class Group:
-    """Steps that are independent from row to row, and totals of all rows at their end.
+    """Steps that are independent from row to row, and totals of all rows: what is to be run.
+
+    How it is run is up to an executor. What the steps read comes from outside the group, or from
+    the same row inside.
 
     Args:
         rows: the size of the first axis of the arrays that they work on.
+
+    Attributes:
         nodes: the steps, in order.
-        totals: those of them that are reductions over the rows.
+        totals: those of them that are reductions over the rows, and what each begins with.
+        kept: the values that are read outside; of the others nobody needs more than a row.
     """
 
     rows: int
-    nodes: list[Node] = field(default_factory=list)
-    totals: set[Node] = field(default_factory=set)
+    nodes: list[Node] = field(init=False, default_factory=list)
+    totals: dict[Node, float] = field(init=False, default_factory=dict)
+    kept: set[Node] = field(init=False, default_factory=set)
+    _inside: set[Node] = field(init=False, default_factory=set)
 
-    @property
-    def rows_of_block(self) -> int:
-        """How many rows are worked on at a time; all blocks have about as many."""
-        elements_in_row = max(node.size // self.rows for node in self._values())
-        most = min(self.rows, max(1, BLOCK // elements_in_row))
-        count = -(-self.rows // -(-self.rows // most))
-        return count if count < _ROWS_TOGETHER else count + -count % _ROWS_TOGETHER
+    def add(self, node: Node) -> None:
+        """Add a step."""
+        self.nodes.append(node)
+        self._inside.add(node)
+        if node.kind is Kind.REDUCE and 0 in node.detail[0]:
+            self.totals[node] = _start_of(node)
 
-    @property
-    def is_worth_threads(self) -> bool:
-        """Whether there is enough to do for a second thread to pay its way."""
-        return max(node.size for node in self._values()) >= _SMALLEST_FOR_THREADS
+    def __contains__(self, node: object) -> bool:
+        """Tell whether a step is one of the group."""
+        return node in self._inside
 
-    @property
-    def is_worth_it(self) -> bool:
-        """Whether blocks save trips to memory."""
-        steps = [node for node in self.nodes if node.kind is not Kind.VIEW]
-        is_large = max(node.nbytes for node in self._values()) >= _SMALLEST
-        # A single block would only take scratch where single steps work in place.
-        return len(steps) > 1 and is_large and self.rows > self.rows_of_block
+    def role(self, operand: Node, reader: Node) -> Role:
+        """Return how much of an operand a step of the group reads for one of its rows."""
+        if operand.shape == ():
+            return Role.SCALAR
+        is_row = operand.shape[0] == self.rows and (
+            reader.kind is Kind.REDUCE or len(operand.shape) == len(reader.shape)
+        )
+        return Role.ROW if is_row or operand in self else Role.WHOLE
 
-    def _values(self) -> list[Node]:
+    def may_share(self, node: Node, shares: Callable[[Node, Node], bool]) -> list[Node]:
+        """Return the operands from outside over which a step may write its rows.
+
+        All steps that read such an operand read the same row of it, none of them later.
+
+        Args:
+            node: the step.
+            shares: tells whether two nodes lie in the same memory.
+        """
+        later = set(self.nodes[self.nodes.index(node) + 1 :])
+        return [
+            operand
+            for operand in overwritable(node, shares)
+            if operand not in self
+            and all(
+                parent is operand and reader not in later and self.role(parent, reader) is Role.ROW
+                for reader in self.nodes
+                for parent in reader.parents()
+                if shares(parent, operand)
+            )
+        ]
+
+    def arrays(self) -> list[Node]:
+        """Return what the steps compute or read by row."""
         return [
             node
             for step in self.nodes
@@ -79,7 +111,19 @@ class Group:
         ]
 
 
-def start_of(total: Node) -> float:
+class Limits(Protocol):
+    """The half of an executor that planning asks: which groups it runs, and which gain by it."""
+
+    def takes(self, node: Node) -> bool:
+        """Tell whether a step may be part of a group."""
+        ...
+
+    def is_worth_it(self, group: Group) -> bool:
+        """Tell whether a group runs faster than its steps one by one."""
+        ...
+
+
+def _start_of(total: Node) -> float:
     """Return the value that a total of rows begins with, which leaves the total as it is."""
     identity: float | None = total.function.identity
     if identity is not None:
@@ -103,18 +147,16 @@ def nodes_of(unit: Unit) -> list[Node]:
     return unit.nodes if isinstance(unit, Group) else [unit]
 
 
-def fused(schedule: list[Node]) -> list[Unit]:
+def fused(schedule: list[Node], limits: Limits) -> list[Unit]:
     """Return the schedule with groups of steps in place of single ones, where that pays."""
     units: list[Unit] = []
-    opened = _Opened()
+    opened = _Opened(limits)
     for node in schedule:
         if opened.takes(node):
             continue
         if not opened.is_passed_by(node):
             units += opened.close()
-        if not opened.group and _rows(node) and node.kind is not Kind.VIEW:
-            opened.open(node)
-        else:
+        if opened.group or not opened.opens(node):
             units.append(node)
     return units + opened.close()
 
@@ -122,70 +164,62 @@ def fused(schedule: list[Node]) -> list[Unit]:
 class _Opened:
     """The group that still takes steps, and small steps that wait for its totals."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
         self.group: Group | None = None
-        self._inside: set[Node] = set()
         self._after: list[Node] = []
 
-    def open(self, node: Node) -> None:
-        """Start a group."""
-        self.group = Group(_rows(node))
-        self._add(node)
+    def opens(self, node: Node) -> bool:
+        """Start a group with a step, if one can."""
+        if node.kind is Kind.VIEW or not self._rows(node):
+            return False
+        self.group = Group(self._rows(node))
+        self.group.add(node)
+        return True
 
     def takes(self, node: Node) -> bool:
         """Put a step into the group, or behind it, if it fits there."""
-        if self.group is None:
+        group = self.group
+        if group is None:
             return False
-        is_late = _reads(node, self.group.totals) or _reads(node, set(self._after))
+        is_late = _reads(node, group.totals) or _reads(node, self._after)
         if is_late and node.kind in _MOVABLE and node.nbytes <= _WAITING:
             self._after.append(node)
             return True
-        rows = _rows(node)
-        if node.kind is Kind.VIEW and node.args[0] not in self._inside:
-            rows = 0
-        if is_late or rows != self.group.rows or not self._reads_its_own_rows(node):
+        is_view_of_another = node.kind is Kind.VIEW and node.args[0] not in group
+        if is_late or is_view_of_another or self._rows(node) != group.rows:
             return False
-        self._add(node)
+        # A value with fewer axes is repeated for every row, as in ``x[:, None] - x``.
+        if node.kind is Kind.ELEMENTWISE and any(
+            parent in group and len(parent.shape) != len(node.shape) for parent in node.parents()
+        ):
+            return False
+        group.add(node)
         return True
-
-    def _reads_its_own_rows(self, node: Node) -> bool:
-        """Tell whether each row of a step needs only the same row of what the group computes.
-
-        A value with fewer axes is repeated for every row, as in ``x[:, None] - x``.
-        """
-        return node.kind is not Kind.ELEMENTWISE or all(
-            len(parent.shape) == len(node.shape)
-            for parent in node.parents()
-            if parent in self._inside
-        )
 
     def is_passed_by(self, node: Node) -> bool:
         """Tell whether a step may run before the group although it comes later."""
-        return node.kind in _MOVABLE and not _reads(node, self._inside | set(self._after))
+        is_next = self.group is not None and _reads(node, self.group)
+        return node.kind in _MOVABLE and not is_next and not _reads(node, self._after)
 
     def close(self) -> list[Unit]:
         """Return the group, or its steps where grouping does not pay, and what waited for it."""
         group, waited = self.group, self._after
         self.group, self._after = None, []
-        self._inside = set()
         if group is None:
             return []
-        steps: list[Unit] = [group] if group.is_worth_it else [*group.nodes]
+        steps: list[Unit] = [group] if self._limits.is_worth_it(group) else [*group.nodes]
         return [*steps, *waited]
 
-    def _add(self, node: Node) -> None:
-        assert self.group is not None
-        self.group.nodes.append(node)
-        self._inside.add(node)
-        if _is_total(node):
-            self.group.totals.add(node)
+    def _rows(self, node: Node) -> int:
+        return _independent_rows(node) if self._limits.takes(node) else 0
 
 
-def _reads(node: Node, those: set[Node]) -> bool:
+def _reads(node: Node, those: Container[Node]) -> bool:
     return any(parent in those for parent in node.parents())
 
 
-def _rows(node: Node) -> int:
+def _independent_rows(node: Node) -> int:
     """Return over how many rows a step is independent; 0 for one that is not."""
     if node.kind is Kind.ELEMENTWISE:
         # A step without operands has no rows to share.
@@ -205,7 +239,3 @@ def _rows(node: Node) -> int:
         if name == "reshape" or (name == "transpose" and parameter[0] == 0):
             return node.shape[0]
     return 0
-
-
-def _is_total(node: Node) -> bool:
-    return node.kind is Kind.REDUCE and 0 in node.detail[0]

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tapetensor.compiler.plan.groups import Group, fused
+from tapetensor.compiler.plan.groups import Group, Limits, fused
+from tapetensor.compiler.plan.storage import readers_of
 from tapetensor.compiler.trace.node import Kind, Node
 
 # These take less time in the cache than their result takes to memory and back.
@@ -18,7 +19,7 @@ _CHEAP = frozenset(
 _SMALL = 8
 
 
-def recomputed(schedule: list[Node], leaving: Iterable[Node]) -> list[Node]:
+def recomputed(schedule: list[Node], leaving: Iterable[Node], limits: Limits) -> list[Node]:
     """Return the schedule with cheap values computed again in each group that reads them.
 
     A group may read a square, say, that another one far ahead of it has computed. If it reads what
@@ -26,12 +27,12 @@ def recomputed(schedule: list[Node], leaving: Iterable[Node]) -> list[Node]:
     write, to keep and to read.
     """
     group_of = {
-        node: unit for unit in fused(schedule) if isinstance(unit, Group) for node in unit.nodes
+        node: unit
+        for unit in fused(schedule, limits)
+        if isinstance(unit, Group)
+        for node in unit.nodes
     }
-    readers: dict[Node, list[Node]] = {}
-    for node in schedule:
-        for parent in node.parents():
-            readers.setdefault(parent, []).append(node)
+    readers = readers_of(schedule)
     leaves = set(leaving)
     index = max([node.index for node in schedule], default=0)
     twins: dict[Node, list[Node]] = {}

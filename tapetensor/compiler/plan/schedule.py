@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Iterable
 
 from tapetensor.compiler.plan.assembling import assemble
+from tapetensor.compiler.plan.storage import TAKES_OUT, owner
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.operations import cast_to
 from tapetensor.compiler.trace.program import Program
 
 # Steps of these kinds have to run although nobody reads their results.
 _NEEDED = frozenset({Kind.RANDOM, Kind.EFFECT, Kind.UPDATE})
-# numpy can write the results of these kinds into memory that it is given.
-TAKES_OUT = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL})
 # Steps of these kinds may raise, where values are wrong.
 _MAY_FAIL = frozenset({Kind.EFFECT, Kind.CALL})
 
@@ -70,17 +69,10 @@ def _write_too_early(nodes: list[Node], first: set[Node]) -> bool:
     read: set[Node] = set()
     for node in nodes:
         if node not in first:
-            read.update([_memory(parent) for parent in node.parents()])
-        elif node.kind is Kind.WRITE and _memory(node) in read:
+            read.update([owner(parent) for parent in node.parents()])
+        elif node.kind is Kind.WRITE and owner(node) in read:
             return True
     return False
-
-
-def _memory(node: Node) -> Node:
-    """Return the node in whose memory a node lies."""
-    while node.kind in (Kind.VIEW, Kind.WRITE):
-        node = node.args[0]
-    return node
 
 
 def at_risk(schedule: list[Node]) -> list[Node]:
@@ -112,18 +104,18 @@ def _without_needless_copies(nodes: list[Node], leaving: Iterable[Node]) -> list
 
 def _without_last_copies(nodes: list[Node], leaving: Iterable[Node]) -> list[Node]:
     """Return the nodes without copies where nobody writes to the copy or to its source any more."""
-    left = {_memory(node) for node in leaving}
+    left = {owner(node) for node in leaving}
     written: set[Node] = set()
     copies: dict[Node, Node] = {}
     for node in reversed(nodes):
         if node.kind is Kind.WRITE:
-            written.add(_memory(node))
+            written.add(owner(node))
         elif node.kind is Kind.ELEMENTWISE and node.function is cast_to(node.dtype):
             (source,) = node.args
             is_same = source.is_written_to and (source.shape, source.dtype) == (
                 node.shape, node.dtype
             )  # fmt: skip
-            if is_same and not written & {node, _memory(source)} and node not in left:
+            if is_same and not written & {node, owner(source)} and node not in left:
                 copies[node] = source
     for node in nodes:
         for parent in node.parents():

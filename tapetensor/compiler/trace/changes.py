@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+import pickle
 import random
 import sys
 from collections.abc import Callable, Mapping
@@ -17,23 +19,25 @@ from tapetensor.pictures import Place
 
 @dataclass
 class Watch:
-    """A mutable object, and what it held when the capture began.
+    """Something that can change, and what it held when it was found.
 
     Args:
         where: what the user calls it.
         read: returns what it holds now, by the text that leads from it to each part.
         before: what it held.
+        same: tells whether a part has not changed.
     """
 
     where: str
     read: Callable[[], Mapping[Any, Any]]
     before: Mapping[Any, Any]
+    same: Callable[[Any, Any], object] = operator.is_
 
     def change(self) -> str | None:
-        """Return the name of the first part that is another object now; None if none is."""
+        """Return the name of the first part that is another one now; None if none is."""
         now = self.read()
         for part in (*self.before, *now):
-            if now.get(part, _NOTHING) is not self.before.get(part, _NOTHING):
+            if not self.same(now.get(part, _NOTHING), self.before.get(part, _NOTHING)):
                 return f"{self.where}{part}"
         return None
 
@@ -43,10 +47,14 @@ _NOTHING = object()
 
 def parts(value: Any) -> dict[str, Any]:
     """Return what a container holds, by the text that leads to each item."""
-    if isinstance(value, set):
-        return {f" ({item!r})": item for item in value}
-    pairs = value.items() if isinstance(value, dict) else enumerate(value)
-    return {f"[{key!r}]": item for key, item in pairs}
+    if isinstance(value, dict):
+        return {f"[{key!r}]": item for key, item in value.items()}
+    return {f"[{position}]": item for position, item in enumerate(value)}
+
+
+def members(value: Any) -> dict[str, Any]:
+    """Return what a set holds, by the text that tells of it."""
+    return {f" ({item!r})": item for item in value}
 
 
 def attributes(value: Any) -> dict[str, Any]:
@@ -58,6 +66,27 @@ def global_randomness() -> dict[str, Any]:
     """Return the states of the generators that Python and numpy share among all callers."""
     kind, keys, *rest = np.random.get_state(legacy=True)  # noqa: NPY002  # it is looked for
     return {"random": random.getstate(), "np.random": (kind, np.asarray(keys).tobytes(), *rest)}
+
+
+def random_state(generator: Any) -> dict[str, bytes]:
+    """Return the state of a random generator of any kind."""
+    if isinstance(generator, random.Random):
+        return {"": pickle.dumps(generator.getstate())}
+    if isinstance(generator, np.random.RandomState):
+        return {"": pickle.dumps(generator.get_state(legacy=False))}
+    bits = getattr(generator, "bit_generator", generator)
+    return {"": pickle.dumps(bits.state)}
+
+
+def set_random_state(generator: Any, state: dict[str, bytes]) -> None:
+    """Put back the state of a random generator."""
+    known = pickle.loads(state[""])  # it was pickled a moment ago
+    if isinstance(generator, random.Random):
+        generator.setstate(known)
+    elif isinstance(generator, np.random.RandomState):
+        generator.set_state(known)
+    else:
+        getattr(generator, "bit_generator", generator).state = known
 
 
 def line_of_change(run: Callable[[], object], change: Callable[[], str | None]) -> Place | None:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+import marshal
+import math
+from collections.abc import Iterable
 from typing import Any
+
+import numpy as np
 
 
 class _Miss:
@@ -10,6 +16,28 @@ class _Miss:
 
 
 MISS = _Miss()
+
+# `marshal` writes values of exactly these types, telling 2, 2.0, True, 0.0 and -0.0 apart.
+_EXACT: frozenset[type] = frozenset({bool, int, float, complex, str, bytes, type(None)})
+
+
+def spelling(values: Iterable[Any]) -> object:
+    """Return what two series of plain values share if they are equal, types, order and all."""
+    listed = [*values]
+    if _EXACT.issuperset(map(type, listed)):
+        # The second version of the format does not depend on which objects are shared.
+        return marshal.dumps(listed, 2)
+    return [_spelled(value) for value in listed]
+
+
+def _spelled(value: Any) -> object:
+    if isinstance(value, tuple | frozenset):
+        return value.__class__, *map(_spelled, value)
+    if value.__class__ in _EXACT or isinstance(value, np.generic | slice):
+        return value.__class__, repr(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return value.__class__, *map(_spelled, vars(value).values())
+    return value.__class__, value
 
 
 class GuardWriter:
@@ -33,6 +61,35 @@ class GuardWriter:
         """Write down that a call for which the condition holds is of another kind."""
         self.guards.append(f"if {condition}: return MISS")
 
+    def guard_keys(self, keys: Iterable[Any], expression: str) -> None:
+        """Write down that a dict or a set has to hold equal keys, types, order and all."""
+        listed = [*keys]
+        if all(key.__class__ is str for key in listed):
+            known, kinds = self.bind(tuple(listed)), self.bind([str] * len(listed))
+            self.guard(f"tuple({expression}) != {known} or [*map(type, {expression})] != {kinds}")
+        else:
+            self.guard(f"spelling({expression}) != {self.bind(spelling(listed))}")
+
+    def guard_plain(self, value: Any, expression: str) -> None:
+        """Write down that a plain value has to be equal, and of the same type."""
+        local = self.local(expression)
+        kind = self.bind(value.__class__)
+        if value is None or isinstance(value, bool | np.bool_):
+            self.guard(f"{local} is not {self.bind(value)}")
+            return
+        if isinstance(value, slice | complex | np.complexfloating | np.void):
+            # Their parts may be equal and of another type or sign.
+            differs = f"repr({local}) != {repr(value)!r}"
+        elif value != value:
+            # A NaN is recognized by being unequal to itself.
+            differs = f"{local} == {local}"
+        else:
+            differs = f"{local} != {self.bind(value)}"
+        if isinstance(value, float | np.floating) and value == 0.0:
+            # 0.0 and -0.0 are equal, but lead to different results.
+            differs += f" or copysign(1.0, {local}) != {math.copysign(1.0, value)}"
+        self.guard(f"{local}.__class__ is not {kind} or {differs}")
+
     def local(self, expression: str) -> str:
         """Return a local variable of the source that holds `expression`."""
         if expression.isidentifier():
@@ -40,6 +97,13 @@ class GuardWriter:
         local = f"l{len(self.guards)}"
         self.guards.append(f"{local} = {expression}")
         return local
+
+    def guard_against_errors(self) -> None:
+        """Make a call another kind's that lacks something which the guards so far look at."""
+        inner = [f"    {line}" for line in self.guards]
+        self.guards[:] = [
+            "try:", *inner, "except (AttributeError, LookupError, ValueError): return MISS",
+        ]  # fmt: skip
 
     def guard_local(self, local: str, condition: str) -> None:
         """Write a guard right behind the line that gives a local variable its value."""

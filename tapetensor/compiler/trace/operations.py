@@ -37,21 +37,6 @@ def select(mask: Any, lhs: Any, rhs: Any, out: Any = None) -> Any:
     return out
 
 
-def can_be_written_over(
-    node: Node, place: int, shares_memory: Callable[[Node, Node], bool]
-) -> bool:
-    """Tell whether a step may write its result over one of its operands."""
-    operand = node.args[place]
-    sharing = [parent for parent in node.parents() if shares_memory(parent, operand)]
-    if node.function is select and (place != 2 or len(sharing) > 1):
-        return False
-    return (
-        operand.shape == node.shape
-        and operand.dtype == node.dtype
-        and all(parent is operand for parent in sharing)
-    )
-
-
 def writes_anywhere(node: Node) -> bool:
     """Tell whether numpy computes a value rightly also into memory that is not in order."""
     return node.function not in _ONLY_IN_ORDER

@@ -1,12 +1,17 @@
-"""Nests of containers and objects: what is plain, what is the user's, and what has arrays."""
+"""Nests of containers and objects: what is plain, what is the user's, and what an object holds."""
 
 from __future__ import annotations
 
 import dataclasses
+import datetime
+import decimal
 import enum
+import fractions
+import pathlib
 import types
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+import uuid
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,18 +25,33 @@ from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.base import TensorBase
 
 # Values of these types are compared by value.
-_PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, slice)
+_PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), slice})
+# So are these, which nobody can change.
+VALUES = (
+    range, decimal.Decimal, fractions.Fraction, datetime.date, datetime.time, datetime.timedelta,
+    datetime.tzinfo, pathlib.PurePath, uuid.UUID,
+)  # fmt: skip
+# What an instance of a class is besides its attributes.
+SCALARS = (float, int, str, bytes, complex)
+SEQUENCES = (list, tuple, deque, set, frozenset)
+DICTS = (OrderedDict, defaultdict, dict)
 _WITH_ARRAYS = (
     TensorBase, np.ndarray, ArrayTracer, np.random.Generator, Gradients, Module, Optimizer,
 )  # fmt: skip
-_FUNCTIONS = (
-    type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType,
-)  # fmt: skip
+_OURS = ("numpy", __name__.split(".", maxsplit=1)[0])
+# Objects of these modules of Python's own are more than what they hold.
+_MACHINERY = frozenset(
+    """abc asyncio concurrent contextvars email functools http importlib inspect io logging
+    multiprocessing re select signal socket subprocess sys tempfile threading typing unittest
+    warnings weakref""".split()  # noqa: SIM905  # it is a table
+)
+_IS_HEAP_TYPE, _IS_IMMUTABLE = 1 << 9, 1 << 8
 
 
 def is_plain(value: Any) -> bool:
-    """Tell whether `value` is compared by value."""
-    return isinstance(value, _PLAIN) and not isinstance(value, enum.Enum)
+    """Tell whether `value` is compared by value, and has nothing beside it."""
+    cls = value.__class__
+    return cls in _PLAIN or (issubclass(cls, np.generic | np.dtype) and not is_users(cls))
 
 
 def is_dataclass_instance(value: Any) -> bool:
@@ -52,39 +72,107 @@ def is_users_module(name: str | None) -> bool:
     return root not in NOT_USERS
 
 
-def is_users_object(value: Any) -> bool:
-    """Tell whether `value` is an instance of a plain class of the user's."""
+def storage(cls: type) -> type:
+    """Return the class, written in C, that says what an instance holds besides its attributes."""
+    for one in cls.__mro__:
+        if one.__flags__ & _IS_HEAP_TYPE and not one.__flags__ & _IS_IMMUTABLE:
+            base = one.__base__ or object
+            # There may be a dict of attributes and a list of weak references, too.
+            if one.__basicsize__ - base.__basicsize__ <= 8 * (len(_slots(one)) + 2):
+                continue
+        if one.__basicsize__ > object.__basicsize__ and one is not types.SimpleNamespace:
+            return one
+    return object
+
+
+def is_looked_through(value: Any) -> bool:
+    """Tell whether all that an object is can be read from its attributes and its items."""
     cls = value.__class__
-    return (
-        not isinstance(value, (*_FUNCTIONS, Optimizer, enum.Enum))
-        and is_users(cls)
-        and (hasattr(value, "__dict__") or any("__slots__" in vars(one) for one in cls.__mro__))
-    )
+    if isinstance(value, Module):
+        return True
+    if isinstance(value, (*_WITH_ARRAYS, enum.Enum)) or cls is object:
+        return False
+    root = cls.__module__.split(".", maxsplit=1)[0]
+    is_known = is_users(cls) or root not in (*_MACHINERY, *_OURS)
+    return is_known and storage(cls) in (object, *SCALARS, *SEQUENCES, *DICTS)
+
+
+def is_users_object(value: Any) -> bool:
+    """Tell whether `value` is an instance of a plain class of the user's, or a namespace."""
+    cls = value.__class__
+    is_made_of_attributes = storage(cls) is object and cls is not object
+    return is_made_of_attributes and is_looked_through(value)
+
+
+def _slots(cls: type) -> dict[str, types.MemberDescriptorType]:
+    own = vars(cls).items()
+    return {name: one for name, one in own if isinstance(one, types.MemberDescriptorType)}
+
+
+def slots_of(value: Any) -> dict[str, types.MemberDescriptorType]:
+    """Return what reads and sets the slots of an object, by name."""
+    mro = value.__class__.__mro__
+    python = [one for one in mro if one.__flags__ & _IS_HEAP_TYPE]
+    return {name: slot for one in reversed(python) for name, slot in _slots(one).items()}
+
+
+def is_set(slot: types.MemberDescriptorType, value: Any) -> bool:
+    """Tell whether an object has something in a slot."""
+    try:
+        slot.__get__(value)
+    except AttributeError:
+        return False
+    return True
+
+
+def dict_of(value: Any) -> dict[str, Any] | None:
+    """Return the dict of the attributes of an object; None if it has none."""
+    try:
+        fields = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return None
+    return fields if isinstance(fields, dict) else None
 
 
 def fields_of(value: Any) -> dict[str, Any]:
-    """Return the attributes of an object that are its own."""
-    names = dict.fromkeys(getattr(value, "__dict__", ()))
-    for cls in value.__class__.__mro__:
-        slots = vars(cls).get("__slots__", ())
-        names |= dict.fromkeys((slots,) if isinstance(slots, str) else slots)
-    shown = [name for name in names if name not in ("__dict__", "__weakref__")]
-    return {name: getattr(value, name) for name in shown if hasattr(value, name)}
+    """Return the attributes of an object that are its own; no code of the user's runs."""
+    slots = {
+        name: slot.__get__(value) for name, slot in slots_of(value).items() if is_set(slot, value)
+    }
+    return {**(dict_of(value) or {}), **slots}
+
+
+def content(base: type, value: Any) -> Any:
+    """Return a dict or a list of what an instance of a subclass of a container holds."""
+    opened: Any = base
+    if issubclass(base, dict):
+        return dict(opened.items(value))
+    return list(opened.__iter__(value))
+
+
+def refill(base: Any, value: Any, items: Any) -> None:
+    """Put back what a container has held, unless it still does."""
+    now = content(base, value)
+    if isinstance(items, dict) and [*map(id, now)] == [*map(id, items)]:
+        for key, item in items.items():
+            if now[key] is not item:
+                base.__setitem__(value, key, item)
+    elif isinstance(items, dict):
+        base.clear(value)
+        for key, item in items.items():
+            base.__setitem__(value, key, item)
+    elif [*map(id, now)] != [*map(id, items)]:
+        base.clear(value)
+        (base.update if base is set else base.extend)(value, items)
 
 
 def items_of(value: Any) -> Iterable[Any]:
     """Return what a container or a dataclass holds; nothing for any other object."""
     if isinstance(value, Mapping):
         return value.values()
-    if isinstance(value, tuple | list | deque | set | frozenset):
+    if isinstance(value, SEQUENCES):
         return value
     return fields_of(value).values() if is_dataclass_instance(value) else ()
-
-
-def may_hold_arrays(value: Any) -> bool:
-    """Tell whether `value` is something that could be looked through for arrays."""
-    containers = (tuple, list, deque, set, frozenset, Mapping, Iterator)
-    return isinstance(value, (*_WITH_ARRAYS, *containers)) or is_dataclass_instance(value)
 
 
 def holds_arrays(value: Any) -> bool:

@@ -12,6 +12,7 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import Home, Library
 from tapetensor.arrays.rearranging import shadow
 from tapetensor.arrays.stand_ins import CapturedArray
+from tapetensor.compiler.trace.frames import unseen
 from tapetensor.compiler.trace.functions import (
     FUNCTIONS,
     INTO_ANOTHER,
@@ -96,12 +97,14 @@ class ArrayTracer(CapturedArray):
     def dtype(self) -> DType:
         return self._node.dtype
 
+    @unseen
     def transpose(self, axes: Sequence[int]) -> ArrayTracer:
         """Return the axes in another order."""
         order = tuple([axis % self.ndim for axis in axes])
         shape = tuple([self.shape[axis] for axis in order])
         return self.viewed(View("transpose", order), shape)
 
+    @unseen
     def reshape(self, *shape: Any) -> ArrayTracer:
         """Return the elements in C order under another shape."""
         wanted = shape[0] if len(shape) == 1 else shape
@@ -117,6 +120,7 @@ class ArrayTracer(CapturedArray):
         return laid_out(self.node) if self._memory is None else self._memory
 
     @override
+    @unseen
     def astype(self, dtype: Any, copy: bool = True) -> ArrayTracer:
         wanted = np.dtype(dtype)
         if wanted == self.dtype:
@@ -172,6 +176,7 @@ class ArrayTracer(CapturedArray):
         """Return the mean, or the means along axes."""
         return np.mean(self, **options)
 
+    @unseen
     def __getitem__(self, index: Any) -> ArrayTracer:
         """Return the elements at an index."""
         parts = index if isinstance(index, tuple) else (index,)
@@ -242,6 +247,7 @@ class ArrayTracer(CapturedArray):
         return self._base.becomes(self.program.view(whole, node, self._base.shape))
 
     @override
+    @unseen
     def capture_elementwise(
         self, function: Callable[..., Any], args: tuple[Any, ...]
     ) -> ArrayTracer:
@@ -249,6 +255,7 @@ class ArrayTracer(CapturedArray):
         return self.wrap(self.program.elementwise(function, operands, self.dtype))
 
     @override
+    @unseen
     def capture_row_sums(self, axes: Shape) -> ArrayTracer:
         return self.wrap(self.program.row_sums(self.node, axes))
 
@@ -264,12 +271,14 @@ class ArrayTracer(CapturedArray):
         return NumberTracer(self.wrap(node))
 
     @override
+    @unseen
     def capture_update(self, update: Any, gradients: Sequence[ArrayTracer]) -> list[ArrayTracer]:
         args = tuple([self.operand(gradient, gradient.dtype) for gradient in gradients])
         node = self.program.add(Kind.UPDATE, update, args, (), np.dtype(np.bool_))
         return self._parts(node, gradients)
 
     @override
+    @unseen
     def capture_step(
         self, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
     ) -> Any:
@@ -298,6 +307,7 @@ class ArrayTracer(CapturedArray):
         ]
 
     @override
+    @unseen
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """Capture a ufunc."""
         (out,) = options.pop("out", (None,))
@@ -365,6 +375,7 @@ class ArrayTracer(CapturedArray):
             return kept
         return kept.reshape([size for one, size in enumerate(array.shape) if one not in axes])
 
+    @unseen
     def __array_function__(
         self, function: Callable[..., Any], types: Any, args: tuple[Any, ...], options: Any
     ) -> Any:

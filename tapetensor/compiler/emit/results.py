@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from tapetensor.compiler.trace.structure import (
     is_plain,
     is_users_object,
 )
+from tapetensor.compiler.trace.tapes import Tapes
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.nn.module import Module
 from tapetensor.tape import NoneTape, OwnedTape
@@ -30,14 +31,10 @@ from tapetensor.tape.origins import (
     Incomplete,
     Origins,
     ids_since,
-    lacking,
     origins_of,
-    overlap,
 )
+from tapetensor.tensor.apply import give_tape, take_tapes
 from tapetensor.tensor.base import TensorBase, wrap
-
-if TYPE_CHECKING:
-    from tapetensor.compiler.trace.tapes import Tapes
 
 # Objects of these types are returned as they are.
 _LASTING = (Enum, type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, NoneTape)
@@ -57,6 +54,8 @@ class ResultWriter:
     Attributes:
         ids: the source of each id that came in, and of those of results.
         leaving: the nodes that the results are made of.
+        tape_lines: what makes the tapes that leave.
+        returned: the source of what is returned.
     """
 
     bind: Callable[[Any], str]
@@ -66,6 +65,8 @@ class ResultWriter:
     lacks: dict[int, str]
     ids: dict[int, str] = field(init=False)
     leaving: list[Node] = field(default_factory=list)
+    tape_lines: list[str] = field(default_factory=list)
+    returned: str = "None"
     _new_ids: dict[int, str] = field(default_factory=dict)
     _locals: dict[int, str] = field(init=False)
     # The sources of the origins of tensors that came in, by their address in the capture.
@@ -76,7 +77,6 @@ class ResultWriter:
     _stores: list[str] = field(default_factory=list)
     # What takes the tapes of tensors, by the local variables of those.
     _taken: dict[str, str] = field(default_factory=dict)
-    _returned: str = "None"
     # What was written is kept alive, for it is known by its address.
     _kept: list[Any] = field(default_factory=list)
 
@@ -106,11 +106,6 @@ class ResultWriter:
         """Write an assignment of what the gradients of a store lack."""
         self._stores.append(f"{target} = {self._incomplete(store.incomplete)}")
 
-    def finish(self, result: Any) -> None:
-        """Write what is returned, and the tapes."""
-        self._returned = self.write(result)
-        self.tapes.write(self)
-
     def lines(self, arrays: list[str]) -> list[str]:
         """Return all lines, given the source of the arrays that leave."""
         # New ids keep their order: that of a result is larger than those of what it is made of.
@@ -121,8 +116,8 @@ class ResultWriter:
             owners = ", ".join([f"({local}, {taker})" for local, taker in self._taken.items()])
             ids.append(f"{names}= take_tapes([{owners}])")
         written = [
-            *self._tensors, *self.tapes.lines, *self._containers, *self._stores,
-            f"return {self._returned}",
+            *self._tensors, *self.tape_lines, *self._containers, *self._stores,
+            f"return {self.returned}",
         ]  # fmt: skip
         return [*ids, *[line.format(*arrays) for line in written]]
 
@@ -287,8 +282,8 @@ RESULT_NAMES: dict[str, Any] = {
     "gradients_of": Gradients.of,
     "PARTED": PARTED,
     "origins_of": origins_of,
-    "overlap": overlap,
-    "lacking": lacking,
+    "give_tape": give_tape,
+    "take_tapes": take_tapes,
     "made": made,
     "filled": filled,
     "number": number,

@@ -1,0 +1,144 @@
+"""The code of a plan: its steps, the functions that they call, and what both refer to by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from tapetensor.arrays.array import Array
+from tapetensor.compiler.plan.groups import Group, Limits
+from tapetensor.compiler.plan.memory import Memory
+from tapetensor.compiler.trace.node import Keywords, Kind, Node, Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """An array that the code reads or writes to.
+
+    Args:
+        source: its Python source.
+        array: the array itself; None where it is only known when the code runs.
+    """
+
+    source: str
+    array: Array | None = None
+
+
+@dataclass
+class Step:
+    """One line of the plan.
+
+    Args:
+        node: what it computes.
+        line: its Python source.
+        title: what it does, in words.
+        memory: where the result lies: "planned" memory, the "optimizer"'s, "fresh", or a "view".
+        group: the nodes of the group that it runs, if it runs one.
+    """
+
+    node: Node
+    line: str
+    title: str
+    memory: str
+    group: tuple[Node, ...] = ()
+
+
+class Code:
+    """What is written of a plan so far.
+
+    Args:
+        memory: the places of values.
+        inputs: the source of each input node.
+
+    Attributes:
+        memory: the places of values.
+        steps: what the plan does, in order.
+        functions: the sources of functions that the steps call.
+        names: the objects that the sources refer to by name.
+    """
+
+    def __init__(self, memory: Memory, inputs: dict[Node, str]) -> None:
+        self.memory = memory
+        self.steps: list[Step] = []
+        self.functions: list[str] = []
+        self.names: dict[str, Any] = {}
+        self._operands = {node: Operand(source) for node, source in inputs.items()}
+
+    def bind(self, value: Any) -> str:
+        """Return a name by which the code can refer to `value`."""
+        name = f"p{len(self.names)}"
+        self.names[name] = value
+        return name
+
+    def bound(self, array: Array) -> Operand:
+        """Return an operand for an array that is known."""
+        return Operand(self.bind(array), array)
+
+    def operand(self, node: Node) -> Operand:
+        """Return the array of a node that has its place."""
+        known = self._operands.get(node)
+        if known is None:
+            known = self._operands[node] = self.bound(self.memory.arrays[node])
+        return known
+
+    def lies_in(self, node: Node, source: str) -> None:
+        """Have the array of a node be what an expression gives when the code runs."""
+        self._operands[node] = Operand(source)
+
+    def assign(self, node: Node, source: str, title: str = "") -> None:
+        """Emit the assignment of the array of a node to a variable of its own."""
+        self.lies_in(node, f"v{node.index}")
+        self.emit(node, f"v{node.index} = {source}", title)
+
+    def emit(self, node: Node, line: str, title: str = "", group: tuple[Node, ...] = ()) -> None:
+        """Add a step."""
+        storage = self.memory.storage(node)
+        if node.kind is Kind.UPDATE or (storage.gradient is not None and storage.owner is node):
+            memory = "optimizer"
+        elif node in self.memory.arrays:
+            memory = "planned"
+        else:
+            memory = "view" if node.kind is Kind.VIEW else "fresh"
+        self.steps.append(Step(node, line, title or node.name, memory, group))
+
+    def seen_as(self, operand: Operand, shape: Shape) -> str:
+        """Return the source of an array under another shape."""
+        if operand.array is not None:
+            view = operand.array.reshape(shape)
+            if np.may_share_memory(view, operand.array):
+                return self.bind(view)
+        return f"{operand.source}.reshape({shape})"
+
+    def arguments(self, args: tuple[Any, ...]) -> str:
+        """Return the source of the arguments of a call."""
+        sources = []
+        for argument in args:
+            if isinstance(argument, Keywords):
+                sources += [f"{key}={self._source(value)}" for key, value in argument.items()]
+            else:
+                sources.append(self._source(argument))
+        return ", ".join(sources)
+
+    def _source(self, value: Any) -> str:
+        if isinstance(value, Node):
+            return self.operand(value).source
+        if value.__class__ is tuple:
+            return "(" + "".join([f"{self._source(item)}, " for item in value]) + ")"
+        if value.__class__ is list:
+            return "[" + ", ".join([self._source(item) for item in value]) + "]"
+        return self.bind(value)
+
+
+class Executor(Limits, Protocol):
+    """What runs groups of steps."""
+
+    def build(self, group: Group, code: Code) -> None:
+        """Write what runs a group, whose inputs and kept values have their places.
+
+        Args:
+            group: what is to be run.
+            code: where it is written to; its memory has room for scratch.
+        """
+        ...

@@ -1,0 +1,155 @@
+"""What leaves a compiled function: its results, the state that it stores, and tapes.
+
+To the tape of a caller the function is one op: its record names the tensors that came in, and its
+pullbacks are a plan of their own, on what the forward pass keeps for them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapetensor.compiler.emit.backward import BackwardPlan
+from tapetensor.compiler.emit.results import RESULT_NAMES, ResultWriter
+from tapetensor.compiler.trace.inputs import Inputs
+from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
+from tapetensor.compiler.trace.program import Program
+from tapetensor.compiler.trace.tracer import ArrayTracer
+from tapetensor.tape import OwnedTape
+from tapetensor.tape.gaps import seen_from_outside
+from tapetensor.tape.origins import ids_since
+from tapetensor.tape.recorder import Recorder
+
+
+def write_results(inputs: Inputs, result: Any) -> ResultWriter:
+    """Write the results, the lines that store state, and the last guards.
+
+    This comes after the function has run, and before what it replaced is put back.
+    """
+    inputs.names.update(RESULT_NAMES)
+    came_in = [(tensor, local) for tensor, local, _, _ in inputs.tensors.values()]
+    writer = ResultWriter(inputs.bind, inputs.known(), came_in, inputs.tapes, inputs.lacks)
+    replaced: set[int] = set()
+    for held, fields, after, _ in inputs.states:
+        for name, before in after.items():
+            if fields[name] is not before:
+                replaced.add(id(before))
+                writer.store(f"{held}[{name!r}]", fields[name])
+    for local, tensor in inputs.fields.items():
+        cls = inputs.bind(tensor.__class__)
+        if id(tensor) in replaced:
+            inputs.guard_local(local, f"{local}.__class__ is not {cls}")
+        else:
+            inputs.guard_local(local, f"{local} is not {inputs.bind(tensor)}")
+    for tensor, local, node, brought in inputs.tensors.values():
+        data = tensor.array
+        is_kept = isinstance(data, ArrayTracer) and (data.node is node or _is_updated(data.node))
+        if not is_kept:
+            writer.store(f"{local}.array", data)
+        if isinstance(brought, OwnedTape) and tensor.tape is not brought:
+            writer.take(local, tensor.tape)
+        elif tensor.tape is not brought:
+            writer.store(f"{local}.tape", tensor.tape)
+    for store, local, before_arrays, lacked in inputs.stores:
+        if store.incomplete is not lacked:
+            writer.store_incomplete(f"{local}.incomplete", store)
+        same = store.arrays.keys() == before_arrays.keys() and all(
+            store.arrays[key] is before_arrays[key] for key in before_arrays
+        )
+        if not same:
+            writer.store_entries(f"{local}.arrays", store)
+    inputs.guard_origins(came_in, replaced)
+    writer.returned = writer.write(result)
+    writer.tape_lines = _tape_lines(writer)
+    inputs.guard_against_errors()
+    return writer
+
+
+def _is_updated(node: Node) -> bool:
+    return node.kind is Kind.PART and node.args[0].kind is Kind.UPDATE
+
+
+def _tape_lines(writer: ResultWriter) -> list[str]:
+    """Return the lines that make the tapes that leave, once all results are written."""
+    tapes, lines = writer.tapes, list[str]()
+    program = tapes.program
+    forward = len(program.nodes)
+    for tape in tapes.leaving:
+        tape.recorded()
+    records = _records(writer)
+    del program.nodes[forward:]
+    users: dict[str, int] = {}
+    for tape in tapes.leaving:
+        sources, carried = [], []
+        for key, store in tape.stores.items():
+            if key not in tapes.markers:
+                carried.append(writer.write(store))
+                continue
+            local = tapes.markers[key][1]
+            # A tape that goes into several results is whole in each of them.
+            is_first = users.setdefault(local, id(tape)) == id(tape)
+            sources.append(f"{local}_tape" + ("" if is_first else ".fork()"))
+        taken, kept = [f"({''.join([f'{one}, ' for one in many])})" for many in (sources, carried)]
+        lines.append(f"s{tapes.local(tape)} = {taken}, {kept}")
+    op = writer.bind(tapes.op)
+    for tape in tapes.leaving:
+        filed, gaps = [], []
+        joined = {tapes.markers[key][1] for key in tape.stores if key in tapes.markers}
+        for unique_id, gap in seen_from_outside(tape.gaps, tape.records, {}).items():
+            ids = ids_since(0, gap.origins or ())
+            origins = writer.origins(tape.gaps[unique_id].origins, ids)
+            if origins and writer.ids.get(unique_id, "").removesuffix("._id") not in joined:
+                known = writer.bind(gap)
+                gaps.append(f"({writer.id_of(unique_id)}, {known}, {origins}), ")
+        for owner, unique_id, cotangent, gradients in records:
+            if owner is not tape:
+                continue
+            plan = BackwardPlan(cotangent, list(gradients.values()), forward)
+            kept = "".join([f"{writer.node(node)}, " for node in plan.residuals])
+            parents = "".join([f"{writer.id_of(one)}, " for one in gradients])
+            make = writer.bind(plan.pullbacks)
+            filed.append(f"({writer.id_of(unique_id)}, {make}({kept}), ({parents})), ")
+        local = tapes.local(tape)
+        told = f"({''.join(filed)}), ({''.join(gaps)})"
+        lines.append(f"{local} = give_tape({op}, *s{local}, {told})")
+    return lines
+
+
+def _records(writer: ResultWriter) -> list[tuple[OwnedTape, int, Node, dict[int, Node]]]:
+    """Run the tapes that leave backwards; return what leads to each result.
+
+    That is the tape, the id of the result, its cotangent, and the gradients of what came in.
+    """
+    tapes, program = writer.tapes, writer.tapes.program
+    waiting: list[tuple[OwnedTape, int, Shape, DType]] = [
+        (tape, one.id, one.array.shape, one.array.dtype)
+        for one in tapes.results
+        for tape in tapes.leaving
+        if one.id in tape.records and one.array.dtype.kind == "f"
+    ]
+    leafs = frozenset(writer.ids).union(*[tape.records for tape in tapes.leaving])
+    found: list[tuple[OwnedTape, int, Node, dict[int, Node]]] = []
+    done: set[tuple[int, int]] = set()
+    while waiting:
+        tape, unique_id, shape, dtype = waiting.pop()
+        if (id(tape), unique_id) in done:
+            continue
+        done.add((id(tape), unique_id))
+        node = program.add(Kind.INPUT, None, (), shape, dtype, label="cotangent")
+        started: dict[int, Any] = {unique_id: ArrayTracer(program, node)}
+        arrays = Recorder(tape.records).replay(started, leafs - tape.records.keys())
+        gradients = {key: _node_of(program, array) for key, array in arrays.items()}
+        found.append((tape, unique_id, node, gradients))
+        # Another tape that leaves may have recorded how one of these was computed.
+        waiting += [
+            (other, key, one.shape, one.dtype)
+            for key, one in gradients.items()
+            for other in tapes.leaving
+            if key in other.records
+        ]
+    return found
+
+
+def _node_of(program: Program, array: Any) -> Node:
+    return array.node if isinstance(array, ArrayTracer) else program.constant(np.asarray(array))

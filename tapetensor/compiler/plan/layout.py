@@ -1,0 +1,126 @@
+"""The layout of values: at which place, and in which order of axes, nobody has to copy them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tapetensor.compiler.plan.groups import Unit, nodes_of
+from tapetensor.compiler.plan.memory import Memory
+from tapetensor.compiler.plan.storage import TAKES_OUT
+from tapetensor.compiler.trace.node import Kind, Node, Shape
+from tapetensor.compiler.trace.operations import write_all, writes_anywhere
+from tapetensor.compiler.trace.view import is_copied_by
+
+# Steps of these kinds can write to memory with gaps, or in another order of axes.
+_WITH_ORDER = frozenset({Kind.ELEMENTWISE, Kind.MATMUL})
+# Steps of these kinds read one order of axes as well as another.
+_READERS = _WITH_ORDER | {Kind.VIEW, Kind.WRITE}
+
+
+def lay_out(memory: Memory, units: list[Unit]) -> None:
+    """Give values their places among gradients and in larger arrays, and their orders of axes."""
+    for position, unit in enumerate(units):
+        if isinstance(unit, Node) and unit.kind is Kind.UPDATE:
+            _lay_end_to_end(unit, position, memory)
+    for unit in units:
+        if isinstance(unit, Node) and unit.kind is Kind.WRITE and unit.detail is not None:
+            _lay_in_place(unit, memory)
+    for unit in units:
+        for node in nodes_of(unit):
+            if node.kind is Kind.VIEW and node.function.name == "reshape":
+                _save_copy(node, memory)
+
+
+def _lay_end_to_end(update: Node, position: int, memory: Memory) -> None:
+    """Have gradients lie where the step of the optimizer reads them."""
+    places = [memory.storage(gradient) for gradient in update.args]
+    for number, (gradient, storage) in enumerate(zip(update.args, places, strict=True)):
+        root = storage.owner
+        is_whole = root.kind in TAKES_OUT and root.size == gradient.size
+        is_in_order = gradient is root or (
+            gradient.kind is Kind.VIEW
+            and gradient.function.name == "reshape"
+            and gradient.args[0] is root
+        )
+        if (
+            is_whole
+            and is_in_order
+            and places.count(storage) == 1
+            and not storage.escapes
+            # The optimizer's step may write new values over it.
+            and storage.last_use == position
+        ):
+            storage.gradient = update, number
+
+
+def _lay_in_place(write: Node, memory: Memory) -> None:
+    """Have a part of a larger array lie where a write would copy it to."""
+    _, part, *written = write.args
+    if write.function not in (write_all, np.copyto) or len(written) != 1:
+        return
+    (value,) = written
+    if (
+        isinstance(value, Node)
+        and value.kind in _WITH_ORDER
+        and writes_anywhere(value)
+        and memory.readers(value) == [write]
+        and value.shape == part.shape
+        and value.dtype == write.dtype
+        and memory.storage(value).is_free
+        and not memory.storage(write).escapes
+    ):
+        memory.storage(value).copied_by = write
+
+
+def _save_copy(reshaped: Node, memory: Memory) -> None:
+    """Have a value that is transposed and then reshaped lie in memory in transposed order."""
+    (transposed,) = reshaped.args
+    if transposed.kind is not Kind.VIEW or transposed.function.name != "transpose":
+        return
+    (node,) = transposed.args
+    while node.kind is Kind.WRITE:
+        node = node.args[0]
+    order = transposed.function.parameter
+    in_c_order = np.empty(node.shape, bool)
+    if node.kind in _WITH_ORDER and is_copied_by(in_c_order.transpose(order), reshaped.shape):
+        _set_order(node, order, memory)
+
+
+def _set_order(node: Node, order: Shape, memory: Memory) -> None:
+    """Give an order to a value, and to operands of it that nobody else reads.
+
+    Never one in which a sum is added up in another order than numpy's: the BLAS multiplies matrices
+    otherwise when they, or their product, lie transposed.
+    """
+    storage = memory.storage(node)
+    if (
+        storage.order is not None
+        or (node.kind is Kind.MATMUL and not _keeps_rows(order))
+        or not storage.is_free
+        or not writes_anywhere(node)
+        or not _suits_readers(node, order, memory)
+    ):
+        return
+    storage.order = order
+    if node.kind is Kind.ELEMENTWISE:
+        for operand in node.args:
+            if (
+                operand.kind in _WITH_ORDER
+                and operand.shape == node.shape
+                and set(memory.readers(operand)) == {node}
+            ):
+                _set_order(operand, order, memory)
+
+
+def _suits_readers(node: Node, order: Shape, memory: Memory) -> bool:
+    return all(
+        reader.kind in _READERS
+        and (reader.kind is not Kind.MATMUL or _keeps_rows(order))
+        and (reader.kind not in (Kind.VIEW, Kind.WRITE) or _suits_readers(reader, order, memory))
+        for reader in memory.readers(node)
+    )
+
+
+def _keeps_rows(order: Shape) -> bool:
+    """Tell whether the elements of a row still lie side by side."""
+    return order[-1] == len(order) - 1

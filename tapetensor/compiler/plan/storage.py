@@ -1,0 +1,96 @@
+"""Storage: the memory of a value, which all views of it share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tapetensor.arrays.array import Array
+from tapetensor.compiler.trace.node import Kind, Node, Shape
+from tapetensor.compiler.trace.operations import select
+
+# numpy can write the results of these kinds into memory that it is given.
+TAKES_OUT = frozenset({Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL})
+
+
+def owner(node: Node) -> Node:
+    """Return the node that made the memory in which a node lies."""
+    while node.kind in (Kind.VIEW, Kind.WRITE):
+        node = node.args[0]
+    return node
+
+
+def shares_memory(node: Node, other: Node) -> bool:
+    """Tell whether two nodes lie in the memory of one owner."""
+    return owner(node) is owner(other)
+
+
+def part_seen(view: Node, whole: Array) -> Array | None:
+    """Return the part of its owner's array that a view shows; None where it would be a copy."""
+    if view.kind is not Kind.VIEW:
+        return whole
+    inner = part_seen(view.args[0], whole)
+    if inner is None:
+        return None
+    seen: Array = view.function(inner)
+    return seen if np.may_share_memory(seen, whole) and seen.flags.writeable else None
+
+
+def readers_of(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
+    """Return the nodes that read each node, as often as they read it."""
+    readers: dict[Node, list[Node]] = {}
+    for node in nodes:
+        for parent in node.parents():
+            readers.setdefault(parent, []).append(node)
+    return readers
+
+
+def overwritable(
+    node: Node, shares: Callable[[Node, Node], bool] = shares_memory
+) -> Iterator[Node]:
+    """Yield the operands over which a step may write its result.
+
+    Args:
+        node: the step.
+        shares: tells whether two nodes lie in the same memory.
+    """
+    for place, operand in enumerate(node.args if node.kind is Kind.ELEMENTWISE else ()):
+        if (operand.shape, operand.dtype) != (node.shape, node.dtype):
+            continue
+        sharing = [
+            parent for parent in node.parents() if parent is operand or shares(parent, operand)
+        ]
+        # The mask and the first choice of a selection are read after it has begun to write.
+        is_read_late = node.function is select and (place != 2 or len(sharing) > 1)
+        if not is_read_late and all(parent is operand for parent in sharing):
+            yield operand
+
+
+@dataclass(eq=False, slots=True)
+class Storage:
+    """The memory of a value, which all views of it and all writes to it share.
+
+    Attributes:
+        owner: the node that made it.
+        last_use: the position of the last step that reads it or writes to it.
+        escapes: whether it leaves the function, as a whole or seen in some way.
+        order: the axes in the order of memory, outermost first, where that is not C's.
+        gradient: the optimizer's step whose gradients it is one of, and which of them.
+        copied_by: the write that would copy it to its place in another storage; it lies there.
+        is_handed_over: whether another value has been written over it.
+    """
+
+    owner: Node
+    last_use: int = -1
+    escapes: bool = False
+    order: Shape | None = None
+    gradient: tuple[Node, int] | None = None
+    copied_by: Node | None = None
+    is_handed_over: bool = False
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it may lie anywhere in planned memory."""
+        return not self.escapes and self.gradient is None and self.copied_by is None

@@ -1,0 +1,90 @@
+"""What code names: globals, attributes and clocks."""
+
+from __future__ import annotations
+
+import datetime
+import dis
+import os
+import time
+import types
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+_READS = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
+_ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
+# Code that names one of these may look for a name that is the text of one of its constants.
+_DYNAMIC = frozenset({"getattr", "hasattr", "setattr", "globals", "vars", "eval", "exec"})
+_NO_CLOCKS = {"sleep", "mktime", "strptime", "strftime"}
+_CLOCKS: dict[Any, frozenset[str]] = {
+    time: frozenset(
+        name
+        for name, one in vars(time).items()
+        if isinstance(one, types.BuiltinFunctionType) and name not in _NO_CLOCKS
+    ),
+    datetime.datetime: frozenset({"now", "utcnow", "today"}),
+    datetime.date: frozenset({"today"}),
+    os: frozenset({"urandom", "getpid"}),
+}
+
+
+class Names(NamedTuple):
+    """The names in code.
+
+    Attributes:
+        reads: globals that it reads.
+        attributes: attributes that it reads or sets.
+        texts: its constants that could be names which it looks up.
+        chains: what is read as an attribute or a global, with the line: ``(line, "time", "time")``.
+    """
+
+    reads: tuple[str, ...]
+    attributes: frozenset[str]
+    texts: frozenset[str]
+    chains: tuple[tuple[int, str, str], ...]
+
+
+@lru_cache(maxsize=1024)
+def names_in(code: types.CodeType) -> Names:
+    """Return the names that code looks up; functions that it makes have code of their own."""
+    reads: dict[str, None] = {}
+    chains: list[tuple[int, str, str]] = []
+    line, before = code.co_firstlineno, ""
+    for one in dis.get_instructions(code):
+        line = one.starts_line or line
+        name = one.argval if isinstance(one.argval, str) else ""
+        if one.opname in _READS:
+            reads[name] = None
+            chains.append((line, name, ""))
+        elif one.opname in _ATTRIBUTES:
+            chains.append((line, before, name))
+        before = name
+    texts = [one for one in code.co_consts if isinstance(one, str) and one.isidentifier()]
+    return Names(
+        tuple(reads),
+        frozenset(code.co_names) - reads.keys(),
+        frozenset(texts if _DYNAMIC & reads.keys() else ()),
+        tuple([one for one in chains if one[2] in _ALL or not one[2]]),
+    )
+
+
+_ALL = frozenset().union(*_CLOCKS.values())
+_BY_NAME: dict[str, Any] = {
+    "time": time, "datetime": datetime.datetime, "date": datetime.date, "os": os,
+}  # fmt: skip
+_FUNCTIONS = {id(vars(time)[name]): f"time.{name}" for name in _CLOCKS[time]} | {
+    id(os.urandom): "os.urandom"
+}
+
+
+def lines_of_clocks(names: Names, scope: dict[str, Any]) -> dict[int, str]:
+    """Return the lines that read a clock, or what else is another value at every call."""
+    found: dict[int, str] = {}
+    for line, base, name in names.chains:
+        held = scope.get(base, _BY_NAME.get(base))
+        if name and held is datetime:
+            held = _BY_NAME.get(base)
+        if not name and id(held) in _FUNCTIONS:
+            found[line] = _FUNCTIONS[id(held)]
+        elif name and isinstance(held, type | types.ModuleType) and name in _CLOCKS.get(held, ()):
+            found[line] = f"{base}.{name}"
+    return found

@@ -1,0 +1,319 @@
+"""The arrays that come into a compiled function: those of tensors, generators and optimizers.
+
+Meanwhile tracers stand in their place, and what leads to them at the next call is written down as
+Python source.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tapetensor.arrays.libraries import library_of
+from tapetensor.arrays.stand_ins import Recorded
+from tapetensor.compiler.trace.changes import Watch, random_state, set_random_state
+from tapetensor.compiler.trace.generator import GeneratorTracer
+from tapetensor.compiler.trace.guards import MISS, GuardWriter, spelling
+from tapetensor.compiler.trace.node import Kind, Node
+from tapetensor.compiler.trace.number import NumberTracer
+from tapetensor.compiler.trace.program import Program
+from tapetensor.compiler.trace.refusals import NotTracedError
+from tapetensor.compiler.trace.structure import content, is_set
+from tapetensor.compiler.trace.tapes import Tapes
+from tapetensor.compiler.trace.tracer import ArrayTracer
+from tapetensor.errors import ArgumentTypeError
+from tapetensor.optim.optimizer import Optimizer
+from tapetensor.tape import OwnedTape
+from tapetensor.tape.gradients import Gradients
+from tapetensor.tape.origins import Incomplete, Origins, lacking, overlap
+from tapetensor.tensor.base import TensorBase
+
+_FLOAT = np.dtype(np.float64)
+# Reads and sets the array of a tensor, also while something else does that in its place.
+ARRAY: Any = vars(TensorBase)["array"]
+
+
+def elements(array: Any) -> Any:
+    """Return what two arrays of the same layout share if their elements are the same."""
+    return spelling(array.flat) if array.dtype.hasobject else (array.strides, array.tobytes())
+
+
+# The guards of every plan may use these names.
+_NAMES = {
+    "MISS": MISS,
+    "ndarray": np.ndarray,
+    "arrays": (np.ndarray, np.generic),
+    "float64": np.float64,
+    "copysign": math.copysign,
+    "spelling": spelling,
+    "content": content,
+    "is_set": is_set,
+    "elements": elements,
+    "OwnedTape": OwnedTape,
+    "overlap": overlap,
+    "lacking": lacking,
+}
+
+
+class Inputs(GuardWriter):
+    """The arrays of one plan that come in, and what the capture has replaced by tracers.
+
+    Args:
+        program: where the tracers put what they capture.
+        function: what is captured.
+    """
+
+    def __init__(self, program: Program, function: Any) -> None:
+        super().__init__(dict(_NAMES))
+        self.program = program
+        # The source expression of each input node.
+        self.expressions: dict[Node, str] = {}
+        # The local variables that hold random generators.
+        self.generators: list[str] = []
+        self.tapes = Tapes(
+            self, program, function if hasattr(function, "__name__") else type(function)
+        )
+        # Each tensor by its id, with its local variable, its node and its tape in the capture.
+        self.tensors: dict[int, tuple[Any, str, Node, OwnedTape | None]] = {}
+        self.spent: set[int] = set()
+        self._direct: list[str] = []
+        # The origins of those that were computed.
+        self._computed: list[tuple[Origins, str]] = []
+        # Tensors that are attributes of objects that last, by their local variable.
+        self.fields: dict[str, Any] = {}
+        # The dicts of attributes of objects, each with what it held when the function began.
+        self.states: list[tuple[str, dict[str, Any], dict[str, Any], str]] = []
+        self._optimizers: list[tuple[Optimizer, str]] = []
+        self.stores: list[tuple[Gradients, str, dict[int, Any], tuple[Incomplete, ...]]] = []
+        # What stands for all that the gradients of a store lack at a call, by its address.
+        self.lacks: dict[int, str] = {}
+        self.watches: list[Watch] = []
+        # What `restore` does, the last of it first.
+        self.undo: list[Callable[[], None]] = []
+        # The arrays that may not be written to meanwhile, each with its elements.
+        self._frozen: list[tuple[Any, Any]] = []
+        # Each object that was walked by its id, with what stands for it and the source of it.
+        self.seen: dict[int, tuple[Any, str]] = {}
+        # A numpy array that a function reads from around it is a constant, as its numbers are; a
+        # tensor is not, for optimizers and modules change tensors.
+        self.is_around = False
+
+    def restore(self) -> None:
+        """Put back all that the walk replaced, and all that the function changed."""
+        while self.undo:
+            self.undo.pop()()
+        # An array can be made writable again only after the array that it is a view of.
+        for array, _ in sorted(self._frozen, key=lambda one: one[0].base is not None):
+            array.flags.writeable = True
+        for array, before in self._frozen:
+            # It may have been written to by way of another array that shares its memory.
+            if array.dtype.hasobject:
+                array[...] = before
+            elif elements(array) != before:
+                array[...] = np.frombuffer(before[1], array.dtype).reshape(array.shape)
+
+    def known(self) -> dict[int, str]:
+        """Return the source of each tensor, container and object that came in."""
+        tensors = {key: local for key, (_, local, _, _) in self.tensors.items()}
+        return tensors | {key: source for key, (_, source) in self.seen.items()}
+
+    def walk_array(self, array: Any, expression: str, where: str) -> Any:
+        """Return what stands for an array: a tracer, or itself if it counts as a constant."""
+        if array.__class__ not in (np.ndarray, np.memmap):
+            raise ArgumentTypeError(
+                f"compile: {where} is a {type(array).__name__}, which has rules of its own; "
+                "pass np.asarray(...) of it"
+            )
+        local = self.local(expression)
+        if not self.is_around:
+            tracer = self.input(array, local, where)
+            tracer.fixed_as = where
+            return tracer
+        if id(array) in self.seen:
+            self.guard(f"{local} is not {self.seen[id(array)][1]}")
+            return array
+        self.seen[id(array)] = array, local
+        self.guard(f"{local} is not {self.bind(array)}")
+        before, flags = elements(array), array.flags
+        self.guard(f"elements({local}) != {self.bind(before)}")
+        self.watches.append(
+            Watch(where, lambda: {"": elements(array)}, {"": before}, same=_is_equal)
+        )
+        if flags.writeable:
+            # From now on numpy refuses to change it, and its error names the line.
+            flags.writeable = False
+            self._frozen.append((array, array.astype(object) if array.dtype.hasobject else before))
+        return array
+
+    def walk_tensor(self, tensor: Any, expression: str, where: str) -> Any:
+        """Put a tracer into a tensor."""
+        known = self.tensors.get(id(tensor))
+        if known is not None:
+            self.guard(f"{expression} is not {known[1]}")
+            return tensor
+        local = self.local(expression)
+        tape = tensor.tape
+        if tape is not None and not isinstance(tape, OwnedTape):
+            # The tensor is spent: every use of it is an error, the same as in eager mode.
+            self.guard("True")
+            self.spent.add(id(tensor))
+            return tensor
+        if expression not in self.fields:
+            self.guard(f"{local}.__class__ is not {self.bind(tensor.__class__)}")
+            self._direct.append(local)
+            if tape is None:
+                was_computed = tensor.origins is not None
+                self.guard(f"{local}.tape is not None")
+                self.guard(f"({local}.origins is not None) is not {was_computed}")
+                if was_computed:
+                    self._computed.append((tensor.origins, f"{local}.origins"))
+        data = ARRAY.__get__(tensor)
+        if isinstance(data, Recorded):
+            raise NotTracedError
+        library = library_of(data)
+        if library != "numpy":
+            raise ArgumentTypeError(
+                f"compile: {where} is over an array of {library}, and a plan runs on numpy's; "
+                "call the function without compile, or move everything with to(numpy)"
+            )
+        tracer = self.input(data, self.local(f"{local}.array"), where)
+        tracer.fixed_as = where
+
+        def undo() -> None:
+            tensor.array, tensor.tape = data, tape
+
+        self.undo.append(undo)
+        tensor.array = tracer
+        if tape is not None:
+            tensor.tape = self.tapes.bring(tape, tensor, local)
+        self.tensors[id(tensor)] = tensor, local, tracer.node, tensor.tape
+        return tensor
+
+    def walk_generator(self, rng: np.random.Generator, local: str, where: str) -> Any:
+        """Return what stands for a generator; it is watched where that cannot be put."""
+        self.watch_randomness(rng, where)
+        self.guard(f"not isinstance({local}, {self.bind(np.random.Generator)})")
+        node = self.program.add(Kind.INPUT, None, (), (), np.dtype(object), label=where)
+        self.expressions[node] = local
+        self.generators.append(local)
+        drops = getattr(rng, "drops", True)
+        self.guard(f"getattr({local}, 'drops', True) is not {drops}")
+        tracer = GeneratorTracer(self.program, node, drops=drops)
+        self.seen[id(rng)] = self.seen[id(tracer)] = tracer, local
+        return tracer
+
+    def watch_randomness(self, generator: Any, where: str) -> None:
+        """Refuse that a generator draws by itself."""
+        before = random_state(generator)
+        self.watches.append(
+            Watch(f"the state of {where}", partial(random_state, generator), before, _is_equal)
+        )
+        self.undo.append(partial(set_random_state, generator, before))
+
+    def walk_gradients(self, store: Gradients, local: str, where: str) -> Gradients:
+        """Put tracers into a store of gradients."""
+        arrays = store.arrays
+        keys = self.bind(tuple(arrays))
+        self.guard(f"tuple({local}.arrays) != {keys} or {local}.is_leaky != {store.is_leaky}")
+        self.guard(f"{local}.leafs != {self.bind(store.leafs)}")
+        tracer: dict[int, Any] = {
+            key: self.input(array, self.local(f"{local}.arrays[{key}]"), f"{where}[{key}]")
+            for key, array in arrays.items()
+        }
+        store.arrays = tracer
+        before = store.incomplete
+        all_of_it = Incomplete("", "", None, set())
+        self.lacks |= {id(one): "" for one in before}
+        self.lacks[id(all_of_it)] = f"*{local}.incomplete, "
+        store.incomplete = (*before, all_of_it)
+        self.stores.append((store, local, dict(store.arrays), store.incomplete))
+
+        def undo() -> None:
+            store.arrays, store.incomplete = arrays, before
+
+        self.undo.append(undo)
+        return store
+
+    def walk_optimizer(self, optimizer: Optimizer, where: str) -> None:
+        """Let a plan read the learning rate at each call; the function itself cannot set it."""
+        self.seen[id(optimizer)] = optimizer, self.bind(optimizer)
+        fields = vars(optimizer)
+        held = self.bind(fields, "d")
+        rate = self.program.add(Kind.INPUT, None, (), (), _FLOAT, label=f"{where}.lr")
+        self.expressions[rate] = f"float64({held}['_lr'])"
+        tracer = NumberTracer(ArrayTracer(self.program, rate))
+        self.undo.append(partial(fields.__setitem__, "_lr", fields["_lr"]))
+        fields["_lr"] = tracer
+        self._optimizers.append((optimizer, held))
+        self.watches.append(Watch(where, lambda: {".lr": fields["_lr"]}, {".lr": tracer}))
+
+    def walk_parameters(self) -> None:
+        """Walk the parameters of optimizers that no model has shown."""
+        while self._optimizers:
+            optimizer, held = self._optimizers.pop()
+            for position, group in enumerate(optimizer.groups):
+                for place, tensor in enumerate(group.tensors):
+                    if id(tensor) not in self.tensors:
+                        expression = f"{held}['groups'][{position}].tensors[{place}]"
+                        self.walk_tensor(tensor, expression, "a parameter")
+
+    def input(self, array: Any, local: str, label: str) -> ArrayTracer:
+        """Return the tracer for an array that the source has in a local variable."""
+        dtype = self.bind(array.dtype)
+        compare = "is not" if array.dtype.isbuiltin == 1 else "!="
+        # Only the class tells another library's array. A scalar may stand for a 0-d array.
+        is_scalar = f"not isinstance({local}, arrays)"
+        cls = "ndarray" if array.__class__ is np.ndarray else self.bind(array.__class__)
+        self.guard(f"{local}.__class__ is not {cls}" if array.shape else is_scalar)
+        self.guard(
+            f"{local}.shape != {array.shape} or {local}.dtype {compare} {dtype} "
+            f"or {local}.strides != {array.strides}"
+        )
+        node = self.program.add(
+            Kind.INPUT, None, (), array.shape, array.dtype, detail=array.strides, label=label
+        )
+        self.expressions[node] = local
+        return ArrayTracer(self.program, node)
+
+    def change(self) -> str | None:
+        """Return the name of something that the function has changed around itself, if any."""
+        for watch in self.watches:
+            name = watch.change()
+            if name is not None:
+                return name
+        for _, fields, after, where in self.states:
+            for name in {**after, **fields}:
+                value, before = fields.get(name), after.get(name)
+                are_tensors = isinstance(value, TensorBase) and isinstance(before, TensorBase)
+                if value is not before and not are_tensors:
+                    return f"{where}.{name}"
+        return None
+
+    def guard_origins(self, came_in: list[tuple[Any, str]], replaced: set[int]) -> None:
+        """Write guards: what came of tensors that come in, or lacks a part, does so again."""
+        lasting = self.fields.keys()
+        is_fixed = [local in lasting and id(tensor) not in replaced for tensor, local in came_in]
+        pairs = list(zip(came_in, is_fixed, strict=True))
+        fixed = frozenset([tensor.id for (tensor, _), lasts in pairs if lasts])
+        others = [one for one, lasts in pairs if not lasts]
+        told = f"{self.bind(fixed)}, ({''.join([f'{local}._id, ' for _, local in others])})"
+        ids = tuple([tensor.id for tensor, _ in others])
+        for origins, source in (*self._computed, *self.tapes.lent):
+            known = self.bind(overlap(origins, fixed, ids))
+            # Mostly they are the very same, as those of the batches of one epoch are.
+            differ = f"{source} is not {self.bind(origins)}"
+            self.guard(f"{differ} and overlap({source}, {told}) != {known}")
+        for _, store, _, lacked in self.stores:
+            known = self.bind(lacking(lacked, fixed, ids))
+            self.guard(f"lacking({store}.incomplete, {told}) != {known}")
+        if len(self._direct) > 1:
+            distinct = ", ".join([f"id({local})" for local in self._direct])
+            self.guard(f"len({{{distinct}}}) != {len(self._direct)}")
+
+
+def _is_equal(one: Any, other: Any) -> bool:
+    return bool(one == other)

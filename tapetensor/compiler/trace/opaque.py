@@ -1,0 +1,67 @@
+"""What caches and queues of C hold, into which only the garbage collector looks."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import queue
+import types
+from typing import Any
+
+from tapetensor.compiler.trace.changes import Watch
+from tapetensor.compiler.trace.number import NumberTracer
+from tapetensor.compiler.trace.tracer import ArrayTracer
+from tapetensor.tensor.base import TensorBase
+
+_CACHE = type(functools.lru_cache(len))
+_SHARED = (type, types.ModuleType, types.FunctionType, types.CodeType)
+
+
+def is_cache(value: Any) -> bool:
+    """Tell whether a value is a function whose results are kept."""
+    return isinstance(value, _CACHE)
+
+
+def is_queue(value: Any) -> bool:
+    """Tell whether a value is a queue that is written in C."""
+    return isinstance(value, queue.SimpleQueue)
+
+
+def queued(value: Any) -> list[Any]:
+    """Return what waits in a queue."""
+    lists = [one for one in gc.get_referents(value) if isinstance(one, list)]
+    return [item for one in lists for item in one[len(one) - value.qsize() :]]
+
+
+def watch_queue(value: Any, where: str) -> Watch:
+    """Return what tells whether something was put into a queue or taken from it."""
+
+    def read() -> dict[str, Any]:
+        return {f"[{position}]": item for position, item in enumerate(queued(value))}
+
+    return Watch(where, read, read())
+
+
+def put_back(value: Any, items: list[Any]) -> None:
+    """Put back what waited in a queue."""
+    if [*map(id, queued(value))] != [*map(id, items)]:
+        while value.qsize():
+            value.get_nowait()
+        for item in items:
+            value.put(item)
+
+
+def clear_of_tracers(cache: Any) -> bool:
+    """Empty a cache if it holds tracers; tell whether it did."""
+    waiting, seen = [cache], {id(cache)}
+    while waiting:
+        one = waiting.pop()
+        array = one.array if isinstance(one, TensorBase) else one
+        if isinstance(array, ArrayTracer | NumberTracer):
+            cache.cache_clear()
+            return True
+        for inner in gc.get_referents(one):
+            if id(inner) not in seen and not isinstance(inner, _SHARED):
+                seen.add(id(inner))
+                waiting.append(inner)
+    return False

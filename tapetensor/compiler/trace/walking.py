@@ -1,0 +1,442 @@
+"""A walk through containers and objects, which finds the arrays in them.
+
+It puts tracers and generators into the place of real ones, and writes down, as Python source, how
+the next call is recognized as one of the same kind and where its arrays are found. It reads what
+containers and objects hold themselves: no code of the user's runs. What cannot be put back exactly
+is not replaced.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import io
+import random
+import types
+import weakref
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Iterator
+from contextvars import ContextVar
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tapetensor.arrays.stand_ins import Captured
+from tapetensor.compiler.trace.changes import Watch, attributes, members, parts
+from tapetensor.compiler.trace.guards import spelling
+from tapetensor.compiler.trace.inputs import Inputs
+from tapetensor.compiler.trace.opaque import is_cache, is_queue, put_back, queued, watch_queue
+from tapetensor.compiler.trace.program import Program
+from tapetensor.compiler.trace.refusals import trace_error
+from tapetensor.compiler.trace.structure import (
+    DICTS,
+    SCALARS,
+    SEQUENCES,
+    VALUES,
+    content,
+    dict_of,
+    holds_arrays,
+    is_dataclass_instance,
+    is_looked_through,
+    is_plain,
+    is_set,
+    is_users,
+    is_users_module,
+    refill,
+    slots_of,
+    storage,
+)
+from tapetensor.nn.module import Module
+from tapetensor.optim.optimizer import Optimizer
+from tapetensor.tape.gradients import Gradients
+from tapetensor.tensor.base import TensorBase
+
+# A container of more than so many plain values is compared as a whole.
+_MANY = 16
+_ABSENT = object()
+# Reading them by the syntax of Python runs no code of the user's.
+_BUILT_IN = (list, tuple, deque, dict, OrderedDict, defaultdict)
+_WRAPPERS = (functools.partial, functools.cached_property, functools.partialmethod)
+# The next call may bring another object of these types.
+_RECOGNIZED = (np.random.Generator, Gradients, types.MethodType, functools.partial)
+_RANDOM = (random.Random, np.random.RandomState, np.random.BitGenerator)
+
+
+class Walker(Inputs):
+    """Walks values.
+
+    Args:
+        program: where the tracers put what they capture.
+        function: what is captured.
+    """
+
+    def __init__(self, program: Program, function: Any) -> None:
+        super().__init__(program, function)
+        # Functions that were found, with their sources, by the address of their code.
+        self.functions: dict[int, list[tuple[types.FunctionType, str]]] = {}
+        # The defaults of their arguments.
+        self.defaults: dict[int, tuple[Any, Any]] = {}
+        # The user's classes and modules that were found.
+        self.classes: dict[type, None] = {}
+        self.modules: dict[int, tuple[types.ModuleType, str]] = {}
+        # Functions that keep their results, each with the source of what tells of new ones.
+        self.caches: list[tuple[Any, str, str]] = []
+
+    def walk(self, value: Any, expression: str, where: str) -> Any:
+        """Return `value` with tracers in place of arrays; write down how to recognize it."""
+        if isinstance(value, Captured):
+            # The function has put it there, which is found in the end.
+            return value
+        if isinstance(value, TensorBase):
+            return self.walk_tensor(value, expression, where)
+        if isinstance(value, np.ndarray):
+            return self.walk_array(value, expression, where)
+        if is_plain(value):
+            self.guard_plain(value, expression)
+            return value
+        if id(value) in self.seen:
+            stands_for, source = self.seen[id(value)]
+            self.guard(f"{expression} is not {source}")
+            return stands_for
+        base = storage(value.__class__)
+        if self._is_kept(value, base):
+            self._walk_kept(value, base, expression, where)
+            return value
+        local = self.local(expression)
+        if isinstance(value, VALUES):
+            kind, known = self.bind(value.__class__), self.bind(value)
+            self.guard(f"{local}.__class__ is not {kind} or {local} != {known}")
+            return value
+        if isinstance(value, np.random.Generator):
+            return self.walk_generator(value, local, where)
+        if isinstance(value, Gradients):
+            self._recognize(value, local)
+            return self.walk_gradients(value, local, where)
+        if isinstance(value, types.MethodType | functools.partial):
+            return self._walk_bound(value, local, where)
+        if base in (*SEQUENCES, *DICTS):
+            return self._walk_container(value, base, local, where)
+        self._recognize(value, local)
+        if isinstance(value, types.FunctionType):
+            self.guard(f"{local}.__code__ is not {self.bind(value.__code__)}")
+            self.guard(f"{local}.__globals__ is not {self.bind(value.__globals__)}")
+            self._add_function(value, local, where)
+            return value
+        if base in SCALARS:
+            opened: Any = base
+            spelled = self.bind(opened.__repr__)
+            self.guard(f"{spelled}({local}) != {opened.__repr__(value)!r}")
+        self._walk_attributes(value, local, where, lasts=False)
+        return value
+
+    def _is_kept(self, value: Any, base: type) -> bool:
+        """Tell whether the next call has to bring the very same object.
+
+        That is so around the function, and of models, and of what nobody can look through.
+        """
+        if isinstance(value, Module | enum.Enum):
+            return True
+        if isinstance(value, (*VALUES, *_RECOGNIZED)) or is_dataclass_instance(value):
+            return False
+        if isinstance(value, types.FunctionType):
+            return self.is_around or not is_users(value)
+        if not is_looked_through(value):
+            return True
+        return base is object and self.is_around
+
+    def _recognize(self, value: Any, local: str, replacement: Any = None) -> None:
+        """Guard a value by its class: the next call may bring another one."""
+        self.seen[id(value)] = value if replacement is None else replacement, local
+        self.guard(f"{local}.__class__ is not {self.bind(value.__class__)}")
+        self.add_class(value.__class__)
+
+    def add_class(self, cls: type) -> None:
+        """Note that there are objects of a class: its methods may run."""
+        if cls in self.classes or not any(map(is_users, cls.__mro__)):
+            return
+        self.classes[cls] = None
+        for one in cls.__mro__:
+            if is_users(one):
+                for held in vars(one).values():
+                    for function in functions_in(held):
+                        self.note(function, self.bind(function))
+
+    def note(self, function: types.FunctionType, source: str) -> None:
+        """Note a function, for it may run."""
+        known = self.functions.setdefault(id(function.__code__), [])
+        if all(function is not one for one, _ in known):
+            known.append((function, source))
+            if is_users_module(function.__globals__.get("__name__")):
+                was_around, self.is_around = self.is_around, True
+                self._walk_defaults(function, source)
+                self.is_around = was_around
+
+    def _walk_defaults(self, function: types.FunctionType, source: str) -> None:
+        """Walk the defaults of arguments, which are read before a frame is entered."""
+        where = f"the default of {function.__name__}"
+        by_place, by_name = function.__defaults__ or (), function.__kwdefaults__ or {}
+        # A function that is there again has the same ones, which is guarded where it runs.
+        is_made_anew = not source.startswith("k")
+        self.defaults[id(function)] = function.__defaults__, function.__kwdefaults__
+        if by_place and (is_made_anew or not all(map(is_plain, by_place))):
+            walked = self.walk(by_place, f"{source}.__defaults__", where)
+            if walked is not by_place:
+                self.undo.append(partial(setattr, function, "__defaults__", by_place))
+                function.__defaults__ = walked
+        if by_name and (is_made_anew or not all(map(is_plain, by_name.values()))):
+            self.walk(by_name, f"{source}.__kwdefaults__", where)
+
+    def _add_function(self, value: Any, source: str, where: str) -> None:
+        """Note a function, and those that it wraps; what they close over is read when they run."""
+        for function in functions_in(value):
+            name = source if function is value else self.bind(function)
+            self.note(function, name)
+            fields = {key: one for key, one in vars(function).items() if key != "__wrapped__"}
+            self.watches.append(Watch(where, partial(attributes, function), attributes(function)))
+            self.undo.append(partial(refill, dict, vars(function), dict(vars(function))))
+            if fields and is_users(function):
+                held = self.local(f"{name}.__dict__")
+                self.guard(f"len({held}) != {len(vars(function))}")
+                for key, one in fields.items():
+                    # A function in a class has its own mark.
+                    if not key.startswith("__"):
+                        self.walk(one, f"{held}[{key!r}]", f"{where}.{key}")
+
+    def _walk_bound(self, value: Any, local: str, where: str) -> Any:
+        """Walk a bound method or a partial function."""
+        self._recognize(value, local)
+        if isinstance(value, types.MethodType):
+            self.walk(value.__func__, f"{local}.__func__", where)
+            self.walk(value.__self__, f"{local}.__self__", f"{where}.__self__")
+            return value
+        function = self.walk(value.func, f"{local}.func", where)
+        args = self.walk(value.args, f"{local}.args", f"an argument of {where}")
+        keywords = self.local(f"{local}.keywords")
+        self.guard_keys(value.keywords, keywords)
+        named = {
+            name: self.walk(one, f"{keywords}[{name!r}]", f"argument {name} of {where}")
+            for name, one in value.keywords.items()
+        }
+        if self.is_around or value.__class__ is not partial:
+            # It may stand where nothing can be replaced; generators in it are watched.
+            return value
+        replaced = partial(function, *args, **named)
+        self.seen[id(value)] = replaced, local
+        return replaced
+
+    def _walk_container(self, value: Any, base: Any, local: str, where: str) -> Any:
+        """Walk what is in a container, which keeps its identity if it can be written to."""
+        cls = value.__class__
+        self._recognize(value, local)
+        self._walk_attributes(value, local, where, lasts=False)
+        if base is deque or issubclass(base, defaultdict):
+            name = "maxlen" if base is deque else "default_factory"
+            self.guard(f"{local}.{name} is not {self.bind(getattr(value, name))}")
+        held = content(base, value)
+        if cls not in _BUILT_IN:
+            local = self.local(f"content({self.bind(base)}, {local})")
+        is_set_of = issubclass(base, set | frozenset)
+        if is_set_of and holds_arrays(held):
+            raise trace_error(f"{where} is a set, in which arrays have no place; use a list")
+        if isinstance(held, dict):
+            self.guard_keys(held, local)
+        else:
+            self.guard(f"len({local}) != {len(held)}")
+        items = held.values() if isinstance(held, dict) else held
+        if all(map(is_plain, items)) and (is_set_of or len(held) > _MANY):
+            series = f"{local}.values()" if isinstance(held, dict) else local
+            self.guard(f"spelling({series}) != {self.bind(spelling(items))}")
+            self._watch(where, value, base)
+            return value
+        pairs = held.items() if isinstance(held, dict) else enumerate(held)
+        replaced = {
+            key: self.walk(item, f"{local}[{self._key(key)}]", f"{where}[{key!r}]")
+            for key, item in pairs
+        }
+        changed = {key: one for key, one in replaced.items() if one is not held[key]}
+        if base is tuple and changed:
+            made = tuple.__new__(cls, replaced.values())
+            (dict_of(made) or {}).update(dict_of(value) or {})
+            self.seen[id(value)] = self.seen[id(made)] = made, self.seen[id(value)][1]
+            return made
+        if not is_set_of:
+            if changed:
+                self.undo.append(partial(refill, base, value, held))
+            for key, item in changed.items():
+                base.__setitem__(value, key, item)
+        self._watch(where, value, base)
+        return value
+
+    def _key(self, key: Any) -> str:
+        return repr(key) if key.__class__ in (int, str) else self.bind(key)
+
+    def _watch(self, where: str, value: Any, base: Any) -> None:
+        """Watch a container for changes, and have `restore` put back what it held before."""
+        if base in (tuple, frozenset):
+            return
+        before = content(base, value)
+        self.undo.append(partial(refill, base, value, before))
+        told = members if base is set else parts
+        self.watches.append(Watch(where, lambda: told(content(base, value)), told(before)))
+
+    def _walk_kept(self, value: Any, base: type, expression: str, where: str) -> None:
+        """Walk an object that has to be there again."""
+        # What is compiled is known by its name already.
+        is_known = self.names.get(expression) is value
+        name = expression if is_known else self.bind(value)
+        if not is_known:
+            self.guard(f"{expression} is not {name}")
+        self.seen[id(value)] = value, name
+        self.add_class(value.__class__)
+        if base is object and is_looked_through(value):
+            self._walk_attributes(value, name, where, lasts=True)
+        elif isinstance(value, Optimizer):
+            self.walk_optimizer(value, where)
+        elif isinstance(value, types.ModuleType):
+            if is_users(value):
+                self.modules[id(value)] = value, where
+        elif isinstance(value, type):
+            self.add_class(value)
+        elif isinstance(value, enum.Enum):
+            if not is_plain(value.value):
+                self.walk(value.value, f"{name}._value_", f"{where}.value")
+        elif isinstance(value, types.FunctionType):
+            self._add_function(value, name, where)
+        elif isinstance(value, ContextVar):
+            self._walk_context_variable(value, name, where)
+        elif isinstance(value, weakref.ref):
+            self.walk(value(), f"{name}()", where)
+        elif isinstance(value, types.MappingProxyType):
+            self.guard_keys(value, name)
+            for key, item in value.items():
+                self.walk(item, f"{name}[{self.bind(key)}]", f"{where}[{key!r}]")
+        elif isinstance(value, _RANDOM):
+            self.watch_randomness(value, where)
+        elif is_queue(value):
+            self.watches.append(watch_queue(value, where))
+            self.undo.append(partial(put_back, value, queued(value)))
+        elif isinstance(value, Iterator) and not isinstance(value, io.IOBase):
+            raise trace_error(
+                f"{where} is an iterator, which a replay would not advance; "
+                "call next() outside, and pass what it gives"
+            )
+        elif holds_arrays(value):
+            raise trace_error(
+                f"{where} is a {type(value).__name__}, which is not looked through; "
+                "use a list, a dict or a dataclass"
+            )
+        else:
+            self._walk_opaque(value, name, where)
+
+    def _walk_opaque(self, value: Any, name: str, where: str) -> None:
+        """Walk what can be seen of an object that is more than that."""
+        wrapped = (dict_of(value) or {}).get("__wrapped__")
+        if is_cache(value):
+            # What it gives without running the function is what it gave before.
+            kept = f"{name}.cache_info()[1]"
+            self.caches.append((value, kept, where))
+        if wrapped is not None:
+            self.walk(wrapped, self.bind(wrapped), where)
+        elif is_users(value.__class__):
+            self._walk_attributes(value, name, where, lasts=True)
+
+    def _walk_context_variable(self, value: ContextVar[Any], name: str, where: str) -> None:
+        absent = self.bind(_ABSENT)
+        found, held = value.get(_ABSENT), self.local(f"{name}.get({absent})")
+        if found is _ABSENT:
+            self.guard(f"{held} is not {absent}")
+        else:
+            self.walk(found, held, where)
+        self.watches.append(Watch(where, lambda: {"": value.get(_ABSENT)}, {"": found}))
+
+        def undo() -> None:
+            if found is not _ABSENT and value.get(_ABSENT) is not found:
+                value.set(found)
+
+        self.undo.append(undo)
+
+    def _walk_attributes(self, value: Any, local: str, where: str, *, lasts: bool) -> None:
+        """Walk the attributes of an object, in its dict and in its slots.
+
+        Args:
+            value: the object.
+            local: its source.
+            where: what the user calls it.
+            lasts: whether the next call has the same object.
+        """
+        slots = slots_of(value)
+        for name, slot in slots.items():
+            if not is_set(slot, value):
+                self.guard(f"is_set({self.bind(slot)}, {local})")
+                self.undo.append(partial(unset, slot, value))
+                continue
+            item = slot.__get__(value)
+            expression = f"{self.bind(slot.__get__)}({local})"
+            replaced = self.walk(item, expression, f"{where}.{name}")
+            if replaced is not item:
+                slot.__set__(value, replaced)
+            self.undo.append(partial(slot.__set__, value, item))
+        if slots:
+            self.watches.append(Watch(where, partial(attributes, value), attributes(value)))
+        fields = dict_of(value)
+        if fields is None:
+            return
+        source = f"{local}.__dict__"
+        held = self.bind(fields, "d") if lasts else self.local(source)
+        moved = f" or {source} is not {held}" if lasts else ""
+        self.guard(f"len({held}) != {len(fields)}{moved}")
+        before = dict(fields)
+        for name, item in before.items():
+            expression = f"{held}[{name!r}]"
+            is_new = isinstance(item, TensorBase) and id(item) not in self.tensors
+            if lasts and is_new and item.tape is None:
+                field = self.local(expression)
+                self.fields[field] = item
+                self.walk_tensor(item, field, f"{where}.{name}")
+                continue
+            replaced = self.walk(item, expression, f"{where}.{name}")
+            if replaced is not item:
+                fields[name] = replaced
+        self.states.append((held, fields, dict(fields), where))
+        self.undo.append(partial(refill, dict, fields, before))
+
+
+def unset(slot: types.MemberDescriptorType, value: Any) -> None:
+    """Empty a slot."""
+    if is_set(slot, value):
+        slot.__delete__(value)
+
+
+def functions_in(value: Any) -> Iterator[types.FunctionType]:
+    """Yield the functions that may run where a value is called or read: those it wraps, too."""
+    waiting, done = [value], set[int]()
+    while waiting:
+        one = waiting.pop()
+        if one is None or id(one) in done:
+            continue
+        done.add(id(one))
+        waiting.append(
+            (dict_of(one) or {}).get("__wrapped__") if not isinstance(one, type) else None
+        )
+        if isinstance(one, types.FunctionType):
+            yield one
+            if not is_users_module(one.__globals__.get("__name__")):
+                # Python's own decorators close over what they decorate.
+                cells = [cell for cell in one.__closure__ or () if is_filled(cell)]
+                waiting += [cell.cell_contents for cell in cells if callable(cell.cell_contents)]
+        elif isinstance(one, property):
+            waiting += [one.fget, one.fset, one.fdel]
+        elif isinstance(one, staticmethod | classmethod | types.MethodType):
+            waiting.append(one.__func__)
+        elif isinstance(one, _WRAPPERS):
+            waiting.append(one.func)
+
+
+def is_filled(cell: types.CellType) -> bool:
+    """Tell whether there is something in a closure cell."""
+    try:
+        _ = cell.cell_contents
+    except ValueError:
+        return False
+    return True

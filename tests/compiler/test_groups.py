@@ -1,0 +1,141 @@
+"""What the specification of a group says is enough to run it: here, by the simplest executor."""
+
+# Lambdas have no annotations.
+# mypy: disable-error-code="no-untyped-call"
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import losses, nn, optim
+from tapetensor.compiler import plans
+from tapetensor.compiler.emit import steps
+from tapetensor.compiler.emit.code import Code
+from tapetensor.compiler.plan.groups import Group, Role
+from tapetensor.compiler.trace.node import AS_PRODUCT, Kind, Node
+
+
+class RowByRow:
+    """Runs each group on one row after the other, however small it is."""
+
+    def __init__(self, has_products: bool) -> None:
+        pass
+
+    def takes(self, node: Node) -> bool:
+        """Take every step."""
+        return True
+
+    def is_worth_it(self, group: Group) -> bool:
+        """Take every group of more than one step."""
+        return len(group.nodes) > 1
+
+    def build(self, group: Group, code: Code) -> None:
+        """Write the call of what runs the group."""
+        read = [one for node in group.nodes for one in node.parents() if one not in group]
+        written = [node for node in group.nodes if node in group.kept]
+        nodes = list(dict.fromkeys([*read, *written]))
+        run = code.bind(lambda *arrays: _run(group, dict(zip(nodes, arrays, strict=True))))
+        call = f"{run}({', '.join([code.operand(node).source for node in nodes])})"
+        code.emit(group.nodes[-1], call, "row by row", tuple(group.nodes))
+
+
+def _run(group: Group, arrays: dict[Node, Any]) -> None:
+    for total, start in group.totals.items():
+        arrays[total].fill(start)
+    for row in range(group.rows):
+        values: dict[Node, Any] = {}
+        for node in group.nodes:
+            operands = []
+            for one in node.args:
+                role = group.role(one, node)
+                assert (role is Role.SCALAR) is (one.shape == ())
+                known = values[one] if one in values else arrays[one]
+                is_cut = role is Role.ROW and one not in values
+                operands.append(known[row : row + 1] if is_cut else known)
+            values[node] = _result(node, operands)
+            if node in group.totals:
+                node.function(arrays[node], values[node], out=arrays[node])
+            elif node in arrays:
+                arrays[node][row] = values[node][0]
+
+
+def _result(node: Node, operands: list[Any]) -> Any:
+    if node.kind is Kind.VIEW and node.function.name == "reshape":
+        return operands[0].reshape(1, *node.shape[1:])
+    if node.kind is not Kind.REDUCE:
+        return node.function(*operands)
+    if node.function is np.vecdot:
+        return np.vecdot(*operands)[..., None]
+    axes, options = node.detail
+    known = {} if options == AS_PRODUCT else dict(options)
+    return node.function.reduce(operands[0], axes, node.dtype, None, True, **known)
+
+
+@pytest.fixture
+def row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have another executor run groups."""
+    monkeypatch.setattr(steps, "BlockLoops", RowByRow)
+
+
+def _bias_and_activation(x: Any) -> Any:
+    hidden = np.maximum(x @ np.ones((5, 5)) * 0.1 + np.arange(5.0), 1.5)
+    return hidden * 2.0 - hidden.sum(axis=0), np.where(hidden > 2.0, x, -1.0)
+
+
+def _softmax(x: Any) -> Any:
+    e = np.exp(x - np.maximum.reduce(x, axis=1, keepdims=True))
+    p = e / np.add.reduce(e, axis=1, keepdims=True)
+    return p, np.add.reduce(np.log(p), axis=None), np.maximum.reduce(p, axis=0)
+
+
+def _views(x: Any) -> Any:
+    y = np.exp(x).reshape(6, 1, 5).transpose((0, 2, 1)) * 3.0
+    return y.reshape(6, 5) + x, np.minimum.reduce(y, axis=(0, 1))
+
+
+def _written_over(x: Any) -> Any:
+    y = x @ np.ones((5, 5))
+    return np.tanh(np.exp(-np.square(y)) + x) @ np.ones((5, 2))
+
+
+@pytest.mark.usefixtures("row_by_row")
+@pytest.mark.parametrize("run", [_bias_and_activation, _softmax, _views, _written_over])
+def test_a_group_run_row_by_row_gives_what_numpy_gives(run: Callable[[Any], Any]) -> None:
+    compiled = tt.compile(run)
+    x = np.random.default_rng(0).standard_normal((6, 5))
+
+    for _ in range(2):
+        for found, wanted in zip(compiled(x), run(x), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    assert any(step.title == "row by row" for step in plans(compiled)[0].steps)
+
+
+def _classifier() -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    model = nn.Sequential(
+        nn.Linear(6, 8, rng=rng), nn.LayerNorm(8), nn.GELU(), nn.Linear(8, 3, rng=rng)
+    )
+    return model, optim.Adam(model, lr=0.1)
+
+
+@pytest.mark.usefixtures("row_by_row")
+def test_training_with_groups_run_row_by_row_is_eager_training() -> None:
+    (eager, its_optimizer), (model, optimizer) = _classifier(), _classifier()
+    x = tt.normal((4, 6), rng=np.random.default_rng(1))
+    labels = tt.from_numpy(np.array([0, 2, 1, 2]))
+
+    def train(model: Any, optimizer: Any) -> Any:
+        loss = losses.cross_entropy(model.forward(x.trace()), labels)
+        optimizer.step(loss.backward(wrt=model))
+        return loss
+
+    compiled = tt.compile(train)
+    for _ in range(5):
+        wanted, found = train(eager, its_optimizer), compiled(model, optimizer)
+        np.testing.assert_allclose(found.item(), wanted.item(), rtol=1e-4)
+    assert sum(step.title == "row by row" for step in plans(compiled)[0].steps) > 3

@@ -1,0 +1,505 @@
+"""What a compiled function reads around itself is never stale, or is refused by name and line."""
+
+# Lambdas have no annotations.
+# mypy: disable-error-code="no-untyped-call,no-untyped-def"
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime
+import functools
+import os
+import queue
+import random
+import re
+import time
+import types
+import weakref
+from collections import ChainMap, Counter, UserDict, UserList, defaultdict, deque
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import nn, optim
+from tapetensor.compiler import plans
+from tapetensor.errors import TraceError
+
+FACTOR = 1.0
+NOW = time.perf_counter
+VARIABLE: ContextVar[float] = ContextVar("VARIABLE", default=1.0)
+
+
+def _number(value: float) -> Any:
+    return tt.from_numpy([value], shape=(1,))
+
+
+class Plain:
+    """An object with attributes."""
+
+    offset = 0.0
+
+    def __init__(self, **values: Any) -> None:
+        vars(self).update(values)
+
+
+class Heir(Plain):
+    """One that inherits them."""
+
+
+class ListOf(list[float]):
+    scale = 1.0
+
+
+class FloatWith(float):
+    scale: float
+
+
+class Operators:
+    """Everything in it reads a global where no name of a method is in the code."""
+
+    def __add__(self, other: Any) -> Any:
+        return other * FACTOR
+
+    def __getitem__(self, key: str) -> Any:
+        return FACTOR
+
+    def __getattr__(self, name: str) -> Any:
+        return FACTOR
+
+    def __call__(self, x: Any) -> Any:
+        return x * FACTOR
+
+    def __enter__(self) -> float:
+        return FACTOR
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def __iter__(self) -> Iterator[float]:
+        yield FACTOR
+
+    @property
+    def factor(self) -> float:
+        return FACTOR
+
+
+@contextlib.contextmanager
+def _factor() -> Iterator[float]:
+    yield FACTOR
+
+
+def _scaled_by_factor(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def run(x: Any) -> Any:
+        return function(x) * FACTOR
+
+    return run
+
+
+def _in_context(x: Any) -> Any:
+    with Operators() as factor:
+        return x * factor
+
+
+def _in_generator_context(x: Any) -> Any:
+    with _factor() as factor:
+        return x * factor
+
+
+def _in_loop(x: Any) -> Any:
+    for factor in Operators():
+        x = x * factor
+    return x
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "operator": lambda x: Operators() + x,
+    "item": lambda x: x * Operators()["a"],
+    "attribute": lambda x: x * Operators().anything,
+    "call": lambda x: Operators()(x),
+    "context manager": _in_context,
+    "generator as context manager": _in_generator_context,
+    "loop": _in_loop,
+    "property": lambda x: x * Operators().factor,
+    "decorator": _scaled_by_factor(lambda x: x),
+    "eval": lambda x: x * eval("FACTOR"),  # it is tested
+    "globals": lambda x: x * globals()["FACTOR"],
+    "key": lambda x: x * max([0.0, 1.0], key=lambda _: FACTOR) + x * FACTOR,
+}
+
+
+@pytest.mark.parametrize("name", list(_READERS))
+def test_a_global_is_read_wherever_code_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = tt.compile(_READERS[name])
+    for factor in (2.0, 3.0, 2.0):
+        monkeypatch.setitem(globals(), "FACTOR", factor)
+        assert compiled(_number(5.0)).item() == _READERS[name](_number(5.0)).item()
+    assert len(plans(compiled)) == 2
+
+
+def _models() -> dict[str, tuple[Any, Callable[[Any], Any], Callable[[Any, Any], None]]]:
+    """Return objects that hold something, how it is read, and how it is replaced."""
+
+    def put(name: str) -> Callable[[Any, Any], None]:
+        return lambda held, value: setattr(held, name, value)
+
+    def enter(held: Any, value: Any) -> None:
+        held["w"] = value
+
+    def with_scale(value: Any) -> Any:
+        value.scale = 1.0
+        return value
+
+    by_name = lambda held: held.w  # noqa: E731
+    by_key = lambda held: held["w"]  # noqa: E731
+    wrapped = functools.partial(lambda w: w, w=1.0)
+    function: Any = lambda: None  # noqa: E731
+    function.w = 1.0
+    inner: dict[str, Any] = {"w": 1.0}
+    return {
+        "namespace": (types.SimpleNamespace(w=1.0), by_name, put("w")),
+        "arguments": (argparse.Namespace(w=1.0), by_name, put("w")),
+        "object": (Plain(w=1.0), by_name, put("w")),
+        "class of a base": (
+            Heir(), lambda held: held.offset + 1.0, lambda _, w: setattr(Plain, "offset", w)
+        ),
+        "shadowed attribute": (
+            Heir(), lambda held: held.offset + 1.0, lambda _, w: setattr(Heir, "offset", w)
+        ),
+        "function": (function, by_name, put("w")),
+        "user dict": (UserDict(w=1.0), by_key, enter),
+        "user list": (UserList([1.0]), lambda held: held[0], lambda h, w: h.__setitem__(0, w)),
+        "chain": (ChainMap({}, {"w": 1.0}), by_key, enter),
+        "counter": (Counter(w=1), by_key, enter),
+        "default dict": (defaultdict(float, w=1.0), by_key, enter),
+        "read-only view": (
+            types.MappingProxyType(inner), by_key, lambda _, w: inner.__setitem__("w", w)
+        ),
+        "partial": (wrapped, lambda held: held(), lambda h, w: h.keywords.__setitem__("w", w)),
+        "list with attributes": (with_scale(ListOf([1.0])), lambda h: h.scale, put("scale")),
+        "number with attributes": (
+            with_scale(FloatWith(1.0)), lambda held: held * held.scale, put("scale")
+        ),
+        "weak reference": (
+            (weakref.ref(kept := Plain(w=1.0)), kept), lambda held: held[0]().w,
+            lambda held, w: setattr(held[1], "w", w),
+        ),
+        "context variable": (VARIABLE, lambda held: held.get(), lambda held, w: held.set(w)),
+        "nest": (
+            [{"a": (types.SimpleNamespace(w=1.0),)}],
+            lambda held: held[0]["a"][0].w,
+            lambda held, w: setattr(held[0]["a"][0], "w", w),
+        ),
+        "attribute by its text": (
+            Plain(), lambda held: getattr(held, "w", 1.0), put("w")
+        ),
+        "attribute of a class by its text": (
+            Heir(), lambda held: getattr(Heir, "later", 1.0),
+            lambda _, w: setattr(Heir, "later", w),
+        ),
+    }  # fmt: skip
+
+
+@pytest.fixture
+def _classes_as_they_were() -> Iterator[None]:
+    yield
+    Plain.offset = 0.0
+    for cls in (Heir, Plain):
+        for name in ("offset", "later"):
+            if name in vars(cls) and (cls, name) != (Plain, "offset"):
+                delattr(cls, name)
+    VARIABLE.set(1.0)
+
+
+@pytest.mark.parametrize("way", ["closure", "argument"])
+@pytest.mark.parametrize("name", list(_models()))
+@pytest.mark.usefixtures("_classes_as_they_were")
+def test_what_an_object_holds_is_never_stale(name: str, way: str) -> None:
+    held, read, replace = _models()[name]
+    run: Any = (lambda x: x * read(held)) if way == "closure" else (lambda x, h: x * read(h))
+    rest = () if way == "closure" else (held,)
+    compiled = tt.compile(run)
+    for value in (None, 3.0, 2.0, 2):
+        if value is not None:
+            replace(held, value)
+        expected = run(_number(5.0).numpy().copy(), *rest)
+        np.testing.assert_array_equal(compiled(_number(5.0), *rest).numpy(), expected)
+
+
+@pytest.mark.parametrize("kind", [types.SimpleNamespace, Plain, dict])
+def test_what_is_written_into_an_array_around_is_seen(kind: Any) -> None:
+    array = np.array([1.0])
+    held = kind(w=array)
+    compiled = tt.compile(lambda x: x * float((held["w"] if kind is dict else held.w)[0]))
+    for value in (1.0, 2.0, -0.0, 0.0):
+        array[0] = value
+        found = compiled(_number(1.0)).numpy()
+        assert found.tobytes() == np.array([value], np.float32).tobytes()
+
+
+@pytest.mark.parametrize("kind", [types.SimpleNamespace, argparse.Namespace, Plain])
+def test_a_model_in_a_namespace_sees_training(kind: Any) -> None:
+    holder = kind(w=_number(1.0))
+    compiled = tt.compile(lambda x: x * holder.w)
+    compiled(_number(1.0))
+    holder.w = _number(7.0)
+
+    assert compiled(_number(1.0)).item() == 7.0
+
+
+class Odd:
+    """A number whose type decides what comes out."""
+
+
+@pytest.mark.parametrize("name", ["queue", "globals by a computed name", "generator frame"])
+def test_a_tensor_that_no_walk_finds_is_refused_with_the_line(name: str) -> None:
+    weight = _number(3.0)
+    waiting: Any = queue.SimpleQueue()
+    waiting.put(weight)
+    holder = Odd()
+    # Nobody can look into a generator that has begun.
+    store = {id(holder): weight}
+    hidden = store.__getitem__
+
+    functions: dict[str, Callable[[Any], Any]] = {
+        "queue": lambda x: x * waiting.get(),
+        "globals by a computed name": lambda x: x * globals()["".join(["_HID", "DEN"])],
+        "generator frame": lambda x: x * hidden(id(holder)),
+    }
+    globals()["_HIDDEN"] = weight
+    with pytest.raises(TraceError, match="finds in a way that a plan cannot follow") as error:
+        tt.compile(functions[name])(_number(1.0))
+    assert str(error.value).startswith(__file__)
+    assert name != "queue" or waiting.qsize() == 1
+
+
+def _what_differs_at_every_call() -> dict[str, tuple[Callable[[Any], Any], str]]:
+    state = np.random.RandomState(0)
+    twister = random.Random(0)
+    return {
+        "clock": (lambda x: x * time.time(), "time.time"),
+        "clock in a global": (lambda x: x * NOW(), "perf_counter"),
+        "date": (lambda x: x * datetime.datetime.now().year, "datetime.now"),
+        "unseeded": (lambda x: x * np.random.default_rng().random(), "unseeded"),
+        "random state": (lambda x: x * state.rand(), "the state of state"),
+        "random generator": (lambda x: x * twister.random(), "the state of twister"),
+        "system": (lambda x: x * random.SystemRandom().random(), "unseeded"),
+    }
+
+
+@pytest.mark.parametrize("name", list(_what_differs_at_every_call()))
+def test_what_differs_at_every_call_is_refused_by_name_and_line(name: str) -> None:
+    run, what = _what_differs_at_every_call()[name]
+
+    with pytest.raises(TraceError, match=re.escape(what)) as error:
+        tt.compile(run)(_number(1.0))
+    line = run.__code__.co_firstlineno
+    assert str(error.value).startswith(f"{__file__}:{line}: compile: ")
+
+
+def test_the_state_of_a_generator_that_drew_is_put_back() -> None:
+    state = np.random.RandomState(0)
+    with pytest.raises(TraceError):
+        tt.compile(lambda x: x * state.rand())(_number(1.0))
+
+    assert state.rand() == np.random.RandomState(0).rand()
+
+
+def test_a_variable_of_the_environment_is_read_at_every_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compiled = tt.compile(lambda x: x * float(os.getenv("TT_FACTOR", "1")) * len(os.environ["A"]))
+    monkeypatch.setenv("A", "a")
+    compiled(_number(1.0))
+    monkeypatch.setenv("TT_FACTOR", "3")
+    assert compiled(_number(1.0)).item() == 3.0
+    monkeypatch.setenv("A", "aa")
+
+    assert compiled(_number(1.0)).item() == 6.0
+
+
+def test_a_function_that_catches_what_is_refused_is_refused() -> None:
+    def run(x: Any) -> Any:
+        try:
+            return x * float(x.item())
+        except Exception:
+            return x
+
+    with pytest.raises(TraceError, match="the value of a number is read"):
+        tt.compile(run)(_number(1.0))
+
+
+def test_a_function_in_python_that_keeps_its_results_keeps_no_stand_ins() -> None:
+    @functools.lru_cache
+    def double(x: Any) -> Any:
+        return x * 2.0
+
+    with pytest.raises(TraceError, match="double keeps what it computes"):
+        tt.compile(lambda x: double(x))(_number(1.0))
+    assert double.cache_info().currsize == 0
+
+
+def test_what_was_kept_of_plain_values_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    @functools.lru_cache
+    def scale(count: int) -> Any:
+        return count * Plain.offset + 1.0
+
+    compiled = tt.compile(lambda x: x * scale(3))
+    for _ in range(3):
+        assert compiled(_number(2.0)).item() == 2.0
+    assert len(plans(compiled)) == 1
+    monkeypatch.setattr(Plain, "offset", 1.0)
+    scale.cache_clear()
+
+    assert compiled(_number(2.0)).item() == 8.0
+
+
+class Fresh:
+    """A descriptor that gives another object at every read."""
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return [1.0]
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        raise AssertionError("it is set")
+
+
+class WithDescriptors:
+    fresh = Fresh()
+    half = functools.partialmethod(lambda self, factor, x: x * factor * self.value, 0.5)
+
+    def __init__(self) -> None:
+        self.value = 2.0
+
+
+def test_descriptors_and_methods_with_arguments_stay_as_they_were() -> None:
+    held, before = WithDescriptors(), dict(vars(WithDescriptors))
+    vars(held)["fresh"] = 5.0
+    compiled = tt.compile(lambda x: held.half(x) * held.fresh[0])
+
+    assert compiled(_number(3.0)).item() == 3.0
+    assert dict(vars(WithDescriptors)) == before
+    assert vars(held) == {"value": 2.0, "fresh": 5.0}
+
+
+@dataclass
+class Record:
+    items: list[float]
+    table: dict[str, float]
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (lambda held: held["user dict"].update(b=1), "b"),
+        (lambda held: held["counter"].update("a"), "a"),
+        (lambda held: held["deque"].rotate(), "deque"),
+        (lambda held: held["default"]["missing"], "missing"),
+        (lambda held: held["record"].items.append(1.0), "items"),
+        (lambda held: held["set"].add(3.0), "3.0"),
+        (lambda held: held["queue"].put(1.0), "queue"),
+        (lambda held: setattr(held["function"], "calls", 1), "calls"),
+        (lambda held: setattr(held["slots"], "one", 1.0), "one"),
+        (lambda held: held["array"].fill(0.0), "array"),
+    ],
+)
+def test_a_change_inside_what_is_found_is_refused_and_undone(change: Any, what: str) -> None:
+    class Slots:
+        __slots__ = ("one", "two")
+
+    slots = Slots()
+    slots.two = 2.0  # type: ignore[attr-defined]  # the class has slots
+
+    def function() -> None:
+        pass
+
+    held: dict[str, Any] = {
+        "user dict": UserDict(a=1),
+        "counter": Counter("ab"),
+        "deque": deque([1.0, 2.0]),
+        "default": defaultdict(list),
+        "record": Record([1.0], {}),
+        "set": {1.0, 2.0},
+        "queue": queue.SimpleQueue(),
+        "function": function,
+        "slots": slots,
+        "array": np.ones(2),
+    }
+
+    def shown() -> str:
+        rest = [vars(function), held["queue"].qsize(), hasattr(slots, "one"), held["record"].items]
+        names = ("user dict", "counter", "deque", "default", "set", "array")
+        return repr([*[held[name] for name in names], rest])
+
+    before = shown()
+
+    def run(x: Any) -> Any:
+        change(held)
+        return x
+
+    with pytest.raises(TraceError, match=what) as error:
+        tt.compile(run)(_number(1.0))
+    assert str(error.value).startswith(__file__)
+    assert shown() == before
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_a_call_that_fails_leaves_all_as_it_was(error: type[BaseException]) -> None:
+    rng, weight, array = np.random.default_rng(0), _number(1.0), np.ones(1)
+    inner = [rng, (weight, array)]
+    held = Plain(rng=rng, w=weight, nest=inner, array=array)
+    before, nest = dict(vars(held)), list(inner)
+
+    def run(x: Any, h: Any) -> Any:
+        h.rng.random(2)
+        raise error("stop")
+
+    with pytest.raises(error):
+        tt.compile(run)(_number(1.0), held)
+    assert all(one is before[name] for name, one in vars(held).items())
+    assert all(one is other for one, other in zip(inner, nest, strict=True))
+    assert type(weight.array) is np.ndarray
+    assert array.flags.writeable
+    assert isinstance(vars(tt.tensor.base.TensorBase)["array"], types.MemberDescriptorType)
+
+
+@pytest.mark.parametrize("kind", ["method", "partial", "lambda", "object", "bound in object"])
+def test_another_object_of_the_same_kind_in_each_call_makes_no_other_plan(kind: str) -> None:
+    model = nn.Linear(1, 1, rng=np.random.default_rng(0))
+    compiled = tt.compile(lambda f, x: f(x) if callable(f) else f.w * x)
+    for value in (1.0, 2.0, 3.0):
+        weight = _number(value)
+        made: dict[str, Any] = {
+            "method": model.forward,
+            "partial": functools.partial(lambda w, x: w * x, weight),
+            "lambda": lambda x, w=weight: x * w,
+            "object": Plain(w=weight),
+            "bound in object": types.MethodType(lambda self, x: self.w * x, Plain(w=weight)),
+        }
+        x: Any = tt.ones((1, 1))
+        expected = made[kind](x) if callable(made[kind]) else weight * x
+        np.testing.assert_array_equal(compiled(made[kind], x).numpy(), expected.numpy())
+    assert len(plans(compiled)) == 1
+
+
+def test_a_training_step_guards_each_parameter_in_two_lines() -> None:
+    model = nn.Linear(2, 2, rng=np.random.default_rng(0))
+    optimizer = optim.Sgd(model, lr=0.1)
+
+    def step(x: Any) -> Any:
+        loss = model.forward(x.trace()).square().sum()
+        value = loss.detach()
+        optimizer.step(loss.backward(wrt=model))
+        return value
+
+    compiled = tt.compile(step)
+    compiled(tt.ones((1, 2)))
+
+    (plan,) = plans(compiled)
+    assert plan.source.count("weight") == 1
