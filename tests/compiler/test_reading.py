@@ -229,10 +229,6 @@ def _models() -> dict[str, tuple[Any, Callable[[Any], Any], Callable[[Any, Any],
             (weakref.WeakKeyDictionary({(owner := Plain()): 1.0}), owner),
             lambda held: held[0][held[1]], lambda held, w: held[0].__setitem__(held[1], w),
         ),
-        "event": (
-            threading.Event(), lambda held: 2.0 if held.is_set() else 1.0,
-            lambda held, w: held.set() if w == 3.0 else held.clear(),
-        ),
         "weak reference": (
             (weakref.ref(kept := Plain(w=1.0)), kept), lambda held: held[0]().w,
             lambda held, w: setattr(held[1], "w", w),

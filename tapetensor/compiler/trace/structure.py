@@ -44,7 +44,7 @@ _OURS = ("numpy", __name__.split(".", maxsplit=1)[0])
 _MACHINERY = frozenset({
     "abc", "asyncio", "concurrent", "contextvars", "email", "functools", "http", "importlib",
     "inspect", "io", "logging", "multiprocessing", "re", "select", "signal", "socket", "subprocess",
-    "sys", "tempfile", "typing", "unittest", "warnings",
+    "sys", "tempfile", "threading", "typing", "unittest", "warnings",
 })  # fmt: skip
 _ONLY_ATTRIBUTES = (types.SimpleNamespace, threading.local)
 _IS_HEAP_TYPE, _IS_IMMUTABLE = 1 << 9, 1 << 8
@@ -92,7 +92,7 @@ def is_looked_through(value: Any) -> bool:
     cls = value.__class__
     if isinstance(value, Module):
         return True
-    if isinstance(value, (*_WITH_ARRAYS, enum.Enum, threading.Thread)) or cls is object:
+    if isinstance(value, (*_WITH_ARRAYS, enum.Enum)) or cls is object:
         return False
     root = cls.__module__.split(".", maxsplit=1)[0]
     is_known = is_users(cls) or root not in (*_MACHINERY, *_OURS)
