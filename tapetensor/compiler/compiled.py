@@ -131,6 +131,8 @@ class Compiled:
             result = _run(run)
             change = binding.change()
             writer = write_results(binding, result) if change is None else None
+        if binding.has_imported:
+            return self._trace(args, kwargs)
         if writer is None:
             raise self._side_effect(change, args, kwargs)
         planner = planned(binding.program, binding.expressions, writer.leaving)
@@ -183,10 +185,13 @@ class Compiled:
         """Return the error for what the function changes, with the line that does it."""
         with self._capture(args, kwargs) as (binding, run):
             place = line_of_change(run, binding.change)
-        return TraceError(
-            f"{place}: compile: {change} is changed, which a replay would not repeat; "
-            "return the value and store it outside"
+        cure = (
+            "draw from an np.random.Generator that is an argument"
+            if change is not None and change.startswith("the state of ")
+            else "return the value and store it outside"
         )
+        told = f"compile: {change} is changed, which a replay would not repeat; {cure}"
+        return TraceError(f"{place}: {told}" if place else told)
 
 
 def _run(function: Callable[[], Any]) -> Any:

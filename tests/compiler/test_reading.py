@@ -6,13 +6,18 @@
 from __future__ import annotations
 
 import argparse
+import array
 import contextlib
 import datetime
+import decimal
 import functools
+import operator
 import os
 import queue
 import random
 import re
+import sys
+import threading
 import time
 import types
 import weakref
@@ -20,6 +25,7 @@ from collections import ChainMap, Counter, UserDict, UserList, defaultdict, dequ
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -162,6 +168,8 @@ def _models() -> dict[str, tuple[Any, Callable[[Any], Any], Callable[[Any, Any],
     function: Any = lambda: None  # noqa: E731
     function.w = 1.0
     inner: dict[str, Any] = {"w": 1.0}
+    local = threading.local()
+    local.w = 1.0
     return {
         "namespace": (types.SimpleNamespace(w=1.0), by_name, put("w")),
         "arguments": (argparse.Namespace(w=1.0), by_name, put("w")),
@@ -185,6 +193,41 @@ def _models() -> dict[str, tuple[Any, Callable[[Any], Any], Callable[[Any, Any],
         "list with attributes": (with_scale(ListOf([1.0])), lambda h: h.scale, put("scale")),
         "number with attributes": (
             with_scale(FloatWith(1.0)), lambda held: held * held.scale, put("scale")
+        ),
+        "of a thread": (local, by_name, put("w")),
+        "getter": (
+            (operator.attrgetter("offset"), Plain()), lambda held: held[0](held[1]) + 1.0,
+            lambda _, w: setattr(Plain, "offset", w),
+        ),
+        "names in a list": (
+            (["offset"], Plain()), lambda held: sum(getattr(held[1], n) for n in held[0]) + 1.0,
+            lambda _, w: setattr(Plain, "offset", w),
+        ),
+        "decimal": (
+            Plain(w=decimal.Decimal("1.0")), lambda held: float(len(str(held.w))),
+            lambda held, w: setattr(held, "w", decimal.Decimal("1." + "0" * int(w))),
+        ),
+        "key": (
+            ({(key := Plain(w=1.0)): 0}, key), lambda held: sum(one.w for one in held[0]),
+            lambda held, w: setattr(held[1], "w", w),
+        ),
+        "view of a dict": (
+            ((table := {"w": 1.0}).values(), table), lambda held: sum(held[0]),
+            lambda held, w: held[1].__setitem__("w", w),
+        ),
+        "method of a dict": (
+            ((other := {"w": 1.0}).get, other), lambda held: held[0]("w"),
+            lambda held, w: held[1].__setitem__("w", w),
+        ),
+        "memory": (
+            array.array("d", [1.0]), lambda held: held[0], lambda h, w: h.__setitem__(0, w)
+        ),
+        "exception": (
+            ValueError(1.0), lambda held: held.args[0], lambda held, w: setattr(held, "args", (w,))
+        ),
+        "weakly keyed": (
+            (weakref.WeakKeyDictionary({(owner := Plain()): 1.0}), owner),
+            lambda held: held[0][held[1]], lambda held, w: held[0].__setitem__(held[1], w),
         ),
         "weak reference": (
             (weakref.ref(kept := Plain(w=1.0)), kept), lambda held: held[0]().w,
@@ -232,6 +275,27 @@ def test_what_an_object_holds_is_never_stale(name: str, way: str) -> None:
         np.testing.assert_array_equal(compiled(_number(5.0), *rest).numpy(), expected)
 
 
+@pytest.mark.parametrize("way", ["from import", "import"])
+def test_what_a_function_imports_is_read_at_every_call(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"tt_settings_{way.replace(' ', '_')}"
+    (tmp_path / f"{name}.py").write_text("SCALE = 2.0\nTABLE = [SCALE for _ in range(2)]\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    lines = {
+        "from import": f"    from {name} import SCALE\n    return x * SCALE\n",
+        "import": f"    import {name} as settings\n    return x * settings.SCALE\n",
+    }
+    scope: dict[str, Any] = {"__name__": "users"}
+    exec(f"def run(x):\n{lines[way]}", scope)
+    compiled = tt.compile(scope["run"])
+    assert compiled(_number(1.0)).item() == 2.0
+    assert compiled(_number(1.0)).item() == 2.0
+    monkeypatch.setattr(sys.modules[name], "SCALE", 5.0)
+
+    assert compiled(_number(1.0)).item() == 5.0
+
+
 @pytest.mark.parametrize("kind", [types.SimpleNamespace, Plain, dict])
 def test_what_is_written_into_an_array_around_is_seen(kind: Any) -> None:
     array = np.array([1.0])
@@ -253,24 +317,18 @@ def test_a_model_in_a_namespace_sees_training(kind: Any) -> None:
     assert compiled(_number(1.0)).item() == 7.0
 
 
-class Odd:
-    """A number whose type decides what comes out."""
-
-
-@pytest.mark.parametrize("name", ["queue", "globals by a computed name", "generator frame"])
+@pytest.mark.parametrize("name", ["queue", "globals by a computed name", "cache"])
 def test_a_tensor_that_no_walk_finds_is_refused_with_the_line(name: str) -> None:
     weight = _number(3.0)
     waiting: Any = queue.SimpleQueue()
     waiting.put(weight)
-    holder = Odd()
-    # Nobody can look into a generator that has begun.
-    store = {id(holder): weight}
-    hidden = store.__getitem__
+    kept = functools.lru_cache(lambda: _number(3.0))
+    kept()
 
     functions: dict[str, Callable[[Any], Any]] = {
         "queue": lambda x: x * waiting.get(),
         "globals by a computed name": lambda x: x * globals()["".join(["_HID", "DEN"])],
-        "generator frame": lambda x: x * hidden(id(holder)),
+        "cache": lambda x: x * kept(),
     }
     globals()["_HIDDEN"] = weight
     with pytest.raises(TraceError, match="finds in a way that a plan cannot follow") as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import random
+import sys
 import threading
 import types
 import uuid
@@ -21,10 +22,10 @@ from typing import Any
 import numpy as np
 
 from tapetensor.compiler.trace.changes import Watch, global_randomness
-from tapetensor.compiler.trace.codes import lines_of_clocks, names_in
+from tapetensor.compiler.trace.codes import lines_of_clocks, modules_in, names_in
 from tapetensor.compiler.trace.frames import watched
 from tapetensor.compiler.trace.inputs import ARRAY
-from tapetensor.compiler.trace.opaque import clear_of_tracers
+from tapetensor.compiler.trace.opaque import clear_of_tracers, is_cache
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import refusals, trace_error
 from tapetensor.compiler.trace.structure import is_users, is_users_module
@@ -57,8 +58,10 @@ class Binding(Walker):
 
     def __init__(self, program: Program, function: Any) -> None:
         super().__init__(program, function)
-        self._attributes: set[str] = {"__call__", "__init__", "forward"}
+        self._imported: set[str] = set()
         self._texts: set[str] = set()
+        # Whether some code looks up names that are made, which may be any text that was walked.
+        self._is_dynamic = False
         self._entered: dict[int, types.CodeType] = {}
         self._walked: dict[Any, Any] = {}
         # How many functions of some code were walked, and what watches its lines.
@@ -73,6 +76,11 @@ class Binding(Walker):
         for one in gc.callbacks:
             # They run whenever Python likes to, and are no part of the function.
             self._lines[id(getattr(one, "__code__", None))] = 0, None
+
+    @property
+    def has_imported(self) -> bool:
+        """Whether modules of the user's are known only now, so that no walk has seen them."""
+        return not self._imported.isdisjoint(sys.modules)
 
     def _watch_values(self, where: str, read: Callable[[], dict[str, Any]]) -> None:
         def told() -> dict[str, Any]:
@@ -162,6 +170,9 @@ class Binding(Walker):
                 else:
                     self._lines[id(code)] = 0, None
                 return None
+            if getattr(frame.f_globals.get("__spec__"), "_initializing", False):
+                self._imported.add(module)
+                return None
             try:
                 known = self._walk_frame(code, frame.f_globals)
             except BaseException as error:
@@ -218,8 +229,12 @@ class Binding(Walker):
 
     def _read_names(self, code: types.CodeType, scope: dict[str, Any]) -> None:
         names = names_in(code)
-        self._attributes |= names.attributes
+        self.attributes |= names.attributes
         self._texts |= names.texts
+        self._is_dynamic |= names.is_dynamic
+        for module in modules_in(names, scope):
+            if is_users(module):
+                self.modules[id(module)] = module, module.__name__
         self._watch_namespace(scope, scope, "")
         for name in (*names.reads, *names.texts & scope.keys()):
             key = (id(scope), name)
@@ -265,8 +280,10 @@ class Binding(Walker):
                     self.add_class(value)
             elif isinstance(value, types.ModuleType):
                 return value
-        if isinstance(value, type | types.ModuleType | types.BuiltinFunctionType) or (
-            isinstance(value, types.FunctionType) and not is_users(value)
+        is_function = isinstance(value, types.FunctionType | types.BuiltinFunctionType)
+        is_bound = isinstance(getattr(value, "__self__", sys), types.ModuleType)
+        if isinstance(value, type | types.ModuleType) or (
+            is_function and is_bound and not is_users(value)
         ):
             self.guard(f"{expression} is not {self._bound(value)}")
             return value
@@ -357,7 +374,8 @@ class Binding(Walker):
         """Walk the attributes of a class or a module of the user's that some function names."""
         held = vars(owner)
         self._watch_namespace(owner, held, f"{where}.")
-        for name in (self._attributes | self._texts) & held.keys():
+        texts = self.texts | self._texts if self._is_dynamic else set()
+        for name in (self.attributes | texts) & held.keys():
             key = (id(owner), name)
             if key in self._walked:
                 continue
@@ -365,7 +383,7 @@ class Binding(Walker):
             value = held[name]
             if isinstance(owner, type) and (
                 isinstance(value, types.GetSetDescriptorType | types.MemberDescriptorType)
-                or next(functions_in(value), None) is not None
+                or (not is_cache(value) and next(functions_in(value), None) is not None)
             ):
                 # Where its function runs, it is guarded in the end.
                 continue
@@ -394,9 +412,7 @@ class Binding(Walker):
                         self._walked[mark] = one
                         space = self._bound_namespace(one)
                         self.guard(f"{space}[{name!r}] is not {self.bind(held[name])}")
-                used = {
-                    name for name in self._attributes & held.keys() if not name.startswith("__")
-                }
+                used = {name for name in self.attributes & held.keys() if not name.startswith("__")}
                 shadowed |= dict.fromkeys(sorted(ran | used))
         for scope, names in self._absent.values():
             space = self._bound(scope)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import dis
 import os
+import sys
 import time
 import types
 from functools import lru_cache
@@ -33,13 +34,17 @@ class Names(NamedTuple):
     Attributes:
         reads: globals that it reads.
         attributes: attributes that it reads or sets.
-        texts: its constants that could be names which it looks up.
+        texts: its constants that could be names, if it may look up names that are made.
+        is_dynamic: whether it may do so.
+        imports: modules that it imports.
         chains: what is read as an attribute or a global, with the line: ``(line, "time", "time")``.
     """
 
     reads: tuple[str, ...]
     attributes: frozenset[str]
     texts: frozenset[str]
+    is_dynamic: bool
+    imports: tuple[tuple[str, int], ...]
     chains: tuple[tuple[int, str, str], ...]
 
 
@@ -48,7 +53,8 @@ def names_in(code: types.CodeType) -> Names:
     """Return the names that code looks up; functions that it makes have code of their own."""
     reads: dict[str, None] = {}
     chains: list[tuple[int, str, str]] = []
-    line, before = code.co_firstlineno, ""
+    imports: list[tuple[str, int]] = []
+    line, before, level = code.co_firstlineno, "", 0
     for one in dis.get_instructions(code):
         line = one.starts_line or line
         name = one.argval if isinstance(one.argval, str) else ""
@@ -57,12 +63,19 @@ def names_in(code: types.CodeType) -> Names:
             chains.append((line, name, ""))
         elif one.opname in _ATTRIBUTES:
             chains.append((line, before, name))
+        elif one.opname == "IMPORT_NAME":
+            imports.append((name, level))
+        if isinstance(one.argval, int):
+            # How many packages above a module is looked for comes before its name.
+            level = one.argval if one.opname == "LOAD_CONST" else level
         before = name
     texts = [one for one in code.co_consts if isinstance(one, str) and one.isidentifier()]
     return Names(
         tuple(reads),
         frozenset(code.co_names) - reads.keys(),
         frozenset(texts if _DYNAMIC & reads.keys() else ()),
+        bool(_DYNAMIC & reads.keys()),
+        tuple(imports),
         tuple([one for one in chains if one[2] in _ALL or not one[2]]),
     )
 
@@ -74,6 +87,19 @@ _BY_NAME: dict[str, Any] = {
 _FUNCTIONS = {id(vars(time)[name]): f"time.{name}" for name in _CLOCKS[time]} | {
     id(os.urandom): "os.urandom"
 }
+
+
+def modules_in(names: Names, scope: dict[str, Any]) -> list[types.ModuleType]:
+    """Return the modules that code imports, as far as they are loaded."""
+    package = scope.get("__package__") or ""
+    found = []
+    for name, level in names.imports:
+        base = package.rsplit(".", level - 1)[0] if level else ""
+        parts = f"{base}.{name}".strip(".").split(".")
+        found += [sys.modules.get(".".join(parts[:end])) for end in range(1, len(parts) + 1)]
+        prefix = ".".join(parts)
+        found += [sys.modules.get(f"{prefix}.{one}") for one in names.attributes]
+    return [one for one in found if one is not None]
 
 
 def lines_of_clocks(names: Names, scope: dict[str, Any]) -> dict[int, str]:

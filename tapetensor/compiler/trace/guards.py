@@ -36,7 +36,8 @@ def _spelled(value: Any) -> object:
     if value.__class__ in _EXACT or isinstance(value, np.generic | slice):
         return value.__class__, repr(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return value.__class__, *map(_spelled, vars(value).values())
+        held = [getattr(value, one.name) for one in dataclasses.fields(value)]
+        return value.__class__, *map(_spelled, held)
     return value.__class__, value
 
 

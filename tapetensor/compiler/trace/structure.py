@@ -8,6 +8,7 @@ import decimal
 import enum
 import fractions
 import pathlib
+import threading
 import types
 import uuid
 from collections import OrderedDict, defaultdict, deque
@@ -40,11 +41,12 @@ _WITH_ARRAYS = (
 )  # fmt: skip
 _OURS = ("numpy", __name__.split(".", maxsplit=1)[0])
 # Objects of these modules of Python's own are more than what they hold.
-_MACHINERY = frozenset(
-    """abc asyncio concurrent contextvars email functools http importlib inspect io logging
-    multiprocessing re select signal socket subprocess sys tempfile threading typing unittest
-    warnings weakref""".split()  # noqa: SIM905  # it is a table
-)
+_MACHINERY = frozenset({
+    "abc", "asyncio", "concurrent", "contextvars", "email", "functools", "http", "importlib",
+    "inspect", "io", "logging", "multiprocessing", "re", "select", "signal", "socket", "subprocess",
+    "sys", "tempfile", "threading", "typing", "unittest", "warnings",
+})  # fmt: skip
+_ONLY_ATTRIBUTES = (types.SimpleNamespace, threading.local)
 _IS_HEAP_TYPE, _IS_IMMUTABLE = 1 << 9, 1 << 8
 
 
@@ -80,7 +82,7 @@ def storage(cls: type) -> type:
             # There may be a dict of attributes and a list of weak references, too.
             if one.__basicsize__ - base.__basicsize__ <= 8 * (len(_slots(one)) + 2):
                 continue
-        if one.__basicsize__ > object.__basicsize__ and one is not types.SimpleNamespace:
+        if one.__basicsize__ > object.__basicsize__ and one not in _ONLY_ATTRIBUTES:
             return one
     return object
 
@@ -109,6 +111,15 @@ def _slots(cls: type) -> dict[str, types.MemberDescriptorType]:
     return {name: one for name, one in own if isinstance(one, types.MemberDescriptorType)}
 
 
+def is_buffer(value: Any) -> bool:
+    """Tell whether a value is memory whose bytes can be read."""
+    try:
+        memoryview(value)
+    except (TypeError, ValueError, BufferError):
+        return False
+    return True
+
+
 def slots_of(value: Any) -> dict[str, types.MemberDescriptorType]:
     """Return what reads and sets the slots of an object, by name."""
     mro = value.__class__.__mro__
@@ -128,7 +139,8 @@ def is_set(slot: types.MemberDescriptorType, value: Any) -> bool:
 def dict_of(value: Any) -> dict[str, Any] | None:
     """Return the dict of the attributes of an object; None if it has none."""
     try:
-        fields = object.__getattribute__(value, "__dict__")
+        is_local = isinstance(value, threading.local)
+        fields = value.__dict__ if is_local else object.__getattribute__(value, "__dict__")
     except AttributeError:
         return None
     return fields if isinstance(fields, dict) else None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import enum
 import functools
 import io
+import operator
 import random
 import types
 import weakref
@@ -37,6 +38,7 @@ from tapetensor.compiler.trace.structure import (
     content,
     dict_of,
     holds_arrays,
+    is_buffer,
     is_dataclass_instance,
     is_looked_through,
     is_plain,
@@ -58,6 +60,8 @@ _ABSENT = object()
 # Reading them by the syntax of Python runs no code of the user's.
 _BUILT_IN = (list, tuple, deque, dict, OrderedDict, defaultdict)
 _WRAPPERS = (functools.partial, functools.cached_property, functools.partialmethod)
+_VIEWS: Any = (type({}.keys()), type({}.values()), type({}.items()))
+_BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
 # The next call may bring another object of these types.
 _RECOGNIZED = (np.random.Generator, Gradients, types.MethodType, functools.partial)
 _RANDOM = (random.Random, np.random.RandomState, np.random.BitGenerator)
@@ -80,6 +84,10 @@ class Walker(Inputs):
         # The user's classes and modules that were found.
         self.classes: dict[type, None] = {}
         self.modules: dict[int, tuple[types.ModuleType, str]] = {}
+        # Attributes that are read by their names.
+        self.attributes: set[str] = {"__call__", "__init__", "forward"}
+        # Texts that were found, which may be names that the function looks up.
+        self.texts: set[str] = set()
         # Functions that keep their results, each with the source of what tells of new ones.
         self.caches: list[tuple[Any, str, str]] = []
 
@@ -93,6 +101,8 @@ class Walker(Inputs):
         if isinstance(value, np.ndarray):
             return self.walk_array(value, expression, where)
         if is_plain(value):
+            if value.__class__ is str:
+                self.texts.add(value)
             self.guard_plain(value, expression)
             return value
         if id(value) in self.seen:
@@ -105,8 +115,9 @@ class Walker(Inputs):
             return value
         local = self.local(expression)
         if isinstance(value, VALUES):
-            kind, known = self.bind(value.__class__), self.bind(value)
-            self.guard(f"{local}.__class__ is not {kind} or {local} != {known}")
+            # Those that are equal may differ: decimals by their digits.
+            kind = self.bind(value.__class__)
+            self.guard(f"{local}.__class__ is not {kind} or repr({local}) != {repr(value)!r}")
             return value
         if isinstance(value, np.random.Generator):
             return self.walk_generator(value, local, where)
@@ -241,10 +252,16 @@ class Walker(Inputs):
             raise trace_error(f"{where} is a set, in which arrays have no place; use a list")
         if isinstance(held, dict):
             self.guard_keys(held, local)
+            self.texts.update([one for one in held if one.__class__ is str])
+            if not all(map(is_plain, held)):
+                keys = self.local(f"[*{local}]")
+                for position, key in enumerate(held):
+                    self.walk(key, f"{keys}[{position}]", f"a key of {where}")
         else:
             self.guard(f"len({local}) != {len(held)}")
         items = held.values() if isinstance(held, dict) else held
         if all(map(is_plain, items)) and (is_set_of or len(held) > _MANY):
+            self.texts.update([one for one in items if one.__class__ is str])
             series = f"{local}.values()" if isinstance(held, dict) else local
             self.guard(f"spelling({series}) != {self.bind(spelling(items))}")
             self._watch(where, value, base)
@@ -303,14 +320,23 @@ class Walker(Inputs):
                 self.walk(value.value, f"{name}._value_", f"{where}.value")
         elif isinstance(value, types.FunctionType):
             self._add_function(value, name, where)
+        elif isinstance(value, operator.attrgetter | operator.methodcaller):
+            self.attributes.update(".".join(map(str, value.__reduce__()[1])).split("."))
         elif isinstance(value, ContextVar):
             self._walk_context_variable(value, name, where)
         elif isinstance(value, weakref.ref):
             self.walk(value(), f"{name}()", where)
         elif isinstance(value, types.MappingProxyType):
-            self.guard_keys(value, name)
-            for key, item in value.items():
-                self.walk(item, f"{name}[{self.bind(key)}]", f"{where}[{key!r}]")
+            self._walk_mapping(value, name, where)
+        elif isinstance(value, _VIEWS):
+            self._walk_mapping(value.mapping, self.local(f"{name}.mapping"), where)
+        elif isinstance(value, _BOUND) and not isinstance(value.__self__, types.ModuleType):
+            self.walk(value.__self__, f"{name}.__self__", where)
+        elif isinstance(value, BaseException):
+            self.walk(value.args, f"{name}.args", f"{where}.args")
+            self._walk_attributes(value, name, where, lasts=True)
+        elif is_buffer(value):
+            self._walk_buffer(value, name, where)
         elif isinstance(value, _RANDOM):
             self.watch_randomness(value, where)
         elif is_queue(value):
@@ -328,6 +354,26 @@ class Walker(Inputs):
             )
         else:
             self._walk_opaque(value, name, where)
+
+    def _walk_mapping(self, value: Any, name: str, where: str) -> None:
+        """Walk what a view of a dict shows, in which nothing can be replaced."""
+        self.guard_keys(value, name)
+        for key, item in value.items():
+            self.walk(item, f"{name}[{self._key(key)}]", f"{where}[{key!r}]")
+
+    def _walk_buffer(self, value: Any, name: str, where: str) -> None:
+        before = bytes(memoryview(value))
+        self.guard(f"bytes(memoryview({name})) != {self.bind(before)}")
+        self.watches.append(
+            Watch(where, lambda: {"": bytes(memoryview(value))}, {"": before}, same=operator.eq)
+        )
+
+        def undo() -> None:
+            if bytes(memoryview(value)) != before:
+                into = value if isinstance(value, bytearray) else memoryview(value).cast("B")
+                into[:] = before
+
+        self.undo.append(undo)
 
     def _walk_opaque(self, value: Any, name: str, where: str) -> None:
         """Walk what can be seen of an object that is more than that."""
