@@ -304,7 +304,6 @@ class Refused(nn.Module):
         return x * 2.0
 
 
-@pytest.mark.xfail(strict=True, reason="what is replaced is noted for the way back too late")
 def test_an_object_that_is_refused_stays_as_it_was() -> None:
     model: Any = Refused()
 

@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 
 from tapetensor.compiler.trace.changes import Watch, global_randomness
-from tapetensor.compiler.trace.codes import lines_of_clocks, modules_in, names_in
+from tapetensor.compiler.trace.codes import is_installed, lines_of_clocks, modules_in, names_in
 from tapetensor.compiler.trace.frames import watched
 from tapetensor.compiler.trace.inputs import ARRAY
 from tapetensor.compiler.trace.opaque import clear_of_tracers, is_cache
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import refusals, trace_error
-from tapetensor.compiler.trace.structure import is_users, is_users_module
+from tapetensor.compiler.trace.structure import is_plain, is_users, is_users_module
 from tapetensor.compiler.trace.walking import Walker, functions_in, is_filled
 from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import TensorBase
@@ -185,8 +185,11 @@ class Binding(Walker):
         if id(code) not in self._entered:
             self._find_function(code)
             self._entered[id(code)] = code
-            self._read_names(code, scope)
-        noted = self.functions.get(id(code), [])
+            if is_installed(code):
+                self._read_values(code, scope)
+            else:
+                self._read_names(code, scope)
+        noted = [] if is_installed(code) else self.functions.get(id(code), [])
         for function, source in noted:
             if id(function) not in self._walked:
                 self._walked[id(function)] = function
@@ -194,7 +197,10 @@ class Binding(Walker):
         self._walk_namespaces()
         self.walk_parameters()
         lines = lines_of_clocks(names_in(code), scope)
-        known = self._lines[id(code)] = len(noted), _watch_lines(lines) if lines else None
+        known = self._lines[id(code)] = (
+            len(self.functions.get(id(code), ())),
+            _watch_lines(lines) if lines else None,
+        )
         return known
 
     def _find_function(self, code: types.CodeType) -> None:
@@ -246,6 +252,16 @@ class Binding(Walker):
                 self._put(scope, name, self._walk_value(scope[name], expression, name))
             else:
                 self._absent.setdefault(id(scope), (scope, set()))[1].add(name)
+
+    def _read_values(self, code: types.CodeType, scope: dict[str, Any]) -> None:
+        """Walk the plain values and arrays that a package names, of which the rest is its own."""
+        for name in names_in(code).reads:
+            value, key = scope.get(name), (id(scope), name)
+            if key not in self._walked and (
+                isinstance(value, TensorBase | np.ndarray) or (name in scope and is_plain(value))
+            ):
+                self._walked[key] = scope
+                self.walk(value, f"{self._bound(scope)}[{name!r}]", name)
 
     def _bound(self, value: Any) -> str:
         """Return the name of an object, which is bound only once."""

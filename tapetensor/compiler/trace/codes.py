@@ -6,6 +6,7 @@ import datetime
 import dis
 import os
 import sys
+import sysconfig
 import time
 import types
 from functools import lru_cache
@@ -26,6 +27,14 @@ _CLOCKS: dict[Any, frozenset[str]] = {
     datetime.date: frozenset({"today"}),
     os: frozenset({"urandom", "getpid"}),
 }
+
+
+_INSTALLED = tuple({sysconfig.get_path(one) for one in ("purelib", "platlib")})
+
+
+def is_installed(code: types.CodeType) -> bool:
+    """Tell whether code is that of an installed package, and not of the user's own project."""
+    return code.co_filename.startswith(_INSTALLED)
 
 
 class Names(NamedTuple):

@@ -105,7 +105,9 @@ class Inputs(GuardWriter):
     def restore(self) -> None:
         """Put back all that the walk replaced, and all that the function changed."""
         while self.undo:
-            self.undo.pop()()
+            # One that is interrupted is done again.
+            self.undo[-1]()
+            self.undo.pop()
         # An array can be made writable again only after the array that it is a view of.
         for array, _ in sorted(self._frozen, key=lambda one: one[0].base is not None):
             array.flags.writeable = True

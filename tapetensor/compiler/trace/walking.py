@@ -420,9 +420,9 @@ class Walker(Inputs):
             item = slot.__get__(value)
             expression = f"{self.bind(slot.__get__)}({local})"
             replaced = self.walk(item, expression, f"{where}.{name}")
+            self.undo.append(partial(slot.__set__, value, item))
             if replaced is not item:
                 slot.__set__(value, replaced)
-            self.undo.append(partial(slot.__set__, value, item))
         if slots:
             self.watches.append(Watch(where, partial(attributes, value), attributes(value)))
         fields = dict_of(value)
@@ -433,6 +433,8 @@ class Walker(Inputs):
         moved = f" or {source} is not {held}" if lasts else ""
         self.guard(f"len({held}) != {len(fields)}{moved}")
         before = dict(fields)
+        # Before anything is replaced: what comes next may be refused.
+        self.undo.append(partial(refill, dict, fields, before))
         for name, item in before.items():
             expression = f"{held}[{name!r}]"
             is_new = isinstance(item, TensorBase) and id(item) not in self.tensors
@@ -445,7 +447,6 @@ class Walker(Inputs):
             if replaced is not item:
                 fields[name] = replaced
         self.states.append((held, fields, dict(fields), where))
-        self.undo.append(partial(refill, dict, fields, before))
 
 
 def unset(slot: types.MemberDescriptorType, value: Any) -> None:

@@ -1,0 +1,171 @@
+"""Runs a scenario eagerly and compiled, on copies of one setup, and says how the two compare.
+
+A scenario is the text of a module with a function ``f``. A line ``---`` ends the module; every
+line after it is what the caller does before one more call. Each call gets fresh ``x`` and ``y``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import linecache
+import re
+import sys
+import types
+import warnings
+from typing import Any
+
+import numpy as np
+
+import tapetensor as tt
+from tapetensor.errors import TraceError
+
+HEADER = "import numpy as np, tapetensor as tt\nfrom tapetensor import nn, optim, losses\n"
+_NUMBERS = itertools.count()
+# What imports leave in a module is nobody's state.
+_NO_STATE = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)
+
+
+def parsed(text: str) -> tuple[str, list[str]]:
+    """Return the module of a scenario, and what its caller does before each call."""
+    module, _, between = text.partition("\n---\n")
+    if "def f(" not in module:
+        # A bare expression, or a body that returns something.
+        body = module if re.search("return|raise", module) else f"return {module}"
+        module = "def f(x, y):\n" + "\n".join(f"    {line}" for line in body.splitlines())
+    return HEADER + module, ["", *(between.splitlines() or ["", ""])]
+
+
+class World:
+    """One independent copy of a scenario's setup."""
+
+    def __init__(self, source: str, *, compiled: bool) -> None:
+        self.name = f"law_scenario_{next(_NUMBERS)}"
+        self.file = f"/users/{self.name}.py"
+        self.module = types.ModuleType(self.name)
+        linecache.cache[self.file] = (len(source), None, source.splitlines(True), self.file)
+        sys.modules[self.name] = self.module
+        exec(compile(source, self.file, "exec"), self.module.__dict__)
+        self.function = self.module.__dict__["f"]
+        if compiled:
+            self.function = tt.compile(self.function)
+        self.results: list[Any] = []
+
+    def close(self) -> None:
+        del sys.modules[self.name], linecache.cache[self.file]
+
+    def between(self, line: str) -> None:
+        exec(line, self.module.__dict__)
+
+    def call(self, seed: int) -> tuple[list[Any], Any]:
+        """Return the arguments, and the result or the exception."""
+        rng = np.random.default_rng(seed)
+        arguments = [rng.standard_normal((3, 4)).astype(np.float32) for _ in range(2)]
+        try:
+            with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+                warnings.simplefilter("ignore")
+                return arguments, self.function(*arguments)
+        except Exception as error:
+            return arguments, error
+
+    def state(self) -> Any:
+        return described(
+            {
+                name: value
+                for name, value in self.module.__dict__.items()
+                if not name.startswith("__") and (not isinstance(value, _NO_STATE) or _own(value))
+            },
+            self.name,
+        )
+
+
+def _own(value: Any) -> bool:
+    return isinstance(value, type) and value.__module__.startswith("law_scenario")
+
+
+def described(value: Any, name: str = "", depth: int = 0) -> Any:
+    """Return what a caller can see of a value, as something that compares."""
+    kind = type(value).__name__
+    if depth > 8:
+        return kind
+    if isinstance(value, (np.ndarray, np.generic)):
+        return kind, str(value.dtype), value.shape, value.tobytes()
+    if isinstance(value, (bool, int, float, str, bytes, type(None))):
+        return kind, repr(value)
+    if isinstance(value, tt.Tensor):
+        return kind, described(value.numpy())
+    if isinstance(value, BaseException):
+        return kind
+    if isinstance(value, np.random.Generator):
+        return kind, repr(value.bit_generator.state)
+    if isinstance(value, dict):
+        return kind, [(repr(k), described(v, name, depth + 1)) for k, v in value.items()]
+    if isinstance(value, (list, tuple, set)):
+        return kind, [described(v, name, depth + 1) for v in value]
+    own = {k: v for k, v in getattr(value, "__dict__", {}).items() if not k.startswith("__")}
+    return kind, described(dict(own), name, depth + 1) if own else None
+
+
+def arrays_of(value: Any) -> list[Any]:
+    if isinstance(value, np.ndarray):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [array for item in value for array in arrays_of(item)]
+    if isinstance(value, dict):
+        return arrays_of(list(value.values()))
+    return []
+
+
+def _aliasing(world: World, arguments: list[Any], result: Any) -> list[bool]:
+    held = [value for name, value in world.module.__dict__.items() if not name.startswith("__")]
+    arrays = arrays_of([result, arguments, held])
+    return [np.may_share_memory(a, b) for a, b in itertools.combinations(arrays, 2)]
+
+
+def verdict(text: str) -> tuple[str, str]:
+    """Return how the compiled function of a scenario compares with its own, and why."""
+    source, between = parsed(text)
+    eager, compiled = World(source, compiled=False), World(source, compiled=True)
+    try:
+        return _verdict(eager, compiled, between)
+    finally:
+        eager.close()
+        compiled.close()
+
+
+def _verdict(eager: World, compiled: World, between: list[str]) -> tuple[str, str]:
+    for number, line in enumerate(between):
+        eager.between(line)
+        compiled.between(line)
+        before = compiled.state()
+        expected_arguments, expected = eager.call(number)
+        arguments, result = compiled.call(number)
+        if isinstance(result, TraceError):
+            message = str(result)
+            if compiled.state() != before:
+                return "DAMAGE", f"refused, but changed the caller's objects: {message}"
+            named = re.search(re.escape(compiled.file) + r":\d+", message) and "; " in message
+            return ("refused" if named else "NO CURE"), message
+        if isinstance(result, Exception) and not isinstance(expected, Exception):
+            return "CRASH", f"call {number}: {type(result).__name__}: {result}"
+        if described(result) != described(expected):
+            got, right = str(described(result))[:90], str(described(expected))[:90]
+            return ("STALE" if number else "WRONG"), f"call {number}: {got} for {right}"
+        if described(arguments) != described(expected_arguments):
+            return "DAMAGE", f"call {number}: the arguments differ"
+        if compiled.state() != eager.state():
+            return "DAMAGE", f"call {number}: what the module holds differs"
+        if _aliasing(compiled, arguments, result) != _aliasing(eager, expected_arguments, expected):
+            return "WRONG", f"call {number}: other arrays share memory"
+        for world, value in ((eager, expected), (compiled, result)):
+            world.results.append(value)
+            for array in arrays_of(value):
+                # The caller writes into what it was given.
+                if array.flags.writeable and array.size:
+                    array.flat[0] = 1
+        if described([arguments, compiled.results]) != described(
+            [expected_arguments, eager.results]
+        ):
+            return "WRONG", f"call {number}: earlier results differ after writes"
+    return "same", ""

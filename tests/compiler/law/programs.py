@@ -1,0 +1,318 @@
+"""The programs of the scenarios, by subject: expressions, bodies, or whole modules."""
+
+# Programs are shorter to read where their lines are not broken.
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+EXPRESSIONS: dict[str, list[str]] = {
+    "scalars": [
+        "(x[0] ** 2).sum()",
+        "float(x.shape[0])",
+        "x.sum(dtype=np.float64)",
+        "x[0, 0]",
+        "x.mean()",
+        "np.float32(2) * x",
+        "x.max() - x.min()",
+        "x.argmax()",
+        "np.float64(2) * x",
+        "x.std()",
+        "x * True",
+        "x ** 2",
+        "(x > 0) ** 2",
+        "(x > 0).sum()",
+        "x.sum().astype(np.float64)",
+        "x[0, 0] + 1",
+        "x.sum() * np.int64(2)",
+        "np.asarray(x.sum())",
+        "x[0, 0, ...]",
+        "x[()]",
+    ],
+    "out_and_where": [
+        "np.divide(x, y, out=np.zeros_like(x), where=y > 0)",
+        "np.sum(x, where=y > 0)",
+        "np.add(x, y, out=np.empty_like(x))",
+        "np.sum(x, axis=0, out=np.zeros(4, np.float32))",
+        "np.exp(x, where=x > 0, out=np.ones_like(x))",
+        "np.max(x, where=y > 0, initial=-9.0)",
+        "np.mean(x, axis=1, out=np.zeros(3, np.float32))",
+        "np.clip(x, -1, 1, out=x)",
+        "np.cumsum(x, axis=0, out=np.zeros_like(x))",
+        "np.where(x > 0, x, 0)",
+        "np.where(x > 0, x, y)",
+        "np.matmul(x, y.T, out=np.zeros((3, 3), np.float32))",
+    ],
+    "axes": [
+        "np.sum(x, axis=2)",
+        "np.transpose(x, (0, 3))",
+        "np.sum(x, axis=-3)",
+        "x.sum(0)",
+        "np.sum(x, axis=(0, 0))",
+        "np.expand_dims(x, 5)",
+        "np.squeeze(x, axis=0)",
+        "x.transpose()",
+        "np.concatenate([x, y], axis=2)",
+        "np.stack([x, y], axis=3)",
+        "np.moveaxis(x, 0, 4)",
+        "np.swapaxes(x, 0, 2)",
+        "np.flip(x, axis=2)",
+        "np.take(x, [5], axis=0)",
+        "x[5]",
+        "np.argmax(x, axis=2)",
+        "x.reshape(5, 5)",
+        "np.split(x, 5)",
+        "np.cumsum(x, axis=3)",
+        "x.transpose(1, 0)",
+        "x.sum((0, 1))",
+        "x.max(1, keepdims=True)",
+        "x @ y",
+    ],
+    "views": [
+        "np.ravel(x)",
+        "np.flip(x)",
+        "np.atleast_2d(x)",
+        "np.array_split(x, 2)",
+        "x.T",
+        "x[::-1]",
+        "x.T.ravel()",
+        "np.ravel(x.T)",
+        "np.atleast_3d(x)",
+        "x.reshape(-1)",
+        "x.T.reshape(-1)",
+        "np.split(x, 3)",
+        "np.squeeze(x)",
+        "np.broadcast_to(x[0], (3, 4))",
+        "x[1:, ::2]",
+        "x",
+        "np.fliplr(x)",
+        "np.rot90(x)",
+        "np.diagonal(x)",
+        "np.asarray(x)",
+        "x.flatten()",
+        "np.ravel(x * 2)",
+        "np.hsplit(x, 2)",
+        "np.expand_dims(x, 0)",
+        "np.reshape(x, 12, order='F')",
+        "(x, x)",
+        "(x * 2)[0]",
+        "[x[0], x[0]]",
+        "np.ascontiguousarray(x)",
+        "np.asfortranarray(x)",
+    ],
+    "copies": [
+        "x.copy()",
+        "np.copy(x)",
+        "x * 1.0",
+        "x - 0.0",
+        "-(-x)",
+        "x.astype(np.float32)",
+        "+x",
+        "(x * 2, x * 2)",
+        "np.array(x)",
+        "x.astype(np.float32, copy=False)",
+        "x + 0",
+        "x / 1",
+        "x ** 1",
+        "np.positive(x)",
+        "x.T.T",
+        "x.T.copy()",
+        "np.array(x, copy=False)",
+        "np.abs(x)",
+        "[x.copy(), x.copy()]",
+        "x.reshape(3, 4).copy()",
+        "(x + y, x + y)",
+        "np.where(True, x, y)",
+    ],
+    "types": [
+        "isinstance(x * 2, np.ndarray)",
+        "isinstance(x.sum().item(), float)",
+        "type(x).__name__",
+        "len(np.bincount((x > 0).ravel().astype(int)))",
+        "np.float32(3) * np.arange(3)",
+        "np.repeat(x, 2)",
+        "np.linalg.norm(x)",
+        "np.average(x, weights=np.abs(y))",
+        "x.tolist()",
+        "np.linalg.inv(x @ x.T + np.eye(3, dtype=np.float32))",
+        "np.clip(x, min=2)",
+        "str(x.dtype)",
+        "round(x.sum().item(), 2)",
+        "f'{x.sum():.2f}'",
+        "x // 2",
+        "print(x)",
+        "np.unique(x)",
+        "x[x > 0]",
+        "np.nonzero(x)",
+        "np.sort(x)",
+        "np.argsort(x)",
+        "int(x[0, 0])",
+        "bool(x.any())",
+        "np.einsum('ij,kj->ik', x, y)",
+        "np.isnan(x)",
+        "np.pad(x, 1)",
+        "np.tile(x, 2)",
+        "x.nbytes",
+    ],
+}
+
+BODIES: dict[str, list[str]] = {
+    "scalars": [
+        "t = (x[0] ** 2).sum()\nu = t\nt += 1\nreturn t, u",
+        "s = x[0, 0]\ns += 1\nreturn s, x",
+        "s = (x * 2)[0]\ns += 1\nreturn s",
+        "z = x * 2\ns = z[0, 0]\ns += 1\nreturn z, s",
+        "t = 0.0\nfor r in x:\n    t += r.sum()\nreturn t",
+        "t = x.sum()\nkeep = [t]\nt *= 2\nreturn keep[0], t",
+    ],
+    "views": [
+        "z = x * 2\nnp.ravel(z)[0] = 5\nreturn z",
+        "np.flip(x)[0] = 5\nreturn x * 2",
+        "z = (x * 2).T\nz.ravel()[0] = 5\nreturn z",
+        "a, b = np.array_split(x, 2)\na += 1\nreturn b",
+        "z = x * 2\nz[1:] += z[:-1]\nreturn z",
+        "z = x.copy()\nz[:] = 0\nreturn z, x",
+        "z = x * 2\nv = z[0]\nz = z + 1\nv += 1\nreturn z, v",
+    ],
+    "errors_and_warnings": [
+        "try:\n    return x @ y\nexcept ValueError:\n    return x + y",
+        "with np.errstate(divide='raise'):\n    return x / np.zeros_like(x)",
+        "try:\n    return np.sum(x, axis=2)\nexcept Exception:\n    return x * 3",
+        "with np.errstate(all='ignore'):\n    return np.log(x)",
+        "if x.sum() > 0:\n    return x\nreturn y",
+        "raise ValueError('no')",
+        "assert x.shape == (3, 4)\nreturn x * 2",
+        "return {}['a']",
+    ],
+}
+
+# What is read around the function, and what the caller changes between calls.
+_READS = {
+    "a global": ("S = 2.0", "S", "S = 3.0"),
+    "a global array": ("S = np.ones(4, np.float32)", "S", "S[0] = 5"),
+    "another global array": ("S = np.ones(4, np.float32)", "S", "S = S * 2"),
+    "a namespace": ("import types\nS = types.SimpleNamespace(a=2.0)", "S.a", "S.a = 3.0"),
+    "an argparse namespace": ("import argparse\nS = argparse.Namespace(a=2.)", "S.a", "S.a = 3."),
+    "a list": ("S = [2.0]", "S[0]", "S[0] = 3.0"),
+    "a dictionary": ("S = {'a': 2.0}", "S['a']", "S['a'] = 3.0"),
+    "a class attribute": ("class S:\n    a = 2.0", "S.a", "S.a = 3.0"),
+    "a base's attribute": ("class B:\n    a = 2.\nclass S(B): pass", "S().a", "B.a = 3."),
+    "a property": (
+        "class S:\n    b = 2.\n    @property\n    def a(self): return self.b\ns = S()",
+        "s.a",
+        "s.b = 3.",
+    ),
+    "a getitem": (
+        "class S:\n    b = 2.\n    def __getitem__(self, i): return self.b\ns = S()",
+        "s[0]",
+        "s.b = 3.",
+    ),
+    "a getattr": (
+        "class S:\n    b = [2.]\n    def __getattr__(self, n): return self.b[0]\ns = S()",
+        "s.zz",
+        "S.b[0] = 3.",
+    ),
+    "an operator": (
+        "K = 2.\nclass S:\n    def __add__(self, o): return K\ns = S()",
+        "(s + 1)",
+        "K = 3.",
+    ),
+    "a context manager": (
+        "K = 2.\nclass S:\n    def __enter__(self): return K\n    def __exit__(self, *a): pass\n"
+        "def g():\n    with S() as k: return k",
+        "g()",
+        "K = 3.",
+    ),
+    "a function attribute": ("def g(): pass\ng.a = 2.", "g.a", "g.a = 3."),
+    "a default": ("def g(a=2.): return a", "g()", "g.__defaults__ = (3.,)"),
+    "a user dictionary": (
+        "from collections import UserDict\nS = UserDict(a=2.)",
+        "S['a']",
+        "S['a'] = 3.",
+    ),
+    "a chain map": (
+        "from collections import ChainMap\nS = ChainMap({'a': 2.})",
+        "S['a']",
+        "S['a'] = 3.",
+    ),
+    "a context variable": (
+        "from contextvars import ContextVar\nS = ContextVar('S', default=2.)",
+        "S.get()",
+        "S.set(3.)",
+    ),
+    "the environment": (
+        "import os\nos.environ['LAW_A'] = '2'",
+        "float(os.environ['LAW_A'])",
+        "os.environ['LAW_A'] = '3'",
+    ),
+    "an attribute of a list": ("class L(list): pass\nS = L()\nS.a = 2.", "S.a", "S.a = 3."),
+    "an attribute of a float": ("class F(float): pass\nS = F(1)\nS.a = 2.", "S.a", "S.a = 3."),
+    "a type of a number": ("S = [2]", "np.asarray(S[0]).dtype.itemsize", "S[0] = True"),
+    "a random state": ("S = np.random.RandomState(0)", "S.rand()", "S.seed(5)"),
+    "a generator": ("S = np.random.default_rng(0)", "S.random()", "S = np.random.default_rng(7)"),
+    "python's random": ("import random\nS = random.Random(0)", "S.random()", "S.seed(4)"),
+    "a tensor": (
+        "S = tt.from_numpy(np.ones(4, np.float32))",
+        "S.numpy()",
+        "S = tt.from_numpy(np.zeros(4, np.float32))",
+    ),
+    "a closure": (
+        "def make():\n    a = [2.]\n    return (lambda: a[0]), a\ng, cell = make()",
+        "g()",
+        "cell[0] = 3.",
+    ),
+    "a wrapper": (
+        "import functools\nK = 2.\ndef w(h):\n    @functools.wraps(h)\n"
+        "    def inner(): return h() * K\n    return inner\n@w\ndef g(): return 1.",
+        "g()",
+        "K = 3.",
+    ),
+    "a partial method": (
+        "import functools\nclass S:\n    k = 2.\n    def m(self, a): return a * self.k\n"
+        "    p = functools.partialmethod(m, 1.)\ns = S()",
+        "s.p()",
+        "s.k = 3.",
+    ),
+    "a cached function": (
+        "import functools\n@functools.lru_cache\ndef g(n): return float(n)",
+        "g(4)",
+        "g.cache_clear()",
+    ),
+    "a data class": (
+        "from dataclasses import dataclass\n@dataclass\nclass C:\n    a: float = 2.\nS = C()",
+        "S.a",
+        "S.a = 3.",
+    ),
+}
+
+MODULES: dict[str, dict[str, str]] = {
+    "surroundings": {
+        f"{what} {how}": f"{setup}\ndef f(x, y):\n    {template.format(read)}\n---\n{change}\n"
+        for what, (setup, read, change) in _READS.items()
+        for how, template in {
+            "is multiplied": "return x * {}",
+            "decides": "return x + 1 if np.sum({}) > 2.5 else x - 1",
+            "is kept in a result": "return x * 2, {}",
+        }.items()
+    },
+    "damage": {
+        "a list gets results": "S = []\ndef f(x, y):\n    S.append(x * 2)\n    return x.sum()",
+        "a queue gets results": "import queue\nS = queue.SimpleQueue()\ndef f(x, y):\n    S.put(x * 2)\n    return S.get()",
+        "a cache gets results": "import functools\n@functools.lru_cache\ndef g(k): return np.ones(4) * k\n"
+        "def f(x, y):\n    return x * g(2)",
+        "a descriptor gives a fresh object": "class D:\n    def __get__(self, o, t): return [2.]\nclass S:\n    a = D()\ns = S()\n"
+        "def f(x, y):\n    return x * s.a[0], type(S.__dict__['a']).__name__",
+        "a global counts": "N = 0\ndef f(x, y):\n    global N\n    N += 1\n    return x * N",
+        "an argument is written": "def f(x, y):\n    x += y\n    return x.sum()",
+    },
+}
+
+
+def scenarios() -> dict[str, str]:
+    """Return all programs by their name."""
+    found: dict[str, str] = {}
+    for table in (EXPRESSIONS, BODIES):
+        for subject, texts in table.items():
+            found.update({f"{subject}: {text}".replace("\n", " | "): text for text in texts})
+    for subject, modules in MODULES.items():
+        found.update({f"{subject}: {name}": text for name, text in modules.items()})
+    return found

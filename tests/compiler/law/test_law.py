@@ -1,0 +1,87 @@
+"""Every scenario gives what the function gives or is refused by name, but for a list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import tapetensor as tt
+from tests.compiler.law.expected_failures import EXPECTED_FAILURES
+from tests.compiler.law.harness import verdict
+from tests.compiler.law.programs import scenarios
+from tests.compiler.law.training import RIGHT, TRAINING
+
+LAW = scenarios()
+NEVER_REFUSED = {
+    f"{subject}: {name}": text
+    for subject, table in (("training", TRAINING), ("right programs", RIGHT))
+    for name, text in table.items()
+}
+
+
+@pytest.mark.parametrize("name", LAW)
+def test_a_scenario_gives_the_functions_own_answer_or_is_refused(name: str) -> None:
+    found, why = verdict(LAW[name])
+    if name in EXPECTED_FAILURES:
+        # Better or worse: either way the list is no longer true.
+        assert found == EXPECTED_FAILURES[name], why
+    else:
+        assert found in ("same", "refused"), why
+
+
+@pytest.mark.parametrize("name", NEVER_REFUSED)
+def test_a_right_program_is_not_refused(name: str) -> None:
+    found, why = verdict(NEVER_REFUSED[name])
+    assert found == EXPECTED_FAILURES.get(name, "same"), why
+
+
+def test_every_expected_failure_is_a_scenario() -> None:
+    assert set(EXPECTED_FAILURES) <= {*LAW, *NEVER_REFUSED}
+
+
+def _repeats_its_first_answer(function: Callable[..., Any]) -> Callable[..., Any]:
+    answers: list[Any] = []
+
+    def repeated(*arguments: Any) -> Any:
+        if not answers:
+            answers.append(function(*arguments))
+        return answers[0]
+
+    return repeated
+
+
+def _swallows(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *_: None
+
+
+def _crashes(function: Callable[..., Any]) -> Callable[..., Any]:
+    def crash(*_: Any) -> Any:
+        raise RuntimeError("no")
+
+    return crash
+
+
+def _runs_twice(function: Callable[..., Any]) -> Callable[..., Any]:
+    def twice(*arguments: Any) -> Any:
+        function(*arguments)
+        return function(*arguments)
+
+    return twice
+
+
+@pytest.mark.parametrize(
+    ("compiler", "text", "expected"),
+    [
+        (_repeats_its_first_answer, "x.sum()", "STALE"),
+        (_swallows, "x.sum()", "WRONG"),
+        (_crashes, "x.sum()", "CRASH"),
+        (_runs_twice, "S = []\ndef f(x, y):\n    S.append(1)\n    return x.sum()", "DAMAGE"),
+    ],
+)
+def test_the_harness_sees_what_a_bad_compiler_does(
+    monkeypatch: pytest.MonkeyPatch, compiler: Any, text: str, expected: str
+) -> None:
+    monkeypatch.setattr(tt, "compile", compiler)
+    assert verdict(text)[0] == expected
