@@ -100,6 +100,7 @@ class Binding(Walker):
             named = {**keywords, **named}
             function = function.func
         self.walk(function, self.bind(function), getattr(function, "__name__", "the function"))
+        self._walk_ours()
         self.walk_parameters()
         self.is_around = False
         return function, given, named
@@ -184,14 +185,17 @@ class Binding(Walker):
             self._read_names(code, scope)
         noted = self.functions.get(id(code), [])
         for function, source in noted:
-            if id(function) not in self._walked:
-                self._walked[id(function)] = function
-                self._walk_function(function, source)
+            self._walk_function(function, source)
+        self._walk_ours()
         self._walk_namespaces()
         self.walk_parameters()
         lines = lines_of_clocks(names_in(code), scope)
         known = self._lines[id(code)] = len(noted), _watch_lines(lines) if lines else None
         return known
+
+    def _walk_ours(self) -> None:
+        while self.ours:
+            self._walk_function(*self.ours.pop())
 
     def _find_function(self, code: types.CodeType) -> None:
         """Note functions that no walk has found, and that nothing in this capture has made."""
@@ -319,6 +323,9 @@ class Binding(Walker):
 
     def _walk_function(self, function: types.FunctionType, source: str) -> None:
         """Walk what a function closes over."""
+        if id(function) in self._walked:
+            return
+        self._walked[id(function)] = function
         names = function.__code__.co_freevars
         for position, (name, cell) in enumerate(
             zip(names, function.__closure__ or (), strict=True)

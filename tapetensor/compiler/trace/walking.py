@@ -57,6 +57,7 @@ from tapetensor.tensor.base import TensorBase
 # A container of more than so many plain values is compared as a whole.
 _MANY = 16
 _ABSENT = object()
+_LIBRARY = __name__.split(".", maxsplit=1)[0] + "."
 # Reading them by the syntax of Python runs no code of the user's.
 _BUILT_IN = (list, tuple, deque, dict, OrderedDict, defaultdict)
 _WRAPPERS = (functools.partial, functools.cached_property, functools.partialmethod)
@@ -79,6 +80,8 @@ class Walker(Inputs):
         super().__init__(program, function)
         # Functions that were found, with their sources, by the address of their code.
         self.functions: dict[int, list[tuple[types.FunctionType, str]]] = {}
+        # Those of this library, whose frames are passed over.
+        self.ours: list[tuple[types.FunctionType, str]] = []
         # The user's classes and modules that were found.
         self.classes: dict[type, None] = {}
         self.modules: dict[int, tuple[types.ModuleType, str]] = {}
@@ -176,6 +179,8 @@ class Walker(Inputs):
         known = self.functions.setdefault(id(function.__code__), [])
         if all(function is not one for one, _ in known):
             known.append((function, source))
+            if (function.__module__ or "").startswith(_LIBRARY):
+                self.ours.append((function, source))
             if is_users_module(function.__globals__.get("__name__")):
                 was_around, self.is_around = self.is_around, True
                 self._walk_defaults(function, source)
