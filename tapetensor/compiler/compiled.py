@@ -68,21 +68,23 @@ class Compiled:
             result = self._replay(args, kwargs)
             if result is not MISS:
                 return result
-            try:
-                plan = self._trace(args, kwargs)
-            except NotTracedError:
-                return self.function(*args, **kwargs)
-            with self._lock:
-                self.plans.insert(0, plan)
-                self._forget()
-                result = plan.run(args, kwargs)
-                if result is MISS:
+            # Between a trace and its plan the garbage collector may have emptied a weak reference.
+            for _ in range(2):
+                try:
+                    plan = self._trace(args, kwargs)
+                except NotTracedError:
+                    return self.function(*args, **kwargs)
+                with self._lock:
+                    self.plans.insert(0, plan)
+                    self._forget()
+                    result = plan.run(args, kwargs)
+                    if result is not MISS:
+                        return result
                     self.plans.remove(plan)
-                    raise TraceError(
-                        "compile: a call does not fit the plan that was made for it; an argument "
-                        "compares unequal to itself"
-                    )
-                return result
+            raise TraceError(
+                "compile: a call does not fit the plan that was made for it; something that the "
+                "function reads compares unequal to itself, or changes by itself"
+            )
 
     def _replay(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the plan for a call; MISS if there is none."""

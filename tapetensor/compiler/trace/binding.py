@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from tapetensor.compiler.trace.callables import functions_in, is_filled
 from tapetensor.compiler.trace.changes import Watch, global_randomness
 from tapetensor.compiler.trace.codes import lines_of_clocks, modules_in, names_in
 from tapetensor.compiler.trace.frames import watched
@@ -29,7 +30,7 @@ from tapetensor.compiler.trace.opaque import clear_of_tracers, is_cache
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import refusals, trace_error
 from tapetensor.compiler.trace.structure import is_users, is_users_module
-from tapetensor.compiler.trace.walking import Walker, functions_in, is_filled
+from tapetensor.compiler.trace.walking import Walker
 from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import TensorBase
 
