@@ -69,19 +69,21 @@ class Compiled:
             name = getattr(self._function, "__name__", type(self._function).__name__)
             if not cache.has_room(name):
                 return self._function(*args, **kwargs)
-            try:
-                plan = self._trace(args, kwargs)
-            except NotTracedError:
-                return self._function(*args, **kwargs)
-            cache.add(plan)
-            result = cache.replay(args, kwargs)
-            if result is MISS:
+            # Between a trace and its plan the garbage collector may have emptied a weak reference.
+            for _ in range(2):
+                try:
+                    plan = self._trace(args, kwargs)
+                except NotTracedError:
+                    return self._function(*args, **kwargs)
+                cache.add(plan)
+                result = cache.replay(args, kwargs)
+                if result is not MISS:
+                    return result
                 cache.remove(plan)
-                raise TraceError(
-                    "compile: a call does not fit the plan that was made for it; an argument "
-                    "compares unequal to itself"
-                )
-            return result
+            raise TraceError(
+                "compile: a call does not fit the plan that was made for it; something that the "
+                "function reads compares unequal to itself, or changes by itself"
+            )
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of what was compiled: a module has parameters, say."""

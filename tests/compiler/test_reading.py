@@ -561,3 +561,21 @@ def test_a_training_step_guards_each_parameter_in_two_lines() -> None:
 
     (plan,) = plans(compiled)
     assert plan.source.count("weight") == 1
+
+
+def test_a_function_of_this_library_that_holds_a_model_sees_what_training_changed() -> None:
+    model = nn.Linear(1, 1, rng=np.random.default_rng(0))
+
+    def forward(x: Any) -> Any:
+        return model.forward(x)
+
+    # Its frames are passed over, as those of the steps that `fit` compiles.
+    scope = {**globals(), "__name__": "tapetensor.made"}
+    code = forward.__code__.replace(co_filename="made.py")
+    made: Any = types.FunctionType(code, scope, "forward", None, forward.__closure__)
+    made.__module__ = "tapetensor.made"
+    compiled, x = tt.compile(made), tt.ones((1, 1))
+    compiled(x)
+    model.weight.array = model.weight.array * 2.0
+
+    np.testing.assert_allclose(compiled(x).numpy(), model.forward(x).numpy())

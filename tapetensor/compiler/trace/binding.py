@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from tapetensor.compiler.trace.callables import functions_in, is_filled
 from tapetensor.compiler.trace.changes import Watch, global_randomness
 from tapetensor.compiler.trace.codes import is_installed, lines_of_clocks, modules_in, names_in
 from tapetensor.compiler.trace.frames import watched
@@ -29,7 +30,7 @@ from tapetensor.compiler.trace.opaque import clear_of_tracers, is_cache
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import refusals, trace_error
 from tapetensor.compiler.trace.structure import is_plain, is_users, is_users_module
-from tapetensor.compiler.trace.walking import Walker, functions_in, is_filled
+from tapetensor.compiler.trace.walking import Walker
 from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import TensorBase
 
@@ -100,10 +101,7 @@ class Binding(Walker):
             named = {**keywords, **named}
             function = function.func
         self.walk(function, self.bind(function), getattr(function, "__name__", "the function"))
-        for one in functions_in(function):
-            # One of this library's own closes over a model, too, and no frame of it is looked at.
-            self._walked[id(one)] = one
-            self._walk_function(one, self.bind(one))
+        self._walk_ours()
         self.walk_parameters()
         self.is_around = False
         return function, given, named
@@ -191,9 +189,8 @@ class Binding(Walker):
                 self._read_names(code, scope)
         noted = [] if is_installed(code) else self.functions.get(id(code), [])
         for function, source in noted:
-            if id(function) not in self._walked:
-                self._walked[id(function)] = function
-                self._walk_function(function, source)
+            self._walk_function(function, source)
+        self._walk_ours()
         self._walk_namespaces()
         self.walk_parameters()
         lines = lines_of_clocks(names_in(code), scope)
@@ -202,6 +199,10 @@ class Binding(Walker):
             _watch_lines(lines) if lines else None,
         )
         return known
+
+    def _walk_ours(self) -> None:
+        while self.ours:
+            self._walk_function(*self.ours.pop())
 
     def _find_function(self, code: types.CodeType) -> None:
         """Note functions that no walk has found, and that nothing in this capture has made."""
@@ -339,6 +340,9 @@ class Binding(Walker):
 
     def _walk_function(self, function: types.FunctionType, source: str) -> None:
         """Walk what a function closes over; guard its defaults, which were walked before."""
+        if id(function) in self._walked:
+            return
+        self._walked[id(function)] = function
         if source.startswith("k"):
             known = self.defaults.get(id(function), (None, None))
             for name, held in zip(("__defaults__", "__kwdefaults__"), known, strict=True):

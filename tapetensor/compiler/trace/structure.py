@@ -136,6 +136,12 @@ def is_set(slot: types.MemberDescriptorType, value: Any) -> bool:
     return True
 
 
+def unset(slot: types.MemberDescriptorType, value: Any) -> None:
+    """Empty a slot."""
+    if is_set(slot, value):
+        slot.__delete__(value)
+
+
 def dict_of(value: Any) -> dict[str, Any] | None:
     """Return the dict of the attributes of an object; None if it has none."""
     try:

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arrays.stand_ins import Captured
+from tapetensor.compiler.trace.callables import functions_in
 from tapetensor.compiler.trace.changes import Watch, attributes, members, parts
 from tapetensor.compiler.trace.guards import spelling
 from tapetensor.compiler.trace.inputs import Inputs
@@ -48,6 +49,7 @@ from tapetensor.compiler.trace.structure import (
     refill,
     slots_of,
     storage,
+    unset,
 )
 from tapetensor.nn.module import Module
 from tapetensor.optim.optimizer import Optimizer
@@ -57,9 +59,9 @@ from tapetensor.tensor.base import TensorBase
 # A container of more than so many plain values is compared as a whole.
 _MANY = 16
 _ABSENT = object()
+_LIBRARY = __name__.split(".", maxsplit=1)[0] + "."
 # Reading them by the syntax of Python runs no code of the user's.
 _BUILT_IN = (list, tuple, deque, dict, OrderedDict, defaultdict)
-_WRAPPERS = (functools.partial, functools.cached_property, functools.partialmethod)
 _VIEWS: Any = (type({}.keys()), type({}.values()), type({}.items()))
 _BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
 # The next call may bring another object of these types.
@@ -81,6 +83,8 @@ class Walker(Inputs):
         self.functions: dict[int, list[tuple[types.FunctionType, str]]] = {}
         # The defaults of their arguments.
         self.defaults: dict[int, tuple[Any, Any]] = {}
+        # Those of this library, whose frames are passed over.
+        self.ours: list[tuple[types.FunctionType, str]] = []
         # The user's classes and modules that were found.
         self.classes: dict[type, None] = {}
         self.modules: dict[int, tuple[types.ModuleType, str]] = {}
@@ -178,6 +182,8 @@ class Walker(Inputs):
         known = self.functions.setdefault(id(function.__code__), [])
         if all(function is not one for one, _ in known):
             known.append((function, source))
+            if (function.__module__ or "").startswith(_LIBRARY):
+                self.ours.append((function, source))
             if is_users_module(function.__globals__.get("__name__")):
                 was_around, self.is_around = self.is_around, True
                 self._walk_defaults(function, source)
@@ -447,43 +453,3 @@ class Walker(Inputs):
             if replaced is not item:
                 fields[name] = replaced
         self.states.append((held, fields, dict(fields), where))
-
-
-def unset(slot: types.MemberDescriptorType, value: Any) -> None:
-    """Empty a slot."""
-    if is_set(slot, value):
-        slot.__delete__(value)
-
-
-def functions_in(value: Any) -> Iterator[types.FunctionType]:
-    """Yield the functions that may run where a value is called or read: those it wraps, too."""
-    waiting, done = [value], set[int]()
-    while waiting:
-        one = waiting.pop()
-        if one is None or id(one) in done:
-            continue
-        done.add(id(one))
-        waiting.append(
-            (dict_of(one) or {}).get("__wrapped__") if not isinstance(one, type) else None
-        )
-        if isinstance(one, types.FunctionType):
-            yield one
-            if not is_users_module(one.__globals__.get("__name__")):
-                # Python's own decorators close over what they decorate.
-                cells = [cell for cell in one.__closure__ or () if is_filled(cell)]
-                waiting += [cell.cell_contents for cell in cells if callable(cell.cell_contents)]
-        elif isinstance(one, property):
-            waiting += [one.fget, one.fset, one.fdel]
-        elif isinstance(one, staticmethod | classmethod | types.MethodType):
-            waiting.append(one.__func__)
-        elif isinstance(one, _WRAPPERS):
-            waiting.append(one.func)
-
-
-def is_filled(cell: types.CellType) -> bool:
-    """Tell whether there is something in a closure cell."""
-    try:
-        _ = cell.cell_contents
-    except ValueError:
-        return False
-    return True

@@ -1,0 +1,46 @@
+"""The functions behind what can be called or read: methods, properties, decorated functions."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from tapetensor.compiler.trace.structure import dict_of, is_users_module
+
+_WRAPPERS = (functools.partial, functools.cached_property, functools.partialmethod)
+
+
+def functions_in(value: Any) -> Iterator[types.FunctionType]:
+    """Yield the functions that may run where a value is called or read: those it wraps, too."""
+    waiting, done = [value], set[int]()
+    while waiting:
+        one = waiting.pop()
+        if one is None or id(one) in done:
+            continue
+        done.add(id(one))
+        waiting.append(
+            (dict_of(one) or {}).get("__wrapped__") if not isinstance(one, type) else None
+        )
+        if isinstance(one, types.FunctionType):
+            yield one
+            if not is_users_module(one.__globals__.get("__name__")):
+                # Python's own decorators close over what they decorate.
+                cells = [cell for cell in one.__closure__ or () if is_filled(cell)]
+                waiting += [cell.cell_contents for cell in cells if callable(cell.cell_contents)]
+        elif isinstance(one, property):
+            waiting += [one.fget, one.fset, one.fdel]
+        elif isinstance(one, staticmethod | classmethod | types.MethodType):
+            waiting.append(one.__func__)
+        elif isinstance(one, _WRAPPERS):
+            waiting.append(one.func)
+
+
+def is_filled(cell: types.CellType) -> bool:
+    """Tell whether there is something in a closure cell."""
+    try:
+        _ = cell.cell_contents
+    except ValueError:
+        return False
+    return True
