@@ -84,7 +84,7 @@ def row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _bias_and_activation(x: Any) -> Any:
     hidden = np.maximum(x @ np.ones((5, 5)) * 0.1 + np.arange(5.0), 1.5)
-    return hidden * 2.0 - hidden.sum(axis=0), np.where(hidden > 2.0, x, -1.0)
+    return hidden * 2.0 - hidden.sum(axis=0, keepdims=True), np.where(hidden > 2.0, x, -1.0)
 
 
 def _softmax(x: Any) -> Any:
@@ -103,8 +103,83 @@ def _written_over(x: Any) -> Any:
     return np.tanh(np.exp(-np.square(y)) + x) @ np.ones((5, 2))
 
 
+def _one_row_for_all(x: Any) -> Any:
+    return np.exp(x + x[2:3]) * np.square(x), np.exp(x + x[1]) - 1.0
+
+
+def _as_many_columns_as_rows(x: Any) -> Any:
+    return np.exp(x[:5] + x[1]) * x[2], np.square(x[1:] - x[1]) * x[0] + x[0]
+
+
+def _read_in_another_order(x: Any) -> Any:
+    y = x @ np.ones((5, 5))
+    reversed_rows, squares = np.exp(y[::-1] * 0.1) - 1.0, np.square(y)
+    return reversed_rows @ np.ones((5, 2)), squares @ np.ones((5, 2))
+
+
+def _read_later(x: Any) -> Any:
+    y = x @ np.ones((5, 5))
+    squares, later = np.square(y), np.tanh(y) + 1.0
+    return squares @ np.ones((5, 2)), later @ np.ones((5, 2))
+
+
+def _read_as_a_whole(x: Any) -> Any:
+    y = x[:5] @ np.ones((5, 5))
+    sums, squares = y + np.exp(np.ones((5, 5, 1)) * x[:5, None]), np.square(y)
+    return sums @ np.ones((5, 2)), squares @ np.ones((5, 2))
+
+
+def _views_of_another_group(x: Any) -> Any:
+    y = np.exp(x) + 1.0
+    products = np.square(y @ np.ones((5, 5))) * 2.0
+    return np.sin(y.reshape(6, 1, 5)).reshape(6, 5) + products, np.cos(y[:, 1:3]) * products[:, :2]
+
+
+def _square_and_transposed(x: Any) -> Any:
+    y = np.exp(x @ np.ones((5, 6)) * 0.1) + 1.0
+    return np.sin(y.T) * 2.0 + y, np.cos(np.transpose(y.reshape(6, 2, 3), (1, 0, 2))) * 3.0
+
+
+def _what_waits_for_totals(x: Any) -> Any:
+    y = np.exp(x) * 2.0
+    sums = y.sum(axis=0, keepdims=True)
+    wide = np.exp(x @ np.ones((5, 600)) * 0.1) + 1.0
+    return (sums + 1.0) @ np.ones((5, 600)), wide - wide.sum(axis=0, keepdims=True)
+
+
+def _other_rows_between(x: Any) -> Any:
+    y = np.exp(x)
+    z = np.exp(x[:4])
+    return np.cos(y) * 2.0, np.sin(z) + 1.0
+
+
+def _totals_of_every_kind(x: Any) -> Any:
+    y = np.exp(x) * 2.0
+    limited = np.multiply.reduce(y, axis=0, initial=7.0)
+    others = np.subtract.reduce(y, axis=0), np.logaddexp.reduce(y, axis=0)
+    return limited, *others, np.add.reduce((y * 1j) + y, axis=0), np.add.reduce(y.sum(), axis=None)
+
+
 @pytest.mark.usefixtures("row_by_row")
-@pytest.mark.parametrize("run", [_bias_and_activation, _softmax, _views, _written_over])
+@pytest.mark.parametrize(
+    "run",
+    [
+        _bias_and_activation,
+        _softmax,
+        _views,
+        _written_over,
+        _one_row_for_all,
+        _as_many_columns_as_rows,
+        _read_in_another_order,
+        _read_later,
+        _read_as_a_whole,
+        _views_of_another_group,
+        _square_and_transposed,
+        _what_waits_for_totals,
+        _other_rows_between,
+        _totals_of_every_kind,
+    ],
+)
 def test_a_group_run_row_by_row_gives_what_numpy_gives(run: Callable[[Any], Any]) -> None:
     compiled = tt.compile(run)
     x = np.random.default_rng(0).standard_normal((6, 5))
@@ -121,6 +196,33 @@ def _classifier() -> tuple[Any, Any]:
         nn.Linear(6, 8, rng=rng), nn.LayerNorm(8), nn.GELU(), nn.Linear(8, 3, rng=rng)
     )
     return model, optim.Adam(model, lr=0.1)
+
+
+@pytest.mark.usefixtures("row_by_row")
+def test_reductions_and_views_of_rows_and_totals_of_them_are_parts_of_a_group() -> None:
+    groups = []
+    for run in (_softmax, _views):
+        compiled = tt.compile(run)
+        compiled(np.ones((6, 5)))
+        groups += [step.group for step in plans(compiled)[0].steps if step.group]
+
+    assert [" ".join([node.name for node in group]) for group in groups] == [
+        "maximum.reduce subtract exp add.reduce divide log add.reduce maximum.reduce",
+        "exp reshape multiply transpose reshape add minimum.reduce",
+    ]
+
+
+def test_what_an_executor_does_not_take_is_in_no_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "BlockLoops", RowByRow)
+    monkeypatch.setattr(RowByRow, "takes", lambda self, node: node.function is not np.tanh)
+    compiled = tt.compile(lambda x: np.tanh(np.exp(x) + 1.0) * 2.0 - 1.0)
+    compiled(np.ones((3, 4)))
+    groups = [step.group for step in plans(compiled)[0].steps if step.group]
+
+    assert [[node.name for node in group] for group in groups] == [
+        ["exp", "add"],
+        ["multiply", "subtract"],
+    ]
 
 
 @pytest.mark.usefixtures("row_by_row")

@@ -74,13 +74,11 @@ class Group:
         """Return how much of an operand a step of the group reads for one of its rows."""
         if operand.shape == ():
             return Role.SCALAR
-        is_row = operand.shape[0] == self.rows and (
-            reader.kind is Kind.REDUCE or len(operand.shape) == len(reader.shape)
-        )
+        is_row = operand.shape[0] == self.rows and len(operand.shape) == len(reader.shape)
         return Role.ROW if is_row or operand in self else Role.WHOLE
 
     def may_share(self, node: Node, shares: Callable[[Node, Node], bool]) -> list[Node]:
-        """Return the operands from outside over which a step may write its rows.
+        """Return the operands over which a step may write its rows.
 
         All steps that read such an operand read the same row of it, none of them later.
 
@@ -92,8 +90,7 @@ class Group:
         return [
             operand
             for operand in overwritable(node, shares)
-            if operand not in self
-            and all(
+            if all(
                 parent is operand and reader not in later and self.role(parent, reader) is Role.ROW
                 for reader in self.nodes
                 for parent in reader.parents()
@@ -230,11 +227,7 @@ def _independent_rows(node: Node) -> int:
         if 0 in axes and (options or node.function not in _TOTALS or node.dtype.kind not in "biuf"):
             return 0
         return operand.shape[0] if operand.shape else 0
-    if node.kind is Kind.VIEW:
-        (operand,) = node.args
-        keeps_rows = node.shape != () and operand.shape != () and node.shape[0] == operand.shape[0]
-        if not keeps_rows or operand.kind not in (Kind.ELEMENTWISE, Kind.REDUCE, Kind.VIEW):
-            return 0
+    if node.kind is Kind.VIEW and node.shape:
         name, parameter = node.function.name, node.function.parameter
         if name == "reshape" or (name == "transpose" and parameter[0] == 0):
             return node.shape[0]

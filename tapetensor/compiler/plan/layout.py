@@ -8,7 +8,7 @@ from tapetensor.compiler.plan.groups import Unit, nodes_of
 from tapetensor.compiler.plan.memory import Memory
 from tapetensor.compiler.plan.storage import TAKES_OUT
 from tapetensor.compiler.trace.node import Kind, Node, Shape
-from tapetensor.compiler.trace.operations import write_all, writes_anywhere
+from tapetensor.compiler.trace.operations import writes_anywhere
 from tapetensor.compiler.trace.view import is_copied_by
 
 # Steps of these kinds can write to memory with gaps, or in another order of axes.
@@ -55,10 +55,7 @@ def _lay_end_to_end(update: Node, position: int, memory: Memory) -> None:
 
 def _lay_in_place(write: Node, memory: Memory) -> None:
     """Have a part of a larger array lie where a write would copy it to."""
-    _, part, *written = write.args
-    if write.function not in (write_all, np.copyto) or len(written) != 1:
-        return
-    (value,) = written
+    _, part, value = write.args
     if (
         isinstance(value, Node)
         and value.kind in _WITH_ORDER
