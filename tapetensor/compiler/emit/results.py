@@ -77,6 +77,8 @@ class ResultWriter:
     _stores: list[str] = field(default_factory=list)
     # What takes the tapes of tensors, by the local variables of those.
     _taken: dict[str, str] = field(default_factory=dict)
+    # The array of the function that leaves in the memory that a node has made.
+    _roots: dict[Node, ArrayTracer] = field(default_factory=dict)
     # What was written is kept alive, for it is known by its address.
     _kept: list[Any] = field(default_factory=list)
 
@@ -129,9 +131,7 @@ class ResultWriter:
         if isinstance(value, TensorBase):
             return self._tensor(value)
         if isinstance(value, ArrayTracer | np.ndarray):
-            # numpy makes a scalar of a single number that it computes; an argument stays as it was.
-            is_computed = isinstance(value, ArrayTracer) and value.node.kind is not Kind.INPUT
-            is_scalar = is_computed and value.shape == ()
+            is_scalar = isinstance(value, ArrayTracer) and value.is_scalar
             return self.array(value) + ("[()]" if is_scalar else "")
         if isinstance(value, NumberTracer):
             return f"number({self.array(value.array)})"
@@ -183,7 +183,25 @@ class ResultWriter:
     def array(self, value: Any) -> str:
         """Return the source of an array."""
         is_lazy = isinstance(value, ArrayTracer)
-        return self.node(value.node) if is_lazy else f"{self.bind(value)}.copy()"
+        if not is_lazy:
+            return f"{self.bind(value)}.copy()"
+        if not value.is_scalar:
+            self._part(value.root())
+        return self.node(value.node)
+
+    def _part(self, root: ArrayTracer) -> None:
+        """Give an array memory of its own, if it is another array of the function's that has it.
+
+        Equal values are one node, which the caller is not to see.
+        """
+        owner = root.node
+        while owner.kind in (Kind.VIEW, Kind.WRITE):
+            owner = owner.args[0]
+        # Of a constant, a copy leaves, which its views are to share.
+        is_anothers = owner.kind is Kind.CONSTANT or (owner.kind is Kind.INPUT and not root.came_in)
+        if is_anothers or self._roots.setdefault(owner, root) is not root:
+            root.move()
+            self._part(root)
 
     def node(self, node: Node) -> str:
         """Return the source of the array of a node."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import REARRANGED, shadow
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
@@ -44,8 +45,12 @@ def _reduction(ufunc: np.ufunc) -> Callable[..., Any]:
     return reduce
 
 
-def _reshape(self: ArrayTracer, a: ArrayTracer, shape: Any) -> ArrayTracer:
-    return a.reshape(shape)
+def _reshape(
+    self: ArrayTracer, a: ArrayTracer, shape: Any, order: str = "C", *, copy: Any = None
+) -> Any:
+    if order == "C" and copy is None:
+        return a.reshape(shape)
+    return self.call(np.reshape, (a, shape), {"order": order, "copy": copy})
 
 
 def _transpose(self: ArrayTracer, a: ArrayTracer, axes: Any = None) -> ArrayTracer:
@@ -53,8 +58,8 @@ def _transpose(self: ArrayTracer, a: ArrayTracer, axes: Any = None) -> ArrayTrac
 
 
 def _broadcast_to(self: ArrayTracer, array: ArrayTracer, shape: Shape) -> ArrayTracer:
-    np.broadcast_shapes(array.shape, shape)
-    return array.viewed(View("broadcast_to", tuple(shape)), tuple(shape))
+    wanted = np.broadcast_to(shadow(array), shape).shape
+    return array.viewed(View("broadcast_to", wanted), wanted)
 
 
 def _filled(
@@ -94,10 +99,17 @@ def _where(self: ArrayTracer, mask: Any, *choices: Any) -> ArrayTracer:
     return self.wrap(self.program.elementwise(select, operands, dtype))
 
 
-def _clip(self: ArrayTracer, a: Any, a_min: Any = None, a_max: Any = None) -> Any:
-    if a_min is not None:
-        a = np.maximum(a, a_min)
-    return a if a_max is None else np.minimum(a, a_max)
+def _clip(
+    self: ArrayTracer, a: Any, a_min: Any = None, a_max: Any = None,
+    out: Any = None, *, min: Any = None, max: Any = None,
+) -> Any:  # fmt: skip
+    low = min if a_min is None else a_min
+    high = max if a_max is None else a_max
+    if low is None or high is None:
+        if low is not None:
+            return np.maximum(a, low, out=out)
+        return np.positive(a, out=out) if high is None else np.minimum(a, high, out=out)
+    return np.minimum(np.maximum(a, low), high, out=out)
 
 
 def _asarray(self: ArrayTracer, a: Any) -> Any:
@@ -113,7 +125,7 @@ def _copyto(self: ArrayTracer, dst: Any, src: Any, **options: Any) -> None:
 
 # Written by other functions of numpy.
 REWRITTEN: dict[Any, Callable[..., Any]] = {
-    **REARRANGED,
+    **{one: REARRANGED[one] for one in (np.expand_dims, np.split, np.squeeze)},
     np.sum: _reduction(np.add),
     np.prod: _reduction(np.multiply),
     np.max: _reduction(np.maximum),
@@ -134,10 +146,35 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.clip: _clip,
     np.copyto: _copyto,
 }
+# Of these, the results are arrays also where they have no axes.
+MAKE_ARRAYS = frozenset({np.where, np.ones_like, np.zeros_like, np.empty_like, np.full_like})
+# numpy's methods of these names are its functions.
+METHODS = frozenset(
+    {"all", "any", "argmax", "argmin", "argpartition", "argsort", "choose", "clip", "compress",
+     "cumprod", "cumsum", "diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "ravel",
+     "repeat", "round", "searchsorted", "squeeze", "std", "sum", "swapaxes", "take", "trace",
+     "var"}
+)  # fmt: skip
+# These write into their first argument.
+WRITING = frozenset(
+    {np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal}
+)  # fmt: skip
 
+# The others show it where they are tried on two kinds of values.
 SHAPE_DEPENDS_ON_VALUES = frozenset(
-    {np.unique, np.nonzero, np.flatnonzero, np.argwhere, np.repeat, np.compress, np.extract}
-)
+    {np.unique, np.nonzero, np.flatnonzero, np.argwhere, np.compress, np.extract,
+     np.intersect1d, np.setdiff1d, np.setxor1d, np.union1d, np.trim_zeros,
+     np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values}
+)  # fmt: skip
+
+
+def other_values(array: Array) -> Array:
+    """Return an array of the shape and the dtype of another, with ones among its zeros."""
+    if array.ndim < 2:
+        pattern: Array = 1 - np.arange(array.size).reshape(array.shape) % 2
+    else:
+        pattern = np.broadcast_to(np.eye(*array.shape[-2:]), array.shape)
+    return pattern.astype(array.dtype)
 
 
 def is_basic(index: Any) -> bool:
@@ -161,6 +198,8 @@ def _resolved(ufunc: np.ufunc, *kinds: Any) -> tuple[DType, ...]:
 def _kind(value: Any) -> Any:
     if isinstance(value, NumberTracer) and value.kind is bool:
         return int
+    if isinstance(value, bool):
+        return np.dtype(np.bool_)
     return (
         value.kind if isinstance(value, NumberTracer) else getattr(value, "dtype", value.__class__)
     )

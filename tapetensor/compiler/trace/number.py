@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
-from typing_extensions import override
 
 from tapetensor.arrays.stand_ins import Captured
 
@@ -97,8 +96,13 @@ class NumberTracer(Captured):
         raise self.array.refusal(_READ)
 
     __float__ = __int__ = __index__ = __str__ = __format__ = _refuse_to_be_read
+    __complex__ = __trunc__ = __floor__ = __ceil__ = __repr__ = _refuse_to_be_read
 
-    @override
-    def __repr__(self) -> str:
-        """Show what the number is."""
-        return "<a number of a compiled function, known when it runs>"
+    def _refuse_operator(self, *_: object) -> Never:
+        raise self.array.refusal(
+            "round(), //, %, divmod() and ** to a number that is not known yet cannot be traced; "
+            "return the number and compute it outside"
+        )
+
+    __round__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _refuse_operator
+    __divmod__ = __rdivmod__ = __rpow__ = _refuse_operator

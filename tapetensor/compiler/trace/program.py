@@ -12,7 +12,7 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.trace.node import AS_PRODUCT, DType, Kind, Node, Shape
 from tapetensor.compiler.trace.refusals import trace_error
-from tapetensor.compiler.trace.view import View, inverse
+from tapetensor.compiler.trace.view import View, inverse, laid_out, seen_order
 from tapetensor.pictures import users_place
 
 # Nodes of these kinds may be merged with equal ones, or left out when nobody reads them.
@@ -30,6 +30,7 @@ class Program:
 
     def __init__(self) -> None:
         self._thread = get_ident()
+        self._raises = _raises()
         self.nodes: list[Node] = []
         self._known: dict[Hashable, Node] = {}
         # Constants are told apart by identity, so they have to stay alive.
@@ -59,6 +60,11 @@ class Program:
     ) -> Node:
         """Add a node, or return the one that computes the same."""
         self.check_thread()
+        if self._raises != _raises():
+            raise trace_error(
+                "np.errstate, or np.seterr, changes within the function what raises an error, "
+                "which a replay would not repeat; put it around the call"
+            )
         key = _key((kind, function, args, detail), self._kept) if kind in _PURE else None
         known = self._known.get(key)
         if known is not None:
@@ -186,12 +192,15 @@ class Program:
         return self.view(View("broadcast_to", shape), operand, shape)
 
 
+def _raises() -> tuple[bool, ...]:
+    """Tell which errors of floating-point numbers raise or call a function."""
+    return tuple([answer in ("raise", "call") for answer in np.geterr().values()])
+
+
 def _common_order(operands: tuple[Node, ...], shape: Shape) -> Shape:
     """Return the order of axes in which most operands of the full shape are seen; else C's."""
     orders = [
-        operand.function.parameter
-        if operand.kind is Kind.VIEW and operand.function.name == "transpose"
-        else None
+        _order(operand)
         for operand in operands
         if operand.shape == shape and operand.kind is not Kind.CONSTANT
     ]
@@ -200,6 +209,17 @@ def _common_order(operands: tuple[Node, ...], shape: Shape) -> Shape:
         return tuple(range(len(shape)))
     found: Shape = candidates[0]
     return found
+
+
+def _order(operand: Node) -> Shape | None:
+    """Return the order of axes in which an operand is seen, if that may be another than C's."""
+    if operand.kind is Kind.VIEW and operand.function.name == "transpose":
+        order: Shape = operand.function.parameter
+        return order
+    if operand.kind is Kind.INPUT and operand.detail and 0 not in operand.detail:
+        seen = seen_order(laid_out(operand))
+        return None if seen == tuple(range(len(seen))) else seen
+    return None
 
 
 def _simplified(
@@ -234,6 +254,8 @@ def _identity(function: Any, operands: tuple[Node, ...], dtype: DType) -> Node |
             and constant.shape == ()
             and other.dtype == dtype
             and constant.detail == value
+            # To take -0.0 away makes 0.0 of -0.0.
+            and not np.signbit(constant.detail)
         ):
             return other
     return None

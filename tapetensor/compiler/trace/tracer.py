@@ -6,24 +6,25 @@ from collections.abc import Callable, Sequence
 from typing import Any, Never
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 from typing_extensions import override
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import Home, Library
 from tapetensor.arrays.rearranging import shadow
-from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.frames import unseen
 from tapetensor.compiler.trace.functions import (
     FUNCTIONS,
     INTO_ANOTHER,
+    MAKE_ARRAYS,
     REWRITTEN,
-    SHAPE_DEPENDS_ON_VALUES,
     are_rows,
     dummy,
     is_basic,
     product_shape,
     resolve,
 )
+from tapetensor.compiler.trace.methods import ArrayMethods
 from tapetensor.compiler.trace.node import DType, Keywords, Kind, Node, Shape, found_in, replaced
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.operations import (
@@ -35,12 +36,19 @@ from tapetensor.compiler.trace.operations import (
     write_index,
 )
 from tapetensor.compiler.trace.program import Program
-from tapetensor.compiler.trace.refusals import NoAttributeError, trace_error
-from tapetensor.compiler.trace.view import View, inverse, is_copied_by, laid_out, seen_order
+from tapetensor.compiler.trace.refusals import trace_error
+from tapetensor.compiler.trace.trial import capture_function, masked
+from tapetensor.compiler.trace.view import (
+    View,
+    inverse,
+    is_copied_by,
+    laid_out,
+    seen_order,
+)
 from tapetensor.errors import TraceError
 
 
-class ArrayTracer(CapturedArray):
+class ArrayTracer(ArrayMethods):
     """Stands for an array while a function is captured.
 
     Views see what is written into the array that they view, and the other way round, as numpy's do.
@@ -52,7 +60,17 @@ class ArrayTracer(CapturedArray):
         view: how it views that array.
     """
 
-    __slots__ = ("_base", "_memory", "_node", "_seen", "_view", "fixed_as", "program")
+    __slots__ = (
+        "_base",
+        "_memory",
+        "_node",
+        "_seen",
+        "_view",
+        "came_in",
+        "fixed_as",
+        "is_scalar",
+        "program",
+    )
 
     def __init__(
         self,
@@ -68,6 +86,10 @@ class ArrayTracer(CapturedArray):
         self._seen = None if base is None else base.node
         # What an error calls it that refuses to write to it; empty where that is allowed.
         self.fixed_as = ""
+        # Whether the caller holds the same memory, or some object that lasts.
+        self.came_in = True
+        # Whether numpy has a scalar in its place, which nobody can write into.
+        self.is_scalar = False
         # An array that lies in memory as this one does, if that is not as its value was computed.
         self._memory: Array | None = None
 
@@ -98,16 +120,25 @@ class ArrayTracer(CapturedArray):
         return self._node.dtype
 
     @unseen
-    def transpose(self, axes: Sequence[int]) -> ArrayTracer:
-        """Return the axes in another order."""
-        order = tuple([axis % self.ndim for axis in axes])
+    def transpose(self, *axes: Any) -> ArrayTracer:
+        """Return the axes in another order; without one, in reverse."""
+        wanted = axes[0] if len(axes) == 1 else axes or None
+        listed = None if wanted is None else tuple(np.atleast_1d(wanted).tolist())
+        # This raises what numpy raises.
+        np.transpose(shadow(self), listed)
+        listed = tuple(range(self.ndim))[::-1] if listed is None else listed
+        order = tuple([axis % self.ndim for axis in listed])
         shape = tuple([self.shape[axis] for axis in order])
         return self.viewed(View("transpose", order), shape)
 
     @unseen
-    def reshape(self, *shape: Any) -> ArrayTracer:
-        """Return the elements in C order under another shape."""
+    def reshape(self, *shape: Any, **options: Any) -> ArrayTracer:
+        """Return the elements under another shape, in C order where no other is asked for."""
         wanted = shape[0] if len(shape) == 1 else shape
+        if options:
+            reshape: Any = np.reshape
+            found: ArrayTracer = reshape(self, wanted, **options)
+            return found
         known = shadow(self).reshape(wanted).shape
         # A copy does not see what is written into its base later, nor the other way round.
         seen = self.copy() if is_copied_by(self.laid_out(), known) else self
@@ -125,7 +156,9 @@ class ArrayTracer(CapturedArray):
         wanted = np.dtype(dtype)
         if wanted == self.dtype:
             return self.copy() if copy else self
-        return self.wrap(self.program.elementwise(cast_to(wanted), (self.node,), wanted))
+        cast = self.wrap(self.program.elementwise(cast_to(wanted), (self.node,), wanted))
+        cast.is_scalar = self.is_scalar
+        return cast
 
     @override
     def to(self, library: Library) -> ArrayTracer:
@@ -141,7 +174,8 @@ class ArrayTracer(CapturedArray):
         if node.is_written_to:
             node = self.fresh()
         copied: ArrayTracer = self.wrap(node)
-        copied._memory = np.empty(self.shape, bool)
+        copied._memory = np.zeros(self.shape, self.dtype)
+        copied.is_scalar = self.is_scalar
         return copied
 
     __copy__ = copy
@@ -155,27 +189,6 @@ class ArrayTracer(CapturedArray):
         """Refuse: there are no values."""
         self.__array__()
 
-    def __getattr__(self, name: str) -> Never:
-        """Refuse what is not here; perhaps a function of numpy's does the same."""
-        if not hasattr(np.ndarray, name):
-            raise AttributeError(name)
-        error = self.refusal(
-            f"{name} of an array cannot be traced; write it with functions of numpy, or return "
-            "the array and do it outside"
-        )
-        raise NoAttributeError(*error.args)
-
-    # numpy's methods of these names are its functions.
-    all = REWRITTEN[np.all]
-    any = REWRITTEN[np.any]
-    max = REWRITTEN[np.max]
-    min = REWRITTEN[np.min]
-    sum = REWRITTEN[np.sum]
-
-    def mean(self, **options: Any) -> Any:
-        """Return the mean, or the means along axes."""
-        return np.mean(self, **options)
-
     @unseen
     def __getitem__(self, index: Any) -> ArrayTracer:
         """Return the elements at an index."""
@@ -184,7 +197,12 @@ class ArrayTracer(CapturedArray):
             shape = shadow(self)[index].shape
             # With an ellipsis numpy returns a view even of a single element, and no scalar.
             full = parts if any(one is ... for one in parts) else (*parts, ...)
-            return self.viewed(View("index", full), shape)
+            seen = self.viewed(View("index", full), shape)
+            if shape == () and full is not parts:
+                # numpy gives a scalar, which sees no writes.
+                seen = seen.copy()
+                seen.is_scalar = True
+            return seen
         if any(isinstance(one, ArrayTracer) and one.dtype.kind == "b" for one in parts):
             raise trace_error("a mask as an index gives a shape that depends on the values")
         chosen: ArrayTracer = self.capture_step(read_index, (self, index), {})
@@ -193,7 +211,9 @@ class ArrayTracer(CapturedArray):
     def __setitem__(self, index: Any, value: Any) -> None:
         """Write elements."""
         if is_basic(index):
-            target = self[index]
+            parts = index if isinstance(index, tuple) else (index,)
+            full = parts if any(one is ... for one in parts) else (*parts, ...)
+            target = self[full]
             if isinstance(value, ArrayTracer) and value.node is target.node:
                 # This is the second half of ``array[index] += ...``: the values are there already.
                 return
@@ -280,20 +300,26 @@ class ArrayTracer(CapturedArray):
     @override
     @unseen
     def capture_step(
-        self, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
+        self,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        options: dict[str, Any],
+        results: Any = None,
     ) -> Any:
         """Capture a call as a whole; a trial on zeros shows the shapes of its results."""
-        dummies = replaced((args, options), dummy)
-        with np.errstate(all="ignore"):
-            results = function(*dummies[0], **dummies[1])
-        given, made = [list(found_in(nest, np.ndarray)) for nest in (dummies, results)]
-        if any(np.may_share_memory(one, other) for one in made for other in given):
-            function = copied(function)
+        if results is None:
+            dummies = replaced((args, options), dummy)
+            with np.errstate(all="ignore"):
+                results = function(*dummies[0], **dummies[1])
+            given, made = [list(found_in(nest, np.ndarray)) for nest in (dummies, results)]
+            if any(np.may_share_memory(one, other) for one in made for other in given):
+                function = copied(function)
         keywords = Keywords(replaced(options, self._unwrap))
         nodes = (*replaced(args, self._unwrap), keywords)
         if isinstance(results, tuple | list):
             whole = self.program.add(Kind.CALL, function, nodes, (), np.dtype(np.bool_))
-            return tuple(self._parts(whole, results))
+            parts = self._parts(whole, results)
+            return results._make(parts) if hasattr(results, "_make") else tuple(parts)
         array = np.asarray(results)
         return self.wrap(self.program.add(Kind.CALL, function, nodes, array.shape, array.dtype))
 
@@ -310,10 +336,17 @@ class ArrayTracer(CapturedArray):
     @unseen
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """Capture a ufunc."""
-        (out,) = options.pop("out", (None,))
+        outs = options.pop("out", (None,))
+        out = outs[0]
+        if any(one is not None for one in outs[1:]) or (out is not None and ufunc.nout > 1):
+            raise trace_error(f"np.{ufunc.__name__} with several arrays as out cannot be traced")
+        if "where" in options and options["where"] is True:
+            del options["where"]
+        if method == "__call__" and "where" in options and ufunc.signature is None:
+            return masked(ufunc, inputs, out, options)
         if method == "__call__" and not options:
             result = self._ufunc(ufunc, inputs, out)
-        elif method == "reduce":
+        elif method == "reduce" and not {"where", "initial"} & options.keys():
             result = self._reduce(ufunc, *inputs, **options)
         elif method == "at":
             target = inputs[0]
@@ -365,15 +398,19 @@ class ArrayTracer(CapturedArray):
         keepdims: bool = False,
         **options: Any,
     ) -> Any:
-        axes = tuple(range(self.ndim)) if axis is None else axis
-        axes = (axes,) if isinstance(axes, int) else axes
-        axes = tuple(sorted([one % array.ndim for one in axes]))
+        array = array if isinstance(array, ArrayTracer) else self.wrap(self._unwrap(array))
+        axes = range(array.ndim) if axis is None else axis
+        # A reduction of a single number may name its axis 0 or -1.
+        axes = () if axis in (0, -1) and array.ndim == 0 else normalize_axis_tuple(axes, array.ndim)
+        axes = tuple(sorted(axes))
         kind = dtype or ufunc.reduce(np.ones((1,), array.dtype)).dtype
         node = self.program.reduce(ufunc, array.node, axes, np.dtype(kind), tuple(options.items()))
         kept = self.wrap(node)
         if keepdims:
             return kept
-        return kept.reshape([size for one, size in enumerate(array.shape) if one not in axes])
+        rest = kept.reshape([size for one, size in enumerate(array.shape) if one not in axes])
+        rest.is_scalar = rest.shape == ()
+        return rest
 
     @unseen
     def __array_function__(
@@ -386,10 +423,11 @@ class ArrayTracer(CapturedArray):
             return rewritten(*args, **options)
         known = FUNCTIONS.get(function)
         if known is not None:
-            return known(self, *args, **options)
-        if function in SHAPE_DEPENDS_ON_VALUES:
-            raise trace_error(f"np.{function.__name__} gives a shape that depends on the values")
-        return self.capture_step(function, args, options)
+            made = known(self, *args, **options)
+            if function in MAKE_ARRAYS:
+                made.is_scalar = False
+            return made
+        return self.call(function, args, options)
 
     def operand(self, value: Any, dtype: DType) -> Node:
         """Return the node of an operand; a plain number becomes one of `dtype`."""
@@ -408,35 +446,34 @@ class ArrayTracer(CapturedArray):
             return value.node
         return self.program.snapshot(value) if isinstance(value, np.ndarray) else value
 
+    def call(
+        self, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
+    ) -> Any:
+        """Capture a call of one of numpy's functions."""
+        return capture_function(self, function, args, options)
+
     def wrap(self, node: Node) -> ArrayTracer:
-        """Return the array that stands for a node."""
-        return ArrayTracer(self.program, node)
+        """Return the array that stands for a node, in memory of its own."""
+        made = ArrayTracer(self.program, node)
+        made.came_in = False
+        made.is_scalar = node.shape == ()
+        return made
+
+    def root(self) -> ArrayTracer:
+        """Return the array whose memory this one shows."""
+        root = self
+        while root._base is not None:
+            root = root._base
+        return root
+
+    def move(self) -> None:
+        """Lie in memory that no other value shares."""
+        self._node = self._of_its_own()
 
     def viewed(self, view: View, shape: Shape) -> ArrayTracer:
         """Return a view of this array."""
         node = self.program.view(view, self.node, shape)
         return ArrayTracer(self.program, node, self, view)
-
-    def __len__(self) -> int:
-        """Return the size of the first axis."""
-        return self.shape[0]
-
-    def __bool__(self) -> Never:
-        """Refuse: the answer depends on values, and there are none."""
-        raise self.refusal(
-            "a condition depends on the values of a tensor; "
-            "write tt.where(mask, a, b) to choose by value"
-        )
-
-    def __array__(self, *_: object, **__: object) -> Never:
-        """Refuse: there are no values."""
-        raise self.refusal(
-            "the values of a tensor are read (by printing it, float(), a numpy function without "
-            "dispatch or by writing it into an array of numpy's); return the tensor and read it "
-            "outside"
-        )
-
-    __float__ = __int__ = __index__ = __array__
 
     @override
     def refusal(self, what: str) -> TraceError:
@@ -447,8 +484,3 @@ class ArrayTracer(CapturedArray):
     def item(self) -> NumberTracer:
         """Return the only element as a number of the program."""
         return NumberTracer(self)
-
-    @override
-    def __repr__(self) -> str:
-        """Show shape and dtype, without values."""
-        return f"ArrayTracer(shape={self.shape}, dtype={self.dtype})"

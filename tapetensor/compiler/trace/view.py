@@ -80,12 +80,109 @@ class View:
 
 def laid_out(node: Node) -> Array:
     """Return an array that lies in memory as the value that numpy computes for a node."""
-    if node.kind is Kind.WRITE:
-        return laid_out(node.args[0])
+    while node.kind is Kind.WRITE:
+        node = node.args[0]
     if node.kind is Kind.VIEW and node.function.name != "broadcast_to":
         seen: Array = node.function(laid_out(node.args[0]))
         return seen
-    return np.empty(node.shape, bool)
+    if node.kind is not Kind.INPUT or node.detail is None:
+        return np.zeros(node.shape, node.dtype)
+    reach = [stride * (size - 1) for stride, size in zip(node.detail, node.shape, strict=True)]
+    before = -sum([one for one in reach if one < 0])
+    after = sum([one for one in reach if one > 0]) + node.dtype.itemsize
+    memory = np.zeros(before + after if node.size else 0, np.uint8)
+    return np.ndarray(node.shape, node.dtype, memory, before if node.size else 0, node.detail)
+
+
+def steps_to(array: Array, seen: Array) -> list[View] | None:
+    """Return the views that lead from an array to a view of it; None where these kinds do not."""
+    found = _index_and_order(array, seen)
+    if found is None and array.size == seen.size:
+        backwards = tuple(reversed(range(array.ndim)))
+        turned = tuple(reversed(range(seen.ndim)))
+        found = [View("reshape", seen.shape)]
+        if _after(found, array, seen) is None:
+            found = [
+                View("transpose", backwards),
+                View("reshape", seen.shape[::-1]),
+                View("transpose", turned),
+            ]
+    if found is None and seen.ndim == 1 and array.flags.forc:
+        # This is a diagonal.
+        start = (_place(seen)[0] - _place(array)[0]) // array.itemsize
+        step = seen.strides[0] // array.itemsize
+        stop = start + step * (seen.size - 1) + (1 if step > 0 else -1)
+        index = slice(start, None if stop < 0 else stop, step)
+        flat = [View("reshape", (array.size,)), View("index", (index, ...))]
+        backwards = tuple(reversed(range(array.ndim)))
+        found = flat if array.flags.c_contiguous else [View("transpose", backwards), *flat]
+    return None if found is None else _after(found, array, seen)
+
+
+def is_whole(view: View, shape: Shape) -> bool:
+    """Tell whether an index leaves an array as it is."""
+    if view.name != "index":
+        return False
+    axes = [one for one in view.parameter if one is not ...]
+    return len(axes) == len(shape) and all(
+        isinstance(one, slice) and one.indices(size) == (0, size, 1)
+        for one, size in zip(axes, shape, strict=True)
+    )
+
+
+def _after(steps: list[View], array: Array, seen: Array) -> list[View] | None:
+    """Return the steps if they lead from one array to the other."""
+    reached = array
+    for step in steps:
+        reached = step(reached)
+    return steps if _place(reached) == _place(seen) and reached.shape == seen.shape else None
+
+
+def _place(array: Array) -> tuple[int, tuple[int, ...]]:
+    """Return where the first element lies, and the strides that matter."""
+    pairs = zip(array.shape, array.strides, strict=True)
+    return array.__array_interface__["data"][0], tuple([s if n > 1 else 0 for n, s in pairs])
+
+
+def _index_and_order(array: Array, seen: Array) -> list[View] | None:
+    """Return an index, an order of axes, new axes and repeats that lead from an array to a view."""
+    by_stride = sorted(
+        [axis for axis in range(array.ndim) if array.shape[axis] > 1],
+        key=lambda axis: -abs(array.strides[axis]),
+    )
+    taken: dict[int, int] = {}
+    for axis, (size, stride) in enumerate(zip(seen.shape, seen.strides, strict=True)):
+        if size == 1 or stride == 0:
+            continue
+        fits = [
+            one
+            for one in by_stride
+            if one not in taken
+            and array.strides[one]
+            and stride % array.strides[one] == 0
+            and abs(stride // array.strides[one]) * (size - 1) < array.shape[one]
+        ]
+        if not fits:
+            return None
+        taken[fits[0]] = axis
+    # Where the first element lies along each axis; the lowest address counts from its own end.
+    offset = _place(seen)[0] - _place(array)[0]
+    offset -= sum([array.strides[one] * (array.shape[one] - 1) for one in by_stride
+                   if array.strides[one] < 0])  # fmt: skip
+    index: list[Any] = [0] * array.ndim
+    for one in by_stride:
+        stride = abs(array.strides[one])
+        start, offset = divmod(offset, stride) if stride else (0, offset)
+        index[one] = start if array.strides[one] >= 0 else array.shape[one] - 1 - start
+    for one, axis in taken.items():
+        step = seen.strides[axis] // array.strides[one]
+        stop = index[one] + step * seen.shape[axis]
+        index[one] = slice(index[one], None if stop < 0 else stop, step)
+    kept = [taken[one] for one in sorted(taken)]
+    order = tuple(sorted(range(len(kept)), key=kept.__getitem__))
+    spread = tuple([slice(None) if axis in kept else None for axis in range(seen.ndim)])
+    steps = [View("index", (*index, ...)), View("transpose", order), View("index", (*spread, ...))]
+    return _after([*steps, View("broadcast_to", seen.shape)], array, seen)
 
 
 def is_copied_by(array: Array, shape: Shape) -> bool:
@@ -99,7 +196,7 @@ def is_copied_by(array: Array, shape: Shape) -> bool:
 
 def seen_order(array: Array) -> Shape:
     """Return how the axes of an array in C order are seen in the memory of this one."""
-    return inverse(tuple(sorted(range(array.ndim), key=lambda axis: -array.strides[axis])))
+    return inverse(tuple(sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))))
 
 
 def inverse(order: Shape) -> Shape:

@@ -1,0 +1,114 @@
+"""The methods of numpy's arrays, for tracers: most by way of numpy's functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Never
+
+import numpy as np
+from typing_extensions import override
+
+from tapetensor.arrays.stand_ins import CapturedArray
+from tapetensor.compiler.trace.functions import METHODS
+from tapetensor.compiler.trace.node import Keywords, Shape
+from tapetensor.compiler.trace.operations import write_sorted
+from tapetensor.compiler.trace.refusals import NoAttributeError
+
+
+class ArrayMethods(CapturedArray):
+    """What numpy's arrays can do that needs no memory and no nodes."""
+
+    __slots__ = ()
+
+    is_scalar: bool
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a method that numpy has a function for as well; refuse what is not here."""
+        if not hasattr(np.ndarray, name):
+            raise AttributeError(name)
+        if name in METHODS:
+            return partial(getattr(np, name), self)
+        error = self.refusal(
+            f"{name} of an array cannot be traced; write it with functions of numpy, or return "
+            "the array and do it outside"
+        )
+        raise NoAttributeError(*error.args)
+
+    def flatten(self, order: Any = "C") -> Any:
+        """Return a copy without axes but one."""
+        return np.ravel(self, order).copy()
+
+    def fill(self, value: Any) -> None:
+        """Write one value everywhere."""
+        self[...] = value
+
+    def sort(self, *args: Any, **options: Any) -> None:
+        """Sort in place."""
+        self.write(write_sorted, *args, *([Keywords(options)] if options else []))
+
+    @property
+    def real(self) -> Any:
+        """The real part, which is a view of the array."""
+        return np.real(self)
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of an element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def strides(self) -> Shape:
+        """The steps in memory from element to element."""
+        return self.laid_out().strides
+
+    @override
+    def __pow__(self, other: Any) -> Any:
+        """Return powers; numpy's operator squares what its function does not."""
+        if other.__class__ is int and other == 2 and self.dtype.kind == "b" and not self.is_scalar:
+            return np.square(self)
+        return super().__pow__(other)
+
+    def __len__(self) -> int:
+        """Return the size of the first axis."""
+        if self.shape == ():
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __bool__(self) -> Never:
+        """Refuse: the answer depends on values, and there are none."""
+        raise self.refusal(
+            "a condition depends on the values of a tensor; "
+            "write tt.where(mask, a, b) to choose by value"
+        )
+
+    def __array__(self, *_: object, **__: object) -> Never:
+        """Refuse: there are no values."""
+        raise self.refusal(
+            "the values of a tensor are read (by printing it, float(), a numpy function without "
+            "dispatch or by writing it into an array of numpy's); return the tensor and read it "
+            "outside"
+        )
+
+    __float__ = __int__ = __index__ = __complex__ = __array__
+    __str__ = __format__ = __repr__ = __array__
+
+
+def _rebinding(name: str) -> Callable[..., Any]:
+    """Return the operator of a name, which leaves a scalar as it is and gives another."""
+    operator = getattr(CapturedArray, name)
+
+    def in_place(self: ArrayMethods, other: Any) -> Any:
+        return NotImplemented if self.is_scalar else operator(self, other)
+
+    return in_place
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul",
+              "and", "or", "xor", "lshift", "rshift"):  # fmt: skip
+    setattr(ArrayMethods, f"__i{_name}__", _rebinding(f"__i{_name}__"))

@@ -1,0 +1,177 @@
+"""numpy's functions that are no ufuncs, tried while they are captured to see what they give."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+import numpy as np
+
+from tapetensor.arrays.array import Array
+from tapetensor.arrays.rearranging import shadow
+from tapetensor.arrays.stand_ins import CapturedArray
+from tapetensor.compiler.trace.functions import (
+    INTO_ANOTHER,
+    SHAPE_DEPENDS_ON_VALUES,
+    WRITING,
+    dummy,
+    other_values,
+)
+from tapetensor.compiler.trace.node import Keywords, Kind, replaced
+from tapetensor.compiler.trace.number import NumberTracer
+from tapetensor.compiler.trace.operations import into_where
+from tapetensor.compiler.trace.refusals import trace_error
+from tapetensor.compiler.trace.view import is_whole, steps_to
+
+if TYPE_CHECKING:
+    from tapetensor.compiler.trace.tracer import ArrayTracer
+
+
+def capture_function(
+    self: ArrayTracer, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
+    """Capture a call of one of numpy's functions: views where it gives views, else a step.
+
+    A trial on arrays that lie in memory as the real ones will do shows which, and another one
+    on other values shows whether shapes depend on them.
+    """
+    name = f"np.{function.__name__}"
+    out = options.get("out")
+    if function in WRITING:
+        if not _is_tracer(args[0]):
+            raise trace_error(INTO_ANOTHER.format(name))
+        args[0].write(function, *args[1:], *([Keywords(options)] if options else []))
+        return None
+    if out is not None:
+        rest = {key: value for key, value in options.items() if key != "out"}
+        result = function(*args, **rest)
+        if not _is_tracer(out):
+            raise trace_error(INTO_ANOTHER.format(name))
+        if not _is_tracer(result) or (result.shape, result.dtype) != (
+            out.shape,
+            out.dtype,
+        ):
+            raise trace_error(f"{name} with an out of another shape or dtype cannot be traced")
+        out[...] = result
+        return out
+    if function in SHAPE_DEPENDS_ON_VALUES:
+        raise trace_error(f"{name} gives a shape that depends on the values")
+    tracers: list[tuple[ArrayTracer, Array]] = []
+    results = _tried(name, function, args, options, tracers)
+    if {"K", "A"} & {one for one in (*args, *options.values()) if isinstance(one, str)}:
+        _refuse_order(name, tracers)
+    many = isinstance(results, tuple | list)
+    seen = [_seen(one, tracers) for one in (results if many else [results])]
+    if all(one is not None for one in seen):
+        return results.__class__(seen) if many and seen else seen[0] if seen else results
+    if any(one is not None for one in seen):
+        raise trace_error(f"{name} gives views beside copies; call it on one array at a time")
+    made = self.capture_step(function, args, options, results)
+    return list(made) if isinstance(results, list) else made
+
+
+def _refuse_order(name: str, tracers: list[tuple[ArrayTracer, Array]]) -> None:
+    """Refuse to read elements in the order of memory, where a plan may have another."""
+    for tracer, array in tracers:
+        root = tracer.root()
+        is_known = root.came_in and root.node.kind is Kind.INPUT
+        if not is_known and not array.flags.c_contiguous:
+            raise trace_error(f"{name} in the order of memory cannot be traced; name the order 'C'")
+
+
+def _tried(
+    name: str,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    options: dict[str, Any],
+    tracers: list[tuple[ArrayTracer, Array]],
+) -> Any:
+    """Return what a function gives for arrays of zeros, or of other values if it must."""
+
+    def zeros(value: Any) -> Any:
+        if not _is_tracer(value):
+            return dummy(value)
+        if value.is_scalar:
+            return value.dtype.type(0)
+        array = value.laid_out()
+        array.flags.writeable = False
+        tracers.append((value, array))
+        return array
+
+    def others(value: Any) -> Any:
+        if not _is_tracer(value):
+            return value.kind(1) if isinstance(value, NumberTracer) else value
+        return value.dtype.type(1) if value.is_scalar else other_values(shadow(value))
+
+    tries, error = [], None
+    for kind in (zeros, others):
+        given = replaced((args, options), kind)
+        try:
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                tries.append(function(*given[0], **given[1]))
+        except Exception as raised:  # The other values may do.
+            error = error or raised
+    if not tries:
+        assert error is not None
+        if "read-only" in str(error):
+            raise trace_error(f"{name} writes into an array, which cannot be traced")
+        raise error
+    if len(tries) == 2 and _looks(tries[0]) != _looks(tries[1]):
+        raise trace_error(f"{name} gives a shape that depends on the values")
+    return tries[0]
+
+
+def masked(
+    ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, options: dict[str, Any]
+) -> ArrayTracer:
+    """Capture a ufunc that writes only where a mask says so."""
+    if not _is_tracer(out):
+        what = f"np.{ufunc.__name__}"
+        raise trace_error(
+            f"{what} with where leaves elements unwritten; give it out=np.zeros_like(...)"
+            if out is None
+            else INTO_ANOTHER.format(what)
+        )
+    if options.keys() != {"where"}:
+        raise trace_error(f"np.{ufunc.__name__} with where and other options cannot be traced")
+    # This raises what numpy raises.
+    out_shape = np.broadcast_shapes(*[np.shape(dummy(one)) for one in inputs], out.shape)
+    if out_shape != out.shape:
+        raise ValueError(f"non-broadcastable output operand with shape {out.shape}")
+    out.write(into_where(ufunc), options["where"], *inputs)
+    return out
+
+
+def _is_tracer(value: Any) -> TypeGuard[ArrayTracer]:
+    return isinstance(value, CapturedArray)
+
+
+def _looks(results: Any) -> Any:
+    """Return the shapes and dtypes in a nest of results."""
+    if isinstance(results, tuple | list):
+        return [_looks(one) for one in results]
+    return np.shape(results), getattr(results, "dtype", None)
+
+
+def _seen(result: Any, tracers: list[tuple[ArrayTracer, Array]]) -> ArrayTracer | None:
+    """Return the view that a result of a trial is, of the arrays that it was given."""
+    if not isinstance(result, np.ndarray):
+        return None
+    for tracer, array in tracers:
+        if result is array:
+            return tracer
+        if not np.may_share_memory(result, array):
+            continue
+        steps = steps_to(array, result)
+        if steps is None:
+            raise tracer.refusal(
+                "a view of this kind cannot be traced; take a copy first, as np.array does"
+            )
+        for step in steps:
+            shape = step(shadow(tracer)).shape
+            if not is_whole(step, tracer.shape) and not step.is_identity(tracer.node):
+                tracer = tracer.viewed(step, shape)
+        return tracer
+    return None

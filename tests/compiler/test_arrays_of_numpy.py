@@ -1,0 +1,214 @@
+"""What numpy's functions and methods give in a compiled function is what they give outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor.errors import TraceError
+
+_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "ravel": np.ravel,
+    "flip": np.flip,
+    "fliplr": np.fliplr,
+    "atleast_1d": np.atleast_1d,
+    "atleast_3d": np.atleast_3d,
+    "array_split": lambda x: np.array_split(x, 2),
+    "hsplit": lambda x: np.hsplit(x, 2),
+    "rollaxis": lambda x: np.rollaxis(x, 1),
+    "rot90": np.rot90,
+    "real": np.real,
+    "moveaxis": lambda x: np.moveaxis(x, 0, 1),
+    "ravel of a transpose": lambda x: x.T.ravel(),
+    "reshape in another order": lambda x: np.reshape(x, (2, 6), order="F"),
+    "roll": lambda x: np.roll(x, 1),
+    "sort": np.sort,
+    "a slice": lambda x: x[1:, ::-1],
+}
+
+
+def _into(target: Any, ufunc: Any, *args: Any, **options: Any) -> Any:
+    ufunc(*args, out=target, **options)
+    return target
+
+
+def _rebound(x: Any) -> Any:
+    total = (x[0] ** 2).sum()
+    before = total
+    total += 1
+    return total, before
+
+
+def _scalar_of(x: Any) -> Any:
+    y = x * 2
+    one = y[0, 0]
+    one += 1
+    return one, y
+
+
+def _element_of(x: Any) -> Any:
+    y = x * 2
+    one = y[0, 0, ...]
+    one += 1
+    return one, y
+
+
+def _written(change: Callable[[Any], object]) -> Callable[[Any], Any]:
+    def f(x: Any) -> Any:
+        y = x * -2
+        change(y)
+        return y
+
+    return f
+
+
+_PROGRAMS: dict[str, Callable[[Any], Any]] = {
+    "a scalar is rebound": _rebound,
+    "a scalar is no view": _scalar_of,
+    "an element with an ellipsis is a view": _element_of,
+    "divide where": lambda x: _into(np.zeros_like(x), np.divide, x, x, where=x != 0),
+    "sum into": lambda x: _into(np.zeros_like(x[0]), np.sum, x, axis=0),
+    "cumsum into": lambda x: _into(np.zeros_like(x), np.cumsum, x, axis=0),
+    "clip into": lambda x: _into(np.zeros_like(x), np.clip, x, 0, 1),
+    "sum where": lambda x: np.sum(x, axis=0, where=x > 0),
+    "max from": lambda x: np.max(x, axis=0, initial=3.0),
+    "clip from below": lambda x: np.clip(x, min=2),
+    "an axis too far": lambda x: np.sum(x, axis=2),
+    "an axis too far to turn": lambda x: np.transpose(x, (0, 3)),
+    "an axis too far to swap": lambda x: np.swapaxes(x, 0, 2),
+    "an axis twice": lambda x: x.sum(axis=(0, 0)),
+    "a copy": lambda x: x.copy(),
+    "times one": lambda x: x * 1.0,
+    "less nothing": lambda x: x - 0.0,
+    "less minus nothing": lambda x: (x * -0.0) - (-0.0),
+    "twice negated": lambda x: np.negative(-x),
+    "a cast to itself": lambda x: x.astype(x.dtype),
+    "the same twice": lambda x: (x * 2, x * 2),
+    "one array twice": lambda x: (lambda y: (y, y))(x * 2),
+    "a view beside": lambda x: (lambda y: (y, y[1:]))(x * 2),
+    "a view of a constant beside": lambda x: (lambda y: (y, y[1:]))(np.ones_like(x)),
+    "times True": lambda x: x * True,
+    "a mask squared": lambda x: (x > 0) ** 2,
+    "repeat": lambda x: np.repeat(x, 2),
+    "transpose": lambda x: x.transpose(1, 0),
+    "mean": lambda x: x.mean(0),
+    "std": lambda x: x.std(axis=0),
+    "flatten": lambda x: x.flatten(),
+    "argmax": lambda x: x.argmax(0),
+    "layout": lambda x: (x.nbytes, x.itemsize, x.strides),
+    "rows": lambda x: [row * 2 for row in x],
+    "len of a scalar": lambda x: len(x.sum()),
+    "where without axes": lambda x: np.where(x[0, 0] > 0, x[0, 0], 0),
+    "inverse": lambda x: np.linalg.inv(x[:, :3] + 9 * np.eye(3, dtype=np.float32)),
+    "weighted": lambda x: np.average(x, weights=np.exp(x)),
+    "singular values": lambda x: np.linalg.svd(x).S,
+    "trace of products": lambda x: np.einsum("ii->i", x[:, :3].copy()).sum(),
+    "broadcast together": lambda x: np.broadcast_arrays(x, x[0]),
+    "diagonal": lambda x: np.diagonal(x * 2),
+    "fill": _written(lambda y: y.fill(3)),
+    "sort in place": _written(lambda y: y.sort()),
+    "put": _written(lambda y: np.put(y, [0], 5)),
+    "fill_diagonal": _written(lambda y: np.fill_diagonal(y, 5)),
+    "write into a row": _written(lambda y: y.ravel().__setitem__(0, 9)),
+    **_FUNCTIONS,
+}
+
+
+def _of_a_value(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: function(x * 2)
+
+
+def _first(x: Any) -> Any:
+    return x[0] if isinstance(x, list | tuple) else x
+
+
+def _write_through(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def f(x: Any) -> Any:
+        y = x * 2
+        seen = _first(function(y))
+        seen[...] = 7
+        return y, seen
+
+    return f
+
+
+_PROGRAMS |= {f"{name} of a value": _of_a_value(f) for name, f in _FUNCTIONS.items()}
+_PROGRAMS |= {f"{name}, written": _write_through(f) for name, f in _FUNCTIONS.items()}
+
+
+def _inputs() -> dict[str, Any]:
+    x = np.arange(12, dtype=np.float32).reshape(3, 4) - 5
+    return {"C": x, "F": np.asfortranarray(x), "steps": np.repeat(x, 2, axis=1)[::-1, ::2]}
+
+
+def _picture(f: Callable[[Any], Any], given: Any) -> Any:
+    """Return all that a caller sees of a call."""
+    x = np.asarray(given).copy("K") if given.flags.forc else given.copy()[::-1][::-1]
+    try:
+        result = f(x)
+    except TraceError:
+        raise
+    except Exception as error:
+        return type(error)
+    parts = list(result) if isinstance(result, tuple | list) else [result]
+    arrays = [x, *[one for one in parts if isinstance(one, np.ndarray)]]
+    shared = [[np.may_share_memory(one, other) for other in arrays] for one in arrays]
+    values = [(type(one), np.asarray(one).dtype, np.shape(one), np.asarray(one).tobytes())
+              for one in (x, *parts)]  # fmt: skip
+    return isinstance(result, list), values, shared
+
+
+@pytest.mark.parametrize("layout", _inputs())
+@pytest.mark.parametrize("name", _PROGRAMS)
+def test_a_caller_sees_what_numpy_gives(name: str, layout: str) -> None:
+    given, f = _inputs()[layout], _PROGRAMS[name]
+    compiled = tt.compile(f)
+    wanted = _picture(f, given)
+    for _ in range(2):
+        assert _picture(compiled, given) == wanted
+
+
+_REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "print": (print, "the values of a tensor are read"),
+    "text": (lambda x: f"{x}", "the values of a tensor are read"),
+    "round": (lambda x: round(x.sum().item(), 2), "compute it outside"),
+    "whole division": (lambda x: x.sum().item() // 2, "compute it outside"),
+    "bincount": (lambda x: np.bincount((x[0] > 0) * 1), "depends on the values"),
+    "unique": (np.unique, "depends on the values"),
+    "where without out": (lambda x: np.sqrt(x, where=x > 0), "give it out="),
+}
+
+
+@pytest.mark.parametrize("name", _REFUSED)
+def test_what_reads_values_is_refused(name: str) -> None:
+    f, message = _REFUSED[name]
+    with pytest.raises(TraceError, match=message):
+        tt.compile(f)(_inputs()["C"])
+
+
+def test_errors_that_an_errstate_raises_within_the_function_are_refused() -> None:
+    @tt.compile
+    def f(x: Any) -> Any:
+        try:
+            with np.errstate(all="raise"):
+                return x / 0
+        except FloatingPointError:
+            return x * 2
+
+    with pytest.raises(TraceError, match=r"np\.errstate"):
+        f(_inputs()["C"])
+
+
+def test_many_writes_to_one_array_are_no_deep_recursion() -> None:
+    def f(x: Any) -> Any:
+        y = x * 2
+        for step in range(1_200):
+            y[step % 3] = y[(step + 1) % 3] + 1
+        return y
+
+    x = _inputs()["C"]
+    np.testing.assert_array_equal(tt.compile(f)(x), f(x))
