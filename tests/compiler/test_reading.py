@@ -579,3 +579,19 @@ def test_a_function_of_this_library_that_holds_a_model_sees_what_training_change
     model.weight.array = model.weight.array * 2.0
 
     np.testing.assert_allclose(compiled(x).numpy(), model.forward(x).numpy())
+
+
+def test_namespaces_come_out() -> None:
+    compiled = tt.compile(lambda x: (types.SimpleNamespace(y=x * 2.0), UserDict(y=x)))
+    for value in (1.0, 2.0):
+        namespace, table = compiled(_number(value))
+        assert (namespace.y.item(), table["y"].item()) == (2 * value, value)
+
+
+def test_tensors_and_objects_may_be_keys() -> None:
+    model = nn.Linear(1, 1, rng=np.random.default_rng(0))
+    factors = {model.weight: 2.0, Plain(w=1.0): 3.0, (model.bias, 1): 4.0}
+    compiled = tt.compile(lambda x: model.forward(x) * sum(factors.values()))
+    x: Any = tt.ones((1, 1))
+
+    assert compiled(x).item() == model.forward(x).item() * 9.0

@@ -272,7 +272,8 @@ class ResultWriter:
 
 def made(cls: type, fields: tuple[tuple[str, Any], ...]) -> Any:
     """Return an object with these attributes, without running its constructor."""
-    result: Any = object.__new__(cls)
+    is_namespace = issubclass(cls, types.SimpleNamespace)
+    result: Any = (types.SimpleNamespace if is_namespace else object).__new__(cls)
     for name, value in fields:
         object.__setattr__(result, name, value)
     return result

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.compiler.trace.structure import fields_of, is_users_module
+from tapetensor.compiler.trace.structure import fields_of, is_plain, is_users_module
 from tapetensor.pictures import Place
 
 
@@ -45,16 +45,23 @@ class Watch:
 _NOTHING = object()
 
 
+def shown(key: Any) -> str:
+    """Return a key as text; of an object its address, for its own text may need its values."""
+    if isinstance(key, tuple):
+        return f"({', '.join(map(shown, key))})"
+    return repr(key) if is_plain(key) else f"<{type(key).__name__} at {id(key):#x}>"
+
+
 def parts(value: Any) -> dict[str, Any]:
     """Return what a container holds, by the text that leads to each item."""
     if isinstance(value, dict):
-        return {f"[{key!r}]": item for key, item in value.items()}
+        return {f"[{shown(key)}]": item for key, item in value.items()}
     return {f"[{position}]": item for position, item in enumerate(value)}
 
 
 def members(value: Any) -> dict[str, Any]:
     """Return what a set holds, by the text that tells of it."""
-    return {f" ({item!r})": item for item in value}
+    return {f" ({shown(item)})": item for item in value}
 
 
 def attributes(value: Any) -> dict[str, Any]:

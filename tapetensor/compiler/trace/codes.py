@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 _READS = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
+_CONSTANTS = frozenset({"LOAD_CONST", "LOAD_SMALL_INT"})
 _ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 # Code that names one of these may look for a name that is the text of one of its constants.
 _DYNAMIC = frozenset({"getattr", "hasattr", "setattr", "globals", "vars", "eval", "exec"})
@@ -65,7 +66,7 @@ def names_in(code: types.CodeType) -> Names:
     imports: list[tuple[str, int]] = []
     line, before, level = code.co_firstlineno, "", 0
     for one in dis.get_instructions(code):
-        line = one.starts_line or line
+        line = (one.positions.lineno if one.positions is not None else None) or line
         name = one.argval if isinstance(one.argval, str) else ""
         if one.opname in _READS:
             reads[name] = None
@@ -76,7 +77,7 @@ def names_in(code: types.CodeType) -> Names:
             imports.append((name, level))
         if isinstance(one.argval, int):
             # How many packages above a module is looked for comes before its name.
-            level = one.argval if one.opname == "LOAD_CONST" else level
+            level = one.argval if one.opname in _CONSTANTS else level
         before = name
     texts = [one for one in code.co_consts if isinstance(one, str) and one.isidentifier()]
     return Names(

@@ -102,7 +102,7 @@ def is_looked_through(value: Any) -> bool:
 def is_users_object(value: Any) -> bool:
     """Tell whether `value` is an instance of a plain class of the user's, or a namespace."""
     cls = value.__class__
-    is_made_of_attributes = storage(cls) is object and cls is not object
+    is_made_of_attributes = storage(cls) is object and not issubclass(cls, threading.local)
     return is_made_of_attributes and is_looked_through(value)
 
 

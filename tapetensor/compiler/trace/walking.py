@@ -25,7 +25,7 @@ import numpy as np
 
 from tapetensor.arrays.stand_ins import Captured
 from tapetensor.compiler.trace.callables import functions_in
-from tapetensor.compiler.trace.changes import Watch, attributes, members, parts
+from tapetensor.compiler.trace.changes import Watch, attributes, members, parts, shown
 from tapetensor.compiler.trace.guards import spelling
 from tapetensor.compiler.trace.inputs import Inputs
 from tapetensor.compiler.trace.opaque import is_cache, is_queue, put_back, queued, watch_queue
@@ -218,7 +218,7 @@ class Walker(Inputs):
                 for key, one in fields.items():
                     # A function in a class has its own mark.
                     if not key.startswith("__"):
-                        self.walk(one, f"{held}[{key!r}]", f"{where}.{key}")
+                        self.walk(one, f"{held}[{shown(key)}]", f"{where}.{key}")
 
     def _walk_bound(self, value: Any, local: str, where: str) -> Any:
         """Walk a bound method or a partial function."""
@@ -274,7 +274,7 @@ class Walker(Inputs):
             return value
         pairs = held.items() if isinstance(held, dict) else enumerate(held)
         replaced = {
-            key: self.walk(item, f"{local}[{self._key(key)}]", f"{where}[{key!r}]")
+            key: self.walk(item, f"{local}[{self._key(key)}]", f"{where}[{shown(key)}]")
             for key, item in pairs
         }
         changed = {key: one for key, one in replaced.items() if one is not held[key]}
@@ -365,7 +365,7 @@ class Walker(Inputs):
         """Walk what a view of a dict shows, in which nothing can be replaced."""
         self.guard_keys(value, name)
         for key, item in value.items():
-            self.walk(item, f"{name}[{self._key(key)}]", f"{where}[{key!r}]")
+            self.walk(item, f"{name}[{self._key(key)}]", f"{where}[{shown(key)}]")
 
     def _walk_buffer(self, value: Any, name: str, where: str) -> None:
         before = bytes(memoryview(value))
