@@ -79,6 +79,8 @@ class ResultWriter:
     _taken: dict[str, str] = field(default_factory=dict)
     # The array of the function that leaves in the memory that a node has made.
     _roots: dict[Node, ArrayTracer] = field(default_factory=dict)
+    # The array of the function that each node leaves as.
+    _written: dict[Node, ArrayTracer] = field(default_factory=dict)
     # What was written is kept alive, for it is known by its address.
     _kept: list[Any] = field(default_factory=list)
 
@@ -187,7 +189,12 @@ class ResultWriter:
             return f"{self.bind(value)}.copy()"
         if not value.is_scalar:
             self._part(value.root())
-        return self.node(value.node)
+        node = value.node
+        first = self._written.setdefault(node, value)
+        is_input = node.kind is Kind.INPUT and value.root() is not value
+        # Another view of the same elements is another object.
+        is_another = not value.is_scalar and (first is not value or is_input)
+        return self.node(node) + ("[...]" if is_another else "")
 
     def _part(self, root: ArrayTracer) -> None:
         """Give an array memory of its own, if it is another array of the function's that has it.

@@ -323,6 +323,10 @@ class ArrayTracer(ArrayMethods):
         array = np.asarray(results)
         return self.wrap(self.program.add(Kind.CALL, function, nodes, array.shape, array.dtype))
 
+    def lies_as(self, array: Array) -> None:
+        """Lie in memory as another array does."""
+        self._memory = np.zeros_like(array)
+
     def _parts(self, whole: Node, like: Sequence[Any]) -> list[ArrayTracer]:
         """Return the arrays that a node computes, which look like the given ones."""
         return [

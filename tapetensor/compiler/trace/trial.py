@@ -20,9 +20,9 @@ from tapetensor.compiler.trace.functions import (
 )
 from tapetensor.compiler.trace.node import Keywords, Kind, replaced
 from tapetensor.compiler.trace.number import NumberTracer
-from tapetensor.compiler.trace.operations import into_where
+from tapetensor.compiler.trace.operations import copied, into_where
 from tapetensor.compiler.trace.refusals import trace_error
-from tapetensor.compiler.trace.view import is_whole, steps_to
+from tapetensor.compiler.trace.view import View, is_whole, steps_to
 
 if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer
@@ -61,13 +61,21 @@ def capture_function(
     results = _tried(name, function, args, options, tracers)
     if {"K", "A"} & {one for one in (*args, *options.values()) if isinstance(one, str)}:
         _refuse_order(name, tracers)
+    found: list[ArrayTracer] = []
+    replaced((args, options), lambda one: found.append(one) if _is_tracer(one) else None)
     many = isinstance(results, tuple | list)
     seen = [_seen(one, tracers) for one in (results if many else [results])]
     if all(one is not None for one in seen):
         return results.__class__(seen) if many and seen else seen[0] if seen else results
     if any(one is not None for one in seen):
         raise trace_error(f"{name} gives views beside copies; call it on one array at a time")
+    if any(tracer.is_scalar for tracer in found):
+        # A plan holds scalars as arrays, which the function might give a view of.
+        function = copied(function)
     made = self.capture_step(function, args, options, results)
+    pairs = zip(made, results, strict=True) if many else [(made, results)]
+    for one, like in pairs:
+        one.lies_as(np.asarray(like))
     return list(made) if isinstance(results, list) else made
 
 
@@ -169,6 +177,8 @@ def _seen(result: Any, tracers: list[tuple[ArrayTracer, Array]]) -> ArrayTracer 
             raise tracer.refusal(
                 "a view of this kind cannot be traced; take a copy first, as np.array does"
             )
+        # Even a view of all elements as they are is another array.
+        tracer = tracer.viewed(View("reshape", tracer.shape), tracer.shape)
         for step in steps:
             shape = step(shadow(tracer)).shape
             if not is_whole(step, tracer.shape) and not step.is_identity(tracer.node):
