@@ -31,9 +31,17 @@ class Dispatched(Protocol[_D_co]):
         """Run a function of numpy's."""
 
 
+def is_numpys(value: object) -> bool:
+    """Tell whether a value is an array or a scalar of numpy's own.
+
+    Of a stand-in `isinstance` says so, too, for it is asked in the programs of users.
+    """
+    return issubclass(type(value), np.ndarray | np.generic)
+
+
 def is_array(value: object) -> bool:
     """Tell whether numpy's functions take `value` for an array, of whatever library."""
-    if isinstance(value, np.ndarray | np.generic):
+    if is_numpys(value):
         return True
     cls = type(value)
     return (
@@ -49,7 +57,7 @@ def read_only(array: Any) -> Array:
 
     Arrays of other libraries are not numpy's to protect.
     """
-    if isinstance(array, np.ndarray):
+    if issubclass(type(array), np.ndarray):
         # Of a plain view numpy would set the flag back for anybody, because its base is writeable.
         buffer: Any = array
         array = np.asarray(memoryview(buffer).toreadonly())
@@ -65,7 +73,7 @@ def as_array(op: str, name: str, value: object) -> Array:
     """
     if not is_array(value):
         raise ArgumentTypeError(f"{op}: {name} must be an array, got {type(value).__name__}")
-    array: Any = np.asarray(value) if isinstance(value, np.ndarray | np.generic) else value
+    array: Any = np.asarray(value) if is_numpys(value) else value
     found: Array = array
     return found
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from tapetensor.arrays.array import Array, is_array
+from tapetensor.arrays.array import Array, is_array, is_numpys
 from tapetensor.arrays.stand_ins import StandIn
 from tapetensor.errors import ArgumentTypeError, DTypeError, ShapeError
 
@@ -55,7 +55,7 @@ def library_of(array: object) -> str:
 def to_numpy(array: Any) -> Array:
     """Return an array of any library as one of numpy's, which is a copy if it lies elsewhere."""
     # CuPy refuses the implicit way, and so does every library that would have to move memory.
-    get = None if isinstance(array, np.ndarray) else getattr(array, "get", None)
+    get = None if is_numpys(array) else getattr(array, "get", None)
     result: Array = np.asarray(array if get is None else get())
     return result
 
@@ -93,7 +93,7 @@ def like(array: Any, other: Any) -> Any:
 
     For constants, which a kernel makes with numpy, beside operands, which may lie elsewhere.
     """
-    if array.__class__ is not np.ndarray or isinstance(other, np.ndarray | np.generic):
+    if type(array) is not np.ndarray or is_numpys(other):
         return array
     return np.asarray(array, like=other)
 

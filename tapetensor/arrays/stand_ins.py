@@ -184,7 +184,7 @@ def captured_among(args: Iterable[object]) -> CapturedArray | None:
 
 def run_check(function: Callable[..., None], first: Any, *args: Any) -> None:
     """Run a function that raises where values are wrong; a program runs it at each replay."""
-    if first.__class__ is not np.ndarray and isinstance(first, Captured):
+    if type(first) is not np.ndarray and isinstance(first, Captured):
         first.array.capture_check(function, (first, *args))
     else:
         function(first, *args)

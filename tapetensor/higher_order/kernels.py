@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.arrays.array import Array, is_array
+from tapetensor.arrays.array import Array, is_array, is_numpys
 from tapetensor.arrays.libraries import to_numpy
 from tapetensor.arrays.stand_ins import Recorded, UnrecordedError
 from tapetensor.kernels import indexing, shape
@@ -113,7 +113,7 @@ WRITERS: dict[Callable[..., None], Kernel] = {inspect.unwrap(run_recurrence): re
 def _copy_for(value: Any, x: Array) -> Any:
     """Return a copy of `x` that `value` can be written into, also where only that is recorded."""
     y = np.copy(x)
-    return value.level.array(y) if isinstance(y, np.ndarray) and isinstance(value, Recorded) else y
+    return value.level.array(y) if is_numpys(y) and isinstance(value, Recorded) else y
 
 
 def check_written_once(shape: tuple[int, ...], index: Any) -> None:

@@ -180,7 +180,7 @@ def _like(x: Array, number: float) -> Any:
     numpy makes the same array of a plain number at each use, which takes as long as a small
     product; so it pays where a number is used twice.
     """
-    if x.__class__ is np.ndarray and x.dtype.kind == "f":
+    if type(x) is np.ndarray and x.dtype.kind == "f":
         return _as_array(number, x.dtype)
     return number
 

@@ -145,7 +145,7 @@ def _by_group(x: Array, groups: int, rows: int = 1) -> Array:
     rows_of_all = math.prod(x.shape[:rows])
     columns = math.prod(x.shape[rows:])
     matrices = np.reshape(x, (groups, rows_of_all // groups, columns))
-    if matrices.__class__ is np.ndarray:
+    if type(matrices) is np.ndarray:
         # The cotangent of a sum is one number repeated, which numpy multiplies without the BLAS.
         return np.ascontiguousarray(matrices)
     return matrices

@@ -83,7 +83,7 @@ def relu(x: Array) -> tuple[Array, Pullbacks]:
         # The cast of so long a comparison takes less time than signs. A NaN is not 0, so that its
         # cotangent does not vanish.
         return y, (lambda g: g * (y != 0),)
-    y = np.maximum(x, _ZEROS.get(x.dtype, 0) if x.__class__ is np.ndarray else 0)
+    y = np.maximum(x, _ZEROS.get(x.dtype, 0) if type(x) is np.ndarray else 0)
     # y is 0 or positive, so its sign is the derivative, without a comparison's cast.
     return y, (lambda g: g * np.sign(y),)
 

@@ -81,7 +81,7 @@ def _product(lhs: Array, rhs: Array) -> Array:
 
     The method of numpy's own arrays begins half a microsecond sooner than the ufunc.
     """
-    if lhs.__class__ is np.ndarray and rhs.__class__ is np.ndarray:
+    if type(lhs) is np.ndarray and type(rhs) is np.ndarray:
         fast: Array = lhs.dot(rhs)
         return fast
     product: Array = np.matmul(lhs, rhs)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from typing_extensions import TypeIs
 
-from tapetensor.arrays.array import Array
+from tapetensor.arrays.array import Array, is_numpys
 from tapetensor.arrays.libraries import beside, library_of, to_numpy
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.tape.gradients import Gradients
@@ -119,8 +119,8 @@ class Group:
         for names, tensor, gradient, shape in places:
             # The quick questions first: what else there is may be wrong, or only rare.
             if (
-                gradient.__class__ is not np.ndarray
-                or tensor.array.__class__ is not np.ndarray
+                type(gradient) is not np.ndarray
+                or type(tensor.array) is not np.ndarray
                 or gradient.dtype is not dtype
                 or gradient.shape != shape
             ):
@@ -331,7 +331,7 @@ class Update:
 
 def _is_numpy(array: object) -> TypeIs[np.ndarray[Any, Any]]:
     # An op may leave a numpy scalar where a 0-d array is meant; it has the same methods.
-    return isinstance(array, np.ndarray | np.generic)
+    return is_numpys(array)
 
 
 def _misfit(gradient: Any, parameter: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:

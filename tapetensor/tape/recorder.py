@@ -245,7 +245,7 @@ def _summed(
         pullback.add_to(earlier, g)
         return earlier
     added = pullback(g)
-    if earlier.__class__ is not np.ndarray or added.__class__ is not np.ndarray:
+    if type(earlier) is not np.ndarray or type(added) is not np.ndarray:
         return earlier + added
     earlier += added
     return earlier

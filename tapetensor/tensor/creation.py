@@ -8,7 +8,14 @@ from typing import Any, TypeAlias, overload
 import numpy as np
 
 from tapetensor.arguments import as_number, as_shape, as_size, check_rng
-from tapetensor.arrays.array import Array, Dispatched, check_dispatched, check_shape, is_array
+from tapetensor.arrays.array import (
+    Array,
+    Dispatched,
+    check_dispatched,
+    check_shape,
+    is_array,
+    is_numpys,
+)
 from tapetensor.arrays.dtypes import as_dtype, as_floating_dtype
 from tapetensor.arrays.libraries import like
 from tapetensor.arrays.stand_ins import CapturedArray
@@ -320,7 +327,7 @@ def from_array(array: Any, shape: Any = None) -> Any:
     if shape is not None:
         check_shape("from_array", array, as_shape("from_array", shape))
     # numpy's scalars become 0-d arrays.
-    copy = np.array(array) if isinstance(array, np.ndarray | np.generic) else array.copy()
+    copy = np.array(array) if is_numpys(array) else array.copy()
     return wrap(Tensor, copy, next_id(), None)
 
 

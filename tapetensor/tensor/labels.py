@@ -51,7 +51,7 @@ def _are_below(values: Array, classes: int) -> bool:
 
     False is no answer; it may be a dtype that has no such reading, or an array that is not numpy's.
     """
-    if values.__class__ is not np.ndarray:
+    if type(values) is not np.ndarray:
         return False
     unsigned, held = _UNSIGNED.get(values.dtype, (None, 0))
     if unsigned is None:

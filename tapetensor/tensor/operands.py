@@ -38,15 +38,15 @@ def as_scalar(op: str, name: str, value: object) -> float:
     kind = type(value)
     if kind is float or kind is int:
         return value  # type: ignore[return-value]  # its exact class was just looked at
+    if isinstance(value, Captured):
+        # A number that a program will compute.
+        number: Any = value
+        return number  # type: ignore[no-any-return]  # it stands for one
     if isinstance(value, int | np.integer):
         return int(value)
     if isinstance(value, float | np.floating):
         # A numpy scalar would impose its own dtype.
         return float(value)
-    if isinstance(value, Captured):
-        # A number that a program will compute.
-        number: Any = value
-        return number  # type: ignore[no-any-return]  # it stands for one
     wanted, cure = "a number", ""
     if name == OPERAND:
         wanted = "a tensor or a number"

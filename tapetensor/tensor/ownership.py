@@ -9,6 +9,7 @@ import numpy as np
 from typing_extensions import TypeVar
 
 from tapetensor.arguments import as_size, check_kind
+from tapetensor.arrays.array import is_numpys
 from tapetensor.arrays.libraries import check_matching
 from tapetensor.arrays.stand_ins import plain
 from tapetensor.errors import (
@@ -348,7 +349,7 @@ def _seed(tensor: TensorBase[Any, Any, Any], cotangent: TensorBase[Any, Any, Any
                 f"{tensor.array.shape}; reduce it first (mean(), sum()) or pass a cotangent"
             )
         data: Any = tensor.array
-        if isinstance(data, np.ndarray | np.generic):
+        if is_numpys(data):
             # A fifth of what the function below takes.
             return np.array(1, data.dtype)
         return np.ones_like(data)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from tapetensor.arguments import check_kind
+from tapetensor.arrays.array import is_numpys
 from tapetensor.errors import UntracedTensorError
 from tapetensor.tape import OwnedTape
 from tapetensor.tape.gradients import Tensorlike
@@ -92,4 +91,4 @@ def _check_names(op: str, names: Mapping[str, object] | None) -> None:
 
 def _output(tensor: TensorBase[Any, Any, Any]) -> TensorBase[Any, Any, Any] | None:
     """Return where to start measuring; None inside `grad` and `compile`, which would see it."""
-    return tensor if isinstance(tensor.array, np.ndarray | np.generic) else None
+    return tensor if is_numpys(tensor.array) else None

@@ -594,4 +594,4 @@ def test_tensors_and_objects_may_be_keys() -> None:
     compiled = tt.compile(lambda x: model.forward(x) * sum(factors.values()))
     x: Any = tt.ones((1, 1))
 
-    assert compiled(x).item() == model.forward(x).item() * 9.0
+    assert compiled(x).item() == (model.forward(x) * 9.0).item()

@@ -8,9 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from tapetensor.arrays.array import Array
+from tapetensor.arrays.array import Array, is_numpys
 from tapetensor.compiler.emit.plan import Plan
 from tapetensor.compiler.emit.steps import planned
 from tapetensor.compiler.trace.node import Kind, Node, replaced
@@ -51,7 +49,7 @@ class BackwardPlan:
 
     def run(self, residuals: tuple[Array, ...], needed: Needed, g: Array) -> list[Any]:
         """Return the gradients that are needed, and None for the others."""
-        if not isinstance(g, np.ndarray | np.generic):
+        if not is_numpys(g):
             raise HigherOrderError(
                 "compile: no derivative of higher order through a compiled function; "
                 "call the function without compile"

@@ -134,7 +134,7 @@ class Binding(Walker):
         def read(tensor: Any) -> Any:
             array = ARRAY.__get__(tensor)
             if (
-                array.__class__ is np.ndarray
+                type(array) is np.ndarray
                 and tensor._id < start  # noqa: SLF001  # it is one that came before
                 and threading.get_ident() == mine
                 and id(tensor) not in found

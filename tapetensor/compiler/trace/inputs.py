@@ -269,7 +269,7 @@ class Inputs(GuardWriter):
         compare = "is not" if array.dtype.isbuiltin == 1 else "!="
         # Only the class tells another library's array. A scalar may stand for a 0-d array.
         is_scalar = f"not isinstance({local}, arrays)"
-        cls = "ndarray" if array.__class__ is np.ndarray else self.bind(array.__class__)
+        cls = "ndarray" if type(array) is np.ndarray else self.bind(array.__class__)
         self.guard(f"{local}.__class__ is not {cls}" if array.shape else is_scalar)
         self.guard(
             f"{local}.shape != {array.shape} or {local}.dtype {compare} {dtype} "

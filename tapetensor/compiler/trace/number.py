@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
+from typing_extensions import override
 
 from tapetensor.arrays.stand_ins import Captured
 
@@ -56,6 +57,12 @@ class NumberTracer(Captured):
         kind = array.dtype.kind
         wide = np.dtype(np.float64) if kind == "f" else _INTEGER if kind in "iu" else array.dtype
         self.array = array.reshape(()).astype(wide)
+
+    @property  # type: ignore[misc]  # a class is an attribute to mypy
+    @override
+    def __class__(self) -> type[Any]:
+        """What it stands for, as programs ask: ``isinstance(x, float)``."""
+        return self.kind
 
     @property
     def kind(self) -> type:

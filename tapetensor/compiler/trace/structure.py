@@ -52,7 +52,8 @@ _IS_HEAP_TYPE, _IS_IMMUTABLE = 1 << 9, 1 << 8
 
 def is_plain(value: Any) -> bool:
     """Tell whether `value` is compared by value, and has nothing beside it."""
-    cls = value.__class__
+    # A tracer of a number says that it is a float, say.
+    cls = type(value)
     return cls in _PLAIN or (issubclass(cls, np.generic | np.dtype) and not is_users(cls))
 
 

@@ -93,6 +93,12 @@ class ArrayTracer(ArrayMethods):
         # An array that lies in memory as this one does, if that is not as its value was computed.
         self._memory: Array | None = None
 
+    @property  # type: ignore[misc]  # a class is an attribute to mypy
+    @override
+    def __class__(self) -> type[Any]:
+        """What it stands for, as programs ask: ``isinstance(x, np.ndarray)``."""
+        return self.dtype.type if self.is_scalar else np.ndarray
+
     @property
     def node(self) -> Node:
         """The value that it stands for at the moment."""

@@ -53,7 +53,7 @@ def _are_alike(arrays: tuple[Array, ...]) -> bool:
     """Tell whether the arrays are numpy's own, of one shape and dtype, and flat without a copy."""
     first = arrays[0]
     return all(
-        one.__class__ is np.ndarray
+        type(one) is np.ndarray
         and (one.flags.c_contiguous or not any(one.strides))
         and one.shape == first.shape
         and one.dtype == first.dtype

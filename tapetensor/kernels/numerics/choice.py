@@ -24,7 +24,7 @@ _BITS: dict[Any, Any] = {
 
 def choose(mask: Array, lhs: Any, rhs: Any) -> Array:
     """Return ``np.where(mask, lhs, rhs)``; one side may be a Python number."""
-    if mask.__class__ is np.ndarray and mask.size >= _SMALLEST:
+    if type(mask) is np.ndarray and mask.size >= _SMALLEST:
         one, other = _with_dtype_of(rhs, lhs), _with_dtype_of(lhs, rhs)
         if can_blend(mask, one, other):
             return blend(mask, one, other)
@@ -37,8 +37,8 @@ def can_blend(mask: Array, lhs: Any, rhs: Any) -> bool:
     return (
         mask.size >= _SMALLEST
         and mask.dtype == np.bool_
-        and isinstance(lhs, np.ndarray)
-        and isinstance(rhs, np.ndarray)
+        and type(lhs) is np.ndarray
+        and type(rhs) is np.ndarray
         and lhs.dtype == rhs.dtype
         and lhs.dtype in _BITS
         and lhs.shape in (mask.shape, ())
@@ -65,6 +65,6 @@ def blend(mask: Array, lhs: Array, rhs: Array, out: Array | None = None) -> Arra
 
 def _with_dtype_of(other: Any, side: Any) -> Any:
     """Return a Python number as an array of the float dtype of the other side; else the side."""
-    if side.__class__ in (int, float) and isinstance(other, np.ndarray) and other.dtype in _BITS:
+    if side.__class__ in (int, float) and type(other) is np.ndarray and other.dtype in _BITS:
         return np.array(side, other.dtype)
     return side

@@ -17,7 +17,7 @@ _KEPT = 1 << 14
 
 def largest(x: Array, axis: Axis) -> Array:
     """Return the largest elements along axes, which stay with size 1."""
-    if x.__class__ is np.ndarray:
+    if type(x) is np.ndarray:
         if _has_short_rows(x, axis):
             return _at(x, x.reshape(-1, x.shape[-1]).argmax(1))
         # np.max wraps it in Python that costs as much again.
@@ -28,7 +28,7 @@ def largest(x: Array, axis: Axis) -> Array:
 
 def smallest(x: Array, axis: Axis) -> Array:
     """Return the smallest elements along axes, which stay with size 1."""
-    if x.__class__ is np.ndarray:
+    if type(x) is np.ndarray:
         if _has_short_rows(x, axis):
             return _at(x, x.reshape(-1, x.shape[-1]).argmin(1))
         return np.minimum.reduce(x, axis=axis, keepdims=True)

@@ -27,7 +27,7 @@ def segment_sum(rows: Array, targets: Array, count: int) -> Array:
         targets: n positions >= 0.
         count: how many rows to return.
     """
-    if rows.__class__ is not np.ndarray:
+    if type(rows) is not np.ndarray:
         return _of_any_library(rows, targets, count)
     width = rows.shape[1]
     sums = np.zeros((count, width), rows.dtype)

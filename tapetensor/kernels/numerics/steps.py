@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 
 def runs_steps(x: Any) -> bool:
     """Tell whether an array is one of numpy's own, or captures a step whole."""
-    return x.__class__ is np.ndarray or isinstance(x, CapturedArray)
+    return type(x) is np.ndarray or isinstance(x, CapturedArray)
 
 
 def single_step(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
@@ -30,7 +30,7 @@ def single_step(function: Callable[Arguments, Result]) -> Callable[Arguments, Re
     @wraps(function)
     def run(*args: Arguments.args, **options: Arguments.kwargs) -> Result:
         first = args[0]
-        if first.__class__ is not np.ndarray:
+        if type(first) is not np.ndarray:
             captured = captured_among(args)
             if captured is not None:
                 result: Result = captured.capture_step(run, args, options)
@@ -46,7 +46,7 @@ def writing_step(function: Callable[Arguments, None]) -> Callable[Arguments, Non
     @wraps(function)
     def run(*args: Arguments.args, **options: Arguments.kwargs) -> None:
         first: Any = args[0]
-        if first.__class__ is not np.ndarray and isinstance(first, StandIn):
+        if type(first) is not np.ndarray and isinstance(first, StandIn):
             first.write(function, *args[1:])
         else:
             function(*args, **options)

@@ -30,7 +30,7 @@ _KEPT = 1 << 14
 
 def sum_over(x: Array, axis: tuple[int, ...]) -> Array:
     """Return the sums over sorted axes >= 0, which stay with size 1."""
-    is_known = x.__class__ is np.ndarray or is_captured(x)
+    is_known = type(x) is np.ndarray or is_captured(x)
     if not axis or x.dtype not in PRODUCT_DTYPES or not is_known:
         return np.add.reduce(x, axis=axis, keepdims=True, dtype=x.dtype)
     if _is_in_order(x):
@@ -45,7 +45,7 @@ def sum_over(x: Array, axis: tuple[int, ...]) -> Array:
 
 def products_over(x: Array, y: Array, axis: tuple[int, ...]) -> Array:
     """Return ``sum_over(x * y, axis)`` for arrays of one shape."""
-    is_numpy = x.__class__ is np.ndarray and y.__class__ is np.ndarray
+    is_numpy = type(x) is np.ndarray and type(y) is np.ndarray
     if (is_numpy or (is_captured(x) and is_captured(y))) and x.dtype in PRODUCT_DTYPES:
         order = _order_in_memory(x)
         lhs, rhs = np.transpose(x, order), np.transpose(y, order)
@@ -70,7 +70,7 @@ def row_sums(x: Array) -> Array:
 
 def row_products(x: Array, y: Array) -> Array:
     """Return the sums of ``x * y`` over the last axis, which stays with size 1."""
-    is_known = x.__class__ is np.ndarray or is_captured(x)
+    is_known = type(x) is np.ndarray or is_captured(x)
     if is_known and WORTH_PRODUCT <= x.shape[-1] <= SHORT:
         products: Array = np.vecdot(x, y)
         return products.reshape(*x.shape[:-1], 1)
@@ -79,12 +79,12 @@ def row_products(x: Array, y: Array) -> Array:
 
 def sum_of_rows(x: Array) -> Array:
     """Return the sums over all axes but the last, which are left out."""
-    if x.__class__ is not np.ndarray and not is_captured(x):
+    if type(x) is not np.ndarray and not is_captured(x):
         plain: Array = np.add.reduce(x, axis=tuple(range(x.ndim - 1)))
         return plain
     rows = math.prod(x.shape[:-1])
     matrix = x if x.ndim == 2 else np.reshape(x, (rows, x.shape[-1]))
-    if x.__class__ is np.ndarray:
+    if type(x) is np.ndarray:
         product: Array = ones(rows, x.dtype).dot(matrix)
         return product
     captured: Array = np.matmul(ones(rows, x.dtype), matrix)
@@ -93,7 +93,7 @@ def sum_of_rows(x: Array) -> Array:
 
 def _laid_out(x: Any) -> Array:
     """Return an array that lies in memory as `x` does, or would if it were not captured."""
-    laid_out: Array = x if x.__class__ is np.ndarray else x.laid_out()
+    laid_out: Array = x if type(x) is np.ndarray else x.laid_out()
     return laid_out
 
 
@@ -112,7 +112,7 @@ def _sum_in_order(x: Array, axis: tuple[int, ...]) -> Array:
         # A product pays if rows are long enough, or if the axis before them is not summed as well.
         is_worth = width >= WORTH_PRODUCT or kept - 1 not in axis
         if is_worth and width:
-            if x.__class__ is np.ndarray:
+            if type(x) is np.ndarray:
                 sums: Array = x.reshape(-1, width).dot(ones(width, x.dtype))
                 x = sums.reshape(*x.shape[:kept], *[1] * (x.ndim - kept))
             else:
