@@ -152,6 +152,10 @@ class CapturedArray(StandIn, Captured):
         """Capture the sums over the last axes, which stay with size 1, as products with ones."""
 
     @abstractmethod
+    def read_only(self) -> Any:
+        """Return a view that cannot be written to, as `tapetensor.Tensor.numpy` gives."""
+
+    @abstractmethod
     def laid_out(self) -> Array:
         """Return an array that lies in memory as numpy's own would in the place of this one."""
 

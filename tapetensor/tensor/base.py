@@ -121,7 +121,7 @@ class TensorBase(Generic[S, T, D, _Kind]):
         data: Any = plain(self.array)
         if isinstance(data, CapturedArray):
             # Its elements are not known yet; what numpy's functions do to it is captured.
-            captured: np.ndarray[S, np.dtype[D]] = data.copy()
+            captured: np.ndarray[S, np.dtype[D]] = data.read_only()
             return captured
         array: np.ndarray[S, np.dtype[D]] = read_only(to_numpy(data))
         return array

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tapetensor.arrays.array import read_only
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.refusals import trace_error
@@ -134,7 +135,9 @@ class ResultWriter:
             return self._tensor(value)
         if isinstance(value, ArrayTracer | np.ndarray):
             is_scalar = isinstance(value, ArrayTracer) and value.is_scalar
-            return self.array(value) + ("[()]" if is_scalar else "")
+            source = self.array(value) + ("[()]" if is_scalar else "")
+            is_read_only = isinstance(value, ArrayTracer) and value.is_read_only
+            return f"read_only(asarray({source}))" if is_read_only else source
         if isinstance(value, NumberTracer):
             return f"number({self.array(value.array)})"
         if isinstance(value, OwnedTape):
@@ -310,6 +313,8 @@ RESULT_NAMES: dict[str, Any] = {
     "origins_of": origins_of,
     "give_tape": give_tape,
     "take_tapes": take_tapes,
+    "read_only": read_only,
+    "asarray": np.asarray,
     "made": made,
     "filled": filled,
     "number": number,

@@ -29,6 +29,13 @@ INTO_ANOTHER = (
 )
 
 
+# The error for a result that a plan has no place for.
+VALUES_DECIDE = (
+    "{} gives a shape that depends on the values; choose by np.where(mask, a, b), or call it "
+    "outside on what the function returns"
+)
+
+
 def dummy(value: Any) -> Any:
     """Return an array that looks like a captured one, and takes no memory."""
     if isinstance(value, NumberTracer):
@@ -59,7 +66,9 @@ def _transpose(self: ArrayTracer, a: ArrayTracer, axes: Any = None) -> ArrayTrac
 
 def _broadcast_to(self: ArrayTracer, array: ArrayTracer, shape: Shape) -> ArrayTracer:
     wanted = np.broadcast_to(shadow(array), shape).shape
-    return array.viewed(View("broadcast_to", wanted), wanted)
+    seen = array.viewed(View("broadcast_to", wanted), wanted)
+    seen.is_read_only = True
+    return seen
 
 
 def _filled(
@@ -88,7 +97,7 @@ def _full_like(self: ArrayTracer, a: ArrayTracer, fill_value: Any, **options: An
 
 def _where(self: ArrayTracer, mask: Any, *choices: Any) -> ArrayTracer:
     if len(choices) != 2:
-        raise trace_error("np.where(mask) gives a shape that depends on the values")
+        raise trace_error(VALUES_DECIDE.format("np.where(mask)"))
     dtype = np.result_type(
         *[np.dtype(one.dtype) if hasattr(one, "dtype") else one for one in choices]
     )

@@ -68,6 +68,7 @@ class ArrayTracer(ArrayMethods):
         "_view",
         "came_in",
         "fixed_as",
+        "is_read_only",
         "is_scalar",
         "program",
     )
@@ -90,6 +91,8 @@ class ArrayTracer(ArrayMethods):
         self.came_in = True
         # Whether numpy has a scalar in its place, which nobody can write into.
         self.is_scalar = False
+        # Whether numpy refuses to write into it.
+        self.is_read_only: bool = base is not None and base.is_read_only
         # An array that lies in memory as this one does, if that is not as its value was computed.
         self._memory: Array | None = None
 
@@ -210,7 +213,10 @@ class ArrayTracer(ArrayMethods):
                 seen.is_scalar = True
             return seen
         if any(isinstance(one, ArrayTracer) and one.dtype.kind == "b" for one in parts):
-            raise trace_error("a mask as an index gives a shape that depends on the values")
+            raise trace_error(
+                "a mask as an index gives a shape that depends on the values; write "
+                "np.where(mask, x, 0), or take the elements outside"
+            )
         chosen: ArrayTracer = self.capture_step(read_index, (self, index), {})
         return chosen
 
@@ -229,6 +235,8 @@ class ArrayTracer(ArrayMethods):
 
     def _owner(self) -> ArrayTracer:
         """Return the array that holds the elements of this view; refuse if it may not change."""
+        if self.is_read_only:
+            raise ValueError("assignment destination is read-only")
         owner: ArrayTracer = self
         while owner._base is not None:
             owner = owner._base
@@ -484,6 +492,12 @@ class ArrayTracer(ArrayMethods):
         """Return a view of this array."""
         node = self.program.view(view, self.node, shape)
         return ArrayTracer(self.program, node, self, view)
+
+    @override
+    def read_only(self) -> ArrayTracer:
+        seen = self.viewed(View("reshape", self.shape), self.shape)
+        seen.is_read_only = True
+        return seen
 
     @override
     def refusal(self, what: str) -> TraceError:

@@ -14,6 +14,7 @@ from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.functions import (
     INTO_ANOTHER,
     SHAPE_DEPENDS_ON_VALUES,
+    VALUES_DECIDE,
     WRITING,
     dummy,
     other_values,
@@ -26,6 +27,10 @@ from tapetensor.compiler.trace.view import View, is_whole, steps_to
 
 if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer
+
+
+# numpy does not let anybody write into the views that these give.
+_READ_ONLY = frozenset({np.diagonal, np.diag})
 
 
 def capture_function(
@@ -56,7 +61,7 @@ def capture_function(
         out[...] = result
         return out
     if function in SHAPE_DEPENDS_ON_VALUES:
-        raise trace_error(f"{name} gives a shape that depends on the values")
+        raise trace_error(VALUES_DECIDE.format(name))
     tracers: list[tuple[ArrayTracer, Array]] = []
     results = _tried(name, function, args, options, tracers)
     if {"K", "A"} & {one for one in (*args, *options.values()) if isinstance(one, str)}:
@@ -66,6 +71,9 @@ def capture_function(
     many = isinstance(results, tuple | list)
     seen = [_seen(one, tracers) for one in (results if many else [results])]
     if all(one is not None for one in seen):
+        for one in seen if function in _READ_ONLY else ():
+            assert one is not None
+            one.is_read_only = True
         return results.__class__(seen) if many and seen else seen[0] if seen else results
     if any(one is not None for one in seen):
         raise trace_error(f"{name} gives views beside copies; call it on one array at a time")
@@ -127,7 +135,7 @@ def _tried(
             raise trace_error(f"{name} writes into an array, which cannot be traced")
         raise error
     if len(tries) == 2 and _looks(tries[0]) != _looks(tries[1]):
-        raise trace_error(f"{name} gives a shape that depends on the values")
+        raise trace_error(VALUES_DECIDE.format(name))
     return tries[0]
 
 
