@@ -32,7 +32,9 @@ def _expand_dims(a: Any, axis: Any) -> Any:
 
 
 def _squeeze(a: Any, axis: Any = None) -> Any:
-    return np.reshape(a, np.squeeze(shadow(a), axis).shape)
+    shape = np.squeeze(shadow(a), axis).shape
+    # Where there is nothing to leave out, numpy returns the very same array.
+    return a if shape == a.shape else np.reshape(a, shape)
 
 
 def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
