@@ -14,6 +14,7 @@ from mypy.types import FunctionLike, Type
 
 from tapetensor.mypy_plugin.names import ELSEWHERE, TENSOR, TENSOR_ROOMS, op_called
 from tapetensor.mypy_plugin.shapes import (
+    again,
     attention,
     computed,
     contraction,
@@ -166,10 +167,19 @@ def _agreeing_dims(context: Context) -> FunctionLike:
 
 def method_result(fullname: str) -> Callable[[FunctionContext | MethodContext], Type] | None:
     """Return the hook for the result of a method, or a function."""
-    return _of_others(fullname, computed.respell_result)
+    return _of_others(fullname, _spelled_result) or _of_tensors(fullname)
 
 
 function_result = method_result
+
+
+def _spelled_result(context: FunctionContext | MethodContext) -> Type:
+    result = computed.respell_result(context)
+    return again.open_name(context._replace(default_return_type=result))
+
+
+def _of_tensors(fullname: str) -> Callable[[FunctionContext | MethodContext], Type] | None:
+    return again.open_name if fullname.startswith(TENSOR_ROOMS) else None
 
 
 def attribute(fullname: str) -> Callable[[AttributeContext], Type] | None:
