@@ -158,7 +158,15 @@ def function_signature(fullname: str) -> Hook | None:
         return mapping.mapped
     if fullname.startswith(TENSOR_ROOMS):
         return _FUNCTIONS.get(fullname) or agreeing
-    return _FUNCTIONS.get(fullname) or _of_others(fullname, _agreeing_dims)
+    rule = _FUNCTIONS.get(fullname)
+    return _of_others(fullname, _agreeing_dims) if rule is None else _agreeing_operands(rule)
+
+
+def _agreeing_operands(rule: Hook) -> Hook:
+    def signature(context: Context) -> FunctionLike:
+        return agreeing(context._replace(default_signature=rule(context)))
+
+    return signature
 
 
 def _agreeing_dims(context: Context) -> FunctionLike:

@@ -25,9 +25,9 @@ from mypy.types import (
     get_proper_type,
 )
 
-from tapetensor.mypy_plugin.kinds import has_dims, is_endless
+from tapetensor.mypy_plugin.kinds import ANYTHING, has_dims, is_endless
 from tapetensor.mypy_plugin.shapes.calls import Context, is_readable, type_of
-from tapetensor.mypy_plugin.shapes.dims import differ
+from tapetensor.mypy_plugin.shapes.dims import INT, differ
 from tapetensor.mypy_plugin.shapes.reading import read_dim
 from tapetensor.mypy_plugin.shapes.signatures import settled
 
@@ -40,13 +40,17 @@ def agreeing(context: Context) -> CallableType:
         return item
     known: dict[TypeVarId, Type] = {}
     disputed: dict[TypeVarId, Type] = {}
+    settling: dict[TypeVarId, Type] = {}
     for formal, arguments in zip(item.arg_types, context.args, strict=True):
         for argument in arguments:
             for name, found in _matched(formal, type_of(argument, context.api)):
                 first = known.setdefault(name, found)
                 if _disagree(first, found):
                     disputed[name] = first
-    return settled(item, disputed) if disputed else item
+                elif name not in disputed and (opened := _opened(first, found)) != first:
+                    known[name] = settling[name] = opened
+    known = settling | disputed
+    return settled(item, known) if known else item
 
 
 def _is_shared(item: CallableType) -> bool:
@@ -104,6 +108,21 @@ def _parted(shape: TupleType) -> tuple[list[Type], TypeVarTupleType | None, list
             if isinstance(middle, TypeVarTupleType):
                 return shape.items[:place], middle, shape.items[place + 1 :]
     return shape.items, None, []
+
+
+def _opened(first: Type, second: Type) -> Type:
+    """Return a dim, or a shape, with open dims where one is an `int` and the other a number.
+
+    They fit each other, but mypy, whose type parameters are invariant, finds no type for both.
+    """
+    left, right = get_proper_type(first), get_proper_type(second)
+    if isinstance(left, TupleType) and isinstance(right, TupleType):
+        if len(left.items) != len(right.items):
+            return first
+        return left.copy_modified(items=[*map(_opened, left.items, right.items)])
+    dims = read_dim(left), read_dim(right)
+    numbers = [one for one in dims if one is not None and one.literal is not None]
+    return ANYTHING if INT in dims and numbers else first
 
 
 def _disagree(first: Type, second: Type) -> bool:
