@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from mypy.plugin import AttributeContext, FunctionContext, MethodContext
-from mypy.types import FunctionLike, Type
+from mypy.types import CallableType, FunctionLike, Type
 
 from tapetensor.mypy_plugin.names import ELSEWHERE, TENSOR, TENSOR_ROOMS, op_called
 from tapetensor.mypy_plugin.shapes import (
@@ -164,7 +164,10 @@ def function_signature(fullname: str) -> Hook | None:
 
 def _agreeing_operands(rule: Hook) -> Hook:
     def signature(context: Context) -> FunctionLike:
-        return agreeing(context._replace(default_signature=rule(context)))
+        item = rule(context)
+        # Each overload is asked for alone.
+        assert isinstance(item, CallableType)
+        return agreeing(context._replace(default_signature=item))
 
     return signature
 
