@@ -106,6 +106,9 @@ else:
         elif name == "distributed":
             import tapetensor.distributed as found
         else:
-            raise AttributeError(f"module 'tapetensor' has no attribute {name!r}")
+            from tapetensor.tensor.spellings import OF_LIBRARY
+
+            cure = f"; write tt.{OF_LIBRARY[name]}" if name in OF_LIBRARY else ""
+            raise AttributeError(f"module 'tapetensor' has no attribute {name!r}{cure}")
         globals()[name] = found
         return found

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any, Final
 
 from mypy import version
+from mypy.binder import CurrentType
 from mypy.errorcodes import ErrorCode
-from mypy.nodes import Context, Expression, FuncItem, MypyFile, TypeInfo
-from mypy.types import CallableType, ProperType, get_proper_type
+from mypy.literals import literal_hash
+from mypy.nodes import Context, Expression, FuncItem, MypyFile, NameExpr, Var
+from mypy.types import ProperType, Type, get_proper_type
 
 from tapetensor.errors import explained_by
 
@@ -84,21 +87,29 @@ def tree(checker: Any) -> MypyFile:
     return found
 
 
-def is_generic(checker: Any) -> bool:
-    """Tell whether type variables may stand in what is being checked."""
-    for one in checker.scope.stack:
-        if isinstance(one, TypeInfo) and one.type_vars:
-            return True
-        declared = get_proper_type(one.type) if isinstance(one, FuncItem) else None
-        if isinstance(declared, CallableType) and declared.variables:
-            return True
-    return False
-
-
 def type_of(checker: Any, expression: Expression) -> ProperType | None:
     """Return the type of an expression that has been checked, or None."""
     found = checker.lookup_type_or_none(expression)
     return None if found is None else get_proper_type(found)
+
+
+def redeclare(checker: Any, name: NameExpr, declared: Type) -> None:
+    """Make a variable, whose type mypy has inferred, one of a type that takes more values.
+
+    It has that type on the other paths to this place, too, and mypy goes once more through a loop
+    whose beginning had another one.
+    """
+    variable, binder = name.node, checker.binder
+    assert isinstance(variable, Var)
+    checker.set_inferred_type(variable, name, declared)
+    checker.widened_vars.append(variable.name)
+    key = literal_hash(name)
+    if key is None or key not in binder.declarations:
+        return
+    binder.declarations[key] = declared
+    for frame in (*binder.frames, *chain.from_iterable(binder.options_on_return)):
+        if key in frame.types:
+            frame.types[key] = CurrentType(declared, True)
 
 
 def fail(api: Any, message: str, where: Context, code: ErrorCode) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
 from typing_extensions import TypeAliasType, TypeVar
@@ -24,6 +24,7 @@ from tapetensor.tensor.scan import Scans
 from tapetensor.tensor.selection import Order
 from tapetensor.tensor.shape import Shape
 from tapetensor.tensor.softmax import Softmax
+from tapetensor.tensor.spellings import OF_TENSORS
 from tapetensor.tensor.statistics import Statistics
 from tapetensor.typing import B, K, M, N, P, Q
 
@@ -76,6 +77,14 @@ class Tensor(
     """
 
     __slots__ = ()
+
+    if not TYPE_CHECKING:
+        # Type checkers would take every name for an attribute.
+        def __getattr__(self, name):
+            """Say what an attribute that other libraries have is called here."""
+            cure = f"; write x.{OF_TENSORS[name]}" if name in OF_TENSORS else ""
+            message = f"'Tensor' object has no attribute {name!r}{cure}"
+            raise AttributeError(message, name=name, obj=self)
 
 
 Tensor0D = TypeAliasType("Tensor0D", Tensor[tuple[()], T, D], type_params=(T, D))

@@ -10,10 +10,11 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from mypy.plugin import AttributeContext, FunctionContext, MethodContext
-from mypy.types import FunctionLike, Type
+from mypy.types import CallableType, FunctionLike, Type
 
 from tapetensor.mypy_plugin.names import ELSEWHERE, TENSOR, TENSOR_ROOMS, op_called
 from tapetensor.mypy_plugin.shapes import (
+    again,
     attention,
     computed,
     contraction,
@@ -157,7 +158,18 @@ def function_signature(fullname: str) -> Hook | None:
         return mapping.mapped
     if fullname.startswith(TENSOR_ROOMS):
         return _FUNCTIONS.get(fullname) or agreeing
-    return _FUNCTIONS.get(fullname) or _of_others(fullname, _agreeing_dims)
+    rule = _FUNCTIONS.get(fullname)
+    return _of_others(fullname, _agreeing_dims) if rule is None else _agreeing_operands(rule)
+
+
+def _agreeing_operands(rule: Hook) -> Hook:
+    def signature(context: Context) -> FunctionLike:
+        item = rule(context)
+        # Each overload is asked for alone.
+        assert isinstance(item, CallableType)
+        return agreeing(context._replace(default_signature=item))
+
+    return signature
 
 
 def _agreeing_dims(context: Context) -> FunctionLike:
@@ -166,10 +178,19 @@ def _agreeing_dims(context: Context) -> FunctionLike:
 
 def method_result(fullname: str) -> Callable[[FunctionContext | MethodContext], Type] | None:
     """Return the hook for the result of a method, or a function."""
-    return _of_others(fullname, computed.respell_result)
+    return _of_others(fullname, _spelled_result) or _of_tensors(fullname)
 
 
 function_result = method_result
+
+
+def _spelled_result(context: FunctionContext | MethodContext) -> Type:
+    result = computed.respell_result(context)
+    return again.open_name(context._replace(default_return_type=result))
+
+
+def _of_tensors(fullname: str) -> Callable[[FunctionContext | MethodContext], Type] | None:
+    return again.open_name if fullname.startswith(TENSOR_ROOMS) else None
 
 
 def attribute(fullname: str) -> Callable[[AttributeContext], Type] | None:

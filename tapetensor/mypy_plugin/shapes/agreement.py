@@ -1,8 +1,10 @@
 """One name of a signature, one size: `N` of both operands of ``f(x: Tensor1D[N], y: Tensor1D[N])``.
 
-mypy sees to that itself, but for a type variable of the caller beside a literal: of these two it
-sometimes takes the join, which is `Any`, and accepts both. Where they meet, the name is put into
-the signature as the first argument has it, and mypy says which one does not fit.
+mypy sees to that itself, but not always: of a type variable of the caller and a literal it takes
+the join in some runs, which is `Any`, and accepts both; and it says nothing where the call is an
+argument of another generic one. Where it does see it, it cannot infer a type parameter, and shows
+no shape. So the name is put into the signature as the first argument has it, and mypy says which
+one does not fit.
 """
 
 from __future__ import annotations
@@ -13,7 +15,6 @@ from mypy.checker import TypeChecker
 from mypy.types import (
     CallableType,
     Instance,
-    LiteralType,
     TupleType,
     Type,
     TypeVarId,
@@ -24,9 +25,10 @@ from mypy.types import (
     get_proper_type,
 )
 
-from tapetensor.mypy_plugin import flow
-from tapetensor.mypy_plugin.kinds import has_dims, is_endless
+from tapetensor.mypy_plugin.kinds import ANYTHING, has_dims, is_endless
 from tapetensor.mypy_plugin.shapes.calls import Context, is_readable, type_of
+from tapetensor.mypy_plugin.shapes.dims import INT, differ
+from tapetensor.mypy_plugin.shapes.reading import read_dim
 from tapetensor.mypy_plugin.shapes.signatures import settled
 
 
@@ -34,17 +36,21 @@ def agreeing(context: Context) -> CallableType:
     """Return the signature with one size for each name on which the arguments do not agree."""
     item = context.default_signature
     assert isinstance(context.api, TypeChecker)
-    if not _is_shared(item) or not flow.is_generic(context.api) or not is_readable(context):
+    if not _is_shared(item) or not is_readable(context):
         return item
     known: dict[TypeVarId, Type] = {}
     disputed: dict[TypeVarId, Type] = {}
+    settling: dict[TypeVarId, Type] = {}
     for formal, arguments in zip(item.arg_types, context.args, strict=True):
         for argument in arguments:
             for name, found in _matched(formal, type_of(argument, context.api)):
                 first = known.setdefault(name, found)
-                if _is_joined_to_any(first, found):
+                if _disagree(first, found):
                     disputed[name] = first
-    return settled(item, disputed) if disputed else item
+                elif name not in disputed and (opened := _opened(first, found)) != first:
+                    known[name] = settling[name] = opened
+    known = settling | disputed
+    return settled(item, known) if known else item
 
 
 def _is_shared(item: CallableType) -> bool:
@@ -104,12 +110,25 @@ def _parted(shape: TupleType) -> tuple[list[Type], TypeVarTupleType | None, list
     return shape.items, None, []
 
 
-def _is_joined_to_any(first: Type, second: Type) -> bool:
-    """Tell whether two types are, or have at one place, a type variable and a literal."""
+def _opened(first: Type, second: Type) -> Type:
+    """Return a dim, or a shape, with open dims where one is an `int` and the other a number.
+
+    They fit each other, but mypy, whose type parameters are invariant, finds no type for both.
+    """
     left, right = get_proper_type(first), get_proper_type(second)
     if isinstance(left, TupleType) and isinstance(right, TupleType):
-        return len(left.items) == len(right.items) and any(
-            map(_is_joined_to_any, left.items, right.items)
-        )
-    kinds = (TypeVarType, LiteralType)
-    return isinstance(left, kinds) and isinstance(right, kinds) and type(left) is not type(right)
+        if len(left.items) != len(right.items):
+            return first
+        return left.copy_modified(items=[*map(_opened, left.items, right.items)])
+    dims = read_dim(left), read_dim(right)
+    numbers = [one for one in dims if one is not None and one.literal is not None]
+    return ANYTHING if INT in dims and numbers else first
+
+
+def _disagree(first: Type, second: Type) -> bool:
+    """Tell whether two types are, or have at one place, dims that are not the same."""
+    left, right = get_proper_type(first), get_proper_type(second)
+    if isinstance(left, TupleType) and isinstance(right, TupleType):
+        return len(left.items) == len(right.items) and any(map(_disagree, left.items, right.items))
+    lhs, rhs = read_dim(left), read_dim(right)
+    return lhs is not None and rhs is not None and differ(lhs, rhs)

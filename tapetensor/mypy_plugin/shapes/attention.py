@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from mypy.types import Type
 
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError
-from tapetensor.mypy_plugin.shapes.dims import ONE, Dims, are_other_numbers, differ, written
+from tapetensor.mypy_plugin.shapes.dims import ONE, Dims, differ, written
 from tapetensor.mypy_plugin.shapes.dtypes import check_floating, check_same, is_bool
 from tapetensor.mypy_plugin.shapes.reading import known, read_dim, read_tensor
 
@@ -63,14 +63,14 @@ def _fitting(shapes: Sequence[Dims]) -> Sequence[Dims]:
 
 
 def _check_mask(found: Type | None, scores: Dims) -> None:
-    """Raise MismatchError if a mask broadcasts to the scores for no sizes of the names."""
+    """Raise MismatchError if a mask does not broadcast to the scores."""
     mask = read_tensor(found)
     # mypy hands on an argument for the wrong parameter where an overload does not take it.
     if mask is None or mask.shape is None or not is_bool(mask):
         return
     aligned = zip(reversed(mask.shape), reversed(scores), strict=False)
     if len(mask.shape) > len(scores) or any(
-        one != ONE and are_other_numbers(one, other) for one, other in aligned
+        one != ONE and differ(one, other) for one, other in aligned
     ):
         raise MismatchError(
             f"a mask of shape {written(mask.shape)} does not broadcast to the scores "

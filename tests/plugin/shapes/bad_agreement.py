@@ -10,6 +10,7 @@ from typing import Literal as L
 
 import numpy as np
 
+import tapetensor as tt
 from tapetensor import Tensor2D, nn
 from tapetensor.typing import B, K, M, N, T
 from tests.typing.operands import m, m77
@@ -40,8 +41,22 @@ def by_layer(x: Tensor2D[B, M], layer: nn.Linear[L[7], K]) -> object:
     return through(layer, x)  # E: Argument 2 to "through" has incompatible type
 
 
+def paired(x: Tensor2D[B, N], y: Tensor2D[B, N]) -> Tensor2D[B, N]:
+    return x * y
+
+
+def whole(x: Tensor2D[B, N]) -> Tensor2D[B, N]:
+    return x
+
+
+def by_argument(x: Tensor2D[B, M], y: Tensor2D[B, K]) -> object:
+    return whole(paired(x, y))  # E: Argument 2 to "paired" has incompatible type
+
+
 BAD: list[Callable[[], object]] = [
     lambda: by_function(m, m77),
     lambda: by_method(m, m77),
     lambda: by_layer(m, nn.Linear(7, 2, rng=np.random.default_rng(0))),
+    lambda: by_argument(m, tt.ones((2, 7))),
+    lambda: whole(paired(m, tt.ones((2, 7)))),  # E: Argument 1 to "ones" has incompatible type
 ]

@@ -8,7 +8,7 @@ from typing import Literal as L
 import numpy as np
 
 import tapetensor as tt
-from tapetensor import Tensor3D, nn
+from tapetensor import NoneTape, Tensor2D, Tensor3D, nn
 from tapetensor import scaled_dot_product_attention as attention
 from tapetensor.typing import B, K, M, N
 
@@ -44,4 +44,14 @@ def one_wide(x: Tensor3D[B, M, K], y: Tensor3D[B, N, L[8]]) -> object:
     return attention(x, y, y)  # E: the features of queries and keys differ, K != 8
 
 
-BAD += [lambda: swapped(q, k), lambda: one_wide(k9, k)]
+def masked(
+    x: Tensor3D[B, M, K], y: Tensor3D[B, N, K], see: Tensor2D[M, M, NoneTape, np.bool_]
+) -> object:
+    return attention(x, y, y, mask=see)  # E: a mask of shape (M, M) does not broadcast to the score
+
+
+BAD += [
+    lambda: swapped(q, k),
+    lambda: one_wide(k9, k),
+    lambda: masked(q, k, tt.ones((5, 5), np.bool_)),
+]
