@@ -81,14 +81,25 @@ def _filled(
 ) -> ArrayTracer:
     kind = np.dtype(dtype or a.dtype)
     wanted = a.shape if shape is None else tuple(np.atleast_1d(shape).tolist())
-    return self.wrap(self.program.broadcast(self.program.constant(value, kind), wanted))
+    made = self.wrap(self.program.broadcast(self.program.constant(value, kind), wanted))
+    _lay_like(made, a, order)
+    return made
 
 
 def _empty_like(self: ArrayTracer, a: ArrayTracer, **options: Any) -> ArrayTracer:
     like = _filled(0, self, a, **options)
     # A detail of its own keeps it from being merged with another such array.
     own = object()
-    return self.wrap(self.program.add(Kind.ELEMENTWISE, unwritten, (), like.shape, like.dtype, own))
+    made = self.wrap(self.program.add(Kind.ELEMENTWISE, unwritten, (), like.shape, like.dtype, own))
+    _lay_like(made, a, options.get("order", "K"))
+    return made
+
+
+def _lay_like(made: ArrayTracer, other: ArrayTracer, order: Any) -> None:
+    """Let an array lie in memory in the order that is asked for."""
+    made.is_scalar = False
+    if order == "F":
+        made.lies_as(np.empty_like(other.laid_out(), made.dtype, order, shape=made.shape))
 
 
 def _full_like(self: ArrayTracer, a: ArrayTracer, fill_value: Any, **options: Any) -> ArrayTracer:
@@ -105,7 +116,7 @@ def _where(self: ArrayTracer, mask: Any, *choices: Any) -> ArrayTracer:
         self.operand(mask, np.dtype(np.bool_)),
         *[self.operand(one, dtype) for one in choices],
     )
-    return self.wrap(self.program.elementwise(select, operands, dtype))
+    return self.computed(select, (mask, *choices), operands, dtype)
 
 
 def _clip(

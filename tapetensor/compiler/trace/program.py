@@ -12,7 +12,7 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.trace.node import AS_PRODUCT, DType, Kind, Node, Shape
 from tapetensor.compiler.trace.refusals import trace_error
-from tapetensor.compiler.trace.view import View, inverse, laid_out, seen_order
+from tapetensor.compiler.trace.view import View, inverse, order_of
 from tapetensor.pictures import users_place
 
 # Nodes of these kinds may be merged with equal ones, or left out when nobody reads them.
@@ -200,7 +200,7 @@ def _raises() -> tuple[bool, ...]:
 def _common_order(operands: tuple[Node, ...], shape: Shape) -> Shape:
     """Return the order of axes in which most operands of the full shape are seen; else C's."""
     orders = [
-        _order(operand)
+        order_of(operand)
         for operand in operands
         if operand.shape == shape and operand.kind is not Kind.CONSTANT
     ]
@@ -209,17 +209,6 @@ def _common_order(operands: tuple[Node, ...], shape: Shape) -> Shape:
         return tuple(range(len(shape)))
     found: Shape = candidates[0]
     return found
-
-
-def _order(operand: Node) -> Shape | None:
-    """Return the order of axes in which an operand is seen, if that may be another than C's."""
-    if operand.kind is Kind.VIEW and operand.function.name == "transpose":
-        order: Shape = operand.function.parameter
-        return order
-    if operand.kind is Kind.INPUT and operand.detail and 0 not in operand.detail:
-        seen = seen_order(laid_out(operand))
-        return None if seen == tuple(range(len(seen))) else seen
-    return None
 
 
 def _simplified(

@@ -40,6 +40,7 @@ from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.trial import capture_function, masked
 from tapetensor.compiler.trace.view import (
     View,
+    computed_like,
     inverse,
     is_copied_by,
     laid_out,
@@ -404,8 +405,35 @@ class ArrayTracer(ArrayMethods):
             return self.capture_step(ufunc, inputs, {})
         shape = np.broadcast_shapes(*[operand.shape for operand in operands])
         is_there = isinstance(out, ArrayTracer) and out.shape == shape
-        order = seen_order(out.laid_out()) if is_there else None
-        return self.wrap(self.program.elementwise(ufunc, operands, dtype, order))
+        if is_there:
+            order = seen_order(out.laid_out())
+            return self.wrap(self.program.elementwise(ufunc, operands, dtype, order))
+        return self.computed(ufunc, inputs, operands, dtype)
+
+    def computed(
+        self, function: Any, inputs: tuple[Any, ...], operands: tuple[Node, ...], dtype: DType
+    ) -> ArrayTracer:
+        """Return what a function computes element by element, which lies where numpy puts it.
+
+        Args:
+            function: what computes it.
+            inputs: what it is called with.
+            operands: their nodes.
+            dtype: the dtype of the result.
+        """
+        shape = np.broadcast_shapes(*[operand.shape for operand in operands])
+        tracers = [one for one in inputs if isinstance(one, ArrayTracer)]
+        layouts = [one.laid_out() for one in tracers]
+        # Of what it computes itself the program knows the order.
+        came_in = [one.flags for of, one in zip(tracers, layouts, strict=True) if of.root().came_in]
+        if all(one.c_contiguous for one in came_in):
+            return self.wrap(self.program.elementwise(function, operands, dtype))
+        like = computed_like(layouts, shape)
+        # The program may choose another order than numpy's, which is faster.
+        made = self.wrap(self.program.elementwise(function, operands, dtype))
+        if seen_order(like) != seen_order(made.laid_out()):
+            made.lies_as(like.astype(dtype))
+        return made
 
     def _reduce(
         self,

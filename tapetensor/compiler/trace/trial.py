@@ -84,6 +84,7 @@ def capture_function(
     pairs = zip(made, results, strict=True) if many else [(made, results)]
     for one, like in pairs:
         one.lies_as(np.asarray(like))
+        one.is_scalar = isinstance(like, np.generic)
     return list(made) if isinstance(results, list) else made
 
 

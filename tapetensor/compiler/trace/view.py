@@ -202,3 +202,28 @@ def seen_order(array: Array) -> Shape:
 def inverse(order: Shape) -> Shape:
     """Return the order of axes that undoes another."""
     return tuple(sorted(range(len(order)), key=order.__getitem__))
+
+
+def order_of(operand: Node) -> Shape | None:
+    """Return the order of axes in which an operand is seen, if that may be another than C's."""
+    is_turned = operand.kind is Kind.VIEW and operand.function.name == "transpose"
+    base = operand.args[0] if is_turned else operand
+    if base.kind is Kind.INPUT and base.detail and 0 not in base.detail:
+        seen = seen_order(laid_out(operand))
+        return None if seen == tuple(range(len(seen))) else seen
+    return operand.function.parameter if is_turned else None
+
+
+def computed_like(arrays: list[Array], shape: Shape) -> Array:
+    """Return an array that lies in memory as what numpy computes of arrays, element by element."""
+    # Its stubs take no list that ends in None.
+    nditer: Any = np.nditer
+    made = nditer(
+        [*[np.broadcast_to(one, shape) for one in arrays], None],
+        flags=["zerosize_ok"],
+        op_flags=[*[["readonly"]] * len(arrays), ["writeonly", "allocate"]],
+        op_dtypes=[*[None] * len(arrays), np.dtype(bool)],
+        order="K",
+    )
+    found: Array = made.operands[-1]
+    return found

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from mypy.types import AnyType, get_proper_type
-
-from tapetensor.mypy_plugin.kinds import ANYTHING
 from tapetensor.mypy_plugin.shapes.arrays import check_values
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError
 from tapetensor.mypy_plugin.shapes.computed import mentions
@@ -20,11 +17,6 @@ NAMES: Final = ("zeros", "ones", "full", "normal", "uniform", "from_array")
 def from_numpy(call: Call) -> Answer:
     """Return what `from_numpy` makes; the array has to have the shape, where both are known."""
     check_values(call)
-    array = get_proper_type(call.argument("array"))
-    if isinstance(array, AnyType) and call.argument("dtype") is None:
-        # It fits several overloads, and mypy would take the result for anything.
-        dims = known(read_shape(call.argument("shape")))
-        return call.tensor(dims, call.result.tape, ANYTHING)
     return made(call)
 
 
