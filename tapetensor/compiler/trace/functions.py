@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,12 +11,12 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import REARRANGED, shadow
 from tapetensor.arrays.stand_ins import CapturedArray
-from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
+from tapetensor.compiler.trace.node import Kind, Shape
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.operations import select, unwritten
 from tapetensor.compiler.trace.refusals import trace_error
+from tapetensor.compiler.trace.ufuncs import computed
 from tapetensor.compiler.trace.view import View
-from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
 
 if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer
@@ -116,7 +116,7 @@ def _where(self: ArrayTracer, mask: Any, *choices: Any) -> ArrayTracer:
         self.operand(mask, np.dtype(np.bool_)),
         *[self.operand(one, dtype) for one in choices],
     )
-    return self.computed(select, (mask, *choices), operands, dtype)
+    return computed(self, select, (mask, *choices), operands, dtype)
 
 
 def _clip(
@@ -203,42 +203,3 @@ def is_basic(index: Any) -> bool:
     return all(
         one is None or one is ... or isinstance(one, slice | int | np.integer) for one in parts
     )
-
-
-def resolve(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[DType, ...]:
-    """Return the dtypes that a ufunc works in, its result's last."""
-    return _resolved(ufunc, *[_kind(one) for one in inputs])
-
-
-@cache
-def _resolved(ufunc: np.ufunc, *kinds: Any) -> tuple[DType, ...]:
-    return ufunc.resolve_dtypes((*kinds, None))
-
-
-def _kind(value: Any) -> Any:
-    if isinstance(value, NumberTracer) and value.kind is bool:
-        return int
-    if isinstance(value, bool):
-        return np.dtype(np.bool_)
-    return (
-        value.kind if isinstance(value, NumberTracer) else getattr(value, "dtype", value.__class__)
-    )
-
-
-def are_rows(lhs: Node, rhs: Node) -> bool:
-    """Tell whether two arrays are rows that the BLAS multiplies pair by pair."""
-    is_alike = lhs.shape == rhs.shape and lhs.dtype == rhs.dtype
-    return is_alike and lhs.shape != () and lhs.dtype in PRODUCT_DTYPES
-
-
-def product_shape(lhs: Shape, rhs: Shape) -> Shape:
-    """Return the shape of a matrix product.
-
-    Raises:
-        ValueError: if the inner dims differ.
-    """
-    inner = rhs[-2] if len(rhs) > 1 else rhs[0]
-    if lhs[-1] != inner:
-        raise ValueError(f"inner dims {lhs[-1]} and {inner} differ")
-    leading = np.broadcast_shapes(lhs[:-2], rhs[:-2])
-    return (*leading, *lhs[-2:-1], *(rhs[-1:] if len(rhs) > 1 else ()))

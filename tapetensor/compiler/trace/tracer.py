@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Never
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_tuple
 from typing_extensions import override
 
 from tapetensor.arrays.array import Array
@@ -18,11 +17,8 @@ from tapetensor.compiler.trace.functions import (
     INTO_ANOTHER,
     MAKE_ARRAYS,
     REWRITTEN,
-    are_rows,
     dummy,
     is_basic,
-    product_shape,
-    resolve,
 )
 from tapetensor.compiler.trace.methods import ArrayMethods
 from tapetensor.compiler.trace.node import DType, Keywords, Kind, Node, Shape, found_in, replaced
@@ -38,9 +34,9 @@ from tapetensor.compiler.trace.operations import (
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.trial import capture_function, masked
+from tapetensor.compiler.trace.ufuncs import called, reduced
 from tapetensor.compiler.trace.view import (
     View,
-    computed_like,
     inverse,
     is_copied_by,
     laid_out,
@@ -113,6 +109,13 @@ class ArrayTracer(ArrayMethods):
                 seen = self.program.view(self._view, current, self._node.shape)
                 self._seen, self._node = current, seen
         return self._node
+
+    @property
+    def has_known_layout(self) -> bool:
+        """Whether it lies in memory as somebody else has said, and not as the program decides."""
+        if self._base is not None:
+            return self._base.has_known_layout
+        return self.came_in or self._memory is not None
 
     @property
     @override
@@ -364,9 +367,9 @@ class ArrayTracer(ArrayMethods):
         if method == "__call__" and "where" in options and ufunc.signature is None:
             return masked(ufunc, inputs, out, options)
         if method == "__call__" and not options:
-            result = self._ufunc(ufunc, inputs, out)
+            result = called(self, ufunc, inputs, out)
         elif method == "reduce" and not {"where", "initial"} & options.keys():
-            result = self._reduce(ufunc, *inputs, **options)
+            result = reduced(self, ufunc, *inputs, **options)
         elif method == "at":
             target = inputs[0]
             if not isinstance(target, ArrayTracer):
@@ -386,77 +389,6 @@ class ArrayTracer(ArrayMethods):
         else:
             out.write(np.copyto, result.astype(out.dtype))
         return out
-
-    def _ufunc(self, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> Any:
-        if ufunc.nout != 1:
-            return self.capture_step(ufunc, inputs, {})
-        *loop, dtype = resolve(ufunc, inputs)
-        operands = tuple(map(self.operand, inputs, loop))
-        if ufunc is np.matmul:
-            lhs, rhs = operands
-            shape = product_shape(lhs.shape, rhs.shape)
-            return self.wrap(self.program.add(Kind.MATMUL, np.matmul, operands, shape, dtype))
-        if ufunc is np.vecdot and are_rows(*operands):
-            rows = operands[0].shape[:-1]
-            detail = (len(rows),), ()
-            node = self.program.add(Kind.REDUCE, np.vecdot, operands, (*rows, 1), dtype, detail)
-            return self.wrap(node).reshape(rows)
-        if ufunc.signature is not None:
-            return self.capture_step(ufunc, inputs, {})
-        shape = np.broadcast_shapes(*[operand.shape for operand in operands])
-        is_there = isinstance(out, ArrayTracer) and out.shape == shape
-        if is_there:
-            order = seen_order(out.laid_out())
-            return self.wrap(self.program.elementwise(ufunc, operands, dtype, order))
-        return self.computed(ufunc, inputs, operands, dtype)
-
-    def computed(
-        self, function: Any, inputs: tuple[Any, ...], operands: tuple[Node, ...], dtype: DType
-    ) -> ArrayTracer:
-        """Return what a function computes element by element, which lies where numpy puts it.
-
-        Args:
-            function: what computes it.
-            inputs: what it is called with.
-            operands: their nodes.
-            dtype: the dtype of the result.
-        """
-        shape = np.broadcast_shapes(*[operand.shape for operand in operands])
-        tracers = [one for one in inputs if isinstance(one, ArrayTracer)]
-        layouts = [one.laid_out() for one in tracers]
-        # Of what it computes itself the program knows the order.
-        came_in = [one.flags for of, one in zip(tracers, layouts, strict=True) if of.root().came_in]
-        if all(one.c_contiguous for one in came_in):
-            return self.wrap(self.program.elementwise(function, operands, dtype))
-        like = computed_like(layouts, shape)
-        # The program may choose another order than numpy's, which is faster.
-        made = self.wrap(self.program.elementwise(function, operands, dtype))
-        if seen_order(like) != seen_order(made.laid_out()):
-            made.lies_as(like.astype(dtype))
-        return made
-
-    def _reduce(
-        self,
-        ufunc: np.ufunc,
-        array: Any,
-        axis: Any = 0,
-        dtype: Any = None,
-        keepdims: bool = False,
-        **options: Any,
-    ) -> Any:
-        array = array if isinstance(array, ArrayTracer) else self.wrap(self._unwrap(array))
-        axes = range(array.ndim) if axis is None else axis
-        # A reduction of a single number may name its axis 0 or -1.
-        axes = () if axis in (0, -1) and array.ndim == 0 else normalize_axis_tuple(axes, array.ndim)
-        axes = tuple(sorted(axes))
-        kind = dtype or ufunc.reduce(np.ones((1,), array.dtype)).dtype
-        node = self.program.reduce(ufunc, array.node, axes, np.dtype(kind), tuple(options.items()))
-        kept = self.wrap(node)
-        if keepdims:
-            return kept
-        rest = kept.reshape([size for one, size in enumerate(array.shape) if one not in axes])
-        rest.is_scalar = rest.shape == ()
-        return rest
 
     @unseen
     def __array_function__(
@@ -517,9 +449,15 @@ class ArrayTracer(ArrayMethods):
         self._node = self._of_its_own()
 
     def viewed(self, view: View, shape: Shape) -> ArrayTracer:
-        """Return a view of this array."""
-        node = self.program.view(view, self.node, shape)
-        return ArrayTracer(self.program, node, self, view)
+        """Return a view of this array; of a scalar, a view of an array that holds it."""
+        base = self
+        if self.is_scalar:
+            base = self.copy()
+            base.is_scalar = False
+        node = self.program.view(view, base.node, shape)
+        seen = ArrayTracer(self.program, node, base, view)
+        seen.is_scalar = self.is_scalar and shape == () and view.name in ("reshape", "transpose")
+        return seen
 
     @override
     def read_only(self) -> ArrayTracer:

@@ -1,0 +1,138 @@
+"""numpy's functions of elements and their reductions, for tracers."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
+
+from tapetensor.arrays.stand_ins import CapturedArray
+from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
+from tapetensor.compiler.trace.number import NumberTracer
+from tapetensor.compiler.trace.view import computed_like, seen_order
+from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
+
+if TYPE_CHECKING:
+    from tapetensor.compiler.trace.tracer import ArrayTracer
+
+
+def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> Any:
+    """Capture a call of a ufunc, whose result takes the order of `out` where there is one."""
+    if ufunc.nout != 1:
+        return self.capture_step(ufunc, inputs, {})
+    *loop, dtype = resolve(ufunc, inputs)
+    operands = tuple(map(self.operand, inputs, loop))
+    if ufunc is np.matmul:
+        lhs, rhs = operands
+        shape = product_shape(lhs.shape, rhs.shape)
+        return self.wrap(self.program.add(Kind.MATMUL, np.matmul, operands, shape, dtype))
+    if ufunc is np.vecdot and are_rows(*operands):
+        rows = operands[0].shape[:-1]
+        detail = (len(rows),), ()
+        node = self.program.add(Kind.REDUCE, np.vecdot, operands, (*rows, 1), dtype, detail)
+        return self.wrap(node).reshape(rows)
+    if ufunc.signature is not None:
+        return self.capture_step(ufunc, inputs, {})
+    shape = np.broadcast_shapes(*[operand.shape for operand in operands])
+    if isinstance(out, CapturedArray) and out.shape == shape:
+        order = seen_order(out.laid_out())
+        return self.wrap(self.program.elementwise(ufunc, operands, dtype, order))
+    return computed(self, ufunc, inputs, operands, dtype)
+
+
+def computed(
+    self: ArrayTracer,
+    function: Any,
+    inputs: tuple[Any, ...],
+    operands: tuple[Node, ...],
+    dtype: DType,
+) -> ArrayTracer:
+    """Return what a function computes element by element, which lies where numpy puts it.
+
+    Args:
+        self: any of the arrays.
+        function: what computes it.
+        inputs: what it is called with.
+        operands: their nodes.
+        dtype: the dtype of the result.
+    """
+    made = self.wrap(self.program.elementwise(function, operands, dtype))
+    tracers: list[Any] = [one for one in inputs if isinstance(one, CapturedArray)]
+    layouts = [one.laid_out() for one in tracers]
+    # Of the rest the program knows the order itself.
+    told = [
+        layout.flags for one, layout in zip(tracers, layouts, strict=True) if one.has_known_layout
+    ]
+    if not all(one.c_contiguous for one in told):
+        like = computed_like(layouts, made.shape)
+        # The program may have chosen another order than numpy's, which is faster.
+        if seen_order(like) != seen_order(made.laid_out()):
+            made.lies_as(like.astype(dtype))
+    return made
+
+
+def reduced(
+    self: ArrayTracer,
+    ufunc: np.ufunc,
+    array: Any,
+    axis: Any = 0,
+    dtype: Any = None,
+    keepdims: bool = False,
+    **options: Any,
+) -> Any:
+    """Capture a reduction, with the arguments that the method ``reduce`` of a ufunc takes."""
+    if not isinstance(array, CapturedArray):
+        array = self.wrap(self.operand(array, array.dtype))
+    axes = range(array.ndim) if axis is None else axis
+    # A reduction of a single number may name its axis 0 or -1.
+    axes = () if axis in (0, -1) and array.ndim == 0 else normalize_axis_tuple(axes, array.ndim)
+    axes = tuple(sorted(axes))
+    kind = dtype or ufunc.reduce(np.ones((1,), array.dtype)).dtype
+    node = self.program.reduce(ufunc, array.node, axes, np.dtype(kind), tuple(options.items()))
+    kept = self.wrap(node)
+    if keepdims:
+        return kept
+    rest = kept.reshape([size for one, size in enumerate(array.shape) if one not in axes])
+    rest.is_scalar = rest.shape == ()
+    return rest
+
+
+def resolve(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[DType, ...]:
+    """Return the dtypes that a ufunc works in, its result's last."""
+    return _resolved(ufunc, *[_kind(one) for one in inputs])
+
+
+@cache
+def _resolved(ufunc: np.ufunc, *kinds: Any) -> tuple[DType, ...]:
+    return ufunc.resolve_dtypes((*kinds, None))
+
+
+def _kind(value: Any) -> Any:
+    if isinstance(value, NumberTracer) and value.kind is bool:
+        return int
+    if isinstance(value, bool):
+        return np.dtype(np.bool_)
+    return (
+        value.kind if isinstance(value, NumberTracer) else getattr(value, "dtype", value.__class__)
+    )
+
+
+def are_rows(lhs: Node, rhs: Node) -> bool:
+    """Tell whether two arrays are rows that the BLAS multiplies pair by pair."""
+    is_alike = lhs.shape == rhs.shape and lhs.dtype == rhs.dtype
+    return is_alike and lhs.shape != () and lhs.dtype in PRODUCT_DTYPES
+
+
+def product_shape(lhs: Shape, rhs: Shape) -> Shape:
+    """Return the shape of a matrix product.
+
+    Raises:
+        ValueError: if the inner dims differ.
+    """
+    inner = rhs[-2] if len(rhs) > 1 else rhs[0]
+    if lhs[-1] != inner:
+        raise ValueError(f"inner dims {lhs[-1]} and {inner} differ")
+    leading = np.broadcast_shapes(lhs[:-2], rhs[:-2])
+    return (*leading, *lhs[-2:-1], *(rhs[-1:] if len(rhs) > 1 else ()))
