@@ -29,7 +29,7 @@ from tapetensor.compiler.trace.guards import MISS
 from tapetensor.compiler.trace.program import Backend, Program
 from tapetensor.compiler.trace.refusals import NotTracedError
 from tapetensor.compiler.trace.structure import is_users_module
-from tapetensor.errors import ArgumentTypeError, TraceError
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, TraceError
 
 F_ = TypeVar("F_", bound=Callable[..., Any])
 
@@ -158,7 +158,7 @@ class Compiled:
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Iterator[tuple[Binding, Callable[[], Any]]]:
         """Walk the inputs of a call; yield them, and what runs the function on tracers."""
-        binding = Binding(Program(self._backend), self.function)
+        binding = Binding(Program(self._backend), self._function)
         token = _IS_TRACING.set(True)
         try:
             binding.guard(f"len(args) != {len(args)}")
@@ -229,9 +229,18 @@ def compile(function: F_, *, backend: Backend | None = None) -> F_:
 
     Raises:
         ArgumentTypeError: if there is nothing to compile, or it is no plain function.
-        ArgumentValueError: if there is no such backend.
+        ArgumentValueError: if there is no such backend, or it is compiled already with another.
         MissingDependencyError: if the backend is not installed.
     """
+    known: Any = getattr(function, "__func__", function)
+    if isinstance(known, Compiled):
+        known_backend = vars(known)["_backend"]
+        if backend in (None, known_backend):
+            return function
+        raise ArgumentValueError(
+            f"compile: the function is compiled already, with backend={known_backend!r}; "
+            "compile the plain one"
+        )
     if isinstance(function, staticmethod | classmethod):
         # These are no functions, but make one where they are looked up.
         descriptor: Any = type(function)(compile(function.__func__, backend=backend))

@@ -45,6 +45,15 @@ def test_an_unknown_backend_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         tt.compile(_double)
 
 
+def test_what_is_compiled_for_one_backend_is_not_compiled_for_another() -> None:
+    native = tt.compile(_double, backend="numba")
+
+    assert tt.compile(native) is native
+    assert tt.compile(native, backend="numba") is native
+    with pytest.raises(ArgumentValueError, match="compiled already, with backend='numba'"):
+        tt.compile(native, backend="numpy")
+
+
 def test_without_numba_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "numba", None)
 
