@@ -11,6 +11,7 @@ import platform
 import stat
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from functools import cache
 from importlib import metadata
@@ -43,6 +44,9 @@ _FOOTER = """
 loop = compiled(loop, cache=True)
 """
 _loaded: dict[str, Any] = {}
+# How long compiling took so far in this process, and when a user is told of it.
+_compiling: list[float] = []
+_WORTH_TELLING = 1.0
 
 
 def load(source: str, types: tuple[Any, ...]) -> Callable[..., None]:
@@ -58,6 +62,7 @@ def load(source: str, types: tuple[Any, ...]) -> Callable[..., None]:
     if known is None:
         known = _loaded[name] = _read(name, text)
     if types not in known.overloads:
+        started = time.perf_counter()
         try:
             known.compile(types)
         except Exception:
@@ -65,9 +70,22 @@ def load(source: str, types: tuple[Any, ...]) -> Callable[..., None]:
             _remove(name)
             known = _loaded[name] = _read(name, text)
             known.compile(types)
-        _seal(name)
+        if types not in known.stats.cache_hits:
+            _seal(name)
+            _tell(time.perf_counter() - started)
     loop: Callable[..., None] = known
     return loop
+
+
+def _tell(seconds: float) -> None:
+    """Say once what a user waits for."""
+    before = sum(_compiling)
+    _compiling.append(seconds)
+    if before < _WORTH_TELLING <= before + seconds:
+        print(
+            f"tapetensor: native code is compiled, and kept in {folder()} for the next time",
+            file=sys.stderr,
+        )
 
 
 def loaded() -> tuple[str, ...]:

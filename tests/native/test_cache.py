@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tapetensor.__main__ import main
 from tapetensor.native import cache
 from tapetensor.native.scalars import numba
 
 SOURCE = "def loop(a):\n    for i in range(a.size):\n        a[i] = exp(a[i])\n"
 PROGRAM = f"""
 import numpy as np
+from tapetensor.__main__ import main
 from tapetensor.native import cache
 from tapetensor.native.scalars import numba
 array = np.zeros(3, np.float32)
@@ -76,8 +78,22 @@ def test_two_processes_may_write_one_entry(folder: Path) -> None:
     assert _run() in (0, 1)
 
 
-def test_a_cleared_cache_is_empty(folder: Path) -> None:
+def test_who_waits_is_told_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cache, "_WORTH_TELLING", 1e-9)
+    monkeypatch.setattr(cache, "_compiling", [])
+    for factor in (2, 3):
+        cache.load(SOURCE.replace("exp(a[i])", f"a[i] * f4({factor})"), _types())
+
+    told = capsys.readouterr().err
+
+    assert told == f"tapetensor: native code is compiled, and kept in {folder} for the next time\n"
+
+
+def test_the_doctor_clears_the_cache(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cache.load(SOURCE, _types())
 
-    assert cache.clear() >= 3
+    assert main(["doctor", "--clear-native"]) == 0
+    assert "native code are removed" in capsys.readouterr().out
     assert not list(folder.glob("loop_*"))
