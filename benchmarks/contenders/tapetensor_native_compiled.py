@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import tapetensor as tt
@@ -11,6 +12,9 @@ import tapetensor as tt
 import tapetensor.compiler
 from benchmarks.contenders import Steps
 from benchmarks.contenders.tapetensor import COMPUTES, Compute, reading
+
+# It would be imported when it is first used, too; where it is missing, the contender is left out.
+import_module("numba")
 
 
 def _compiled(build: Callable[[Any], Compute]) -> Callable[[Any], Compute]:
