@@ -10,6 +10,7 @@ from tapetensor.command.explain import explanation
 from tapetensor.command.new import new_project
 from tapetensor.errors import TapeTensorError
 from tapetensor.machine.doctor import examination
+from tapetensor.native import cache
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -25,7 +26,10 @@ def main(arguments: list[str] | None = None) -> int:
     explain.add_argument("name", metavar="NAME", help="ShapeError, or a code of mypy: tape-moved")
     explain.set_defaults(run=lambda asked: explanation(asked.name))
     doctor = commands.add_parser("doctor", help="measure what products reach on this machine")
-    doctor.set_defaults(run=lambda asked: examination())
+    doctor.add_argument(
+        "--clear-native", action="store_true", help="only remove the native code that is cached"
+    )
+    doctor.set_defaults(run=lambda asked: _clear() if asked.clear_native else examination())
     asked = parser.parse_args(arguments)
     try:
         print(asked.run(asked))
@@ -38,6 +42,10 @@ def main(arguments: list[str] | None = None) -> int:
 def _new(name: str) -> str:
     folder = new_project(name, Path())
     return f"{folder}/ is ready; its README.md says how to check, test and train it"
+
+
+def _clear() -> str:
+    return f"{cache.clear()} files of native code are removed from {cache.folder()}"
 
 
 if __name__ == "__main__":

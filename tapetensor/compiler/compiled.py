@@ -19,22 +19,23 @@ from typing_extensions import TypeVar, override
 
 from tapetensor.arguments import check_function
 from tapetensor.compiler.cache import CAPTURES, PlanCache
+from tapetensor.compiler.emit.executors import chosen_backend
 from tapetensor.compiler.emit.leaving import write_results
 from tapetensor.compiler.emit.plan import Plan
 from tapetensor.compiler.emit.steps import planned
 from tapetensor.compiler.trace.binding import Binding
 from tapetensor.compiler.trace.changes import line_of_change
 from tapetensor.compiler.trace.guards import MISS
-from tapetensor.compiler.trace.program import Program
+from tapetensor.compiler.trace.program import Backend, Program
 from tapetensor.compiler.trace.refusals import NotTracedError
 from tapetensor.compiler.trace.structure import is_users_module
-from tapetensor.errors import ArgumentTypeError, TraceError
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, TraceError
 
 F_ = TypeVar("F_", bound=Callable[..., Any])
 
 _IS_TRACING: ContextVar[bool] = ContextVar("_IS_TRACING", default=False)
 # The attributes of a compiled function that are not those of the function.
-_OWN = frozenset({"_function", "_cache"})
+_OWN = frozenset({"_function", "_backend", "_cache"})
 
 
 class Compiled:
@@ -42,12 +43,14 @@ class Compiled:
 
     Args:
         function: what to compile.
+        backend: what runs groups of steps: "numpy" or "numba".
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], backend: Backend = "numpy") -> None:
         # Its attributes are read, and set, where they are.
         update_wrapper(self, function, updated=())
         self._function = function
+        self._backend = backend
         self._cache = PlanCache()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -107,7 +110,7 @@ class Compiled:
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
         """Return a function that has no plans yet; a method belongs to the copy of its object."""
         function = copy.deepcopy(self._function, memo)
-        return self if function is self._function else Compiled(function)
+        return self if function is self._function else Compiled(function, self._backend)
 
     @override
     def __reduce__(self) -> Any:
@@ -116,7 +119,9 @@ class Compiled:
         found: Any = sys.modules.get(self._function.__module__)
         for part in name.split("."):
             found = getattr(found, part, None)
-        return name if found is self else (compile, (self._function,))
+        if found is self:
+            return name
+        return partial(compile, backend=self._backend), (self._function,)
 
     def _repr_html_(self) -> str | None:
         """Return the picture of the last used plan for a notebook; None before the first call."""
@@ -155,7 +160,7 @@ class Compiled:
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Iterator[tuple[Binding, Callable[[], Any]]]:
         """Walk the inputs of a call; yield them, and what runs the function on tracers."""
-        binding = Binding(Program(), self._function)
+        binding = Binding(Program(self._backend), self._function)
         token = _IS_TRACING.set(True)
         try:
             binding.guard(f"len(args) != {len(args)}")
@@ -214,13 +219,33 @@ def _run(function: Callable[[], Any]) -> Any:
         ) from error
 
 
-def compile(function: F_) -> F_:
-    """Return `function` planned: captured at the first call, replayed without Python afterwards."""
-    if isinstance(getattr(function, "__func__", function), Compiled):
-        return function
+def compile(function: F_, *, backend: Backend | None = None) -> F_:
+    """Return `function` planned: captured at the first call, replayed without Python afterwards.
+
+    Args:
+        function: what to compile.
+        backend: what runs groups of steps. "numpy" needs nothing else. "numba" makes machine code
+            of them, which takes seconds at the first call ever and less from the cache on disk
+            after it; it is in ``pip install 'tapetensor[numba]'``. None means what the environment
+            variable ``TAPETENSOR_BACKEND`` says, and "numpy" without it.
+
+    Raises:
+        ArgumentTypeError: if there is nothing to compile, or it is no plain function.
+        ArgumentValueError: if there is no such backend, or it is compiled already with another.
+        MissingDependencyError: if the backend is not installed.
+    """
+    known: Any = getattr(function, "__func__", function)
+    if isinstance(known, Compiled):
+        known_backend = vars(known)["_backend"]
+        if backend in (None, known_backend):
+            return function
+        raise ArgumentValueError(
+            f"compile: the function is compiled already, with backend={known_backend!r}; "
+            "compile the plain one"
+        )
     if isinstance(function, staticmethod | classmethod):
         # These are no functions, but make one where they are looked up.
-        descriptor: Any = type(function)(compile(function.__func__))
+        descriptor: Any = type(function)(compile(function.__func__, backend=backend))
         return descriptor  # type: ignore[no-any-return]
     check_function("compile", "the argument", function)
     plain = inspect.unwrap(function)
@@ -234,7 +259,7 @@ def compile(function: F_) -> F_:
             f"compile: {plain.__name__} yields, and a plan runs as a whole; "
             "compile the function that makes one of the values"
         )
-    compiled: Any = Compiled(function)
+    compiled: Any = Compiled(function, chosen_backend(backend))
     result: F_ = compiled
     return result
 

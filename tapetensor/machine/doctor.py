@@ -15,6 +15,7 @@ import platform
 import subprocess
 import sys
 import time
+from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -146,6 +147,7 @@ def report(of: Processor, blas: Blas, as_it_is: float, by_kernel: dict[str, floa
         f"numpy      {np.__version__}, Python {platform.python_version()}",
         f"BLAS       {blas.name}, {blas.threads or 'unknown'} threads",
         f"kernel     {kernel}",
+        f"native     {_native()}",
         f"reached    {as_it_is:.0f} GFLOP/s (float32 product, {SIZE} x {SIZE})",
         f"reachable  {by_kernel[best]:.0f} GFLOP/s ("
         + ", ".join([f"{name} {speed:.0f}" for name, speed in by_kernel.items()])
@@ -158,6 +160,14 @@ def report(of: Processor, blas: Blas, as_it_is: float, by_kernel: dict[str, floa
     if best == better_kernel(of) and not asked:
         advice += f"; or {SETTING}=auto, where tapetensor is imported before numpy"
     return "\n".join([*lines, f"advice     {advice}"])
+
+
+def _native() -> str:
+    """Return whether the backend numba can be chosen."""
+    try:
+        return f"numba {metadata.version('numba')}, for tt.compile(..., backend='numba')"
+    except metadata.PackageNotFoundError:
+        return "not installed; pip install 'tapetensor[numba]' for compiled functions"
 
 
 def examination(seconds: float = 0.2, rounds: int = 3) -> str:

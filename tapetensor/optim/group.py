@@ -57,6 +57,7 @@ class Group:
         states: the arrays of state that there are to a parameter.
 
     Attributes:
+        kernel: what updates them.
         tensors: the parameters.
         steps: how many steps have updated them.
         spare: memory for new values, if nobody else holds on to it.
@@ -64,7 +65,6 @@ class Group:
 
     __slots__ = (
         "_apart",
-        "_kernel",
         "_names",
         "_scratch",
         "_shapes",
@@ -73,6 +73,7 @@ class Group:
         "_states",
         "_values",
         "_views",
+        "kernel",
         "spare",
         "steps",
         "tensors",
@@ -86,7 +87,7 @@ class Group:
     ) -> None:
         self._names = tuple([names for names, _ in parameters])
         self.tensors = tensors = tuple([tensor for _, tensor in parameters])
-        self._kernel = kernel
+        self.kernel = kernel
         self._shapes = tuple([tensor.array.shape for tensor in tensors])
         ends = np.cumsum([tensor.size for tensor in tensors]).tolist()
         self._slices = tuple(map(slice, [0, *ends[:-1]], ends))
@@ -183,6 +184,7 @@ class Group:
         out: Array,
         options: Options,
         views: Sequence[Array] | None = None,
+        loop: Callable[..., None] | None = None,
     ) -> None:
         """Update all parameters, which are flat, by their gradients end to end.
 
@@ -191,13 +193,28 @@ class Group:
             out: takes the new values; nobody else can see it. It may be that of the gradients.
             options: the further arguments of the kernel.
             views: the parts of `out` that become the parameters, if there are such already.
+            loop: does what the kernel does, on all elements at once and without scratch; then `out`
+                holds the gradients.
         """
         self.steps += 1
-        self._run(out, self._values, gradient, options(self.steps))
+        if loop is None:
+            self._run(out, self._values, gradient, options(self.steps))
+        else:
+            loop(out, self._values, *self._state, *options(self.steps))
         self._values, self.spare = out, self._values
         self._views = new = self.parts(out) if views is None else views
         for tensor, view in zip(self.tensors, new, strict=True):
             tensor.array = view
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of values and state."""
+        return self._values.dtype
+
+    @property
+    def state_count(self) -> int:
+        """How many arrays of state there are."""
+        return len(self._state)
 
     def parts(self, flat: Array) -> list[Array]:
         """Return the part of each parameter in a flat array, in its shape."""
@@ -232,12 +249,12 @@ class Group:
     def _run(self, out: Array, values: Array, gradient: Array, options: tuple[Any, ...]) -> None:
         """Run the kernel on the flat arrays, block by block."""
         if out.size <= BLOCK:
-            self._kernel(out, values, gradient, *self._state, self._scratch, *options)
+            self.kernel(out, values, gradient, *self._state, self._scratch, *options)
             return
         one, other = self._scratch
         for start in range(0, out.size, BLOCK):
             block = slice(start, min(start + BLOCK, out.size))
-            self._kernel(
+            self.kernel(
                 out[block],
                 values[block],
                 gradient[block],
@@ -255,7 +272,7 @@ class Group:
             values = tensor.array
             state = [beside(array, values).copy() for array in self._state_of(position)]
             out, *scratch = [np.empty_like(values) for _ in range(3)]
-            self._kernel(out, values, gradients[position], *state, scratch, *taken)
+            self.kernel(out, values, gradients[position], *state, scratch, *taken)
             tensor.array, self._apart[position] = out, state
 
     def _state_of(self, position: int) -> list[Array]:
@@ -298,15 +315,18 @@ class Update:
 
     def __init__(self, group: Group, options: Options) -> None:
         self.group = group
-        self._options = options
+        self.options = options
 
-    def __call__(self, gradient: Array, parts: Sequence[Array]) -> None:
+    def __call__(
+        self, gradient: Array, parts: Sequence[Array], loop: Callable[..., None] | None = None
+    ) -> None:
         """Update the parameters by their gradients.
 
         Args:
             gradient: the gradients end to end in the group's own buffer, which takes the new
                 values.
             parts: those of `gradient`.
+            loop: see `Group.step_flat`.
         """
         group = self.group
         captured = group.captured()
@@ -315,7 +335,7 @@ class Update:
             captured.capture_update(self, [])
         # A plan is only for numpy's arrays, of which a group is always flat.
         group.is_flat()
-        group.step_flat(gradient, gradient, self._options, parts)
+        group.step_flat(gradient, gradient, self.options, parts, loop)
 
     @staticmethod
     def saved(*updates: Update) -> Callable[[], None]:

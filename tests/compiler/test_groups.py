@@ -14,7 +14,7 @@ import pytest
 import tapetensor as tt
 from tapetensor import losses, nn, optim
 from tapetensor.compiler import plans
-from tapetensor.compiler.emit import steps
+from tapetensor.compiler.emit import executors
 from tapetensor.compiler.emit.code import Code
 from tapetensor.compiler.plan.groups import Group, Role
 from tapetensor.compiler.trace.node import AS_PRODUCT, Kind, Node
@@ -33,6 +33,14 @@ class RowByRow:
     def is_worth_it(self, group: Group) -> bool:
         """Take every group of more than one step."""
         return len(group.nodes) > 1
+
+    def prepared(self, schedule: list[Node]) -> list[Node]:
+        """Return the schedule as it is."""
+        return schedule
+
+    def update(self, update: Callable[..., None]) -> Callable[..., None]:
+        """Return the step of an optimizer as it is."""
+        return update
 
     def build(self, group: Group, code: Code) -> None:
         """Write the call of what runs the group."""
@@ -79,7 +87,7 @@ def _result(node: Node, operands: list[Any]) -> Any:
 @pytest.fixture
 def row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have another executor run groups."""
-    monkeypatch.setattr(steps, "BlockLoops", RowByRow)
+    monkeypatch.setattr(executors, "BlockLoops", RowByRow)
 
 
 def _bias_and_activation(x: Any) -> Any:

@@ -163,6 +163,7 @@ def test_the_doctor_examines_this_machine(capsys: pytest.CaptureFixture[str]) ->
         "numpy",
         "BLAS",
         "kernel",
+        "native",
         "reached",
         "reachable",
         "advice",

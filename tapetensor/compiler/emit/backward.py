@@ -12,7 +12,7 @@ from tapetensor.arrays.array import Array, is_numpys
 from tapetensor.compiler.emit.plan import Plan
 from tapetensor.compiler.emit.steps import planned
 from tapetensor.compiler.trace.node import Kind, Node, replaced
-from tapetensor.compiler.trace.program import Program
+from tapetensor.compiler.trace.program import Backend, Program
 from tapetensor.errors import HigherOrderError
 from tapetensor.tape.pullbacks import JointPullbacks, Needed
 
@@ -24,12 +24,16 @@ class BackwardPlan:
         cotangent: the node of the cotangent.
         gradients: the nodes of the gradients, one per parent.
         forward: how many nodes the forward pass has; what it computed is not computed again.
+        backend: what runs groups of nodes.
 
     Attributes:
         residuals: the nodes of the forward pass that have to be kept.
     """
 
-    def __init__(self, cotangent: Node, gradients: list[Node], forward: int) -> None:
+    def __init__(
+        self, cotangent: Node, gradients: list[Node], forward: int, backend: Backend
+    ) -> None:
+        self._backend = backend
         copy = _Copy(lambda node: node.index >= forward or node.kind in (Kind.CONSTANT, Kind.VIEW))
         self._cotangent = copy.of(cotangent)
         self._gradients = [copy.of(node) for node in gradients]
@@ -71,7 +75,9 @@ class BackwardPlan:
         gradients = [copy.of(node) for node, is_needed in chosen if is_needed]
         inputs = [copy.of(node) for node in (self._cotangent, *self._residuals)]
         names = [f"x{position}" for position in range(len(inputs))]
-        planner = planned(copy.program(), dict(zip(inputs, names, strict=True)), gradients)
+        planner = planned(
+            copy.program(self._backend), dict(zip(inputs, names, strict=True)), gradients
+        )
         arrays = iter(planner.leaving_expressions())
         returned = "".join([f"{next(arrays) if one else None}, " for one in needed])
         return Plan(
@@ -111,9 +117,9 @@ class _Copy:
                 self.nodes.setdefault(one, self._copied(one))
         return self.nodes[node]
 
-    def program(self) -> Program:
+    def program(self, backend: Backend) -> Program:
         """Return a program of all copies."""
-        program = Program()
+        program = Program(backend)
         program.nodes = sorted(self.nodes.values(), key=lambda node: node.index)
         return program
 

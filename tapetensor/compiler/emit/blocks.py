@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,6 +51,14 @@ class BlockLoops:
         is_large = max(node.nbytes for node in group.arrays()) >= _SMALLEST
         # A single block would only take scratch where single steps work in place.
         return len(steps) > 1 and is_large and group.rows > _rows_of_block(group)
+
+    def prepared(self, schedule: list[Node]) -> list[Node]:
+        """Return the schedule as it is."""
+        return schedule
+
+    def update(self, update: Callable[..., None]) -> Callable[..., None]:
+        """Return the step of a group of an optimizer: it works block by block as it is."""
+        return update
 
     def build(self, group: Group, code: Code) -> None:
         """Write the functions that run a group, one per thread, and the steps that call them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -133,6 +134,14 @@ class Code:
 
 class Executor(Limits, Protocol):
     """What runs groups of steps."""
+
+    def prepared(self, schedule: list[Node]) -> list[Node]:
+        """Return the schedule as its groups are best made of."""
+        ...
+
+    def update(self, update: Callable[..., None]) -> Callable[..., None]:
+        """Return what runs the step of a group of an optimizer."""
+        ...
 
     def build(self, group: Group, code: Code) -> None:
         """Write what runs a group, whose inputs and kept values have their places.

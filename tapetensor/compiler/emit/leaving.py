@@ -105,7 +105,8 @@ def _tape_lines(writer: ResultWriter) -> list[str]:
         for owner, unique_id, cotangent, gradients in records:
             if owner is not tape:
                 continue
-            plan = BackwardPlan(cotangent, list(gradients.values()), forward)
+            reached = list(gradients.values())
+            plan = BackwardPlan(cotangent, reached, forward, program.backend)
             kept = "".join([f"{writer.node(node)}, " for node in plan.residuals])
             parents = "".join([f"{writer.id_of(one)}, " for one in gradients])
             make = writer.bind(plan.pullbacks)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.compiler.emit.blocks import BlockLoops
 from tapetensor.compiler.emit.calls import call_into
 from tapetensor.compiler.emit.code import Code, Executor
+from tapetensor.compiler.emit.executors import executor_of
 from tapetensor.compiler.plan.groups import Group, fused
 from tapetensor.compiler.plan.layout import lay_out
 from tapetensor.compiler.plan.memory import Memory
@@ -129,8 +129,9 @@ class Planner:
             placed = self.memory.storage(gradient).gradient
             if placed is None or placed[0] is not node:
                 self._copy(node, part, gradient)
-        update = self.code.bind(node.function)
-        self.code.emit(node, f"{update}({flat}, ({', '.join(parts)}, ))")
+        run = self._executor.update(node.function)
+        call = f"{self.code.bind(run)}({flat}, ({', '.join(parts)}, ))"
+        self.code.emit(node, call, getattr(run, "__name__", ""))
 
     def _buffer_of(self, update: Node, first: Node) -> str:
         """Return the variable of the buffer for the gradients of a step; its parts are numbered.
@@ -226,8 +227,9 @@ class Planner:
 def planned(program: Program, inputs: dict[Node, str], leaving: list[Node]) -> Planner:
     """Return a planner that has planned a program, in as little memory as it could find."""
     schedule = scheduled(program, leaving)
-    executor = BlockLoops(any(node.kind is Kind.MATMUL for node in schedule))
-    schedule = recomputed(schedule, leaving, executor)
+    has_products = any(node.kind is Kind.MATMUL for node in schedule)
+    executor = executor_of(program.backend)(has_products)
+    schedule = recomputed(executor.prepared(schedule), leaving, executor)
     planner = Planner(schedule, inputs, leaving, executor)
     planner.run()
     places = planner.memory.arena.better_places()

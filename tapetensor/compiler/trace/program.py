@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from threading import get_ident
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.view import View, inverse, order_of
 from tapetensor.pictures import users_place
 
+# What runs groups of nodes.
+Backend: TypeAlias = Literal["numpy", "numba"]
 # Nodes of these kinds may be merged with equal ones, or left out when nobody reads them.
 _PURE = frozenset(
     {Kind.ELEMENTWISE, Kind.REDUCE, Kind.MATMUL, Kind.VIEW, Kind.CALL, Kind.PART, Kind.CONSTANT}
@@ -26,9 +28,14 @@ _SMALL = 65_536
 
 
 class Program:
-    """The captured nodes in the order in which they ran, all in the thread that began it."""
+    """The captured nodes in the order in which they ran, all in the thread that began it.
 
-    def __init__(self) -> None:
+    Args:
+        backend: what runs groups of them: "numpy" or "numba".
+    """
+
+    def __init__(self, backend: Backend = "numpy") -> None:
+        self.backend = backend
         self._thread = get_ident()
         self._raises = _raises()
         self.nodes: list[Node] = []

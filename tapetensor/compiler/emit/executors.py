@@ -1,0 +1,42 @@
+"""Which executor runs the groups of a plan."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import get_args
+
+from tapetensor.arguments import check_choice
+from tapetensor.compiler.emit.blocks import BlockLoops
+from tapetensor.compiler.emit.code import Executor
+from tapetensor.compiler.trace.program import Backend
+from tapetensor.extras import import_extra
+
+# The variable that chooses for a whole program.
+BACKEND_VARIABLE = "TAPETENSOR_BACKEND"
+
+
+def chosen_backend(backend: Backend | None) -> Backend:
+    """Return the name of a backend: the one that is given, or else the environment's, or "numpy".
+
+    Raises:
+        ArgumentValueError: if there is none of that name.
+        MissingDependencyError: if it needs a package that is not installed.
+    """
+    subject, name = "compile", str(backend)
+    if backend is None:
+        subject, name = BACKEND_VARIABLE, os.environ.get(BACKEND_VARIABLE) or "numpy"
+    check_choice(subject, "backend", name, get_args(Backend))
+    if name == "numpy":
+        return "numpy"
+    import_extra("numba", "native groups", "numba", "backend='numpy' needs nothing more")
+    return "numba"
+
+
+def executor_of(backend: Backend) -> Callable[[bool], Executor]:
+    """Return what makes the executor of a program, told whether that has matrix products."""
+    if backend == "numpy":
+        return BlockLoops
+    from tapetensor.native.executor import NativeLoops
+
+    return NativeLoops

@@ -1,0 +1,1 @@
+"""Groups of a plan, and updates of optimizers, as machine code that numba makes."""

@@ -1,0 +1,164 @@
+"""The executor of groups on numba: one loop of numbers for each group, kept in a cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapetensor.compiler.emit.blocks import BlockLoops
+from tapetensor.compiler.emit.code import Code
+from tapetensor.compiler.plan.groups import Group
+from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
+from tapetensor.kernels.numerics import threads
+from tapetensor.native import cache
+from tapetensor.native.columns import with_column_sums
+from tapetensor.native.expressions import is_known
+from tapetensor.native.layout import Form, Layout, layout_of
+from tapetensor.native.loops import Loop, Parameter
+from tapetensor.native.optimizers import native_update
+from tapetensor.native.scalars import numba
+from tapetensor.optim.group import Update
+
+# A thread for fewer elements costs more than it gives.
+_SMALLEST_FOR_THREADS = 1 << 18
+# A share of the rows has about so many elements, where several threads may work on them.
+_SHARE = 1 << 16
+# One number is added to another so often at most before the sum is added to others.
+_LONGEST_SUM = 1 << 9
+# The same where the elements lie end to end, and are added in many lanes.
+_LONGEST_FLAT_SUM = 1 << 13
+
+
+class NativeLoops:
+    """Runs groups with loops that numba compiles; others with numpy, block by block.
+
+    Args:
+        has_products: whether the program has matrix products. Groups then run on one thread.
+    """
+
+    def __init__(self, has_products: bool) -> None:
+        self._has_products = has_products
+        self._blocks = BlockLoops(has_products)
+
+    def takes(self, node: Node) -> bool:
+        """Tell whether there is an expression for a step."""
+        return self._blocks.takes(node) and is_known(node)
+
+    def is_worth_it(self, group: Group) -> bool:
+        """Tell whether a loop does more than one step, or blocks save trips to memory."""
+        steps = [node for node in group.nodes if node.kind is not Kind.VIEW]
+        return (len(steps) > 1 and layout_of(group) is not None) or self._blocks.is_worth_it(group)
+
+    def prepared(self, schedule: list[Node]) -> list[Node]:
+        """Return the schedule with sums of columns in the groups that compute the columns."""
+        return with_column_sums(schedule)
+
+    def update(self, update: Callable[..., None]) -> Callable[..., None]:
+        """Return what runs the step of a group of an optimizer."""
+        return native_update(update) if isinstance(update, Update) else update
+
+    def build(self, group: Group, code: Code) -> None:
+        """Write what runs a group."""
+        layout = layout_of(group)
+        if layout is None or not self._is_built(group, layout, code):
+            self._blocks.build(group, code)
+
+    def _is_built(self, group: Group, layout: Layout, code: Code) -> bool:
+        """Write the call of a loop; False if an array cannot be seen as the loop sees it."""
+        over = _written_over(group, code)
+        loop = Loop(group, layout, over)
+        source = loop.source()
+        step = self._rows_of_share(layout, loop)
+        shares = -(-layout.rows // step)
+        arguments: list[tuple[str, Any]] = []
+        for parameter in loop.arrays():
+            argument = _argument(parameter, code)
+            if argument is None:
+                return False
+            arguments.append(argument)
+        combined: list[tuple[Node, str]] = []
+        for node, total in loop.totals.items():
+            out = code.operand(node)
+            shape = (shares, *total.seen.shape[1:])
+            if shares == 1:
+                arguments.append((code.seen_as(out, shape), _type(node.dtype, shape)))
+                continue
+            parts = np.empty(shape, node.dtype)
+            name = code.bind(parts)
+            arguments.append((name, numba().typeof(parts)))
+            reduce = code.bind(node.function.reduce)
+            target = code.seen_as(out, shape[1:])
+            combined.append((node, f"{reduce}({name}, 0, None, {target})"))
+        types = [numba().typeof(0)] * 4
+        run = code.bind(cache.load(source, (*types, *[one[1] for one in arguments])))
+        sources = ", ".join([str(step), str(layout.rows), *[one[0] for one in arguments]])
+        workers = min(threads.count() if self._is_for_threads(layout, loop) else 1, shares)
+        calls = [
+            f"{run}, {worker * shares // workers}, {(worker + 1) * shares // workers}, {sources}"
+            for worker in range(workers)
+        ]
+        if workers == 1:
+            line = f"{run}(0, {shares}, {sources})"
+        else:
+            line = f"{code.bind(threads.run_together)}({', '.join([f'({one})' for one in calls])})"
+        names = [node.name for node in group.nodes if node.kind is not Kind.VIEW]
+        title = f"native group of {len(names)}: {', '.join(names)}"
+        code.emit(group.nodes[-1], line, title=title, group=tuple(group.nodes))
+        for node, line in combined:
+            code.emit(node, line, title="take together")
+        return True
+
+    def _is_for_threads(self, layout: Layout, loop: Loop) -> bool:
+        elements = layout.rows * loop.longest_row()
+        return not self._has_products and elements >= _SMALLEST_FOR_THREADS
+
+    def _rows_of_share(self, layout: Layout, loop: Loop) -> int:
+        """Return over how many rows totals are taken at once.
+
+        It depends on shapes, never on the number of threads, nor do results.
+        """
+        width = loop.longest_row()
+        is_flat = len(layout.lead) == layout.rank
+        step = layout.rows
+        if self._is_for_threads(layout, loop):
+            step = max(16, _SHARE // width)
+        if loop.totals:
+            step = min(step, _LONGEST_FLAT_SUM if is_flat else _LONGEST_SUM)
+        return min(step, layout.rows)
+
+
+def _written_over(group: Group, code: Code) -> dict[Node, Node]:
+    """Return the steps that are written over an operand from outside, each with that operand."""
+    arrays = code.memory.arrays
+    return {
+        node: operand
+        for node in group.nodes
+        if node in group.kept and node in arrays and node.kind is Kind.ELEMENTWISE
+        for operand in node.args
+        if operand not in group and arrays.get(operand) is arrays[node]
+    }
+
+
+def _argument(parameter: Parameter, code: Code) -> tuple[str, Any] | None:
+    """Return the source of an array as a loop sees it, and its type; None if no view is so."""
+    node, shape = parameter.node, parameter.seen.shape
+    operand = code.operand(node)
+    if operand.array is not None:
+        view = operand.array.reshape(shape)
+        if not np.may_share_memory(view, operand.array):
+            return None
+        return code.bind(view), numba().typeof(view)
+    source = operand.source
+    if parameter.seen.form is Form.SCALAR:
+        # A number of numpy's may stand for an array of no axes.
+        source = f"{code.bind(np.asarray)}({source})"
+    if node.shape != shape:
+        source = f"{source}.reshape({shape})"
+    return source, _type(node.dtype, shape)
+
+
+def _type(dtype: DType, shape: Shape) -> Any:
+    """Return numba's type of an array in C order."""
+    return numba().typeof(np.empty((1,) * len(shape), dtype))

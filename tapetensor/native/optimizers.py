@@ -1,0 +1,185 @@
+"""Optimizer updates as one loop over the flat arrays, beside `kernels.numerics.optimizers`.
+
+Each does what the function of its name does there, whose docstring has the formula. `out` holds the
+gradient and takes the new values. They are compiled, so that they are written in what numba knows.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapetensor.arrays.array import Array
+from tapetensor.kernels.numerics import optimizers
+from tapetensor.native import cache
+from tapetensor.native.scalars import numba
+from tapetensor.optim.group import Update
+
+
+class NativeUpdate:
+    """The step of a group of an optimizer, whose formula runs as one loop.
+
+    Args:
+        update: the step.
+        kernel: the compiled loop.
+    """
+
+    def __init__(self, update: Update, kernel: Callable[..., None]) -> None:
+        self._update = update
+        self._kernel = kernel
+        self.__name__ = "native update"
+
+    def __call__(self, gradient: Array, parts: list[Array]) -> None:
+        """Update the parameters by their gradients, which lie in the group's buffer."""
+        self._update(gradient, parts, self._kernel)
+
+
+def native_update(update: Update) -> Callable[..., None]:
+    """Return what runs a step natively; the step itself if its formula has no loop."""
+    group = update.group
+    source = _SOURCES.get(group.kernel)
+    if source is None or group.dtype not in (np.float32, np.float64):
+        return update
+    options = [numba().typeof(one) for one in update.options(group.steps + 1)]
+    array = numba().typeof(np.empty(1, group.dtype))
+    arrays = [array] * (2 + group.state_count)
+    return NativeUpdate(update, cache.load(source, (*arrays, *options)))
+
+
+def momentum_sgd(
+    out: Array,
+    parameter: Array,
+    velocity: Array,
+    lr: float,
+    momentum: float,
+    nesterov: bool,
+    coupled_decay: float,
+    kept: float,
+) -> None:
+    """Stochastic gradient descent with momentum, classic or Nesterov's."""
+    kind = parameter.dtype.type
+    rate, share, decay, rest = kind(lr), kind(momentum), kind(coupled_decay), kind(kept)
+    for i in range(out.size):
+        value, gradient = parameter[i], out[i]
+        if coupled_decay != 0:
+            gradient += value * decay
+        moved = velocity[i] * share + gradient
+        velocity[i] = moved
+        step = moved * share + gradient if nesterov else moved
+        out[i] = value * rest - step * rate
+
+
+def sgd(out: Array, parameter: Array, lr: float, coupled_decay: float, kept: float) -> None:
+    """Stochastic gradient descent without momentum, so without state."""
+    kind = parameter.dtype.type
+    rate, decay, rest = kind(lr), kind(coupled_decay), kind(kept)
+    for i in range(out.size):
+        value, gradient = parameter[i], out[i]
+        if coupled_decay != 0:
+            gradient += value * decay
+        out[i] = value * rest - gradient * rate
+
+
+def adam(
+    out: Array,
+    parameter: Array,
+    gradients: Array,
+    squares: Array,
+    rate: float,
+    floor: float,
+    beta1: float,
+    beta2: float,
+    coupled_decay: float,
+    kept: float,
+) -> None:
+    """Adam on discounted sums of gradients and of their squares."""
+    kind = parameter.dtype.type
+    scale, least = kind(rate), kind(floor)
+    first, second, decay, rest = kind(beta1), kind(beta2), kind(coupled_decay), kind(kept)
+    for i in range(out.size):
+        value, gradient = parameter[i], out[i]
+        if coupled_decay != 0:
+            gradient += value * decay
+        mean = gradients[i] * first + gradient
+        square = squares[i] * second + gradient * gradient
+        gradients[i] = mean
+        squares[i] = square
+        out[i] = value * rest - mean / (np.sqrt(square) + least) * scale
+
+
+def rmsprop(
+    out: Array,
+    parameter: Array,
+    squares: Array,
+    mean: Array,
+    velocity: Array,
+    lr: float,
+    alpha: float,
+    eps: float,
+    momentum: float,
+    is_centered: bool,
+    is_eps_inside: bool,
+    coupled_decay: float,
+    kept: float,
+) -> None:
+    """RMSprop; without centering `mean` stays as it is, without momentum `velocity`."""
+    kind = parameter.dtype.type
+    rate, keep, new, least = kind(lr), kind(alpha), kind(1 - alpha), kind(eps)
+    share, decay, rest = kind(momentum), kind(coupled_decay), kind(kept)
+    for i in range(out.size):
+        value, gradient = parameter[i], out[i]
+        if coupled_decay != 0:
+            gradient += value * decay
+        square = squares[i] * keep + gradient * gradient * new
+        squares[i] = square
+        variance = square
+        if is_centered:
+            centre = mean[i] * keep + gradient * new
+            mean[i] = centre
+            variance = square - centre * centre
+            # A NaN stays one.
+            variance = kind(0) if variance < 0 else variance
+        root = np.sqrt(variance + least) if is_eps_inside else np.sqrt(variance) + least
+        step = gradient / root
+        if momentum != 0:
+            step = velocity[i] * share + step
+            velocity[i] = step
+        out[i] = value * rest - step * rate
+
+
+def adagrad(
+    out: Array,
+    parameter: Array,
+    squares: Array,
+    lr: float,
+    eps: float,
+    coupled_decay: float,
+    kept: float,
+) -> None:
+    """Adagrad: `squares` is the sum over all steps."""
+    kind = parameter.dtype.type
+    rate, least, decay, rest = kind(lr), kind(eps), kind(coupled_decay), kind(kept)
+    for i in range(out.size):
+        value, gradient = parameter[i], out[i]
+        if coupled_decay != 0:
+            gradient += value * decay
+        square = squares[i] + gradient * gradient
+        squares[i] = square
+        out[i] = value * rest - gradient / (np.sqrt(square) + least) * rate
+
+
+def _source(function: Callable[..., None]) -> str:
+    """Return the source of a function as `cache.load` takes it: without types, named ``loop``."""
+    source = inspect.getsource(function)
+    body = source[source.index('"""') :]
+    names = ", ".join(inspect.signature(function).parameters)
+    return f"def loop({names}):\n    {body}"
+
+
+_SOURCES: dict[Any, str] = {
+    getattr(optimizers, function.__name__): _source(function)
+    for function in (momentum_sgd, sgd, adam, rmsprop, adagrad)
+}

@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tapetensor.native import cache
+
+
+@pytest.fixture(scope="session", autouse=True)
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests need numba, and leave the user's cache alone."""
+    pytest.importorskip("numba")
+    before = os.environ.get(cache.FOLDER_VARIABLE)
+    os.environ[cache.FOLDER_VARIABLE] = str(tmp_path_factory.mktemp("native", numbered=True))
+    cache.folder.cache_clear()
+    yield
+    cache.folder.cache_clear()
+    if before is None:
+        del os.environ[cache.FOLDER_VARIABLE]
+    else:
+        os.environ[cache.FOLDER_VARIABLE] = before

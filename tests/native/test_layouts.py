@@ -1,0 +1,80 @@
+"""Operands that are repeated along some axes, and values that are written over others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import compiler
+
+SHAPE = (3, 2, 5, 7)
+
+
+def _normal(seed: int, shape: tuple[int, ...]) -> Any:
+    values = np.random.default_rng(seed).standard_normal(shape)
+    return tt.from_numpy(values.astype(np.float32))
+
+
+def _agree(run: Any, *inputs: Any, count: int = 1) -> None:
+    """Check that both executors agree, and that one ran so many native groups at least."""
+    native = tt.compile(run, backend="numba")
+    for expected, found in zip(tt.compile(run)(*inputs), native(*inputs), strict=True):
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-5, atol=1e-5)
+    titles = [step.title for step in compiler.plans(native)[0].steps]
+    assert sum(title.startswith("native group") for title in titles) >= count, titles
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (),
+        (7,),
+        (1,),
+        (5, 7),
+        (5, 1),
+        (2, 5, 7),
+        (2, 1, 1),
+        (3, 1, 1, 7),
+        (3, 2, 1, 1),
+        (3, 1, 1, 1),
+    ],
+)
+def test_an_operand_may_be_repeated_along_any_axes(shape: tuple[int, ...]) -> None:
+    def run(x: Any, other: Any) -> Any:
+        shifted = x * other + other
+        exponentials = (shifted - shifted.max(axis=-1, keepdims=True)).exp()
+        return shifted * 2, exponentials / exponentials.sum(axis=-1, keepdims=True)
+
+    # Numpy runs what is repeated along axes on both sides of its own.
+    _agree(run, _normal(0, SHAPE), _normal(1, shape), count=int(shape != (2, 1, 1)))
+
+
+@pytest.mark.parametrize("axis", [0, -1, (0, 1), (0, 1, 2), (1, 2, 3), (0, 1, 2, 3)])
+@pytest.mark.parametrize("name", ["sum", "max", "min", "mean"])
+def test_a_group_may_end_in_totals_over_any_axes(name: str, axis: Any) -> None:
+    def run(x: Any) -> Any:
+        y = (x * 1.5 + 1).tanh()
+        return getattr(y, name)(axis=axis), y * y
+
+    _agree(run, _normal(0, SHAPE), count=0)
+
+
+def test_what_is_written_over_is_read_before() -> None:
+    def run(x: Any, w: Any) -> Any:
+        h = x @ w
+        total = h.square().sum(axis=-1, keepdims=True)
+        scaled = h / (total + 1)
+        # It may lie where h does, of which the quotient needs all of a row, and the sum of it.
+        return (h + 1) @ w, scaled @ w, h.max(axis=-1)
+
+    _agree(run, _normal(0, (40, 16)), _normal(1, (16, 16)))
+
+
+def test_rows_of_several_lengths_may_be_in_one_group() -> None:
+    def run(x: Any, y: Any) -> Any:
+        return (x * 2 + 1).tanh(), (y * 3).exp() + 1, (x * x).sum(axis=-1)
+
+    _agree(run, _normal(0, (20, 8)), _normal(1, (20, 3)))
