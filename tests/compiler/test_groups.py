@@ -221,7 +221,7 @@ def test_reductions_and_views_of_rows_and_totals_of_them_are_parts_of_a_group() 
 
 
 def test_what_an_executor_does_not_take_is_in_no_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "BlockLoops", RowByRow)
+    monkeypatch.setattr(executors, "BlockLoops", RowByRow)
     monkeypatch.setattr(RowByRow, "takes", lambda self, node: node.function is not np.tanh)
     compiled = tt.compile(lambda x: np.tanh(np.exp(x) + 1.0) * 2.0 - 1.0)
     compiled(np.ones((3, 4)))
