@@ -32,7 +32,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import nn, optim
+from tapetensor import nn
 from tapetensor.compiler import plans
 from tapetensor.errors import TraceError
 
@@ -544,41 +544,6 @@ def test_another_object_of_the_same_kind_in_each_call_makes_no_other_plan(kind: 
         expected = made[kind](x) if callable(made[kind]) else weight * x
         np.testing.assert_array_equal(compiled(made[kind], x).numpy(), expected.numpy())
     assert len(plans(compiled)) == 1
-
-
-def test_a_training_step_guards_each_parameter_in_two_lines() -> None:
-    model = nn.Linear(2, 2, rng=np.random.default_rng(0))
-    optimizer = optim.Sgd(model, lr=0.1)
-
-    def step(x: Any) -> Any:
-        loss = model.forward(x.trace()).square().sum()
-        value = loss.detach()
-        optimizer.step(loss.backward(wrt=model))
-        return value
-
-    compiled = tt.compile(step)
-    compiled(tt.ones((1, 2)))
-
-    (plan,) = plans(compiled)
-    assert plan.source.count("weight") == 1
-
-
-def test_a_function_of_this_library_that_holds_a_model_sees_what_training_changed() -> None:
-    model = nn.Linear(1, 1, rng=np.random.default_rng(0))
-
-    def forward(x: Any) -> Any:
-        return model.forward(x)
-
-    # Its frames are passed over, as those of the steps that `fit` compiles.
-    scope = {**globals(), "__name__": "tapetensor.made"}
-    code = forward.__code__.replace(co_filename="made.py")
-    made: Any = types.FunctionType(code, scope, "forward", None, forward.__closure__)
-    made.__module__ = "tapetensor.made"
-    compiled, x = tt.compile(made), tt.ones((1, 1))
-    compiled(x)
-    model.weight.array = model.weight.array * 2.0
-
-    np.testing.assert_allclose(compiled(x).numpy(), model.forward(x).numpy())
 
 
 def test_namespaces_come_out() -> None:

@@ -9,7 +9,7 @@ from tapetensor.native import cache
 
 
 @pytest.fixture(scope="session", autouse=True)
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Tests need numba, and leave the user's cache alone."""
     pytest.importorskip("numba")
     before = os.environ.get(cache.FOLDER_VARIABLE)

@@ -39,6 +39,7 @@ _PROTOCOLS = {
     "__bool__",
     "__copy__",
     "__deepcopy__",
+    "__getattr__",
     "__float__",
     "__format__",
     "__hash__",

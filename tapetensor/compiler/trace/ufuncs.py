@@ -83,8 +83,10 @@ def reduced(
     **options: Any,
 ) -> Any:
     """Capture a reduction, with the arguments that the method ``reduce`` of a ufunc takes."""
-    if not isinstance(array, CapturedArray):
-        array = self.wrap(self.operand(array, array.dtype))
+    if isinstance(array, NumberTracer):
+        array = array.array
+    elif not isinstance(array, CapturedArray):
+        array = self.wrap(self.program.constant(self.program.snapshot(np.asarray(array))))
     axes = range(array.ndim) if axis is None else axis
     # A reduction of a single number may name its axis 0 or -1.
     axes = () if axis in (0, -1) and array.ndim == 0 else normalize_axis_tuple(axes, array.ndim)
@@ -114,9 +116,11 @@ def _kind(value: Any) -> Any:
         return int
     if isinstance(value, bool):
         return np.dtype(np.bool_)
-    return (
-        value.kind if isinstance(value, NumberTracer) else getattr(value, "dtype", value.__class__)
-    )
+    if isinstance(value, NumberTracer):
+        return value.kind
+    # The user's classes of numbers are numbers to numpy.
+    known = next((one for one in (int, float, complex) if isinstance(value, one)), value.__class__)
+    return getattr(value, "dtype", known)
 
 
 def are_rows(lhs: Node, rhs: Node) -> bool:

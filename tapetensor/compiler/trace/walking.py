@@ -176,6 +176,7 @@ class Walker(Inputs):
                 for held in vars(one).values():
                     for function in functions_in(held):
                         self.note(function, self.bind(function))
+        self.add_class(type(cls))
 
     def note(self, function: types.FunctionType, source: str) -> None:
         """Note a function, for it may run."""
@@ -343,6 +344,8 @@ class Walker(Inputs):
             self._walk_attributes(value, name, where, lasts=True)
         elif is_buffer(value):
             self._walk_buffer(value, name, where)
+        elif isinstance(value, io.StringIO | io.BytesIO):
+            self._walk_file(value, name, where)
         elif isinstance(value, _RANDOM):
             self.watch_randomness(value, where)
         elif is_queue(value):
@@ -392,6 +395,24 @@ class Walker(Inputs):
             self.walk(wrapped, self.bind(wrapped), where)
         elif is_users(value.__class__):
             self._walk_attributes(value, name, where, lasts=True)
+
+    def _walk_file(self, value: Any, name: str, where: str) -> None:
+        """Walk a file that is no more than memory."""
+        text, place = value.getvalue(), value.tell()
+        self.guard(f"({name}.getvalue(), {name}.tell()) != {self.bind((text, place))}")
+
+        def read() -> dict[str, Any]:
+            return {"": (value.getvalue(), value.tell())}
+
+        def undo() -> None:
+            if read()[""] != (text, place):
+                value.seek(0)
+                value.truncate()
+                value.write(text)
+                value.seek(place)
+
+        self.watches.append(Watch(where, read, read(), same=operator.eq))
+        self.undo.append(undo)
 
     def _walk_context_variable(self, value: ContextVar[Any], name: str, where: str) -> None:
         absent = self.bind(_ABSENT)

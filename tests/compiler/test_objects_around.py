@@ -1,0 +1,87 @@
+"""Objects that a compiled function finds around itself, each with what may change in it."""
+
+from __future__ import annotations
+
+import io
+import types
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import nn, optim
+from tapetensor.compiler import plans
+from tapetensor.errors import TraceError
+
+
+def test_a_training_step_guards_each_parameter_in_two_lines() -> None:
+    model = nn.Linear(2, 2, rng=np.random.default_rng(0))
+    optimizer = optim.Sgd(model, lr=0.1)
+
+    def step(x: Any) -> Any:
+        loss = model.forward(x.trace()).square().sum()
+        value = loss.detach()
+        optimizer.step(loss.backward(wrt=model))
+        return value
+
+    compiled = tt.compile(step)
+    compiled(tt.ones((1, 2)))
+
+    (plan,) = plans(compiled)
+    assert plan.source.count("weight") == 1
+
+
+def test_a_function_of_this_library_that_holds_a_model_sees_what_training_changed() -> None:
+    model = nn.Linear(1, 1, rng=np.random.default_rng(0))
+
+    def forward(x: Any) -> Any:
+        return model.forward(x)
+
+    # Its frames are passed over, as those of the steps that `fit` compiles.
+    scope = {**globals(), "__name__": "tapetensor.made"}
+    code = forward.__code__.replace(co_filename="made.py")
+    made: Any = types.FunctionType(code, scope, "forward", None, forward.__closure__)
+    made.__module__ = "tapetensor.made"
+    compiled, x = tt.compile(made), tt.ones((1, 1))
+    compiled(x)
+    model.weight.array = model.weight.array * 2.0
+
+    np.testing.assert_allclose(compiled(x).numpy(), model.forward(x).numpy())
+
+
+def test_files_in_memory_and_metaclasses_are_read_at_every_call() -> None:
+    file = io.StringIO("ab")
+
+    class Meta(type):
+        factor = 2.0
+
+        @property
+        def twice(cls) -> float:
+            return cls.factor * 2.0
+
+    class Scaled(metaclass=Meta):
+        pass
+
+    compiled: Any = tt.compile(lambda x: x * len(file.getvalue()) + Scaled.twice)
+    x = np.ones(2)
+
+    assert compiled(x).tolist() == [6.0, 6.0]
+    file.seek(0, io.SEEK_END)
+    file.write("cd")
+    assert compiled(x).tolist() == [8.0, 8.0]
+    Meta.factor = 5.0
+    assert compiled(x).tolist() == [14.0, 14.0]
+    with pytest.raises(TraceError, match="file"):
+        tt.compile(lambda x: (file.write("e"), x * 2.0)[1])(x)
+    assert file.getvalue() == "abcd"
+
+
+def test_numbers_of_the_users_classes_are_numbers() -> None:
+    class Factor(float):
+        pass
+
+    factor = Factor(2.0)
+    compiled: Any = tt.compile(lambda x: x * factor)
+
+    assert compiled(np.ones(2, np.float32)).dtype == np.float32
