@@ -215,3 +215,27 @@ def test_many_writes_to_one_array_are_no_deep_recursion() -> None:
 
     x = _inputs()["C"]
     np.testing.assert_array_equal(tt.compile(f)(x), f(x))
+
+
+def test_sums_in_two_dtypes_are_two_values() -> None:
+    x = np.full(4, 0.1, np.float32)
+
+    def run(x: Any) -> Any:
+        return x.sum(), np.sum(x, dtype=np.float64), np.sum(x, dtype=np.float32)
+
+    compiled: Any = tt.compile(run)
+    for _ in range(2):
+        found = compiled(x)
+        assert [one.dtype for one in found] == [one.dtype for one in run(x)]
+        assert [one.tobytes() for one in found] == [one.tobytes() for one in run(x)]
+
+
+def test_a_result_that_nobody_reads_raises_what_it_raises_in_eager_mode() -> None:
+    def run(x: Any) -> Any:
+        np.linalg.inv(x * 2.0)
+        return x + 1.0
+
+    compiled: Any = tt.compile(run)
+    assert compiled(np.eye(2)).tolist() == [[2.0, 1.0], [1.0, 2.0]]
+    with pytest.raises(np.linalg.LinAlgError):
+        compiled(np.zeros((2, 2)))

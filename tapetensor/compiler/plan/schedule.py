@@ -20,7 +20,7 @@ _MAY_FAIL = frozenset({Kind.EFFECT, Kind.CALL})
 def scheduled(program: Program, leaving: Iterable[Node]) -> list[Node]:
     """Return the nodes that have to run, in order; what changes state comes as late as it can."""
     needed: set[Node] = set()
-    waiting = [*leaving, *[node for node in program.nodes if node.kind in _NEEDED]]
+    waiting = [*leaving, *[node for node in program.nodes if _is_needed(node)]]
     while waiting:
         node = waiting.pop()
         if node not in needed:
@@ -39,6 +39,12 @@ def scheduled(program: Program, leaving: Iterable[Node]) -> list[Node]:
             late.insert(0, node)
     behind = set(late)
     return _checks_first([node for node in kept if node not in behind]) + late
+
+
+def _is_needed(node: Node) -> bool:
+    """Tell whether a node has to run although nobody reads it."""
+    # These raise an error for some values, which eager mode does though nobody reads the result.
+    return node.kind in _NEEDED or getattr(node.function, "__module__", "") == "numpy.linalg"
 
 
 def _checks_first(nodes: list[Node]) -> list[Node]:

@@ -101,5 +101,5 @@ def copied(function: Callable[..., Any]) -> Callable[..., Any]:
             return [np.array(one) for one in results]
         return np.array(results)
 
-    run.__name__ = function.__name__
+    run.__name__, run.__module__ = function.__name__, function.__module__
     return run

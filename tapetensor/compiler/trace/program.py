@@ -72,7 +72,7 @@ class Program:
                 "np.errstate, or np.seterr, changes within the function what raises an error, "
                 "which a replay would not repeat; put it around the call"
             )
-        key = _key((kind, function, args, detail), self._kept) if kind in _PURE else None
+        key = _key((kind, function, args, dtype, detail), self._kept) if kind in _PURE else None
         known = self._known.get(key)
         if known is not None:
             return known
