@@ -54,6 +54,9 @@ def _has_what_is_used(checker: Any) -> bool:
     return (
         hasattr(checker, "lookup_type_or_none")
         and hasattr(checker, "tree")
+        and hasattr(checker, "set_inferred_type")
+        and isinstance(getattr(checker, "widened_vars", None), list)
+        and hasattr(getattr(checker, "binder", None), "options_on_return")
         and hasattr(getattr(checker, "scope", None), "top_level_function")
         and isinstance(getattr(getattr(checker.msg, "errors", None), "_watchers", None), list)
     )
