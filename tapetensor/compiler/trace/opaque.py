@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import queue
+import sys
 import types
 from typing import Any
 
@@ -29,8 +30,13 @@ def is_queue(value: Any) -> bool:
 
 def queued(value: Any) -> list[Any]:
     """Return what waits in a queue."""
-    lists = [one for one in gc.get_referents(value) if isinstance(one, list)]
-    return [item for one in lists for item in one[len(one) - value.qsize() :]]
+    found = [one for one in gc.get_referents(value) if one is not type(value)]
+    if sys.version_info >= (3, 13):
+        return found
+    # Before, they were in a list, with those before them that were taken out.
+    return [
+        item for one in found if isinstance(one, list) for item in one[len(one) - value.qsize() :]
+    ]
 
 
 def watch_queue(value: Any, where: str) -> Watch:
