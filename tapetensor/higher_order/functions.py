@@ -21,6 +21,7 @@ from tapetensor.kernels import (
     reductions,
     scan,
     shape,
+    transcendental,
 )
 from tapetensor.tape.pullbacks import Kernel
 
@@ -212,13 +213,22 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
 UFUNCS: dict[Callable[..., Any], Kernel] = {
     np.absolute: elementwise.abs,
     np.add: arithmetic.add,
+    np.arccos: transcendental.acos,
+    np.arccosh: transcendental.acosh,
+    np.arcsin: transcendental.asin,
+    np.arcsinh: transcendental.asinh,
+    np.arctan: transcendental.atan,
+    np.arctanh: transcendental.atanh,
     np.copysign: kernels.copysign,
     np.cos: elementwise.cos,
+    np.cosh: transcendental.cosh,
     np.divide: arithmetic.divide,
     np.exp: elementwise.exp,
-    np.expm1: kernels.expm1,
+    np.expm1: transcendental.expm1,
+    np.log10: transcendental.log10,
+    np.log1p: transcendental.log1p,
+    np.log2: transcendental.log2,
     np.log: elementwise.log,
-    np.log1p: kernels.log1p,
     np.logaddexp: kernels.logaddexp,
     np.matmul: linear_algebra.matmul,
     np.maximum: arithmetic.maximum,
@@ -228,9 +238,11 @@ UFUNCS: dict[Callable[..., Any], Kernel] = {
     np.power: arithmetic.power,
     np.reciprocal: elementwise.reciprocal,
     np.sin: elementwise.sin,
+    np.sinh: transcendental.sinh,
     np.sqrt: elementwise.sqrt,
     np.square: elementwise.square,
     np.subtract: arithmetic.subtract,
+    np.tan: transcendental.tan,
     np.tanh: elementwise.tanh,
 }
 
@@ -259,6 +271,7 @@ FLAT = frozenset(
         np.rint,
         np.sign,
         np.signbit,
+        np.trunc,
     }
 )
 

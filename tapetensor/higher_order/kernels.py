@@ -22,17 +22,6 @@ def copy(x: Array) -> tuple[Array, Pullbacks]:
     return np.copy(x), (unchanged,)
 
 
-def expm1(x: Array) -> tuple[Array, Pullbacks]:
-    """``exp(x) - 1``."""
-    y = np.expm1(x)
-    return y, (lambda g: g * (y + 1),)
-
-
-def log1p(x: Array) -> tuple[Array, Pullbacks]:
-    """``log(1 + x)``."""
-    return np.log1p(x), (lambda g: g / (1 + x),)
-
-
 def logaddexp(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
     """``log(exp(lhs) + exp(rhs))``."""
     y = np.logaddexp(lhs, rhs)

@@ -14,9 +14,16 @@ from tapetensor.arrays.libraries import check_one_library
 from tapetensor.errors import ArgumentValueError, DTypeError, ShapeError
 from tapetensor.tape import NoneTape
 from tapetensor.tape.ids import next_id
-from tapetensor.tensor.base import TensorBase, check_not_spent, check_same_dtype, rewrap
+from tapetensor.tensor.base import (
+    FloatingBase,
+    TensorBase,
+    check_floating,
+    check_not_spent,
+    check_same_dtype,
+    rewrap,
+)
 from tapetensor.tensor.operands import OPERAND, as_scalar
-from tapetensor.typing import D, S, T
+from tapetensor.typing import D, F, S, T
 
 if TYPE_CHECKING:
     from tapetensor.tensor.tensor import Tensor
@@ -65,6 +72,57 @@ class Comparison(TensorBase[S, T, D]):
         """Tell which elements are larger or equal."""
         return _compare("greater_equal", operator.ge, self, rhs)
 
+    def isnan(self: FloatingBase[S, Any, F]) -> Tensor[S, NoneTape, np.bool_]:
+        """Tell which elements are NaN.
+
+        Shape: that of `self`.
+        Derivative: none; nothing is moved.
+
+        Raises:
+            DTypeError: if the dtype is not floating.
+
+        Source: array API, ``isnan``.
+
+        >>> import tapetensor as tt
+        >>> tt.from_numpy([float("nan"), 2.0], shape=(2,)).isnan()
+        Tensor([ True, False], shape=(2,), dtype=bool, NoneTape)
+        """
+        return _tell("isnan", np.isnan, self)
+
+    def isinf(self: FloatingBase[S, Any, F]) -> Tensor[S, NoneTape, np.bool_]:
+        """Tell which elements are infinite.
+
+        Shape: that of `self`.
+        Derivative: none; nothing is moved.
+
+        Raises:
+            DTypeError: if the dtype is not floating.
+
+        Source: array API, ``isinf``.
+
+        >>> import tapetensor as tt
+        >>> tt.from_numpy([-float("inf"), 2.0], shape=(2,)).isinf()
+        Tensor([ True, False], shape=(2,), dtype=bool, NoneTape)
+        """
+        return _tell("isinf", np.isinf, self)
+
+    def isfinite(self: FloatingBase[S, Any, F]) -> Tensor[S, NoneTape, np.bool_]:
+        """Tell which elements are neither NaN nor infinite.
+
+        Shape: that of `self`.
+        Derivative: none; nothing is moved.
+
+        Raises:
+            DTypeError: if the dtype is not floating.
+
+        Source: array API, ``isfinite``.
+
+        >>> import tapetensor as tt
+        >>> tt.from_numpy([float("nan"), 2.0], shape=(2,)).isfinite()
+        Tensor([False,  True], shape=(2,), dtype=bool, NoneTape)
+        """
+        return _tell("isfinite", np.isfinite, self)
+
     def __and__(
         self: Comparison[S, NoneTape, np.bool_], rhs: Tensor[S, NoneTape, np.bool_], /
     ) -> Tensor[S, NoneTape, np.bool_]:
@@ -89,6 +147,14 @@ class Comparison(TensorBase[S, T, D]):
         """Tell where the mask does not hold."""
         _check_mask("invert", self)
         return rewrap(self, ~self.array, next_id(), None)
+
+
+def _tell(
+    op: str, holds: Callable[[Any], Array], x: TensorBase[Any, Any, Any]
+) -> Tensor[Any, Any, Any]:
+    check_not_spent(op, x)
+    check_floating(op, x)
+    return rewrap(x, holds(x.array), next_id(), None)
 
 
 def _compare(

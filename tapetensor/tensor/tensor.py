@@ -20,12 +20,14 @@ from tapetensor.tensor.permutation import Permutation
 from tapetensor.tensor.pictures import Pictures
 from tapetensor.tensor.rectifiers import Rectifiers
 from tapetensor.tensor.reductions import Reductions
+from tapetensor.tensor.rounding import Rounding
 from tapetensor.tensor.scan import Scans
 from tapetensor.tensor.selection import Order
 from tapetensor.tensor.shape import Shape
 from tapetensor.tensor.softmax import Softmax
 from tapetensor.tensor.spellings import OF_TENSORS
 from tapetensor.tensor.statistics import Statistics
+from tapetensor.tensor.transcendental import Transcendental
 from tapetensor.typing import B, K, M, N, P, Q
 
 # The letters of tapetensor.typing with the defaults that let `Tensor2D[B, L[10]]` mean a plain
@@ -40,6 +42,8 @@ class Tensor(
     Arithmetic[S, T, D],
     Comparison[S, T, D],
     Elementwise[S, T, D],
+    Transcendental[S, T, D],
+    Rounding[S, T, D],
     Rectifiers[S, T, D],
     Dropout[S, T, D],
     Reductions[S, T, D],

@@ -17,10 +17,14 @@ from tests.ops.refusal_rows import CREATION, OTHER_FORMS, TAPES
 from tests.ops.rows import Case, Op, Row
 from tests.ops.scan_rows import SCANS
 from tests.ops.shape_rows import SHAPES
+from tests.ops.transcendental_rows import PREDICATES, STEPS, TRANSCENDENTAL
 from tests.ops.window_rows import WINDOWS
 
 OPS: tuple[Op, ...] = (
     *ELEMENTWISE,
+    *TRANSCENDENTAL,
+    *STEPS,
+    *PREDICATES,
     *OPERATORS,
     *REDUCTIONS,
     *SHAPES,

@@ -13,6 +13,7 @@ from tests.ops.calling import gradients_of, result_of, tensors_of
 from tests.ops.reduction_rows import REDUCTIONS
 from tests.ops.rows import Case, spaced
 from tests.ops.samples import CASES, OPS
+from tests.ops.transcendental_rows import PREDICATES, STEPS, TRANSCENDENTAL
 
 torch: Any = pytest.importorskip("torch")
 functional: Any = torch.nn.functional
@@ -127,6 +128,7 @@ SAME: dict[str, Callable[..., Any]] = {
         name: getattr(torch, name)
         for name in ("exp", "log", "sqrt", "square", "abs", "sin", "cos", "tanh", "sigmoid", "relu")
     },
+    **{op.name: getattr(torch, op.name) for op in (*TRANSCENDENTAL, *STEPS, *PREDICATES)},
     **{name: getattr(torch, name) for name in ("reciprocal", "add", "subtract", "multiply")},
     **{name: getattr(torch, name) for name in ("divide", "negative", "matmul")},
     "silu": functional.silu,

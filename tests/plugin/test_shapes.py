@@ -42,6 +42,9 @@ WITHOUT_RULE = {
         *("__abs__", "__invert__", "__neg__", "abs", "astype", "clip", "cos", "dropout", "elu"),
         *("exp", "gelu", "leaky_relu", "log", "nans_to", "realize", "reciprocal", "relu"),
         *("sigmoid", "silu", "sin", "softplus", "sqrt", "square", "tanh", "to", "tril", "triu"),
+        *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "erf", "expm1", "log10"),
+        *("log1p", "log2", "rsqrt", "sinh", "tan", "ceil", "floor", "round", "sign", "trunc"),
+        *("isfinite", "isinf", "isnan"),
     },
     "their left operand is a number: of two tensors the left one is asked": {
         *("__radd__", "__rmul__", "__rpow__", "__rsub__", "__rtruediv__"),

@@ -36,6 +36,10 @@ m == mi  # type: ignore[operator]  # float32 and int64
 # Floating dtypes only.
 mi.exp()  # type: ignore[misc]  # integers have no exponential
 mi.log()  # type: ignore[misc]  # nor a logarithm
+mi.erf()  # type: ignore[misc]  # nor an error function
+mi.floor()  # type: ignore[misc]  # whole numbers are whole
+mi.isnan()  # type: ignore[misc]  # no integer is NaN
+mask.sign()  # type: ignore[misc]  # a mask has no sign
 mi.sqrt()  # type: ignore[misc]  # nor a square root
 mi.sigmoid()  # type: ignore[misc]  # nor a sigmoid
 mi.gelu()  # type: ignore[misc]  # nor a GELU
