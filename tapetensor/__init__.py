@@ -77,6 +77,7 @@ from tapetensor.tensor import minimum as minimum
 from tapetensor.tensor import normal as normal
 from tapetensor.tensor import ones as ones
 from tapetensor.tensor import scaled_dot_product_attention as scaled_dot_product_attention
+from tapetensor.tensor import segment_sum as segment_sum
 from tapetensor.tensor import ssm_scan as ssm_scan
 from tapetensor.tensor import stack as stack
 from tapetensor.tensor import uniform as uniform

@@ -19,6 +19,10 @@ REVEAL = "\n".join(path.read_text() for path in (ROOT / "tests/typing/reveal").g
 NAMES = sorted({name for op in OPS for name in op.covers})
 # An operator is written as its symbol where it is used.
 SYMBOLS = {
+    "__floordiv__": "mi // 2",
+    "__rfloordiv__": "2.0 // m",
+    "__mod__": "m % v",
+    "__rmod__": "2.0 % m",
     "__add__": " + ", "__radd__": " + ", "__sub__": " - ", "__rsub__": " - ",
     "__mul__": " * ", "__rmul__": " * ", "__truediv__": " / ", "__rtruediv__": " / ",
     "__pow__": "**", "__rpow__": "**", "__matmul__": " @ ", "__neg__": "-", "__abs__": "abs(",

@@ -22,15 +22,6 @@ def copy(x: Array) -> tuple[Array, Pullbacks]:
     return np.copy(x), (unchanged,)
 
 
-def logaddexp(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
-    """``log(exp(lhs) + exp(rhs))``."""
-    y = np.logaddexp(lhs, rhs)
-    return y, (
-        lambda g: sum_to(g * np.exp(lhs - y), lhs.shape),
-        lambda g: sum_to(g * np.exp(rhs - y), rhs.shape),
-    )
-
-
 def copysign(size: Array, sign: Array) -> tuple[Array, Pullbacks]:
     """``|size|`` with the sign of the other; nothing flows to that."""
     turned = np.copysign(1.0, sign) * np.sign(size)

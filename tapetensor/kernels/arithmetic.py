@@ -82,6 +82,41 @@ def power(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
     return result, (pullback_lhs, pullback_rhs)
 
 
+def floor_divide(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
+    """The largest whole number that is not above ``lhs / rhs``; its derivative is 0."""
+    return lhs // rhs, (
+        lambda g: np.zeros_like(g, shape=lhs.shape),
+        lambda g: np.zeros_like(g, shape=rhs.shape),
+    )
+
+
+def remainder(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
+    """What ``floor_divide`` leaves over, of the sign of `rhs`."""
+    return lhs % rhs, (
+        lambda g: sum_to(g, lhs.shape),
+        lambda g: sum_to(-g * (lhs // rhs), rhs.shape),
+    )
+
+
+def logaddexp(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
+    """``log(exp(lhs) + exp(rhs))``."""
+    y = np.logaddexp(lhs, rhs)
+    return y, (
+        lambda g: sum_to(g * np.exp(lhs - y), lhs.shape),
+        lambda g: sum_to(g * np.exp(rhs - y), rhs.shape),
+    )
+
+
+def atan2(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
+    """The angle of the point ``(rhs, lhs)``; the derivative at the origin is 0."""
+    square = lhs * lhs + rhs * rhs
+    divisor = np.where(square == 0, 1, square)
+    return np.arctan2(lhs, rhs), (
+        lambda g: sum_to(g * (rhs / divisor), lhs.shape),
+        lambda g: sum_to(-g * (lhs / divisor), rhs.shape),
+    )
+
+
 def maximum(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
     """The larger of two; a tie gives one half of the cotangent to each."""
     return np.maximum(lhs, rhs), (
@@ -133,6 +168,38 @@ def rdivide_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
     """``number / x``."""
     quotient = number / x
     return quotient, (lambda g: -g * quotient / x,)
+
+
+def floor_divide_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
+    """``x // number``; the derivative is 0."""
+    return x // number, (np.zeros_like,)
+
+
+def rfloor_divide_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
+    """``number // x``; the derivative is 0."""
+    return number // x, (np.zeros_like,)
+
+
+def remainder_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
+    """``x % number``."""
+    return x % number, (unchanged,)
+
+
+def rremainder_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
+    """``number % x``."""
+    return number % x, (lambda g: -g * (number // x),)
+
+
+def logaddexp_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
+    """``log(exp(x) + exp(number))``."""
+    y = np.logaddexp(x, number)
+    return y, (lambda g: g * np.exp(x - y),)
+
+
+def atan2_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
+    """The angle of the point ``(number, x)``; the derivative at the origin is 0."""
+    square = x * x + number * number
+    return np.arctan2(x, number), (lambda g: g * (number / np.where(square == 0, 1, square)),)
 
 
 def power_number(x: Array, exponent: float) -> tuple[Array, Pullbacks]:

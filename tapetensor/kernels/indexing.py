@@ -9,9 +9,9 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
+from tapetensor.kernels.numerics import segments as sums
 from tapetensor.kernels.numerics.broadcasting import sum_to
 from tapetensor.kernels.numerics.choice import choose
-from tapetensor.kernels.numerics.segments import segment_sum
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import PartPullback
 
@@ -45,6 +45,29 @@ def take(x: Array, indices: Array, axis: int) -> tuple[Array, Pullbacks]:
         return np.moveaxis(summed, 0, axis)
 
     return np.take(x, positions, axis=axis), (pullback, None)
+
+
+def pad_with_elements(x: Array, places: tuple[Array, ...]) -> tuple[Array, Pullbacks]:
+    """The elements within a frame of themselves: along each axis those at `places`."""
+    y = x
+    taken: list[Any] = []
+    for axis, positions in enumerate(places):
+        y, (pullback, _) = take(y, positions, axis)
+        taken.append(pullback)
+
+    def through_all(g: Array) -> Array:
+        for pullback in reversed(taken):
+            g = pullback(g)
+        return g
+
+    return y, (through_all,)
+
+
+def segment_sum(x: Array, segments: Array, count: int) -> tuple[Array, Pullbacks]:
+    """`count` slices along the first axis, each the sum of those of `x` that name it."""
+    targets = _as_positions(segments)
+    shape = (count, *x.shape[1:])
+    return _summed(x, targets, count, shape), (lambda g: np.take(g, targets, axis=0), None)
 
 
 def take_along_axis(x: Array, indices: Array, axis: int) -> tuple[Array, Pullbacks]:
@@ -110,7 +133,7 @@ def _summed_at(g: Array, index: tuple[Any, ...], shape: tuple[int, ...]) -> Arra
 def _summed(g: Array, targets: Array, count: int, shape: tuple[int, ...]) -> Array:
     """Return an array of `shape`, `count` rows, with the rows of `g` added to their targets."""
     rows = g.reshape(targets.size, math.prod(shape) // count if count else 0)
-    return segment_sum(rows, targets, count).reshape(shape)
+    return sums.segment_sum(rows, targets, count).reshape(shape)
 
 
 def _is_integers(index: Any) -> bool:

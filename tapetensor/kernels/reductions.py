@@ -76,6 +76,17 @@ def min(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
     return _squeezed(y, axis, keepdims), (_shared_among_ties(x, y, axis),)
 
 
+def norm(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
+    """The root of the sum of squares; the derivative where all elements are 0 is 0."""
+    y = np.sqrt(sum_over(np.square(x), axis))
+
+    def pullback(g: Array) -> Array:
+        share: Array = np.reshape(g, y.shape) / np.where(y == 0, 1, y)
+        return share * x
+
+    return _squeezed(y, axis, keepdims), (pullback,)
+
+
 def var(x: Array, axis: Axis, keepdims: bool, correction: float) -> tuple[Array, Pullbacks]:
     """The mean squared deviation, divided by ``count - correction``."""
     deviation = x - mean_over(x, axis)

@@ -23,6 +23,36 @@ def cumulative_sum(x: Array, axis: int) -> tuple[Array, Pullbacks]:
     return np.cumsum(x, axis=axis, dtype=x.dtype), (pullback,)
 
 
+def cumulative_prod(x: Array, axis: int) -> tuple[Array, Pullbacks]:
+    """``y_t = x_0 * ... * x_t`` along `axis`, by products of neighbours, of pairs, of fours, ...
+
+    What a factor is multiplied by is there on the way back. Nothing is divided out, so zeros need
+    no care, in derivatives of any order.
+    """
+    before = (slice(None),) * axis
+    y, steps = x, []
+    reach = 1
+    while reach < x.shape[axis]:
+        early = (*before, slice(None, reach))
+        late, shifted = (*before, slice(reach, None)), (*before, slice(None, -reach))
+        steps.append((early, y[late], y[shifted]))
+        y = np.concatenate([y[early], y[late] * y[shifted]], axis=axis)
+        reach *= 2
+
+    def pullback(g: Array) -> Array:
+        for early, lhs, rhs in reversed(steps):
+            reach = early[-1].stop
+            late, last = (*before, slice(reach, None)), (*before, slice(-reach, None))
+            shared = g[late]
+            rest = np.zeros_like(g[last])
+            g = np.concatenate([g[early], shared * rhs], axis=axis) + np.concatenate(
+                [shared * lhs, rest], axis=axis
+            )
+        return g
+
+    return np.copy(y) if y is x else y, (pullback,)
+
+
 def ssm_scan(x: Array, a: Array, b: Array) -> tuple[Array, Pullbacks]:
     """``h_t = a_t h_(t-1) + b_t x_t`` along the last axis but one, from ``h_(-1) = 0``.
 

@@ -12,6 +12,7 @@ from tapetensor.kernels.numerics.broadcasting import sum_to, unchanged
 from tapetensor.tape import Pullback, Pullbacks
 
 Shape = tuple[int, ...]
+Widths = tuple[tuple[int, int], ...]
 
 
 def reshape(x: Array, shape: Shape) -> tuple[Array, Pullbacks]:
@@ -60,6 +61,22 @@ def broadcast_to(x: Array, shape: Shape) -> tuple[Array, Pullbacks]:
 def roll(x: Array, shift: int, axis: int) -> tuple[Array, Pullbacks]:
     """The elements moved along an axis; what leaves at one end enters at the other."""
     return np.roll(x, shift, axis), (lambda g: np.roll(g, -shift, axis),)
+
+
+def pad(x: Array, widths: Widths, value: float) -> tuple[Array, Pullbacks]:
+    """The elements within a frame of a number, `widths` wide before and after them on each axis."""
+    y = x
+    for axis, pair in enumerate(widths):
+        ends = [
+            np.full_like(y, value, shape=(*y.shape[:axis], width, *y.shape[axis + 1 :]))
+            for width in pair
+        ]
+        if any(pair):
+            y = np.concatenate([ends[0], y, ends[1]], axis=axis)
+    inner = tuple(
+        [slice(before, before + size) for (before, _), size in zip(widths, x.shape, strict=True)]
+    )
+    return np.copy(y) if y is x else y, (lambda g: g[inner],)
 
 
 def concat(*operands: Array, axis: int) -> tuple[Array, Pullbacks]:

@@ -29,6 +29,8 @@ OPERATORS: Final = {
     "matmul": "matmul",
     "mul": "multiply",
     "truediv": "divide",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
     "pow": "power",
     "sub": "subtract",
     "neg": "negative",

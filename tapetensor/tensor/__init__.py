@@ -29,6 +29,7 @@ from tapetensor.tensor.pooling import max_pool2d as max_pool2d
 from tapetensor.tensor.pooling import min_pool2d as min_pool2d
 from tapetensor.tensor.pooling import upscale2d as upscale2d
 from tapetensor.tensor.scan import ssm_scan as ssm_scan
+from tapetensor.tensor.segments import segment_sum as segment_sum
 from tapetensor.tensor.selection import maximum as maximum
 from tapetensor.tensor.selection import minimum as minimum
 from tapetensor.tensor.selection import where as where

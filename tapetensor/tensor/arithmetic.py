@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Arithmetic(TensorBase[S, T, D]):
-    """The operators ``+``, ``-``, ``*``, ``/`` and ``**``."""
+    """The operators ``+``, ``-``, ``*``, ``/``, ``//``, ``%``, ``**``, and functions of two."""
 
     __slots__ = ()
 
@@ -100,6 +100,39 @@ class Arithmetic(TensorBase[S, T, D]):
             return apply_pair(arithmetic.divide, self, rhs)
         return binary(arithmetic.divide, arithmetic.divide_number, self, rhs)
 
+    @same_signature(binary_operator)
+    def __floordiv__(self: TensorBase[S, T, D], rhs: Any, /) -> Tensor[Any, Any, Any]:
+        """Divide, and round down to a whole number.
+
+            floor(lhs / rhs)
+
+        Shape: numpy's broadcasting.
+        Derivative: 0 for both.
+        Tape: the tapes of both merge; an operand that owned one is spent.
+
+        Raises:
+            ShapeError: if the shapes do not broadcast.
+            DTypeError: if the dtypes differ.
+        """
+        return binary(arithmetic.floor_divide, arithmetic.floor_divide_number, self, rhs)
+
+    @same_signature(binary_operator)
+    def __mod__(self: TensorBase[S, T, D], rhs: Any, /) -> Tensor[Any, Any, Any]:
+        """Return what is left of a division that gives a whole number, with the sign of `rhs`.
+
+            lhs - rhs * floor(lhs / rhs)
+
+        Shape: numpy's broadcasting.
+        Derivative: 1 for `lhs`, ``-floor(lhs / rhs)`` for `rhs`, summed over the axes that were
+            broadcast.
+        Tape: the tapes of both merge; an operand that owned one is spent.
+
+        Raises:
+            ShapeError: if the shapes do not broadcast.
+            DTypeError: if the dtypes differ.
+        """
+        return binary(arithmetic.remainder, arithmetic.remainder_number, self, rhs)
+
     @overload
     def __pow__(self: FloatingBase[S, T, F], exponent: float, /) -> Tensor[S, T, F]: ...
     @overload
@@ -150,6 +183,19 @@ class Arithmetic(TensorBase[S, T, D]):
         """Divide a number."""
         return apply(arithmetic.rdivide_number, (self,), (as_scalar("rdivide", OPERAND, lhs),))
 
+    @same_signature(binary_operator)
+    def __rfloordiv__(self: TensorBase[S, T, D], lhs: Any, /) -> Tensor[Any, Any, Any]:
+        """Divide a number, and round down to a whole number."""
+        number = as_scalar("rfloor_divide", OPERAND, lhs)
+        return apply(arithmetic.rfloor_divide_number, (self,), (number,))
+
+    @same_signature(binary_operator)
+    def __rmod__(self: TensorBase[S, T, D], lhs: Any, /) -> Tensor[Any, Any, Any]:
+        """Return what is left of a number that is divided."""
+        return apply(
+            arithmetic.rremainder_number, (self,), (as_scalar("rremainder", OPERAND, lhs),)
+        )
+
     def __rpow__(self: FloatingBase[S, T, F], base: float, /) -> Tensor[S, T, F]:
         """Raise a positive number to a power.
 
@@ -162,6 +208,53 @@ class Arithmetic(TensorBase[S, T, D]):
         if not number > 0:
             raise ArgumentValueError(f"rpower: the base must be > 0, got {base!r}")
         return apply(arithmetic.rpower_number, (self,), (number,))
+
+    @same_signature(division)
+    def logaddexp(self: TensorBase[S, T, D], other: Any, /) -> Tensor[Any, Any, Any]:
+        """Return the logarithm of a sum of exponentials, without leaving the range of the dtype.
+
+            ln(e**x + e**other)
+
+        Shape: numpy's broadcasting.
+        Derivative: ``e**(x - y)`` for `x`, ``e**(other - y)`` for `other`, with the result `y`;
+            NaN where both are one infinity.
+        Tape: the tapes of both merge; an operand that owned one is spent.
+
+        Raises:
+            ShapeError: if the shapes do not broadcast.
+            DTypeError: if the dtypes differ or are not floating.
+
+        Source: array API, ``logaddexp``.
+
+        >>> import tapetensor as tt
+        >>> tt.full((1,), 1000.0).logaddexp(-1000.0)
+        Tensor([1000.], shape=(1,), dtype=float32, NoneTape)
+        """
+        check_floating("logaddexp", self)
+        return binary(arithmetic.logaddexp, arithmetic.logaddexp_number, self, other)
+
+    @same_signature(division)
+    def atan2(self: TensorBase[S, T, D], other: Any, /) -> Tensor[Any, Any, Any]:
+        """Return the angle in radians, from -pi to pi, of the points ``(other, self)``.
+
+            arctan(y / x), in the right quadrant, for y.atan2(x)
+
+        Shape: numpy's broadcasting.
+        Derivative: ``x / (x**2 + y**2)`` for `y`, ``-y / (x**2 + y**2)`` for `x`; 0 at the origin.
+        Tape: the tapes of both merge; an operand that owned one is spent.
+
+        Raises:
+            ShapeError: if the shapes do not broadcast.
+            DTypeError: if the dtypes differ or are not floating.
+
+        Source: array API, ``atan2``.
+
+        >>> import tapetensor as tt
+        >>> tt.zeros((1,)).atan2(1.0)
+        Tensor([0.], shape=(1,), dtype=float32, NoneTape)
+        """
+        check_floating("atan2", self)
+        return binary(arithmetic.atan2, arithmetic.atan2_number, self, other)
 
     def __neg__(self: NumberBase[S, T, R]) -> Tensor[S, T, R]:
         """Negate.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from typing_extensions import override
 
+from tapetensor.arguments import as_flag, normalize_axes
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import check_one_library
 from tapetensor.errors import ArgumentValueError, DTypeError, ShapeError
@@ -23,6 +24,7 @@ from tapetensor.tensor.base import (
     rewrap,
 )
 from tapetensor.tensor.operands import OPERAND, as_scalar
+from tapetensor.tensor.signatures import mask_reduction, same_signature
 from tapetensor.typing import D, F, S, T
 
 if TYPE_CHECKING:
@@ -122,6 +124,56 @@ class Comparison(TensorBase[S, T, D]):
         Tensor([False,  True], shape=(2,), dtype=bool, NoneTape)
         """
         return _tell("isfinite", np.isfinite, self)
+
+    @same_signature(mask_reduction)
+    def any(
+        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False
+    ) -> Tensor[Any, Any, Any]:
+        """Tell whether the mask holds anywhere; False for no elements.
+
+        Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
+        Derivative: none; nothing is moved.
+
+        Raises:
+            DTypeError: if the tensor is no mask; compare first.
+            AxisError: if there is no such axis.
+
+        Source: array API, ``any``.
+
+        >>> import tapetensor as tt
+        >>> (tt.arange(3) > 1).any()
+        Tensor(True, shape=(), dtype=bool, NoneTape)
+        """
+        _check_mask("any", self)
+        axes = normalize_axes("any", axis, self.array.shape)
+        as_flag("any", "keepdims", keepdims)
+        found = np.any(self.array, axis=axes, keepdims=keepdims)
+        return rewrap(self, found, next_id(), None)
+
+    @same_signature(mask_reduction)
+    def all(
+        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False
+    ) -> Tensor[Any, Any, Any]:
+        """Tell whether the mask holds everywhere; True for no elements.
+
+        Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
+        Derivative: none; nothing is moved.
+
+        Raises:
+            DTypeError: if the tensor is no mask; compare first.
+            AxisError: if there is no such axis.
+
+        Source: array API, ``all``.
+
+        >>> import tapetensor as tt
+        >>> (tt.arange(3) > 1).all()
+        Tensor(False, shape=(), dtype=bool, NoneTape)
+        """
+        _check_mask("all", self)
+        axes = normalize_axes("all", axis, self.array.shape)
+        as_flag("all", "keepdims", keepdims)
+        found = np.all(self.array, axis=axes, keepdims=keepdims)
+        return rewrap(self, found, next_id(), None)
 
     def __and__(
         self: Comparison[S, NoneTape, np.bool_], rhs: Tensor[S, NoneTape, np.bool_], /

@@ -24,25 +24,33 @@ def check_labels(
     labels: TensorBase[Any, Any, Any],
     classes: int,
     cure: str = "",
+    names: tuple[str, str] = ("labels", "classes"),
 ) -> None:
     """Refuse labels that are not integers from 0 to ``classes - 1``.
+
+    Args:
+        op: the name of the op for the message.
+        labels: the tensor.
+        classes: how many there are.
+        cure: what to write in place of other numbers.
+        names: what the message calls the two.
 
     Raises:
         DTypeError: if they are not integers.
         AxisError: if one is not a class; the message names the first few.
     """
-    check_integers(op, "labels", labels, cure)
-    run_check(_refuse_beyond, labels.array, op, classes)
+    check_integers(op, names[0], labels, cure)
+    run_check(_refuse_beyond, labels.array, op, classes, names)
 
 
-def _refuse_beyond(values: Array, op: str, classes: int) -> None:
+def _refuse_beyond(values: Array, op: str, classes: int, names: tuple[str, str]) -> None:
     if values.size == 0 or _are_below(values, classes):
         return
     if not 0 <= values.min() <= values.max() < classes:
         wrong = np.unique(values[(values < 0) | (values >= classes)]).tolist()
         named = ", ".join(map(str, wrong[:_NAMED])) + (", ..." if len(wrong) > _NAMED else "")
         raise AxisError(
-            f"{op}: labels of {classes} classes go from 0 to {classes - 1}, found {named}"
+            f"{op}: {names[0]} of {classes} {names[1]} go from 0 to {classes - 1}, found {named}"
         )
 
 

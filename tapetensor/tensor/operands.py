@@ -8,7 +8,7 @@ import numpy as np
 from typing_extensions import TypeVar
 
 from tapetensor.arrays.stand_ins import Captured
-from tapetensor.errors import ArgumentTypeError
+from tapetensor.errors import ArgumentTypeError, DTypeError
 from tapetensor.tape import Kernel, Tape
 from tapetensor.tensor.apply import apply, apply_pair
 from tapetensor.tensor.base import TensorBase
@@ -63,3 +63,22 @@ def binary(
     if isinstance(rhs, TensorBase):
         return apply_pair(kernel, lhs, rhs)
     return apply(number_kernel, (lhs,), (as_scalar(kernel.__name__, OPERAND, rhs),))
+
+
+def number_like(op: str, name: str, tensor: TensorBase[Any, Any, Any], value: object) -> float:
+    """Return `value` as a plain number that the dtype of `tensor` can hold.
+
+    Raises:
+        ArgumentTypeError: if it is not a real number.
+        DTypeError: if it does not fit.
+    """
+    number = as_scalar(op, name, value)
+    dtype = tensor.array.dtype
+    if dtype.kind == "f":
+        return number
+    # numpy would wrap a number that is too large, and promote a mask to integers.
+    if isinstance(number, int) and dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        if limits.min <= number <= limits.max:
+            return number
+    raise DTypeError(f"{op}: the number {value!r} does not fit dtype {dtype}")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Scans(TensorBase[S, T, D]):
-    """Running totals, which keep the shape and own the tape of `self`, which is then spent."""
+    """Running totals and products; they keep the shape and own the tape of `self`, then spent."""
 
     __slots__ = ()
 
@@ -47,6 +47,32 @@ class Scans(TensorBase[S, T, D]):
         check_numeric("cumulative_sum", self)
         position = normalize_axis("cumulative_sum", axis, self.array.shape)
         return apply(scan.cumulative_sum, (self,), (position,))
+
+    def cumulative_prod(self: NumberBase[S, T, R], axis: int) -> Tensor[S, T, R]:
+        """Return the products of the elements so far along one axis.
+
+            y[t] = x[0] * ... * x[t]
+
+        Shape: that of `self`.
+        Derivative: by each factor the product of the others, summed over the products that it is
+            in; also where there are zeros.
+
+        Args:
+            axis: the axis to multiply along.
+
+        Raises:
+            AxisError: if there is no such axis.
+            DTypeError: for a bool tensor.
+
+        Source: array API, ``cumulative_prod``.
+
+        >>> import tapetensor as tt
+        >>> tt.from_numpy([1.0, 2.0, 3.0], shape=(3,)).cumulative_prod(axis=0)
+        Tensor([1., 2., 6.], shape=(3,), dtype=float32, NoneTape)
+        """
+        check_numeric("cumulative_prod", self)
+        position = normalize_axis("cumulative_prod", axis, self.array.shape)
+        return apply(scan.cumulative_prod, (self,), (position,))
 
 
 @overload

@@ -24,7 +24,7 @@ from tapetensor.tensor.base import (
     check_tensor,
     rewrap,
 )
-from tapetensor.tensor.operands import OPERAND, as_scalar
+from tapetensor.tensor.operands import OPERAND, as_scalar, number_like
 from tapetensor.typing import D, Ds, F, M, N, R, S, T
 
 if TYPE_CHECKING:
@@ -222,10 +222,10 @@ def where(mask: Any, lhs: Any, rhs: Any, /) -> Any:
         check_same_dtype("where", (lhs, rhs))
         return apply(indexing.where, (lhs, rhs, mask), keeps_dtype=False)
     if isinstance(lhs, TensorBase):
-        value = _number_like(lhs, rhs)
+        value = number_like("where", OPERAND, lhs, rhs)
         return apply(indexing.where_number, (lhs, mask), (value,), keeps_dtype=False)
     if isinstance(rhs, TensorBase):
-        value = _number_like(rhs, lhs)
+        value = number_like("where", OPERAND, rhs, lhs)
         return apply(indexing.where_number, (rhs, ~mask), (value,), keeps_dtype=False)
     raise ArgumentTypeError("where: at least one of the two values must be a tensor")
 
@@ -238,17 +238,3 @@ def _extreme(
     if isinstance(rhs, TensorBase):
         return apply(kernel, (lhs, rhs))
     return apply(number_kernel, (lhs,), (as_scalar(op, OPERAND, rhs),))
-
-
-def _number_like(tensor: TensorBase[Any, Any, Any], value: object) -> float:
-    """Return `value` as a number that the dtype of `tensor` can hold."""
-    number = as_scalar("where", OPERAND, value)
-    dtype = tensor.array.dtype
-    if dtype.kind == "f":
-        return number
-    # np.where would wrap a number that is too large, and promote a mask to integers.
-    if isinstance(number, int) and dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        if limits.min <= number <= limits.max:
-            return number
-    raise DTypeError(f"where: the number {value!r} does not fit dtype {dtype}")

@@ -21,8 +21,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
 
+import numpy as np
+
 from tapetensor.tape import NoneTape, OwnedTape
-from tapetensor.tensor.base import FloatingBase, NumberBase
+from tapetensor.tensor.base import FloatingBase, NumberBase, TensorBase
 from tapetensor.tensor.operands import TapeOfRhs
 from tapetensor.typing import B, Ds, F, K, M, N, R, S, T
 
@@ -269,6 +271,37 @@ def reduction(
 ) -> Tensor[Any, T, R]: ...
 def reduction(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """Reduce numbers to one, over all axes or over some.
+
+    Args:
+        axis: None for all axes, an int, a tuple of ints; negative counts from the back.
+        keepdims: whether reduced axes stay with size 1.
+    """
+
+
+@overload
+def mask_reduction(
+    self: TensorBase[S, NoneTape, np.bool_], axis: None = None, keepdims: Literal[False] = False
+) -> Tensor[tuple[()], NoneTape, np.bool_]: ...
+@overload
+def mask_reduction(
+    self: TensorBase[tuple[*Ds, N], NoneTape, np.bool_],
+    axis: Literal[-1],
+    keepdims: Literal[False] = False,
+) -> Tensor[tuple[*Ds], NoneTape, np.bool_]: ...
+@overload
+def mask_reduction(
+    self: TensorBase[tuple[N, *Ds], NoneTape, np.bool_],
+    axis: Literal[0],
+    keepdims: Literal[False] = False,
+) -> Tensor[tuple[*Ds], NoneTape, np.bool_]: ...
+@overload
+def mask_reduction(
+    self: TensorBase[S, NoneTape, np.bool_],
+    axis: int | tuple[int, ...] | None = None,
+    keepdims: bool = False,
+) -> Tensor[Any, NoneTape, np.bool_]: ...
+def mask_reduction(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Reduce a mask to one answer, over all axes or over some.
 
     Args:
         axis: None for all axes, an int, a tuple of ints; negative counts from the back.

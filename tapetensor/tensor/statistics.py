@@ -21,7 +21,7 @@ One: TypeAlias = Literal[1]
 
 
 class Statistics(TensorBase[S, T, D]):
-    """The mean, the variance and the standard deviation.
+    """The mean, the length, the variance and the standard deviation.
 
     All take `axis` and `keepdims` as the reductions do.
     """
@@ -48,6 +48,29 @@ class Statistics(TensorBase[S, T, D]):
         """
         check_floating("mean", self)
         return reduce(reductions.mean, self, axis, keepdims)
+
+    @same_signature(average)
+    def norm(
+        self: TensorBase[S, T, D], axis: Any = None, keepdims: bool = False
+    ) -> Tensor[Any, Any, Any]:
+        """Return the Euclidean length; 0 for no elements.
+
+            sqrt(sum(x**2))
+
+        Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
+        Derivative: ``x / norm(x)``; 0 where all elements are 0.
+
+        Raises:
+            DTypeError: if the dtype is not floating.
+
+        Source: array API, ``vector_norm``.
+
+        >>> import tapetensor as tt
+        >>> tt.from_numpy([3.0, 4.0], shape=(2,)).norm()
+        Tensor(5., shape=(), dtype=float32, NoneTape)
+        """
+        check_floating("norm", self)
+        return reduce(reductions.norm, self, axis, keepdims)
 
     @overload
     def var(

@@ -16,6 +16,7 @@ from tapetensor.tensor.elementwise import Elementwise
 from tapetensor.tensor.indexing import Indexing
 from tapetensor.tensor.linear_algebra import LinearAlgebra
 from tapetensor.tensor.ownership import Ownership
+from tapetensor.tensor.padding import Padding
 from tapetensor.tensor.permutation import Permutation
 from tapetensor.tensor.pictures import Pictures
 from tapetensor.tensor.rectifiers import Rectifiers
@@ -53,6 +54,7 @@ class Tensor(
     Order[S, T, D],
     Shape[S, T, D],
     Permutation[S, T, D],
+    Padding[S, T, D],
     LinearAlgebra[S, T, D],
     Indexing[S, T, D],
     Conversion[S, T, D],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import tapetensor as tt
+from tapetensor.arrays.array import Array
 from tests.ops.kinds import ARRAY, AXIS, HUGE, NAN, TOO_LARGE, refuses
 from tests.ops.rows import Op, Refusal, each, given, refused, spaced
 
@@ -24,7 +25,64 @@ def _no_indices(*shape: int, axis: int) -> tuple[Refusal, ...]:
     )
 
 
+_SEGMENTS = np.array([2, 0, 2, 3])
+
+
+def _segment_sum(x: Array, segments: Array, count: int) -> Array:
+    sums = np.zeros((count, *x.shape[1:]), x.dtype)
+    np.add.at(sums, segments, x)
+    return sums
+
+
 INDEXING = (
+    Op(
+        name="segment_sum",
+        covers=("segment_sum",),
+        call=tt.segment_sum,
+        reference=_segment_sum,
+        samples=(
+            given(spaced(4, 3), _SEGMENTS, count=5),
+            given(spaced(4, 2, 3), _SEGMENTS.astype(np.uint8), count=4),
+            given(spaced(4), _SEGMENTS, count=4),
+            given(spaced(1), _SEGMENTS[1:2], count=1),
+            given(spaced(0, 3), _SEGMENTS[:0], count=2),
+            given(spaced(0, 3), _SEGMENTS[:0], count=0),
+        ),
+        refusals=(
+            refused(
+                tt.ArgumentTypeError,
+                "the first operand must",
+                each(ARRAY, None),
+                _SEGMENTS,
+                count=4,
+            ),
+            refused(
+                tt.ArgumentTypeError,
+                "segments must be a tensor",
+                spaced(4),
+                each(None, [0, 0, 0, 0], 1),
+                count=4,
+            ),
+            refused(tt.DTypeError, "segments must be integers", spaced(4), tt.ones((4,)), count=4),
+            refused(tt.ArgumentTypeError, "count must be an int", spaced(4), _SEGMENTS, count=4.0),
+            refused(
+                tt.ArgumentValueError, "count must not be negative", spaced(4), _SEGMENTS, count=-1
+            ),
+            refused(
+                tt.AxisError,
+                "segments of 3 segments go from 0 to 2, found 3",
+                spaced(4),
+                _SEGMENTS,
+                count=3,
+            ),
+            refused(
+                tt.ShapeError, r"need segments of shape \(3,\), not", spaced(3), _SEGMENTS, count=4
+            ),
+            refused(tt.ShapeError, r"need segments", spaced(), _SEGMENTS, count=4),
+            refused(tt.DTypeError, "dtype bool", _SEGMENTS > 1, _SEGMENTS, count=4),
+        ),
+        takes_integers=True,
+    ),
     Op(
         name="getitem",
         covers=("__getitem__",),

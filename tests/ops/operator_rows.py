@@ -90,6 +90,7 @@ def _arithmetic(
     *,
     low: float = -2.03,
     reflected: str | None = None,
+    reference: Callable[..., Any] | None = None,
     takes_integers: bool = True,
     refusals: tuple[Refusal, ...] = _NO_HUGE,
 ) -> Op:
@@ -97,14 +98,15 @@ def _arithmetic(
         name=name,
         covers=(f"__{symbol}__", f"__r{symbol}__"),
         call=call,
-        reference=call,
+        reference=reference or call,
         samples=(*_pairs(_BROADCASTING, low), *_with_numbers(1.5, low)),
         refusals=(
             *_NO_PARTNER,
             refused(
                 tt.ArgumentTypeError,
                 f"^{reflected or name}: the other operand must be a tensor or a number",
-                each(None, "1", 1j, [1.0], [1.0, 2.0, 3.0], ARRAY),
+                # A text that is divided is Python's format.
+                each(None, *("1",) * (symbol != "mod"), 1j, [1.0], [1.0, 2.0, 3.0], ARRAY),
                 spaced(2, 3),
             ),
             *refusals,
@@ -185,7 +187,68 @@ def _logic(name: str, symbol: str, call: Callable[..., Any]) -> Op:
     )
 
 
+def _floor_divide(lhs: Any, rhs: Any) -> Any:
+    return np.floor_divide(np.real(lhs), np.real(rhs))
+
+
+def _remainder(lhs: Any, rhs: Any) -> Any:
+    value = np.remainder(np.real(lhs), np.real(rhs))
+    if not (np.iscomplexobj(lhs) or np.iscomplexobj(rhs)):
+        return value
+    return value + 1j * (np.imag(lhs) - np.imag(rhs) * _floor_divide(lhs, rhs))
+
+
+def _atan2(lhs: Any, rhs: Any) -> Any:
+    # The imaginary part of a logarithm is not analytic; that of a quotient of two is.
+    angle = np.arctan2(np.real(lhs), np.real(rhs))
+    return angle + (np.arctan(lhs / rhs) - np.arctan(np.real(lhs) / np.real(rhs)))
+
+
+def _function(name: str, reference: Callable[..., Any], call: Callable[..., Any]) -> Op:
+    x = spaced(3, 4)
+    return Op(
+        name=name,
+        covers=(name,),
+        call=call,
+        reference=reference,
+        samples=(*_pairs(_BROADCASTING), given(x, 0.37), given(x, 1), given(spaced(), -0.37)),
+        refusals=(*_NO_PARTNER, *_NO_HUGE, refused(tt.DTypeError, "dtype int64", _INTEGERS, 2)),
+    )
+
+
 OPERATORS = (
+    _arithmetic(
+        "floor_divide",
+        "floordiv",
+        operator.floordiv,
+        low=1.1,
+        reflected="rfloor_divide",
+        reference=_floor_divide,
+    ),
+    _arithmetic(
+        "remainder",
+        "mod",
+        operator.mod,
+        low=1.1,
+        reflected="rremainder",
+        reference=_remainder,
+    ),
+    Op(
+        name="remainder",
+        covers=("__mod__",),
+        call=operator.mod,
+        reference=_remainder,
+        samples=(
+            given(spaced(9), 0.7),
+            given(spaced(9), -0.7),
+            given(spaced(8), spaced(8, low=1.17, high=1.93)),
+            given(spaced(1), 0.7),
+            given(spaced(0), 0.7),
+        ),
+        takes_integers=True,
+    ),
+    _function("logaddexp", lambda x, y: np.log(np.exp(x) + np.exp(y)), lambda x, y: x.logaddexp(y)),
+    _function("atan2", _atan2, lambda x, y: x.atan2(y)),
     _arithmetic("add", "add", operator.add),
     _arithmetic("subtract", "sub", operator.sub, reflected="rsubtract"),
     _arithmetic("multiply", "mul", operator.mul),

@@ -124,7 +124,49 @@ _SOFTMAX_SAMPLES = (
 )
 _NO_AXIS = (*refuses(_X, axis=AXIS), refused(tt.AxisError, "0-d", spaced()))
 
+_MASK = spaced(2, 3, 4) > 0.3
+
+
+def _mask_reduction(name: str, call: Callable[..., Any], reference: Callable[..., Any]) -> Op:
+    return Op(
+        name=name,
+        covers=(name,),
+        call=call,
+        reference=reference,
+        samples=(
+            *(given(_MASK, **axes) for axes in _AXES),
+            given(np.array(True)),
+            given(_MASK[:, :0]),
+            given(_MASK[:, :0], axis=1),
+        ),
+        refusals=(
+            *refuses(_MASK[:, 0, :3], axis=AXES),
+            *refuses(_MASK[0], keepdims=FLAG),
+            refused(tt.DTypeError, "expected a bool tensor, got float64", _X),
+        ),
+        result_dtype=np.bool_,
+        is_differentiable=False,
+    )
+
+
+MASK_REDUCTIONS = (
+    _mask_reduction("any", tt.Tensor.any, np.any),
+    _mask_reduction("all", tt.Tensor.all, np.all),
+)
 REDUCTIONS = (
+    Op(
+        name="norm",
+        covers=("norm",),
+        call=tt.Tensor.norm,
+        reference=lambda x, **axes: np.sqrt(np.sum(x * x, **axes)),
+        # Not over single elements: a length of 0 is a kink, and so is the sign of one.
+        samples=(
+            *(given(spaced(2, 3, 4), **axes) for axes in _AXES if axes.get("axis") != ()),
+            *_NO_ROWS,
+            given(spaced(1)),
+        ),
+        refusals=_NO_AXES,
+    ),
     _reduction(
         "prod",
         tt.Tensor.prod,

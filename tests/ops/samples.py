@@ -12,7 +12,7 @@ from tests.ops.indexing_rows import INDEXING
 from tests.ops.joining_rows import JOINING
 from tests.ops.operator_rows import OPERATORS
 from tests.ops.recurrent_rows import RECURRENT
-from tests.ops.reduction_rows import REDUCTIONS
+from tests.ops.reduction_rows import MASK_REDUCTIONS, REDUCTIONS
 from tests.ops.refusal_rows import CREATION, OTHER_FORMS, TAPES
 from tests.ops.rows import Case, Op, Row
 from tests.ops.scan_rows import SCANS
@@ -27,6 +27,7 @@ OPS: tuple[Op, ...] = (
     *PREDICATES,
     *OPERATORS,
     *REDUCTIONS,
+    *MASK_REDUCTIONS,
     *SHAPES,
     *INDEXING,
     *JOINING,

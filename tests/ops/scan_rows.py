@@ -50,6 +50,25 @@ SCANS = (
         takes_integers=True,
     ),
     Op(
+        name="cumulative_prod",
+        covers=("cumulative_prod",),
+        call=tt.Tensor.cumulative_prod,
+        reference=lambda x, axis: np.cumprod(x, axis, dtype=x.dtype),
+        samples=(
+            given(_X, axis=0),
+            given(_X, axis=1),
+            given(_X, axis=-1),
+            given(spaced(7), axis=0),
+            # None, one and two zeros in a row.
+            given(spaced(3, 3) * (1 - np.tri(3, k=-1)), axis=-1),
+            given(spaced(1), axis=-1),
+            given(spaced(2, 0), axis=1),
+            given(spaced(2, 0), axis=0),
+        ),
+        refusals=(*refuses(_X[:, 0], axis=AXIS), refused(tt.AxisError, "0-d", spaced(), axis=0)),
+        takes_integers=True,
+    ),
+    Op(
         name="ssm_scan",
         covers=("ssm_scan",),
         call=tt.ssm_scan,

@@ -35,7 +35,70 @@ def _split_reference(x: Array, part: int, sections: Any, axis: int = 0) -> Array
     return np.split(x, at, axis)[part]
 
 
+_MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+
+
+def _pad(x: Array, widths: Any, mode: str = "constant", value: float = 0) -> Array:
+    if x.ndim == 0:
+        return x
+    if mode == "constant":
+        return np.pad(x, widths, constant_values=value)
+    padded: Array = np.pad(x, widths, mode=_MODES[mode])  # type: ignore[call-overload]  # a str
+    return padded
+
+
 SHAPES = (
+    Op(
+        name="pad",
+        covers=("pad",),
+        call=tt.Tensor.pad,
+        reference=_pad,
+        samples=(
+            given(_CUBE, widths=((0, 0), (1, 2), (3, 0))),
+            given(_X, widths=((1, 0), (0, 2)), value=2),
+            given(_X, widths=((0, 0), (0, 0))),
+            given(spaced(), widths=()),
+            given(spaced(0, 2), widths=((1, 1), (0, 0))),
+            given(_CUBE, widths=((1, 1), (2, 2), (3, 1)), mode="reflect"),
+            given(_CUBE, widths=((4, 1), (0, 0), (0, 7)), mode="replicate"),
+            given(_CUBE, widths=((2, 1), (3, 3), (0, 4)), mode="circular"),
+            given(_X, widths=[[1, 0], [0, 1]], mode="reflect"),
+        ),
+        refusals=(
+            refused(
+                tt.ArgumentTypeError,
+                "a pair of ints for each axis",
+                _X,
+                widths=each(1, None, (1, 1), ((1, 1), (1,)), "ab"),
+            ),
+            refused(tt.ArgumentTypeError, "must be an int", _X, widths=((1, 1), (1.0, 0))),
+            refused(tt.ArgumentValueError, "not be negative", _X, widths=((1, 1), (-1, 0))),
+            refused(tt.ShapeError, r"3 pairs .* \(2, 3\)", _X, widths=((1, 1),) * 3),
+            refused(tt.ShapeError, "at most 1 of", _X, widths=((2, 0), (0, 0)), mode="reflect"),
+            refused(tt.ShapeError, "at most 2 of", _X, widths=((0, 3), (0, 0)), mode="circular"),
+            refused(
+                tt.ShapeError,
+                "at most 0 of",
+                spaced(0, 2),
+                widths=((1, 0), (0, 0)),
+                mode=each("reflect", "replicate", "circular"),
+            ),
+            refused(
+                tt.ArgumentValueError, "mode", _X, widths=((1, 1), (1, 1)), mode=each("same", 1)
+            ),
+            refused(
+                tt.ArgumentValueError,
+                'for mode="constant"',
+                _X,
+                widths=((1, 1), (1, 1)),
+                mode="reflect",
+                value=1,
+            ),
+            refused(tt.DTypeError, "does not fit", np.arange(3), widths=((1, 1),), value=0.5),
+            refused(tt.DTypeError, "not defined for dtype bool", _X > 0, widths=((1, 1), (1, 1))),
+        ),
+        takes_integers=True,
+    ),
     Op(
         name="reshape",
         covers=("reshape",),

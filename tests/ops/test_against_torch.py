@@ -74,6 +74,21 @@ def _index(index: Any) -> Any:
     return torch.from_numpy(index if index.dtype == np.bool_ else index.astype(np.int64))
 
 
+def _pad(x: Any, widths: Any, mode: str = "constant", value: float = 0) -> Any:
+    if mode == "constant":
+        # The last axis comes first there.
+        flat = [width for pair in reversed(widths) for width in pair]
+        return functional.pad(x, flat, value=value) if flat else x
+    # In the other modes it leaves the leading axes alone.
+    places = np.arange(x.numel()).reshape(x.shape)
+    modes: dict[str, Any] = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+    return x.flatten()[torch.from_numpy(np.pad(places, widths, mode=modes[mode]))]
+
+
+def _segment_sum(x: Any, segments: Any, count: int) -> Any:
+    return torch.zeros(count, *x.shape[1:], dtype=x.dtype).index_add(0, segments.long(), x)
+
+
 def _gathered(x: Any, indices: Any, axis: int = -1) -> Any:
     # PyTorch neither broadcasts the other axes nor counts from the end.
     places = indices.long() % max(x.shape[axis], 1)
@@ -145,6 +160,16 @@ SAME: dict[str, Callable[..., Any]] = {
     "clip": lambda x, low=None, high=None: torch.clip(x, low, high),
     "nans_to": lambda x, number: torch.where(torch.isnan(x), number, x),
     "prelu": lambda x, slope: torch.where(x > 0, x, slope * x),
+    "any": _over_axes(torch.any),
+    "all": _over_axes(torch.all),
+    "norm": _over_axes(torch.linalg.vector_norm),
+    "floor_divide": _of_tensors(lambda lhs, rhs: torch.floor(lhs / rhs)),
+    "remainder": _of_tensors(torch.remainder),
+    "logaddexp": _of_tensors(torch.logaddexp),
+    "atan2": _of_tensors(torch.atan2),
+    "cumulative_prod": lambda x, axis: torch.cumprod(x, axis, dtype=x.dtype),
+    "pad": _pad,
+    "segment_sum": _segment_sum,
     "and": torch.logical_and,
     "or": torch.logical_or,
     "xor": torch.logical_xor,

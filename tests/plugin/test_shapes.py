@@ -47,7 +47,8 @@ WITHOUT_RULE = {
         *("isfinite", "isinf", "isnan"),
     },
     "their left operand is a number: of two tensors the left one is asked": {
-        *("__radd__", "__rmul__", "__rpow__", "__rsub__", "__rtruediv__"),
+        *("__radd__", "__rfloordiv__", "__rmod__", "__rmul__", "__rpow__", "__rsub__"),
+        "__rtruediv__",
     },
     "its slopes broadcast to the tensor, never the tensor to them": {"prelu"},
     "its user declares the types of each": {"custom_op"},

@@ -44,7 +44,11 @@ HookT = TypeVar("HookT", bound=Callable[..., Any])
 
 # Plain typing gives these methods exact dims, or none at all.
 _EXACT: Final[dict[str, Rule]] = (
-    {f"__{name}__": elementwise for name in ("add", "sub", "mul", "truediv", "pow")}
+    {
+        f"__{name}__": elementwise
+        for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
+    }
+    | dict.fromkeys(("atan2", "logaddexp"), elementwise)
     | {f"__{name}__": comparison for name in ("eq", "ne", "lt", "le", "gt", "ge")}
     | {f"__{name}__": logic for name in ("and", "or", "xor")}
     | {
@@ -68,13 +72,16 @@ _OPEN: Final[dict[str, Rule]] = {
     "broadcast_to": rearranging.broadcast_to,
     "squeeze": rearranging.squeeze,
     "expand_dims": rearranging.expand_dims,
+    "pad": rearranging.pad,
     "split": rearranging.split,
     "share": rearranging.share,
     **dict.fromkeys(
-        ("softmax", "log_softmax", "normalize", "argsort", "cumulative_sum"), reductions.along_axis
+        ("softmax", "log_softmax", "normalize", "argsort", "cumulative_sum", "cumulative_prod"),
+        reductions.along_axis,
     ),
     **dict.fromkeys(
-        ("sum", "prod", "mean", "max", "min", "var", "std", "logsumexp"), reductions.reduction
+        ("sum", "prod", "mean", "max", "min", "var", "std", "norm", "any", "all", "logsumexp"),
+        reductions.reduction,
     ),
 }
 
@@ -111,6 +118,7 @@ _NAMED: Final[dict[str, Rule]] = (
         "tensor.creation.from_numpy": creation.from_numpy,
         "tensor.joining.concat": joining.concat,
         "tensor.joining.stack": joining.stack,
+        "tensor.segments.segment_sum": joining.segment_sum,
         "tensor.einsum.einsum": contraction.einsum,
         "tensor.convolution.conv1d": convolution.convolution,
         "tensor.convolution.conv2d": convolution.convolution,

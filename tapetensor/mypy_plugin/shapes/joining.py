@@ -15,6 +15,7 @@ from tapetensor.mypy_plugin.shapes.reading import (
     known,
     may_have_any_shape,
     merged,
+    read_dim,
     read_tensor,
 )
 
@@ -74,6 +75,20 @@ def take(call: Call) -> Answer:
     """Return the result of `take`."""
     indices, x, axis = _read_along(call, default=0)
     return call.like(call.receiver, (*x[:axis], *indices, *x[axis + 1 :]))
+
+
+@of_all_shapes
+def segment_sum(call: Call) -> Answer:
+    """Return the result of `segment_sum`: as many slices as it says."""
+    x, segments = call.operand(0), call.operand("segments")
+    if x.dims == () or len(segments.dims) != 1 or differ(x.dims[0], segments.dims[0]):
+        raise MismatchError(
+            f"operands of shape {written(x.dims)} need segments of shape "
+            f"{written(x.dims[:1])}, not {written(segments.dims)}"
+        )
+    count = call.argument("count")
+    slices = None if count is None else read_dim(count)
+    return None if slices is None else call.like(x, (slices, *x.dims[1:]))
 
 
 @of_all_shapes

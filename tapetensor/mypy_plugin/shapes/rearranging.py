@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mypy.types import TupleType, Type
+from mypy.types import TupleType, Type, get_proper_type
 
 from tapetensor.mypy_plugin.codes import AXIS_RANGE
 from tapetensor.mypy_plugin.shapes.axes import (
@@ -23,6 +23,7 @@ from tapetensor.mypy_plugin.shapes.dims import (
     differ,
     is_negative,
     product,
+    total,
     written,
 )
 from tapetensor.mypy_plugin.shapes.reading import known, read_int, read_ints, read_shape
@@ -112,6 +113,21 @@ def expand_dims(call: Call) -> Answer:
     x = call.receiver
     position = normal_axis(given_axis(call, None), x.dims, extra=1)
     return call.like(x, (*x.dims[:position], ONE, *x.dims[position:]))
+
+
+@of_all_shapes
+def pad(call: Call) -> Answer:
+    """Return the result of `pad`: the axes, longer by two widths each."""
+    x, pairs = call.receiver, get_proper_type(call.argument("widths"))
+    if not isinstance(pairs, TupleType):
+        return None
+    widths = [known(read_ints(pair)) for pair in pairs.items]
+    if len(widths) != len(x.dims):
+        raise MismatchError(
+            f"{len(widths)} pairs of widths for the axes of shape {written(x.dims)}"
+        )
+    sizes = [total((dim, *map(Size.of, pair))) for dim, pair in zip(x.dims, widths, strict=True)]
+    return call.like(x, tuple(sizes))
 
 
 def roll(call: Call) -> Answer:

@@ -20,6 +20,9 @@ BAD: list[Callable[[], object]] = [
     lambda: r + v7,  # E: add: shapes (1, 3) and (7,) do not broadcast, 3 != 7
     lambda: q + zr.reshape((3, 4, 1)),  # E: do not broadcast, 4 != 3
     lambda: m > v7,  # E: greater: shapes (2, 3) and (7,) do not broadcast, 3 != 7
+    lambda: m // m77,  # E: floor_divide: shapes (2, 3) and (7, 7) do not broadcast, 2 != 7
+    lambda: m % v7,  # E: remainder: shapes (2, 3) and (7,) do not broadcast, 3 != 7
+    lambda: m.atan2(m77),  # E: atan2: shapes (2, 3) and (7, 7) do not broadcast, 2 != 7
     lambda: m == m77,  # E: equal: shapes (2, 3) and (7, 7) do not broadcast, 2 != 7
     lambda: mask & (v7 > 0.0),  # E: and: shapes (2, 3) and (7,) do not broadcast, 3 != 7
     lambda: vmask | (m77 > 0.0),  # E: or: shapes (3,) and (7, 7) do not broadcast, 3 != 7

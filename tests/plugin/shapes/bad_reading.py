@@ -33,6 +33,9 @@ BAD: list[Callable[[], object]] = [
     lambda: v.softmax(axis=1),  # E: softmax: axis 1 is outside the shape (3,); allowed: -1 to 0
     lambda: m.log_softmax(2),  # E: log_softmax: axis 2 is outside the shape (2, 3); allowed: -2 t
     lambda: m.argsort(axis=2),  # E: argsort: axis 2 is outside the shape (2, 3); allowed: -2 to 1
+    lambda: m.cumulative_prod(axis=2),  # E: cumulative_prod: axis 2 is outside the shape (2, 3)
+    lambda: m.norm(axis=2),  # E: norm: axis 2 is outside the shape (2, 3); allowed: -2 to 1
+    lambda: (m > 0.0).any(axis=2),  # E: any: axis 2 is outside the shape (2, 3); allowed: -2 to 1
     lambda: m.cumulative_sum(axis=2),  # E: cumulative_sum: axis 2 is outside the shape (2, 3); all
     lambda: z.normalize(3),  # E: normalize: axis 3 is outside the shape (4, 2, 3); allowed: -3 to 2
     lambda: m[0:1:0],  # E: getitem: the step of a slice cannot be 0

@@ -11,7 +11,7 @@ import tapetensor as tt
 from tapetensor import NoneTape, OwnedTape, Tensor, Tensor1D, Tensor2D, Tensor3D, Tensor4D
 from tapetensor.typing import B, K, M, Mul, N, S, T
 from tests.typing.check import assert_type, check
-from tests.typing.operands import c, grid, m, positions, q, s, u, uu, v, vd, vi, z, zc, zr
+from tests.typing.operands import c, grid, m, positions, q, s, u, uu, v, vd, vi, w, z, zc, zr
 
 # reshape, with a -1 and without.
 check(assert_type(m.reshape((3, 2)), Tensor2D[L[3], L[2]]), (3, 2))
@@ -26,6 +26,14 @@ wanted: Tensor2D[int, int] = m.reshape((3, 2))
 check(assert_type(wanted, Tensor2D[int, int]), (3, 2))
 open_wanted: Tensor2D[Any, L[2]] = m.reshape((-1, 2))
 check(assert_type(open_wanted, Tensor2D[Any, L[2]]), (3, 2))
+
+# pad.
+check(assert_type(m.pad(((0, 0), (1, 2))), Tensor2D[L[2], L[6]]), (2, 6))
+padded = z.trace().pad(((1, 0), (1, 1), (0, 2)), "replicate")
+check(assert_type(padded, Tensor3D[L[5], L[4], L[5], OwnedTape]), (5, 4, 5))
+
+# segment_sum.
+check(assert_type(tt.segment_sum(w.trace(), vi, 2), Tensor2D[L[2], L[6], OwnedTape]), (2, 6))
 
 # flatten.
 check(assert_type(z.flatten(), Tensor1D[L[24]]), (24,))

@@ -39,6 +39,9 @@ mi.log()  # type: ignore[misc]  # nor a logarithm
 mi.erf()  # type: ignore[misc]  # nor an error function
 mi.floor()  # type: ignore[misc]  # whole numbers are whole
 mi.isnan()  # type: ignore[misc]  # no integer is NaN
+m.any()  # type: ignore[misc]  # compare first
+mi.norm()  # type: ignore[misc]  # a length is no integer
+mi.atan2(mi)  # type: ignore[misc]  # nor is an angle
 mask.sign()  # type: ignore[misc]  # a mask has no sign
 mi.sqrt()  # type: ignore[misc]  # nor a square root
 mi.sigmoid()  # type: ignore[misc]  # nor a sigmoid

@@ -29,6 +29,10 @@ m / v7  # type: ignore[operator]  # the last axes differ, 3 and 7
 m / m77  # type: ignore[operator]  # both axes differ
 v7 / m.trace()  # type: ignore[operator]  # a row of the wrong size on the left
 z / zw  # type: ignore[operator]  # the last two axes differ
+m // v7  # type: ignore[operator]  # the last axes differ
+m % m77  # type: ignore[operator]  # both axes differ
+m.logaddexp(v7)  # type: ignore[arg-type]  # the last axes differ
+m.atan2(m77)  # type: ignore[arg-type]  # both axes differ
 m**m77  # type: ignore[operator]  # a power of another shape
 m ** v7.trace()  # type: ignore[operator]  # an exponent of another shape
 

@@ -9,8 +9,9 @@ import numpy as np
 
 import tapetensor as tt
 from tapetensor import NoneTape, OwnedTape, Tensor0D, Tensor1D, Tensor2D, Tensor3D, Tensor4D
+from tapetensor.typing import M, N, T
 from tests.typing.check import assert_type, check
-from tests.typing.operands import box, grid, m, mask, md, mi, positions, si, v, vmask, z
+from tests.typing.operands import box, grid, m, mask, md, mi, positions, si, v, vi, vmask, w, z
 
 # An int takes an axis away, a slice leaves its size open.
 check(assert_type(z[0], Tensor2D[L[2], L[3]]), (2, 3))
@@ -81,3 +82,13 @@ check(assert_type(md[positions], Tensor2D[L[7], L[3], NoneTape, np.float64]), (7
 check(assert_type(mi[0], Tensor1D[L[3], NoneTape, np.int64]), (3,))
 check(assert_type(mask.take(positions, axis=-1), Tensor2D[L[2], L[7], NoneTape, np.bool_]), (2, 7))
 check(assert_type(v.take(positions.astype(np.int32)), Tensor1D[L[7]]), (7,))
+
+
+# Sums of slices.
+def summed(
+    x: Tensor2D[M, L[6], T], segments: Tensor1D[M, NoneTape, np.int64], count: N
+) -> Tensor2D[N, L[6], T]:
+    return tt.segment_sum(x, segments, count)
+
+
+check(summed(w.trace(), vi, 7), (7, 6))

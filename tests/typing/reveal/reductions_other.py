@@ -213,3 +213,10 @@ check(
     assert_type(q.trace().argmax(axis=1), Tensor3D[L[5], L[2], L[3], NoneTape, np.int64]), (5, 2, 3)
 )
 check(assert_type(mi.argmax(), Tensor1D[L[2], NoneTape, np.int64]), (2,))
+
+# `norm`, and the reductions of masks.
+check(assert_type(z.trace().norm(), Tensor0D[OwnedTape]), ())
+check(assert_type(z.norm(axis=-1, keepdims=True), Tensor3D[L[4], L[2], L[1]]), (4, 2, 1))
+check(assert_type((m > 0.0).any(), Tensor0D[NoneTape, np.bool_]), ())
+check(assert_type((m > 0.0).all(axis=0), Tensor1D[L[3], NoneTape, np.bool_]), (3,))
+check(assert_type((m > 0.0).all(axis=-1), Tensor1D[L[2], NoneTape, np.bool_]), (2,))

@@ -184,6 +184,11 @@ for part_along_last in m.trace().split((1, 2), axis=-1):
 for part_along_one in z.split([1, 1], axis=1):
     check(assert_type(part_along_one, Tensor3D[L[4], Any, L[3]]), (4, 1, 3))
 
+# `pad` keeps the rank, and the plugin knows the sizes.
+check(assert_type(m.pad(((0, 0), (1, 2))), Tensor2D[Any, Any]), (2, 6))
+padded = z.trace().pad(((1, 0), (1, 1), (0, 2)), "replicate")
+check(assert_type(padded, Tensor3D[Any, Any, Any, OwnedTape]), (5, 4, 5))
+
 # `roll` keeps the shape, and `realize` makes known what was `Any`.
 check(assert_type(v.roll(1, axis=0), Tensor1D[L[3]]), (3,))
 check(assert_type(z.trace().roll(-1, axis=1), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
