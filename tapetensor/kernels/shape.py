@@ -68,7 +68,7 @@ def pad(x: Array, widths: Widths, value: float) -> tuple[Array, Pullbacks]:
     y = x
     for axis, pair in enumerate(widths):
         ends = [
-            np.full_like(y, value, shape=(*y.shape[:axis], width, *y.shape[axis + 1 :]))
+            np.zeros_like(y, shape=(*y.shape[:axis], width, *y.shape[axis + 1 :])) + value
             for width in pair
         ]
         if any(pair):

@@ -215,13 +215,27 @@ class TensorBase(Generic[S, T, D, _Kind]):
         return object.__hash__(self)
 
     if not TYPE_CHECKING:
-        # Hidden from type checkers, to which it would make a tensor one of numpy's array-likes.
-        def __array__(self, dtype: object = None, copy: bool | None = None) -> Never:
-            """Refuse: numpy functions would drop the tape without a word."""
-            raise ArgumentTypeError(
-                "numpy functions do not take tensors, which would lose their tape; "
-                "use the tensor's own method, or x.numpy() for the plain values"
-            )
+        # Hidden from type checkers, to which it would make a tensor one of numpy's array-likes, so
+        # that `np.ones(3) + weight`, which no tape can see, would pass.
+        def __array__(self, dtype=None, copy=None):
+            """Return the elements of a plain tensor, read-only, for plots, metrics and tables."""
+            if self.tape is not None:
+                check_not_spent("np.asarray", self)
+                raise UntracedTensorError(
+                    "np.asarray: a function of numpy's would lose the tape that the tensor owns; "
+                    "use the tensor's own method, or write x.detach() for the plain values"
+                )
+            if copy:
+                return np.array(self.numpy(), dtype)
+            return np.asarray(self.numpy(), dtype)
+
+        def __dlpack__(self, **options: Any):
+            """Hand the elements of a plain tensor to another library, read-only, without a copy."""
+            return np.asarray(self).__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            """Return where the elements are, in DLPack's numbers."""
+            return np.asarray(self).__dlpack_device__()
 
     def __copy__(self: TensorBase[S, NoneTape, D]) -> Tensor[S, NoneTape, D]:
         """Return a plain tensor with the same data and a new id; a tape cannot be copied.

@@ -38,6 +38,42 @@ def test_a_traced_tensor_does_not_iterate_and_stays_usable() -> None:
     assert traced.sum().item() == 4.0
 
 
+def test_a_plain_tensor_is_an_array_to_others_who_cannot_write_into_it() -> None:
+    x = tt.arange(3).astype(np.float32)
+    array: Any = np.asarray(x)
+
+    assert array.tolist() == [0.0, 1.0, 2.0]
+    assert array.dtype == np.float32
+    assert np.shares_memory(array, x.numpy())
+    assert not array.flags.writeable
+    assert np.asarray(x, np.float64).dtype == np.float64
+    assert np.array(x).flags.writeable
+    assert not np.shares_memory(np.array(x), x.numpy())
+    shared: Any = x
+    assert np.shares_memory(np.from_dlpack(shared), x.numpy())
+
+
+@pytest.mark.parametrize("read", [np.asarray, np.from_dlpack])
+def test_a_tensor_that_owns_a_tape_is_no_array_and_stays_usable(read: Any) -> None:
+    traced: Any = tt.ones((2,)).trace()
+
+    with pytest.raises(UntracedTensorError, match=r"write x\.detach\(\)"):
+        read(traced)
+    spent, total = traced, traced.sum()
+    with pytest.raises(tt.MovedTensorError):
+        read(spent)
+    assert total.item() == 2.0
+
+
+def test_ufuncs_of_numpy_do_not_take_tensors_whose_gradient_they_would_lose() -> None:
+    weight: Any = tt.ones((2,))
+
+    with pytest.raises(TypeError, match="does not support ufuncs"):
+        np.exp(weight)
+    with pytest.raises(ArgumentTypeError, match="from_numpy"):
+        np.ones(2) + weight
+
+
 @pytest.mark.parametrize("product", [lambda a, x: a @ x, lambda a, x: a + x, lambda a, x: a * x])
 def test_a_numpy_array_beside_a_tensor_is_refused_with_the_cure(product: Any) -> None:
     with pytest.raises(ArgumentTypeError, match="from_numpy"):

@@ -39,6 +39,8 @@ _PROTOCOLS = {
     "__bool__",
     "__copy__",
     "__deepcopy__",
+    "__dlpack__",
+    "__dlpack_device__",
     "__getattr__",
     "__float__",
     "__format__",
