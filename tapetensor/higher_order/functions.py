@@ -21,6 +21,7 @@ from tapetensor.kernels import (
     reductions,
     scan,
     shape,
+    solving,
     transcendental,
 )
 from tapetensor.tape.pullbacks import Kernel
@@ -183,6 +184,10 @@ def _einsum(level: Level, subscripts: Any, *operands: Any, **options: Any) -> An
     return result
 
 
+def _run(kernel: Kernel, level: Level, *operands: Any) -> Any:
+    return level.run(kernel, operands)
+
+
 FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.broadcast_to: _broadcast_to,
     np.clip: _clip,
@@ -193,6 +198,10 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.einsum: _einsum,
     np.empty_like: partial(_constant, np.empty_like),
     np.full_like: _full_like,
+    np.linalg.cholesky: partial(_run, solving.cholesky),
+    np.linalg.det: partial(_run, solving.det),
+    np.linalg.inv: partial(_run, solving.inv),
+    np.linalg.solve: partial(_run, solving.solve),
     np.max: partial(_reduced, reductions.max),
     np.mean: partial(_reduced, reductions.mean),
     np.min: partial(_reduced, reductions.min),

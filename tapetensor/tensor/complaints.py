@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tapetensor.arrays.libraries import check_one_library
 from tapetensor.arrays.stand_ins import UnrecordedError
-from tapetensor.errors import DTypeError, HigherOrderError, ShapeError, TapeTensorError
+from tapetensor.errors import (
+    ArgumentValueError,
+    DTypeError,
+    HigherOrderError,
+    ShapeError,
+    TapeTensorError,
+)
 from tapetensor.tape import Kernel
 from tapetensor.tape.recorder import op_name
 from tapetensor.tensor.base import TensorBase
@@ -38,6 +46,8 @@ def explained(
     if isinstance(error, TypeError):
         return DTypeError(f"{op}: not defined for dtype {dtypes} ({error})")
     shapes = [operand.array.shape for operand in operands]
+    if isinstance(error, np.linalg.LinAlgError):
+        return ArgumentValueError(f"{op}: no answer for {' and '.join(map(str, shapes))} ({error})")
     if op == "matmul" and len(shapes[0]) >= 1 and len(shapes[1]) >= 1:
         lhs, rhs = shapes
         inner = rhs[-2] if len(rhs) > 1 else rhs[0]

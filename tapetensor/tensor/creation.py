@@ -274,6 +274,11 @@ def from_numpy(array: Any, shape: Any = None, dtype: Any = None) -> Any:
         raise ArgumentTypeError(
             f"from_numpy: expected a numpy array or nested lists, got {type(array).__name__}{cure}"
         )
+    if not isinstance(array, np.ndarray) and _holds_tensor(array):
+        raise ArgumentTypeError(
+            "from_numpy: there are tensors in the list, whose gradients would be lost; write "
+            "tt.stack(...), or their detach().numpy()"
+        )
     if dtype is None:
         # Lists have no dtype of their own.
         dtype = getattr(array, "dtype", np.float32)
@@ -329,6 +334,12 @@ def from_array(array: Any, shape: Any = None) -> Any:
     # numpy's scalars become 0-d arrays.
     copy = np.array(array) if is_numpys(array) else array.copy()
     return wrap(Tensor, copy, next_id(), None)
+
+
+def _holds_tensor(values: object) -> bool:
+    if isinstance(values, list | tuple):
+        return any(map(_holds_tensor, values))
+    return isinstance(values, Tensor)
 
 
 def _check_range(array: Array, target: np.dtype[Any]) -> None:

@@ -26,6 +26,7 @@ from tapetensor.tensor.scan import Scans
 from tapetensor.tensor.selection import Order
 from tapetensor.tensor.shape import Shape
 from tapetensor.tensor.softmax import Softmax
+from tapetensor.tensor.solving import Solving
 from tapetensor.tensor.spellings import OF_TENSORS
 from tapetensor.tensor.statistics import Statistics
 from tapetensor.tensor.transcendental import Transcendental
@@ -56,6 +57,7 @@ class Tensor(
     Permutation[S, T, D],
     Padding[S, T, D],
     LinearAlgebra[S, T, D],
+    Solving[S, T, D],
     Indexing[S, T, D],
     Conversion[S, T, D],
     Pictures[S, T, D],

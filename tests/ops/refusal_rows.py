@@ -135,7 +135,12 @@ CREATION = (
             refused(
                 _VALUE,
                 "not an array of numbers",
-                each(*[[[1.0], [1.0, 2.0]], ["a"], [1j], [None], [HUGE], [tt.ones(())]]),
+                each(*[[[1.0], [1.0, 2.0]], ["a"], [1j], [None], [HUGE]]),
+            ),
+            refused(
+                tt.ArgumentTypeError,
+                "gradients would be lost",
+                each([tt.ones(())], [[1.0, tt.ones(())]], (tt.ones((2,)),)),
             ),
             refused(
                 tt.DTypeError,

@@ -17,6 +17,7 @@ from tests.ops.refusal_rows import CREATION, OTHER_FORMS, TAPES
 from tests.ops.rows import Case, Op, Row
 from tests.ops.scan_rows import SCANS
 from tests.ops.shape_rows import SHAPES
+from tests.ops.solving_rows import SOLVING
 from tests.ops.transcendental_rows import PREDICATES, STEPS, TRANSCENDENTAL
 from tests.ops.window_rows import WINDOWS
 
@@ -34,6 +35,7 @@ OPS: tuple[Op, ...] = (
     *WINDOWS,
     *ATTENTION,
     *SCANS,
+    *SOLVING,
     *CUSTOM,
     *RECURRENT,
 )

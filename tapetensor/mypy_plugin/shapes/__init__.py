@@ -55,12 +55,16 @@ _EXACT: Final[dict[str, Rule]] = (
         "__matmul__": contraction.matmul,
         "__rmatmul__": contraction.rmatmul,
         "roll": rearranging.roll,
+        "solve": contraction.solve,
     }
 )
 
 # Plain typing leaves dims of these methods open.
 _OPEN: Final[dict[str, Rule]] = {
     "__getitem__": indexing.getitem,
+    "inv": contraction.inverse,
+    "cholesky": contraction.inverse,
+    "det": contraction.det,
     "take": joining.take,
     "take_along_axis": joining.take_along_axis,
     "argmax": reductions.argmax,

@@ -6,7 +6,7 @@ import re
 import string
 
 from tapetensor.mypy_plugin.shapes.broadcasting import broadcast, joined_dim
-from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError, opening
+from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError, of_all_shapes, opening
 from tapetensor.mypy_plugin.shapes.dims import Dim, Dims, differ, unified, written
 from tapetensor.mypy_plugin.shapes.reading import known, merged, read_literal, read_tensor
 
@@ -111,3 +111,39 @@ def _shared(
         name = "..." if letter in spare else letter
         raise MismatchError(f"'{name}' in '{subscripts}' has {sizes}")
     return unified(known, dim)
+
+
+@of_all_shapes
+def inverse(call: Call) -> Answer:
+    """Return the result of `inv` and `cholesky`, whose matrices are square."""
+    shape, size = call.receiver.dims, _side(call)
+    return call.like(call.receiver, (*shape[:-2], size, size))
+
+
+@of_all_shapes
+def det(call: Call) -> Answer:
+    """Return the result of `det`: a number for each matrix."""
+    _side(call)
+    return call.like(call.receiver, call.receiver.dims[:-2])
+
+
+@of_all_shapes
+def solve(call: Call) -> Answer:
+    """Refuse matrices that are not square, and right-hand sides that do not fit them."""
+    shape, size = call.receiver.dims, _side(call)
+    other = call.operand(0).dims
+    is_vector = len(shape) == 2 and len(other) == 1
+    if len(other) < 2 - is_vector or differ(size, other[-1 if is_vector else -2]):
+        raise MismatchError(
+            f"matrices of shape {written(shape)} need right-hand sides of shape (N,) or "
+            f"(*Ds, N, K) with N = {size}, not {written(other)}"
+        )
+    return None
+
+
+def _side(call: Call) -> Dim:
+    """Return the size of square matrices."""
+    shape = call.receiver.dims
+    if len(shape) < 2 or differ(shape[-1], shape[-2]):
+        raise MismatchError(f"needs square matrices (*Ds, N, N), the shape is {written(shape)}")
+    return unified(shape[-1], shape[-2])

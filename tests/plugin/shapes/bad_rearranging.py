@@ -39,6 +39,11 @@ BAD: list[Callable[[], object]] = [
     lambda: m.pad(((1, 1),)),  # E: pad: 1 pairs of widths for the axes of shape (2, 3)
     lambda: z.pad(((1, 1), (2, 2))),  # E: pad: 2 pairs of widths for the axes of shape (4, 2, 3)
     lambda: tt.segment_sum(m, positions, 7),  # E: segment_sum: operands of shape (2, 3) need seg
+    lambda: m.inv(),  # E: inv: needs square matrices (*Ds, N, N), the shape is (2, 3)
+    lambda: z.det(),  # E: det: needs square matrices (*Ds, N, N), the shape is (4, 2, 3)
+    lambda: z.trace().cholesky(),  # E: cholesky: needs square matrices (*Ds, N, N), the shape is
+    lambda: m77.solve(v),  # E: solve: matrices of shape (7, 7) need right-hand sides of shape (N,)
+    lambda: m.solve(v),  # E: solve: needs square matrices (*Ds, N, N), the shape is (2, 3)
     lambda: m.roll(1, axis=2),  # E: roll: axis 2 is outside the shape (2, 3); allowed: -2 to 1
     lambda: z.share(0),  # E: share: n must be > 0, got 0
     lambda: z.split(0),  # E: split: sections must be > 0, got 0

@@ -5,7 +5,7 @@ from typing import Literal as L
 import numpy as np
 
 from tapetensor import Tensor2D
-from tests.typing.operands import m, m77, q, s, v, v7, w, z, zw
+from tests.typing.operands import m, m77, mi, q, s, v, v7, w, z, zw
 
 m @ m  # type: ignore[operator]  # inner sizes 3 and 2 differ
 m @ m77  # type: ignore[operator]  # inner sizes 3 and 7 differ
@@ -29,3 +29,8 @@ def wants_36(x: Tensor2D[L[3], L[6]]) -> None: ...
 
 wants_36(m @ w)  # type: ignore[arg-type]  # the product has shape (2, 6)
 wants_36(z @ w)  # type: ignore[arg-type]  # the product has rank 3
+
+# Equations and factors of matrices.
+v.det()  # type: ignore[misc]  # a vector is no matrix
+m77.solve(v)  # type: ignore[arg-type]  # 7 equations, 3 right-hand sides
+mi.inv()  # type: ignore[misc]  # integers have no inverse

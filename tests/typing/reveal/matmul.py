@@ -8,7 +8,7 @@ import numpy as np
 
 from tapetensor import NoneTape, OwnedTape, Tensor0D, Tensor1D, Tensor2D, Tensor3D, Tensor4D
 from tests.typing.check import assert_type, check
-from tests.typing.operands import m, md, mi, q, v, vi, w, wd, z, zw
+from tests.typing.operands import m, m77, md, mi, q, v, v7, vi, w, wd, z, zw
 
 # Vector with vector: a scalar.
 check(assert_type(v @ v, Tensor0D), ())
@@ -64,3 +64,11 @@ check(assert_type(md @ wd.trace(), Tensor2D[L[2], L[6], OwnedTape, np.float64]),
 check(assert_type(md.trace() @ wd, Tensor2D[L[2], L[6], OwnedTape, np.float64]), (2, 6))
 check(assert_type(md.trace() @ wd.trace(), Tensor2D[L[2], L[6], OwnedTape, np.float64]), (2, 6))
 check(assert_type(mi @ vi, Tensor1D[L[2], NoneTape, np.int64]), (2,))
+
+# Equations and factors of square matrices.
+check(assert_type(m77.trace().inv(), Tensor2D[L[7], L[7], OwnedTape]), (7, 7))
+check(assert_type(m77.det(), Tensor0D), ())
+check(assert_type(m77.cholesky(), Tensor2D[L[7], L[7]]), (7, 7))
+check(assert_type(m77.solve(v7.trace()), Tensor1D[L[7], OwnedTape]), (7,))
+check(assert_type(m77.trace().solve(v7), Tensor1D[L[7], OwnedTape]), (7,))
+check(assert_type(m77.solve(m77), Tensor2D[L[7], L[7]]), (7, 7))
