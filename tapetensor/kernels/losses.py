@@ -1,4 +1,4 @@
-"""Losses: a prediction and a target in, the mean error out.
+"""Losses: a prediction and a target in, the mean error out, or the sum, or the errors one by one.
 
 Each has a pullback of its own. It saves the walk through three to six recorded ops and, since a
 target is a constant, the cotangent of the target, which a composition would compute all the same.
@@ -6,21 +6,23 @@ target is a constant, the cotangent of the target, which a composition would com
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
 from tapetensor.kernels.numerics.extremes import largest, starts_of_rows
 from tapetensor.kernels.numerics.sums import row_products, row_sums
-from tapetensor.tape import Pullbacks
+from tapetensor.tape import Pullback, Pullbacks
+
+Reduction: TypeAlias = Literal["mean", "sum", "none"]
 
 
-def mse(prediction: Array, target: Array) -> tuple[Array, Pullbacks]:
-    """The mean of the squared differences."""
+def mse(prediction: Array, target: Array, reduction: Reduction) -> tuple[Array, Pullbacks]:
+    """The squared differences."""
     difference = prediction - target
-    count = difference.size
-    y = np.sum(np.square(difference)) / count
-    return y, (lambda g: difference * (g * (2.0 / count)), None)
+    return _reduced(np.square(difference), lambda g: difference * (2.0 * g), reduction)
 
 
 def rmse(prediction: Array, target: Array) -> tuple[Array, Pullbacks]:
@@ -36,43 +38,40 @@ def rmse(prediction: Array, target: Array) -> tuple[Array, Pullbacks]:
     return y, (lambda g: difference * (g / divisor), None)
 
 
-def mae(prediction: Array, target: Array) -> tuple[Array, Pullbacks]:
-    """The mean of the absolute differences; the derivative at 0 is 0."""
+def mae(prediction: Array, target: Array, reduction: Reduction) -> tuple[Array, Pullbacks]:
+    """The absolute differences; the derivative at 0 is 0."""
     difference = prediction - target
-    count = difference.size
-    y = np.sum(np.absolute(difference)) / count
-    return y, (lambda g: np.sign(difference) * (g / count), None)
+    return _reduced(np.absolute(difference), lambda g: np.sign(difference) * g, reduction)
 
 
-def huber(prediction: Array, target: Array, delta: float) -> tuple[Array, Pullbacks]:
+def huber(
+    prediction: Array, target: Array, delta: float, reduction: Reduction
+) -> tuple[Array, Pullbacks]:
     """Half the squared difference up to `delta`, linear beyond."""
     difference = prediction - target
-    count = difference.size
     held = np.clip(difference, -delta, delta)
-    y = np.sum(held * (difference - 0.5 * held)) / count
-    return y, (lambda g: held * (g / count), None)
+    return _reduced(held * (difference - 0.5 * held), lambda g: held * g, reduction)
 
 
-def smooth_l1(prediction: Array, target: Array, beta: float) -> tuple[Array, Pullbacks]:
+def smooth_l1(
+    prediction: Array, target: Array, beta: float, reduction: Reduction
+) -> tuple[Array, Pullbacks]:
     """`huber` divided by `beta`."""
     difference = prediction - target
-    divisor = difference.size * beta
     held = np.clip(difference, -beta, beta)
-    y = np.sum(held * (difference - 0.5 * held)) / divisor
-    return y, (lambda g: held * (g / divisor), None)
+    terms = held * (difference - 0.5 * held) / beta
+    return _reduced(terms, lambda g: held * (g / beta), reduction)
 
 
-def nll(log_probabilities: Array, labels: Array) -> tuple[Array, Pullbacks]:
-    """The mean negative log-probability at the labels, which the caller has checked."""
-    classes = like(np.arange(log_probabilities.shape[-1]), log_probabilities)
-    is_label = np.expand_dims(like(labels, log_probabilities), -1) == classes
-    count = labels.size
-    y: Array = np.sum(np.where(is_label, -log_probabilities, 0)) / count
-    return y, (lambda g: np.where(is_label, -g / count, 0), None)
+def nll(log_probabilities: Array, labels: Array, reduction: Reduction) -> tuple[Array, Pullbacks]:
+    """The negative log-probability at the labels, which the caller has checked."""
+    is_label = _is_label(log_probabilities, labels)
+    terms = np.sum(np.where(is_label, -log_probabilities, 0), axis=-1)
+    return _reduced(terms, lambda g: np.where(is_label, -_over_classes(g, terms), 0), reduction)
 
 
-def cross_entropy(logits: Array, labels: Array) -> tuple[Array, Pullbacks]:
-    """The mean negative log-softmax at the labels, which the caller has checked."""
+def cross_entropy(logits: Array, labels: Array, reduction: Reduction) -> tuple[Array, Pullbacks]:
+    """The negative log-softmax at the labels, which the caller has checked."""
     rows = logits if logits.ndim == 2 else np.reshape(logits, (-1, logits.shape[-1]))
     count, classes = rows.shape
     # numpy finds an element of a flat array in a sixth of the time that (row, column) takes.
@@ -82,66 +81,121 @@ def cross_entropy(logits: Array, labels: Array) -> tuple[Array, Pullbacks]:
     exponentials = np.exp(shifted)
     totals = row_sums(exponentials)
 
-    def pullback(g: Array) -> Array:
-        share = g / count
-        cotangent: Array = (exponentials * (share / totals)).reshape(-1)
-        cotangent[at_labels] -= share
+    def slope(g: Array) -> Array:
+        each = np.reshape(g, (-1, 1)) if reduction == "none" else g
+        cotangent: Array = (exponentials * (each / totals)).reshape(-1)
+        cotangent[at_labels] -= np.reshape(g, -1) if reduction == "none" else g
         return np.reshape(cotangent, logits.shape)
 
-    chosen = shifted.reshape(-1)[at_labels]
-    return np.add.reduce(np.log(totals).reshape(-1) - chosen) / count, (pullback, None)
+    terms = np.log(totals).reshape(-1) - shifted.reshape(-1)[at_labels]
+    if reduction == "none":
+        terms = np.reshape(terms, labels.shape)
+    return _reduced(terms, slope, reduction)
+
+
+def weighted_cross_entropy(
+    logits: Array,
+    labels: Array,
+    weights: Array,
+    smoothing: float,
+    ignored: int | None,
+    reduction: Reduction,
+) -> tuple[Array, Pullbacks]:
+    """`cross_entropy` with smoothed labels, a weight for each class, and labels that count not."""
+    is_label = _is_label(logits, labels)
+    others = smoothing / logits.shape[-1]
+    if ignored is not None:
+        is_kept = np.expand_dims(like(labels, logits) != ignored, -1)
+        is_label = is_label & is_kept
+        others = others * is_kept.astype(logits.dtype)
+    at_label = is_label.astype(logits.dtype)
+    targets = weights * (at_label * (1 - smoothing) + others)
+    log_softmax = _log_softmax(logits)
+    terms = -np.sum(_weighted(targets, log_softmax), axis=-1)
+    y, pullbacks = _reduced(
+        terms,
+        lambda g: _slope(log_softmax, targets) * _over_classes(g, terms),
+        reduction,
+        np.sum(weights * at_label),
+    )
+    return y, (*pullbacks, None)
 
 
 def cross_entropy_with_probabilities(
-    logits: Array, probabilities: Array
+    logits: Array, probabilities: Array, reduction: Reduction
 ) -> tuple[Array, Pullbacks]:
-    """The mean over rows of ``-sum(p * log_softmax(logits))``; ``0 * log 0`` is 0."""
+    """``-sum(p * log_softmax(logits))`` of every row; ``0 * log 0`` is 0."""
     log_softmax = _log_softmax(logits)
-    count = _rows(logits)
-    y = -np.sum(_weighted(probabilities, log_softmax)) / count
-    return y, (lambda g: _slope(log_softmax, probabilities) * (g / count), None)
+    terms = -np.sum(_weighted(probabilities, log_softmax), axis=-1)
+    return _reduced(
+        terms,
+        lambda g: _slope(log_softmax, probabilities) * _over_classes(g, terms),
+        reduction,
+    )
 
 
-def kl_div(logits: Array, probabilities: Array) -> tuple[Array, Pullbacks]:
-    """The mean over rows of ``sum(p * (log p - log_softmax(logits)))``; ``0 * log 0`` is 0."""
+def kl_div(logits: Array, probabilities: Array, reduction: Reduction) -> tuple[Array, Pullbacks]:
+    """``sum(p * (log p - log_softmax(logits)))`` of every row; ``0 * log 0`` is 0."""
     log_softmax = _log_softmax(logits)
-    count = _rows(logits)
     log_probabilities = np.log(np.where(probabilities == 0, 1, probabilities))
-    y = np.sum(_weighted(probabilities, log_probabilities - log_softmax)) / count
-    return y, (lambda g: _slope(log_softmax, probabilities) * (g / count), None)
+    terms = np.sum(_weighted(probabilities, log_probabilities - log_softmax), axis=-1)
+    return _reduced(
+        terms,
+        lambda g: _slope(log_softmax, probabilities) * _over_classes(g, terms),
+        reduction,
+    )
 
 
-def binary_cross_entropy(predictions: Array, probabilities: Array) -> tuple[Array, Pullbacks]:
-    """The mean of ``-p * log(q) - (1 - p) * log(1 - q)``, logarithms at least -100."""
-    count = predictions.size
+def binary_cross_entropy(
+    predictions: Array, probabilities: Array, reduction: Reduction
+) -> tuple[Array, Pullbacks]:
+    """``-p * log(q) - (1 - p) * log(1 - q)``, logarithms at least -100."""
     rests = 1 - predictions
     log_yes, log_no = _bounded_log(predictions), _bounded_log(rests)
-    y = -np.sum(probabilities * log_yes + (1 - probabilities) * log_no) / count
 
-    def pullback(g: Array) -> Array:
+    def slope(g: Array) -> Array:
         spread = np.maximum(predictions * rests, 1e-12)
-        cotangent: Array = (predictions - probabilities) / spread * (g / count)
+        cotangent: Array = (predictions - probabilities) / spread * g
         return cotangent
 
-    return y, (pullback, None)
+    terms = -(probabilities * log_yes + (1 - probabilities) * log_no)
+    return _reduced(terms, slope, reduction)
 
 
 def binary_cross_entropy_with_logits(
-    logits: Array, probabilities: Array
+    logits: Array, probabilities: Array, reduction: Reduction
 ) -> tuple[Array, Pullbacks]:
-    """The mean of ``-p * log(sigmoid(l)) - (1 - p) * log(1 - sigmoid(l))``."""
-    count = logits.size
+    """``-p * log(sigmoid(l)) - (1 - p) * log(1 - sigmoid(l))``."""
     decay = np.exp(-np.absolute(logits))
-    y = np.sum(np.maximum(logits, 0) - logits * probabilities + np.log1p(decay)) / count
 
-    def pullback(g: Array) -> Array:
+    def slope(g: Array) -> Array:
         # With tanh a confident and right prediction would lose its small gradient, and a choice
         # between two forms would lose the derivative of this one at 0.
         sigmoid = np.exp(np.minimum(logits, 0)) / (1 + decay)
-        cotangent: Array = (sigmoid - probabilities) * (g / count)
+        cotangent: Array = (sigmoid - probabilities) * g
         return cotangent
 
-    return y, (pullback, None)
+    terms = np.maximum(logits, 0) - logits * probabilities + np.log1p(decay)
+    return _reduced(terms, slope, reduction)
+
+
+def weighted_binary_cross_entropy(
+    logits: Array, probabilities: Array, weights: Array, reduction: Reduction
+) -> tuple[Array, Pullbacks]:
+    """``-w * p * log(sigmoid(l)) - (1 - p) * log(1 - sigmoid(l))``."""
+    decay = np.exp(-np.absolute(logits))
+    rests = 1 - probabilities
+    # How often the smooth positive part of -l counts.
+    yes = rests + weights * probabilities
+
+    def slope(g: Array) -> Array:
+        sigmoid = np.exp(np.minimum(-logits, 0)) / (1 + decay)
+        cotangent: Array = (rests - yes * sigmoid) * g
+        return cotangent
+
+    terms = rests * logits + yes * (np.maximum(-logits, 0) + np.log1p(decay))
+    y, pullbacks = _reduced(terms, slope, reduction)
+    return y, (*pullbacks, None)
 
 
 def cosine_embedding(
@@ -169,6 +223,37 @@ def cosine_embedding(
     )
 
 
+def _reduced(
+    terms: Array, slope: Pullback, reduction: Reduction, weight: Array | None = None
+) -> tuple[Array, Pullbacks]:
+    """Return the mean of terms, their sum, or themselves.
+
+    Args:
+        terms: the errors.
+        slope: the cotangent of the prediction, from that of the terms, or of all of them alike.
+        reduction: which of the three.
+        weight: what the mean is divided by; None for the number of terms.
+    """
+    if reduction == "none":
+        return terms, (slope, None)
+    total = np.sum(terms)
+    if reduction == "sum":
+        return total, (slope, None)
+    count = terms.size if weight is None else weight
+    return total / count, (lambda g: slope(g / count), None)
+
+
+def _over_classes(g: Array, terms: Array) -> Array:
+    """Return a cotangent of terms, or of all of them alike, with an axis for the classes."""
+    return np.expand_dims(g, -1) if g.shape == terms.shape else g
+
+
+def _is_label(scores: Array, labels: Array) -> Array:
+    classes = like(np.arange(scores.shape[-1]), scores)
+    is_label: Array = np.expand_dims(like(labels, scores), -1) == classes
+    return is_label
+
+
 def _bounded_log(probabilities: Array) -> Array:
     is_zero = probabilities == 0
     logarithms = np.maximum(np.log(np.where(is_zero, 1, probabilities)), -100)
@@ -179,11 +264,6 @@ def _log_softmax(logits: Array) -> Array:
     shifted = logits - largest(logits, -1)
     log_softmax: Array = shifted - np.log(row_sums(np.exp(shifted)))
     return log_softmax
-
-
-def _rows(logits: Array) -> int:
-    rows: int = logits.size // logits.shape[-1]
-    return rows
 
 
 def _weighted(probabilities: Array, logarithms: Array) -> Array:

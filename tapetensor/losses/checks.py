@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tapetensor.arguments import check_choice
 from tapetensor.errors import ShapeError
+from tapetensor.kernels.losses import Reduction
 from tapetensor.tensor.base import (
     TensorBase,
     check_floating,
@@ -71,8 +73,11 @@ def check_labels_of(
     labels: TensorBase[Any, Any, Any],
     scores_name: str,
     other: str,
+    ignored: int | None = None,
 ) -> None:
     """Refuse labels that are not a class each for the rows of the scores; name the other loss.
+
+    A label that is `ignored` need be no class.
 
     Raises:
         ShapeError: if they have not the leading shape of the scores, or there are none.
@@ -87,4 +92,36 @@ def check_labels_of(
             f"{op}: {scores_name} of shape {shape} and labels of shape {labels.array.shape} "
             f"do not fit; {scores_name} (*Ds, N) go with labels (*Ds), and there is at least one"
         )
-    check_labels(op, labels, shape[-1], f"for targets that are probabilities use {other}")
+    cure = f"for targets that are probabilities use {other}"
+    check_labels(op, labels, shape[-1], cure, ignored=ignored)
+
+
+def as_reduction(op: str, reduction: object) -> Reduction:
+    """Return how the errors of a loss are made one."""
+    check_choice(op, "reduction", reduction, ("mean", "sum", "none"))
+    how: Any = reduction
+    return how  # type: ignore[no-any-return]  # one of the three
+
+
+def check_weights(
+    op: str,
+    name: str,
+    weights: TensorBase[Any, Any, Any],
+    scores: TensorBase[Any, Any, Any],
+    classes: tuple[int, ...],
+) -> None:
+    """Refuse weights that are not plain, of the dtype of the scores, and one for each class.
+
+    Raises:
+        ShapeError: if they have another shape; a `pos_weight` may be a 0-d tensor.
+        DTypeError: if the dtypes differ.
+        UntracedTensorError: if they own a tape.
+    """
+    check_plain(op, name, weights, f"no gradient flows to it: write {name}.detach()")
+    check_same_dtype(op, (scores, weights))
+    shapes = [classes, ()] if name == "pos_weight" else [classes]
+    if weights.array.shape not in shapes:
+        raise ShapeError(
+            f"{op}: {name} must have shape {' or '.join(map(str, shapes))}, "
+            f"got {weights.array.shape}"
+        )

@@ -2,39 +2,85 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal, overload
+
+from tapetensor.arguments import as_int, as_number
 from tapetensor.arrays.stand_ins import plain
 from tapetensor.errors import ArgumentValueError
 from tapetensor.kernels import losses
-from tapetensor.losses.checks import check_labels_of, check_pair
+from tapetensor.losses.checks import (
+    as_reduction,
+    check_labels_of,
+    check_pair,
+    check_weights,
+)
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
+from tapetensor.tensor.creation import zeros_beside
 from tapetensor.tensor.indexing import I
 from tapetensor.tensor.tensor import Tensor, Tensor0D
 from tapetensor.typing import Ds, F, N, S, T
 
 
+@overload
 def cross_entropy(
-    logits: Tensor[tuple[*Ds, N], T, F], labels: Tensor[tuple[*Ds], NoneTape, I]
-) -> Tensor0D[T, F]:
+    logits: Tensor[tuple[*Ds, N], T, F],
+    labels: Tensor[tuple[*Ds], NoneTape, I],
+    *,
+    class_weights: Tensor[tuple[N], NoneTape, F] | None = None,
+    label_smoothing: float = 0.0,
+    ignore_index: int | None = None,
+    reduction: Literal["mean", "sum"] = "mean",
+) -> Tensor0D[T, F]: ...
+@overload
+def cross_entropy(
+    logits: Tensor[tuple[*Ds, N], T, F],
+    labels: Tensor[tuple[*Ds], NoneTape, I],
+    *,
+    class_weights: Tensor[tuple[N], NoneTape, F] | None = None,
+    label_smoothing: float = 0.0,
+    ignore_index: int | None = None,
+    reduction: Literal["none"],
+) -> Tensor[tuple[*Ds], T, F]: ...
+def cross_entropy(
+    logits: Any,
+    labels: Any,
+    *,
+    class_weights: Any = None,
+    label_smoothing: Any = 0.0,
+    ignore_index: Any = None,
+    reduction: Any = "mean",
+) -> Any:
     """Return the cross entropy between class labels and the softmax of logits.
 
-        mean(-log_softmax(logits)[label])
+        mean(-log_softmax(logits)[label]),  or with weights w, smoothing s and N classes
+        sum(-q * log_softmax(logits)) / sum(w[label]),  q = w * ((1 - s) * one_hot(label) + s / N)
 
-    Shape: ``(*Ds, N), (*Ds) -> ()``.
-    Derivative: ``(softmax(logits) - one_hot(labels)) / n`` for `n` labels.
+    Shape: ``(*Ds, N), (*Ds) -> ()``; ``(*Ds)`` with ``reduction="none"``.
+    Derivative: ``(softmax(logits) - one_hot(labels)) / n`` for `n` labels; with weights and
+        smoothing ``(softmax(logits) * sum(q) - q) / sum(w[label])``.
     Tape: the result owns the tape of `logits`, which is then spent.
 
     Args:
         logits: one score per class along the last axis, in natural-log units; finite at any size.
         labels: the right classes, plain integers from 0 to ``N - 1``.
+        class_weights: how much each class counts, >= 0; the mean is divided by the sum of the
+            weights of the labels, as PyTorch's.
+        label_smoothing: the share of a label that is spread over all classes alike, in [0, 1].
+        ignore_index: a label, of a class or not, that counts nothing, padding, say; None for none.
+            The mean is NaN where no label is left, as PyTorch's.
+        reduction: "mean", "sum", or "none" for the loss of each label.
 
     Raises:
         ShapeError: if `labels` do not have the leading shape of `logits`, or there are none.
         DTypeError: if `logits` are not floating or `labels` not integers.
         AxisError: if a label is not a class.
-        UntracedTensorError: if `labels` own a tape.
+        UntracedTensorError: if `labels` or `class_weights` own a tape.
+        ArgumentValueError: if `reduction` is none of the three, or `label_smoothing` no share.
+        ArgumentTypeError: if an argument is of the wrong kind.
 
-    Source: Goodfellow, Bengio & Courville (2016), "Deep learning", section 6.2.2.3.
+    Source: Goodfellow, Bengio & Courville (2016), "Deep learning", section 6.2.2.3; label smoothing
+        is Szegedy et al. (2016), "Rethinking the inception architecture for computer vision".
 
     >>> import numpy as np
     >>> import tapetensor as tt
@@ -42,27 +88,50 @@ def cross_entropy(
     >>> cross_entropy(logits, tt.from_numpy([1, 0], shape=(2,), dtype=np.int64))
     Tensor(0.3465736, shape=(), dtype=float32, NoneTape)
     """
-    other = "cross_entropy_with_probabilities"
-    check_labels_of("cross_entropy", logits, labels, "logits", other)
-    return apply(losses.cross_entropy, (logits, labels), keeps_dtype=False)
+    op, other = "cross_entropy", "cross_entropy_with_probabilities"
+    ignored = None if ignore_index is None else as_int(op, "ignore_index", ignore_index)
+    check_labels_of(op, logits, labels, "logits", other, ignored)
+    how = as_reduction(op, reduction)
+    if class_weights is None and ignored is None and label_smoothing == 0:
+        return apply(losses.cross_entropy, (logits, labels), (how,), keeps_dtype=False)
+    smoothing = as_number(op, "label_smoothing", label_smoothing, at_least=0, at_most=1)
+    classes = logits.array.shape[-1:]
+    weights = zeros_beside(logits, classes) + 1 if class_weights is None else class_weights
+    check_weights(op, "class_weights", weights, logits, classes)
+    options = smoothing, ignored, how
+    operands = logits, labels, weights
+    return apply(losses.weighted_cross_entropy, operands, options, keeps_dtype=False)
 
 
+@overload
 def nll(
-    log_probabilities: Tensor[tuple[*Ds, N], T, F], labels: Tensor[tuple[*Ds], NoneTape, I]
-) -> Tensor0D[T, F]:
+    log_probabilities: Tensor[tuple[*Ds, N], T, F],
+    labels: Tensor[tuple[*Ds], NoneTape, I],
+    *,
+    reduction: Literal["mean", "sum"] = "mean",
+) -> Tensor0D[T, F]: ...
+@overload
+def nll(
+    log_probabilities: Tensor[tuple[*Ds, N], T, F],
+    labels: Tensor[tuple[*Ds], NoneTape, I],
+    *,
+    reduction: Literal["none"],
+) -> Tensor[tuple[*Ds], T, F]: ...
+def nll(log_probabilities: Any, labels: Any, *, reduction: Any = "mean") -> Any:
     """Return the negative log-likelihood of class labels.
 
         mean(-log_probabilities[label])
 
     ``nll(logits.log_softmax(), labels)`` is ``cross_entropy(logits, labels)``.
 
-    Shape: ``(*Ds, N), (*Ds) -> ()``.
+    Shape: ``(*Ds, N), (*Ds) -> ()``; ``(*Ds)`` with ``reduction="none"``.
     Derivative: ``-one_hot(labels) / n`` for `n` labels.
     Tape: the result owns the tape of `log_probabilities`, which is then spent.
 
     Args:
         log_probabilities: natural logarithms, one per class along the last axis.
         labels: the right classes, plain integers from 0 to ``N - 1``.
+        reduction: "mean", "sum", or "none" for the loss of each label.
 
     Raises:
         ShapeError: if `labels` do not have the leading shape of `log_probabilities`, or there are
@@ -70,6 +139,7 @@ def nll(
         DTypeError: if `log_probabilities` are not floating or `labels` not integers.
         AxisError: if a label is not a class.
         UntracedTensorError: if `labels` own a tape.
+        ArgumentValueError: if `reduction` is none of the three.
 
     Source: Goodfellow, Bengio & Courville (2016), "Deep learning", section 5.5.
 
@@ -80,17 +150,32 @@ def nll(
     Tensor(0.75, shape=(), dtype=float32, NoneTape)
     """
     check_labels_of("nll", log_probabilities, labels, "log_probabilities", "kl_div")
-    return apply(losses.nll, (log_probabilities, labels), keeps_dtype=False)
+    options = (as_reduction("nll", reduction),)
+    return apply(losses.nll, (log_probabilities, labels), options, keeps_dtype=False)
 
 
+@overload
 def cross_entropy_with_probabilities(
-    logits: Tensor[tuple[*Ds, N], T, F], probabilities: Tensor[tuple[*Ds, N], NoneTape, F]
-) -> Tensor0D[T, F]:
+    logits: Tensor[tuple[*Ds, N], T, F],
+    probabilities: Tensor[tuple[*Ds, N], NoneTape, F],
+    *,
+    reduction: Literal["mean", "sum"] = "mean",
+) -> Tensor0D[T, F]: ...
+@overload
+def cross_entropy_with_probabilities(
+    logits: Tensor[tuple[*Ds, N], T, F],
+    probabilities: Tensor[tuple[*Ds, N], NoneTape, F],
+    *,
+    reduction: Literal["none"],
+) -> Tensor[tuple[*Ds], T, F]: ...
+def cross_entropy_with_probabilities(
+    logits: Any, probabilities: Any, *, reduction: Any = "mean"
+) -> Any:
     """Return the cross entropy between distributions and the softmax of logits.
 
         mean over rows of -sum(p * log_softmax(logits))
 
-    Shape: ``(*Ds, N), (*Ds, N) -> ()``.
+    Shape: ``(*Ds, N), (*Ds, N) -> ()``; ``(*Ds)`` with ``reduction="none"``.
     Derivative: ``(softmax(logits) * sum(p) - p) / n`` for `n` rows; none for `probabilities`.
     Tape: the result owns the tape of `logits`, which is then spent.
 
@@ -98,11 +183,13 @@ def cross_entropy_with_probabilities(
         logits: one score per class along the last axis, in natural-log units; finite at any size.
         probabilities: a distribution along the last axis. It is not checked to sum to 1; where it
             is 0 nothing is counted, whatever the logit.
+        reduction: "mean", "sum", or "none" for the loss of each row.
 
     Raises:
         ShapeError: if the shapes differ, or there are no rows or no classes.
         DTypeError: if the dtypes differ or are not floating.
         UntracedTensorError: if `probabilities` own a tape.
+        ArgumentValueError: if `reduction` is none of the three.
 
     Source: Goodfellow, Bengio & Courville (2016), "Deep learning", section 3.13.
 
@@ -112,19 +199,32 @@ def cross_entropy_with_probabilities(
     """
     op = "cross_entropy_with_probabilities"
     check_pair(op, logits, probabilities, "logits", "probabilities", rank=1)
-    return apply(losses.cross_entropy_with_probabilities, (logits, probabilities))
+    options = (as_reduction(op, reduction),)
+    return apply(losses.cross_entropy_with_probabilities, (logits, probabilities), options)
 
 
+@overload
 def binary_cross_entropy(
-    predictions: Tensor[S, T, F], probabilities: Tensor[S, NoneTape, F]
-) -> Tensor0D[T, F]:
+    predictions: Tensor[S, T, F],
+    probabilities: Tensor[S, NoneTape, F],
+    *,
+    reduction: Literal["mean", "sum"] = "mean",
+) -> Tensor0D[T, F]: ...
+@overload
+def binary_cross_entropy(
+    predictions: Tensor[S, T, F],
+    probabilities: Tensor[S, NoneTape, F],
+    *,
+    reduction: Literal["none"],
+) -> Tensor[S, T, F]: ...
+def binary_cross_entropy(predictions: Any, probabilities: Any, *, reduction: Any = "mean") -> Any:
     """Return the cross entropy between probabilities of yes and predicted ones.
 
         mean(-p * log(q) - (1 - p) * log(1 - q)),  logarithms at least -100
 
     As PyTorch's. `binary_cross_entropy_with_logits` keeps the accuracy that a sigmoid loses.
 
-    Shape: ``S, S -> ()``.
+    Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
     Derivative: ``(q - p) / (q * (1 - q)) / n`` for `n` elements, the product at least 1e-12; none
         for `probabilities`.
     Tape: the result owns the tape of `predictions`, which is then spent.
@@ -132,6 +232,7 @@ def binary_cross_entropy(
     Args:
         predictions: what the model says, in [0, 1].
         probabilities: what it should say, in [0, 1], which is not checked.
+        reduction: "mean", "sum", or "none" for the loss of each element.
 
     Raises:
         ShapeError: if the shapes differ, or there are no elements.
@@ -153,29 +254,50 @@ def binary_cross_entropy(
             "binary_cross_entropy: predictions must be in [0, 1], "
             f"found {lowest:g} to {highest:g}; for scores use binary_cross_entropy_with_logits"
         )
-    return apply(losses.binary_cross_entropy, (predictions, probabilities))
+    options = (as_reduction("binary_cross_entropy", reduction),)
+    return apply(losses.binary_cross_entropy, (predictions, probabilities), options)
 
 
+@overload
 def binary_cross_entropy_with_logits(
-    logits: Tensor[S, T, F], probabilities: Tensor[S, NoneTape, F]
-) -> Tensor0D[T, F]:
+    logits: Tensor[S, T, F],
+    probabilities: Tensor[S, NoneTape, F],
+    *,
+    pos_weight: Tensor[Any, NoneTape, F] | None = None,
+    reduction: Literal["mean", "sum"] = "mean",
+) -> Tensor0D[T, F]: ...
+@overload
+def binary_cross_entropy_with_logits(
+    logits: Tensor[S, T, F],
+    probabilities: Tensor[S, NoneTape, F],
+    *,
+    pos_weight: Tensor[Any, NoneTape, F] | None = None,
+    reduction: Literal["none"],
+) -> Tensor[S, T, F]: ...
+def binary_cross_entropy_with_logits(
+    logits: Any, probabilities: Any, *, pos_weight: Any = None, reduction: Any = "mean"
+) -> Any:
     """Return the cross entropy between probabilities of yes and the sigmoid of logits.
 
         mean(-p * log(sigmoid(l)) - (1 - p) * log(1 - sigmoid(l)))
         = mean(max(l, 0) - l * p + log(1 + exp(-abs(l))))
 
-    Shape: ``S, S -> ()``.
+    Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
     Derivative: ``(sigmoid(l) - p) / n`` for `n` elements; none for `probabilities`.
     Tape: the result owns the tape of `logits`, which is then spent.
 
     Args:
         logits: scores in natural-log units; finite at any size.
         probabilities: in [0, 1], which is not checked.
+        pos_weight: how much a yes counts, a number in a 0-d tensor or one for each element of the
+            last axis; a no counts 1.
+        reduction: "mean", "sum", or "none" for the loss of each element.
 
     Raises:
         ShapeError: if the shapes differ, or there are no elements.
         DTypeError: if the dtypes differ or are not floating.
         UntracedTensorError: if `probabilities` own a tape.
+        ArgumentValueError: if `reduction` is none of the three.
 
     Source: Goodfellow, Bengio & Courville (2016), "Deep learning", section 6.2.2.2.
 
@@ -185,17 +307,34 @@ def binary_cross_entropy_with_logits(
     """
     op = "binary_cross_entropy_with_logits"
     check_pair(op, logits, probabilities, "logits", "probabilities")
-    return apply(losses.binary_cross_entropy_with_logits, (logits, probabilities))
+    options = (as_reduction(op, reduction),)
+    if pos_weight is None:
+        return apply(losses.binary_cross_entropy_with_logits, (logits, probabilities), options)
+    check_weights(op, "pos_weight", pos_weight, logits, logits.array.shape[-1:])
+    operands = logits, probabilities, pos_weight
+    return apply(losses.weighted_binary_cross_entropy, operands, options)
 
 
+@overload
 def kl_div(
-    logits: Tensor[tuple[*Ds, N], T, F], probabilities: Tensor[tuple[*Ds, N], NoneTape, F]
-) -> Tensor0D[T, F]:
+    logits: Tensor[tuple[*Ds, N], T, F],
+    probabilities: Tensor[tuple[*Ds, N], NoneTape, F],
+    *,
+    reduction: Literal["mean", "sum"] = "mean",
+) -> Tensor0D[T, F]: ...
+@overload
+def kl_div(
+    logits: Tensor[tuple[*Ds, N], T, F],
+    probabilities: Tensor[tuple[*Ds, N], NoneTape, F],
+    *,
+    reduction: Literal["none"],
+) -> Tensor[tuple[*Ds], T, F]: ...
+def kl_div(logits: Any, probabilities: Any, *, reduction: Any = "mean") -> Any:
     """Return the Kullback-Leibler divergence of the softmax of logits from distributions.
 
         mean over rows of sum(p * (log(p) - log_softmax(logits))),  0 * log(0) = 0
 
-    Shape: ``(*Ds, N), (*Ds, N) -> ()``.
+    Shape: ``(*Ds, N), (*Ds, N) -> ()``; ``(*Ds)`` with ``reduction="none"``.
     Derivative: ``(softmax(logits) * sum(p) - p) / n`` for `n` rows; none for `probabilities`.
     Tape: the result owns the tape of `logits`, which is then spent.
 
@@ -203,11 +342,13 @@ def kl_div(
         logits: one score per class along the last axis, in natural-log units; finite at any size.
         probabilities: a distribution along the last axis. It is not checked to sum to 1; where it
             is 0 nothing is counted, whatever the logit.
+        reduction: "mean", "sum", or "none" for the divergence of each row.
 
     Raises:
         ShapeError: if the shapes differ, or there are no rows or no classes.
         DTypeError: if the dtypes differ or are not floating.
         UntracedTensorError: if `probabilities` own a tape.
+        ArgumentValueError: if `reduction` is none of the three.
 
     Source: Kullback & Leibler (1951), "On information and sufficiency".
 
@@ -216,4 +357,4 @@ def kl_div(
     Tensor(0.6931472, shape=(), dtype=float32, NoneTape)
     """
     check_pair("kl_div", logits, probabilities, "logits", "probabilities", rank=1)
-    return apply(losses.kl_div, (logits, probabilities))
+    return apply(losses.kl_div, (logits, probabilities), (as_reduction("kl_div", reduction),))

@@ -2,39 +2,57 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal, overload
+
 from tapetensor.arguments import as_number
 from tapetensor.kernels import losses
-from tapetensor.losses.checks import check_pair
+from tapetensor.losses.checks import as_reduction, check_pair
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.tensor import Tensor, Tensor0D
 from tapetensor.typing import F, S, T
 
 
-def mse(prediction: Tensor[S, T, F], target: Tensor[S, NoneTape, F]) -> Tensor0D[T, F]:
+@overload
+def mse(
+    prediction: Tensor[S, T, F],
+    target: Tensor[S, NoneTape, F],
+    *,
+    reduction: Literal["mean", "sum"] = "mean",
+) -> Tensor0D[T, F]: ...
+@overload
+def mse(
+    prediction: Tensor[S, T, F],
+    target: Tensor[S, NoneTape, F],
+    *,
+    reduction: Literal["none"],
+) -> Tensor[S, T, F]: ...
+def mse(prediction: Any, target: Any, *, reduction: Any = "mean") -> Any:
     """Return the mean squared error.
 
         mean((prediction - target)**2)
 
-    Shape: ``S, S -> ()``.
+    Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
     Derivative: ``2 * (prediction - target) / n`` for `n` elements; none for `target`.
     Tape: the result owns the tape of `prediction`, which is then spent.
 
     Args:
         prediction: what the model says.
         target: what it should say, a plain value of the same shape and dtype.
+        reduction: "mean", "sum", or "none" for the error of each element.
 
     Raises:
         ShapeError: if the shapes differ, or there are no elements.
         DTypeError: if the dtypes differ or are not floating.
         UntracedTensorError: if `target` owns a tape.
+        ArgumentValueError: if `reduction` is none of the three.
 
     >>> import tapetensor as tt
     >>> mse(tt.from_numpy([1.0, 4.0], shape=(2,)), tt.from_numpy([1.0, 2.0], shape=(2,)))
     Tensor(2., shape=(), dtype=float32, NoneTape)
     """
     check_pair("mse", prediction, target)
-    return apply(losses.mse, (prediction, target))
+    return apply(losses.mse, (prediction, target), (as_reduction("mse", reduction),))
 
 
 def rmse(prediction: Tensor[S, T, F], target: Tensor[S, NoneTape, F]) -> Tensor0D[T, F]:
@@ -64,12 +82,26 @@ def rmse(prediction: Tensor[S, T, F], target: Tensor[S, NoneTape, F]) -> Tensor0
     return apply(losses.rmse, (prediction, target))
 
 
-def mae(prediction: Tensor[S, T, F], target: Tensor[S, NoneTape, F]) -> Tensor0D[T, F]:
+@overload
+def mae(
+    prediction: Tensor[S, T, F],
+    target: Tensor[S, NoneTape, F],
+    *,
+    reduction: Literal["mean", "sum"] = "mean",
+) -> Tensor0D[T, F]: ...
+@overload
+def mae(
+    prediction: Tensor[S, T, F],
+    target: Tensor[S, NoneTape, F],
+    *,
+    reduction: Literal["none"],
+) -> Tensor[S, T, F]: ...
+def mae(prediction: Any, target: Any, *, reduction: Any = "mean") -> Any:
     """Return the mean absolute error.
 
         mean(abs(prediction - target))
 
-    Shape: ``S, S -> ()``.
+    Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
     Derivative: ``sign(prediction - target) / n`` for `n` elements, 0 where the two are equal;
         none for `target`.
     Tape: the result owns the tape of `prediction`, which is then spent.
@@ -77,29 +109,45 @@ def mae(prediction: Tensor[S, T, F], target: Tensor[S, NoneTape, F]) -> Tensor0D
     Args:
         prediction: what the model says.
         target: what it should say, a plain value of the same shape and dtype.
+        reduction: "mean", "sum", or "none" for the error of each element.
 
     Raises:
         ShapeError: if the shapes differ, or there are no elements.
         DTypeError: if the dtypes differ or are not floating.
         UntracedTensorError: if `target` owns a tape.
+        ArgumentValueError: if `reduction` is none of the three.
 
     >>> import tapetensor as tt
     >>> mae(tt.from_numpy([1.0, 4.0], shape=(2,)), tt.from_numpy([1.0, 2.0], shape=(2,)))
     Tensor(1., shape=(), dtype=float32, NoneTape)
     """
     check_pair("mae", prediction, target)
-    return apply(losses.mae, (prediction, target))
+    return apply(losses.mae, (prediction, target), (as_reduction("mae", reduction),))
 
 
+@overload
 def huber(
-    prediction: Tensor[S, T, F], target: Tensor[S, NoneTape, F], delta: float = 1.0
-) -> Tensor0D[T, F]:
+    prediction: Tensor[S, T, F],
+    target: Tensor[S, NoneTape, F],
+    delta: float = 1.0,
+    *,
+    reduction: Literal["mean", "sum"] = "mean",
+) -> Tensor0D[T, F]: ...
+@overload
+def huber(
+    prediction: Tensor[S, T, F],
+    target: Tensor[S, NoneTape, F],
+    delta: float = 1.0,
+    *,
+    reduction: Literal["none"],
+) -> Tensor[S, T, F]: ...
+def huber(prediction: Any, target: Any, delta: float = 1.0, *, reduction: Any = "mean") -> Any:
     """Return the Huber loss: squared for small errors, linear for large ones.
 
         mean(d**2 / 2 where abs(d) <= delta else delta * (abs(d) - delta / 2)),
         d = prediction - target
 
-    Shape: ``S, S -> ()``.
+    Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
     Derivative: ``clip(d, -delta, delta) / n`` for `n` elements, the same from both sides where
         ``abs(d) == delta``; none for `target`.
     Tape: the result owns the tape of `prediction`, which is then spent.
@@ -108,6 +156,7 @@ def huber(
         prediction: what the model says.
         target: what it should say, a plain value of the same shape and dtype.
         delta: where the loss turns linear, > 0 and finite.
+        reduction: "mean", "sum", or "none" for the error of each element.
 
     Raises:
         ShapeError: if the shapes differ, or there are no elements.
@@ -124,18 +173,33 @@ def huber(
     """
     threshold = as_number("huber", "delta", delta, above=0)
     check_pair("huber", prediction, target)
-    return apply(losses.huber, (prediction, target), (threshold,))
+    options = threshold, as_reduction("huber", reduction)
+    return apply(losses.huber, (prediction, target), options)
 
 
+@overload
 def smooth_l1(
-    prediction: Tensor[S, T, F], target: Tensor[S, NoneTape, F], beta: float = 1.0
-) -> Tensor0D[T, F]:
+    prediction: Tensor[S, T, F],
+    target: Tensor[S, NoneTape, F],
+    beta: float = 1.0,
+    *,
+    reduction: Literal["mean", "sum"] = "mean",
+) -> Tensor0D[T, F]: ...
+@overload
+def smooth_l1(
+    prediction: Tensor[S, T, F],
+    target: Tensor[S, NoneTape, F],
+    beta: float = 1.0,
+    *,
+    reduction: Literal["none"],
+) -> Tensor[S, T, F]: ...
+def smooth_l1(prediction: Any, target: Any, beta: float = 1.0, *, reduction: Any = "mean") -> Any:
     """Return the smooth L1 loss: `huber` over `beta`, whose linear part has slope 1.
 
         mean(d**2 / (2 * beta) where abs(d) <= beta else abs(d) - beta / 2),
         d = prediction - target
 
-    Shape: ``S, S -> ()``.
+    Shape: ``S, S -> ()``; ``S`` with ``reduction="none"``.
     Derivative: ``clip(d / beta, -1, 1) / n`` for `n` elements, the same from both sides where
         ``abs(d) == beta``; none for `target`.
     Tape: the result owns the tape of `prediction`, which is then spent.
@@ -144,6 +208,7 @@ def smooth_l1(
         prediction: what the model says.
         target: what it should say, a plain value of the same shape and dtype.
         beta: where the loss turns linear, > 0 and finite.
+        reduction: "mean", "sum", or "none" for the error of each element.
 
     Raises:
         ShapeError: if the shapes differ, or there are no elements.
@@ -160,4 +225,5 @@ def smooth_l1(
     """
     threshold = as_number("smooth_l1", "beta", beta, above=0)
     check_pair("smooth_l1", prediction, target)
-    return apply(losses.smooth_l1, (prediction, target), (threshold,))
+    options = threshold, as_reduction("smooth_l1", reduction)
+    return apply(losses.smooth_l1, (prediction, target), options)

@@ -25,6 +25,7 @@ def check_labels(
     classes: int,
     cure: str = "",
     names: tuple[str, str] = ("labels", "classes"),
+    ignored: int | None = None,
 ) -> None:
     """Refuse labels that are not integers from 0 to ``classes - 1``.
 
@@ -34,13 +35,17 @@ def check_labels(
         classes: how many there are.
         cure: what to write in place of other numbers.
         names: what the message calls the two.
+        ignored: a label that need be no class.
 
     Raises:
         DTypeError: if they are not integers.
         AxisError: if one is not a class; the message names the first few.
     """
     check_integers(op, names[0], labels, cure)
-    run_check(_refuse_beyond, labels.array, op, classes, names)
+    checked = (
+        labels.array if ignored is None else np.where(labels.array == ignored, 0, labels.array)
+    )
+    run_check(_refuse_beyond, checked, op, classes, names)
 
 
 def _refuse_beyond(values: Array, op: str, classes: int, names: tuple[str, str]) -> None:

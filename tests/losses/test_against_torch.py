@@ -88,6 +88,99 @@ def test_cross_entropy_by_labels_agrees_with_torch(
     same_as_torch(losses.cross_entropy, theirs, x, labels)
 
 
+REDUCED: list[tuple[Any, Callable[..., Any]]] = [
+    (losses.mse, functional.mse_loss),
+    (losses.mae, functional.l1_loss),
+    (losses.smooth_l1, functional.smooth_l1_loss),
+    (losses.huber, functional.huber_loss),
+    (losses.binary_cross_entropy, functional.binary_cross_entropy),
+    (losses.binary_cross_entropy_with_logits, functional.binary_cross_entropy_with_logits),
+    (losses.cross_entropy_with_probabilities, functional.cross_entropy),
+]
+
+
+def weighed(loss: Any) -> Any:
+    """Return a scalar of the errors one by one, in which each counts otherwise."""
+    if isinstance(loss, torch.Tensor):
+        return (
+            loss * torch.arange(1, 1 + loss.numel(), dtype=loss.dtype).reshape(loss.shape)
+        ).sum()
+    numbers = np.arange(1, 1 + loss.size).reshape(loss.shape).astype(loss.dtype)
+    return (loss * tt.from_numpy(numbers)).sum()
+
+
+@pytest.mark.parametrize("reduction", ["sum", "none"])
+@pytest.mark.parametrize(("ours", "theirs"), REDUCED)
+def test_sums_and_single_errors_agree_with_torch(
+    ours: Any, theirs: Any, reduction: str, rng: np.random.Generator
+) -> None:
+    x, target = rng.random((2, 4, 3))
+
+    same_as_torch(
+        lambda a, b: weighed(ours(a, b, reduction=reduction)),
+        lambda a, b: weighed(theirs(a, b, reduction=reduction)),
+        x,
+        target / target.sum(axis=-1, keepdims=True),
+        # PyTorch bounds some slopes by float32 numbers.
+        rtol=1e-8,
+    )
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize(
+    ("smoothing", "is_weighted", "ignored"),
+    [(0.0, False, None), (0.2, False, None), (0.0, True, None), (0.0, False, 1), (0.2, True, -100)],
+)
+def test_the_options_of_cross_entropy_agree_with_torch(
+    reduction: str, smoothing: float, is_weighted: bool, ignored: Any, rng: np.random.Generator
+) -> None:
+    x, labels, weights = rng.standard_normal((6, 3)), rng.integers(0, 3, 6), rng.random(3)
+    labels[2] = labels[2] if ignored is None else ignored
+
+    def ours(logits: Any, classes: Any) -> Any:
+        of_class = tt.from_numpy(weights, dtype=logits.dtype) if is_weighted else None
+        options: Any = {"class_weights": of_class, "label_smoothing": smoothing}
+        options |= {"ignore_index": ignored, "reduction": reduction}
+        return weighed(losses.cross_entropy(logits, classes, **options))
+
+    def theirs(logits: Any, classes: Any) -> Any:
+        return weighed(
+            functional.cross_entropy(
+                logits,
+                classes,
+                weight=torch.tensor(weights, dtype=logits.dtype) if is_weighted else None,
+                label_smoothing=smoothing,
+                ignore_index=-7 if ignored is None else ignored,
+                reduction=reduction,
+            )
+        )
+
+    same_as_torch(ours, theirs, x, labels)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("shape", [(), (3,)])
+def test_weights_of_a_yes_agree_with_torch(
+    shape: tuple[int, ...], reduction: str, rng: np.random.Generator
+) -> None:
+    x, target, weights = 50 * rng.standard_normal((4, 3)), rng.random((4, 3)), rng.random(shape)
+
+    def ours(logits: Any, yes: Any) -> Any:
+        of_yes = tt.from_numpy(np.asarray(weights), dtype=logits.dtype)
+        options: Any = {"pos_weight": of_yes, "reduction": reduction}
+        return weighed(losses.binary_cross_entropy_with_logits(logits, yes, **options))
+
+    def theirs(logits: Any, yes: Any) -> Any:
+        of_yes = torch.tensor(weights, dtype=logits.dtype)
+        return weighed(
+            functional.binary_cross_entropy_with_logits(
+                logits, yes, pos_weight=of_yes, reduction=reduction
+            )
+        )
+
+    same_as_torch(ours, theirs, x, target)
+
+
 @pytest.mark.parametrize("beta", [0.2, 3.0])
 def test_smooth_l1_agrees_with_torch_at_any_beta(beta: float, rng: np.random.Generator) -> None:
     x, target = rng.standard_normal((2, 4, 3))

@@ -194,3 +194,53 @@ def test_a_threshold_that_is_not_a_number_is_refused(loss: Any, name: str, value
         tt.ArgumentTypeError, match=rf"^{loss.__name__}: {name} must be a number, got"
     ):
         loss(tt.zeros((2,)), tt.zeros((2,)), value)
+
+
+@pytest.mark.parametrize("loss", [one for one in [*PAIRED, *BY_LABELS] if one is not losses.rmse])
+def test_a_reduction_is_one_of_three(loss: Any) -> None:
+    x = tt.full((2, 3), 0.5).trace()
+    target = tt.zeros((2,), np.int64) if loss in BY_LABELS else tt.zeros((2, 3))
+
+    with pytest.raises(tt.ArgumentValueError, match=rf'^{loss.__name__}: .*"sum" or "none"'):
+        loss(x, target, reduction="batchmean")
+    assert x.owns_tape
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"label_smoothing": 1.5}, tt.ArgumentValueError, "label_smoothing must be"),
+        ({"label_smoothing": "a"}, tt.ArgumentTypeError, "label_smoothing must be a number"),
+        ({"ignore_index": 1.0}, tt.ArgumentTypeError, "ignore_index must be an int"),
+        ({"class_weights": tt.ones((2,))}, tt.ShapeError, r"class_weights must have shape \(3,\)"),
+        ({"class_weights": tt.ones((3,), np.float64)}, tt.DTypeError, "dtypes differ"),
+        ({"class_weights": tt.ones((3,)).trace()}, tt.UntracedTensorError, "class_weights.detach"),
+        (
+            {"class_weights": [1.0, 1.0, 1.0]},
+            tt.ArgumentTypeError,
+            "must be a tensor",
+        ),
+    ],
+)
+def test_an_option_of_cross_entropy_that_does_not_fit_is_refused(
+    options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    x = tt.zeros((2, 3)).trace()
+
+    with pytest.raises(error, match=f"^cross_entropy: .*{message}"):
+        losses.cross_entropy(x, tt.zeros((2,), np.int64), **options)
+    assert x.owns_tape
+
+
+def test_only_the_label_that_is_ignored_need_be_no_class() -> None:
+    labels = tt.from_numpy(np.array([-100, 5]))
+
+    with pytest.raises(tt.AxisError, match="found 5"):
+        losses.cross_entropy(tt.zeros((2, 3)), labels, ignore_index=-100)
+
+
+def test_the_weight_of_a_yes_goes_along_the_last_axis() -> None:
+    with pytest.raises(tt.ShapeError, match=r"must have shape \(3,\) or \(\), got \(2,\)"):
+        losses.binary_cross_entropy_with_logits(
+            tt.zeros((2, 3)), tt.zeros((2, 3)), pos_weight=tt.ones((2,))
+        )

@@ -286,3 +286,77 @@ def test_a_non_contiguous_prediction_has_the_same_loss(rng: np.random.Generator)
     loss, same = losses.cross_entropy(there, labels), losses.cross_entropy(copied.trace(), labels)
     assert loss.item() == same.item()
     np.testing.assert_array_equal(loss.backward()[x].numpy(), same.backward()[copied].numpy().T)
+
+
+REDUCED: list[Any] = [
+    losses.mse,
+    losses.mae,
+    losses.huber,
+    losses.smooth_l1,
+    losses.binary_cross_entropy,
+    losses.binary_cross_entropy_with_logits,
+    losses.cross_entropy_with_probabilities,
+    losses.kl_div,
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("loss", REDUCED)
+def test_the_mean_and_the_sum_are_those_of_the_single_errors(
+    loss: Any, shape: tuple[int, ...], rng: np.random.Generator
+) -> None:
+    x, target = distribution(shape, rng) * 0.9, distribution(shape, rng)
+    each = loss(x, target, reduction="none")
+
+    assert each.shape in (shape, shape[:-1])
+    assert loss(x, target).item() == pytest.approx(each.mean().item(), rel=1e-12, abs=1e-15)
+    assert loss(x, target, reduction="sum").item() == pytest.approx(
+        each.sum().item(), rel=1e-12, abs=1e-15
+    )
+    check_grad(lambda p: loss(p, target, reduction="none").square().sum(), x, rng=rng)
+
+
+@pytest.mark.parametrize("loss", [losses.cross_entropy, losses.nll])
+def test_so_they_are_of_labels(loss: Any, rng: np.random.Generator) -> None:
+    logits, labels = normal((2, 3, 4), rng), tt.from_numpy(rng.integers(0, 4, (2, 3)))
+    each = loss(logits, labels, reduction="none")
+
+    assert each.shape == (2, 3)
+    assert loss(logits, labels).item() == pytest.approx(each.mean().item(), rel=1e-12)
+    assert loss(logits, labels, reduction="sum").item() == pytest.approx(each.sum().item())
+    check_grad(lambda p: loss(p, labels, reduction="none").square().sum(), logits, rng=rng)
+
+
+def test_smoothed_and_weighed_labels_are_a_distribution_of_classes(
+    rng: np.random.Generator,
+) -> None:
+    logits = normal((5, 3), rng)
+    labels = tt.from_numpy(np.array([0, 2, 1, 2, -1]))
+    weights = tt.from_numpy(rng.random(3))
+    options: Any = {"class_weights": weights, "label_smoothing": 0.3, "ignore_index": -1}
+    one_hot = np.eye(3)[labels.numpy()[:4]]
+    wanted = weights.numpy() * (0.7 * one_hot + 0.1)
+    total = -(wanted * np.log(softmax(logits.numpy()[:4]))).sum()
+
+    loss = losses.cross_entropy(logits, labels, **options)
+    assert loss.item() == pytest.approx(total / (one_hot * weights.numpy()).sum(), rel=1e-12)
+    check_grad(lambda p: losses.cross_entropy(p, labels, **options), logits, rng=rng)
+    each = losses.cross_entropy(logits, labels, **options, reduction="none")
+    assert each.numpy()[4] == 0.0
+
+
+def test_a_weight_of_one_changes_nothing(rng: np.random.Generator) -> None:
+    logits, target = normal((4, 3), rng), distribution((4, 3), rng)
+    ones = tt.ones((3,), np.float64)
+    labels = tt.from_numpy(rng.integers(0, 3, 4))
+    plain = losses.binary_cross_entropy_with_logits(logits, target)
+
+    weighed = losses.binary_cross_entropy_with_logits(logits, target, pos_weight=ones)
+    assert weighed.item() == pytest.approx(plain.item(), rel=1e-12)
+    by_class = losses.cross_entropy(logits, labels, class_weights=ones)
+    assert by_class.item() == pytest.approx(losses.cross_entropy(logits, labels).item(), rel=1e-12)
+    check_grad(
+        lambda p: losses.binary_cross_entropy_with_logits(p, target, pos_weight=ones * 2.0),
+        logits,
+        rng=rng,
+    )

@@ -7,13 +7,13 @@ from typing import Literal as L
 
 import numpy as np
 
-from tapetensor import OwnedTape, Tensor0D, Tensor1D, Tensor2D, losses, nn, ones
+from tapetensor import NoneTape, OwnedTape, Tensor0D, Tensor1D, Tensor2D, losses, nn, ones
 from tapetensor.data import Batches, batched, batches, batches_exact
 from tapetensor.distributed import alone
 from tapetensor.optim import Sgd, schedules
 from tapetensor.training import EarlyStopping, History, evaluate, fit
 from tapetensor.typing import B, T
-from tests.typing.check import assert_type
+from tests.typing.check import assert_type, check
 from tests.typing.operands import m
 
 
@@ -102,3 +102,14 @@ assert_type(frozen, Net)
 assert_type(frozen.forward(x.trace()), Tensor2D[L[4], L[2], OwnedTape])
 assert_type(frozen.forward(x), Tensor2D[L[4], L[2]])
 assert_type(nn.is_training(frozen, x.trace()), bool)
+
+# The errors of a loss one by one have the shape of the targets.
+scores: Tensor2D[L[2], L[3]] = ones((2, 3))
+classes: Tensor1D[L[2], NoneTape, np.int64] = ones((2,), np.int64)
+each_row = losses.cross_entropy(scores.trace(), classes, reduction="none")
+check(assert_type(each_row, Tensor1D[L[2], OwnedTape]), (2,))
+total = losses.cross_entropy(scores, classes, label_smoothing=0.1, ignore_index=0, reduction="sum")
+check(assert_type(total, Tensor0D), ())
+check(assert_type(losses.mse(scores.trace(), scores), Tensor0D[OwnedTape]), ())
+each_error = losses.mse(scores.trace(), scores, reduction="none")
+check(assert_type(each_error, Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
