@@ -48,10 +48,9 @@ def pytest_collect_file(file_path: Path) -> Generator[None, list[Any], list[Any]
 
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Let a worker send of a test only what is read: not that it was set up and torn down well."""
+    """Let a worker send of a test only what is read: not that it began and was set up well."""
     if not hasattr(item.config, "workerinput") or item.config.getoption("durations") is not None:
         return None
-    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     for report in runtestprotocol(item, log=False, nextitem=nextitem):
         if report.when == "call" or not report.passed:
             item.ihook.pytest_runtest_logreport(report=report)
