@@ -13,7 +13,7 @@ from tests.ops.calling import reference_of, result_of, strided, tensors_of
 from tests.ops.rows import Case, Sample, given, is_float_array
 from tests.ops.samples import CASES
 
-_TOLERANCE = {np.float32: 2e-5, np.float64: 1e-13}
+_TOLERANCE: dict[type[np.generic], float] = {np.float32: 2e-5, np.float64: 1e-13}
 
 
 def _has_float_number(sample: Sample) -> bool:

@@ -112,11 +112,7 @@ class Session:
 
     def _hand_on(self) -> None:
         slot = self._draw_live()
-        if (
-            self._is_plain(slot)
-            and self.reference.tapes_on_the_shelf
-            and self._one_of([False, True])
-        ):
+        if self._is_plain(slot) and self.reference.tapes_on_the_shelf and self.draw(st.booleans()):
             self._run(Step("put_tape", (slot,)))
             return
         what = self._one_of(ON_ANY + ON_PLAIN * self._is_plain(slot))
@@ -129,7 +125,7 @@ class Session:
         x = self.machine.tensors[self._draw_live()]
         spent = [self.machine.tensors[slot] for slot in self.reference.slots("spent")]
         action = self._one_of(BAD_ON_OWNED if x.owns_tape else BAD_ON_PLAIN)
-        if spent and self._one_of([False, True]):
+        if spent and self.draw(st.booleans()):
             action, x = self._one_of(BAD_ON_SPENT), (x, spent[-1])
         before = self.machine.snapshot()
         try:
@@ -165,7 +161,8 @@ class Session:
         return Step(op, slots)
 
     def _one_of(self, options: Sequence[_Option]) -> _Option:
-        return options[self.draw(_position(len(options)))]
+        position: int = self.draw(_position(len(options)))
+        return options[position]
 
     def _draw_live(self) -> int:
         # Mostly one that owns a tape: an op on plain tensors is soon said.
