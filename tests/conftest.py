@@ -28,9 +28,10 @@ if sys.dont_write_bytecode:
 
 collect_ignore_glob = ["typing/pass/*", "typing/fail/*", "typing/reveal/*"]
 
-# Where the tests are that take seconds: what starts other programs, and random programs.
+# Where the tests are that take seconds, the longest first: what starts other programs, such as
+# mypy and pyright over all that is checked, and random programs.
 SLOW = (
-    *["tests/test_", "tests/plugin/", "tests/typing/", "tests/command/", "tests/distributed/"],
+    *["tests/plugin/", "tests/typing/", "tests/test_", "tests/distributed/", "tests/command/"],
     *["tests/machine/", "tests/properties/test_programs", "tests/compiler/test_programs"],
 )
 
@@ -59,7 +60,12 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the slow tests first: at the end, one would keep all workers but its own waiting."""
-    items.sort(key=lambda item: not item.nodeid.startswith(SLOW))
+
+    def place(item: pytest.Item) -> int:
+        places = (place for place, start in enumerate(SLOW) if item.nodeid.startswith(start))
+        return next(places, len(SLOW))
+
+    items.sort(key=place)
 
 
 def pytest_collection_finish() -> None:
