@@ -15,6 +15,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
+from _pytest.doctest import DoctestModule
+from _pytest.runner import runtestprotocol
 
 if sys.dont_write_bytecode:
     # Not beside the sources, then, but where pytest keeps what it remembers: the many programs that
@@ -26,16 +28,44 @@ if sys.dont_write_bytecode:
 
 collect_ignore_glob = ["typing/pass/*", "typing/fail/*", "typing/reveal/*"]
 
-# Where the tests are that take seconds: what starts other programs, and random programs.
+# Where the tests are that take seconds, the longest first: what starts other programs, such as
+# mypy and pyright over all that is checked, and random programs.
 SLOW = (
-    *["tests/test_", "tests/plugin/", "tests/typing/", "tests/command/", "tests/distributed/"],
+    *["tests/plugin/", "tests/typing/", "tests/test_", "tests/distributed/", "tests/command/"],
     *["tests/machine/", "tests/properties/test_programs", "tests/compiler/test_programs"],
 )
 
 
+HERE = Path(__file__).parent
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[Any], list[Any]]:
+    """Look for doctests in the library only: the tests have none."""
+    collectors = yield
+    if HERE in file_path.parents:
+        return [one for one in collectors if not isinstance(one, DoctestModule)]
+    return collectors
+
+
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Let a worker send of a test only what is read: not that it began and was set up well."""
+    if not hasattr(item.config, "workerinput") or item.config.getoption("durations") is not None:
+        return None
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the slow tests first: at the end, one would keep all workers but its own waiting."""
-    items.sort(key=lambda item: not item.nodeid.startswith(SLOW))
+
+    def place(item: pytest.Item) -> int:
+        places = (place for place, start in enumerate(SLOW) if item.nodeid.startswith(start))
+        return next(places, len(SLOW))
+
+    items.sort(key=place)
 
 
 def pytest_collection_finish() -> None:

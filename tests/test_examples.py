@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import subprocess
 import sys
@@ -10,6 +11,23 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+
+
+# Imports take most of the time of a short run.
+TWICE = """
+import runpy, sys
+arguments = sys.argv[1:]
+for more in [], ["--compile"]:
+    sys.argv[:] = [*arguments, *more]
+    runpy.run_path(sys.argv[0], run_name="__main__")
+    print("next")
+"""
+
+
+def needs(*packages: str) -> pytest.MarkDecorator:
+    """Skip a test where a package is missing; importing it here would take a second."""
+    missing = [one for one in packages if importlib.util.find_spec(one) is None]
+    return pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}")
 
 
 def run(*arguments: str) -> str:
@@ -21,11 +39,10 @@ def run(*arguments: str) -> str:
     return finished.stdout
 
 
+@needs("sklearn", "matplotlib")
 def test_the_digits_example_reaches_97_percent_and_draws_its_learning_curve(
     tmp_path: Path,
 ) -> None:
-    pytest.importorskip("sklearn")
-    pytest.importorskip("matplotlib")
     picture = tmp_path / "curve.png"
 
     output = run("examples/digits.py", "--picture", str(picture))
@@ -35,9 +52,8 @@ def test_the_digits_example_reaches_97_percent_and_draws_its_learning_curve(
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+@needs("sklearn", "matplotlib")
 def test_the_convolutional_digits_example_learns_within_three_epochs(tmp_path: Path) -> None:
-    pytest.importorskip("sklearn")
-    pytest.importorskip("matplotlib")
     picture = tmp_path / "curve.png"
 
     output = run("examples/cnn_digits.py", "--epochs", "3", "--picture", str(picture))
@@ -55,9 +71,8 @@ def test_the_ownership_example_shows_every_error() -> None:
         assert error in output
 
 
+@needs("tqdm")
 def test_the_state_space_example_remembers_what_an_mlp_cannot() -> None:
-    pytest.importorskip("tqdm")
-
     output = run("examples/ssm.py", "--length", "18", "--steps", "300", "--hidden", "32")
 
     state_space, as_small, larger = [
@@ -72,9 +87,8 @@ def test_the_state_space_example_remembers_what_an_mlp_cannot() -> None:
     assert last < first / 2.0
 
 
+@needs("tqdm")
 def test_the_state_space_example_refuses_a_sequence_that_is_too_short() -> None:
-    pytest.importorskip("tqdm")
-
     finished = subprocess.run(
         [sys.executable, "examples/ssm.py", "--length", "17"],
         cwd=ROOT,
@@ -96,9 +110,8 @@ def test_the_contexts_example_reaches_what_mathematics_demands_and_does_not_grow
     assert "900 steps later there are" in output
 
 
+@needs("matplotlib", "tqdm")
 def test_the_character_transformer_learns_draws_writes_and_resumes(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    pytest.importorskip("tqdm")
     checkpoint, picture = tmp_path / "gpt.npz", tmp_path / "curve.png"
     sizes = ["--width=16", "--layers=1", "--heads=2", "--context=16", "--batch=8"]
     small = ["--steps=40", "--sample=60", *sizes]
@@ -123,6 +136,7 @@ def test_the_character_transformer_learns_draws_writes_and_resumes(tmp_path: Pat
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+@needs("sklearn", "matplotlib", "tqdm")
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -133,14 +147,11 @@ def test_the_character_transformer_learns_draws_writes_and_resumes(tmp_path: Pat
     ],
 )
 def test_a_compiled_example_learns_the_same(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    pytest.importorskip("sklearn")
-    pytest.importorskip("matplotlib")
-    pytest.importorskip("tqdm")
     if "digits" in arguments[0]:
         arguments = (*arguments, "--picture", str(tmp_path / "curve.png"))
     numbers = re.compile(r"(?:loss|accuracy) [\d.>\- ]+")
 
-    eager, compiled = run(*arguments), run(*arguments, "--compile")
+    eager, compiled, _ = run("-c", TWICE, *arguments).split("next\n")
 
     assert numbers.findall(eager)
     assert numbers.findall(compiled) == numbers.findall(eager)

@@ -73,6 +73,7 @@ def test_every_message_of_a_missing_extra_names_one_that_brings_the_package() ->
     calls = [
         node.args
         for source in sources
+        if "import_extra" in source
         for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "import_extra"
     ]

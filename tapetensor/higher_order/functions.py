@@ -50,7 +50,7 @@ def _only(options: dict[str, Any], *known: str) -> None:
         raise UnsupportedError(", ".join(unknown))
 
 
-def _check_same_dtype(x: Any, dtype: Any) -> None:
+def _check_own_dtype(x: Any, dtype: Any) -> None:
     if dtype not in (None, x.dtype):
         raise UnsupportedError("another dtype")
 
@@ -66,7 +66,7 @@ def _reduced(
     **options: Any,
 ) -> Any:
     _only(options)
-    _check_same_dtype(x, dtype)
+    _check_own_dtype(x, dtype)
     if initial is not None and kernel is not reductions.max:
         raise UnsupportedError("initial")
     if initial is not None and x.size == 0:
@@ -149,7 +149,7 @@ def _roll(level: Level, x: Any, shift: int, axis: int) -> Any:
 
 
 def _cumsum(level: Level, x: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    _check_same_dtype(x, dtype)
+    _check_own_dtype(x, dtype)
     summed = x.reshape(-1) if axis is None else x
     return level.run(scan.cumulative_sum, (summed,), 0 if axis is None else axis % x.ndim)
 

@@ -61,7 +61,7 @@ class Recurrent(Module, Generic[In, Out, W]):
         for field, shape in zip(self.weights, shapes, strict=True):
             setattr(self, field, init.make(uniform, shape, scalar_type, rng))
 
-    def _check_shape(self, x: Tensor[Any, Any, Any]) -> None:
+    def _check_axes(self, x: Tensor[Any, Any, Any]) -> None:
         """Raise ShapeError if `x` has not the axes that the layer takes."""
         raise NotImplementedError
 
@@ -69,7 +69,7 @@ class Recurrent(Module, Generic[In, Out, W]):
         """Return the states after every step, those of a cell after its one."""
         weight_ih, weight_hh, bias_ih, bias_hh = [getattr(self, field) for field in self.weights]
         check_input(type(self).__name__, x, weight_ih, self.input_size)
-        self._check_shape(x)
+        self._check_axes(x)
         x, *before = self._with_states(x, state)
         gates = apply(linear, (x, weight_ih, bias_ih))
         if gates.ndim == 2:

@@ -27,7 +27,7 @@ class RecurrentOverSequences(Recurrent[In, Out, W]):
     weights = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
 
     @override
-    def _check_shape(self, x: Tensor[Any, Any, Any]) -> None:
+    def _check_axes(self, x: Tensor[Any, Any, Any]) -> None:
         if x.ndim != 3 or x.shape[1] == 0:
             raise ShapeError(
                 f"{type(self).__name__}: the input must have shape (batch, steps, features) with "

@@ -27,7 +27,7 @@ class RecurrentStep(Recurrent[In, Out, W]):
     weights = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
     @override
-    def _check_shape(self, x: Tensor[Any, Any, Any]) -> None:
+    def _check_axes(self, x: Tensor[Any, Any, Any]) -> None:
         if x.ndim != 2:
             name = type(self).__name__
             raise ShapeError(f"{name}: the input must have shape (batch, features), got {x.shape}")

@@ -77,7 +77,7 @@ class GradientAccumulator:
         if existing is not None:
             check_matching(op, f"the gradient of {name!r}", existing, "the one to be added", array)
         total: Any = array.copy() if existing is None else existing + array
-        run_check(_check_finite, total, op, name)
+        run_check(_check_total, total, op, name)
         self._arrays[name] = total
         self._counts[name] = self._counts.get(name, 0) + 1
 
@@ -121,7 +121,7 @@ class GradientAccumulator:
         return norm
 
 
-def _check_finite(total: Array, op: str, name: str) -> None:
+def _check_total(total: Array, op: str, name: str) -> None:
     finite = np.isfinite(total)
     if not np.all(finite):
         raise NumericalInstabilityError(

@@ -7,10 +7,10 @@ from typing import Any, Never, TypeAlias, final
 
 from typing_extensions import override
 
+from tapetensor.arguments import check_kind
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import Level, run_check
 from tapetensor.errors import (
-    ArgumentTypeError,
     MovedTensorError,
     TapeClosedError,
     UntracedTensorError,
@@ -59,10 +59,8 @@ class OwnedTape:
     __slots__ = ("__weakref__", "_contexts", "gaps", "level", "records", "segments", "stores")
 
     def __init__(self, gradients: Gradients | None = None) -> None:
-        if gradients is not None and not isinstance(gradients, Gradients):
-            raise ArgumentTypeError(
-                f"OwnedTape: carried gradients must be Gradients, got {type(gradients).__name__}"
-            )
+        if gradients is not None:
+            check_kind("OwnedTape", "carried gradients", gradients, Gradients, "Gradients")
         context = active_context()
         context.add(self)
         self._contexts: tuple[GradientContext, ...] = (context,)

@@ -399,6 +399,7 @@ def _check_operands(
 ) -> OwnedTape | None:
     """Return one of the tapes that the operands own, after checking that all may be moved."""
     tape = None
+    are_several = False
     dtype = operands[0].array.dtype
     for operand in operands:
         held = operand.tape
@@ -408,7 +409,8 @@ def _check_operands(
             if held.records.__class__ is not Recorder:
                 # Closed or spent, perhaps.
                 held.check_usable(op_name(kernel))
-            if tape is not None:
+            if tape is not None and not are_several:
+                are_several = True
                 _check_given_once(kernel, operands)
             tape = held
         if keeps_dtype and operand.array.dtype is not dtype:
@@ -420,14 +422,15 @@ def _check_given_once(
     kernel: Callable[..., object], operands: tuple[TensorBase[Any, Any, Any], ...]
 ) -> None:
     """Raise MovedTensorError if one tensor that owns a tape is given as two operands."""
-    owners = [operand for operand in operands if operand.tape is not None]
-    for position, owner in enumerate(owners):
-        if any(owner is earlier for earlier in owners[:position]):
+    seen: set[int] = set()
+    for owner in [operand for operand in operands if operand.tape is not None]:
+        if id(owner) in seen:
             raise MovedTensorError(
                 f"{op_name(kernel)}: the tensor of shape {owner.array.shape} is given twice and "
                 "owns one tape, which the first use takes; write "
                 "x.share() for one of the two"
             )
+        seen.add(id(owner))
 
 
 def _check_result_dtype(kernel: Kernel, x: TensorBase[Any, Any, Any], output: Array) -> None:

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tapetensor.mypy_plugin.shapes.dims import (
@@ -26,6 +26,9 @@ from tapetensor.mypy_plugin.shapes.dims import (
 ATOMS = [Atom(name, name) for name in "BCHT"]
 TWO, HALF = Size.of(2), Size.of(Fraction(1, 2))
 B, C, H, T = (Size.named(atom) for atom in ATOMS)
+
+# A machine with much else to do is slow for a moment.
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 dims = st.recursive(
     st.one_of(
@@ -48,6 +51,7 @@ def value_of(dim: Size, values: dict[Atom, int]) -> Fraction:
     return sum(products, Fraction(0))
 
 
+@patient
 @given(dims, dims, sizes)
 def test_sums_and_products_are_those_of_the_sizes(
     lhs: Size, rhs: Size, values: dict[Atom, int]
@@ -58,6 +62,7 @@ def test_sums_and_products_are_those_of_the_sizes(
     assert value_of(lhs * rhs, values) == left * right
 
 
+@patient
 @given(dims, dims, sizes)
 def test_a_quotient_is_that_of_the_sizes(lhs: Size, rhs: Size, values: dict[Atom, int]) -> None:
     assume(rhs.literal != 0)
@@ -68,6 +73,7 @@ def test_a_quotient_is_that_of_the_sizes(lhs: Size, rhs: Size, values: dict[Atom
     assert value_of(quotient, values) == value_of(lhs, values) / value_of(rhs, values)
 
 
+@patient
 @given(dims, dims, sizes)
 def test_equal_dims_have_equal_sizes(lhs: Size, rhs: Size, values: dict[Atom, int]) -> None:
     if lhs == rhs:
@@ -75,12 +81,14 @@ def test_equal_dims_have_equal_sizes(lhs: Size, rhs: Size, values: dict[Atom, in
         assert value_of(lhs, values) == value_of(rhs, values)
 
 
+@patient
 @given(dims, dims, sizes)
 def test_dims_that_cannot_be_equal_never_are(lhs: Size, rhs: Size, values: dict[Atom, int]) -> None:
     if cannot_be_equal(lhs, rhs):
         assert value_of(lhs, values) != value_of(rhs, values)
 
 
+@patient
 @given(dims, dims, dims)
 def test_equality_is_by_algebra_and_not_by_spelling(a: Size, b: Size, c: Size) -> None:
     assert a * b == b * a
@@ -91,6 +99,7 @@ def test_equality_is_by_algebra_and_not_by_spelling(a: Size, b: Size, c: Size) -
     assert a + Size.of(0) == a
 
 
+@patient
 @given(st.lists(st.integers(0, 9), max_size=5))
 def test_the_product_and_the_sum_of_literals_are_literal(values: list[int]) -> None:
     shape = [Size.of(value) for value in values]
@@ -149,6 +158,7 @@ def test_a_shape_is_written_as_users_write_it(shape: tuple[Size, ...], text: str
     assert written(shape) == text
 
 
+@patient
 @given(dims, sizes)
 def test_a_dim_is_solved_for_the_one_name_that_makes_it_a_size(
     dim: Size, values: dict[Atom, int]

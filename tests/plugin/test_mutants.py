@@ -47,7 +47,9 @@ def test_an_operator_changes_one_place_and_leaves_the_rest(operator: str) -> Non
     edits = 0
     for path in PROGRAMS:
         source = Source(path.stem, program(path))
-        for edit in OPERATORS[operator](source):
+        made = list(OPERATORS[operator](source))
+        # Of very many of one kind in one program some, from all over it.
+        for edit in made[:: max(1, len(made) // 10)]:
             changed = source.changed(edit)
             compile(changed, path.name, "exec")
             before, after = source.text.splitlines(), changed.splitlines()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -41,6 +42,15 @@ random_programs = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
+_Option = TypeVar("_Option")
+
+
+@cache
+def _position(count: int) -> st.SearchStrategy[int]:
+    # A strategy is checked when it is first drawn from, which takes longer than to draw.
+    return st.integers(0, count - 1)
+
+
 KINDS = ["tape", "unary", "joining", "joining", "tape", "unary", "joining", "bad"]
 ON_PLAIN = ["trace", "traced"]
 ON_ANY = ["with_empty_tape", "retaped to own", "retaped to be plain", "detach", "split_tape"]
@@ -61,25 +71,21 @@ class Session:
         self.reference = ReferenceMachine(self.leafs)
         self.machine = TapeMachine(self.tensors, self.stores)
         self.steps: list[Step] = []
-        self._run(Step("trace", (draw(st.sampled_from([0, 1, 2, 3])),)))
+        self._run(Step("trace", (self._one_of(range(4)),)))
 
     def extend(self) -> None:
         """Draw one step that must succeed, or one that must fail, and run it."""
-        match self.draw(st.sampled_from(KINDS)):
+        match self._one_of(KINDS):
             case "unary":
                 slot = self._draw_live()
                 shape = self.reference.values[slot].shape
-                ops = self.draw(
-                    st.sampled_from(
-                        [
-                            UNARY,
-                            reducing_ops(shape),
-                            rearranging_ops(shape),
-                            splitting_ops(shape) if shape else UNARY,
-                        ]
-                    )
-                )
-                self._run(self._tamed(self.draw(st.sampled_from(ops)), (slot,)))
+                families = [
+                    UNARY,
+                    reducing_ops(shape),
+                    rearranging_ops(shape),
+                    splitting_ops(shape) if shape else UNARY,
+                ]
+                self._run(self._tamed(self._one_of(self._one_of(families)), (slot,)))
             case "joining":
                 self._join()
             case "tape":
@@ -98,29 +104,29 @@ class Session:
         lhs = self._draw_live()
         # An owned tensor cannot meet itself.
         partners = [slot for slot in self._live() if slot != lhs or self._is_plain(slot)]
-        rhs = self.draw(st.sampled_from(partners))
+        rhs = self._one_of(partners)
         values = self.reference.values
         fitting = joining_ops(values[lhs].shape, values[rhs].shape)
         if fitting:
-            self._run(self._tamed(self.draw(st.sampled_from(fitting)), (lhs, rhs)))
+            self._run(self._tamed(self._one_of(fitting), (lhs, rhs)))
 
     def _hand_on(self) -> None:
         slot = self._draw_live()
         if self._is_plain(slot) and self.reference.tapes_on_the_shelf and self.draw(st.booleans()):
             self._run(Step("put_tape", (slot,)))
             return
-        what = self.draw(st.sampled_from(ON_ANY + ON_PLAIN * self._is_plain(slot)))
+        what = self._one_of(ON_ANY + ON_PLAIN * self._is_plain(slot))
         if what == "traced" and slot < len(self.leafs):
             what = "trace"  # the leafs are needed again
-        carries = self.draw(st.sampled_from([None, 0, 1])) if what in ("trace", "traced") else None
+        carries = self._one_of([None, 0, 1]) if what in ("trace", "traced") else None
         self._run(Step(what, (slot,), carries))
 
     def _fail(self) -> None:
         x = self.machine.tensors[self._draw_live()]
         spent = [self.machine.tensors[slot] for slot in self.reference.slots("spent")]
-        action = self.draw(st.sampled_from(BAD_ON_OWNED if x.owns_tape else BAD_ON_PLAIN))
+        action = self._one_of(BAD_ON_OWNED if x.owns_tape else BAD_ON_PLAIN)
         if spent and self.draw(st.booleans()):
-            action, x = self.draw(st.sampled_from(BAD_ON_SPENT)), (x, spent[-1])
+            action, x = self._one_of(BAD_ON_SPENT), (x, spent[-1])
         before = self.machine.snapshot()
         try:
             action(x)
@@ -154,11 +160,15 @@ class Session:
                 return Step(TANH, slots[:1])
         return Step(op, slots)
 
+    def _one_of(self, options: Sequence[_Option]) -> _Option:
+        position: int = self.draw(_position(len(options)))
+        return options[position]
+
     def _draw_live(self) -> int:
         # Mostly one that owns a tape: an op on plain tensors is soon said.
         owned = self.reference.slots("owned")[::-1]
-        prefers_owned = bool(owned) and self.draw(st.integers(0, 3)) > 0
-        slot: int = self.draw(st.sampled_from(owned if prefers_owned else self._live()))
+        prefers_owned = bool(owned) and self._one_of(range(4)) > 0
+        slot: int = self._one_of(owned if prefers_owned else self._live())
         return slot
 
     def _live(self) -> list[int]:
