@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -109,13 +110,21 @@ def open_file(op: str, path: PathLike) -> Iterator[Source]:
             yield reader
     except FileFormatError as error:
         raise FileFormatError(f"{op}: {target}: {error}") from error.__cause__
-    except (TapeTensorError, FileNotFoundError, PermissionError, IsADirectoryError):
+    except (TapeTensorError, MemoryError):
         raise
+    except OSError as error:
+        # A place before the beginning of a file is what a damaged archive asks for. All else is of
+        # the disk, and says nothing of the file.
+        if error.errno != errno.EINVAL:
+            raise
+        raise _damaged(op, target, error) from error
     # Parsers of damaged bytes fail in more ways than their documentation says.
     except Exception as error:
-        raise FileFormatError(
-            f"{op}: {target} is damaged, or no {target.suffix} file: {error}"
-        ) from error
+        raise _damaged(op, target, error) from error
+
+
+def _damaged(op: str, target: Path, error: Exception) -> FileFormatError:
+    return FileFormatError(f"{op}: {target} is damaged, or no {target.suffix} file: {error}")
 
 
 def _checked(op: str, path: object) -> Path:

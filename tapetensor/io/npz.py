@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import math
 import zipfile
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -17,6 +19,12 @@ from tapetensor.errors import FileFormatError
 from tapetensor.io.headers import Header
 
 _ENDING = ".npy"
+# numpy's headers have about a hundred bytes, and a thousand with many axes.
+_LONGEST_HEADER = 1 << 14
+# What numpy writes. The others inflate a thousand times more at once than zlib.
+_KINDS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+# A text, as the history of a training, is deflated to a tenth or so.
+_MOST_INFLATED_TEXT = 100
 
 
 def write(path: Path, arrays: Mapping[str, Array]) -> None:
@@ -62,23 +70,39 @@ class Reader(AbstractContextManager["Reader"]):
 
     def _read_headers(self) -> dict[str, Header]:
         headers: dict[str, Header] = {}
-        for entry in self._archive.namelist():
-            name = entry.removesuffix(_ENDING)
-            if name == entry or name in headers:
-                what = "no array" if name == entry else "there twice"
-                raise FileFormatError(f"the entry {entry!r} is {what}")
+        for entry in self._archive.infolist():
+            name = entry.filename.removesuffix(_ENDING)
+            if name == entry.filename or name in headers:
+                what = "no array" if name == entry.filename else "there twice"
+                raise FileFormatError(f"the entry {entry.filename!r} is {what}")
+            if entry.compress_type not in _KINDS:
+                raise FileFormatError(
+                    f"{name} is compressed otherwise than numpy does; write it with numpy.savez"
+                )
             with self._archive.open(entry) as member:
-                shape, dtype = _read_header(member)
+                shape, dtype = _read_header(name, member)
+                length = member.tell()
             if dtype.hasobject:
                 raise FileFormatError(
                     f"{name} is a pickle, which may run anything when it is loaded, and is not read"
                 )
+            size = math.prod(shape) * dtype.itemsize
+            if entry.file_size - length != size:
+                raise FileFormatError(f"{name} has another size than its header says")
+            if dtype == np.uint8 and size > _MOST_INFLATED_TEXT * entry.compress_size:
+                raise FileFormatError(f"{name} inflates to {size} bytes, which no text does")
             headers[name] = Header(shape, str(dtype))
         return headers
 
 
-def _read_header(member: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    version = np.lib.format.read_magic(member)
+def _read_header(name: str, member: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    # Its length is looked at first, for numpy would read as many bytes as it says.
+    start = member.read(12)
+    version = np.lib.format.read_magic(io.BytesIO(start))
+    length = int.from_bytes(start[8 : 10 if version == (1, 0) else 12], "little")
+    if length > _LONGEST_HEADER:
+        raise FileFormatError(f"the header of {name} has {length} bytes, which no array needs")
+    member.seek(8)
     read = (
         np.lib.format.read_array_header_1_0
         if version == (1, 0)

@@ -14,7 +14,7 @@ import numpy as np
 from tapetensor import io
 from tapetensor.arguments import check_rng
 from tapetensor.data import Batches
-from tapetensor.errors import StateMismatchError
+from tapetensor.errors import NumericalInstabilityError, StateMismatchError
 from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
 from tapetensor.training.disk import explained
@@ -42,6 +42,24 @@ class Position:
     weight: int = 0
     seconds: float = 0.0
     starts: list[Any] = field(default_factory=list)
+
+
+def check_finite(optimizer: Optimizer) -> None:
+    """Refuse to write down a training that a gradient which is not finite has spoilt.
+
+    Raises:
+        NumericalInstabilityError: if a parameter or the state of the optimizer is not finite.
+    """
+    arrays = {name: tensor.array for name, tensor in optimizer.parameters().items()}
+    for name, array in {**arrays, **optimizer.state_arrays()}.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            what = "the parameter" if name in arrays else "the state of the optimizer,"
+            raise NumericalInstabilityError(
+                f"fit: {what} {name!r} is not finite after step {optimizer.steps}, though the loss "
+                "was; the checkpoint and the best model are as they were before this epoch. "
+                "loss.backward(check_finite=True) names the op; a smaller learning rate or "
+                "clip_norm may help"
+            )
 
 
 class Checkpoint:

@@ -18,7 +18,7 @@ from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
 from tapetensor.optim.schedules import Schedule
 from tapetensor.training.arguments import check_arguments, check_files
-from tapetensor.training.checkpoint import Checkpoint, Position, found_generators
+from tapetensor.training.checkpoint import Checkpoint, Position, check_finite, found_generators
 from tapetensor.training.disk import explained
 from tapetensor.training.epoch import EpochRunner, Loss, step_of
 from tapetensor.training.evaluation import Batch, M, Metric, Source, evaluate
@@ -106,7 +106,8 @@ def fit(
         ArgumentValueError: if one is outside its range, there are no batches, or the checkpoint is
             there already and `resume` is not asked for, or the file for the best model is there
             though nothing is resumed, or two of the files are one.
-        NumericalInstabilityError: if a loss is not finite.
+        NumericalInstabilityError: if a loss is not finite, or at the end of an epoch a parameter
+            or the state of the optimizer; nothing is written over then.
         StateMismatchError: if the checkpoint does not fit.
         DistributedError: if the ranks do not begin alike; on the others, if rank 0 fails.
         MissingDependencyError: if an extra is not installed; the message says how to install it.
@@ -170,6 +171,7 @@ def fit(
             file.save(position)
 
     def write_down() -> None:
+        check_finite(optimizer)
         # The best model comes first: a training without the checkpoint comes to this epoch again.
         if stop is not None and stop.best is not None:
             best = stop.best_of(history[stop.watch])
@@ -192,6 +194,7 @@ def fit(
             (asked,) = team.sum(interruption.asked)
             if asked or not runner.run(position, interruption, bar):
                 ended = "interrupted"
+                check_finite(optimizer)
                 team.on_root("fit", save)
                 break
             # Buffers hold statistics, which each rank has taken of its own shares.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import pickle
+import tracemalloc
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -159,8 +161,59 @@ def test_a_header_that_claims_a_terabyte_costs_nothing(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "layer.npz", "w") as archive:
         for name, content in members(weight=npy(WEIGHT, "(1000000, 1000000)"), bias=npy(BIAS)):
             archive.writestr(name, content)
-    with pytest.raises(tt.StateMismatchError, match=r"weight: shape \(1000000, 1000000\), exp"):
+    with pytest.raises(tt.FileFormatError, match="weight has another size than its header says"):
         io.load(tmp_path / "layer.npz", layer(1))
+
+
+def bomb(header: bytes, size: int) -> bytes:
+    return b"\x93NUMPY\x02\x00" + len(header).to_bytes(4, "little") + header + b" " * size
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "message"),
+    [
+        (zipfile.ZIP_DEFLATED, bomb(b" " * 10**8, 0), "the header of more has 100000000 bytes"),
+        (zipfile.ZIP_BZIP2, npy(BIAS), "more is compressed otherwise than numpy does"),
+        (zipfile.ZIP_LZMA, npy(BIAS), "more is compressed otherwise than numpy does"),
+        (
+            zipfile.ZIP_DEFLATED,
+            bomb(b"{'descr': '|u1', 'fortran_order': False, 'shape': (100000000,), }", 10**8),
+            "more inflates to 100000000 bytes, which no text does",
+        ),
+    ],
+)
+def test_a_small_file_that_inflates_is_refused_before_it_does(
+    tmp_path: Path, kind: int, content: bytes, message: str
+) -> None:
+    path = tmp_path / "layer.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, plain in members(weight=npy(WEIGHT), bias=npy(BIAS)):
+            archive.writestr(name, plain)
+        archive.writestr("more.npy", content, kind)
+    assert path.stat().st_size < 200_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(tt.FileFormatError, match=message):
+            io.load(path, layer(1))
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("error", [MemoryError(), OSError(errno.EIO, "Input/output error")])
+def test_a_disk_or_a_memory_that_fails_is_not_called_a_damaged_file(
+    tmp_path: Path, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "layer.npz"
+    io.save(path, layer(1))
+
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(zipfile.ZipExtFile, "read", fail)
+    with pytest.raises(type(error)) as raised:
+        io.load(path, layer(2))
+    assert raised.value is error
 
 
 @pytest.mark.parametrize("suffix", FORMATS)

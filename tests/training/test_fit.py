@@ -169,6 +169,32 @@ def test_a_loss_that_is_not_finite_ends_the_training_before_its_checkpoint(tmp_p
     assert history["steps"] == [6, 12, 18]
 
 
+def test_a_gradient_that_is_not_finite_writes_over_neither_checkpoint_nor_best_model(
+    tmp_path: Any,
+) -> None:
+    run, paths = Run(), (tmp_path / "run.npz", tmp_path / "best.npz")
+
+    def spoilt(model: Net, batch: Batch) -> tt.Tensor0D[tt.OwnedTape]:
+        loss = loss_of(model, batch)
+        # The last batch of the second epoch: a finite loss, whose slope is 0 / 0.
+        return loss + (loss.share() * 0.0).sqrt() if run.optimizer.steps == 11 else loss
+
+    stop = training.EarlyStopping("held_out", patience=5, best=paths[1])
+    options: Any = {"checkpoint": paths[0], "stop": stop, "metrics": {"held_out": held_out_loss}}
+    run.fit(epochs=1, **options, validation=run.batches)
+    before = [path.read_bytes() for path in paths]
+    with (
+        np.errstate(all="ignore"),
+        pytest.raises(
+            tt.NumericalInstabilityError, match=r"the parameter '.*' is not finite after step 12"
+        ),
+    ):
+        run.fit(loss_of=spoilt, **options, validation=run.batches, resume=True)
+
+    assert [path.read_bytes() for path in paths] == before
+    assert Run(seed=3).fit(checkpoint=paths[0], resume=True)["steps"] == [6, 12, 18]
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
