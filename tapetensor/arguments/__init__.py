@@ -10,6 +10,7 @@ from tapetensor.arguments.choices import as_flag as as_flag
 from tapetensor.arguments.choices import check_choice as check_choice
 from tapetensor.arguments.choices import check_function as check_function
 from tapetensor.arguments.choices import check_kind as check_kind
+from tapetensor.arguments.choices import check_path as check_path
 from tapetensor.arguments.choices import check_rng as check_rng
 from tapetensor.arguments.numbers import as_int as as_int
 from tapetensor.arguments.numbers import as_number as as_number

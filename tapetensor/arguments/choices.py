@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import numpy as np
@@ -47,6 +48,12 @@ def check_function(op: str, name: str, value: object) -> None:
     """Raise ArgumentTypeError if `value` cannot be called."""
     if not callable(value):
         raise ArgumentTypeError(f"{op}: {name} must be a function, got {type(value).__name__}")
+
+
+def check_path(op: str, name: str, value: object) -> None:
+    """Raise ArgumentTypeError if `value` is no path."""
+    if not isinstance(value, str | os.PathLike):
+        raise ArgumentTypeError(f"{op}: {name} must be a path, got {type(value).__name__}")
 
 
 def check_rng(op: str, rng: object) -> None:

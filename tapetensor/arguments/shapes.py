@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 
 from tapetensor.arguments.numbers import as_int, as_size
 from tapetensor.errors import ArgumentTypeError, AxisError, ShapeError
@@ -83,8 +84,12 @@ def normalize_axes(op: str, axis: object, shape: tuple[int, ...]) -> tuple[int, 
     return tuple(sorted(axes))
 
 
+# What can be iterated, and is no row of sizes: some have no order.
+_NO_SHAPES = (str, bytes, AbstractSet, Mapping)
+
+
 def _as_tuple(op: str, shape: object) -> tuple[object, ...]:
     # What is usual first, which is found in a fraction of the time.
-    if isinstance(shape, tuple | list | Iterable) and not isinstance(shape, str):
+    if isinstance(shape, tuple | list | Iterable) and not isinstance(shape, _NO_SHAPES):
         return tuple(shape)
     raise ArgumentTypeError(f"{op}: a shape is a tuple of ints, got {shape!r}; write (5, 3), say")

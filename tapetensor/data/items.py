@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Protocol, overload
 
@@ -45,7 +45,8 @@ def shuffled(dataset: Dataset[Item], rng: np.random.Generator) -> Iterator[Item]
     >>> sorted(shuffled(["a", "b", "c"], np.random.default_rng(0)))
     ['a', 'b', 'c']
     """
-    if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
+    has_items = hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")
+    if not has_items or isinstance(dataset, Mapping):
         raise ArgumentTypeError(
             "shuffled: a dataset has a length and items by number, "
             f"got {type(dataset).__name__}; make a list of it"
@@ -100,6 +101,7 @@ def collate(rows: Iterable[tuple[Any, ...]]) -> tuple[list[Any], ...]:
     >>> collate([("a", 1), ("b", 2)])
     (['a', 'b'], [1, 2])
     """
+    check_kind("collate", "rows", rows, Iterable, "a list of tuples")
     listed = list(rows)
     for row in listed:
         check_kind("collate", "a row", row, tuple)

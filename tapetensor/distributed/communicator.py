@@ -18,7 +18,12 @@ from tapetensor.data.rows import E, Es, G, Gs, Rows, origins_of_rows, rows_in, r
 from tapetensor.distributed import mpi
 from tapetensor.distributed.agreement import check_agreement
 from tapetensor.distributed.transport import Transport
-from tapetensor.errors import DistributedError, MissingDependencyError, ShapeError
+from tapetensor.errors import (
+    ArgumentTypeError,
+    DistributedError,
+    MissingDependencyError,
+    ShapeError,
+)
 from tapetensor.io.files import PathLike
 from tapetensor.io.headers import header_of
 from tapetensor.io.parts import Part
@@ -96,7 +101,10 @@ class Communicator:
 
     def sum(self, *values: float) -> list[float]:
         """Return the sum of each of several numbers over all ranks, by one message."""
-        totals = np.array(values, np.float64)
+        try:
+            totals = np.array(values, np.float64)
+        except (TypeError, ValueError) as error:
+            raise ArgumentTypeError(f"sum: takes numbers, got {values!r}") from error
         if self.transport is not None:
             self.transport.start_sum(totals, "mean or sum").wait()
         found: list[float] = totals.tolist()

@@ -36,7 +36,7 @@ def constant(lr: float) -> Schedule:
     0.1
     """
     rate = as_number("constant", "lr", lr, at_least=0)
-    return lambda step: rate
+    return _of_steps("constant", lambda step: rate)
 
 
 def step_decay(lr: float, every: int, factor: float = 0.1) -> Schedule:
@@ -60,7 +60,7 @@ def step_decay(lr: float, every: int, factor: float = 0.1) -> Schedule:
     rate = as_number("step_decay", "lr", lr, at_least=0)
     length = as_size("step_decay", "every", every, low=1)
     left = as_number("step_decay", "factor", factor, at_least=0)
-    return lambda step: rate * left ** (step // length)
+    return _of_steps("step_decay", lambda step: rate * left ** (step // length))
 
 
 def cosine(lr: float, steps: int, final_lr: float = 0.0) -> Schedule:
@@ -87,7 +87,7 @@ def cosine(lr: float, steps: int, final_lr: float = 0.0) -> Schedule:
     start = as_number("cosine", "lr", lr, at_least=0)
     end = as_number("cosine", "final_lr", final_lr, at_least=0)
     length = as_size("cosine", "steps", steps, low=1)
-    return lambda step: _along_cosine(start, end, step / length)
+    return _of_steps("cosine", lambda step: _along_cosine(start, end, step / length))
 
 
 def warm_up(after: Schedule, steps: int) -> Schedule:
@@ -122,7 +122,7 @@ def warm_up(after: Schedule, steps: int) -> Schedule:
             return after(0) * (step + 1) / (length + 1)
         return after(step - length)
 
-    return schedule
+    return _of_steps("warm_up", schedule)
 
 
 def one_cycle(
@@ -168,7 +168,12 @@ def one_cycle(
             return _along_cosine(start, top, step / peak)
         return _along_cosine(top, end, (step - peak) / (length - 1 - peak))
 
-    return schedule
+    return _of_steps("one_cycle", schedule)
+
+
+def _of_steps(op: str, schedule: Schedule) -> Schedule:
+    """Return a schedule that refuses what is no number of a step."""
+    return lambda step: schedule(as_size(op, "step", step))
 
 
 def _along_cosine(start: float, end: float, share: float) -> float:

@@ -19,7 +19,7 @@ from tapetensor.arrays.array import (
 from tapetensor.arrays.dtypes import as_dtype, as_floating_dtype
 from tapetensor.arrays.libraries import like
 from tapetensor.arrays.stand_ins import CapturedArray
-from tapetensor.errors import ArgumentTypeError, ArgumentValueError
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DTypeError
 from tapetensor.tape import NoneTape
 from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import wrap
@@ -111,6 +111,8 @@ def arange(size: Any, dtype: Any = np.int64) -> Any:
     Tensor([0, 1, 2], shape=(3,), dtype=int64, NoneTape)
     """
     count, scalar_type = as_size("arange", "size", size), as_dtype("arange", dtype)
+    if scalar_type.kind == "b" and count > 2:
+        raise DTypeError(f"arange: a bool counts to 1, not to {count - 1}; compare integers")
     if scalar_type.kind in "iu" and count > 0 and count - 1 > np.iinfo(scalar_type).max:
         raise ArgumentValueError(f"arange: {scalar_type} cannot count to {count - 1}")
     return _made("arange", np.arange, count, None, 1, scalar_type)

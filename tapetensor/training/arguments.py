@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from tapetensor.arguments import as_number, as_size, check_function, check_kind
+import numpy as np
+
+from tapetensor.arguments import as_number, as_size, check_function, check_kind, check_path
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
+from tapetensor.tensor import Tensor
 from tapetensor.training.evaluation import check_metrics
 from tapetensor.training.history import COLUMNS
 from tapetensor.training.logs import CsvLog
@@ -45,6 +49,12 @@ def check_arguments(
         raise ArgumentTypeError(
             f"fit: log must be a list of logs, [CsvLog(...)], say, got {type(log).__name__}"
         )
+    for one in log:
+        if not all(callable(getattr(one, name, None)) for name in ("start", "write", "close")):
+            raise ArgumentTypeError(
+                "fit: a log has the methods start, write and close, as CsvLog(...) does, got "
+                f"{type(one).__name__}"
+            )
     as_size("fit", "epochs", epochs, low=1)
     if clip_norm is not None:
         as_number("fit", "clip_norm", clip_norm, above=0)
@@ -55,6 +65,11 @@ def check_arguments(
         )
     if metrics is not None:
         check_metrics("fit", metrics)
+    if isinstance(validation, tuple) and validation and all(map(_is_data, validation)):
+        raise ArgumentTypeError(
+            "fit: validation must be batches, and these are the parts of one; write "
+            "validation=[(x, labels)]"
+        )
     names = [*(metrics or {})]
     taken = [name for name in names if name in COLUMNS]
     if taken:
@@ -74,18 +89,24 @@ def check_files(checkpoint: object, stop: EarlyStopping | None, log: Sequence[ob
     Raises:
         ArgumentValueError: if there are.
     """
-    paths = [
+    if checkpoint is not None:
+        check_path("fit", "checkpoint", checkpoint)
+    paths: list[tuple[str, Any]] = [
         ("the checkpoint", checkpoint),
         ("the best model", None if stop is None else stop.best),
     ]
     paths += [("a log", one.path) for one in log if isinstance(one, CsvLog)]
     found: dict[str, str] = {}
     for what, path in paths:
-        # An object that is no path is refused where it is opened.
-        if isinstance(path, str | os.PathLike):
-            place = os.path.realpath(path)
-            if place in found:
-                raise ArgumentValueError(
-                    f"fit: {found[place]} and {what} need a file each, got {place!r} for both"
-                )
-            found[place] = what
+        if path is None:
+            continue
+        place = os.path.realpath(path)
+        if place in found:
+            raise ArgumentValueError(
+                f"fit: {found[place]} and {what} need a file each, got {place!r} for both"
+            )
+        found[place] = what
+
+
+def _is_data(part: object) -> bool:
+    return isinstance(part, Tensor | np.ndarray)

@@ -62,7 +62,13 @@ def evaluate(
     >>> training.evaluate(double, {"error": error}, batches(tt.ones((5, 2)), size=2))
     {'error': 1.0}
     """
+    check_kind("evaluate", "model", model, Module)
     check_metrics("evaluate", metrics)
+    if ranks is not None and not hasattr(ranks, "rank"):
+        raise ArgumentTypeError(
+            "evaluate: ranks must be what distributed.world() or distributed.alone() returned, "
+            f"got {type(ranks).__name__}"
+        )
     own, dealers = (0, 1) if ranks is None else (ranks.rank, ranks.size)
     totals = dict.fromkeys(metrics, 0.0)
     rows = 0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, final
 
 from typing_extensions import override
 
+from tapetensor.arguments import check_kind
 from tapetensor.errors import ArgumentValueError
 from tapetensor.extras import import_extra
 from tapetensor.training.disk import explained
@@ -37,6 +38,8 @@ class History:
 
     def __init__(self, rows: Sequence[Row] = ()) -> None:
         self.rows = list(rows)
+        for row in self.rows:
+            check_kind("History", "a row", row, dict, "a dict of numbers by column")
         self.ended: Ended = "epochs"
 
     @property

@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from typing import IO, Any, Protocol, final
 
+from tapetensor.arguments import check_path
 from tapetensor.extras import import_extra
 from tapetensor.training.disk import explained
 from tapetensor.training.history import Row
@@ -49,6 +50,7 @@ class CsvLog:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        check_path("CsvLog", "path", path)
         self.path = path
         self._file: IO[str] | None = None
         self._writer: csv.DictWriter[str] | None = None

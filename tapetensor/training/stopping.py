@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tapetensor.arguments import as_number, as_size, check_choice, check_kind
+from tapetensor.arguments import as_number, as_size, check_choice, check_kind, check_path
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,8 @@ class EarlyStopping:
         as_size("EarlyStopping", "patience", self.patience, low=1)
         check_choice("EarlyStopping", "mode", self.mode, ("min", "max"))
         as_number("EarlyStopping", "min_delta", self.min_delta, at_least=0)
+        if self.best is not None:
+            check_path("EarlyStopping", "best", self.best)
 
     def best_of(self, values: Sequence[float]) -> int:
         """Return the position of the best of the values; the first one if none is a number."""

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import losses, nn, optim, training
-from tapetensor.data import batched, shuffled
+from tapetensor import distributed, losses, nn, optim, training
+from tapetensor.data import batched, collate, shuffled
 from tests.io.models import assert_same
 from tests.training.models import (
     METRICS,
@@ -327,3 +327,33 @@ def test_frozen_parameters_do_not_count_in_the_norm_that_is_clipped(is_compiled:
 
     moved = [tensor.numpy() - before[name] for name, tensor in head.parameters().items()]
     assert math.sqrt(sum([(step**2).sum() for step in moved])) == pytest.approx(1e-3, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Run().fit(checkpoint=5), "fit: checkpoint must be a path, got int"),
+        (lambda: Run().fit(log=[1]), "fit: a log has the methods start, write and close"),
+        (
+            lambda: Run().fit(metrics=METRICS, validation=(tt.ones((2, 2)), tt.ones((2,)))),
+            r"fit: validation must be batches, .*validation=\[\(x, labels\)\]",
+        ),
+        (lambda: training.evaluate(None, METRICS, []), "evaluate: model must be a Module"),  # type: ignore[misc]  # on purpose
+        (
+            lambda: training.evaluate(Run().model, METRICS, [], ranks="x"),  # type: ignore[arg-type]  # on purpose
+            "evaluate: ranks must be what distributed.world",
+        ),
+        (lambda: training.History("abc"), "History: a row must be a dict"),  # type: ignore[arg-type]  # on purpose
+        (lambda: training.EarlyStopping("loss", best=5), "EarlyStopping: best must be a path"),  # type: ignore[arg-type]  # on purpose
+        (lambda: training.CsvLog(1), "CsvLog: path must be a path, got int"),  # type: ignore[arg-type]  # on purpose
+        (lambda: distributed.alone().mean("abc"), "sum: takes numbers, got"),  # type: ignore[arg-type]  # on purpose
+        (lambda: collate(None), "collate: rows must be a list of tuples"),  # type: ignore[call-overload]  # on purpose
+        (lambda: shuffled({"a": 1}, np.random.default_rng(0)), "shuffled: a dataset has"),  # type: ignore[dict-item]  # on purpose
+        (lambda: optim.schedules.cosine(0.1, 10)(None), "cosine: step must be an int"),  # type: ignore[arg-type]  # on purpose
+        (lambda: tt.zeros({2, 3}), "zeros: a shape is a tuple of ints"),  # type: ignore[call-overload]  # on purpose
+        (lambda: tt.zeros(b"ab"), "zeros: a shape is a tuple of ints"),  # type: ignore[call-overload]  # on purpose
+    ],
+)
+def test_an_argument_of_the_wrong_kind_goes_by_its_name(call: Any, message: str) -> None:
+    with pytest.raises(tt.ArgumentTypeError, match=f"^{message}"):
+        call()
