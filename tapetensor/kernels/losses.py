@@ -116,7 +116,8 @@ def binary_cross_entropy(predictions: Array, probabilities: Array) -> tuple[Arra
     count = predictions.size
     rests = 1 - predictions
     log_yes, log_no = _bounded_log(predictions), _bounded_log(rests)
-    y = -np.sum(probabilities * log_yes + (1 - probabilities) * log_no) / count
+    rest: Array = (1 - probabilities) * log_no
+    y = -np.sum(probabilities * log_yes + rest) / count
 
     def pullback(g: Array) -> Array:
         spread = np.maximum(predictions * rests, 1e-12)
@@ -132,7 +133,8 @@ def binary_cross_entropy_with_logits(
     """The mean of ``-p * log(sigmoid(l)) - (1 - p) * log(1 - sigmoid(l))``."""
     count = logits.size
     decay = np.exp(-np.absolute(logits))
-    y = np.sum(np.maximum(logits, 0) - logits * probabilities + np.log1p(decay)) / count
+    named: Array = logits * probabilities
+    y = np.sum(np.maximum(logits, 0) - named + np.log1p(decay)) / count
 
     def pullback(g: Array) -> Array:
         # With tanh a confident and right prediction would lose its small gradient, and a choice
@@ -162,9 +164,13 @@ def cosine_embedding(
         share = g / count
         return np.where(is_alike, -share, np.where(is_apart, 0, share))
 
+    def cotangent(g: Array, own: Array, own_square: Array, other: Array) -> Array:
+        along: Array = cosine * own / own_square
+        return np.multiply(slope(g), other / scale - along)
+
     return y, (
-        lambda g: slope(g) * (rhs / scale - cosine * lhs / lhs_square),
-        lambda g: slope(g) * (lhs / scale - cosine * rhs / rhs_square),
+        lambda g: cotangent(g, lhs, lhs_square, rhs),
+        lambda g: cotangent(g, rhs, rhs_square, lhs),
         None,
     )
 
