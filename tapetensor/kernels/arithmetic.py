@@ -71,7 +71,8 @@ def power(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
 
     def pullback_lhs(g: Array) -> Array:
         # x**-1 at 0 would make 0 * inf of the constant x**0.
-        slope = np.where(rhs == 0, 0, rhs * lhs ** np.where(rhs == 0, 1, rhs - 1))
+        exponent: Array = np.where(rhs == 0, 1, rhs - 1)
+        slope: Array = np.where(rhs == 0, 0, rhs * lhs**exponent)
         return sum_to(g * slope.astype(lhs.dtype), lhs.shape)
 
     def pullback_rhs(g: Array) -> Array:

@@ -100,8 +100,14 @@ def gelu(x: Array) -> tuple[Array, Pullbacks]:
     if x.dtype == np.float32 and runs_steps(x):
         phi = in_blocks(normal_cdf_of_single, x)
         return in_blocks(np.multiply, x, phi), (lambda g: in_blocks(_gelu_cotangent, g, x, phi),)
-    cdf = 0.5 * (1.0 + erf(x * math.sqrt(0.5)))
-    return x * cdf, (lambda g: g * (cdf + x * (np.exp(-0.5 * np.square(x)) * _DENSITY_AT_0)),)
+    cdf: Array = 0.5 * (1.0 + erf(x * math.sqrt(0.5)))
+
+    def pullback(g: Array) -> Array:
+        density: Array = np.exp(-0.5 * np.square(x)) * _DENSITY_AT_0
+        slope: Array = cdf + x * density
+        return np.multiply(g, slope)
+
+    return x * cdf, (pullback,)
 
 
 def gelu_tanh(x: Array) -> tuple[Array, Pullbacks]:

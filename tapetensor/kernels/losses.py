@@ -158,7 +158,8 @@ def binary_cross_entropy(
         cotangent: Array = (predictions - probabilities) / spread * g
         return cotangent
 
-    terms = -(probabilities * log_yes + (1 - probabilities) * log_no)
+    rest: Array = (1 - probabilities) * log_no
+    terms = -(probabilities * log_yes + rest)
     return _reduced(terms, slope, reduction)
 
 
@@ -175,7 +176,8 @@ def binary_cross_entropy_with_logits(
         cotangent: Array = (sigmoid - probabilities) * g
         return cotangent
 
-    terms = np.maximum(logits, 0) - logits * probabilities + np.log1p(decay)
+    agreed: Array = logits * probabilities
+    terms = np.maximum(logits, 0) - agreed + np.log1p(decay)
     return _reduced(terms, slope, reduction)
 
 
@@ -216,9 +218,13 @@ def cosine_embedding(
         share = g / count
         return np.where(is_alike, -share, np.where(is_apart, 0, share))
 
+    def cotangent(g: Array, own: Array, own_square: Array, other: Array) -> Array:
+        along: Array = cosine * own / own_square
+        return np.multiply(slope(g), other / scale - along)
+
     return y, (
-        lambda g: slope(g) * (rhs / scale - cosine * lhs / lhs_square),
-        lambda g: slope(g) * (lhs / scale - cosine * rhs / rhs_square),
+        lambda g: cotangent(g, lhs, lhs_square, rhs),
+        lambda g: cotangent(g, rhs, rhs_square, lhs),
         None,
     )
 

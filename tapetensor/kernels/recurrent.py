@@ -135,8 +135,10 @@ def gru(gates: Array, weight: Array, bias: Array, state: Array) -> tuple[Array, 
         opening = _logistic(given[:, : 2 * size] + own[:, : 2 * size])
         r, z = opening[:, :size], opening[:, size:]
         contributed = own[:, 2 * size :]
-        n = np.tanh(given[:, 2 * size :] + r * contributed)
-        states.append(n + z * (states[-1] - n))
+        reached: Array = r * contributed
+        n: Array = np.tanh(given[:, 2 * size :] + reached)
+        kept: Array = z * (states[-1] - n)
+        states.append(n + kept)
         opened.append((r, z, n, contributed))
     output = _in_sequence(states[1:])
 
@@ -146,9 +148,12 @@ def gru(gates: Array, weight: Array, bias: Array, state: Array) -> tuple[Array, 
         for step in reversed(range(g.shape[1])):
             r, z, n, contributed = opened[step]
             flow = flow + g[:, step]
-            new = flow * (1 - z) * (1 - np.square(n))
-            reset = new * contributed * (r * (1 - r))
-            update = flow * (states[step] - n) * (z * (1 - z))
+            of_tanh: Array = 1 - np.square(n)
+            of_r: Array = r * (1 - r)
+            of_z: Array = z * (1 - z)
+            new: Array = flow * (1 - z) * of_tanh
+            reset: Array = new * contributed * of_r
+            update: Array = flow * (states[step] - n) * of_z
             given_slopes.append(np.concatenate([reset, update, new], axis=1))
             own = np.concatenate([reset, update, new * r], axis=1)
             own_slopes.append(own)

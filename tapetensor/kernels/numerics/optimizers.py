@@ -191,7 +191,8 @@ def adagrad(
 
 def moving_average(average: Array, value: Array, decay: float) -> Array:
     """``decay * average + (1 - decay) * value``."""
-    updated: Array = decay * average + (1 - decay) * value
+    fresh: Array = (1 - decay) * value
+    updated: Array = decay * average + fresh
     return updated
 
 
