@@ -7,7 +7,7 @@ do its pullbacks. What comes of it are two plans, whose groups numba compiles.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,12 @@ from tapetensor.arrays.array import Array, is_numpys
 from tapetensor.arrays.stand_ins import StandIn
 from tapetensor.compiler.emit.backward import BackwardPlan
 from tapetensor.compiler.emit.executors import chosen_backend
-from tapetensor.compiler.trace.node import Kind, Node
+from tapetensor.compiler.trace.node import DType, Kind, Node
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.errors import TraceError
+from tapetensor.native.optimizers import loop_of
+from tapetensor.optim.group import Group, Options
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import JointPullbacks, Kernel, Needed
 
@@ -64,6 +66,24 @@ class NativeKernel:
 def chosen(kernel: Kernel) -> Kernel:
     """Return what runs a kernel on the backend that the environment names."""
     return NativeKernel(kernel) if chosen_backend(None) == "numba" else kernel
+
+
+@lru_cache(maxsize=64)
+def _update_loop(kernel: Any, dtype: DType, states: int, options: Any) -> Any:
+    """Return the loop of an optimizer's formula for options of some classes; None without one."""
+    values = [cls(1) for cls in options]
+    return loop_of(kernel, dtype, states, values)
+
+
+def update_loop(group: Group, options: Options) -> Callable[..., None] | None:
+    """Return the loop that updates the parameters of a group; None where numpy does."""
+    if chosen_backend(None) != "numba" or group.size < SMALLEST or _raises():
+        return None
+    classes = tuple([type(one) for one in options(group.steps + 1)])
+    loop: Callable[..., None] | None = _update_loop(
+        group.kernel, group.dtype, group.state_count, classes
+    )
+    return loop
 
 
 class _Kind:
@@ -119,10 +139,13 @@ class _Kind:
         if not is_numpys(g) or (g.shape, g.dtype) != self._cotangent or _raises():
             # A derivative of higher order goes through the formula itself.
             _, pullbacks = self._kernel(*[_ignore if callable(one) else one for one in args])
-            pairs = zip(pullbacks, needed, strict=True)
-            return [one(g) if one is not None and is_needed else None for one, is_needed in pairs]
-        chosen = tuple([one for one, is_there in zip(needed, self._places, strict=True) if is_there])
-        found = iter(self._backward.run(residuals, chosen, np.asarray(g, order="C")))
+            return [
+                one(g) if one is not None and is_needed else None
+                for one, is_needed in zip(pullbacks, needed, strict=True)
+            ]
+        pairs = zip(needed, self._places, strict=True)
+        wanted = tuple([is_needed for is_needed, is_there in pairs if is_there])
+        found = iter(self._backward.run(residuals, wanted, np.asarray(g, order="C")))
         return [next(found) if is_there else None for is_there in self._places]
 
 
@@ -131,12 +154,10 @@ def _captured(kernel: Kernel, args: tuple[Any, ...]) -> _Kind | None:
     program = Program("numba")
     inputs: dict[int, Node] = {}
     operands: list[Any] = []
-    told: list[ArrayTracer] = []
+    told: list[Any] = []
     for position, one in enumerate(args):
         if type(one) is np.ndarray:
-            node = program.add(
-                Kind.INPUT, None, (), one.shape, one.dtype, detail=one.strides
-            )
+            node = program.add(Kind.INPUT, None, (), one.shape, one.dtype, detail=one.strides)
             inputs[position] = node
             operands.append(ArrayTracer(program, node))
         else:
@@ -146,7 +167,7 @@ def _captured(kernel: Kernel, args: tuple[Any, ...]) -> _Kind | None:
         outputs = [_node_of(program, one) for one in (y, *told)]
         forward = len(program.nodes)
         cotangent = program.add(Kind.INPUT, None, (), y.shape, y.dtype, label="cotangent")
-        g = ArrayTracer(program, cotangent)
+        g: Any = ArrayTracer(program, cotangent)
         gradients = [_node_of(program, one(g)) for one in pullbacks if one is not None]
     except TraceError:
         return None
@@ -160,7 +181,7 @@ def _key_of(args: tuple[Any, ...], smallest: int) -> Any:
     key: list[Any] = []
     largest = 0
     for one in args:
-        cls = one.__class__
+        cls = type(one)
         if cls is np.ndarray:
             dtype = one.dtype
             if dtype is _F4 or dtype is _F8:

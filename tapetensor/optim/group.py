@@ -12,6 +12,7 @@ from typing_extensions import TypeIs
 from tapetensor.arrays.array import Array, is_numpys
 from tapetensor.arrays.libraries import beside, library_of, to_numpy
 from tapetensor.arrays.stand_ins import CapturedArray
+from tapetensor.kernels.numerics.native import IS_CHOSEN, eager
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.tensor import Tensor
 
@@ -138,12 +139,13 @@ class Group:
             options: the further arguments of the kernel.
         """
         if self.is_flat():
-            if len(gradients) == 1:
+            loop = eager().update_loop(self, options) if IS_CHOSEN else None
+            if len(gradients) == 1 and loop is None:
                 # It belongs to the user.
                 self.step_flat(np.reshape(gradients[0], -1), self.buffer(), options)
             else:
                 buffer = np.concatenate(gradients, axis=None, out=self.buffer())
-                self.step_flat(buffer, buffer, options)
+                self.step_flat(buffer, buffer, options, loop=loop)
             return
         captured = self.captured()
         if captured is None:
@@ -210,6 +212,11 @@ class Group:
     def dtype(self) -> np.dtype[Any]:
         """The dtype of values and state."""
         return self._values.dtype
+
+    @property
+    def size(self) -> int:
+        """How many elements all parameters have."""
+        return self._values.size
 
     @property
     def state_count(self) -> int:

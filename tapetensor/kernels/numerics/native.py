@@ -16,18 +16,23 @@ BACKEND_VARIABLE = "TAPETENSOR_BACKEND"
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 
-def may_be_native(kernel: Kernel) -> Kernel:
-    """Return a kernel that runs as machine code where the environment asks for it.
+# It is read once, when tapetensor is imported.
+IS_CHOSEN = os.environ.get(BACKEND_VARIABLE, "numpy") not in ("", "numpy")
 
-    It is read when tapetensor is imported. Where nothing is asked for this is the kernel itself.
-    """
-    if os.environ.get(BACKEND_VARIABLE, "numpy") in ("", "numpy"):
+
+def eager() -> Any:
+    """Return `tapetensor.native.eager`, which stands on a floor above."""
+    return import_module("tapetensor.native.eager")
+
+
+def may_be_native(kernel: Kernel) -> Kernel:
+    """Return a kernel that runs as machine code if the environment asks for it; else itself."""
+    if not IS_CHOSEN:
         return kernel
 
     @cache
     def native() -> Callable[..., Any]:
-        # That stands on a floor above, and is there once a kernel is called.
-        made: Callable[..., Any] = import_module("tapetensor.native.eager").chosen(kernel)
+        made: Callable[..., Any] = eager().chosen(kernel)
         return made
 
     @wraps(kernel)
