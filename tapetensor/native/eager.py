@@ -25,8 +25,6 @@ from tapetensor.optim.group import Group, Options
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import JointPullbacks, Kernel, Needed
 
-# Below so many elements of the largest operand numpy is as fast.
-SMALLEST = 1 << 12
 # So many kinds of calls of one kernel get plans. Further ones run on numpy.
 MAX_KINDS = 64
 _F4, _F8 = np.dtype(np.float32), np.dtype(np.float64)
@@ -34,22 +32,20 @@ _LOUD = frozenset({"raise", "call"})
 
 
 class NativeKernel:
-    """A kernel whose calls on large arrays of numpy's run as machine code, others as they are.
+    """A kernel whose calls on arrays of numpy's run as machine code, others as they are.
 
     Args:
         kernel: what it computes.
-        smallest: the elements of the largest operand from which on it is native.
     """
 
-    def __init__(self, kernel: Kernel, smallest: int = SMALLEST) -> None:
+    def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
-        self._smallest = smallest
         # None stands for a kind that has no loop.
         self._kinds: dict[Any, _Kind | None] = {}
 
     def __call__(self, *args: Any) -> tuple[Array, Pullbacks]:
         """Run the kernel."""
-        key = _key_of(args, self._smallest)
+        key = _key_of(args)
         if key is None:
             return self._kernel(*args)
         try:
@@ -77,7 +73,7 @@ def _update_loop(kernel: Any, dtype: DType, states: int, options: Any) -> Any:
 
 def update_loop(group: Group, options: Options) -> Callable[..., None] | None:
     """Return the loop that updates the parameters of a group; None where numpy does."""
-    if chosen_backend(None) != "numba" or group.size < SMALLEST or _raises():
+    if chosen_backend(None) != "numba" or _raises():
         return None
     classes = tuple([type(one) for one in options(group.steps + 1)])
     loop: Callable[..., None] | None = _update_loop(
@@ -176,19 +172,16 @@ def _captured(kernel: Kernel, args: tuple[Any, ...]) -> _Kind | None:
     return _Kind(kernel, inputs, outputs, backward, places)
 
 
-def _key_of(args: tuple[Any, ...], smallest: int) -> Any:
+def _key_of(args: tuple[Any, ...]) -> Any:
     """Return the kind of a call; None for one that numpy runs."""
     key: list[Any] = []
-    largest = 0
     for one in args:
         cls = type(one)
         if cls is np.ndarray:
             dtype = one.dtype
-            if dtype is _F4 or dtype is _F8:
-                largest = max(largest, one.size)
-            elif dtype.kind not in "ib" or not dtype.isnative:
-                return None
-            if not one.flags.c_contiguous:
+            is_index = dtype.kind in "ib" and dtype.isnative
+            is_known = is_index or dtype is _F4 or dtype is _F8
+            if not is_known or not one.size or not one.flags.c_contiguous:
                 return None
             key += one.shape, dtype.char
         elif one is None or isinstance(one, int | float | tuple | str):
@@ -198,7 +191,7 @@ def _key_of(args: tuple[Any, ...], smallest: int) -> Any:
             return None
         else:
             key.append("observer")
-    return tuple(key) if largest >= smallest else None
+    return tuple(key)
 
 
 def _raises() -> bool:

@@ -12,7 +12,7 @@ from typing_extensions import TypeIs
 from tapetensor.arrays.array import Array, is_numpys
 from tapetensor.arrays.libraries import beside, library_of, to_numpy
 from tapetensor.arrays.stand_ins import CapturedArray
-from tapetensor.kernels.numerics.native import IS_CHOSEN, eager
+from tapetensor.kernels.numerics.native import IS_CHOSEN, SMALLEST, eager
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.tensor import Tensor
 
@@ -139,7 +139,8 @@ class Group:
             options: the further arguments of the kernel.
         """
         if self.is_flat():
-            loop = eager().update_loop(self, options) if IS_CHOSEN else None
+            is_native = IS_CHOSEN and self._values.size >= SMALLEST
+            loop = eager().update_loop(self, options) if is_native else None
             if len(gradients) == 1 and loop is None:
                 # It belongs to the user.
                 self.step_flat(np.reshape(gradients[0], -1), self.buffer(), options)
@@ -212,11 +213,6 @@ class Group:
     def dtype(self) -> np.dtype[Any]:
         """The dtype of values and state."""
         return self._values.dtype
-
-    @property
-    def size(self) -> int:
-        """How many elements all parameters have."""
-        return self._values.size
 
     @property
     def state_count(self) -> int:

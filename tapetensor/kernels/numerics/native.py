@@ -8,6 +8,7 @@ from functools import cache, wraps
 from importlib import import_module
 from typing import Any
 
+import numpy as np
 from typing_extensions import TypeVar
 
 # The variable that chooses what runs the groups of plans, and these kernels.
@@ -18,6 +19,8 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 # It is read once, when tapetensor is imported.
 IS_CHOSEN = os.environ.get(BACKEND_VARIABLE, "numpy") not in ("", "numpy")
+# Below so many elements numpy is as fast.
+SMALLEST = 1 << 12
 
 
 def eager() -> Any:
@@ -26,7 +29,10 @@ def eager() -> Any:
 
 
 def may_be_native(kernel: Kernel) -> Kernel:
-    """Return a kernel that runs as machine code if the environment asks for it; else itself."""
+    """Return a kernel that runs as machine code if the environment asks for it; else itself.
+
+    Its first operand is as large as any.
+    """
     if not IS_CHOSEN:
         return kernel
 
@@ -37,7 +43,10 @@ def may_be_native(kernel: Kernel) -> Kernel:
 
     @wraps(kernel)
     def run(*args: Any, **options: Any) -> Any:
-        return kernel(*args, **options) if options else native()(*args)
+        first = args[0]
+        if options or type(first) is not np.ndarray or first.size < SMALLEST:
+            return kernel(*args, **options)
+        return native()(*args)
 
     chosen: Any = run
     result: Kernel = chosen
