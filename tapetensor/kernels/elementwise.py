@@ -9,7 +9,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.kernels.numerics.blocks import LARGE, in_blocks
-from tapetensor.kernels.numerics.native import may_be_native
+from tapetensor.kernels.numerics.native import FEW_STEPS, MANY_STEPS, native_from
 from tapetensor.kernels.numerics.special import erf, normal_cdf_of_single
 from tapetensor.kernels.numerics.steps import elementwise_step, runs_steps
 from tapetensor.tape import Pullbacks
@@ -45,13 +45,12 @@ def sqrt(x: Array) -> tuple[Array, Pullbacks]:
     return y, (lambda g: g / (y + y),)
 
 
-@may_be_native
 def square(x: Array) -> tuple[Array, Pullbacks]:
     """``x * x``."""
     return in_blocks(np.square, x), (lambda g: in_blocks(_square_cotangent, g, x),)
 
 
-@may_be_native
+@native_from(FEW_STEPS)
 def abs(x: Array) -> tuple[Array, Pullbacks]:
     """``|x|``; the derivative at 0 is 0."""
     return np.absolute(x), (lambda g: g * np.sign(x),)
@@ -67,21 +66,21 @@ def cos(x: Array) -> tuple[Array, Pullbacks]:
     return np.cos(x), (lambda g: -g * np.sin(x),)
 
 
-@may_be_native
+@native_from(FEW_STEPS)
 def tanh(x: Array) -> tuple[Array, Pullbacks]:
     """The hyperbolic tangent."""
     y = in_blocks(np.tanh, x)
     return y, (lambda g: in_blocks(_tanh_cotangent, g, y),)
 
 
-@may_be_native
+@native_from(MANY_STEPS)
 def sigmoid(x: Array) -> tuple[Array, Pullbacks]:
     """``1 / (1 + e ** -x)``."""
     y = _logistic(x)
     return y, (lambda g: in_blocks(_sigmoid_cotangent, g, y),)
 
 
-@may_be_native
+@native_from(FEW_STEPS)
 def relu(x: Array) -> tuple[Array, Pullbacks]:
     """``max(x, 0)``; the derivative at 0 is 0."""
     if _is_long(x):
@@ -94,7 +93,7 @@ def relu(x: Array) -> tuple[Array, Pullbacks]:
     return y, (lambda g: g * np.sign(y),)
 
 
-@may_be_native
+@native_from(MANY_STEPS)
 def silu(x: Array) -> tuple[Array, Pullbacks]:
     """``x * sigmoid(x)``."""
     s = _logistic(x)
@@ -102,7 +101,7 @@ def silu(x: Array) -> tuple[Array, Pullbacks]:
     return y, (lambda g: in_blocks(_silu_cotangent, g, s, y),)
 
 
-@may_be_native
+@native_from(MANY_STEPS)
 def gelu(x: Array) -> tuple[Array, Pullbacks]:
     """``x * Phi(x)``, with the normal distribution function."""
     if x.dtype == np.float32 and runs_steps(x):
@@ -112,7 +111,7 @@ def gelu(x: Array) -> tuple[Array, Pullbacks]:
     return x * cdf, (lambda g: g * (cdf + x * (np.exp(-0.5 * np.square(x)) * _DENSITY_AT_0)),)
 
 
-@may_be_native
+@native_from(MANY_STEPS)
 def gelu_tanh(x: Array) -> tuple[Array, Pullbacks]:
     """``x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3)))``."""
     share = in_blocks(_gelu_tanh_share, x)
@@ -120,7 +119,7 @@ def gelu_tanh(x: Array) -> tuple[Array, Pullbacks]:
     return y, (lambda g: in_blocks(_gelu_tanh_cotangent, g, x, share),)
 
 
-@may_be_native
+@native_from(MANY_STEPS)
 def softplus(x: Array) -> tuple[Array, Pullbacks]:
     """``log(1 + e ** x)``."""
     # np.logaddexp takes fifteen times as long.
@@ -128,7 +127,7 @@ def softplus(x: Array) -> tuple[Array, Pullbacks]:
     return y, (lambda g: g * _logistic(x),)
 
 
-@may_be_native
+@native_from(MANY_STEPS)
 def clip(x: Array, low: float | None, high: float | None) -> tuple[Array, Pullbacks]:
     """``x`` held between two bounds; the derivative at a bound is 1."""
 

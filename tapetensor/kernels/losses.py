@@ -11,12 +11,12 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
 from tapetensor.kernels.numerics.extremes import largest, starts_of_rows
-from tapetensor.kernels.numerics.native import may_be_native
+from tapetensor.kernels.numerics.native import FEW_STEPS, MANY_STEPS, native_from
 from tapetensor.kernels.numerics.sums import row_products, row_sums
 from tapetensor.tape import Pullbacks
 
 
-@may_be_native
+@native_from(FEW_STEPS)
 def mse(prediction: Array, target: Array) -> tuple[Array, Pullbacks]:
     """The mean of the squared differences."""
     difference = prediction - target
@@ -25,7 +25,7 @@ def mse(prediction: Array, target: Array) -> tuple[Array, Pullbacks]:
     return y, (lambda g: difference * (g * (2.0 / count)), None)
 
 
-@may_be_native
+@native_from(MANY_STEPS)
 def rmse(prediction: Array, target: Array) -> tuple[Array, Pullbacks]:
     """The root of the mean of the squared differences; the derivative at 0 is 0.
 
@@ -39,7 +39,7 @@ def rmse(prediction: Array, target: Array) -> tuple[Array, Pullbacks]:
     return y, (lambda g: difference * (g / divisor), None)
 
 
-@may_be_native
+@native_from(FEW_STEPS)
 def mae(prediction: Array, target: Array) -> tuple[Array, Pullbacks]:
     """The mean of the absolute differences; the derivative at 0 is 0."""
     difference = prediction - target
@@ -48,7 +48,7 @@ def mae(prediction: Array, target: Array) -> tuple[Array, Pullbacks]:
     return y, (lambda g: np.sign(difference) * (g / count), None)
 
 
-@may_be_native
+@native_from(FEW_STEPS)
 def huber(prediction: Array, target: Array, delta: float) -> tuple[Array, Pullbacks]:
     """Half the squared difference up to `delta`, linear beyond."""
     difference = prediction - target
@@ -58,7 +58,7 @@ def huber(prediction: Array, target: Array, delta: float) -> tuple[Array, Pullba
     return y, (lambda g: held * (g / count), None)
 
 
-@may_be_native
+@native_from(FEW_STEPS)
 def smooth_l1(prediction: Array, target: Array, beta: float) -> tuple[Array, Pullbacks]:
     """`huber` divided by `beta`."""
     difference = prediction - target
@@ -77,7 +77,7 @@ def nll(log_probabilities: Array, labels: Array) -> tuple[Array, Pullbacks]:
     return y, (lambda g: np.where(is_label, -g / count, 0), None)
 
 
-@may_be_native
+@native_from(MANY_STEPS)
 def cross_entropy(logits: Array, labels: Array) -> tuple[Array, Pullbacks]:
     """The mean negative log-softmax at the labels, which the caller has checked."""
     rows = logits if logits.ndim == 2 else np.reshape(logits, (-1, logits.shape[-1]))
@@ -99,7 +99,7 @@ def cross_entropy(logits: Array, labels: Array) -> tuple[Array, Pullbacks]:
     return np.add.reduce(np.log(totals).reshape(-1) - chosen) / count, (pullback, None)
 
 
-@may_be_native
+@native_from(MANY_STEPS)
 def cross_entropy_with_probabilities(
     logits: Array, probabilities: Array
 ) -> tuple[Array, Pullbacks]:
@@ -110,7 +110,7 @@ def cross_entropy_with_probabilities(
     return y, (lambda g: _slope(log_softmax, probabilities) * (g / count), None)
 
 
-@may_be_native
+@native_from(MANY_STEPS)
 def kl_div(logits: Array, probabilities: Array) -> tuple[Array, Pullbacks]:
     """The mean over rows of ``sum(p * (log p - log_softmax(logits)))``; ``0 * log 0`` is 0."""
     log_softmax = _log_softmax(logits)
@@ -120,7 +120,7 @@ def kl_div(logits: Array, probabilities: Array) -> tuple[Array, Pullbacks]:
     return y, (lambda g: _slope(log_softmax, probabilities) * (g / count), None)
 
 
-@may_be_native
+@native_from(MANY_STEPS)
 def binary_cross_entropy(predictions: Array, probabilities: Array) -> tuple[Array, Pullbacks]:
     """The mean of ``-p * log(q) - (1 - p) * log(1 - q)``, logarithms at least -100."""
     count = predictions.size
@@ -136,7 +136,7 @@ def binary_cross_entropy(predictions: Array, probabilities: Array) -> tuple[Arra
     return y, (pullback, None)
 
 
-@may_be_native
+@native_from(MANY_STEPS)
 def binary_cross_entropy_with_logits(
     logits: Array, probabilities: Array
 ) -> tuple[Array, Pullbacks]:
@@ -155,7 +155,7 @@ def binary_cross_entropy_with_logits(
     return y, (pullback, None)
 
 
-@may_be_native
+@native_from(MANY_STEPS)
 def cosine_embedding(
     lhs: Array, rhs: Array, signs: Array, margin: float
 ) -> tuple[Array, Pullbacks]:

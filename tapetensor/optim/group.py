@@ -12,7 +12,7 @@ from typing_extensions import TypeIs
 from tapetensor.arrays.array import Array, is_numpys
 from tapetensor.arrays.libraries import beside, library_of, to_numpy
 from tapetensor.arrays.stand_ins import CapturedArray
-from tapetensor.kernels.numerics.native import IS_CHOSEN, SMALLEST, eager
+from tapetensor.kernels.numerics.native import IS_CHOSEN, MANY_STEPS, eager
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.tensor import Tensor
 
@@ -139,7 +139,7 @@ class Group:
             options: the further arguments of the kernel.
         """
         if self.is_flat():
-            is_native = IS_CHOSEN and self._values.size >= SMALLEST
+            is_native = IS_CHOSEN and self._values.size >= MANY_STEPS
             loop = eager().update_loop(self, options) if is_native else None
             if len(gradients) == 1 and loop is None:
                 # It belongs to the user.

@@ -19,8 +19,9 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 # It is read once, when tapetensor is imported.
 IS_CHOSEN = os.environ.get(BACKEND_VARIABLE, "numpy") not in ("", "numpy")
-# Below so many elements numpy is as fast.
-SMALLEST = 1 << 12
+# From so many elements on a loop is faster than numpy: for formulas of many steps, and of few.
+MANY_STEPS = 1 << 12
+FEW_STEPS = 1 << 15
 
 
 def eager() -> Any:
@@ -28,26 +29,32 @@ def eager() -> Any:
     return import_module("tapetensor.native.eager")
 
 
-def may_be_native(kernel: Kernel) -> Kernel:
-    """Return a kernel that runs as machine code if the environment asks for it; else itself.
+def native_from(smallest: int) -> Callable[[Kernel], Kernel]:
+    """Return what makes a kernel run as machine code if the environment asks for it.
 
-    Its first operand is as large as any.
+    Otherwise it is the kernel itself that comes back.
+
+    Args:
+        smallest: of how many elements the first operand is at least, which is as large as any.
     """
     if not IS_CHOSEN:
-        return kernel
+        return lambda kernel: kernel
 
-    @cache
-    def native() -> Callable[..., Any]:
-        made: Callable[..., Any] = eager().chosen(kernel)
-        return made
+    def decorate(kernel: Kernel) -> Kernel:
+        @cache
+        def native() -> Callable[..., Any]:
+            made: Callable[..., Any] = eager().chosen(kernel)
+            return made
 
-    @wraps(kernel)
-    def run(*args: Any, **options: Any) -> Any:
-        first = args[0]
-        if options or type(first) is not np.ndarray or first.size < SMALLEST:
-            return kernel(*args, **options)
-        return native()(*args)
+        @wraps(kernel)
+        def run(*args: Any, **options: Any) -> Any:
+            first = args[0]
+            if options or type(first) is not np.ndarray or first.size < smallest:
+                return kernel(*args, **options)
+            return native()(*args)
 
-    chosen: Any = run
-    result: Kernel = chosen
-    return result
+        chosen: Any = run
+        result: Kernel = chosen
+        return result
+
+    return decorate
