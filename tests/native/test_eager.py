@@ -15,6 +15,7 @@ import pytest
 
 from tapetensor.higher_order.array import RecordedArray, RecordingLevel
 from tapetensor.kernels import elementwise, losses, normalization, rectifiers, reductions
+from tapetensor.native import eager
 from tapetensor.native.eager import NativeKernel
 
 SHAPE = (6, 40)
@@ -204,6 +205,15 @@ def test_numbers_that_compare_equal_are_of_kinds_of_their_own() -> None:
     for low in (0.0, -0.0, 0, None):
         np.testing.assert_array_equal(kernel(x, low, 1.0)[0], elementwise.clip(x, low, 1.0)[0])
     assert _kinds(kernel) == 4
+
+
+def test_kinds_beyond_the_limit_run_on_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(eager, "MAX_KINDS", 1)
+    plain_kernel, kernel = _pair(elementwise.sigmoid)
+    for count in (40, 50, 40):
+        x = np.linspace(-3, 3, count, dtype=np.float32)
+        np.testing.assert_allclose(kernel(x)[0], plain_kernel(x)[0], rtol=1e-6)
+    assert _kinds(kernel) == 1
 
 
 def test_numpy_raises_where_it_is_asked_to() -> None:
