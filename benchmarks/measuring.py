@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.contenders import SUBJECT
+from benchmarks.contenders import ENVIRONMENTS, SUBJECT
 
 ROOT = Path(__file__).parent.parent
 TOLERANCE = 1e-4
@@ -66,6 +67,7 @@ class Worker:
         self._process = subprocess.Popen(
             command + ["--tiny"] * tiny,
             cwd=ROOT,
+            env={**os.environ, **ENVIRONMENTS.get(contender, {})},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -17,6 +17,9 @@ Steps: TypeAlias = dict[str, Callable[[Any], Step]]
 # The others are compared with the first.
 SUBJECT = "tapetensor"
 
+# What the process of a contender finds in its environment.
+ENVIRONMENTS: dict[str, dict[str, str]] = {"tapetensor-native": {"TAPETENSOR_BACKEND": "numba"}}
+
 
 def names() -> list[str]:
     """Return the names of all contenders, the subject first."""

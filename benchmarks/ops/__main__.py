@@ -59,8 +59,10 @@ def our_step(one: Measured) -> Step:
     def step() -> tuple[float, Any]:
         found = run(*[leaf.trace() for leaf in leaves])
         found = found[0] if isinstance(found, tuple) else found
-        weight = weights.setdefault(found.shape, tt.from_numpy(_pattern(found.shape), found.shape))
-        total, tape = (found * weight).sum().split_tape()
+        shape = found.shape
+        if shape not in weights:
+            weights[shape] = tt.from_numpy(_pattern(shape), shape)
+        total, tape = (found * weights[shape]).sum().split_tape()
         gradients = total.put_tape(tape).backward()
         return total.item(), gradients[leaves[0]].numpy()
 
@@ -85,8 +87,9 @@ def their_step(one: Measured) -> Step:
         found = run(*leaves)
         found = found[0] if isinstance(found, tuple) else found
         shape = tuple(found.shape)
-        weight = weights.setdefault(shape, torch.from_numpy(_pattern(shape)))
-        total = (found * weight).sum()
+        if shape not in weights:
+            weights[shape] = torch.from_numpy(_pattern(shape))
+        total = (found * weights[shape]).sum()
         total.backward()
         return total.item(), leaves[0].grad.numpy()
 

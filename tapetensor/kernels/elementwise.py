@@ -9,6 +9,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.kernels.numerics.blocks import LARGE, in_blocks
+from tapetensor.kernels.numerics.native import FEW_STEPS, MANY_STEPS, native_from
 from tapetensor.kernels.numerics.special import erf, normal_cdf_of_single
 from tapetensor.kernels.numerics.steps import elementwise_step, runs_steps
 from tapetensor.tape import Pullbacks
@@ -49,6 +50,7 @@ def square(x: Array) -> tuple[Array, Pullbacks]:
     return in_blocks(np.square, x), (lambda g: in_blocks(_square_cotangent, g, x),)
 
 
+@native_from(FEW_STEPS)
 def abs(x: Array) -> tuple[Array, Pullbacks]:
     """``|x|``; the derivative at 0 is 0."""
     return np.absolute(x), (lambda g: g * np.sign(x),)
@@ -64,18 +66,21 @@ def cos(x: Array) -> tuple[Array, Pullbacks]:
     return np.cos(x), (lambda g: -g * np.sin(x),)
 
 
+@native_from(FEW_STEPS)
 def tanh(x: Array) -> tuple[Array, Pullbacks]:
     """The hyperbolic tangent."""
     y = in_blocks(np.tanh, x)
     return y, (lambda g: in_blocks(_tanh_cotangent, g, y),)
 
 
+@native_from(MANY_STEPS)
 def sigmoid(x: Array) -> tuple[Array, Pullbacks]:
     """``1 / (1 + e ** -x)``."""
     y = _logistic(x)
     return y, (lambda g: in_blocks(_sigmoid_cotangent, g, y),)
 
 
+@native_from(FEW_STEPS)
 def relu(x: Array) -> tuple[Array, Pullbacks]:
     """``max(x, 0)``; the derivative at 0 is 0."""
     if _is_long(x):
@@ -88,6 +93,7 @@ def relu(x: Array) -> tuple[Array, Pullbacks]:
     return y, (lambda g: g * np.sign(y),)
 
 
+@native_from(MANY_STEPS)
 def silu(x: Array) -> tuple[Array, Pullbacks]:
     """``x * sigmoid(x)``."""
     s = _logistic(x)
@@ -95,6 +101,7 @@ def silu(x: Array) -> tuple[Array, Pullbacks]:
     return y, (lambda g: in_blocks(_silu_cotangent, g, s, y),)
 
 
+@native_from(MANY_STEPS)
 def gelu(x: Array) -> tuple[Array, Pullbacks]:
     """``x * Phi(x)``, with the normal distribution function."""
     if x.dtype == np.float32 and runs_steps(x):
@@ -110,6 +117,7 @@ def gelu(x: Array) -> tuple[Array, Pullbacks]:
     return x * cdf, (pullback,)
 
 
+@native_from(MANY_STEPS)
 def gelu_tanh(x: Array) -> tuple[Array, Pullbacks]:
     """``x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3)))``."""
     share = in_blocks(_gelu_tanh_share, x)
@@ -117,6 +125,7 @@ def gelu_tanh(x: Array) -> tuple[Array, Pullbacks]:
     return y, (lambda g: in_blocks(_gelu_tanh_cotangent, g, x, share),)
 
 
+@native_from(MANY_STEPS)
 def softplus(x: Array) -> tuple[Array, Pullbacks]:
     """``log(1 + e ** x)``."""
     # np.logaddexp takes fifteen times as long.
@@ -124,6 +133,7 @@ def softplus(x: Array) -> tuple[Array, Pullbacks]:
     return y, (lambda g: g * _logistic(x),)
 
 
+@native_from(MANY_STEPS)
 def clip(x: Array, low: float | None, high: float | None) -> tuple[Array, Pullbacks]:
     """``x`` held between two bounds; the derivative at a bound is 1."""
 

@@ -13,18 +13,21 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
 from tapetensor.kernels.numerics.extremes import largest, starts_of_rows
+from tapetensor.kernels.numerics.native import FEW_STEPS, MANY_STEPS, native_from
 from tapetensor.kernels.numerics.sums import row_products, row_sums
 from tapetensor.tape import Pullback, Pullbacks
 
 Reduction: TypeAlias = Literal["mean", "sum", "none"]
 
 
+@native_from(FEW_STEPS)
 def mse(prediction: Array, target: Array, reduction: Reduction) -> tuple[Array, Pullbacks]:
     """The squared differences."""
     difference = prediction - target
     return _reduced(np.square(difference), lambda g: difference * (2.0 * g), reduction)
 
 
+@native_from(MANY_STEPS)
 def rmse(prediction: Array, target: Array) -> tuple[Array, Pullbacks]:
     """The root of the mean of the squared differences; the derivative at 0 is 0.
 
@@ -38,12 +41,14 @@ def rmse(prediction: Array, target: Array) -> tuple[Array, Pullbacks]:
     return y, (lambda g: difference * (g / divisor), None)
 
 
+@native_from(FEW_STEPS)
 def mae(prediction: Array, target: Array, reduction: Reduction) -> tuple[Array, Pullbacks]:
     """The absolute differences; the derivative at 0 is 0."""
     difference = prediction - target
     return _reduced(np.absolute(difference), lambda g: np.sign(difference) * g, reduction)
 
 
+@native_from(FEW_STEPS)
 def huber(
     prediction: Array, target: Array, delta: float, reduction: Reduction
 ) -> tuple[Array, Pullbacks]:
@@ -53,6 +58,7 @@ def huber(
     return _reduced(held * (difference - 0.5 * held), lambda g: held * g, reduction)
 
 
+@native_from(FEW_STEPS)
 def smooth_l1(
     prediction: Array, target: Array, beta: float, reduction: Reduction
 ) -> tuple[Array, Pullbacks]:
@@ -70,6 +76,7 @@ def nll(log_probabilities: Array, labels: Array, reduction: Reduction) -> tuple[
     return _reduced(terms, lambda g: np.where(is_label, -_over_classes(g, terms), 0), reduction)
 
 
+@native_from(MANY_STEPS)
 def cross_entropy(logits: Array, labels: Array, reduction: Reduction) -> tuple[Array, Pullbacks]:
     """The negative log-softmax at the labels, which the caller has checked."""
     rows = logits if logits.ndim == 2 else np.reshape(logits, (-1, logits.shape[-1]))
@@ -121,6 +128,7 @@ def weighted_cross_entropy(
     return y, (*pullbacks, None)
 
 
+@native_from(MANY_STEPS)
 def cross_entropy_with_probabilities(
     logits: Array, probabilities: Array, reduction: Reduction
 ) -> tuple[Array, Pullbacks]:
@@ -134,6 +142,7 @@ def cross_entropy_with_probabilities(
     )
 
 
+@native_from(MANY_STEPS)
 def kl_div(logits: Array, probabilities: Array, reduction: Reduction) -> tuple[Array, Pullbacks]:
     """``sum(p * (log p - log_softmax(logits)))`` of every row; ``0 * log 0`` is 0."""
     log_softmax = _log_softmax(logits)
@@ -146,6 +155,7 @@ def kl_div(logits: Array, probabilities: Array, reduction: Reduction) -> tuple[A
     )
 
 
+@native_from(MANY_STEPS)
 def binary_cross_entropy(
     predictions: Array, probabilities: Array, reduction: Reduction
 ) -> tuple[Array, Pullbacks]:
@@ -163,6 +173,7 @@ def binary_cross_entropy(
     return _reduced(terms, slope, reduction)
 
 
+@native_from(MANY_STEPS)
 def binary_cross_entropy_with_logits(
     logits: Array, probabilities: Array, reduction: Reduction
 ) -> tuple[Array, Pullbacks]:
@@ -200,6 +211,7 @@ def weighted_binary_cross_entropy(
     return y, (*pullbacks, None)
 
 
+@native_from(MANY_STEPS)
 def cosine_embedding(
     lhs: Array, rhs: Array, signs: Array, margin: float
 ) -> tuple[Array, Pullbacks]:

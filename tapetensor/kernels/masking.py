@@ -7,15 +7,18 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
 from tapetensor.kernels.numerics.choice import choose
+from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
 from tapetensor.tape import Pullbacks
 
 
+@native_from(MANY_STEPS)
 def tril(x: Array, k: int) -> tuple[Array, Pullbacks]:
     """The elements on and below a diagonal of the matrices, 0 above it."""
     mask = _lower(x, k)
     return _kept(x, mask), (lambda g: _kept(g, mask),)
 
 
+@native_from(MANY_STEPS)
 def triu(x: Array, k: int) -> tuple[Array, Pullbacks]:
     """The elements on and above a diagonal of the matrices, 0 below it."""
     mask = ~_lower(x, k - 1)

@@ -10,11 +10,13 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.kernels.numerics.broadcasting import sum_to
 from tapetensor.kernels.numerics.mean import mean_over
+from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
 from tapetensor.kernels.numerics.sums import products_over, row_products, row_sums, sum_over
 from tapetensor.tape import Pullbacks
 from tapetensor.tape.pullbacks import computed_once
 
 
+@native_from(MANY_STEPS)
 def layer_norm(x: Array, weight: Array, bias: Array, eps: float) -> tuple[Array, Pullbacks]:
     """Normalize the last axis, then scale and shift."""
     count = x.shape[-1]
@@ -39,6 +41,7 @@ def layer_norm(x: Array, weight: Array, bias: Array, eps: float) -> tuple[Array,
     )
 
 
+@native_from(MANY_STEPS)
 def rms_norm(x: Array, weight: Array, eps: float) -> tuple[Array, Pullbacks]:
     """Divide the last axis by the root of its mean square, then scale."""
     count = x.shape[-1]
@@ -54,6 +57,7 @@ def rms_norm(x: Array, weight: Array, eps: float) -> tuple[Array, Pullbacks]:
     return normalized * weight, (pullback_x, lambda g: sum_to(g * normalized, weight.shape))
 
 
+@native_from(MANY_STEPS)
 def normalize(x: Array, axis: int, eps: float) -> tuple[Array, Pullbacks]:
     """Subtract the mean along one axis and divide by the standard deviation."""
     axes, count = (axis,), x.shape[axis]
@@ -67,6 +71,7 @@ def normalize(x: Array, axis: int, eps: float) -> tuple[Array, Pullbacks]:
     return normalized, (pullback,)
 
 
+@native_from(MANY_STEPS)
 def batch_norm(
     x: Array, weight: Array, bias: Array, eps: float, observe: Callable[[Array, Array], None]
 ) -> tuple[Array, Pullbacks]:
@@ -101,6 +106,7 @@ def batch_norm(
     )
 
 
+@native_from(MANY_STEPS)
 def batch_norm_inference(
     x: Array, weight: Array, bias: Array, mean: Array, var: Array, eps: float
 ) -> tuple[Array, Pullbacks]:

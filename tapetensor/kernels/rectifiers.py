@@ -7,14 +7,17 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.kernels.numerics.broadcasting import sum_to
 from tapetensor.kernels.numerics.choice import choose
+from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
 from tapetensor.tape import Pullbacks
 
 
+@native_from(MANY_STEPS)
 def leaky_relu(x: Array, slope: float) -> tuple[Array, Pullbacks]:
     """``x`` above 0, ``slope * x`` elsewhere; the derivative at 0 is the slope."""
     return choose(x > 0, x, x * slope), (lambda g: choose(x > 0, g, g * slope),)
 
 
+@native_from(MANY_STEPS)
 def prelu(x: Array, slope: Array) -> tuple[Array, Pullbacks]:
     """``x`` above 0, ``slope * x`` elsewhere, for an array of slopes that broadcasts."""
     return choose(x > 0, x, x * slope), (
@@ -23,6 +26,7 @@ def prelu(x: Array, slope: Array) -> tuple[Array, Pullbacks]:
     )
 
 
+@native_from(MANY_STEPS)
 def elu(x: Array, alpha: float) -> tuple[Array, Pullbacks]:
     """``x`` above 0, ``alpha * (e ** x - 1)`` elsewhere; the derivative at 0 is `alpha`."""
     # The exponential of what is positive could overflow, and is not used.

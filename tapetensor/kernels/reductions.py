@@ -12,6 +12,7 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.kernels.numerics.extremes import largest, largest_or_minus_infinity, smallest
 from tapetensor.kernels.numerics.mean import mean_over
+from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
 from tapetensor.kernels.numerics.sums import sum_over
 from tapetensor.tape import Pullback, Pullbacks
 
@@ -64,12 +65,14 @@ def mean(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
     return _squeezed(y, axis, keepdims), (lambda g: spread(g / count),)
 
 
+@native_from(MANY_STEPS)
 def max(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
     """The largest element; ties share the cotangent equally."""
     y = largest(x, axis)
     return _squeezed(y, axis, keepdims), (_shared_among_ties(x, y, axis),)
 
 
+@native_from(MANY_STEPS)
 def min(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
     """The smallest element; ties share the cotangent equally."""
     y = smallest(x, axis)
@@ -87,6 +90,7 @@ def norm(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
     return _squeezed(y, axis, keepdims), (pullback,)
 
 
+@native_from(MANY_STEPS)
 def var(x: Array, axis: Axis, keepdims: bool, correction: float) -> tuple[Array, Pullbacks]:
     """The mean squared deviation, divided by ``count - correction``."""
     deviation = x - mean_over(x, axis)
@@ -96,6 +100,7 @@ def var(x: Array, axis: Axis, keepdims: bool, correction: float) -> tuple[Array,
     return _squeezed(y, axis, keepdims), (lambda g: spread(g * (2.0 / divisor)) * deviation,)
 
 
+@native_from(MANY_STEPS)
 def std(
     x: Array, axis: Axis, keepdims: bool, correction: float, eps: float
 ) -> tuple[Array, Pullbacks]:
@@ -115,6 +120,7 @@ def std(
     return y, (pullback,)
 
 
+@native_from(MANY_STEPS)
 def logsumexp(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
     """``log(sum(exp(x)))``, shifted by the largest element."""
     shift = _finite_max(x, axis)
@@ -125,6 +131,7 @@ def logsumexp(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
     return _squeezed(y, axis, keepdims), (lambda g: spread(g) * (shifted_exp / total),)
 
 
+@native_from(MANY_STEPS)
 def softmax(x: Array, axis: int) -> tuple[Array, Pullbacks]:
     """``exp(x) / sum(exp(x))``.
 
@@ -141,6 +148,7 @@ def softmax(x: Array, axis: int) -> tuple[Array, Pullbacks]:
     return y, (pullback,)
 
 
+@native_from(MANY_STEPS)
 def log_softmax(x: Array, axis: int) -> tuple[Array, Pullbacks]:
     """``x - logsumexp(x)``.
 

@@ -47,9 +47,10 @@ class NativeLoops:
         return self._blocks.takes(node) and is_known(node)
 
     def is_worth_it(self, group: Group) -> bool:
-        """Tell whether a loop does more than one step, or blocks save trips to memory."""
+        """Tell whether a loop does more than one ufunc, or blocks save trips to memory."""
         steps = [node for node in group.nodes if node.kind is not Kind.VIEW]
-        return (len(steps) > 1 and layout_of(group) is not None) or self._blocks.is_worth_it(group)
+        is_one = len(steps) == 1 and isinstance(steps[0].function, np.ufunc)
+        return (not is_one and layout_of(group) is not None) or self._blocks.is_worth_it(group)
 
     def prepared(self, schedule: list[Node]) -> list[Node]:
         """Return the schedule with sums of columns in the groups that compute the columns."""

@@ -7,12 +7,13 @@ gradient and takes the new values. They are compiled, so that they are written i
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tapetensor.arrays.array import Array
+from tapetensor.compiler.trace.node import DType
 from tapetensor.kernels.numerics import optimizers
 from tapetensor.native import cache
 from tapetensor.native.scalars import numba
@@ -40,13 +41,26 @@ class NativeUpdate:
 def native_update(update: Update) -> Callable[..., None]:
     """Return what runs a step natively; the step itself if its formula has no loop."""
     group = update.group
-    source = _SOURCES.get(group.kernel)
-    if source is None or group.dtype not in (np.float32, np.float64):
-        return update
-    options = [numba().typeof(one) for one in update.options(group.steps + 1)]
-    array = numba().typeof(np.empty(1, group.dtype))
-    arrays = [array] * (2 + group.state_count)
-    return NativeUpdate(update, cache.load(source, (*arrays, *options)))
+    loop = loop_of(group.kernel, group.dtype, group.state_count, update.options(group.steps + 1))
+    return update if loop is None else NativeUpdate(update, loop)
+
+
+def loop_of(
+    kernel: Callable[..., None], dtype: DType, states: int, options: Sequence[Any]
+) -> Callable[..., None] | None:
+    """Return the loop of an optimizer's formula; None if there is none.
+
+    Args:
+        kernel: the formula.
+        dtype: of the parameters.
+        states: how many arrays of state there are.
+        options: what the formula takes besides arrays; only the classes count.
+    """
+    source = _SOURCES.get(kernel)
+    if source is None or dtype not in (np.float32, np.float64):
+        return None
+    arrays = [numba().typeof(np.empty(1, dtype))] * (2 + states)
+    return cache.load(source, (*arrays, *[numba().typeof(one) for one in options]))
 
 
 def momentum_sgd(

@@ -12,6 +12,7 @@ from typing_extensions import TypeIs
 from tapetensor.arrays.array import Array, is_numpys
 from tapetensor.arrays.libraries import beside, library_of, to_numpy
 from tapetensor.arrays.stand_ins import CapturedArray
+from tapetensor.kernels.numerics.native import IS_CHOSEN, MANY_STEPS, eager
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.tensor import Tensor
 
@@ -138,12 +139,14 @@ class Group:
             options: the further arguments of the kernel.
         """
         if self.is_flat():
-            if len(gradients) == 1:
+            is_native = IS_CHOSEN and self._values.size >= MANY_STEPS
+            loop = eager().update_loop(self, options) if is_native else None
+            if len(gradients) == 1 and loop is None:
                 # It belongs to the user.
                 self.step_flat(np.reshape(gradients[0], -1), self.buffer(), options)
             else:
                 buffer = np.concatenate(gradients, axis=None, out=self.buffer())
-                self.step_flat(buffer, buffer, options)
+                self.step_flat(buffer, buffer, options, loop=loop)
             return
         captured = self.captured()
         if captured is None:

@@ -11,9 +11,7 @@ from tapetensor.compiler.emit.blocks import BlockLoops
 from tapetensor.compiler.emit.code import Executor
 from tapetensor.compiler.trace.program import Backend
 from tapetensor.extras import import_extra
-
-# The variable that chooses for a whole program.
-BACKEND_VARIABLE = "TAPETENSOR_BACKEND"
+from tapetensor.kernels.numerics.native import BACKEND_VARIABLE
 
 
 def chosen_backend(backend: Backend | None) -> Backend:

@@ -1,0 +1,211 @@
+"""Kernels of eager mode as machine code: each is captured once per kind of call, and planned.
+
+A kernel says its formula to the compiler's stand-ins as it does inside a compiled function, and so
+do its pullbacks. What comes of it are two plans, whose groups numba compiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+
+from tapetensor.arrays.array import Array, is_numpys
+from tapetensor.arrays.stand_ins import StandIn
+from tapetensor.compiler.emit.backward import BackwardPlan
+from tapetensor.compiler.emit.executors import chosen_backend
+from tapetensor.compiler.trace.node import DType, Kind, Node
+from tapetensor.compiler.trace.program import Program
+from tapetensor.compiler.trace.tracer import ArrayTracer
+from tapetensor.errors import TraceError
+from tapetensor.native.optimizers import loop_of
+from tapetensor.optim.group import Group, Options
+from tapetensor.tape import Pullbacks
+from tapetensor.tape.pullbacks import JointPullbacks, Kernel, Needed
+
+# So many kinds of calls of one kernel get plans. Further ones run on numpy.
+MAX_KINDS = 64
+_F4, _F8 = np.dtype(np.float32), np.dtype(np.float64)
+_LOUD = frozenset({"raise", "call"})
+
+
+class NativeKernel:
+    """A kernel whose calls on arrays of numpy's run as machine code, others as they are.
+
+    Args:
+        kernel: what it computes.
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+        # None stands for a kind that has no loop.
+        self._kinds: dict[Any, _Kind | None] = {}
+
+    def __call__(self, *args: Any) -> tuple[Array, Pullbacks]:
+        """Run the kernel."""
+        key = _key_of(args)
+        if key is None:
+            return self._kernel(*args)
+        try:
+            kind = self._kinds[key]
+        except KeyError:
+            if len(self._kinds) >= MAX_KINDS:
+                return self._kernel(*args)
+            kind = self._kinds[key] = _captured(self._kernel, args)
+        if kind is None or _raises():
+            return self._kernel(*args)
+        return kind.run(args)
+
+
+def chosen(kernel: Kernel) -> Kernel:
+    """Return what runs a kernel on the backend that the environment names."""
+    return NativeKernel(kernel) if chosen_backend(None) == "numba" else kernel
+
+
+@lru_cache(maxsize=64)
+def _update_loop(kernel: Any, dtype: DType, states: int, options: Any) -> Any:
+    """Return the loop of an optimizer's formula for options of some classes; None without one."""
+    values = [cls(1) for cls in options]
+    return loop_of(kernel, dtype, states, values)
+
+
+def update_loop(group: Group, options: Options) -> Callable[..., None] | None:
+    """Return the loop that updates the parameters of a group; None where numpy does."""
+    if chosen_backend(None) != "numba" or _raises():
+        return None
+    classes = tuple([type(one) for one in options(group.steps + 1)])
+    loop: Callable[..., None] | None = _update_loop(
+        group.kernel, group.dtype, group.state_count, classes
+    )
+    return loop
+
+
+class _Kind:
+    """The plans of a kernel for operands of the same shapes and dtypes.
+
+    Args:
+        kernel: the kernel.
+        inputs: the nodes of the operands that are arrays, by position.
+        outputs: the nodes of the result and of what the kernel tells an observer.
+        backward: what leads to the cotangents.
+        places: which of the pullbacks there are.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        inputs: dict[int, Node],
+        outputs: list[Node],
+        backward: BackwardPlan,
+        places: tuple[bool, ...],
+    ) -> None:
+        self._kernel = kernel
+        self._backward = backward
+        self._places = places
+        self._told = len(outputs) - 1
+        y = outputs[0]
+        self._cotangent = y.shape, y.dtype
+        leaving = [*outputs, *backward.residuals]
+        # A forward pass leads from its operands to what leaves as a backward pass does.
+        first, *_ = inputs.values()
+        self._forward = BackwardPlan(first, leaving, 0, "numba")
+        positions = {node: position for position, node in inputs.items()}
+        self._first = positions[first]
+        self._others = [positions[node] for node in self._forward.residuals]
+        self._all = (True,) * len(leaving)
+
+    def run(self, args: tuple[Any, ...]) -> tuple[Array, Pullbacks]:
+        """Run the kernel on operands of the kind."""
+        others = tuple([args[position] for position in self._others])
+        y, *rest = self._forward.run(others, self._all, args[self._first])
+        if self._told:
+            observe = next(one for one in args if callable(one))
+            observe(*rest[: self._told])
+        cotangents = partial(self._cotangents, tuple(rest[self._told :]), args)
+        if len(self._places) == 1:
+            return y, (lambda g: cotangents(self._places, g)[0],)
+        return y, JointPullbacks(self._places, cotangents)
+
+    def _cotangents(
+        self, residuals: tuple[Array, ...], args: tuple[Any, ...], needed: Needed, g: Array
+    ) -> list[Any]:
+        """Return the cotangents that are needed."""
+        if not is_numpys(g) or (g.shape, g.dtype) != self._cotangent or _raises():
+            # A derivative of higher order goes through the formula itself.
+            _, pullbacks = self._kernel(*[_ignore if callable(one) else one for one in args])
+            return [
+                one(g) if one is not None and is_needed else None
+                for one, is_needed in zip(pullbacks, needed, strict=True)
+            ]
+        pairs = zip(needed, self._places, strict=True)
+        wanted = tuple([is_needed for is_needed, is_there in pairs if is_there])
+        found = iter(self._backward.run(residuals, wanted, np.asarray(g, order="C")))
+        return [next(found) if is_there else None for is_there in self._places]
+
+
+def _captured(kernel: Kernel, args: tuple[Any, ...]) -> _Kind | None:
+    """Capture a kernel and its pullbacks; None if it cannot be planned."""
+    program = Program("numba")
+    inputs: dict[int, Node] = {}
+    operands: list[Any] = []
+    told: list[Any] = []
+    for position, one in enumerate(args):
+        if type(one) is np.ndarray:
+            node = program.add(Kind.INPUT, None, (), one.shape, one.dtype, detail=one.strides)
+            inputs[position] = node
+            operands.append(ArrayTracer(program, node))
+        else:
+            operands.append(partial(_tell, told) if callable(one) else one)
+    try:
+        y, pullbacks = kernel(*operands)
+        outputs = [_node_of(program, one) for one in (y, *told)]
+        forward = len(program.nodes)
+        cotangent = program.add(Kind.INPUT, None, (), y.shape, y.dtype, label="cotangent")
+        g: Any = ArrayTracer(program, cotangent)
+        gradients = [_node_of(program, one(g)) for one in pullbacks if one is not None]
+    except TraceError:
+        return None
+    backward = BackwardPlan(cotangent, gradients, forward, "numba")
+    places = tuple([one is not None for one in pullbacks])
+    return _Kind(kernel, inputs, outputs, backward, places)
+
+
+def _key_of(args: tuple[Any, ...]) -> Any:
+    """Return the kind of a call; None for one that numpy runs."""
+    key: list[Any] = []
+    for one in args:
+        cls = type(one)
+        if cls is np.ndarray:
+            dtype = one.dtype
+            is_index = dtype.kind in "ib" and dtype.isnative
+            is_known = is_index or dtype is _F4 or dtype is _F8
+            if not is_known or not one.size or not one.flags.c_contiguous:
+                return None
+            key += one.shape, dtype.char
+        elif one is None or isinstance(one, int | float | tuple | str):
+            # Of numbers, 0.0 and -0.0 are equal, and so are 1 and True.
+            key += cls, one or repr(one)
+        elif isinstance(one, StandIn) or not callable(one):
+            return None
+        else:
+            key.append("observer")
+    return tuple(key)
+
+
+def _raises() -> bool:
+    """Tell whether numpy is to raise errors, which machine code does not."""
+    return not _LOUD.isdisjoint(np.geterr().values())
+
+
+def _tell(told: list[Any], *arrays: Any) -> None:
+    told += arrays
+
+
+def _ignore(*arrays: Any) -> None:
+    """Observe nothing."""
+
+
+def _node_of(program: Program, array: Any) -> Node:
+    return array.node if isinstance(array, ArrayTracer) else program.constant(np.asarray(array))
