@@ -11,7 +11,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
 from tapetensor.compiler.trace.number import NumberTracer
-from tapetensor.compiler.trace.view import computed_like, seen_order
+from tapetensor.compiler.trace.view import View, computed_like, seen_order
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
 
 if TYPE_CHECKING:
@@ -23,6 +23,10 @@ def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any
     if ufunc.nout != 1:
         return self.capture_step(ufunc, inputs, {})
     *loop, dtype = resolve(ufunc, inputs)
+    tracers: list[Any] = [one for one in inputs if isinstance(one, CapturedArray)]
+    if ufunc.signature is not None:
+        for one in tracers:
+            one.ordered()
     operands = tuple(map(self.operand, inputs, loop))
     if ufunc is np.matmul:
         lhs, rhs = operands
@@ -32,7 +36,9 @@ def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any
         rows = operands[0].shape[:-1]
         detail = (len(rows),), ()
         node = self.program.add(Kind.REDUCE, np.vecdot, operands, (*rows, 1), dtype, detail)
-        return self.wrap(node).reshape(rows)
+        made = self.wrap(node).reshape(rows)
+        made.is_scalar = rows == ()
+        return made
     if ufunc.signature is not None:
         return self.capture_step(ufunc, inputs, {})
     shape = np.broadcast_shapes(*[operand.shape for operand in operands])
@@ -59,18 +65,18 @@ def computed(
         dtype: the dtype of the result.
     """
     made = self.wrap(self.program.elementwise(function, operands, dtype))
-    tracers: list[Any] = [one for one in inputs if isinstance(one, CapturedArray)]
-    layouts = [one.laid_out() for one in tracers]
-    # Of the rest the program knows the order itself.
-    told = [
-        layout.flags for one, layout in zip(tracers, layouts, strict=True) if one.has_known_layout
-    ]
-    if not all(one.c_contiguous for one in told):
-        like = computed_like(layouts, made.shape)
+    arrays: list[Any] = [one for one in inputs if isinstance(one, CapturedArray | np.ndarray)]
+    if not all(isinstance(one, CapturedArray) and one.is_in_order for one in arrays):
+        layouts = [one.laid_out() if isinstance(one, CapturedArray) else one for one in arrays]
         # The program may have chosen another order than numpy's, which is faster.
-        if seen_order(like) != seen_order(made.laid_out()):
-            made.lies_as(like.astype(dtype))
+        made.lies_as(computed_like(layouts, made.shape))
     return made
+
+
+def check_cast(ufunc: np.ufunc, inputs: tuple[Any, ...], out: DType) -> None:
+    """Raise what numpy raises for a ufunc that cannot write into an array of a dtype."""
+    ufunc(*[np.empty(0, one.dtype) if hasattr(one, "dtype") else one for one in inputs],
+          out=np.empty(0, out))  # fmt: skip
 
 
 def reduced(
@@ -92,13 +98,18 @@ def reduced(
     axes = () if axis in (0, -1) and array.ndim == 0 else normalize_axis_tuple(axes, array.ndim)
     axes = tuple(sorted(axes))
     kind = dtype or ufunc.reduce(np.ones((1,), array.dtype)).dtype
-    node = self.program.reduce(ufunc, array.node, axes, np.dtype(kind), tuple(options.items()))
-    kept = self.wrap(node)
-    if keepdims:
-        return kept
-    rest = kept.reshape([size for one, size in enumerate(array.shape) if one not in axes])
-    rest.is_scalar = rest.shape == ()
-    return rest
+    node = self.program.reduce(ufunc, array.ordered(), axes, np.dtype(kind), tuple(options.items()))
+    if not keepdims:
+        shape = tuple([size for one, size in enumerate(array.shape) if one not in axes])
+        node = self.program.view(View("reshape", shape), node, shape)
+    made = self.wrap(node)
+    if not array.is_in_order:
+        index: list[Any] = [slice(None)] * array.ndim
+        for one in axes:
+            index[one] = slice(0, 1) if keepdims else 0
+        made.lies_as(np.empty_like(array.laid_out()[tuple(index)]))
+    made.is_scalar = made.shape == ()
+    return made
 
 
 def resolve(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[DType, ...]:
@@ -112,8 +123,6 @@ def _resolved(ufunc: np.ufunc, *kinds: Any) -> tuple[DType, ...]:
 
 
 def _kind(value: Any) -> Any:
-    if isinstance(value, NumberTracer) and value.kind is bool:
-        return int
     if isinstance(value, bool):
         return np.dtype(np.bool_)
     if isinstance(value, NumberTracer):
