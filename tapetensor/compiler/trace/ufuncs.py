@@ -66,7 +66,7 @@ def computed(
     """
     made = self.wrap(self.program.elementwise(function, operands, dtype))
     arrays: list[Any] = [one for one in inputs if isinstance(one, CapturedArray | np.ndarray)]
-    if not all(isinstance(one, CapturedArray) and one.is_in_order for one in arrays):
+    if not all(getattr(one, "is_in_order", False) for one in arrays):
         layouts = [one.laid_out() if isinstance(one, CapturedArray) else one for one in arrays]
         # The program may have chosen another order than numpy's, which is faster.
         made.lies_as(computed_like(layouts, made.shape))
