@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
 from tapetensor.compiler.trace.number import NumberTracer
-from tapetensor.compiler.trace.view import View, computed_like, seen_order
+from tapetensor.compiler.trace.view import View, computed_like, laid_out, seen_order
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
 
 if TYPE_CHECKING:
@@ -26,7 +27,12 @@ def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any
     tracers: list[Any] = [one for one in inputs if isinstance(one, CapturedArray)]
     if ufunc.signature is not None:
         for one in tracers:
-            one.ordered()
+            # The BLAS multiplies rows wherever they lie, and columns in another way.
+            if one.is_in_order:
+                continue
+            as_rows = [are_rows_in(array) for array in (one.laid_out(), laid_out(one.node))]
+            if ufunc is not np.matmul or as_rows[0] is not as_rows[1]:
+                one.ordered()
     operands = tuple(map(self.operand, inputs, loop))
     if ufunc is np.matmul:
         lhs, rhs = operands
@@ -130,6 +136,11 @@ def _kind(value: Any) -> Any:
     # The user's classes of numbers are numbers to numpy.
     known = next((one for one in (int, float, complex) if isinstance(value, one)), value.__class__)
     return getattr(value, "dtype", known)
+
+
+def are_rows_in(array: Array) -> bool:
+    """Tell whether the last axis of a matrix is that of neighbours in memory."""
+    return array.ndim < 2 or abs(array.strides[-1]) <= abs(array.strides[-2])
 
 
 def are_rows(lhs: Node, rhs: Node) -> bool:
