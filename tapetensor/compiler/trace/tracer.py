@@ -270,8 +270,8 @@ class ArrayTracer(ArrayMethods):
     @override
     def write(self, function: Callable[..., Any], *args: Any) -> None:
         owner: ArrayTracer = self._owner()
-        if owner.ordered().kind is not Kind.WRITE:
-            owner._node = owner._of_its_own(seen_order(owner.laid_out()))
+        if owner._node.kind is not Kind.WRITE:
+            owner.move()
         nodes = (owner._node, self.node, *replaced(args, self._unordered))
         owner._node = self.program.add(Kind.WRITE, function, nodes, owner.shape, owner.dtype)
 
@@ -369,11 +369,10 @@ class ArrayTracer(ArrayMethods):
 
     def ordered(self) -> Node:
         """Return the value as it lies in numpy's memory, for those to whom the order matters."""
-        like = self._like
         if self._base is not None:
             self._base.ordered()
-        elif like is not None and not lie_alike(laid_out(self._node), like):
-            self._node, self._like = self._of_its_own(seen_order(like)), None
+        elif self._like is not None and not lie_alike(laid_out(self._node), self._like):
+            self.move()
         return self.node
 
     def _parts(self, whole: Node, like: Sequence[Any]) -> list[ArrayTracer]:
@@ -453,7 +452,13 @@ class ArrayTracer(ArrayMethods):
         return self.program.constant(value, None if hasattr(value, "dtype") else dtype)
 
     def _unwrap(self, value: Any) -> Any:
-        return value.ordered() if isinstance(value, ArrayTracer) else self._unordered(value)
+        if not isinstance(value, ArrayTracer):
+            return self._unordered(value)
+        node = value.ordered()
+        if node.kind is Kind.CONSTANT and 0 in node.detail.strides:
+            # numpy would have no array here whose elements are one.
+            return self.program.constant(node.detail.copy())
+        return node
 
     def _unordered(self, value: Any) -> Any:
         if isinstance(value, NumberTracer):
@@ -484,7 +489,7 @@ class ArrayTracer(ArrayMethods):
 
     def move(self) -> None:
         """Lie in memory that no other value shares."""
-        self._node = self._of_its_own(seen_order(self.laid_out()))
+        self._node, self._like = self._of_its_own(seen_order(self.laid_out())), None
 
     def viewed(self, view: View, shape: Shape) -> ArrayTracer:
         """Return a view of this array; of a scalar, a view of an array that holds it."""
