@@ -26,6 +26,14 @@ def cast_to(dtype: DType) -> Any:
     return cast
 
 
+def reordered(x: Any, out: Any = None) -> Any:
+    """Copy an array for the sake of the order in which its elements lie in memory."""
+    if out is None:
+        return x.copy()
+    np.copyto(out, x)
+    return out
+
+
 def select(mask: Any, lhs: Any, rhs: Any, out: Any = None) -> Any:
     """``np.where`` that can write to `out`."""
     if out is None:

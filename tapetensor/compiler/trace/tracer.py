@@ -28,6 +28,7 @@ from tapetensor.compiler.trace.operations import (
     copied,
     into,
     read_index,
+    reordered,
     write_all,
     write_index,
 )
@@ -275,16 +276,16 @@ class ArrayTracer(ArrayMethods):
         nodes = (owner._node, self.node, *replaced(args, self._unordered))
         owner._node = self.program.add(Kind.WRITE, function, nodes, owner.shape, owner.dtype)
 
-    def _of_its_own(self, seen: Shape) -> Node:
+    def _of_its_own(self, seen: Shape, function: Any = None) -> Node:
         """Capture a copy, whose axes in memory are seen in an order."""
-        turned = self.transpose(inverse(seen)).fresh()
+        turned = self.transpose(inverse(seen)).fresh(function)
         return self.program.view(View("transpose", seen), turned, self.shape)
 
-    def fresh(self) -> Node:
+    def fresh(self, function: Any = None) -> Node:
         """Capture a copy into memory of its own, which no equal value shares."""
-        node = self.node
+        node, copy = self.node, function or cast_to(self.dtype)
         return self.program.add(
-            Kind.ELEMENTWISE, cast_to(node.dtype), (node,), node.shape, node.dtype, detail=object()
+            Kind.ELEMENTWISE, copy, (node,), node.shape, node.dtype, detail=object()
         )
 
     def becomes(self, node: Node) -> bool:
@@ -372,7 +373,8 @@ class ArrayTracer(ArrayMethods):
         if self._base is not None:
             self._base.ordered()
         elif self._like is not None and not lie_alike(laid_out(self._node), self._like):
-            self.move()
+            # No plan does without this copy, as if it was of the same value.
+            self._node, self._like = self._of_its_own(seen_order(self._like), reordered), None
         return self.node
 
     def _parts(self, whole: Node, like: Sequence[Any]) -> list[ArrayTracer]:

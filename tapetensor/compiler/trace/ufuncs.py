@@ -42,8 +42,10 @@ def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any
         rows = operands[0].shape[:-1]
         detail = (len(rows),), ()
         node = self.program.add(Kind.REDUCE, np.vecdot, operands, (*rows, 1), dtype, detail)
-        made = self.wrap(node).reshape(rows)
+        made = self.wrap(self.program.view(View("reshape", rows), node, rows))
         made.is_scalar = rows == ()
+        if not all(one.is_in_order for one in tracers):
+            made.lies_as(computed_like([one.laid_out()[..., 0] for one in tracers], rows))
         return made
     if ufunc.signature is not None:
         return self.capture_step(ufunc, inputs, {})
