@@ -9,7 +9,6 @@ import sys
 import types
 from typing import Any
 
-from tapetensor.compiler.trace.changes import Watch
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.tensor.base import TensorBase
@@ -37,15 +36,6 @@ def queued(value: Any) -> list[Any]:
     return [
         item for one in found if isinstance(one, list) for item in one[len(one) - value.qsize() :]
     ]
-
-
-def watch_queue(value: Any, where: str) -> Watch:
-    """Return what tells whether something was put into a queue or taken from it."""
-
-    def read() -> dict[str, Any]:
-        return {f"[{position}]": item for position, item in enumerate(queued(value))}
-
-    return Watch(where, read, read())
 
 
 def put_back(value: Any, items: list[Any]) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from tapetensor.errors import TraceError
-from tapetensor.pictures import users_place
+from tapetensor.pictures import Place, users_place
 
 
 class NotTracedError(Exception):
@@ -21,9 +21,23 @@ class NoAttributeError(TraceError, AttributeError):
 _REFUSED: ContextVar[list[TraceError] | None] = ContextVar("_REFUSED", default=None)
 
 
+# The place of what is refused before the function runs.
+_PLACE: ContextVar[Place | None] = ContextVar("_PLACE", default=None)
+
+
+@contextmanager
+def placed(place: Place | None) -> Iterator[None]:
+    """Let errors name a place, for what is refused in it without being run."""
+    token = _PLACE.set(place)
+    try:
+        yield
+    finally:
+        _PLACE.reset(token)
+
+
 def trace_error(what: str) -> TraceError:
     """Return the error for what cannot be captured, with the place in the user's program."""
-    place = users_place()
+    place = _PLACE.get() or users_place()
     error = TraceError(f"{place}: compile: {what}" if place else f"compile: {what}")
     refused = _REFUSED.get()
     # numpy itself asks whether an object has attributes like ``__array_interface__``.
