@@ -317,16 +317,13 @@ def test_a_model_in_a_namespace_sees_training(kind: Any) -> None:
     assert compiled(_number(1.0)).item() == 7.0
 
 
-@pytest.mark.parametrize("name", ["queue", "globals by a computed name", "cache"])
+@pytest.mark.parametrize("name", ["globals by a computed name", "cache"])
 def test_a_tensor_that_no_walk_finds_is_refused_with_the_line(name: str) -> None:
     weight = _number(3.0)
-    waiting: Any = queue.SimpleQueue()
-    waiting.put(weight)
     kept = functools.lru_cache(lambda: _number(3.0))
     kept()
 
     functions: dict[str, Callable[[Any], Any]] = {
-        "queue": lambda x: x * waiting.get(),
         "globals by a computed name": lambda x: x * globals()["".join(["_HID", "DEN"])],
         "cache": lambda x: x * kept(),
     }

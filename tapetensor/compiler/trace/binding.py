@@ -395,8 +395,10 @@ class Binding(Walker):
                 isinstance(value, types.GetSetDescriptorType | types.MemberDescriptorType)
                 or (not is_cache(value) and next(functions_in(value), None) is not None)
             ):
-                # Where its function runs, it is guarded in the end.
+                self._guard_member(owner, name)
                 for one in wrapped_in(value):
+                    if isinstance(one, types.FunctionType) and not all(map(_is_special, vars(one))):
+                        self.add_function(one, self._bound(one), f"{where}.{name}")
                     if isinstance(one, partial | partialmethod):
                         space = self._bound(one)
                         self.walk(one.args, f"{space}.args", f"an argument of {where}.{name}")
@@ -407,31 +409,29 @@ class Binding(Walker):
             if isinstance(held, dict):
                 self._put(held, name, replaced)
 
+    def _guard_member(self, owner: type, name: str) -> None:
+        """Guard that a class has the very same function, property or the like."""
+        mark = ("member", id(owner), name)
+        if mark not in self._walked:
+            self._walked[mark] = owner
+            space, known = self._bound_namespace(owner), self.bind(vars(owner)[name])
+            self.guard(f"{space}[{name!r}] is not {known}")
+
     def _guard_what_ran(self) -> None:
         """Guard the methods that have run, and that names that were not there are not there."""
-        for cls in self.classes:
-            for one in filter(is_users, cls.__mro__):
-                held, space = vars(one), self._bound_namespace(one)
-                if ("size", id(one)) not in self._walked:
-                    # No name of it is new, which a base or nobody had before.
-                    self._walked["size", id(one)] = one
-                    self.guard(f"len({space}) != {len(held)}")
-                ran = {
-                    name for name, value in held.items()
-                    if any(id(f.__code__) in self._entered for f in functions_in(value))
-                }  # fmt: skip
-                for name in ran:
-                    mark = ("ran", id(one), name)
-                    if mark not in self._walked:
-                        self._walked[mark] = one
-                        self.guard(f"{space}[{name!r}] is not {self.bind(held[name])}")
+        for cls in {one: None for cls in self.classes for one in cls.__mro__ if is_users(one)}:
+            # No name of it is new, which a base or nobody had before.
+            self.guard(f"len({self._bound_namespace(cls)}) != {len(vars(cls))}")
+        for code in self._entered:
+            for owner, name in self.members.get(code, ()):
+                self._guard_member(owner, name)
         for scope, names in self._absent.values():
             space = self._bound(scope)
             self.guard(" or ".join([f"{name!r} in {space}" for name in sorted(names)]))
-        for owner, _ in self.modules.values():
-            missing = sorted(self._texts - vars(owner).keys())
+        for module, _ in self.modules.values():
+            missing = sorted(self._texts - vars(module).keys())
             if missing:
-                space = self._bound_namespace(owner)
+                space = self._bound_namespace(module)
                 self.guard(" or ".join([f"{name!r} in {space}" for name in missing]))
         for cache, source, where in self.caches:
             if clear_of_tracers(cache):
@@ -440,6 +440,10 @@ class Binding(Walker):
                     "yet; call it outside, and pass what it returns"
                 )
             self.guard(f"{source} != {cache.cache_info()[1]}")
+
+
+def _is_special(name: str) -> bool:
+    return name.startswith("__")
 
 
 def _in_cell(cell: types.CellType, name: str) -> dict[str, Any]:

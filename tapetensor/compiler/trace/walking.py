@@ -83,6 +83,8 @@ class Walker(Inputs):
         super().__init__(program, function)
         # Functions that were found, with their sources, by the address of their code.
         self.functions: dict[int, list[tuple[types.FunctionType, str]]] = {}
+        # The classes that have them, by the same address, and under which names.
+        self.members: dict[int, list[tuple[type, str]]] = {}
         # The defaults of their arguments.
         self.defaults: dict[int, tuple[Any, Any]] = {}
         # Those of this library, whose frames are passed over.
@@ -143,7 +145,7 @@ class Walker(Inputs):
         if isinstance(value, types.FunctionType):
             self.guard(f"{local}.__code__ is not {self.bind(value.__code__)}")
             self.guard(f"{local}.__globals__ is not {self.bind(value.__globals__)}")
-            self._add_function(value, local, where)
+            self.add_function(value, local, where)
             return value
         if base in SCALARS:
             opened: Any = base
@@ -180,9 +182,10 @@ class Walker(Inputs):
         self.classes[cls] = None
         for one in cls.__mro__:
             if is_users(one):
-                for held in vars(one).values():
+                for name, held in vars(one).items():
                     for function in functions_in(held):
                         self.note(function, self.bind(function))
+                        self.members.setdefault(id(function.__code__), []).append((one, name))
         self.add_class(type(cls))
 
     def note(self, function: types.FunctionType, source: str) -> None:
@@ -212,7 +215,7 @@ class Walker(Inputs):
         if by_name:
             self.walk(by_name, f"{source}.__kwdefaults__", where)
 
-    def _add_function(self, value: Any, source: str, where: str) -> None:
+    def add_function(self, value: Any, source: str, where: str) -> None:
         """Note a function, and those that it wraps; what they close over is read when they run."""
         for function in functions_in(value):
             name = source if function is value else self.bind(function)
@@ -334,7 +337,7 @@ class Walker(Inputs):
             if not is_plain(value.value):
                 self.walk(value.value, f"{name}._value_", f"{where}.value")
         elif isinstance(value, types.FunctionType):
-            self._add_function(value, name, where)
+            self.add_function(value, name, where)
         elif isinstance(value, operator.attrgetter | operator.methodcaller):
             self.attributes.update(".".join(map(str, value.__reduce__()[1])).split("."))
         elif isinstance(value, ContextVar):
@@ -357,7 +360,10 @@ class Walker(Inputs):
         elif isinstance(value, _RANDOM):
             self.watch_randomness(value, where)
         elif is_queue(value):
-            waiting = queued(value)
+            waiting, local = queued(value), self.local(f"{self.bind(queued)}({name})")
+            self.guard(f"len({local}) != {len(waiting)}")
+            for place, item in enumerate(waiting):
+                self.walk(item, f"{local}[{place}]", f"{where}[{place}]")
             self.hold(where, lambda: parts(queued(value)), partial(put_back, value, waiting))
         elif _never_the_same(value):
             raise trace_error(f"{where} {_never_the_same(value)}")
