@@ -36,10 +36,12 @@ from tapetensor.tensor.base import TensorBase
 
 # These are Python's own functions, whose results are others at every call.
 _READ_KEY = os._Environ.__getitem__.__code__  # noqa: SLF001  # Python has no public name for it
+_SEED = random.Random.seed.__code__
 _UNSEEDED = {
     one.__code__
     for one in (
-        random.SystemRandom.getrandbits, random.SystemRandom.random, uuid.uuid1, uuid.uuid4,
+        random.SystemRandom.getrandbits, random.SystemRandom.random, random.SystemRandom.randbytes,
+        uuid.uuid1, uuid.uuid4, random.Random.seed,
     )
 }  # fmt: skip
 _SPECIAL_FILES = {one.co_filename for one in (_READ_KEY, *_UNSEEDED)}
@@ -218,12 +220,15 @@ class Binding(Walker):
             frame.f_code.co_filename, "<frozen _collections_abc>", "<frozen os>",
         ):  # fmt: skip
             caller = caller.f_back
-        if frame.f_code is not _READ_KEY:
+        is_seeded = frame.f_code is _SEED and frame.f_locals["a"] is not None
+        if frame.f_code is not _READ_KEY and not is_seeded:
             raise trace_error(
                 "an unseeded random generator is made, or random bytes are drawn, which a replay "
                 "would not repeat; make the generator outside, and pass it as an argument"
             )
-        if caller is not None and is_users_module(caller.f_globals.get("__name__")):
+        if is_seeded or caller is None:
+            return
+        if is_users_module(caller.f_globals.get("__name__")):
             key = frame.f_locals["key"]
             mark = ("os.environ", key)
             if mark not in self._walked:
@@ -249,7 +254,9 @@ class Binding(Walker):
             self._walked[key] = scope
             if name in scope:
                 expression = f"{self._bound(scope)}[{name!r}]"
-                self._put(scope, name, self._walk_value(scope[name], expression, name))
+                # The lines that read clocks are known.
+                walked = self._walk_value(scope[name], expression, name, is_named=True)
+                self._put(scope, name, walked)
             else:
                 self._absent.setdefault(id(scope), (scope, set()))[1].add(name)
 
@@ -288,8 +295,12 @@ class Binding(Walker):
             held[name] = value
             self._watched[id(held)].expected[name] = value
 
-    def _walk_value(self, value: Any, expression: str, where: str) -> Any:
+    def _walk_value(
+        self, value: Any, expression: str, where: str, *, is_named: bool = False
+    ) -> Any:
         """Walk a value that a function reads by its name; return what stands for it."""
+        if not is_named:
+            self.meet(value, where)
         if isinstance(value, types.ModuleType | type):
             if not isinstance(value, EnumType) and is_users(value):
                 self._namespaces[id(value)] = value, where
@@ -419,7 +430,7 @@ class Binding(Walker):
 
     def _guard_what_ran(self) -> None:
         """Guard the methods that have run, and that names that were not there are not there."""
-        for cls in {one: None for cls in self.classes for one in cls.__mro__ if is_users(one)}:
+        for cls in {base: None for one in self.classes for base in one.__mro__ if is_users(base)}:
             # No name of it is new, which a base or nobody had before.
             self.guard(f"len({self._bound_namespace(cls)}) != {len(vars(cls))}")
         for code in self._entered:

@@ -12,6 +12,7 @@ import types
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+_HANDED_ON = "..."
 _READS = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
 _CONSTANTS = frozenset({"LOAD_CONST", "LOAD_SMALL_INT"})
 _ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
@@ -22,7 +23,7 @@ _DYNAMIC = frozenset(
 )  # fmt: skip
 # Code that names one of these may look for a module by a text.
 _IMPORTING = frozenset({"modules", "import_module", "__import__"})
-_NOCLOCKS = {"sleep", "mktime", "strptime", "strftime"}
+_NOCLOCKS = {"sleep", "mktime", "strptime"}
 CLOCKS: dict[Any, frozenset[str]] = {
     time: frozenset(
         name
@@ -69,12 +70,18 @@ class Names(NamedTuple):
 def names_in(code: types.CodeType) -> Names:
     """Return the names that code looks up; functions that it makes have code of their own."""
     reads: dict[str, None] = {}
+    attributes: set[str] = set()
     chains: list[tuple[int, str, str]] = []
     imports: list[tuple[str, int]] = []
     line, before, level = code.co_firstlineno, "", 0
     for one in dis.get_instructions(code):
         line = (one.positions.lineno if one.positions is not None else None) or line
         name = one.argval if isinstance(one.argval, str) else ""
+        if before in reads and one.opname not in _ATTRIBUTES:
+            # It is handed on, to ``getattr``, say.
+            chains.append((line, before, _HANDED_ON))
+        if one.opcode in dis.hasname and one.opname not in _READS:
+            attributes.add(name)
         if one.opname in _READS:
             reads[name] = None
             chains.append((line, name, ""))
@@ -92,11 +99,11 @@ def names_in(code: types.CodeType) -> Names:
     is_dynamic = bool(_DYNAMIC & named)
     return Names(
         tuple(reads),
-        frozenset(code.co_names) - reads.keys(),
+        frozenset(attributes),
         frozenset(texts if is_dynamic else ()),
         is_dynamic,
         tuple(imports),
-        tuple([one for one in chains if one[2] in _ALL or not one[2]]),
+        tuple([one for one in chains if one[2] in _ALL or one[2] in ("", _HANDED_ON)]),
         tuple(consts) if _IMPORTING & named else None,
     )
 
@@ -139,7 +146,13 @@ def lines_of_clocks(names: Names, scope: dict[str, Any], *, is_anywhere: bool) -
         held: Any = scope.get(base, _BY_NAME.get(base))
         if name and held is datetime:
             held = _BY_NAME.get(base)
-        is_one = isinstance(held, type | types.ModuleType) and name in CLOCKS.get(held, ())
-        if is_clock(held) if not name else is_one or (held is None and is_anywhere):
+        read = CLOCKS.get(held, ()) if isinstance(held, type | types.ModuleType) else ()
+        if name == _HANDED_ON:
+            is_one = bool(read) and names.is_dynamic
+        elif name:
+            is_one = name in read or (held is None and is_anywhere)
+        else:
+            is_one = is_clock(held)
+        if is_one:
             found[line] = f"{base}.{name}" if name else held.__qualname__
     return found

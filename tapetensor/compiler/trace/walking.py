@@ -26,7 +26,7 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.arrays.stand_ins import Captured
-from tapetensor.compiler.trace.callables import functions_in
+from tapetensor.compiler.trace.callables import functions_in, wrapped_in
 from tapetensor.compiler.trace.changes import attributes, members, parts, shown
 from tapetensor.compiler.trace.codes import CLOCKS, is_clock
 from tapetensor.compiler.trace.guards import spelling
@@ -46,6 +46,7 @@ from tapetensor.compiler.trace.structure import (
     is_dataclass_instance,
     is_looked_through,
     is_plain,
+    is_set,
     is_users,
     is_users_module,
     refill,
@@ -168,6 +169,13 @@ class Walker(Inputs):
         if not is_looked_through(value):
             return True
         return base is object and self.is_around
+
+    def meet(self, value: Any, where: str) -> None:
+        """Refuse what is never the same; take notice of modules that lead to such functions."""
+        told = _never_the_same(value)
+        if told:
+            raise trace_error(f"{where} {told}")
+        self.has_clocks |= isinstance(value, types.ModuleType | type) and value in CLOCKS
 
     def _recognize(self, value: Any, local: str, replacement: Any = None) -> None:
         """Guard a value by its class: the next call may bring another one."""
@@ -323,12 +331,12 @@ class Walker(Inputs):
             self.guard(f"{expression} is not {name}")
         self.seen[id(value)] = value, name
         self.add_class(value.__class__)
+        self.meet(value, where)
         if base is object and is_looked_through(value):
             self._walk_attributes(value, name, where, lasts=True)
         elif isinstance(value, Optimizer):
             self.walk_optimizer(value, where)
         elif isinstance(value, types.ModuleType | type):
-            self.has_clocks |= value in CLOCKS
             if isinstance(value, type):
                 self.add_class(value)
             elif is_users(value):
@@ -365,8 +373,6 @@ class Walker(Inputs):
             for place, item in enumerate(waiting):
                 self.walk(item, f"{local}[{place}]", f"{where}[{place}]")
             self.hold(where, lambda: parts(queued(value)), partial(put_back, value, waiting))
-        elif _never_the_same(value):
-            raise trace_error(f"{where} {_never_the_same(value)}")
         elif holds_arrays(value):
             raise trace_error(
                 f"{where} is a {type(value).__name__}, which is not looked through; "
@@ -394,14 +400,14 @@ class Walker(Inputs):
 
     def _walk_opaque(self, value: Any, name: str, where: str) -> None:
         """Walk what can be seen of an object that is more than that."""
-        wrapped = (dict_of(value) or {}).get("__wrapped__")
         if is_cache(value):
             # What it gives without running the function is what it gave before.
             kept = f"{name}.cache_info()[1]"
             self.caches.append((value, kept, where))
-        if wrapped is not None:
-            self.walk(wrapped, self.bind(wrapped), where)
-        elif is_users(value.__class__):
+        for one in wrapped_in(value):
+            if one is not value:
+                self.walk(one, self.bind(one), where)
+        if is_users(value.__class__):
             self._walk_attributes(value, name, where, lasts=True)
 
     def _walk_file(self, value: Any, name: str, where: str) -> None:
@@ -449,10 +455,10 @@ class Walker(Inputs):
 
         def put_back() -> None:
             for name, slot in slots.items():
-                if f".{name}" in before:
-                    slot.__set__(value, before[f".{name}"])
-                else:
+                if f".{name}" not in before:
                     unset(slot, value)
+                elif not is_set(slot, value) or slot.__get__(value) is not before[f".{name}"]:
+                    slot.__set__(value, before[f".{name}"])
             if fields is not None:
                 refill(dict, fields, held_before)
 
@@ -501,7 +507,7 @@ class Walker(Inputs):
 
 def _never_the_same(value: Any) -> str:
     """Tell what a value is that gives another one whenever it is asked; empty if it is none."""
-    if is_clock(value):
+    if is_clock(value) or isinstance(value, random.SystemRandom):
         return (
             "is another value at every call; read it outside, and pass what depends on it as an "
             "argument"
