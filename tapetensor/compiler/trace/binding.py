@@ -404,7 +404,11 @@ class Binding(Walker):
             value = held[name]
             if isinstance(owner, type) and (
                 isinstance(value, types.GetSetDescriptorType | types.MemberDescriptorType)
-                or (not is_cache(value) and next(functions_in(value), None) is not None)
+                or (
+                    not is_cache(value)
+                    and not isinstance(value, types.MethodType | partial)
+                    and next(functions_in(value), None) is not None
+                )
             ):
                 self._guard_member(owner, name)
                 for one in wrapped_in(value):
