@@ -29,8 +29,8 @@ from tapetensor.compiler.trace.changes import Held, line_of_change
 from tapetensor.compiler.trace.guards import MISS
 from tapetensor.compiler.trace.program import Backend, Program
 from tapetensor.compiler.trace.refusals import NotTracedError, placed
-from tapetensor.compiler.trace.structure import is_users_module
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, TraceError
+from tapetensor.pictures.places import is_users_module
 
 F_ = TypeVar("F_", bound=Callable[..., Any])
 

@@ -29,8 +29,9 @@ from tapetensor.compiler.trace.inputs import ARRAY, is_equal, nothing
 from tapetensor.compiler.trace.opaque import clear_of_tracers, is_cache
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import refusals, trace_error
-from tapetensor.compiler.trace.structure import is_plain, is_users, is_users_module
+from tapetensor.compiler.trace.structure import is_plain, is_users
 from tapetensor.compiler.trace.walking import Walker
+from tapetensor.pictures.places import is_users_module
 from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import TensorBase
 

@@ -7,8 +7,9 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from tapetensor.compiler.trace.structure import dict_of, is_users_module
+from tapetensor.compiler.trace.structure import dict_of
 from tapetensor.pictures import Place
+from tapetensor.pictures.places import is_users_module
 
 _WRAPPERS = (functools.partial, functools.cached_property, functools.partialmethod)
 

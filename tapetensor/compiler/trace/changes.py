@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.compiler.trace.structure import fields_of, is_plain, is_users_module
+from tapetensor.compiler.trace.structure import fields_of, is_plain
 from tapetensor.pictures import Place
+from tapetensor.pictures.places import is_users_module
 
 
 @dataclass

@@ -20,7 +20,7 @@ import numpy as np
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.nn.module import Module
 from tapetensor.optim.optimizer import Optimizer
-from tapetensor.pictures.places import NOT_USERS
+from tapetensor.pictures.places import is_users_module
 from tapetensor.tape import OwnedTape
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.base import TensorBase
@@ -67,12 +67,6 @@ def is_users(value: Any) -> bool:
     name = value.__name__ if isinstance(value, types.ModuleType) else value.__module__
     # Some functions that are written in C have no text there.
     return name is None or (isinstance(name, str) and is_users_module(name))
-
-
-def is_users_module(name: str | None) -> bool:
-    """Tell whether a module is neither one of numpy, nor of Python, nor of this library."""
-    root = (name or "").split(".", maxsplit=1)[0]
-    return root not in NOT_USERS
 
 
 def storage(cls: type) -> type:

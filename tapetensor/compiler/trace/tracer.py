@@ -114,6 +114,11 @@ class ArrayTracer(ArrayMethods):
         return self._node
 
     @property
+    def is_elsewhere(self) -> bool:
+        """Whether the program has it in another order than numpy would."""
+        return self._like is not None or (self._base is not None and self._base.is_elsewhere)
+
+    @property
     def is_in_order(self) -> bool:
         """Whether it lies in memory in C order, at a glance; False where that takes more."""
         is_so = is_in_order(self._node) if self._like is None else False

@@ -28,7 +28,7 @@ def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any
     if ufunc.signature is not None:
         for one in tracers:
             # The BLAS multiplies rows wherever they lie, and columns in another way.
-            if one.is_in_order:
+            if not one.is_elsewhere:
                 continue
             as_rows = [are_rows_in(array) for array in (one.laid_out(), laid_out(one.node))]
             if ufunc is not np.matmul or as_rows[0] is not as_rows[1]:
@@ -76,8 +76,9 @@ def computed(
     arrays: list[Any] = [one for one in inputs if isinstance(one, CapturedArray | np.ndarray)]
     if not all(getattr(one, "is_in_order", False) for one in arrays):
         layouts = [one.laid_out() if isinstance(one, CapturedArray) else one for one in arrays]
-        # The program may have chosen another order than numpy's, which is faster.
-        made.lies_as(computed_like(layouts, made.shape))
+        if not made.is_in_order or not all(one.flags.c_contiguous for one in layouts):
+            # The program may have chosen another order than numpy's, which is faster.
+            made.lies_as(computed_like(layouts, made.shape))
     return made
 
 

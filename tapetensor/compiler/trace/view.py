@@ -46,8 +46,8 @@ class View:
 
     @override
     def __hash__(self) -> int:
-        """Hash by name and parameter."""
-        return hash(repr(self))
+        """Hash by name, for few views of one array differ in nothing else."""
+        return hash(self.name)
 
     @override
     def __repr__(self) -> str:

@@ -48,7 +48,6 @@ from tapetensor.compiler.trace.structure import (
     is_plain,
     is_set,
     is_users,
-    is_users_module,
     refill,
     slots_of,
     storage,
@@ -56,6 +55,7 @@ from tapetensor.compiler.trace.structure import (
 )
 from tapetensor.nn.module import Module
 from tapetensor.optim.optimizer import Optimizer
+from tapetensor.pictures.places import is_users_module
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.base import TensorBase
 
