@@ -14,19 +14,12 @@ from tapetensor.arrays.stand_ins import Captured, CapturedArray
 from tapetensor.compiler.trace.node import Kind, Shape
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.operations import select, unwritten
-from tapetensor.compiler.trace.refusals import trace_error
+from tapetensor.compiler.trace.refusals import INTO_ANOTHER, trace_error
 from tapetensor.compiler.trace.ufuncs import computed
 from tapetensor.compiler.trace.view import View
 
 if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer
-
-
-# The error for `total += x` where `total` is an array of numpy's.
-INTO_ANOTHER = (
-    "{} writes what depends on an argument into an array of numpy's; write total = total + x in "
-    "place of total += x, or make the array of the arguments, as np.zeros_like(x)"
-)
 
 
 # The error for a result that a plan has no place for.

@@ -1,15 +1,18 @@
-"""What caches and queues of C hold, into which only the garbage collector looks."""
+"""What objects of C hold: the state of some, and what only the garbage collector sees."""
 
 from __future__ import annotations
 
 import functools
 import gc
+import io
 import queue
 import sys
 import types
+from collections.abc import Callable
 from typing import Any
 
 from tapetensor.compiler.trace.number import NumberTracer
+from tapetensor.compiler.trace.structure import is_buffer
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.tensor.base import TensorBase
 
@@ -61,3 +64,33 @@ def clear_of_tracers(cache: Any) -> bool:
                 seen.add(id(inner))
                 waiting.append(inner)
     return False
+
+
+def _bytes(value: Any) -> bytes:
+    return bytes(memoryview(value))
+
+
+def _set_bytes(value: Any, state: bytes) -> None:
+    if _bytes(value) != state:
+        into = value if isinstance(value, bytearray) else memoryview(value).cast("B")
+        into[:] = state
+
+
+def _text(value: Any) -> tuple[Any, int]:
+    return value.getvalue(), value.tell()
+
+
+def _set_text(value: Any, state: tuple[Any, int]) -> None:
+    if _text(value) != state:
+        value.seek(0)
+        value.truncate()
+        value.write(state[0])
+        value.seek(state[1])
+
+
+# How what is no more than its state is recognized, read and put back: memory, and files in it.
+STATES: tuple[tuple[Callable[[Any], bool], Callable[[Any], Any], Callable[[Any, Any], None]], ...]
+STATES = (
+    (is_buffer, _bytes, _set_bytes),
+    (lambda value: isinstance(value, io.StringIO | io.BytesIO), _text, _set_text),
+)

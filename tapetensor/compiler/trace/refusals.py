@@ -21,6 +21,11 @@ class NoAttributeError(TraceError, AttributeError):
 _REFUSED: ContextVar[list[TraceError] | None] = ContextVar("_REFUSED", default=None)
 
 
+# The error for `total += x` where `total` is an array of numpy's.
+INTO_ANOTHER = (
+    "{} writes what depends on an argument into an array of numpy's; write total = total + x in "
+    "place of total += x, or make the array of the arguments, as np.zeros_like(x)"
+)
 # The place of what is refused before the function runs.
 _PLACE: ContextVar[Place | None] = ContextVar("_PLACE", default=None)
 

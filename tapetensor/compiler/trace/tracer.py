@@ -14,7 +14,6 @@ from tapetensor.arrays.rearranging import shadow
 from tapetensor.compiler.trace.frames import unseen
 from tapetensor.compiler.trace.functions import (
     FUNCTIONS,
-    INTO_ANOTHER,
     MAKE_ARRAYS,
     REWRITTEN,
     dummy,
@@ -26,7 +25,6 @@ from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.operations import (
     cast_to,
     copied,
-    into,
     read_index,
     reordered,
     write_all,
@@ -35,7 +33,7 @@ from tapetensor.compiler.trace.operations import (
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.trial import capture_function, masked
-from tapetensor.compiler.trace.ufuncs import called, check_cast, reduced
+from tapetensor.compiler.trace.ufuncs import captured
 from tapetensor.compiler.trace.view import (
     View,
     inverse,
@@ -403,33 +401,7 @@ class ArrayTracer(ArrayMethods):
             del options["where"]
         if method == "__call__" and "where" in options and ufunc.signature is None:
             return masked(ufunc, inputs, out, options)
-        if method == "__call__" and not options.keys() - {"order"}:
-            result = called(self, ufunc, inputs, out)
-            if options:
-                result.lies_as(np.empty_like(result.laid_out(), **options))
-        elif method == "reduce" and not {"where", "initial"} & options.keys():
-            result = reduced(self, ufunc, *inputs, **options)
-        elif method == "at":
-            target = inputs[0]
-            if not isinstance(target, ArrayTracer):
-                raise trace_error(INTO_ANOTHER.format(f"np.{ufunc.__name__}.at"))
-            target.write(ufunc.at, *inputs[1:])
-            return None
-        else:
-            result = self.capture_step(getattr(ufunc, method), inputs, options)
-        if out is None:
-            return result
-        if not isinstance(out, ArrayTracer):
-            raise trace_error(INTO_ANOTHER.format(f"np.{ufunc.__name__}"))
-        if method == "__call__" and not np.can_cast(result.dtype, out.dtype, "same_kind"):
-            check_cast(ufunc, inputs, out.dtype)
-        if out.shape == result.shape and out.becomes(result.astype(out.dtype).node):
-            return out
-        if method == "__call__" and out.dtype == result.dtype:
-            out.write(into(ufunc), *inputs)
-        else:
-            out.write(np.copyto, result.astype(out.dtype))
-        return out
+        return captured(self, ufunc, method, inputs, options, out)
 
     @unseen
     def __array_function__(

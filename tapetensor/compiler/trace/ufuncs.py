@@ -12,11 +12,54 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
 from tapetensor.compiler.trace.number import NumberTracer
+from tapetensor.compiler.trace.operations import into
+from tapetensor.compiler.trace.refusals import INTO_ANOTHER, trace_error
 from tapetensor.compiler.trace.view import View, computed_like, laid_out, seen_order
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
 
 if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer
+
+
+def captured(
+    self: ArrayTracer,
+    ufunc: np.ufunc,
+    method: str,
+    inputs: tuple[Any, ...],
+    options: dict[str, Any],
+    out: Any,
+) -> Any:
+    """Capture a method of a ufunc, whose result may go into an array."""
+    is_call = method == "__call__"
+    if is_call and not options.keys() - {"order"}:
+        result = called(self, ufunc, inputs, out)
+        if options:
+            result.lies_as(np.empty_like(result.laid_out(), **options))
+    elif method == "reduce" and not {"where", "initial"} & options.keys():
+        result = reduced(self, ufunc, *inputs, **options)
+    elif method == "at":
+        if not isinstance(inputs[0], CapturedArray):
+            raise trace_error(INTO_ANOTHER.format(f"np.{ufunc.__name__}.at"))
+        inputs[0].write(ufunc.at, *inputs[1:])
+        return None
+    else:
+        result = self.capture_step(getattr(ufunc, method), inputs, options)
+    if out is None:
+        return result
+    if not isinstance(out, CapturedArray):
+        raise trace_error(INTO_ANOTHER.format(f"np.{ufunc.__name__}"))
+    if is_call and not np.can_cast(result.dtype, out.dtype, "same_kind"):
+        # This raises what numpy raises.
+        empty = [np.empty(0, one.dtype) if hasattr(one, "dtype") else one for one in inputs]
+        ufunc(*empty, out=np.empty(0, out.dtype))
+    target: Any = out
+    if out.shape == result.shape and target.becomes(result.astype(out.dtype).node):
+        return out
+    if is_call and out.dtype == result.dtype:
+        out.write(into(ufunc), *inputs)
+    else:
+        out.write(np.copyto, result.astype(out.dtype))
+    return out
 
 
 def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> Any:
@@ -80,12 +123,6 @@ def computed(
             # The program may have chosen another order than numpy's, which is faster.
             made.lies_as(computed_like(layouts, made.shape))
     return made
-
-
-def check_cast(ufunc: np.ufunc, inputs: tuple[Any, ...], out: DType) -> None:
-    """Raise what numpy raises for a ufunc that cannot write into an array of a dtype."""
-    ufunc(*[np.empty(0, one.dtype) if hasattr(one, "dtype") else one for one in inputs],
-          out=np.empty(0, out))  # fmt: skip
 
 
 def reduced(

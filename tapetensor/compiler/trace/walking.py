@@ -17,7 +17,7 @@ import random
 import types
 import weakref
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
@@ -31,7 +31,7 @@ from tapetensor.compiler.trace.changes import attributes, members, parts, shown
 from tapetensor.compiler.trace.codes import CLOCKS, is_clock
 from tapetensor.compiler.trace.guards import spelling
 from tapetensor.compiler.trace.inputs import Inputs, is_or_are_tensors
-from tapetensor.compiler.trace.opaque import is_cache, is_queue, put_back, queued
+from tapetensor.compiler.trace.opaque import STATES, is_cache, is_queue, put_back, queued
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.structure import (
@@ -42,7 +42,6 @@ from tapetensor.compiler.trace.structure import (
     content,
     dict_of,
     holds_arrays,
-    is_buffer,
     is_dataclass_instance,
     is_looked_through,
     is_plain,
@@ -361,10 +360,6 @@ class Walker(Inputs):
         elif isinstance(value, BaseException):
             self.walk(value.args, f"{name}.args", f"{where}.args")
             self._walk_attributes(value, name, where, lasts=True)
-        elif is_buffer(value):
-            self._walk_buffer(value, name, where)
-        elif isinstance(value, io.StringIO | io.BytesIO):
-            self._walk_file(value, name, where)
         elif isinstance(value, _RANDOM):
             self.watch_randomness(value, where)
         elif is_queue(value):
@@ -387,19 +382,14 @@ class Walker(Inputs):
         for key, item in value.items():
             self.walk(item, f"{name}[{self._key(key)}]", f"{where}[{shown(key)}]")
 
-    def _walk_buffer(self, value: Any, name: str, where: str) -> None:
-        before = bytes(memoryview(value))
-        self.guard(f"bytes(memoryview({name})) != {self.bind(before)}")
-
-        def put_back() -> None:
-            if bytes(memoryview(value)) != before:
-                into = value if isinstance(value, bytearray) else memoryview(value).cast("B")
-                into[:] = before
-
-        self.hold(where, lambda: {"": bytes(memoryview(value))}, put_back, operator.eq)
-
     def _walk_opaque(self, value: Any, name: str, where: str) -> None:
         """Walk what can be seen of an object that is more than that."""
+        for is_one, read, write in STATES:
+            if is_one(value):
+                before = read(value)
+                self.guard(f"{self.bind(read)}({name}) != {self.bind(before)}")
+                now = partial(_alone, read, value)
+                self.hold(where, now, partial(write, value, before), operator.eq)
         if is_cache(value):
             # What it gives without running the function is what it gave before.
             kept = f"{name}.cache_info()[1]"
@@ -409,23 +399,6 @@ class Walker(Inputs):
                 self.walk(one, self.bind(one), where)
         if is_users(value.__class__):
             self._walk_attributes(value, name, where, lasts=True)
-
-    def _walk_file(self, value: Any, name: str, where: str) -> None:
-        """Walk a file that is no more than memory."""
-        text, place = value.getvalue(), value.tell()
-        self.guard(f"({name}.getvalue(), {name}.tell()) != {self.bind((text, place))}")
-
-        def read() -> dict[str, Any]:
-            return {"": (value.getvalue(), value.tell())}
-
-        def put_back() -> None:
-            if read()[""] != (text, place):
-                value.seek(0)
-                value.truncate()
-                value.write(text)
-                value.seek(place)
-
-        self.hold(where, read, put_back, operator.eq)
 
     def _walk_context_variable(self, value: ContextVar[Any], name: str, where: str) -> None:
         absent, before = self.bind(_ABSENT), value.get(_ABSENT)
@@ -503,6 +476,11 @@ class Walker(Inputs):
         self.guard(f"{expression} is not {self.bind(value)}")
         self.unrepeatable[name] = f"{where}.{name} {told}"
         return value
+
+
+def _alone(read: Callable[[Any], Any], value: Any) -> dict[str, Any]:
+    """Return a state as what has no other parts."""
+    return {"": read(value)}
 
 
 def _never_the_same(value: Any) -> str:
