@@ -91,7 +91,11 @@ def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any
             made.lies_as(computed_like([one.laid_out()[..., 0] for one in tracers], rows))
         return made
     if ufunc.signature is not None:
-        return self.capture_step(ufunc, inputs, {})
+        like = None
+        if not all(one.is_in_order for one in tracers):
+            given = [one.laid_out() if isinstance(one, CapturedArray) else one for one in inputs]
+            like = ufunc(*given)
+        return self.capture_step(ufunc, inputs, {}, like)
     shape = np.broadcast_shapes(*[operand.shape for operand in operands])
     if isinstance(out, CapturedArray) and out.shape == shape:
         order = seen_order(out.laid_out())
