@@ -61,7 +61,7 @@ class StandIn(NDArrayOperatorsMixin):
         """Return the same elements; a write into either is not seen in the other."""
 
     @abstractmethod
-    def astype(self, dtype: Any, copy: bool = True) -> Any:
+    def astype(self, dtype: Any, *, copy: bool = True) -> Any:
         """Return the elements converted."""
 
     @abstractmethod

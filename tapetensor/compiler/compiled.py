@@ -24,12 +24,13 @@ from tapetensor.compiler.emit.leaving import write_results
 from tapetensor.compiler.emit.plan import Plan
 from tapetensor.compiler.emit.steps import planned
 from tapetensor.compiler.trace.binding import Binding
-from tapetensor.compiler.trace.changes import line_of_change
+from tapetensor.compiler.trace.callables import place_of
+from tapetensor.compiler.trace.changes import Held, line_of_change
 from tapetensor.compiler.trace.guards import MISS
 from tapetensor.compiler.trace.program import Backend, Program
-from tapetensor.compiler.trace.refusals import NotTracedError
-from tapetensor.compiler.trace.structure import is_users_module
+from tapetensor.compiler.trace.refusals import NotTracedError, placed
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, TraceError
+from tapetensor.pictures.places import is_users_module
 
 F_ = TypeVar("F_", bound=Callable[..., Any])
 
@@ -136,12 +137,12 @@ class Compiled:
         started = time.perf_counter()
         with self._capture(args, kwargs) as (binding, run):
             result = _run(run)
-            change = binding.change()
+            change, held = binding.change(), [*binding.held]
             writer = write_results(binding, result) if change is None else None
         if binding.has_imported:
             return self._trace(args, kwargs)
         if writer is None:
-            raise self._side_effect(change, args, kwargs)
+            raise self._side_effect(change, held, args, kwargs)
         planner = planned(binding.program, binding.expressions, writer.leaving)
         plan = Plan(
             planner,
@@ -166,7 +167,8 @@ class Compiled:
             binding.guard(f"len(args) != {len(args)}")
             binding.guard(f"tuple(kwargs) != {binding.bind(tuple(kwargs))}")
             # What a partial function holds is an argument, too.
-            function, given, named = binding.open(self._function)
+            with placed(place_of(self._function)):
+                function, given, named = binding.open(self._function)
             lazy_args = [
                 binding.walk(value, f"args[{position}]", f"argument {position}")
                 for position, value in enumerate(args)
@@ -187,11 +189,16 @@ class Compiled:
                 raise
 
     def _side_effect(
-        self, change: str | None, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, change: str | None, held: list[Held], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> TraceError:
         """Return the error for what the function changes, with the line that does it."""
-        with self._capture(args, kwargs) as (binding, run):
-            place = line_of_change(run, binding.change)
+        try:
+            with self._capture(args, kwargs) as (binding, run):
+                place = line_of_change(run, binding.change) or place_of(self._function)
+        finally:
+            # Where results are kept, this run may have left out what the first one has found.
+            for one in reversed(held):
+                one.put_back()
         cure = (
             "draw from an np.random.Generator that is an argument"
             if change is not None and change.startswith("the state of ")

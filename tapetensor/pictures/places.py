@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import sys
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
@@ -13,6 +14,12 @@ from typing_extensions import override
 # The modules that are not the user's, by the first part of their names.
 NOT_USERS = {*sys.stdlib_module_names, "numpy", __name__.split(".", maxsplit=1)[0]}
 NOT_USERS.discard("__main__")
+
+
+@cache
+def is_users_module(name: str | None) -> bool:
+    """Tell whether a module is neither one of numpy, nor of Python, nor of this library."""
+    return (name or "").split(".", maxsplit=1)[0] not in NOT_USERS
 
 
 class Place(NamedTuple):
@@ -43,8 +50,7 @@ def users_place() -> Place | None:
     """Return the line that called into the library; None if a thread began inside."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        module = frame.f_globals.get("__name__") or ""
-        if module.split(".", maxsplit=1)[0] not in NOT_USERS:
+        if is_users_module(frame.f_globals.get("__name__")):
             return Place(frame.f_code.co_filename, frame.f_lineno)
         frame = frame.f_back
     return None

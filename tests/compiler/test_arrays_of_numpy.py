@@ -114,6 +114,22 @@ _PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "a reshape of a scalar": lambda x: np.reshape(x[0, 0], -1, order="F"),
     "the diagonal of a copy": lambda x: (lambda y: (y, np.diagonal(y)))(np.copy(x)),
     "a view of all beside": lambda x: (lambda y: (y, np.ravel(y)))(x.sum(0)),
+    "a copy in F order": lambda x: (lambda y: (y, y > 0, y.sum(0)))(x.copy(order="F")),
+    "numpy's copy": lambda x: np.copy(x * 2) * 3,
+    "a cast in F order": lambda x: x.astype(np.float64, order="F"),
+    "zeros in the order of memory": lambda x: np.zeros_like(x, order="A"),
+    "sums beside zeros": lambda x: (np.zeros(x.shape, x.dtype) + x).sum(1),
+    "sums of all axes": lambda x: np.stack([x, x * 3]).swapaxes(0, 2).sum(1),
+    "in an order by name": lambda x: np.add(x, x, order="F"),
+    "elements of columns": lambda x: x[:, [0, 2]].sum(1),
+    "a product of vectors": lambda x: np.vecdot(x[0], x[0]),
+    "a mask times two": lambda x: _into(x > 0, np.multiply, x > 0, 2),
+    "repeated rows": lambda x: np.broadcast_to(x[0], (3, 4)) * 1.5,
+    "written by columns": _written(lambda y: y.reshape(-1, order="F").__setitem__(0, 9)),
+    "zeros written by columns": lambda x: (
+        lambda y: (np.reshape(y, -1, order="F").__setitem__(slice(3), 7), y)[1]
+    )(np.zeros_like(x)),
+    "the diagonal twice": lambda x: (lambda y: (y, y))(np.diagonal(x * 2)),
     "fill": _written(lambda y: y.fill(3)),
     "sort in place": _written(lambda y: y.sort()),
     "put": _written(lambda y: np.put(y, [0], 5)),
@@ -164,7 +180,8 @@ def _picture(f: Callable[[Any], Any], given: Any) -> Any:
     shared = [[np.may_share_memory(one, other) for other in arrays] for one in arrays]
     values = [(type(one), np.asarray(one).dtype, np.shape(one), np.asarray(one).tobytes())
               for one in (x, *parts)]  # fmt: skip
-    return isinstance(result, list), values, shared
+    steps = [one.strides for one in arrays if 1 not in one.shape]
+    return isinstance(result, list), values, shared, steps
 
 
 @pytest.mark.parametrize("layout", _inputs())
@@ -175,6 +192,39 @@ def test_a_caller_sees_what_numpy_gives(name: str, layout: str) -> None:
     wanted = _picture(f, given)
     for _ in range(2):
         assert _picture(compiled, given) == wanted
+
+
+_DRAWS: dict[str, Callable[[Any], Any]] = {
+    "an integer": lambda rng: rng.integers(3),
+    "a small integer": lambda rng: rng.integers(3, dtype=np.int8),
+    "an integer of Python's": lambda rng: rng.integers(3, dtype=int),
+    "a truth": lambda rng: rng.integers(2, dtype=bool),
+    "an array without axes": lambda rng: rng.integers(3, size=()),
+    "a number": lambda rng: rng.random(),
+    "a number of 32 bits": lambda rng: rng.random(dtype=np.float32),
+    "a normal number": lambda rng: rng.normal(),
+    "a count": lambda rng: rng.poisson(3.0),
+    "a choice": lambda rng: rng.choice(3),
+    "a choice of numbers": lambda rng: rng.choice([1.5, 2.5]),
+    "an array": lambda rng: rng.normal(size=(3, 4)),
+    "a row": lambda rng: rng.choice(np.arange(8).reshape(2, 4)),
+    "an order": lambda rng: rng.permutation(4),
+}
+
+
+@pytest.mark.parametrize("name", _DRAWS)
+def test_a_draw_has_the_type_and_the_dtype_of_numpys(name: str) -> None:
+    draw = _DRAWS[name]
+
+    def f(x: Any, rng: Any) -> Any:
+        one = draw(rng)
+        return x * one, one, np.exp(draw(rng)), isinstance(one, np.generic)
+
+    compiled = tt.compile(f)
+    rng, again = np.random.default_rng(0), np.random.default_rng(0)
+    for _ in range(3):
+        wanted = _picture(lambda x: f(x, again), _inputs()["C"])
+        assert _picture(lambda x: compiled(x, rng), _inputs()["C"]) == wanted
 
 
 _REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {

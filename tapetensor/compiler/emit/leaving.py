@@ -31,7 +31,7 @@ def write_results(inputs: Inputs, result: Any) -> ResultWriter:
     came_in = [(tensor, local) for tensor, local, _, _ in inputs.tensors.values()]
     writer = ResultWriter(inputs.bind, inputs.known(), came_in, inputs.tapes, inputs.lacks)
     replaced: set[int] = set()
-    for held, fields, after, _ in inputs.states:
+    for held, fields, after in inputs.states:
         for name, before in after.items():
             if fields[name] is not before:
                 replaced.add(id(before))

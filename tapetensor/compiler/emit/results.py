@@ -136,8 +136,13 @@ class ResultWriter:
         if isinstance(value, ArrayTracer | np.ndarray):
             is_scalar = isinstance(value, ArrayTracer) and value.is_scalar
             source = self.array(value) + ("[()]" if is_scalar else "")
-            is_read_only = isinstance(value, ArrayTracer) and value.is_read_only
-            return f"read_only(asarray({source}))" if is_read_only else source
+            if not (isinstance(value, ArrayTracer) and value.is_read_only):
+                return source
+            # The function may return the very same one again.
+            local = self.known[id(value)] = f"c{len(self._kept)}"
+            self._kept.append(value)
+            self._containers.append(f"{local} = read_only(asarray({source}))")
+            return local
         if isinstance(value, NumberTracer):
             return f"number({self.array(value.array)})"
         if isinstance(value, OwnedTape):
@@ -191,6 +196,7 @@ class ResultWriter:
         if not is_lazy:
             return f"{self.bind(value)}.copy()"
         if not value.is_scalar:
+            value.ordered()
             self._part(value.root())
         node = value.node
         first = self._written.setdefault(node, value)

@@ -16,30 +16,33 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import EnumType
-from functools import partial
+from functools import partial, partialmethod
 from typing import Any
 
 import numpy as np
 
-from tapetensor.compiler.trace.callables import functions_in, is_filled
-from tapetensor.compiler.trace.changes import Watch, global_randomness
+from tapetensor.compiler.trace.callables import functions_in, is_filled, wrapped_in
+from tapetensor.compiler.trace.changes import Held, global_randomness
 from tapetensor.compiler.trace.codes import is_installed, lines_of_clocks, modules_in, names_in
 from tapetensor.compiler.trace.frames import watched
-from tapetensor.compiler.trace.inputs import ARRAY
+from tapetensor.compiler.trace.inputs import ARRAY, is_equal, nothing
 from tapetensor.compiler.trace.opaque import clear_of_tracers, is_cache
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import refusals, trace_error
-from tapetensor.compiler.trace.structure import is_plain, is_users, is_users_module
+from tapetensor.compiler.trace.structure import is_plain, is_users
 from tapetensor.compiler.trace.walking import Walker
+from tapetensor.pictures.places import is_users_module
 from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import TensorBase
 
 # These are Python's own functions, whose results are others at every call.
 _READ_KEY = os._Environ.__getitem__.__code__  # noqa: SLF001  # Python has no public name for it
+_SEED = random.Random.seed.__code__
 _UNSEEDED = {
     one.__code__
     for one in (
-        random.SystemRandom.getrandbits, random.SystemRandom.random, uuid.uuid1, uuid.uuid4,
+        random.SystemRandom.getrandbits, random.SystemRandom.random, random.SystemRandom.randbytes,
+        uuid.uuid1, uuid.uuid4, random.Random.seed,
     )
 }  # fmt: skip
 _SPECIAL_FILES = {one.co_filename for one in (_READ_KEY, *_UNSEEDED)}
@@ -68,12 +71,12 @@ class Binding(Walker):
         # How many functions of some code were walked, and what watches its lines.
         self._lines: dict[int, tuple[int, Any]] = {}
         # What the names of each module and class stand for, by the address of it.
-        self._watched: dict[int, dict[str, Any]] = {}
+        self._watched: dict[int, Held] = {}
         self._absent: dict[int, tuple[Any, set[str]]] = {}
         self._namespaces: dict[int, tuple[Any, str]] = {}
         self._start = next_id()
         self._stopped: BaseException | None = None
-        self._watch_values("", global_randomness)
+        self.hold("the state of ", global_randomness, nothing, is_equal)
         for one in gc.callbacks:
             # They run whenever Python likes to, and are no part of the function.
             self._lines[id(getattr(one, "__code__", None))] = 0, None
@@ -82,12 +85,6 @@ class Binding(Walker):
     def has_imported(self) -> bool:
         """Whether modules of the user's are known only now, so that no walk has seen them."""
         return not self._imported.isdisjoint(sys.modules)
-
-    def _watch_values(self, where: str, read: Callable[[], dict[str, Any]]) -> None:
-        def told() -> dict[str, Any]:
-            return {f"the state of {name}": state for name, state in read().items()}
-
-        self.watches.append(Watch(where, told, told(), same=lambda one, other: bool(one == other)))
 
     def open(self, function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         """Walk what is compiled; return what is called, and the arguments that it holds itself."""
@@ -193,7 +190,10 @@ class Binding(Walker):
         self._walk_ours()
         self._walk_namespaces()
         self.walk_parameters()
-        lines = lines_of_clocks(names_in(code), scope)
+        for name, told in self.unrepeatable.items():
+            if name in self.attributes or self._is_dynamic:
+                raise trace_error(told)
+        lines = lines_of_clocks(names_in(code), scope, is_anywhere=self.has_clocks)
         known = self._lines[id(code)] = (
             len(self.functions.get(id(code), ())),
             _watch_lines(lines) if lines else None,
@@ -221,12 +221,15 @@ class Binding(Walker):
             frame.f_code.co_filename, "<frozen _collections_abc>", "<frozen os>",
         ):  # fmt: skip
             caller = caller.f_back
-        if frame.f_code is not _READ_KEY:
+        is_seeded = frame.f_code is _SEED and frame.f_locals["a"] is not None
+        if frame.f_code is not _READ_KEY and not is_seeded:
             raise trace_error(
                 "an unseeded random generator is made, or random bytes are drawn, which a replay "
                 "would not repeat; make the generator outside, and pass it as an argument"
             )
-        if caller is not None and is_users_module(caller.f_globals.get("__name__")):
+        if is_seeded or caller is None:
+            return
+        if is_users_module(caller.f_globals.get("__name__")):
             key = frame.f_locals["key"]
             mark = ("os.environ", key)
             if mark not in self._walked:
@@ -239,9 +242,11 @@ class Binding(Walker):
         self.attributes |= names.attributes
         self._texts |= names.texts
         self._is_dynamic |= names.is_dynamic
-        for module in modules_in(names, scope):
-            if is_users(module):
+        for name, module in modules_in(names, scope).items():
+            if is_users(module) and ("import", name) not in self._walked:
+                self._walked["import", name] = module
                 self.modules[id(module)] = module, module.__name__
+                self.guard(f"{self._bound(sys.modules)}.get({name!r}) is not {self._bound(module)}")
         self._watch_namespace(scope, scope, "")
         for name in (*names.reads, *names.texts & scope.keys()):
             key = (id(scope), name)
@@ -250,7 +255,9 @@ class Binding(Walker):
             self._walked[key] = scope
             if name in scope:
                 expression = f"{self._bound(scope)}[{name!r}]"
-                self._put(scope, name, self._walk_value(scope[name], expression, name))
+                # The lines that read clocks are known.
+                walked = self._walk_value(scope[name], expression, name, is_named=True)
+                self._put(scope, name, walked)
             else:
                 self._absent.setdefault(id(scope), (scope, set()))[1].add(name)
 
@@ -286,10 +293,15 @@ class Binding(Walker):
     def _put(self, held: dict[str, Any], name: str, value: Any) -> None:
         """Put what stands for a global into its place, unless that is the very same."""
         if held[name] is not value:
-            held[name] = self._watched[id(held)][name] = value
+            held[name] = value
+            self._watched[id(held)].expected[name] = value
 
-    def _walk_value(self, value: Any, expression: str, where: str) -> Any:
+    def _walk_value(
+        self, value: Any, expression: str, where: str, *, is_named: bool = False
+    ) -> Any:
         """Walk a value that a function reads by its name; return what stands for it."""
+        if not is_named:
+            self.meet(value, where)
         if isinstance(value, types.ModuleType | type):
             if not isinstance(value, EnumType) and is_users(value):
                 self._namespaces[id(value)] = value, where
@@ -324,7 +336,7 @@ class Binding(Walker):
             put, drop, held_by = type.__setattr__, type.__delattr__, owner
         else:
             put, drop, held_by = dict.__setitem__, dict.__delitem__, held
-        originals, expected = read(), read()
+        originals = read()
 
         def undo() -> None:
             now = read()
@@ -334,9 +346,7 @@ class Binding(Walker):
                 elif now.get(name, _ABSENT) is not originals[name]:
                     put(held_by, name, originals[name])
 
-        self._watched[id(held_by)] = expected
-        self.undo.append(undo)
-        self.watches.append(Watch(where, read, expected))
+        self._watched[id(held_by)] = self.hold(where, read, undo)
 
     def _walk_function(self, function: types.FunctionType, source: str) -> None:
         """Walk what a function closes over; guard its defaults, which were walked before."""
@@ -362,20 +372,12 @@ class Binding(Walker):
                 continue
             value = cell.cell_contents
             replaced = self._walk_value(value, f"{held}.cell_contents", name)
+            watched = self.hold(
+                "", partial(_in_cell, cell, name), partial(setattr, cell, "cell_contents", value)
+            )
             if replaced is not value:
                 cell.cell_contents = replaced
-            self._watch_cell(cell, value, name)
-
-    def _watch_cell(self, cell: types.CellType, before: Any, name: str) -> None:
-        def read() -> dict[str, Any]:
-            return {name: cell.cell_contents} if is_filled(cell) else {}
-
-        def undo() -> None:
-            if read().get(name, _ABSENT) is not before:
-                cell.cell_contents = before
-
-        self.undo.append(undo)
-        self.watches.append(Watch("", read, read()))
+                watched.settle()
 
     def _walk_namespaces(self) -> None:
         """Walk what the code that has run names of the user's modules and classes."""
@@ -403,44 +405,49 @@ class Binding(Walker):
             value = held[name]
             if isinstance(owner, type) and (
                 isinstance(value, types.GetSetDescriptorType | types.MemberDescriptorType)
-                or (not is_cache(value) and next(functions_in(value), None) is not None)
+                or (
+                    not is_cache(value)
+                    and not isinstance(value, types.MethodType | partial)
+                    and next(functions_in(value), None) is not None
+                )
             ):
-                # Where its function runs, it is guarded in the end.
+                self._guard_member(owner, name)
+                for one in wrapped_in(value):
+                    if isinstance(one, types.FunctionType) and not all(map(_is_special, vars(one))):
+                        self.add_function(one, self._bound(one), f"{where}.{name}")
+                    if isinstance(one, partial | partialmethod):
+                        space = self._bound(one)
+                        self.walk(one.args, f"{space}.args", f"an argument of {where}.{name}")
+                        self.walk(one.keywords, f"{space}.keywords", f"{where}.{name}")
                 continue
             expression = f"{self._bound_namespace(owner)}[{name!r}]"
             replaced = self._walk_value(value, expression, f"{where}.{name}")
             if isinstance(held, dict):
                 self._put(held, name, replaced)
 
+    def _guard_member(self, owner: type, name: str) -> None:
+        """Guard that a class has the very same function, property or the like."""
+        mark = ("member", id(owner), name)
+        if mark not in self._walked:
+            self._walked[mark] = owner
+            space, known = self._bound_namespace(owner), self.bind(vars(owner)[name])
+            self.guard(f"{space}[{name!r}] is not {known}")
+
     def _guard_what_ran(self) -> None:
         """Guard the methods that have run, and that names that were not there are not there."""
-        for cls in self.classes:
-            shadowed: dict[str, Any] = {}
-            for one in reversed([one for one in cls.__mro__ if is_users(one)]):
-                held = vars(one)
-                ran = {
-                    name for name, value in held.items()
-                    if any(id(f.__code__) in self._entered for f in functions_in(value))
-                }  # fmt: skip
-                absent = [name for name in shadowed if name not in held]
-                if absent:
-                    space = self._bound_namespace(one)
-                    self.guard(" or ".join([f"{name!r} in {space}" for name in absent]))
-                for name in ran:
-                    mark = ("ran", id(one), name)
-                    if mark not in self._walked:
-                        self._walked[mark] = one
-                        space = self._bound_namespace(one)
-                        self.guard(f"{space}[{name!r}] is not {self.bind(held[name])}")
-                used = {name for name in self.attributes & held.keys() if not name.startswith("__")}
-                shadowed |= dict.fromkeys(sorted(ran | used))
+        for cls in {base: None for one in self.classes for base in one.__mro__ if is_users(base)}:
+            # No name of it is new, which a base or nobody had before.
+            self.guard(f"len({self._bound_namespace(cls)}) != {len(vars(cls))}")
+        for code in self._entered:
+            for owner, name in self.members.get(code, ()):
+                self._guard_member(owner, name)
         for scope, names in self._absent.values():
             space = self._bound(scope)
             self.guard(" or ".join([f"{name!r} in {space}" for name in sorted(names)]))
-        for owner, _ in [*self._namespaces.values(), *self.modules.values()]:
-            missing = sorted(self._texts - vars(owner).keys())
+        for module, _ in self.modules.values():
+            missing = sorted(self._texts - vars(module).keys())
             if missing:
-                space = self._bound_namespace(owner)
+                space = self._bound_namespace(module)
                 self.guard(" or ".join([f"{name!r} in {space}" for name in missing]))
         for cache, source, where in self.caches:
             if clear_of_tracers(cache):
@@ -449,6 +456,15 @@ class Binding(Walker):
                     "yet; call it outside, and pass what it returns"
                 )
             self.guard(f"{source} != {cache.cache_info()[1]}")
+
+
+def _is_special(name: str) -> bool:
+    return name.startswith("__")
+
+
+def _in_cell(cell: types.CellType, name: str) -> dict[str, Any]:
+    """Return what is in a closure cell, if anything is."""
+    return {name: cell.cell_contents} if is_filled(cell) else {}
 
 
 def _watch_lines(lines: dict[int, str]) -> Callable[..., Any]:

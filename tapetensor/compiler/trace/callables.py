@@ -7,24 +7,31 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from tapetensor.compiler.trace.structure import dict_of, is_users_module
+from tapetensor.compiler.trace.structure import dict_of
+from tapetensor.pictures import Place
+from tapetensor.pictures.places import is_users_module
 
 _WRAPPERS = (functools.partial, functools.cached_property, functools.partialmethod)
 
 
 def functions_in(value: Any) -> Iterator[types.FunctionType]:
     """Yield the functions that may run where a value is called or read: those it wraps, too."""
+    return (one for one in wrapped_in(value) if isinstance(one, types.FunctionType))
+
+
+def wrapped_in(value: Any) -> Iterator[Any]:
+    """Yield what can be called or read, and all that it wraps."""
     waiting, done = [value], set[int]()
     while waiting:
         one = waiting.pop()
         if one is None or id(one) in done:
             continue
         done.add(id(one))
+        yield one
         waiting.append(
             (dict_of(one) or {}).get("__wrapped__") if not isinstance(one, type) else None
         )
         if isinstance(one, types.FunctionType):
-            yield one
             if not is_users_module(one.__globals__.get("__name__")):
                 # Python's own decorators close over what they decorate.
                 cells = [cell for cell in one.__closure__ or () if is_filled(cell)]
@@ -35,6 +42,15 @@ def functions_in(value: Any) -> Iterator[types.FunctionType]:
             waiting.append(one.__func__)
         elif isinstance(one, _WRAPPERS):
             waiting.append(one.func)
+
+
+def place_of(function: Any) -> Place | None:
+    """Return where what can be called is defined, if the user has done that."""
+    methods = [getattr(type(function), name, None) for name in ("forward", "__call__")]
+    for one in [found for value in (function, *methods) for found in functions_in(value)]:
+        if is_users_module(one.__globals__.get("__name__")):
+            return Place(one.__code__.co_filename, one.__code__.co_firstlineno)
+    return None
 
 
 def is_filled(cell: types.CellType) -> bool:

@@ -7,37 +7,46 @@ import pickle
 import random
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
-from tapetensor.compiler.trace.structure import fields_of, is_plain, is_users_module
+from tapetensor.compiler.trace.structure import fields_of, is_plain
 from tapetensor.pictures import Place
+from tapetensor.pictures.places import is_users_module
 
 
 @dataclass
-class Watch:
-    """Something that can change, and what it held when it was found.
+class Held:
+    """Something around the function that can change, and what it held when it was found.
 
     Args:
         where: what the user calls it.
         read: returns what it holds now, by the text that leads from it to each part.
-        before: what it held.
+        put_back: makes it hold again what it held.
         same: tells whether a part has not changed.
     """
 
     where: str
     read: Callable[[], Mapping[Any, Any]]
-    before: Mapping[Any, Any]
+    put_back: Callable[[], object]
     same: Callable[[Any, Any], object] = operator.is_
+    expected: dict[Any, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.settle()
+
+    def settle(self) -> None:
+        """Expect what it holds now: tracers are in the place of arrays."""
+        self.expected = dict(self.read())
 
     def change(self) -> str | None:
         """Return the name of the first part that is another one now; None if none is."""
         now = self.read()
-        for part in (*self.before, *now):
-            if not self.same(now.get(part, _NOTHING), self.before.get(part, _NOTHING)):
+        for part in (*self.expected, *now):
+            if not self.same(now.get(part, _NOTHING), self.expected.get(part, _NOTHING)):
                 return f"{self.where}{part}"
         return None
 

@@ -12,17 +12,23 @@ import types
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+_HANDED_ON = "..."
 _READS = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
 _CONSTANTS = frozenset({"LOAD_CONST", "LOAD_SMALL_INT"})
 _ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 # Code that names one of these may look for a name that is the text of one of its constants.
-_DYNAMIC = frozenset({"getattr", "hasattr", "setattr", "globals", "vars", "eval", "exec"})
-_NO_CLOCKS = {"sleep", "mktime", "strptime", "strftime"}
-_CLOCKS: dict[Any, frozenset[str]] = {
+_DYNAMIC = frozenset(
+    {"getattr", "hasattr", "setattr", "globals", "vars", "eval", "exec", "__dict__", "attrgetter",
+     "methodcaller"}
+)  # fmt: skip
+# Code that names one of these may look for a module by a text.
+_IMPORTING = frozenset({"modules", "import_module", "__import__"})
+_NOCLOCKS = {"sleep", "mktime", "strptime"}
+CLOCKS: dict[Any, frozenset[str]] = {
     time: frozenset(
         name
         for name, one in vars(time).items()
-        if isinstance(one, types.BuiltinFunctionType) and name not in _NO_CLOCKS
+        if isinstance(one, types.BuiltinFunctionType) and name not in _NOCLOCKS
     ),
     datetime.datetime: frozenset({"now", "utcnow", "today"}),
     datetime.date: frozenset({"today"}),
@@ -48,6 +54,7 @@ class Names(NamedTuple):
         is_dynamic: whether it may do so.
         imports: modules that it imports.
         chains: what is read as an attribute or a global, with the line: ``(line, "time", "time")``.
+        modules: texts that could name modules, if it may look some up; None if it does not.
     """
 
     reads: tuple[str, ...]
@@ -56,22 +63,29 @@ class Names(NamedTuple):
     is_dynamic: bool
     imports: tuple[tuple[str, int], ...]
     chains: tuple[tuple[int, str, str], ...]
+    modules: tuple[str, ...] | None
 
 
 @lru_cache(maxsize=1024)
 def names_in(code: types.CodeType) -> Names:
     """Return the names that code looks up; functions that it makes have code of their own."""
     reads: dict[str, None] = {}
+    attributes: set[str] = set()
     chains: list[tuple[int, str, str]] = []
     imports: list[tuple[str, int]] = []
     line, before, level = code.co_firstlineno, "", 0
     for one in dis.get_instructions(code):
         line = (one.positions.lineno if one.positions is not None else None) or line
         name = one.argval if isinstance(one.argval, str) else ""
+        if before in reads and one.opname not in _ATTRIBUTES:
+            # It is handed on, to ``getattr``, say.
+            chains.append((line, before, _HANDED_ON))
+        if one.opcode in dis.hasname and one.opname not in _READS:
+            attributes.add(name)
         if one.opname in _READS:
             reads[name] = None
             chains.append((line, name, ""))
-        elif one.opname in _ATTRIBUTES:
+        elif one.opname in _ATTRIBUTES or one.opname == "IMPORT_FROM":
             chains.append((line, before, name))
         elif one.opname == "IMPORT_NAME":
             imports.append((name, level))
@@ -79,48 +93,66 @@ def names_in(code: types.CodeType) -> Names:
             # How many packages above a module is looked for comes before its name.
             level = one.argval if one.opname in _CONSTANTS else level
         before = name
-    texts = [one for one in code.co_consts if isinstance(one, str) and one.isidentifier()]
+    consts = [one for one in code.co_consts if isinstance(one, str)]
+    texts = [one for one in consts if one.isidentifier()]
+    named = {*code.co_names}
+    is_dynamic = bool(_DYNAMIC & named)
     return Names(
         tuple(reads),
-        frozenset(code.co_names) - reads.keys(),
-        frozenset(texts if _DYNAMIC & reads.keys() else ()),
-        bool(_DYNAMIC & reads.keys()),
+        frozenset(attributes),
+        frozenset(texts if is_dynamic else ()),
+        is_dynamic,
         tuple(imports),
-        tuple([one for one in chains if one[2] in _ALL or not one[2]]),
+        tuple([one for one in chains if one[2] in _ALL or one[2] in ("", _HANDED_ON)]),
+        tuple(consts) if _IMPORTING & named else None,
     )
 
 
-_ALL = frozenset().union(*_CLOCKS.values())
+_ALL = frozenset().union(*CLOCKS.values())
+_READ = frozenset(getattr(owner, name) for owner, names in CLOCKS.items() for name in names)
 _BY_NAME: dict[str, Any] = {
     "time": time, "datetime": datetime.datetime, "date": datetime.date, "os": os,
 }  # fmt: skip
-_FUNCTIONS = {id(vars(time)[name]): f"time.{name}" for name in _CLOCKS[time]} | {
-    id(os.urandom): "os.urandom"
-}
 
 
-def modules_in(names: Names, scope: dict[str, Any]) -> list[types.ModuleType]:
-    """Return the modules that code imports, as far as they are loaded."""
+def is_clock(value: Any) -> bool:
+    """Tell whether a value is a function of Python's that gives another result at every call."""
+    return isinstance(value, types.BuiltinFunctionType) and value in _READ
+
+
+def modules_in(names: Names, scope: dict[str, Any]) -> dict[str, types.ModuleType]:
+    """Return the modules that code imports, or looks up by a text, as far as they are loaded."""
     package = scope.get("__package__") or ""
-    found = []
+    found = [*names.modules, scope.get("__name__", "")] if names.modules is not None else []
     for name, level in names.imports:
         base = package.rsplit(".", level - 1)[0] if level else ""
         parts = f"{base}.{name}".strip(".").split(".")
-        found += [sys.modules.get(".".join(parts[:end])) for end in range(1, len(parts) + 1)]
-        prefix = ".".join(parts)
-        found += [sys.modules.get(f"{prefix}.{one}") for one in names.attributes]
-    return [one for one in found if one is not None]
+        found += [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
+        found += [f"{'.'.join(parts)}.{one}" for one in names.attributes]
+    return {name: sys.modules[name] for name in found if name in sys.modules}
 
 
-def lines_of_clocks(names: Names, scope: dict[str, Any]) -> dict[int, str]:
-    """Return the lines that read a clock, or what else is another value at every call."""
+def lines_of_clocks(names: Names, scope: dict[str, Any], *, is_anywhere: bool) -> dict[int, str]:
+    """Return the lines that read a clock, or what else is another value at every call.
+
+    Args:
+        names: the names in some code.
+        scope: the globals of that.
+        is_anywhere: whether objects may lead to such modules, too, under any name.
+    """
     found: dict[int, str] = {}
+    is_anywhere |= any(name in _BY_NAME for name, _ in names.imports)
     for line, base, name in names.chains:
-        held = scope.get(base, _BY_NAME.get(base))
+        held: Any = scope.get(base, _BY_NAME.get(base))
         if name and held is datetime:
             held = _BY_NAME.get(base)
-        if not name and id(held) in _FUNCTIONS:
-            found[line] = _FUNCTIONS[id(held)]
-        elif name and isinstance(held, type | types.ModuleType) and name in _CLOCKS.get(held, ()):
-            found[line] = f"{base}.{name}"
+        read = CLOCKS.get(held, ()) if isinstance(held, type | types.ModuleType) else ()
+        if name == _HANDED_ON:
+            is_one = bool(read) and names.is_dynamic
+        elif name:
+            is_one = name in read or (held is None and is_anywhere)
+        else:
+            is_one = is_clock(held)
+        if is_one:
+            found[line] = f"{base}.{name}" if name else held.__qualname__
     return found

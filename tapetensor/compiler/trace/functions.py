@@ -10,23 +10,16 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import REARRANGED, shadow
-from tapetensor.arrays.stand_ins import CapturedArray
+from tapetensor.arrays.stand_ins import Captured, CapturedArray
 from tapetensor.compiler.trace.node import Kind, Shape
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.operations import select, unwritten
-from tapetensor.compiler.trace.refusals import trace_error
+from tapetensor.compiler.trace.refusals import INTO_ANOTHER, trace_error
 from tapetensor.compiler.trace.ufuncs import computed
 from tapetensor.compiler.trace.view import View
 
 if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer
-
-
-# The error for `total += x` where `total` is an array of numpy's.
-INTO_ANOTHER = (
-    "{} writes what depends on an argument into an array of numpy's; write total = total + x in "
-    "place of total += x, or make the array of the arguments, as np.zeros_like(x)"
-)
 
 
 # The error for a result that a plan has no place for.
@@ -98,8 +91,7 @@ def _empty_like(self: ArrayTracer, a: ArrayTracer, **options: Any) -> ArrayTrace
 def _lay_like(made: ArrayTracer, other: ArrayTracer, order: Any) -> None:
     """Let an array lie in memory in the order that is asked for."""
     made.is_scalar = False
-    if order == "F":
-        made.lies_as(np.empty_like(other.laid_out(), made.dtype, order, shape=made.shape))
+    made.lies_as(np.empty_like(other.laid_out(), made.dtype, order, shape=made.shape))
 
 
 def _full_like(self: ArrayTracer, a: ArrayTracer, fill_value: Any, **options: Any) -> ArrayTracer:
@@ -201,5 +193,7 @@ def is_basic(index: Any) -> bool:
     """Tell whether numpy answers an index with a view."""
     parts = index if isinstance(index, tuple) else (index,)
     return all(
-        one is None or one is ... or isinstance(one, slice | int | np.integer) for one in parts
-    )
+        one is None or one is ...
+        or (isinstance(one, slice | int | np.integer) and not isinstance(one, Captured))
+        for one in parts
+    )  # fmt: skip

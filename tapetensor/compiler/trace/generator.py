@@ -7,7 +7,7 @@ from typing import Any, Never
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.compiler.trace.node import Keywords, Kind, Node
+from tapetensor.compiler.trace.node import Keywords, Kind, Node, replaced
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import trace_error
@@ -36,18 +36,29 @@ class GeneratorTracer(np.random.Generator):
             return object.__getattribute__(self, name)
         method = getattr(np.random.Generator, name, None)
         if not callable(method) or name in ("spawn", "bit_generator", "shuffle"):
-            raise trace_error(f"rng.{name} cannot be traced")
+            raise trace_error(f"rng.{name} cannot be traced; call it outside, and pass the result")
 
         def draw(*args: Any, **options: Any) -> ArrayTracer | NumberTracer:
             if options.get("out") is not None:
                 raise trace_error(f"rng.{name} writes into an array; use the array that it returns")
-            result = np.asarray(getattr(np.random.default_rng(0), name)(*args, **options))
-            operands = (self.source, args, Keywords(options))
+            drawn = getattr(np.random.default_rng(0), name)(*args, **options)
+            result = np.asarray(drawn)
+            if drawn is None or result.dtype.kind not in "biuf":
+                raise trace_error(f"rng.{name} gives no numbers; call it outside, and pass them")
+            given, named = replaced((args, Keywords(options)), self._known)
+            operands = (self.source, given, named)
             node = self.program.add(Kind.RANDOM, name, operands, result.shape, result.dtype)
             array = ArrayTracer(self.program, node)
-            return array if result.shape else NumberTracer(array)
+            array.came_in = False
+            # Some draws are Python's numbers and some are numpy's, which dtypes tell apart.
+            array.is_scalar = isinstance(drawn, np.generic)
+            is_number = not isinstance(drawn, np.ndarray | np.generic)
+            return NumberTracer(array) if is_number else array
 
         return draw
+
+    def _known(self, value: Any) -> Any:
+        return self.program.snapshot(value) if isinstance(value, np.ndarray) else value
 
     def _refuse_a_copy(self, *_: object) -> Never:
         """Refuse: a copy would draw numbers of its own."""

@@ -7,7 +7,8 @@ Python source.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from tapetensor.arrays.libraries import library_of
 from tapetensor.arrays.stand_ins import Recorded
-from tapetensor.compiler.trace.changes import Watch, random_state, set_random_state
+from tapetensor.compiler.trace.changes import Held, parts, random_state, set_random_state
 from tapetensor.compiler.trace.generator import GeneratorTracer
 from tapetensor.compiler.trace.guards import MISS, GuardWriter, spelling
 from tapetensor.compiler.trace.node import Kind, Node
@@ -86,14 +87,13 @@ class Inputs(GuardWriter):
         # Tensors that are attributes of objects that last, by their local variable.
         self.fields: dict[str, Any] = {}
         # The dicts of attributes of objects, each with what it held when the function began.
-        self.states: list[tuple[str, dict[str, Any], dict[str, Any], str]] = []
+        self.states: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
         self._optimizers: list[tuple[Optimizer, str]] = []
         self.stores: list[tuple[Gradients, str, dict[int, Any], tuple[Incomplete, ...]]] = []
         # What stands for all that the gradients of a store lack at a call, by its address.
         self.lacks: dict[int, str] = {}
-        self.watches: list[Watch] = []
-        # What `restore` does, the last of it first.
-        self.undo: list[Callable[[], None]] = []
+        # What can change around the function; `restore` puts back the last of it first.
+        self.held: list[Held] = []
         # The arrays that may not be written to meanwhile, each with its elements.
         self._frozen: list[tuple[Any, Any]] = []
         # Each object that was walked by its id, with what stands for it and the source of it.
@@ -102,12 +102,24 @@ class Inputs(GuardWriter):
         # tensor is not, for optimizers and modules change tensors.
         self.is_around = False
 
+    def hold(
+        self,
+        where: str,
+        read: Callable[[], Mapping[Any, Any]],
+        put_back: Callable[[], object],
+        same: Callable[[Any, Any], object] = operator.is_,
+    ) -> Held:
+        """Watch something for changes, and have `restore` put back what it holds now."""
+        held = Held(where, read, put_back, same)
+        self.held.append(held)
+        return held
+
     def restore(self) -> None:
         """Put back all that the walk replaced, and all that the function changed."""
-        while self.undo:
+        while self.held:
             # One that is interrupted is done again.
-            self.undo[-1]()
-            self.undo.pop()
+            self.held[-1].put_back()
+            self.held.pop()
         # An array can be made writable again only after the array that it is a view of.
         for array, _ in sorted(self._frozen, key=lambda one: one[0].base is not None):
             array.flags.writeable = True
@@ -141,15 +153,26 @@ class Inputs(GuardWriter):
         self.seen[id(array)] = array, local
         self.guard(f"{local} is not {self.bind(array)}")
         before, flags = elements(array), array.flags
-        self.guard(f"elements({local}) != {self.bind(before)}")
-        self.watches.append(
-            Watch(where, lambda: {"": elements(array)}, {"": before}, same=_is_equal)
-        )
+        if array.dtype == object:
+            self.guard(f"{local}.shape != {array.shape}")
+            for place, item in enumerate(array.flat):
+                # In such an array nothing is replaced.
+                self.walk(item, f"{local}.flat[{place}]", f"{where}[{place}]")
+        else:
+            self.guard(f"elements({local}) != {self.bind(before)}")
+        if array.dtype.hasobject:
+            self.hold(where, lambda: parts(array.flat), nothing)
+        else:
+            self.hold(where, lambda: {"": elements(array)}, nothing, is_equal)
         if flags.writeable:
             # From now on numpy refuses to change it, and its error names the line.
             flags.writeable = False
             self._frozen.append((array, array.astype(object) if array.dtype.hasobject else before))
         return array
+
+    def walk(self, value: Any, expression: str, where: str) -> Any:
+        """Return what stands for any value; see `Walker`."""
+        raise NotImplementedError
 
     def walk_tensor(self, tensor: Any, expression: str, where: str) -> Any:
         """Put a tracer into a tensor."""
@@ -188,7 +211,7 @@ class Inputs(GuardWriter):
         def undo() -> None:
             tensor.array, tensor.tape = data, tape
 
-        self.undo.append(undo)
+        self.hold(where, dict, undo)
         tensor.array = tracer
         if tape is not None:
             tensor.tape = self.tapes.bring(tape, tensor, local)
@@ -210,11 +233,9 @@ class Inputs(GuardWriter):
 
     def watch_randomness(self, generator: Any, where: str) -> None:
         """Refuse that a generator draws by itself."""
-        before = random_state(generator)
-        self.watches.append(
-            Watch(f"the state of {where}", partial(random_state, generator), before, _is_equal)
-        )
-        self.undo.append(partial(set_random_state, generator, before))
+        read = partial(random_state, generator)
+        put_back = partial(set_random_state, generator, read())
+        self.hold(f"the state of {where}", read, put_back, is_equal)
 
     def walk_gradients(self, store: Gradients, local: str, where: str) -> Gradients:
         """Put tracers into a store of gradients."""
@@ -237,7 +258,7 @@ class Inputs(GuardWriter):
         def undo() -> None:
             store.arrays, store.incomplete = arrays, before
 
-        self.undo.append(undo)
+        self.hold(where, dict, undo)
         return store
 
     def walk_optimizer(self, optimizer: Optimizer, where: str) -> None:
@@ -248,10 +269,11 @@ class Inputs(GuardWriter):
         rate = self.program.add(Kind.INPUT, None, (), (), _FLOAT, label=f"{where}.lr")
         self.expressions[rate] = f"float64({held}['_lr'])"
         tracer = NumberTracer(ArrayTracer(self.program, rate))
-        self.undo.append(partial(fields.__setitem__, "_lr", fields["_lr"]))
+        put_back = partial(fields.__setitem__, "_lr", fields["_lr"])
+        watched = self.hold(where, lambda: {".lr": fields["_lr"]}, put_back)
         fields["_lr"] = tracer
+        watched.settle()
         self._optimizers.append((optimizer, held))
-        self.watches.append(Watch(where, lambda: {".lr": fields["_lr"]}, {".lr": tracer}))
 
     def walk_parameters(self) -> None:
         """Walk the parameters of optimizers that no model has shown."""
@@ -283,17 +305,8 @@ class Inputs(GuardWriter):
 
     def change(self) -> str | None:
         """Return the name of something that the function has changed around itself, if any."""
-        for watch in self.watches:
-            name = watch.change()
-            if name is not None:
-                return name
-        for _, fields, after, where in self.states:
-            for name in {**after, **fields}:
-                value, before = fields.get(name), after.get(name)
-                are_tensors = isinstance(value, TensorBase) and isinstance(before, TensorBase)
-                if value is not before and not are_tensors:
-                    return f"{where}.{name}"
-        return None
+        changes = (one.change() for one in self.held)
+        return next((name for name in changes if name is not None), None)
 
     def guard_origins(self, came_in: list[tuple[Any, str]], replaced: set[int]) -> None:
         """Write guards: what came of tensors that come in, or lacks a part, does so again."""
@@ -317,5 +330,15 @@ class Inputs(GuardWriter):
             self.guard(f"len({{{distinct}}}) != {len(self._direct)}")
 
 
-def _is_equal(one: Any, other: Any) -> bool:
+def is_or_are_tensors(one: Any, other: Any) -> bool:
+    """Tell whether two attributes are one, or tensors, of which a plan stores the new one."""
+    return one is other or (isinstance(one, TensorBase) and isinstance(other, TensorBase))
+
+
+def nothing() -> None:
+    """Put nothing back."""
+
+
+def is_equal(one: Any, other: Any) -> bool:
+    """Tell whether two states are equal."""
     return bool(one == other)

@@ -53,6 +53,9 @@ class Kind(Enum):
     UPDATE = auto()
     """The step of a group of an optimizer."""
 
+    # Sets of kinds are asked for every node, and the hash of `Enum` is written in Python.
+    __hash__ = object.__hash__
+
 
 class Keywords(dict[str, Any]):
     """The keyword arguments of a captured call, the last of its arguments."""

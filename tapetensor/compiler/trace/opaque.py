@@ -1,16 +1,18 @@
-"""What caches and queues of C hold, into which only the garbage collector looks."""
+"""What objects of C hold: the state of some, and what only the garbage collector sees."""
 
 from __future__ import annotations
 
 import functools
 import gc
+import io
 import queue
 import sys
 import types
+from collections.abc import Callable
 from typing import Any
 
-from tapetensor.compiler.trace.changes import Watch
 from tapetensor.compiler.trace.number import NumberTracer
+from tapetensor.compiler.trace.structure import is_buffer
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.tensor.base import TensorBase
 
@@ -39,15 +41,6 @@ def queued(value: Any) -> list[Any]:
     ]
 
 
-def watch_queue(value: Any, where: str) -> Watch:
-    """Return what tells whether something was put into a queue or taken from it."""
-
-    def read() -> dict[str, Any]:
-        return {f"[{position}]": item for position, item in enumerate(queued(value))}
-
-    return Watch(where, read, read())
-
-
 def put_back(value: Any, items: list[Any]) -> None:
     """Put back what waited in a queue."""
     if [*map(id, queued(value))] != [*map(id, items)]:
@@ -71,3 +64,33 @@ def clear_of_tracers(cache: Any) -> bool:
                 seen.add(id(inner))
                 waiting.append(inner)
     return False
+
+
+def _bytes(value: Any) -> bytes:
+    return bytes(memoryview(value))
+
+
+def _set_bytes(value: Any, state: bytes) -> None:
+    if _bytes(value) != state:
+        into = value if isinstance(value, bytearray) else memoryview(value).cast("B")
+        into[:] = state
+
+
+def _text(value: Any) -> tuple[Any, int]:
+    return value.getvalue(), value.tell()
+
+
+def _set_text(value: Any, state: tuple[Any, int]) -> None:
+    if _text(value) != state:
+        value.seek(0)
+        value.truncate()
+        value.write(state[0])
+        value.seek(state[1])
+
+
+# How what is no more than its state is recognized, read and put back: memory, and files in it.
+STATES: tuple[tuple[Callable[[Any], bool], Callable[[Any], Any], Callable[[Any, Any], None]], ...]
+STATES = (
+    (is_buffer, _bytes, _set_bytes),
+    (lambda value: isinstance(value, io.StringIO | io.BytesIO), _text, _set_text),
+)

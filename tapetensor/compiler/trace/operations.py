@@ -26,6 +26,14 @@ def cast_to(dtype: DType) -> Any:
     return cast
 
 
+def reordered(x: Any, out: Any = None) -> Any:
+    """Copy an array for the sake of the order in which its elements lie in memory."""
+    if out is None:
+        return x.copy()
+    np.copyto(out, x)
+    return out
+
+
 def select(mask: Any, lhs: Any, rhs: Any, out: Any = None) -> Any:
     """``np.where`` that can write to `out`."""
     if out is None:
@@ -93,13 +101,13 @@ def write_sorted(array: Array, *args: Any, **options: Any) -> None:
 
 
 def copied(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `function` with copies of its results, which lie in memory that will be used again."""
+    """Return `function` with copies of its results, in C order and in memory of their own."""
 
     def run(*args: Any, **options: Any) -> Any:
         results = function(*args, **options)
         if isinstance(results, tuple | list):
-            return [np.array(one) for one in results]
-        return np.array(results)
+            return [np.array(one, order="C") for one in results]
+        return np.array(results, order="C")
 
     run.__name__, run.__module__ = function.__name__, function.__module__
     return run

@@ -37,7 +37,7 @@ class Program:
     def __init__(self, backend: Backend = "numpy") -> None:
         self.backend = backend
         self._thread = get_ident()
-        self._raises = _raises()
+        self._errors = np.geterr()
         self.nodes: list[Node] = []
         self._known: dict[Hashable, Node] = {}
         # Constants are told apart by identity, so they have to stay alive.
@@ -67,15 +67,22 @@ class Program:
     ) -> Node:
         """Add a node, or return the one that computes the same."""
         self.check_thread()
-        if self._raises != _raises():
+        errors = np.geterr()
+        if self._errors != errors and _raises(self._errors) != _raises(errors):
             raise trace_error(
                 "np.errstate, or np.seterr, changes within the function what raises an error, "
                 "which a replay would not repeat; put it around the call"
             )
-        key = _key((kind, function, args, dtype, detail), self._kept) if kind in _PURE else None
-        known = self._known.get(key)
-        if known is not None:
-            return known
+        key = None
+        if kind in _PURE:
+            key = kind, function, _key(args, self._kept), dtype, _key(detail, self._kept)
+            try:
+                known = self._known.get(key)
+            except TypeError:
+                # Something in it cannot be compared.
+                key = known = None
+            if known is not None:
+                return known
         place = users_place()
         node = Node(kind, function, args, shape, dtype, detail, len(self.nodes), label, place)
         self.nodes.append(node)
@@ -199,9 +206,9 @@ class Program:
         return self.view(View("broadcast_to", shape), operand, shape)
 
 
-def _raises() -> tuple[bool, ...]:
+def _raises(errors: Any) -> list[bool]:
     """Tell which errors of floating-point numbers raise or call a function."""
-    return tuple([answer in ("raise", "call") for answer in np.geterr().values()])
+    return [answer in ("raise", "call") for answer in errors.values()]
 
 
 def _common_order(operands: tuple[Node, ...], shape: Shape) -> Shape:
@@ -266,23 +273,19 @@ _NEUTRAL: dict[Any, tuple[float, tuple[int, ...]]] = {
 }
 
 
-def _key(value: Any, kept: list[Any]) -> Hashable | None:
-    """Return a key that equal computations share; None where equality cannot be told."""
-    if isinstance(value, tuple | list):
-        keys = [_key(item, kept) for item in value]
-        return None if None in keys else (value.__class__, *keys)
-    if isinstance(value, dict):
-        return _key(tuple(value.items()), kept)
-    if isinstance(value, slice):
-        return _key((slice, value.start, value.stop, value.step), kept)
-    if isinstance(value, Node | np.ndarray):
+def _key(value: Any, kept: list[Any]) -> Hashable:
+    """Return a key that equal computations share; it has no hash where that cannot be told."""
+    cls = value.__class__
+    if cls is Node or cls is np.ndarray:
         kept.append(value)
         return (id(value),)
+    if cls is tuple or isinstance(value, tuple | list):
+        return (cls, *[_key(item, kept) for item in value])
+    if isinstance(value, dict):
+        return _key(tuple(value.items()), kept)
+    if cls is slice:
+        return _key((slice, value.start, value.stop, value.step), kept)
     if isinstance(value, float | complex | np.generic):
         # 0.0 and -0.0 are equal, and a NaN is not equal to itself; the spelling decides.
-        return (value.__class__, repr(value))
-    try:
-        hash(value)
-    except TypeError:
-        return None
-    return (value.__class__, value)
+        return (cls, repr(value))
+    return (cls, value)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from tapetensor.errors import TraceError
-from tapetensor.pictures import users_place
+from tapetensor.pictures import Place, users_place
 
 
 class NotTracedError(Exception):
@@ -21,9 +21,28 @@ class NoAttributeError(TraceError, AttributeError):
 _REFUSED: ContextVar[list[TraceError] | None] = ContextVar("_REFUSED", default=None)
 
 
+# The error for `total += x` where `total` is an array of numpy's.
+INTO_ANOTHER = (
+    "{} writes what depends on an argument into an array of numpy's; write total = total + x in "
+    "place of total += x, or make the array of the arguments, as np.zeros_like(x)"
+)
+# The place of what is refused before the function runs.
+_PLACE: ContextVar[Place | None] = ContextVar("_PLACE", default=None)
+
+
+@contextmanager
+def placed(place: Place | None) -> Iterator[None]:
+    """Let errors name a place, for what is refused in it without being run."""
+    token = _PLACE.set(place)
+    try:
+        yield
+    finally:
+        _PLACE.reset(token)
+
+
 def trace_error(what: str) -> TraceError:
     """Return the error for what cannot be captured, with the place in the user's program."""
-    place = users_place()
+    place = _PLACE.get() or users_place()
     error = TraceError(f"{place}: compile: {what}" if place else f"compile: {what}")
     refused = _REFUSED.get()
     # numpy itself asks whether an object has attributes like ``__array_interface__``.

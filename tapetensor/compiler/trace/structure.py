@@ -20,7 +20,7 @@ import numpy as np
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.nn.module import Module
 from tapetensor.optim.optimizer import Optimizer
-from tapetensor.pictures.places import NOT_USERS
+from tapetensor.pictures.places import is_users_module
 from tapetensor.tape import OwnedTape
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.base import TensorBase
@@ -64,15 +64,9 @@ def is_dataclass_instance(value: Any) -> bool:
 
 def is_users(value: Any) -> bool:
     """Tell whether a function, class or module is neither numpy's, Python's nor this library's."""
-    return is_users_module(
-        value.__name__ if isinstance(value, types.ModuleType) else value.__module__
-    )
-
-
-def is_users_module(name: str | None) -> bool:
-    """Tell whether a module is neither one of numpy, nor of Python, nor of this library."""
-    root = (name or "").split(".", maxsplit=1)[0]
-    return root not in NOT_USERS
+    name = value.__name__ if isinstance(value, types.ModuleType) else value.__module__
+    # Some functions that are written in C have no text there.
+    return name is None or (isinstance(name, str) and is_users_module(name))
 
 
 def storage(cls: type) -> type:
@@ -95,7 +89,7 @@ def is_looked_through(value: Any) -> bool:
         return True
     if isinstance(value, (*_WITH_ARRAYS, enum.Enum)) or cls is object:
         return False
-    root = cls.__module__.split(".", maxsplit=1)[0]
+    root = str(cls.__module__).split(".", maxsplit=1)[0]
     is_known = is_users(cls) or root not in (*_MACHINERY, *_OURS)
     return is_known and storage(cls) in (object, *SCALARS, *SEQUENCES, *DICTS)
 
@@ -108,7 +102,8 @@ def is_users_object(value: Any) -> bool:
 
 
 def _slots(cls: type) -> dict[str, types.MemberDescriptorType]:
-    own = vars(cls).items()
+    # Classes that are written in C have members, too, which nobody may set.
+    own = vars(cls).items() if "__slots__" in vars(cls) else ()
     return {name: one for name, one in own if isinstance(one, types.MemberDescriptorType)}
 
 

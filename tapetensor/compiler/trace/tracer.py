@@ -14,7 +14,6 @@ from tapetensor.arrays.rearranging import shadow
 from tapetensor.compiler.trace.frames import unseen
 from tapetensor.compiler.trace.functions import (
     FUNCTIONS,
-    INTO_ANOTHER,
     MAKE_ARRAYS,
     REWRITTEN,
     dummy,
@@ -26,20 +25,22 @@ from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.operations import (
     cast_to,
     copied,
-    into,
     read_index,
+    reordered,
     write_all,
     write_index,
 )
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.trial import capture_function, masked
-from tapetensor.compiler.trace.ufuncs import called, reduced
+from tapetensor.compiler.trace.ufuncs import captured
 from tapetensor.compiler.trace.view import (
     View,
     inverse,
     is_copied_by,
+    is_in_order,
     laid_out,
+    lie_alike,
     seen_order,
 )
 from tapetensor.errors import TraceError
@@ -59,7 +60,7 @@ class ArrayTracer(ArrayMethods):
 
     __slots__ = (
         "_base",
-        "_memory",
+        "_like",
         "_node",
         "_seen",
         "_view",
@@ -84,14 +85,14 @@ class ArrayTracer(ArrayMethods):
         self._seen = None if base is None else base.node
         # What an error calls it that refuses to write to it; empty where that is allowed.
         self.fixed_as = ""
+        # An array that lies in memory as numpy's would, where the program has another order.
+        self._like: Array | None = None
         # Whether the caller holds the same memory, or some object that lasts.
         self.came_in = True
         # Whether numpy has a scalar in its place, which nobody can write into.
         self.is_scalar = False
         # Whether numpy refuses to write into it.
         self.is_read_only: bool = base is not None and base.is_read_only
-        # An array that lies in memory as this one does, if that is not as its value was computed.
-        self._memory: Array | None = None
 
     @property  # type: ignore[misc]  # a class is an attribute to mypy
     @override
@@ -111,11 +112,15 @@ class ArrayTracer(ArrayMethods):
         return self._node
 
     @property
-    def has_known_layout(self) -> bool:
-        """Whether it lies in memory as somebody else has said, and not as the program decides."""
-        if self._base is not None:
-            return self._base.has_known_layout
-        return self.came_in or self._memory is not None
+    def is_elsewhere(self) -> bool:
+        """Whether the program has it in another order than numpy would."""
+        return self._like is not None or (self._base is not None and self._base.is_elsewhere)
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether it lies in memory in C order, at a glance; False where that takes more."""
+        is_so = is_in_order(self._node) if self._like is None else False
+        return is_so and (self._base is None or self._base.is_in_order)
 
     @property
     @override
@@ -161,16 +166,23 @@ class ArrayTracer(ArrayMethods):
     def laid_out(self) -> Array:
         if self._base is not None and self._view is not None:
             return self._view(self._base.laid_out())
-        return laid_out(self.node) if self._memory is None else self._memory
+        return laid_out(self.node) if self._like is None else self._like
 
     @override
     @unseen
-    def astype(self, dtype: Any, copy: bool = True) -> ArrayTracer:
-        wanted = np.dtype(dtype)
+    def astype(
+        self, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: bool = True,
+        copy: bool = True,
+    ) -> ArrayTracer:  # fmt: skip
+        # This raises what numpy raises.
+        wanted = np.empty(0, self.dtype).astype(dtype, casting=casting).dtype
         if wanted == self.dtype:
-            return self.copy() if copy else self
+            like = np.empty_like(self.laid_out(), order=order)
+            return self.copy(order) if copy or not lie_alike(self.laid_out(), like) else self
         cast = self.wrap(self.program.elementwise(cast_to(wanted), (self.node,), wanted))
         cast.is_scalar = self.is_scalar
+        if order != "K" or not self.is_in_order:
+            cast.lies_as(np.empty_like(self.laid_out(), order=order))
         return cast
 
     @override
@@ -181,17 +193,19 @@ class ArrayTracer(ArrayMethods):
         raise trace_error("a tensor is moved to another library; move it outside")
 
     @override
-    def copy(self) -> ArrayTracer:
+    def copy(self, order: Any = "C") -> ArrayTracer:
         """Return a copy; writing into either array replaces only its own value."""
         node = self.node
         if node.is_written_to:
             node = self.fresh()
         copied: ArrayTracer = self.wrap(node)
-        copied._memory = np.zeros(self.shape, self.dtype)
         copied.is_scalar = self.is_scalar
+        copied.lies_as(np.empty_like(self.laid_out(), order=order))
         return copied
 
-    __copy__ = copy
+    def __copy__(self) -> ArrayTracer:
+        """Return a copy, as `copy` does."""
+        return self.copy()
 
     def __deepcopy__(self, memo: object) -> ArrayTracer:
         """Return a copy, as `copy` does."""
@@ -221,11 +235,17 @@ class ArrayTracer(ArrayMethods):
                 "a mask as an index gives a shape that depends on the values; write "
                 "np.where(mask, x, 0), or take the elements outside"
             )
-        chosen: ArrayTracer = self.capture_step(read_index, (self, index), {})
+        like = None
+        if not self.is_in_order:
+            like = self.laid_out()[replaced(index, dummy)]
+        chosen: ArrayTracer = self.capture_step(read_index, (self, index), {}, like)
         return chosen
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Write elements."""
+        if self.is_scalar:
+            cls = f"{self.dtype.type.__module__}.{self.dtype.type.__name__}"
+            raise TypeError(f"{cls!r} object does not support item assignment")
         if is_basic(index):
             parts = index if isinstance(index, tuple) else (index,)
             full = parts if any(one is ... for one in parts) else (*parts, ...)
@@ -255,29 +275,28 @@ class ArrayTracer(ArrayMethods):
     def write(self, function: Callable[..., Any], *args: Any) -> None:
         owner: ArrayTracer = self._owner()
         if owner._node.kind is not Kind.WRITE:
-            owner._node = owner._of_its_own()
-        nodes = (owner._node, self.node, *replaced(args, self._unwrap))
+            owner._node = owner._of_its_own(seen_order(laid_out(owner._node)))
+        nodes = (owner._node, self.node, *replaced(args, self._unordered))
         owner._node = self.program.add(Kind.WRITE, function, nodes, owner.shape, owner.dtype)
 
-    def _of_its_own(self) -> Node:
-        """Capture a copy, with the axes in the order in which they lie in memory."""
-        seen = seen_order(self.laid_out())
-        turned = self.transpose(inverse(seen)).fresh()
+    def _of_its_own(self, seen: Shape, function: Any = None) -> Node:
+        """Capture a copy, whose axes in memory are seen in an order."""
+        turned = self.transpose(inverse(seen)).fresh(function)
         return self.program.view(View("transpose", seen), turned, self.shape)
 
-    def fresh(self) -> Node:
+    def fresh(self, function: Any = None) -> Node:
         """Capture a copy into memory of its own, which no equal value shares."""
-        node = self.node
+        node, copy = self.node, function or cast_to(self.dtype)
         return self.program.add(
-            Kind.ELEMENTWISE, cast_to(node.dtype), (node,), node.shape, node.dtype, detail=object()
+            Kind.ELEMENTWISE, copy, (node,), node.shape, node.dtype, detail=object()
         )
 
     def becomes(self, node: Node) -> bool:
         """Replace all elements, those of the base of a view, too; return False if it has others."""
         self._owner()
         if self._base is None:
-            self._memory = self.laid_out()
-            self._node = node
+            like, self._node, self._like = self.laid_out(), node, None
+            self.lies_as(like)
             return True
         whole = None if self._view is None else self._view.undone(self._base.node)
         if whole is None:
@@ -295,7 +314,7 @@ class ArrayTracer(ArrayMethods):
     @override
     @unseen
     def capture_row_sums(self, axes: Shape) -> ArrayTracer:
-        return self.wrap(self.program.row_sums(self.node, axes))
+        return self.wrap(self.program.row_sums(self.ordered(), axes))
 
     @override
     def capture_check(self, function: Callable[..., None], args: tuple[Any, ...]) -> None:
@@ -332,6 +351,9 @@ class ArrayTracer(ArrayMethods):
             given, made = [list(found_in(nest, np.ndarray)) for nest in (dummies, results)]
             if any(np.may_share_memory(one, other) for one in made for other in given):
                 function = copied(function)
+        is_in_order = all(one.flags.c_contiguous for one in found_in(results, np.ndarray))
+        if not is_in_order and function is not read_index:
+            function = copied(function)
         keywords = Keywords(replaced(options, self._unwrap))
         nodes = (*replaced(args, self._unwrap), keywords)
         if isinstance(results, tuple | list):
@@ -339,11 +361,24 @@ class ArrayTracer(ArrayMethods):
             parts = self._parts(whole, results)
             return results._make(parts) if hasattr(results, "_make") else tuple(parts)
         array = np.asarray(results)
-        return self.wrap(self.program.add(Kind.CALL, function, nodes, array.shape, array.dtype))
+        whole = self.program.add(Kind.CALL, function, nodes, array.shape, array.dtype)
+        result = self.wrap(whole)
+        result.lies_as(array)
+        return result
 
     def lies_as(self, array: Array) -> None:
-        """Lie in memory as another array does."""
-        self._memory = np.zeros_like(array)
+        """Lie in memory in the order of another array, as far as anybody can tell."""
+        like = np.empty_like(array, self.dtype)
+        self._like = None if laid_out(self.node).strides == like.strides else like
+
+    def ordered(self) -> Node:
+        """Return the value as it lies in numpy's memory, for those to whom the order matters."""
+        if self._base is not None:
+            self._base.ordered()
+        elif self._like is not None and not lie_alike(laid_out(self._node), self._like):
+            # No plan does without this copy, as if it was of the same value.
+            self._node, self._like = self._of_its_own(seen_order(self._like), reordered), None
+        return self.node
 
     def _parts(self, whole: Node, like: Sequence[Any]) -> list[ArrayTracer]:
         """Return the arrays that a node computes, which look like the given ones."""
@@ -366,29 +401,7 @@ class ArrayTracer(ArrayMethods):
             del options["where"]
         if method == "__call__" and "where" in options and ufunc.signature is None:
             return masked(ufunc, inputs, out, options)
-        if method == "__call__" and not options:
-            result = called(self, ufunc, inputs, out)
-        elif method == "reduce" and not {"where", "initial"} & options.keys():
-            result = reduced(self, ufunc, *inputs, **options)
-        elif method == "at":
-            target = inputs[0]
-            if not isinstance(target, ArrayTracer):
-                raise trace_error(INTO_ANOTHER.format(f"np.{ufunc.__name__}.at"))
-            target.write(ufunc.at, *inputs[1:])
-            return None
-        else:
-            result = self.capture_step(getattr(ufunc, method), inputs, options)
-        if out is None:
-            return result
-        if not isinstance(out, ArrayTracer):
-            raise trace_error(INTO_ANOTHER.format(f"np.{ufunc.__name__}"))
-        if out.shape == result.shape and out.becomes(result.astype(out.dtype).node):
-            return out
-        if method == "__call__" and out.dtype == result.dtype:
-            out.write(into(ufunc), *inputs)
-        else:
-            out.write(np.copyto, result.astype(out.dtype))
-        return out
+        return captured(self, ufunc, method, inputs, options, out)
 
     @unseen
     def __array_function__(
@@ -418,6 +431,15 @@ class ArrayTracer(ArrayMethods):
         return self.program.constant(value, None if hasattr(value, "dtype") else dtype)
 
     def _unwrap(self, value: Any) -> Any:
+        if not isinstance(value, ArrayTracer):
+            return self._unordered(value)
+        node = value.ordered()
+        if node.kind is Kind.CONSTANT and 0 in node.detail.strides:
+            # numpy would have no array here whose elements are one.
+            return self.program.constant(node.detail.copy())
+        return node
+
+    def _unordered(self, value: Any) -> Any:
         if isinstance(value, NumberTracer):
             return value.array.node
         if isinstance(value, ArrayTracer):
@@ -446,7 +468,7 @@ class ArrayTracer(ArrayMethods):
 
     def move(self) -> None:
         """Lie in memory that no other value shares."""
-        self._node = self._of_its_own()
+        self._node, self._like = self._of_its_own(seen_order(self.laid_out())), None
 
     def viewed(self, view: View, shape: Shape) -> ArrayTracer:
         """Return a view of this array; of a scalar, a view of an array that holds it."""

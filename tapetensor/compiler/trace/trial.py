@@ -12,7 +12,6 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import shadow
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.functions import (
-    INTO_ANOTHER,
     SHAPE_DEPENDS_ON_VALUES,
     VALUES_DECIDE,
     WRITING,
@@ -22,7 +21,7 @@ from tapetensor.compiler.trace.functions import (
 from tapetensor.compiler.trace.node import Keywords, Kind, replaced
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.operations import copied, into_where
-from tapetensor.compiler.trace.refusals import trace_error
+from tapetensor.compiler.trace.refusals import INTO_ANOTHER, trace_error
 from tapetensor.compiler.trace.view import View, is_whole, steps_to
 
 if TYPE_CHECKING:

@@ -8,14 +8,58 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
 from tapetensor.compiler.trace.number import NumberTracer
-from tapetensor.compiler.trace.view import computed_like, seen_order
+from tapetensor.compiler.trace.operations import into
+from tapetensor.compiler.trace.refusals import INTO_ANOTHER, trace_error
+from tapetensor.compiler.trace.view import View, computed_like, laid_out, seen_order
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
 
 if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer
+
+
+def captured(
+    self: ArrayTracer,
+    ufunc: np.ufunc,
+    method: str,
+    inputs: tuple[Any, ...],
+    options: dict[str, Any],
+    out: Any,
+) -> Any:
+    """Capture a method of a ufunc, whose result may go into an array."""
+    is_call = method == "__call__"
+    if is_call and not options.keys() - {"order"}:
+        result = called(self, ufunc, inputs, out)
+        if options:
+            result.lies_as(np.empty_like(result.laid_out(), **options))
+    elif method == "reduce" and not {"where", "initial"} & options.keys():
+        result = reduced(self, ufunc, *inputs, **options)
+    elif method == "at":
+        if not isinstance(inputs[0], CapturedArray):
+            raise trace_error(INTO_ANOTHER.format(f"np.{ufunc.__name__}.at"))
+        inputs[0].write(ufunc.at, *inputs[1:])
+        return None
+    else:
+        result = self.capture_step(getattr(ufunc, method), inputs, options)
+    if out is None:
+        return result
+    if not isinstance(out, CapturedArray):
+        raise trace_error(INTO_ANOTHER.format(f"np.{ufunc.__name__}"))
+    if is_call and not np.can_cast(result.dtype, out.dtype, "same_kind"):
+        # This raises what numpy raises.
+        empty = [np.empty(0, one.dtype) if hasattr(one, "dtype") else one for one in inputs]
+        ufunc(*empty, out=np.empty(0, out.dtype))
+    target: Any = out
+    if out.shape == result.shape and target.becomes(result.astype(out.dtype).node):
+        return out
+    if is_call and out.dtype == result.dtype:
+        out.write(into(ufunc), *inputs)
+    else:
+        out.write(np.copyto, result.astype(out.dtype))
+    return out
 
 
 def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> Any:
@@ -23,6 +67,15 @@ def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any
     if ufunc.nout != 1:
         return self.capture_step(ufunc, inputs, {})
     *loop, dtype = resolve(ufunc, inputs)
+    tracers: list[Any] = [one for one in inputs if isinstance(one, CapturedArray)]
+    if ufunc.signature is not None:
+        for one in tracers:
+            # The BLAS multiplies rows wherever they lie, and columns in another way.
+            if not one.is_elsewhere:
+                continue
+            as_rows = [are_rows_in(array) for array in (one.laid_out(), laid_out(one.node))]
+            if ufunc is not np.matmul or as_rows[0] is not as_rows[1]:
+                one.ordered()
     operands = tuple(map(self.operand, inputs, loop))
     if ufunc is np.matmul:
         lhs, rhs = operands
@@ -32,9 +85,17 @@ def called(self: ArrayTracer, ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any
         rows = operands[0].shape[:-1]
         detail = (len(rows),), ()
         node = self.program.add(Kind.REDUCE, np.vecdot, operands, (*rows, 1), dtype, detail)
-        return self.wrap(node).reshape(rows)
+        made = self.wrap(self.program.view(View("reshape", rows), node, rows))
+        made.is_scalar = rows == ()
+        if not all(one.is_in_order for one in tracers):
+            made.lies_as(computed_like([one.laid_out()[..., 0] for one in tracers], rows))
+        return made
     if ufunc.signature is not None:
-        return self.capture_step(ufunc, inputs, {})
+        like = None
+        if not all(one.is_in_order for one in tracers):
+            given = [one.laid_out() if isinstance(one, CapturedArray) else one for one in inputs]
+            like = ufunc(*given)
+        return self.capture_step(ufunc, inputs, {}, like)
     shape = np.broadcast_shapes(*[operand.shape for operand in operands])
     if isinstance(out, CapturedArray) and out.shape == shape:
         order = seen_order(out.laid_out())
@@ -59,17 +120,12 @@ def computed(
         dtype: the dtype of the result.
     """
     made = self.wrap(self.program.elementwise(function, operands, dtype))
-    tracers: list[Any] = [one for one in inputs if isinstance(one, CapturedArray)]
-    layouts = [one.laid_out() for one in tracers]
-    # Of the rest the program knows the order itself.
-    told = [
-        layout.flags for one, layout in zip(tracers, layouts, strict=True) if one.has_known_layout
-    ]
-    if not all(one.c_contiguous for one in told):
-        like = computed_like(layouts, made.shape)
-        # The program may have chosen another order than numpy's, which is faster.
-        if seen_order(like) != seen_order(made.laid_out()):
-            made.lies_as(like.astype(dtype))
+    arrays: list[Any] = [one for one in inputs if isinstance(one, CapturedArray | np.ndarray)]
+    if not all(getattr(one, "is_in_order", False) for one in arrays):
+        layouts = [one.laid_out() if isinstance(one, CapturedArray) else one for one in arrays]
+        if not made.is_in_order or not all(one.flags.c_contiguous for one in layouts):
+            # The program may have chosen another order than numpy's, which is faster.
+            made.lies_as(computed_like(layouts, made.shape))
     return made
 
 
@@ -92,13 +148,18 @@ def reduced(
     axes = () if axis in (0, -1) and array.ndim == 0 else normalize_axis_tuple(axes, array.ndim)
     axes = tuple(sorted(axes))
     kind = dtype or ufunc.reduce(np.ones((1,), array.dtype)).dtype
-    node = self.program.reduce(ufunc, array.node, axes, np.dtype(kind), tuple(options.items()))
-    kept = self.wrap(node)
-    if keepdims:
-        return kept
-    rest = kept.reshape([size for one, size in enumerate(array.shape) if one not in axes])
-    rest.is_scalar = rest.shape == ()
-    return rest
+    node = self.program.reduce(ufunc, array.ordered(), axes, np.dtype(kind), tuple(options.items()))
+    if not keepdims:
+        shape = tuple([size for one, size in enumerate(array.shape) if one not in axes])
+        node = self.program.view(View("reshape", shape), node, shape)
+    made = self.wrap(node)
+    if not array.is_in_order:
+        index: list[Any] = [slice(None)] * array.ndim
+        for one in axes:
+            index[one] = slice(0, 1) if keepdims else 0
+        made.lies_as(np.empty_like(array.laid_out()[tuple(index)]))
+    made.is_scalar = made.shape == ()
+    return made
 
 
 def resolve(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> tuple[DType, ...]:
@@ -112,8 +173,6 @@ def _resolved(ufunc: np.ufunc, *kinds: Any) -> tuple[DType, ...]:
 
 
 def _kind(value: Any) -> Any:
-    if isinstance(value, NumberTracer) and value.kind is bool:
-        return int
     if isinstance(value, bool):
         return np.dtype(np.bool_)
     if isinstance(value, NumberTracer):
@@ -121,6 +180,11 @@ def _kind(value: Any) -> Any:
     # The user's classes of numbers are numbers to numpy.
     known = next((one for one in (int, float, complex) if isinstance(value, one)), value.__class__)
     return getattr(value, "dtype", known)
+
+
+def are_rows_in(array: Array) -> bool:
+    """Tell whether the last axis of a matrix is that of neighbours in memory."""
+    return array.ndim < 2 or abs(array.strides[-1]) <= abs(array.strides[-2])
 
 
 def are_rows(lhs: Node, rhs: Node) -> bool:

@@ -46,8 +46,8 @@ class View:
 
     @override
     def __hash__(self) -> int:
-        """Hash by name and parameter."""
-        return hash(repr(self))
+        """Hash by name, for few views of one array differ in nothing else."""
+        return hash(self.name)
 
     @override
     def __repr__(self) -> str:
@@ -78,10 +78,18 @@ class View:
         return self
 
 
+def is_in_order(node: Node) -> bool:
+    """Tell at a glance that a value lies in memory in C order; False where that takes more."""
+    return node.kind not in (Kind.WRITE, Kind.VIEW, Kind.INPUT, Kind.CONSTANT)
+
+
 def laid_out(node: Node) -> Array:
     """Return an array that lies in memory as the value that numpy computes for a node."""
     while node.kind is Kind.WRITE:
         node = node.args[0]
+    if node.kind is Kind.CONSTANT and 0 not in node.detail.strides:
+        known: Array = node.detail
+        return known
     if node.kind is Kind.VIEW and node.function.name != "broadcast_to":
         seen: Array = node.function(laid_out(node.args[0]))
         return seen
@@ -136,6 +144,15 @@ def _after(steps: list[View], array: Array, seen: Array) -> list[View] | None:
     for step in steps:
         reached = step(reached)
     return steps if _place(reached) == _place(seen) and reached.shape == seen.shape else None
+
+
+def lie_alike(array: Array, other: Array) -> bool:
+    """Tell whether two arrays of a shape have their axes in the same order in memory."""
+    return array.size == 0 or _packed(array) == _packed(other)
+
+
+def _packed(array: Array) -> tuple[int, ...]:
+    return _place(np.empty_like(array, bool))[1]
 
 
 def _place(array: Array) -> tuple[int, tuple[int, ...]]:
@@ -216,6 +233,8 @@ def order_of(operand: Node) -> Shape | None:
 
 def computed_like(arrays: list[Array], shape: Shape) -> Array:
     """Return an array that lies in memory as what numpy computes of arrays, element by element."""
+    if all(one.flags.c_contiguous for one in arrays):
+        return np.empty(shape, bool)
     # Its stubs take no list that ends in None.
     nditer: Any = np.nditer
     made = nditer(

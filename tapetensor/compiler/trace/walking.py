@@ -8,6 +8,7 @@ is not replaced.
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import functools
 import io
@@ -16,19 +17,21 @@ import random
 import types
 import weakref
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
 import numpy as np
+from typing_extensions import override
 
 from tapetensor.arrays.stand_ins import Captured
-from tapetensor.compiler.trace.callables import functions_in
-from tapetensor.compiler.trace.changes import Watch, attributes, members, parts, shown
+from tapetensor.compiler.trace.callables import functions_in, wrapped_in
+from tapetensor.compiler.trace.changes import attributes, members, parts, shown
+from tapetensor.compiler.trace.codes import CLOCKS, is_clock
 from tapetensor.compiler.trace.guards import spelling
-from tapetensor.compiler.trace.inputs import Inputs
-from tapetensor.compiler.trace.opaque import is_cache, is_queue, put_back, queued, watch_queue
+from tapetensor.compiler.trace.inputs import Inputs, is_or_are_tensors
+from tapetensor.compiler.trace.opaque import STATES, is_cache, is_queue, put_back, queued
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.structure import (
@@ -39,13 +42,11 @@ from tapetensor.compiler.trace.structure import (
     content,
     dict_of,
     holds_arrays,
-    is_buffer,
     is_dataclass_instance,
     is_looked_through,
     is_plain,
     is_set,
     is_users,
-    is_users_module,
     refill,
     slots_of,
     storage,
@@ -53,6 +54,7 @@ from tapetensor.compiler.trace.structure import (
 )
 from tapetensor.nn.module import Module
 from tapetensor.optim.optimizer import Optimizer
+from tapetensor.pictures.places import is_users_module
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.base import TensorBase
 
@@ -81,6 +83,8 @@ class Walker(Inputs):
         super().__init__(program, function)
         # Functions that were found, with their sources, by the address of their code.
         self.functions: dict[int, list[tuple[types.FunctionType, str]]] = {}
+        # The classes that have them, by the same address, and under which names.
+        self.members: dict[int, list[tuple[type, str]]] = {}
         # The defaults of their arguments.
         self.defaults: dict[int, tuple[Any, Any]] = {}
         # Those of this library, whose frames are passed over.
@@ -90,11 +94,16 @@ class Walker(Inputs):
         self.modules: dict[int, tuple[types.ModuleType, str]] = {}
         # Attributes that are read by their names.
         self.attributes: set[str] = {"__call__", "__init__", "forward"}
+        # What no replay can repeat, by the attribute that it is: code that names that is refused.
+        self.unrepeatable: dict[str, str] = {}
+        # Whether modules of clocks were found in another place than where code names them.
+        self.has_clocks = False
         # Texts that were found, which may be names that the function looks up.
         self.texts: set[str] = set()
         # Functions that keep their results, each with the source of what tells of new ones.
         self.caches: list[tuple[Any, str, str]] = []
 
+    @override
     def walk(self, value: Any, expression: str, where: str) -> Any:
         """Return `value` with tracers in place of arrays; write down how to recognize it."""
         if isinstance(value, Captured):
@@ -136,7 +145,7 @@ class Walker(Inputs):
         if isinstance(value, types.FunctionType):
             self.guard(f"{local}.__code__ is not {self.bind(value.__code__)}")
             self.guard(f"{local}.__globals__ is not {self.bind(value.__globals__)}")
-            self._add_function(value, local, where)
+            self.add_function(value, local, where)
             return value
         if base in SCALARS:
             opened: Any = base
@@ -160,6 +169,13 @@ class Walker(Inputs):
             return True
         return base is object and self.is_around
 
+    def meet(self, value: Any, where: str) -> None:
+        """Refuse what is never the same; take notice of modules that lead to such functions."""
+        told = _never_the_same(value)
+        if told:
+            raise trace_error(f"{where} {told}")
+        self.has_clocks |= isinstance(value, types.ModuleType | type) and value in CLOCKS
+
     def _recognize(self, value: Any, local: str, replacement: Any = None) -> None:
         """Guard a value by its class: the next call may bring another one."""
         self.seen[id(value)] = value if replacement is None else replacement, local
@@ -173,9 +189,10 @@ class Walker(Inputs):
         self.classes[cls] = None
         for one in cls.__mro__:
             if is_users(one):
-                for held in vars(one).values():
+                for name, held in vars(one).items():
                     for function in functions_in(held):
                         self.note(function, self.bind(function))
+                        self.members.setdefault(id(function.__code__), []).append((one, name))
         self.add_class(type(cls))
 
     def note(self, function: types.FunctionType, source: str) -> None:
@@ -200,19 +217,19 @@ class Walker(Inputs):
         if by_place and (is_made_anew or not all(map(is_plain, by_place))):
             walked = self.walk(by_place, f"{source}.__defaults__", where)
             if walked is not by_place:
-                self.undo.append(partial(setattr, function, "__defaults__", by_place))
+                self.hold(where, dict, partial(setattr, function, "__defaults__", by_place))
                 function.__defaults__ = walked
-        if by_name and (is_made_anew or not all(map(is_plain, by_name.values()))):
+        if by_name:
             self.walk(by_name, f"{source}.__kwdefaults__", where)
 
-    def _add_function(self, value: Any, source: str, where: str) -> None:
+    def add_function(self, value: Any, source: str, where: str) -> None:
         """Note a function, and those that it wraps; what they close over is read when they run."""
         for function in functions_in(value):
             name = source if function is value else self.bind(function)
             self.note(function, name)
             fields = {key: one for key, one in vars(function).items() if key != "__wrapped__"}
-            self.watches.append(Watch(where, partial(attributes, function), attributes(function)))
-            self.undo.append(partial(refill, dict, vars(function), dict(vars(function))))
+            before = partial(refill, dict, vars(function), dict(vars(function)))
+            self.hold(where, partial(attributes, function), before)
             if fields and is_users(function):
                 held = self.local(f"{name}.__dict__")
                 self.guard(f"len({held}) != {len(vars(function))}")
@@ -271,7 +288,7 @@ class Walker(Inputs):
             self.texts.update([one for one in items if one.__class__ is str])
             series = f"{local}.values()" if isinstance(held, dict) else local
             self.guard(f"spelling({series}) != {self.bind(spelling(items))}")
-            self._watch(where, value, base)
+            self._hold_content(where, value, base, held)
             return value
         pairs = held.items() if isinstance(held, dict) else enumerate(held)
         replaced = {
@@ -284,25 +301,25 @@ class Walker(Inputs):
             (dict_of(made) or {}).update(dict_of(value) or {})
             self.seen[id(value)] = self.seen[id(made)] = made, self.seen[id(value)][1]
             return made
-        if not is_set_of:
-            if changed:
-                self.undo.append(partial(refill, base, value, held))
-            for key, item in changed.items():
-                base.__setitem__(value, key, item)
-        self._watch(where, value, base)
+        self._hold_content(where, value, base, held, {} if is_set_of else changed)
         return value
 
     def _key(self, key: Any) -> str:
         return repr(key) if key.__class__ in (int, str) else self.bind(key)
 
-    def _watch(self, where: str, value: Any, base: Any) -> None:
-        """Watch a container for changes, and have `restore` put back what it held before."""
+    def _hold_content(
+        self, where: str, value: Any, base: Any, before: Any, replaced: dict[Any, Any] | None = None
+    ) -> None:
+        """Watch a container for changes, with tracers in the place of arrays."""
         if base in (tuple, frozenset):
             return
-        before = content(base, value)
-        self.undo.append(partial(refill, base, value, before))
         told = members if base is set else parts
-        self.watches.append(Watch(where, lambda: told(content(base, value)), told(before)))
+        watched = self.hold(
+            where, lambda: told(content(base, value)), partial(refill, base, value, before)
+        )
+        for key, item in (replaced or {}).items():
+            base.__setitem__(value, key, item)
+        watched.settle()
 
     def _walk_kept(self, value: Any, base: type, expression: str, where: str) -> None:
         """Walk an object that has to be there again."""
@@ -313,20 +330,21 @@ class Walker(Inputs):
             self.guard(f"{expression} is not {name}")
         self.seen[id(value)] = value, name
         self.add_class(value.__class__)
+        self.meet(value, where)
         if base is object and is_looked_through(value):
             self._walk_attributes(value, name, where, lasts=True)
         elif isinstance(value, Optimizer):
             self.walk_optimizer(value, where)
-        elif isinstance(value, types.ModuleType):
-            if is_users(value):
+        elif isinstance(value, types.ModuleType | type):
+            if isinstance(value, type):
+                self.add_class(value)
+            elif is_users(value):
                 self.modules[id(value)] = value, where
-        elif isinstance(value, type):
-            self.add_class(value)
         elif isinstance(value, enum.Enum):
             if not is_plain(value.value):
                 self.walk(value.value, f"{name}._value_", f"{where}.value")
         elif isinstance(value, types.FunctionType):
-            self._add_function(value, name, where)
+            self.add_function(value, name, where)
         elif isinstance(value, operator.attrgetter | operator.methodcaller):
             self.attributes.update(".".join(map(str, value.__reduce__()[1])).split("."))
         elif isinstance(value, ContextVar):
@@ -342,20 +360,14 @@ class Walker(Inputs):
         elif isinstance(value, BaseException):
             self.walk(value.args, f"{name}.args", f"{where}.args")
             self._walk_attributes(value, name, where, lasts=True)
-        elif is_buffer(value):
-            self._walk_buffer(value, name, where)
-        elif isinstance(value, io.StringIO | io.BytesIO):
-            self._walk_file(value, name, where)
         elif isinstance(value, _RANDOM):
             self.watch_randomness(value, where)
         elif is_queue(value):
-            self.watches.append(watch_queue(value, where))
-            self.undo.append(partial(put_back, value, queued(value)))
-        elif isinstance(value, Iterator) and not isinstance(value, io.IOBase):
-            raise trace_error(
-                f"{where} is an iterator, which a replay would not advance; "
-                "call next() outside, and pass what it gives"
-            )
+            waiting, local = queued(value), self.local(f"{self.bind(queued)}({name})")
+            self.guard(f"len({local}) != {len(waiting)}")
+            for place, item in enumerate(waiting):
+                self.walk(item, f"{local}[{place}]", f"{where}[{place}]")
+            self.hold(where, lambda: parts(queued(value)), partial(put_back, value, waiting))
         elif holds_arrays(value):
             raise trace_error(
                 f"{where} is a {type(value).__name__}, which is not looked through; "
@@ -370,64 +382,37 @@ class Walker(Inputs):
         for key, item in value.items():
             self.walk(item, f"{name}[{self._key(key)}]", f"{where}[{shown(key)}]")
 
-    def _walk_buffer(self, value: Any, name: str, where: str) -> None:
-        before = bytes(memoryview(value))
-        self.guard(f"bytes(memoryview({name})) != {self.bind(before)}")
-        self.watches.append(
-            Watch(where, lambda: {"": bytes(memoryview(value))}, {"": before}, same=operator.eq)
-        )
-
-        def undo() -> None:
-            if bytes(memoryview(value)) != before:
-                into = value if isinstance(value, bytearray) else memoryview(value).cast("B")
-                into[:] = before
-
-        self.undo.append(undo)
-
     def _walk_opaque(self, value: Any, name: str, where: str) -> None:
         """Walk what can be seen of an object that is more than that."""
-        wrapped = (dict_of(value) or {}).get("__wrapped__")
+        for is_one, read, write in STATES:
+            if is_one(value):
+                before = read(value)
+                self.guard(f"{self.bind(read)}({name}) != {self.bind(before)}")
+                now = partial(_alone, read, value)
+                self.hold(where, now, partial(write, value, before), operator.eq)
         if is_cache(value):
             # What it gives without running the function is what it gave before.
             kept = f"{name}.cache_info()[1]"
             self.caches.append((value, kept, where))
-        if wrapped is not None:
-            self.walk(wrapped, self.bind(wrapped), where)
-        elif is_users(value.__class__):
+        for one in wrapped_in(value):
+            if one is not value:
+                self.walk(one, self.bind(one), where)
+        if is_users(value.__class__):
             self._walk_attributes(value, name, where, lasts=True)
 
-    def _walk_file(self, value: Any, name: str, where: str) -> None:
-        """Walk a file that is no more than memory."""
-        text, place = value.getvalue(), value.tell()
-        self.guard(f"({name}.getvalue(), {name}.tell()) != {self.bind((text, place))}")
-
-        def read() -> dict[str, Any]:
-            return {"": (value.getvalue(), value.tell())}
-
-        def undo() -> None:
-            if read()[""] != (text, place):
-                value.seek(0)
-                value.truncate()
-                value.write(text)
-                value.seek(place)
-
-        self.watches.append(Watch(where, read, read(), same=operator.eq))
-        self.undo.append(undo)
-
     def _walk_context_variable(self, value: ContextVar[Any], name: str, where: str) -> None:
-        absent = self.bind(_ABSENT)
-        found, held = value.get(_ABSENT), self.local(f"{name}.get({absent})")
-        if found is _ABSENT:
-            self.guard(f"{held} is not {absent}")
-        else:
-            self.walk(found, held, where)
-        self.watches.append(Watch(where, lambda: {"": value.get(_ABSENT)}, {"": found}))
+        absent, before = self.bind(_ABSENT), value.get(_ABSENT)
+        is_set, held = before is not _ABSENT, f"{name}.get({absent})"
+        self.guard(f"({held} is not {absent}) is not {is_set}")
+        with contextlib.suppress(LookupError):
+            # What is not set may have a default.
+            self.walk(value.get(), f"{name}.get()", where)
 
-        def undo() -> None:
-            if found is not _ABSENT and value.get(_ABSENT) is not found:
-                value.set(found)
+        def put_back() -> None:
+            if is_set and value.get(_ABSENT) is not before:
+                value.set(before)
 
-        self.undo.append(undo)
+        self.hold(where, lambda: {"": value.get(_ABSENT)}, put_back)
 
     def _walk_attributes(self, value: Any, local: str, where: str, *, lasts: bool) -> None:
         """Walk the attributes of an object, in its dict and in its slots.
@@ -439,38 +424,77 @@ class Walker(Inputs):
             lasts: whether the next call has the same object.
         """
         slots = slots_of(value)
+        before = attributes(value)
+
+        def put_back() -> None:
+            for name, slot in slots.items():
+                if f".{name}" not in before:
+                    unset(slot, value)
+                elif not is_set(slot, value) or slot.__get__(value) is not before[f".{name}"]:
+                    slot.__set__(value, before[f".{name}"])
+            if fields is not None:
+                refill(dict, fields, held_before)
+
+        fields = dict_of(value)
+        if not slots and fields is None:
+            return
+        held_before = dict(fields or {})
+        # Before anything is replaced: what comes next may be refused.
+        watched = self.hold(where, partial(attributes, value), put_back, is_or_are_tensors)
         for name, slot in slots.items():
-            if not is_set(slot, value):
+            if f".{name}" not in before:
                 self.guard(f"is_set({self.bind(slot)}, {local})")
-                self.undo.append(partial(unset, slot, value))
                 continue
-            item = slot.__get__(value)
-            expression = f"{self.bind(slot.__get__)}({local})"
-            replaced = self.walk(item, expression, f"{where}.{name}")
-            self.undo.append(partial(slot.__set__, value, item))
+            item, source = before[f".{name}"], f"{self.bind(slot.__get__)}({local})"
+            replaced = self._walk_attribute(name, item, source, where)
             if replaced is not item:
                 slot.__set__(value, replaced)
-        if slots:
-            self.watches.append(Watch(where, partial(attributes, value), attributes(value)))
-        fields = dict_of(value)
-        if fields is None:
-            return
-        source = f"{local}.__dict__"
-        held = self.bind(fields, "d") if lasts else self.local(source)
-        moved = f" or {source} is not {held}" if lasts else ""
-        self.guard(f"len({held}) != {len(fields)}{moved}")
-        before = dict(fields)
-        # Before anything is replaced: what comes next may be refused.
-        self.undo.append(partial(refill, dict, fields, before))
-        for name, item in before.items():
-            expression = f"{held}[{name!r}]"
-            is_new = isinstance(item, TensorBase) and id(item) not in self.tensors
-            if lasts and is_new and item.tape is None:
-                field = self.local(expression)
-                self.fields[field] = item
-                self.walk_tensor(item, field, f"{where}.{name}")
-                continue
-            replaced = self.walk(item, expression, f"{where}.{name}")
-            if replaced is not item:
-                fields[name] = replaced
-        self.states.append((held, fields, dict(fields), where))
+        if fields is not None:
+            source = f"{local}.__dict__"
+            held = self.bind(fields, "d") if lasts else self.local(source)
+            moved = f" or {source} is not {held}" if lasts else ""
+            self.guard(f"len({held}) != {len(fields)}{moved}")
+            for name, item in held_before.items():
+                expression = f"{held}[{name!r}]"
+                is_new = isinstance(item, TensorBase) and id(item) not in self.tensors
+                if lasts and is_new and item.tape is None:
+                    field = self.local(expression)
+                    self.fields[field] = item
+                    self.walk_tensor(item, field, f"{where}.{name}")
+                    continue
+                replaced = self._walk_attribute(name, item, expression, where)
+                if replaced is not item:
+                    fields[name] = replaced
+            self.states.append((held, fields, dict(fields)))
+        watched.settle()
+
+    def _walk_attribute(self, name: str, value: Any, expression: str, where: str) -> Any:
+        """Walk an attribute; what nobody can repeat may stand there as long as no code names it."""
+        told = _never_the_same(value)
+        if not told:
+            return self.walk(value, expression, f"{where}.{name}")
+        self.guard(f"{expression} is not {self.bind(value)}")
+        self.unrepeatable[name] = f"{where}.{name} {told}"
+        return value
+
+
+def _alone(read: Callable[[Any], Any], value: Any) -> dict[str, Any]:
+    """Return a state as what has no other parts."""
+    return {"": read(value)}
+
+
+def _never_the_same(value: Any) -> str:
+    """Tell what a value is that gives another one whenever it is asked; empty if it is none."""
+    if is_clock(value) or isinstance(value, random.SystemRandom):
+        return (
+            "is another value at every call; read it outside, and pass what depends on it as an "
+            "argument"
+        )
+    cls = type(value)
+    is_iterator = isinstance(value, Iterator) and not isinstance(value, io.IOBase)
+    if is_iterator and not is_looked_through(value) and not issubclass(cls, TensorBase):
+        return (
+            "is an iterator, which a replay would not advance; call next() outside, and pass what "
+            "it gives"
+        )
+    return ""

@@ -89,6 +89,8 @@ def described(value: Any, name: str = "", depth: int = 0) -> Any:
     kind = type(value).__name__
     if depth > 8:
         return kind
+    if isinstance(value, np.ndarray) and value.dtype.hasobject:
+        return kind, value.shape, described(value.ravel().tolist(), name, depth + 1)
     if isinstance(value, (np.ndarray, np.generic)):
         return kind, str(value.dtype), value.shape, value.tobytes()
     if isinstance(value, (bool, int, float, str, bytes, type(None))):

@@ -284,7 +284,31 @@ _READS = {
     ),
 }
 
+# Ways to a clock, and to what else is another value at every call.
+_CLOCKS = {
+    "an attribute": ("o = types.SimpleNamespace(c=time.time)", "o.c()"),
+    "an attribute that is a module": ("o = types.SimpleNamespace(t=time)", "o.t.time()"),
+    "a closure": ("def make(c):\n    return lambda: c()\ng = make(time.time)", "g()"),
+    "a closure of a module": ("def make(c):\n    return lambda: c.time()\ng = make(time)", "g()"),
+    "a dict": ("d = {'c': time.perf_counter}", "d['c']()"),
+    "a partial": ("p = functools.partial(time.time)", "p()"),
+    "a default": ("def g(c=time.time): return c()", "g()"),
+    "a static method": ("class C:\n    c = staticmethod(time.time)\nc = C()", "c.c()"),
+    "an import inside": ("def g():\n    import time as t\n    return t.time()", "g()"),
+    "a name made": ("N = 'ti'", "getattr(time, N + 'me')()"),
+    "a date": ("o = types.SimpleNamespace(d=datetime.datetime)", "o.d.now().microsecond"),
+    "random": ("o = types.SimpleNamespace(r=random.random)", "o.r()"),
+    "bytes": ("o = types.SimpleNamespace(u=os.urandom)", "o.u(8)[0]"),
+    "no seed": ("", "random.Random().random()"),
+    "the system": ("r = random.SystemRandom()", "r.random()"),
+}
+
 MODULES: dict[str, dict[str, str]] = {
+    "clocks": {
+        what: f"import datetime, functools, os, random, time, types\n{setup}\n"
+        f"def f(x, y):\n    return x.astype(float) * {read}\n---\n\n"
+        for what, (setup, read) in _CLOCKS.items()
+    },
     "surroundings": {
         f"{what} {how}": f"{setup}\ndef f(x, y):\n    {template.format(read)}\n---\n{change}\n"
         for what, (setup, read, change) in _READS.items()

@@ -11,6 +11,7 @@ import tapetensor as tt
 from tests.compiler.law.expected_failures import EXPECTED_FAILURES
 from tests.compiler.law.harness import verdict
 from tests.compiler.law.programs import scenarios
+from tests.compiler.law.surroundings import surroundings
 from tests.compiler.law.training import RIGHT, TRAINING
 
 LAW = scenarios()
@@ -35,6 +36,12 @@ def test_a_scenario_gives_the_functions_own_answer_or_is_refused(name: str) -> N
 def test_a_right_program_is_not_refused(name: str) -> None:
     found, why = verdict(NEVER_REFUSED[name])
     assert found == EXPECTED_FAILURES.get(name, "same"), why
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_what_changes_around_a_function_is_seen(seed: int) -> None:
+    found, why = verdict(surroundings(seed))
+    assert found in ("same", "refused"), why
 
 
 def test_every_expected_failure_is_a_scenario() -> None:

@@ -77,6 +77,10 @@ TRAINING = {
 }
 
 RIGHT = {
+    "an iterator that stands around": "import itertools\nclass S:\n    a = 2.\ns = S()\n"
+    "s.it = itertools.count()\ndef f(x, y):\n    return x * s.a\n---\nnext(s.it)\n",
+    "a clock that stands around": "import time\nclass S:\n    a = 2.\ns = S()\n"
+    "s.now = time.time\ndef f(x, y):\n    return x * s.a",
     "a wrapper that scales": "import functools\ndef twice(g):\n    @functools.wraps(g)\n"
     "    def inner(*a):\n        return 2 * g(*a)\n    return inner\n"
     "@twice\ndef f(x, y):\n    return x + y",
