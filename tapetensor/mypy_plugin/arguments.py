@@ -38,7 +38,7 @@ from mypy.types import (
 from tapetensor.mypy_plugin.codes import ARGUMENT_KIND, OPERAND_KIND
 from tapetensor.mypy_plugin.kinds import accepts, described, kinds_in_words
 from tapetensor.mypy_plugin.names import OPERATORS, TENSOR
-from tapetensor.mypy_plugin.shapes.calls import Context, type_of
+from tapetensor.mypy_plugin.shapes.calls import Context, is_refused, refused_result, type_of
 from tapetensor.mypy_plugin.shapes.reading import read_int
 from tapetensor.mypy_plugin.symbols import node_of
 
@@ -108,10 +108,8 @@ class _Given(NamedTuple):
 def _checked(context: Context, called: str, items: list[CallableType]) -> FunctionLike:
     """Report the argument that is wrong for every overload; then the call takes anything."""
     item = context.default_signature
-    result = get_proper_type(item.ret_type)
-    is_reported = isinstance(result, AnyType) and result.type_of_any == TypeOfAny.from_error
     is_operator = called.startswith("__")
-    given = None if is_reported or not items else _given(context, is_operator)
+    given = None if is_refused(item) or not items else _given(context, is_operator)
     if given is None:
         return item
     op = OPERATORS.get(called.strip("_"), called.strip("_")) if is_operator else called
@@ -125,7 +123,7 @@ def _checked(context: Context, called: str, items: list[CallableType]) -> Functi
         arg_types=[unknown, unknown],
         arg_kinds=[ARG_STAR, ARG_STAR2],
         arg_names=[None, None],
-        ret_type=erase_typevars(item.ret_type) if item.is_type_obj() else unknown,
+        ret_type=(erase_typevars(item.ret_type) if item.is_type_obj() else refused_result(item)),
         variables=[],
     )
 

@@ -90,6 +90,15 @@ _LAYERS: Final[dict[str, tuple[str, Rule]]] = {
     "images.Upscale2dBy": ("Upscale2dBy", images.upscale_by_layer),
     "images.Flatten": ("Flatten", images.flatten_layer),
     "attention.MultiHeadAttention": ("MultiHeadAttention", attention.layer),
+    "transformer.EncoderBlock": ("EncoderBlock", attention.encoder),
+    "transformer.DecoderBlock": (
+        "DecoderBlock",
+        partial(attention.decoder, names=("x", "memory")),
+    ),
+    "transformer.Transformer": (
+        "Transformer",
+        partial(attention.decoder, names=("source", "target")),
+    ),
 }
 
 _METHODS: Final[dict[str, Hook]] = (
@@ -181,7 +190,13 @@ def method_result(fullname: str) -> Callable[[FunctionContext | MethodContext], 
     return _of_others(fullname, _spelled_result) or _of_tensors(fullname)
 
 
-function_result = method_result
+def function_result(fullname: str) -> Callable[[FunctionContext | MethodContext], Type] | None:
+    """Return the hook for the result of a function."""
+    return _made if fullname == f"{TENSOR_ROOMS}creation.from_numpy" else method_result(fullname)
+
+
+def _made(context: FunctionContext | MethodContext) -> Type:
+    return again.open_name(context._replace(default_return_type=creation.of_untyped(context)))
 
 
 def _spelled_result(context: FunctionContext | MethodContext) -> Type:

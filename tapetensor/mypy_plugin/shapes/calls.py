@@ -61,6 +61,7 @@ from tapetensor.mypy_plugin.shapes.reading import (
 )
 from tapetensor.mypy_plugin.symbols import class_of
 
+_REFUSED: Final = AnyType(TypeOfAny.from_error)
 _OPTIONAL: Final = {ARG_POS: ARG_OPT, ARG_NAMED: ARG_NAMED_OPT}
 
 
@@ -241,12 +242,30 @@ class Call:
         """Report an error; return a signature that takes everything, so that it is the only one."""
         message = f"{self.op}: {mismatch}"
         flow.fail(self._context.api, message, self._context.context, mismatch.code)
-        unknown = AnyType(TypeOfAny.from_error)
         return self._item.copy_modified(
-            arg_types=[unknown] * len(self._item.arg_types),
+            arg_types=[_REFUSED] * len(self._item.arg_types),
             arg_kinds=[_OPTIONAL.get(kind, kind) for kind in self._item.arg_kinds],
-            ret_type=unknown,
+            ret_type=refused_result(self._item),
         )
+
+
+def refused_result(item: CallableType) -> Type:
+    """Return what is known of the result of a call of which an error was reported.
+
+    That is a tensor where it would have been one: mypy complains of functions that return `Any`.
+    """
+    result = get_proper_type(item.ret_type)
+    if isinstance(result, Instance) and result.type.fullname == TENSOR:
+        return result.copy_modified(args=[_REFUSED] * len(result.args))
+    return _REFUSED
+
+
+def is_refused(item: CallableType) -> bool:
+    """Tell whether an error was reported of a call that has this signature."""
+    result = get_proper_type(item.ret_type)
+    if isinstance(result, Instance) and result.type.fullname == TENSOR:
+        result = get_proper_type(result.args[0])
+    return isinstance(result, AnyType) and result.type_of_any == TypeOfAny.from_error
 
 
 Rule: TypeAlias = Callable[[Call], Answer]

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from mypy.plugin import FunctionContext, MethodContext
+from mypy.types import AnyType, Instance, Type, get_proper_type
+
+from tapetensor.mypy_plugin.kinds import ANYTHING
+from tapetensor.mypy_plugin.names import TENSOR
 from tapetensor.mypy_plugin.shapes.arrays import check_values
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError
 from tapetensor.mypy_plugin.shapes.computed import mentions
@@ -37,3 +42,17 @@ def made(call: Call) -> Answer:
     if named == dims and (wanted is None or not mentions(wanted)):
         return None
     return call.like(call.result, named)
+
+
+def of_untyped(context: FunctionContext | MethodContext) -> Type:
+    """Return the result with an open dtype for values whose type is `Any`.
+
+    They may be an array or a list, whose results have other dtypes. So the two overloads would not
+    agree, and mypy would give up shape and tape with the dtype.
+    """
+    result, dtypes = get_proper_type(context.default_return_type), context.arg_types[2:]
+    if not isinstance(result, Instance) or result.type.fullname != TENSOR or any(dtypes):
+        return context.default_return_type
+    if not all(isinstance(get_proper_type(one), AnyType) for one in context.arg_types[0]):
+        return result
+    return result.copy_modified(args=[*result.args[:2], ANYTHING])
