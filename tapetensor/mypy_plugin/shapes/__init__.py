@@ -152,6 +152,12 @@ _FUNCTIONS: Final[dict[str, Hook]] = {
     for name, rule in rules.items()
 }
 
+# Where plain typing leaves dims open, a name may have others in the next turn of a loop.
+_GROWING: Final = {
+    *[f"{TENSOR}.{name}" for name in _OPEN],
+    *[f"tapetensor.{name}" for name in _NAMED],
+    *[name for name in _METHODS if not name.startswith(TENSOR)],
+}
 
 annotation = computed.annotation
 
@@ -187,6 +193,8 @@ def _agreeing_dims(context: Context) -> FunctionLike:
 
 def method_result(fullname: str) -> Callable[[FunctionContext | MethodContext], Type] | None:
     """Return the hook for the result of a method, or a function."""
+    if fullname in _GROWING:
+        return partial(again.open_name, may_grow=True)
     return _of_others(fullname, _spelled_result) or _of_tensors(fullname)
 
 
@@ -201,7 +209,8 @@ def _made(context: FunctionContext | MethodContext) -> Type:
 
 def _spelled_result(context: FunctionContext | MethodContext) -> Type:
     result = computed.respell_result(context)
-    return again.open_name(context._replace(default_return_type=result))
+    may_grow = computed.mentions(context.default_return_type)
+    return again.open_name(context._replace(default_return_type=result), may_grow=may_grow)
 
 
 def _of_tensors(fullname: str) -> Callable[[FunctionContext | MethodContext], Type] | None:

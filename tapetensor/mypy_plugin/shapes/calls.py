@@ -12,6 +12,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Final, TypeAlias
 
+from mypy import nodes
 from mypy.binder import ConditionalTypeBinder
 from mypy.checker import TypeChecker
 from mypy.errorcodes import ErrorCode
@@ -111,6 +112,11 @@ class Call:
         """The type checker."""
         assert isinstance(self._context.api, TypeChecker)
         return self._context.api
+
+    @property
+    def node(self) -> nodes.Context:
+        """What is called, as it stands in the program."""
+        return self._context.context
 
     @property
     def receiver(self) -> Operand:

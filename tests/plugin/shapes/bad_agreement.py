@@ -73,12 +73,19 @@ def by_number(layer: nn.Linear[L[7], K], x: Tensor2D[B, L[8]]) -> object:
     return layer.forward(x.relu())  # E: Argument 1 to "forward" of "Linear" has ... Literal[8]
 
 
+def in_a_loop(x: Tensor2D[B, L[3]], layer: nn.Linear[L[3], L[2]]) -> object:
+    for _ in range(2):
+        x = layer.forward(x)  # E: Incompatible types in assignment
+    return x
+
+
 BAD: list[Callable[[], object]] = [
     lambda: by_function(m, m77),
     lambda: by_method(m, m77),
     lambda: by_layer(m, nn.Linear(7, 2, rng=np.random.default_rng(0))),
     lambda: by_argument(m, tt.ones((2, 7))),
     lambda: by_outer(m, tt.ones((2, 7))),
+    lambda: in_a_loop(m, nn.Linear(3, 2, rng=np.random.default_rng(0))),
     lambda: by_both(m, tt.ones((2, 7))),
     lambda: by_second(m, tt.ones((2, 7))),
     lambda: by_keyword(m, tt.ones((2, 7))),
