@@ -99,12 +99,14 @@ def _bounds(call: Call, parts: tuple[Expression | None, ...]) -> _Bounds:
     values: list[Dim | None] = []
     for part in parts:
         found: Type | None = None if part is None else type_of(part, call.api)
-        dim: Dim | None = None
-        if found is not None and not is_none(found):
-            dim = known(read_dim(found))
-        values.append(dim)
+        values.append(None if found is None or is_none(found) else _bound(found))
     start, stop, step = values
     return start, stop, step
+
+
+def _bound(found: Type) -> Dim:
+    dim = read_dim(found)
+    return ANY if dim is None else dim
 
 
 def _without_rest(indices: list[_Index], shape: Dims) -> list[_Index]:
