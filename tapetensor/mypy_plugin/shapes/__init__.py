@@ -23,10 +23,12 @@ from tapetensor.mypy_plugin.shapes import (
     images,
     indexing,
     joining,
+    layers,
     losses,
     mapping,
     rearranging,
     reductions,
+    unions,
 )
 from tapetensor.mypy_plugin.shapes.agreement import agreeing
 from tapetensor.mypy_plugin.shapes.broadcasting import (
@@ -78,7 +80,8 @@ _OPEN: Final[dict[str, Rule]] = {
     ),
 }
 
-# The layers whose output has other sizes than their input: what errors call them, and their rule.
+# Layers whose output has other sizes than their input, or whose overloads mypy explains badly:
+# what errors call them, and their rule.
 _LAYERS: Final[dict[str, tuple[str, Rule]]] = {
     "convolution.Conv1d": ("conv1d", convolution.layer),
     "convolution.Conv2d": ("conv2d", convolution.layer),
@@ -89,6 +92,13 @@ _LAYERS: Final[dict[str, tuple[str, Rule]]] = {
     "images.Upscale2d": ("upscale2d", images.upscale_layer),
     "images.Upscale2dBy": ("Upscale2dBy", images.upscale_by_layer),
     "images.Flatten": ("Flatten", images.flatten_layer),
+    "normalization.BatchNorm1d": ("BatchNorm1d", layers.batch_norm_1d),
+    "normalization.BatchNorm2d": ("BatchNorm2d", layers.batch_norm_2d),
+    **{f"recurrent.{name}": (name, layers.recurrent) for name in ("RNN", "GRU", "LSTM")},
+    **{
+        f"recurrent_cells.{name}": (name, layers.cell)
+        for name in ("RNNCell", "GRUCell", "LSTMCell")
+    },
     "attention.MultiHeadAttention": ("MultiHeadAttention", attention.layer),
     "transformer.EncoderBlock": ("EncoderBlock", attention.encoder),
     "transformer.DecoderBlock": (
@@ -193,6 +203,8 @@ def _agreeing_dims(context: Context) -> FunctionLike:
 
 def method_result(fullname: str) -> Callable[[FunctionContext | MethodContext], Type] | None:
     """Return the hook for the result of a method, or a function."""
+    if fullname == f"{TENSOR}.astype":
+        return _untyped
     if fullname in _GROWING:
         return partial(again.open_name, may_grow=True)
     return _of_others(fullname, _spelled_result) or _of_tensors(fullname)
@@ -200,11 +212,13 @@ def method_result(fullname: str) -> Callable[[FunctionContext | MethodContext], 
 
 def function_result(fullname: str) -> Callable[[FunctionContext | MethodContext], Type] | None:
     """Return the hook for the result of a function."""
-    return _made if fullname == f"{TENSOR_ROOMS}creation.from_numpy" else method_result(fullname)
+    if fullname in unions.WALKING:
+        return unions.walked
+    return _untyped if fullname == f"{TENSOR_ROOMS}creation.from_numpy" else method_result(fullname)
 
 
-def _made(context: FunctionContext | MethodContext) -> Type:
-    return again.open_name(context._replace(default_return_type=creation.of_untyped(context)))
+def _untyped(context: FunctionContext | MethodContext) -> Type:
+    return again.open_name(context._replace(default_return_type=creation.of_unknown_dtype(context)))
 
 
 def _spelled_result(context: FunctionContext | MethodContext) -> Type:

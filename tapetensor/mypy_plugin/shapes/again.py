@@ -32,6 +32,7 @@ from tapetensor.mypy_plugin.kinds import ANYTHING
 from tapetensor.mypy_plugin.names import TENSOR
 from tapetensor.mypy_plugin.shapes.dims import differ
 from tapetensor.mypy_plugin.shapes.reading import read_dim
+from tapetensor.mypy_plugin.shapes.unions import distributed
 
 
 class _Values:
@@ -63,7 +64,7 @@ def open_name(context: FunctionContext | MethodContext, *, may_grow: bool = Fals
     name = _found.names.get(context.context)
     node = None if name is None else name.node
     if name is None or not isinstance(node, Var) or node.is_final:
-        return result
+        return distributed(result)
     grows = may_grow and context.context in _found.looped
     # What is annotated stays what that says; a parameter says what it is given.
     if not node.is_inferred and not (grows and flow.is_parameter(api, node)):

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 from mypy import nodes
 from mypy.binder import ConditionalTypeBinder
 from mypy.checker import TypeChecker
+from mypy.erasetype import erase_typevars
 from mypy.errorcodes import ErrorCode
 from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import (
@@ -266,12 +267,20 @@ def refused_result(item: CallableType) -> Type:
     return _REFUSED
 
 
+def taking_anything(item: CallableType) -> CallableType:
+    """Return the signature of a call of which an error was reported, whatever its arguments."""
+    return item.copy_modified(
+        arg_types=[_REFUSED, _REFUSED],
+        arg_kinds=[ARG_STAR, ARG_STAR2],
+        arg_names=[None, None],
+        ret_type=erase_typevars(item.ret_type) if item.is_type_obj() else refused_result(item),
+        variables=[],
+    )
+
+
 def is_refused(item: CallableType) -> bool:
     """Tell whether an error was reported of a call that has this signature."""
-    result = get_proper_type(item.ret_type)
-    if isinstance(result, Instance) and result.type.fullname == TENSOR:
-        result = get_proper_type(result.args[0])
-    return isinstance(result, AnyType) and result.type_of_any == TypeOfAny.from_error
+    return any(one is _REFUSED for one in item.arg_types)
 
 
 Rule: TypeAlias = Callable[[Call], Answer]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias
 
-from mypy.nodes import Expression, SliceExpr, TupleExpr
+from mypy.nodes import Expression, ListExpr, SliceExpr, TupleExpr
 from mypy.types import Instance, Type, get_proper_type
 
 from tapetensor.mypy_plugin.codes import AXIS_RANGE
@@ -89,6 +89,11 @@ def _read(call: Call, expression: Expression) -> _Index:
             return _Index(_Kind.REST)
         if found.type.fullname == "builtins.slice":
             return _Index(_Kind.SLICE, bounds=(ANY, ANY, ANY))
+    if isinstance(expression, ListExpr):
+        # A list of truth values is a mask.
+        if not all(is_int(type_of(one, call.api)) for one in expression.items):
+            raise UndecidedError
+        return _Index(_Kind.TENSOR, shape=(Size.of(len(expression.items)),))
     tensor = known(read_tensor(found))
     if not is_plain(tensor.tape) or not is_integer(tensor.dtype):
         raise UndecidedError

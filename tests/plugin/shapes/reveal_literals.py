@@ -40,6 +40,11 @@ loaded = tt.from_numpy(untyped, (2, 3))
 check(assert_type(loaded, Tensor2D[L[2], L[3], NoneTape, Any]), (2, 3))
 converted = tt.from_numpy(untyped, (2, 3), np.float32)
 check(assert_type(converted, Tensor2D[L[2], L[3]]), (2, 3))
+listed_sizes = tt.zeros([2, 3])
+check(assert_type(listed_sizes, Tensor2D[L[2], L[3]]), (2, 3))
+named_dtype: Any = "float64"
+open_dtype = tt.ones([2, 3]).astype(named_dtype)
+check(assert_type(open_dtype, Tensor2D[L[2], L[3], NoneTape, Any]), (2, 3))
 gathered = tt.from_array(np.ones((2, 3)), (2, 3))
 check(assert_type(gathered, Tensor2D[L[2], L[3], NoneTape, np.float64]), (2, 3))
 
