@@ -63,9 +63,7 @@ def of_any_rank(x: Tensor2D[B, N], y: Tensor[S]) -> object:
 
 
 def of_an_int(x: Tensor2D[B, int], y: Tensor2D[B, N]) -> object:
-    return losses.mse(
-        x, y
-    )  # E: mse: prediction of shape (B, int) and target of shape (B, N) differ
+    return losses.mse(x, y)  # E: mse: prediction of shape (B, int) and target of shape (B, N) diff
 
 
 BAD += [
