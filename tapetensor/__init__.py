@@ -107,7 +107,7 @@ else:
         elif name == "distributed":
             import tapetensor.distributed as found
         else:
-            from tapetensor.tensor.spellings import OF_LIBRARY
+            from tapetensor.arguments.spellings import OF_LIBRARY
 
             cure = f"; write tt.{OF_LIBRARY[name]}" if name in OF_LIBRARY else ""
             raise AttributeError(f"module 'tapetensor' has no attribute {name!r}{cure}")

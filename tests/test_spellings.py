@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor.tensor.spellings import OF_LIBRARY, OF_TENSORS
+from tapetensor.arguments.spellings import OF_LIBRARY, OF_TENSORS
 
 
 @pytest.mark.parametrize("name", OF_TENSORS)

@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 
 from mypy.argmap import map_actuals_to_formals
 from mypy.checker import TypeChecker
-from mypy.erasetype import erase_typevars
 from mypy.nodes import (
     ARG_POS,
     ARG_STAR,
@@ -25,20 +24,18 @@ from mypy.nodes import (
 )
 from mypy.plugin import FunctionSigContext, MethodSigContext
 from mypy.types import (
-    AnyType,
     CallableType,
     FunctionLike,
     Instance,
     Overloaded,
     Type,
-    TypeOfAny,
     get_proper_type,
 )
 
 from tapetensor.mypy_plugin.codes import ARGUMENT_KIND, OPERAND_KIND
 from tapetensor.mypy_plugin.kinds import accepts, described, kinds_in_words
 from tapetensor.mypy_plugin.names import OPERATORS, TENSOR
-from tapetensor.mypy_plugin.shapes.calls import Context, type_of
+from tapetensor.mypy_plugin.shapes.calls import Context, is_refused, taking_anything, type_of
 from tapetensor.mypy_plugin.shapes.reading import read_int
 from tapetensor.mypy_plugin.symbols import node_of
 
@@ -88,6 +85,8 @@ def _signatures(info: TypeInfo, name: str) -> list[CallableType]:
     found = None if typed is None else get_proper_type(typed.type)
     # Users of other libraries write methods of tensors with other arguments.
     is_read = isinstance(found, Overloaded) or info.fullname == TENSOR
+    # What mypy says of one constructor names its type variables.
+    is_read = is_read or (name == "__init__" and info.fullname.startswith(f"{_OURS}nn."))
     return [
         one.copy_modified(
             arg_types=one.arg_types[1:], arg_kinds=one.arg_kinds[1:], arg_names=one.arg_names[1:]
@@ -108,10 +107,8 @@ class _Given(NamedTuple):
 def _checked(context: Context, called: str, items: list[CallableType]) -> FunctionLike:
     """Report the argument that is wrong for every overload; then the call takes anything."""
     item = context.default_signature
-    result = get_proper_type(item.ret_type)
-    is_reported = isinstance(result, AnyType) and result.type_of_any == TypeOfAny.from_error
     is_operator = called.startswith("__")
-    given = None if is_reported or not items else _given(context, is_operator)
+    given = None if is_refused(item) or not items else _given(context, is_operator)
     if given is None:
         return item
     op = OPERATORS.get(called.strip("_"), called.strip("_")) if is_operator else called
@@ -120,14 +117,7 @@ def _checked(context: Context, called: str, items: list[CallableType]) -> Functi
         return item
     code = OPERAND_KIND if is_operator else ARGUMENT_KIND
     context.api.fail(f"{op}: {complaint}", context.context, code=code)
-    unknown = AnyType(TypeOfAny.from_error)
-    return item.copy_modified(
-        arg_types=[unknown, unknown],
-        arg_kinds=[ARG_STAR, ARG_STAR2],
-        arg_names=[None, None],
-        ret_type=erase_typevars(item.ret_type) if item.is_type_obj() else unknown,
-        variables=[],
-    )
+    return taking_anything(item)
 
 
 def _given(context: Context, is_operator: bool) -> _Given | None:

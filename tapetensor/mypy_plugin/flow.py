@@ -74,6 +74,18 @@ def unit(checker: Any) -> FuncItem | MypyFile:
     return tree(checker) if function is None else function
 
 
+def function(checker: Any) -> FuncItem | None:
+    """Return the innermost function that is being checked."""
+    found: FuncItem | None = checker.scope.current_function()
+    return found
+
+
+def is_parameter(checker: Any, variable: Var) -> bool:
+    """Tell whether a variable is a parameter of the function that is being checked."""
+    inside = function(checker)
+    return inside is not None and any(one.variable is variable for one in inside.arguments)
+
+
 def turn(checker: Any) -> object:
     """Return what tells one pass of mypy over a file from another."""
     return getattr(checker, "pass_num", None)

@@ -87,6 +87,9 @@ def members(found: Type | None) -> list[ProperType]:
 def accepts(formal: Type, actual: Type) -> bool:
     """Tell whether a parameter may take a value of a type; True where nobody knows."""
     wanted, found = _open(formal), _open(actual)
+    names = get_proper_type(formal), _literal_of(actual)
+    if all(isinstance(one, LiteralType) and isinstance(one.value, str) for one in names):
+        return names[0] == names[1]
     if isinstance(wanted, UnionType):
         return any(accepts(one, actual) for one in wanted.items)
     if isinstance(found, UnionType):
@@ -98,6 +101,12 @@ def accepts(formal: Type, actual: Type) -> bool:
     ):
         return is_subtype(found, wanted)
     return True
+
+
+def _literal_of(actual: Type) -> ProperType:
+    found = get_proper_type(actual)
+    known = found.last_known_value if isinstance(found, Instance) else None
+    return found if known is None else known
 
 
 def _is_class_of(found: ProperType, wanted: ProperType) -> bool:
@@ -126,9 +135,7 @@ def kinds_in_words(formals: Sequence[Type]) -> str:
 
 def described(actual: Type) -> str:
     """Return what a value is: ``a str``, ``3``, ``the class ReLU``."""
-    found = get_proper_type(actual)
-    if isinstance(found, Instance) and found.last_known_value is not None:
-        found = found.last_known_value
+    found = _literal_of(actual)
     if isinstance(found, LiteralType) and not found.is_enum_literal():
         return repr(found.value)
     if isinstance(found, FunctionLike):

@@ -25,11 +25,28 @@ from mypy.plugins.default import DefaultPlugin
 from mypy.types import AnyType, Type, TypeOfAny
 from typing_extensions import override
 
-from tapetensor.mypy_plugin import arguments, gradients, literals, modules, moves, shapes, symbols
+from tapetensor.mypy_plugin import (
+    arguments,
+    elsewhere,
+    gradients,
+    literals,
+    modules,
+    moves,
+    shapes,
+    symbols,
+)
 from tapetensor.mypy_plugin.guard import guarded, quiet
 
 # The rooms, in the order in which their hooks run.
-ROOMS: tuple[ModuleType, ...] = (moves, gradients, shapes, literals, modules, arguments)
+ROOMS: tuple[ModuleType, ...] = (
+    moves,
+    gradients,
+    shapes,
+    literals,
+    modules,
+    arguments,
+    elsewhere,
+)
 
 
 def _hooks(question: str, fullname: str) -> list[Callable[[Any], Any]]:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, ParamSpec, Protocol, Self
 
 from typing_extensions import TypeVar, dataclass_transform, override
 
+from tapetensor.arguments.spellings import given_by_name
 from tapetensor.arrays.libraries import Library, check_matching, moved
 from tapetensor.errors import ArgumentTypeError, BuildError
 from tapetensor.nn.annotations import is_class_variable, names_around
@@ -116,16 +117,20 @@ class Module:
         cls.names_of_class = names_around(cls, sys._getframe(1))
         cls.hints_of_class = {}
 
-    def __init__(self, **values: Any) -> None:
+    def __init__(self, *sizes: Any, **values: Any) -> None:
         """Set every field by keyword.
 
         Raises:
-            ArgumentTypeError: if a field is missing or one is given that is not declared.
+            ArgumentTypeError: if a field is missing, one is given that is not declared, or
+                something without a name.
             BuildError: if a value is not the module or the tensor that the annotation asks for.
             ShapeError: if it has other sizes than the annotation says.
             DTypeError: if it has another dtype.
         """
-        fields = self.fields_of_class
+        name, fields = type(self).__name__, self.fields_of_class
+        if sizes:
+            has_dims = bool(getattr(type(self), "__parameters__", ()))
+            raise ArgumentTypeError(given_by_name(name, sizes, has_dims))
         unknown = [name for name in values if name not in fields]
         missing = [
             name for name in fields if name not in values and fields[name].default is MISSING
@@ -134,17 +139,16 @@ class Module:
             problems = [f"missing fields {', '.join(missing)}"] * bool(missing)
             problems += [f"no such fields {', '.join(unknown)}"] * bool(unknown)
             raise ArgumentTypeError(
-                f"{type(self).__name__}: {'; '.join(problems)}; "
-                f"the fields are {', '.join(fields) or 'none'}"
+                f"{name}: {'; '.join(problems)}; the fields are {', '.join(fields) or 'none'}"
             )
-        for name, field in fields.items():
-            if name not in values:
+        for one, field in fields.items():
+            if one not in values:
                 # A copy: two modules must not train one default.
-                values[name] = copy.deepcopy(field.default)
+                values[one] = copy.deepcopy(field.default)
         check_fields(self, values)
-        for name, value in values.items():
-            self._check_value(name, value)
-            _forget_origins(name, value)
+        for one, value in values.items():
+            self._check_value(one, value)
+            _forget_origins(one, value)
         vars(self).update(values)
 
     @override

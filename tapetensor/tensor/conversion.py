@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from typing_extensions import TypeVar
@@ -29,14 +29,24 @@ class Conversion(TensorBase[S, T, D]):
 
     __slots__ = ()
 
-    def astype(self, dtype: type[NewDType]) -> Tensor[S, T, NewDType]:
+    @overload
+    def astype(self, dtype: type[NewDType]) -> Tensor[S, T, NewDType]: ...
+    @overload
+    def astype(self, dtype: Literal["float32"]) -> Tensor[S, T, np.float32]: ...
+    @overload
+    def astype(self, dtype: Literal["float64"]) -> Tensor[S, T, np.float64]: ...
+    @overload
+    def astype(self, dtype: Literal["int64"]) -> Tensor[S, T, np.int64]: ...
+    @overload
+    def astype(self, dtype: Literal["bool"]) -> Tensor[S, T, np.bool_]: ...
+    def astype(self, dtype: Any) -> Tensor[Any, Any, Any]:
         """Return the elements converted to another dtype.
 
         Shape: that of `self`.
         Derivative: 1 between floating dtypes (the cotangent is converted back), none otherwise.
 
         Args:
-            dtype: float32, float64, an integer dtype or bool.
+            dtype: float32, float64, an integer dtype or bool; or the name of one.
 
         Raises:
             DTypeError: if a tensor cannot have that dtype.

@@ -35,11 +35,15 @@ _Values: TypeAlias = np.ndarray[Any, Any] | np.generic | Sequence[Any]
 def zeros(shape: S) -> Tensor[S, NoneTape, np.float32]: ...
 @overload
 def zeros(shape: S, dtype: type[D]) -> Tensor[S, NoneTape, D]: ...
+@overload
+def zeros(shape: list[int]) -> Tensor[Any, NoneTape, np.float32]: ...
+@overload
+def zeros(shape: list[int], dtype: type[D]) -> Tensor[Any, NoneTape, D]: ...
 def zeros(shape: Any, dtype: Any = np.float32) -> Any:
     """Return a tensor of zeros.
 
     Args:
-        shape: a tuple of sizes.
+        shape: a tuple of sizes; of a list type checkers know no size.
         dtype: float32 unless given.
 
     >>> import tapetensor as tt
@@ -53,11 +57,15 @@ def zeros(shape: Any, dtype: Any = np.float32) -> Any:
 def ones(shape: S) -> Tensor[S, NoneTape, np.float32]: ...
 @overload
 def ones(shape: S, dtype: type[D]) -> Tensor[S, NoneTape, D]: ...
+@overload
+def ones(shape: list[int]) -> Tensor[Any, NoneTape, np.float32]: ...
+@overload
+def ones(shape: list[int], dtype: type[D]) -> Tensor[Any, NoneTape, D]: ...
 def ones(shape: Any, dtype: Any = np.float32) -> Any:
     """Return a tensor of ones.
 
     Args:
-        shape: a tuple of sizes.
+        shape: a tuple of sizes; of a list type checkers know no size.
         dtype: float32 unless given.
 
     >>> import tapetensor as tt
@@ -71,11 +79,15 @@ def ones(shape: Any, dtype: Any = np.float32) -> Any:
 def full(shape: S, value: float) -> Tensor[S, NoneTape, np.float32]: ...
 @overload
 def full(shape: S, value: float, dtype: type[D]) -> Tensor[S, NoneTape, D]: ...
+@overload
+def full(shape: list[int], value: float) -> Tensor[Any, NoneTape, np.float32]: ...
+@overload
+def full(shape: list[int], value: float, dtype: type[D]) -> Tensor[Any, NoneTape, D]: ...
 def full(shape: Any, value: float, dtype: Any = np.float32) -> Any:
     """Return a tensor with the same number everywhere.
 
     Args:
-        shape: a tuple of sizes.
+        shape: a tuple of sizes; of a list type checkers know no size.
         value: the number.
         dtype: float32 unless given.
 

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
     _IndexTensor: TypeAlias = TensorBase[Any, NoneTape, Any, np.integer[Any] | np.bool_]
     _IndexArray: TypeAlias = np.ndarray[Any, np.dtype[np.integer[Any] | np.bool_]]
-    _Index: TypeAlias = int | slice | EllipsisType | _IndexTensor | _IndexArray | None
+    _IndexList: TypeAlias = list[int] | list[bool]
+    _Index: TypeAlias = int | slice | EllipsisType | _IndexTensor | _IndexArray | _IndexList | None
 
 
 class Indexing(TensorBase[S, T, D]):
@@ -57,6 +58,10 @@ class Indexing(TensorBase[S, T, D]):
     def __getitem__(
         self: Indexing[tuple[N, *Ds], T, D], index: Tensor[tuple[B], NoneTape, I], /
     ) -> Tensor[tuple[B, *Ds], T, D]: ...
+    @overload
+    def __getitem__(
+        self: Indexing[tuple[N, *Ds], T, D], index: _IndexList, /
+    ) -> Tensor[tuple[Any, *Ds], T, D]: ...
     @overload
     def __getitem__(self, index: Tensor[S, NoneTape, np.bool_], /) -> Tensor[tuple[Any], T, D]: ...
     @overload

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic
 import numpy as np
 from typing_extensions import TypeAliasType, TypeVar
 
+from tapetensor.arguments.spellings import OF_TENSORS
 from tapetensor.tape import NoneTape, Tape
 from tapetensor.tensor.arithmetic import Arithmetic
 from tapetensor.tensor.comparison import Comparison
@@ -27,7 +28,6 @@ from tapetensor.tensor.selection import Order
 from tapetensor.tensor.shape import Shape
 from tapetensor.tensor.softmax import Softmax
 from tapetensor.tensor.solving import Solving
-from tapetensor.tensor.spellings import OF_TENSORS
 from tapetensor.tensor.statistics import Statistics
 from tapetensor.tensor.transcendental import Transcendental
 from tapetensor.typing import B, K, M, N, P, Q

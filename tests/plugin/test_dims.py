@@ -18,6 +18,7 @@ from tapetensor.mypy_plugin.shapes.dims import (
     cannot_be_equal,
     differ,
     product,
+    stepped,
     total,
     unified,
     written,
@@ -71,6 +72,26 @@ def test_a_quotient_is_that_of_the_sizes(lhs: Size, rhs: Size, values: dict[Atom
     assert quotient is not None
 
     assert value_of(quotient, values) == value_of(lhs, values) / value_of(rhs, values)
+
+
+@patient
+@given(dims, st.integers(-6, 9), st.integers(1, 5), st.integers(0, 4))
+def test_steps_are_those_of_the_sizes_where_these_are_multiples_of_the_step(
+    size: Size, more: int, step: int, times: int
+) -> None:
+    found = stepped(size, Size.of(more), Size.of(step))
+    values = dict.fromkeys(ATOMS, step * times)
+    assume(isinstance(found, Size) and value_of(size, values) % step == 0)
+    assert isinstance(found, Size)
+
+    assert value_of(found, values) == (value_of(size, values) + more) // step
+
+
+@patient
+@given(dims, st.integers(0, 9), sizes)
+def test_what_is_a_sum_is_never_negative(size: Size, number: int, values: dict[Atom, int]) -> None:
+    if (size - Size.of(number)).is_sum:
+        assert value_of(size, values) >= number
 
 
 @patient

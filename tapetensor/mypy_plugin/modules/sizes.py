@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from mypy.checker import TypeChecker
 from mypy.expandtype import expand_type, expand_type_by_instance
 from mypy.maptype import map_instance_to_supertype
-from mypy.nodes import ARG_STAR, TypeInfo
+from mypy.nodes import ARG_POS, ARG_STAR, CallExpr, TypeInfo
 from mypy.plugin import FunctionSigContext
 from mypy.types import (
     CallableType,
@@ -23,13 +24,14 @@ from mypy.types import (
     get_proper_type,
 )
 
-from tapetensor.mypy_plugin.codes import MODULE_DIMS
+from tapetensor.arguments.spellings import given_by_name
+from tapetensor.mypy_plugin.codes import ARGUMENT_KIND, MODULE_DIMS
 from tapetensor.mypy_plugin.modules.classes import signature_of_constructor, with_constructor
 from tapetensor.mypy_plugin.names import MAY_BE_0
-from tapetensor.mypy_plugin.shapes.calls import Call, is_readable
+from tapetensor.mypy_plugin.shapes.calls import Call, is_readable, taking_anything, type_of
 from tapetensor.mypy_plugin.shapes.computed import respelled
 from tapetensor.mypy_plugin.shapes.dims import Size
-from tapetensor.mypy_plugin.shapes.reading import is_none, read_dim
+from tapetensor.mypy_plugin.shapes.reading import is_none, read_dim, read_int
 
 # The layers of the library are defined here.
 LIBRARY = "tapetensor.nn."
@@ -40,6 +42,15 @@ def check_constructed(context: FunctionSigContext) -> FunctionLike:
     item = context.default_signature
     made = get_proper_type(item.ret_type)
     owner = with_constructor(made.type) if isinstance(made, Instance) else None
+    called = context.context
+    if owner is None and isinstance(made, Instance) and isinstance(called, CallExpr):
+        assert isinstance(context.api, TypeChecker)
+        given = zip(called.args, called.arg_kinds, strict=True)
+        sizes = [read_int(type_of(one, context.api)) for one, kind in given if kind is ARG_POS]
+        if sizes:
+            message = given_by_name(made.type.name, sizes, bool(made.type.type_vars))
+            context.api.fail(message, called, code=ARGUMENT_KIND)
+            return taking_anything(item)
     if owner is not None and owner.module_name.startswith(LIBRARY) and is_readable(context):
         complaint = refused(_constructed(Call(context), item, owner))
         if complaint is not None:

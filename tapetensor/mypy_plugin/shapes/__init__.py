@@ -23,10 +23,12 @@ from tapetensor.mypy_plugin.shapes import (
     images,
     indexing,
     joining,
+    layers,
     losses,
     mapping,
     rearranging,
     reductions,
+    unions,
 )
 from tapetensor.mypy_plugin.shapes.agreement import agreeing
 from tapetensor.mypy_plugin.shapes.broadcasting import (
@@ -89,7 +91,8 @@ _OPEN: Final[dict[str, Rule]] = {
     ),
 }
 
-# The layers whose output has other sizes than their input: what errors call them, and their rule.
+# Layers whose output has other sizes than their input, or whose overloads mypy explains badly:
+# what errors call them, and their rule.
 _LAYERS: Final[dict[str, tuple[str, Rule]]] = {
     "convolution.Conv1d": ("conv1d", convolution.layer),
     "convolution.Conv2d": ("conv2d", convolution.layer),
@@ -100,7 +103,23 @@ _LAYERS: Final[dict[str, tuple[str, Rule]]] = {
     "images.Upscale2d": ("upscale2d", images.upscale_layer),
     "images.Upscale2dBy": ("Upscale2dBy", images.upscale_by_layer),
     "images.Flatten": ("Flatten", images.flatten_layer),
+    "normalization.BatchNorm1d": ("BatchNorm1d", layers.batch_norm_1d),
+    "normalization.BatchNorm2d": ("BatchNorm2d", layers.batch_norm_2d),
+    **{f"recurrent.{name}": (name, layers.recurrent) for name in ("RNN", "GRU", "LSTM")},
+    **{
+        f"recurrent_cells.{name}": (name, layers.cell)
+        for name in ("RNNCell", "GRUCell", "LSTMCell")
+    },
     "attention.MultiHeadAttention": ("MultiHeadAttention", attention.layer),
+    "transformer.EncoderBlock": ("EncoderBlock", attention.encoder),
+    "transformer.DecoderBlock": (
+        "DecoderBlock",
+        partial(attention.decoder, names=("x", "memory")),
+    ),
+    "transformer.Transformer": (
+        "Transformer",
+        partial(attention.decoder, names=("source", "target")),
+    ),
 }
 
 _METHODS: Final[dict[str, Hook]] = (
@@ -155,6 +174,12 @@ _FUNCTIONS: Final[dict[str, Hook]] = {
     for name, rule in rules.items()
 }
 
+# Where plain typing leaves dims open, a name may have others in the next turn of a loop.
+_GROWING: Final = {
+    *[f"{TENSOR}.{name}" for name in _OPEN],
+    *[f"tapetensor.{name}" for name in _NAMED],
+    *[name for name in _METHODS if not name.startswith(TENSOR)],
+}
 
 annotation = computed.annotation
 
@@ -190,15 +215,28 @@ def _agreeing_dims(context: Context) -> FunctionLike:
 
 def method_result(fullname: str) -> Callable[[FunctionContext | MethodContext], Type] | None:
     """Return the hook for the result of a method, or a function."""
+    if fullname == f"{TENSOR}.astype":
+        return _untyped
+    if fullname in _GROWING:
+        return partial(again.open_name, may_grow=True)
     return _of_others(fullname, _spelled_result) or _of_tensors(fullname)
 
 
-function_result = method_result
+def function_result(fullname: str) -> Callable[[FunctionContext | MethodContext], Type] | None:
+    """Return the hook for the result of a function."""
+    if fullname in unions.WALKING:
+        return unions.walked
+    return _untyped if fullname == f"{TENSOR_ROOMS}creation.from_numpy" else method_result(fullname)
+
+
+def _untyped(context: FunctionContext | MethodContext) -> Type:
+    return again.open_name(context._replace(default_return_type=creation.of_unknown_dtype(context)))
 
 
 def _spelled_result(context: FunctionContext | MethodContext) -> Type:
     result = computed.respell_result(context)
-    return again.open_name(context._replace(default_return_type=result))
+    may_grow = computed.mentions(context.default_return_type)
+    return again.open_name(context._replace(default_return_type=result), may_grow=may_grow)
 
 
 def _of_tensors(fullname: str) -> Callable[[FunctionContext | MethodContext], Type] | None:

@@ -32,6 +32,7 @@ from tapetensor.mypy_plugin.kinds import ANYTHING
 from tapetensor.mypy_plugin.names import TENSOR
 from tapetensor.mypy_plugin.shapes.dims import differ
 from tapetensor.mypy_plugin.shapes.reading import read_dim
+from tapetensor.mypy_plugin.shapes.unions import distributed
 
 
 class _Values:
@@ -46,8 +47,13 @@ class _Values:
 _found = _Values()
 
 
-def open_name(context: FunctionContext | MethodContext) -> Type:
-    """Open the dims of a variable that the result of a call, which is stored in it, has not."""
+def open_name(context: FunctionContext | MethodContext, *, may_grow: bool = False) -> Type:
+    """Open the dims of a variable that the result of a call, which is stored in it, has not.
+
+    Args:
+        may_grow: whether the dims of the variable may differ from one turn of a loop to the next:
+            whether plain typing leaves those of the result open.
+    """
     result = get_proper_type(context.default_return_type)
     if not isinstance(result, Instance) or result.type.fullname != TENSOR:
         return context.default_return_type
@@ -57,12 +63,15 @@ def open_name(context: FunctionContext | MethodContext) -> Type:
         _read(api.tree)
     name = _found.names.get(context.context)
     node = None if name is None else name.node
-    if name is None or not isinstance(node, Var) or not node.is_inferred or node.is_final:
+    if name is None or not isinstance(node, Var) or node.is_final:
+        return distributed(result)
+    grows = may_grow and context.context in _found.looped
+    # What is annotated stays what that says; a parameter says what it is given.
+    if not node.is_inferred and not (grows and flow.is_parameter(api, node)):
         return result
     declared = get_proper_type(node.type)
     if not isinstance(declared, Instance) or declared.type is not result.type:
         return result
-    grows = context.context in _found.looped
     opened = _opened(declared.args[0], result.args[0], grows=grows)
     if opened is not None:
         flow.redeclare(api, name, declared.copy_modified(args=[opened, *declared.args[1:]]))

@@ -10,6 +10,7 @@ from typing import Final
 
 from mypy.checker import TypeChecker
 from mypy.nodes import (
+    ARG_POS,
     CallExpr,
     Expression,
     FloatExpr,
@@ -23,6 +24,7 @@ from mypy.nodes import (
     UnaryExpr,
 )
 from mypy.server.subexpr import get_subexpressions
+from mypy.types import Instance, get_proper_type
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.blocks import statements, targets
@@ -32,6 +34,9 @@ from tapetensor.mypy_plugin.shapes.reading import read_dim, read_shape
 from tapetensor.mypy_plugin.shapes.sizes import value_of
 
 _MAKERS: Final = ("zeros", "ones", "empty", "full")
+# The methods of numpy's generators, and the place of the size among their arguments.
+_GENERATOR: Final = "numpy.random._generator.Generator"
+_DRAWN: Final = {"random": 0, "standard_normal": 0, "integers": 2, "normal": 2, "uniform": 2}
 
 
 def check_values(call: Call) -> None:
@@ -77,13 +82,34 @@ def _shape_of_call(call: CallExpr, api: TypeChecker) -> Dims | None:
     callee = call.callee
     if isinstance(callee, MemberExpr) and callee.name == "astype":
         return _shape_of(callee.expr, api)
+    if isinstance(callee, MemberExpr) and callee.name in _DRAWN:
+        return _shape_of_drawn(call, callee, api)
     if not isinstance(callee, RefExpr) or not callee.fullname.startswith("numpy."):
         return None
-    if callee.fullname.rpartition(".")[2] not in _MAKERS or not call.args:
+    name = callee.fullname.rpartition(".")[2]
+    if not call.args or call.arg_kinds[0].is_star():
         return None
-    if call.arg_names[0] not in (None, "shape") or call.arg_kinds[0].is_star():
+    if name in ("array", "asarray") and isinstance(call.args[0], ListExpr):
+        return None if "ndmin" in call.arg_names else _shape_of_display(call.args[0])
+    if name not in _MAKERS or call.arg_names[0] not in (None, "shape"):
         return None
-    asked = type_of(call.args[0], api)
+    return _asked(call.args[0], api)
+
+
+def _shape_of_drawn(call: CallExpr, method: MemberExpr, api: TypeChecker) -> Dims | None:
+    generator = get_proper_type(type_of(method.expr, api))
+    if not isinstance(generator, Instance) or generator.type.fullname != _GENERATOR:
+        return None
+    place = _DRAWN[method.name]
+    named = dict(zip(call.arg_names, call.args, strict=True)).get("size")
+    if named is None and len(call.args) > place:
+        is_plain = all(kind is ARG_POS for kind in call.arg_kinds[: place + 1])
+        named = call.args[place] if is_plain else None
+    return None if named is None else _asked(named, api)
+
+
+def _asked(size: Expression, api: TypeChecker) -> Dims | None:
+    asked = type_of(size, api)
     one = read_dim(asked)
     if one is None:
         return read_shape(asked)

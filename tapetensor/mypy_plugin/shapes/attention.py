@@ -31,16 +31,51 @@ def layer(call: Call) -> Answer:
     if given[1] is None and given[2] is None:
         given = given[:1] * 3
     shapes = [known(read_tensor(one)).dims for one in given]
-    features, heads, *_ = map(read_dim, call.layer)
+    _check_features(call, shapes)
+    _check_seen(call, *_fitting(shapes))
+    return None
+
+
+def encoder(call: Call) -> Answer:
+    """Refuse inputs of an `EncoderBlock` that do not fit."""
+    x = call.operand("x").dims
+    _check_features(call, [x])
+    if len(x) > 1:
+        _check_seen(call, x, x)
+    return None
+
+
+def decoder(call: Call, names: tuple[str, str]) -> Answer:
+    """Refuse two sequences, of a `DecoderBlock` or a `Transformer`, that do not fit."""
+    shape, beside = shapes = [call.operand(name).dims for name in names]
+    _check_features(call, shapes)
+    leading = zip(shape[:-2], beside[:-2], strict=False)
+    if (
+        min(map(len, shapes)) < 2
+        or len(shape) != len(beside)
+        or any(differ(*pair) for pair in leading)
+    ):
+        raise MismatchError(
+            f"{names[0]} {written(shape)} and {names[1]} {written(beside)} do not fit; they are "
+            "(*Ds, length, features) with equal leading axes"
+        )
+    return None
+
+
+def _check_features(call: Call, shapes: Sequence[Dims]) -> None:
+    features = read_dim(call.layer[0])
     for shape in shapes:
-        if features is not None and shape and differ(shape[-1], features):
+        if features is not None and (not shape or differ(shape[-1], features)):
             raise MismatchError(
                 f"the last axis of the input must have size {features}, got shape {written(shape)}"
             )
-    query, key = _fitting(shapes)
+
+
+def _check_seen(call: Call, query: Dims, key: Dims) -> None:
+    """Raise MismatchError if a mask does not broadcast to the scores of all heads."""
+    heads = read_dim(call.layer[1])
     if heads is not None:
         _check_mask(call.argument("mask"), (*query[:-2], heads, query[-2], key[-2]))
-    return None
 
 
 def _fitting(shapes: Sequence[Dims]) -> Sequence[Dims]:

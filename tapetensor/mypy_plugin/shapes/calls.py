@@ -12,8 +12,10 @@ from enum import Enum
 from functools import cached_property
 from typing import Final, TypeAlias
 
+from mypy import nodes
 from mypy.binder import ConditionalTypeBinder
 from mypy.checker import TypeChecker
+from mypy.erasetype import erase_typevars
 from mypy.errorcodes import ErrorCode
 from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import (
@@ -61,6 +63,7 @@ from tapetensor.mypy_plugin.shapes.reading import (
 )
 from tapetensor.mypy_plugin.symbols import class_of
 
+_REFUSED: Final = AnyType(TypeOfAny.from_error)
 _OPTIONAL: Final = {ARG_POS: ARG_OPT, ARG_NAMED: ARG_NAMED_OPT}
 
 
@@ -110,6 +113,11 @@ class Call:
         """The type checker."""
         assert isinstance(self._context.api, TypeChecker)
         return self._context.api
+
+    @property
+    def node(self) -> nodes.Context:
+        """What is called, as it stands in the program."""
+        return self._context.context
 
     @property
     def receiver(self) -> Operand:
@@ -241,12 +249,38 @@ class Call:
         """Report an error; return a signature that takes everything, so that it is the only one."""
         message = f"{self.op}: {mismatch}"
         flow.fail(self._context.api, message, self._context.context, mismatch.code)
-        unknown = AnyType(TypeOfAny.from_error)
         return self._item.copy_modified(
-            arg_types=[unknown] * len(self._item.arg_types),
+            arg_types=[_REFUSED] * len(self._item.arg_types),
             arg_kinds=[_OPTIONAL.get(kind, kind) for kind in self._item.arg_kinds],
-            ret_type=unknown,
+            ret_type=refused_result(self._item),
         )
+
+
+def refused_result(item: CallableType) -> Type:
+    """Return what is known of the result of a call of which an error was reported.
+
+    That is a tensor where it would have been one: mypy complains of functions that return `Any`.
+    """
+    result = get_proper_type(item.ret_type)
+    if isinstance(result, Instance) and result.type.fullname == TENSOR:
+        return result.copy_modified(args=[_REFUSED] * len(result.args))
+    return _REFUSED
+
+
+def taking_anything(item: CallableType) -> CallableType:
+    """Return the signature of a call of which an error was reported, whatever its arguments."""
+    return item.copy_modified(
+        arg_types=[_REFUSED, _REFUSED],
+        arg_kinds=[ARG_STAR, ARG_STAR2],
+        arg_names=[None, None],
+        ret_type=erase_typevars(item.ret_type) if item.is_type_obj() else refused_result(item),
+        variables=[],
+    )
+
+
+def is_refused(item: CallableType) -> bool:
+    """Tell whether an error was reported of a call that has this signature."""
+    return any(one is _REFUSED for one in item.arg_types)
 
 
 Rule: TypeAlias = Callable[[Call], Answer]

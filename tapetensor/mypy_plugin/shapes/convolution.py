@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from mypy.types import Type
 
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError
-from tapetensor.mypy_plugin.shapes.dims import ANY, ONE, Dim, Dims, computed, differ, written
+from tapetensor.mypy_plugin.shapes.dims import ANY, ONE, Dim, Dims, Size, computed, differ, written
 from tapetensor.mypy_plugin.shapes.dtypes import check_floating, check_same
+from tapetensor.mypy_plugin.shapes.own_names import settled_dims
 from tapetensor.mypy_plugin.shapes.reading import (
     UndecidedError,
     common_dtype,
@@ -46,7 +47,8 @@ def convolution(call: Call) -> Answer:
     takes = f"the weight of shape {written(weight)} takes {weight[1]}{grouped}"
     _check_channels(x, channels, computed(operator.mul, weight[1], groups), takes)
     _check_bias(biases, weight[0])
-    return call.tensor((*x[: -1 - axes], weight[0], *window.counts(x)), tape, dtype)
+    counts = settled_dims(window.counts(x), x, call.api)
+    return call.tensor((*x[: -1 - axes], weight[0], *counts), tape, dtype)
 
 
 def conv_transpose2d(call: Call) -> Answer:
@@ -78,7 +80,7 @@ def layer(call: Call) -> Answer:
     _check_channels(x, x[-1 - axes], taken, f"the layer takes {taken}")
     kernel, stride, padding, *more, dilation, _ = [(read_number(one),) * axes for one in numbers]
     window = Window(kernel, stride, padding, dilation)
-    sizes = window.extents(x, more[0]) if more else window.counts(x)
+    sizes = window.extents(x, more[0]) if more else settled_dims(window.counts(x), x, call.api)
     return call.tensor((*x[: -1 - axes], made, *sizes), operand.tape, dtype)
 
 
@@ -108,7 +110,7 @@ def _operands(call: Call) -> tuple[list[Dims], Type, Type]:
 
 def _window(call: Call, weight: Dims, axes: int) -> tuple[Window, Dim, Dims]:
     """Return the window, the number of groups, and what is added to the output."""
-    kernel = tuple(ANY if dim.literal is None else dim for dim in weight[2:])
+    kernel = tuple(dim if isinstance(dim, Size) else ANY for dim in weight[2:])
     if len(weight) != axes + 2 or any(dim.literal == 0 for dim in kernel):
         raise MismatchError(
             f"the weight must have shape {_WEIGHTS[call.op]}, got {written(weight)}"

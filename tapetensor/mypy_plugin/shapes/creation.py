@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
+from mypy.nodes import ListExpr
+from mypy.plugin import FunctionContext, MethodContext
+from mypy.types import AnyType, Instance, Type, get_proper_type
+
+from tapetensor.mypy_plugin.kinds import ANYTHING
+from tapetensor.mypy_plugin.names import TENSOR
 from tapetensor.mypy_plugin.shapes.arrays import check_values
-from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError
+from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError, type_of
 from tapetensor.mypy_plugin.shapes.computed import mentions
 from tapetensor.mypy_plugin.shapes.dims import INT, Size, is_negative
-from tapetensor.mypy_plugin.shapes.reading import known, read_shape
+from tapetensor.mypy_plugin.shapes.reading import known, read_dim, read_shape
 from tapetensor.mypy_plugin.shapes.sizes import sharpened
 
 NAMES: Final = ("zeros", "ones", "full", "normal", "uniform", "from_array")
@@ -22,7 +28,12 @@ def from_numpy(call: Call) -> Answer:
 
 def made(call: Call) -> Answer:
     """Return what is made, with the sizes that are computed from names."""
-    dims = known(read_shape(call.argument("shape")))
+    asked, listed = call.argument("shape"), call.expression("shape")
+    if isinstance(listed, ListExpr):
+        items = [read_dim(type_of(one, call.api)) for one in listed.items]
+        listed_dims = tuple([one for one in items if one is not None])
+        return call.like(call.result, listed_dims) if len(listed_dims) == len(items) else None
+    dims = known(read_shape(asked))
     negative = [dim for dim in dims if is_negative(dim)]
     if negative:
         raise MismatchError(f"a dim must not be negative, got {negative[0]}")
@@ -37,3 +48,17 @@ def made(call: Call) -> Answer:
     if named == dims and (wanted is None or not mentions(wanted)):
         return None
     return call.like(call.result, named)
+
+
+def of_unknown_dtype(context: FunctionContext | MethodContext) -> Type:
+    """Return the result of `from_numpy`, or `astype`, with an open dtype for an argument of `Any`.
+
+    It may be an array or a list, a dtype or a name, whose results have other dtypes. So overloads
+    would not agree, and mypy would give up shape and tape with the dtype.
+    """
+    result, dtypes = get_proper_type(context.default_return_type), context.arg_types[2:]
+    if not isinstance(result, Instance) or result.type.fullname != TENSOR or any(dtypes):
+        return context.default_return_type
+    if not all(isinstance(get_proper_type(one), AnyType) for one in context.arg_types[0]):
+        return result
+    return result.copy_modified(args=[*result.args[:2], ANYTHING])

@@ -84,6 +84,24 @@ class Size:
         return None
 
     @property
+    def number(self) -> Fraction:
+        """What is added to the products of names."""
+        return self._terms.get(_UNIT, Fraction(0))
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether it is at least 0 whatever the sizes of the names: nothing is taken away."""
+        return all(factor > 0 for factor in self._terms.values())
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is a whole number whatever the sizes of the names."""
+        return all(
+            factor.denominator == 1 and all(power > 0 for _, power in powers)
+            for powers, factor in self._terms.items()
+        )
+
+    @property
     def atoms(self) -> frozenset[Atom]:
         """The names that it is computed from."""
         return frozenset(atom for powers in self._terms for atom, _ in powers)
@@ -222,6 +240,25 @@ def product(dims: Iterable[Dim]) -> Dim:
 def total(dims: Iterable[Dim]) -> Dim:
     """Return the sum; ANY where a dim is open."""
     return computed(lambda *sizes: reduce(operator.add, sizes, Size.of(0)), *dims)
+
+
+def stepped(size: Size, more: Size, step: Size) -> Dim:
+    """Return how many steps fit into `size` and something more; ANY where that is not certain.
+
+    A size with a name is taken to be a multiple of the step, where what is more only says how any
+    other one would be rounded.
+    """
+    if step == ONE:
+        return size + more
+    whole, rest = size / step, more.literal
+    if size.literal is not None and rest is not None and step.literal is not None:
+        return Size.of((size.literal + rest) // step.literal)
+    # Not M + 1, of which nobody thinks as a multiple of 2 while M is none.
+    if whole is None or not size.atoms or whole.number.denominator != 1:
+        return ANY
+    if whole.is_whole and rest is not None and step.literal is not None:
+        return whole + Size.of(rest // step.literal)
+    return whole if rest == 0 or (rest is not None and 0 < rest < (step.literal or 0)) else ANY
 
 
 def differ(lhs: Dim, rhs: Dim) -> bool:

@@ -6,6 +6,7 @@ from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError
 from tapetensor.mypy_plugin.shapes.convolution import check_rank
 from tapetensor.mypy_plugin.shapes.dims import ONE, Dims, product, written
 from tapetensor.mypy_plugin.shapes.dtypes import check_floating
+from tapetensor.mypy_plugin.shapes.own_names import settled_dims
 from tapetensor.mypy_plugin.shapes.reading import (
     Operand,
     all_known,
@@ -30,7 +31,7 @@ def pooling(call: Call) -> Answer:
     )
     window = Window(kernel, stride[0] if stride else kernel, padding, dilation)
     _check_padding(window)
-    return call.like(x, (*x.dims[:-2], *_counts(x.dims, window)))
+    return call.like(x, (*x.dims[:-2], *settled_dims(_counts(x.dims, window), x.dims, call.api)))
 
 
 def pooling_layer(call: Call) -> Answer:
@@ -38,7 +39,7 @@ def pooling_layer(call: Call) -> Answer:
     x = known(_image(call))
     kernel, stride, padding = [(read_number(one),) * 2 for one in call.layer]
     window = Window(kernel, stride, padding, (ONE, ONE))
-    return call.like(x, (*x.dims[:-2], *_counts(x.dims, window)))
+    return call.like(x, (*x.dims[:-2], *settled_dims(_counts(x.dims, window), x.dims, call.api)))
 
 
 def upscale2d(call: Call) -> Answer:

@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final, TypeAlias
 
-from mypy.nodes import Expression, SliceExpr, TupleExpr
+from mypy.nodes import Expression, ListExpr, SliceExpr, TupleExpr
 from mypy.types import Instance, Type, get_proper_type
 
 from tapetensor.mypy_plugin.codes import AXIS_RANGE
 from tapetensor.mypy_plugin.kinds import is_int
 from tapetensor.mypy_plugin.shapes.broadcasting import broadcast
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError, of_all_shapes, type_of
-from tapetensor.mypy_plugin.shapes.dims import ANY, ONE, Dim, Dims, Size, written
+from tapetensor.mypy_plugin.shapes.dims import (
+    ANY,
+    ONE,
+    Dim,
+    Dims,
+    Size,
+    computed,
+    is_negative,
+    stepped,
+    written,
+)
 from tapetensor.mypy_plugin.shapes.joining import is_integer
+from tapetensor.mypy_plugin.shapes.own_names import settled_dims
 from tapetensor.mypy_plugin.shapes.reading import (
     UndecidedError,
+    all_known,
     is_none,
     is_plain,
     known,
+    read_dim,
     read_int,
     read_tensor,
 )
+
+_Bounds: TypeAlias = tuple[Dim | None, Dim | None, Dim | None]
+_ZERO: Final = Size.of(0)
 
 
 class _Kind(Enum):
@@ -37,9 +55,9 @@ class _Index:
     """One element of an index."""
 
     kind: _Kind
-    # The position, where it is a literal; the bounds, where all are literals; the tensor's shape.
+    # The position, where it is a literal; start, stop and step; the tensor's shape.
     position: int | None = None
-    bounds: slice | None = None
+    bounds: _Bounds = (None, None, None)
     shape: Dims = ()
 
 
@@ -52,7 +70,9 @@ def getitem(call: Call) -> Answer:
     items = expression.items if isinstance(expression, TupleExpr) else [expression]
     shape = x.dims
     indices = [_read(call, item) for item in items]
-    return call.like(x, _read_shape(_without_rest(indices, shape), shape))
+    read = _read_shape(_without_rest(indices, shape), shape)
+    given = [dim for one in indices for dim in one.shape]
+    return call.like(x, settled_dims(read, (*shape, *given), call.api))
 
 
 def _read(call: Call, expression: Expression) -> _Index:
@@ -68,22 +88,30 @@ def _read(call: Call, expression: Expression) -> _Index:
         if found.type.fullname in ("types.EllipsisType", "builtins.ellipsis"):
             return _Index(_Kind.REST)
         if found.type.fullname == "builtins.slice":
-            return _Index(_Kind.SLICE)
+            return _Index(_Kind.SLICE, bounds=(ANY, ANY, ANY))
+    if isinstance(expression, ListExpr):
+        # A list of truth values is a mask.
+        if not all(is_int(type_of(one, call.api)) for one in expression.items):
+            raise UndecidedError
+        return _Index(_Kind.TENSOR, shape=(Size.of(len(expression.items)),))
     tensor = known(read_tensor(found))
     if not is_plain(tensor.tape) or not is_integer(tensor.dtype):
         raise UndecidedError
     return _Index(_Kind.TENSOR, shape=tensor.dims)
 
 
-def _bounds(call: Call, parts: tuple[Expression | None, ...]) -> slice | None:
-    values: list[int | None] = []
+def _bounds(call: Call, parts: tuple[Expression | None, ...]) -> _Bounds:
+    values: list[Dim | None] = []
     for part in parts:
         found: Type | None = None if part is None else type_of(part, call.api)
-        value = read_int(found)
-        if found is not None and not is_none(found) and value is None:
-            return None
-        values.append(value)
-    return slice(*values)
+        values.append(None if found is None or is_none(found) else _bound(found))
+    start, stop, step = values
+    return start, stop, step
+
+
+def _bound(found: Type) -> Dim:
+    dim = read_dim(found)
+    return ANY if dim is None else dim
 
 
 def _without_rest(indices: list[_Index], shape: Dims) -> list[_Index]:
@@ -93,7 +121,7 @@ def _without_rest(indices: list[_Index], shape: Dims) -> list[_Index]:
         raise MismatchError(
             f"{used} indices for shape {written(shape)}, which has {len(shape)} axes", AXIS_RANGE
         )
-    whole = [_Index(_Kind.SLICE, bounds=slice(None))] * (len(shape) - used)
+    whole = [_Index(_Kind.SLICE)] * (len(shape) - used)
     rests = [place for place, one in enumerate(indices) if one.kind is _Kind.REST]
     if len(rests) > 1:
         raise MismatchError("an index can only have one ...", AXIS_RANGE)
@@ -143,16 +171,39 @@ def _check_position(index: _Index, axis: int, shape: Dims) -> None:
     )
 
 
-def _length(bounds: slice | None, dim: Dim) -> Dim:
+def _length(bounds: _Bounds, dim: Dim) -> Dim:
     """Return how many elements a slice reads."""
-    if bounds is None:
-        return ANY
-    if bounds.step == 0:
+    start, stop, step = bounds
+    if step is not None and step.literal == 0:
         raise MismatchError("the step of a slice cannot be 0")
-    if bounds in (slice(None), slice(0, None), slice(None, None, 1), slice(None, None, -1)):
+    if stop is None and ((start in (None, _ZERO) and step in (None, ONE)) or _turns(bounds)):
         return dim
-    if dim.literal is None:
+    numbers = all_known([None if one is None else one.literal for one in bounds if one is not None])
+    if dim.literal is not None and numbers is not None:
+        literal = slice(*[None if one is None else one.literal for one in bounds])
+        first, last, stride = literal.indices(dim.literal)
+        # The length of a range would have to fit a machine's word.
+        return Size.of(max(0, -((first - last) // stride)))
+    end = dim if stop is None else computed(operator.add, dim, stop) if is_negative(stop) else stop
+    begin = _ZERO if start is None else start
+    return computed(_read_between, dim, begin, end, ONE if step is None else step)
+
+
+def _turns(bounds: _Bounds) -> bool:
+    return bounds[0] is None and bounds[2] is not None and bounds[2].literal == -1
+
+
+def _read_between(dim: Size, start: Size, stop: Size, step: Size) -> Dim:
+    """Return how many elements a slice of an axis reads, of which something has a name.
+
+    It is taken for granted that the axis is as long as what is left out at its ends. A stop that
+    is counted from the front may lie behind the axis.
+    """
+    if is_negative(start) or not (dim - stop).is_sum:
         return ANY
-    start, stop, step = bounds.indices(dim.literal)
-    # The length of a range would have to fit a machine's word.
-    return Size.of(max(0, -((start - stop) // step)))
+    rest = step.literal
+    if rest is None or rest < 1:
+        return ANY
+    if rest == 1:
+        return stop - start
+    return ANY if start.literal is None else stepped(stop, Size.of(rest - 1) - start, step)

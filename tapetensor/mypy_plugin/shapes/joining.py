@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from mypy.types import AnyType, Instance, Type
+from itertools import chain
+
+from mypy.nodes import ListExpr
+from mypy.types import AnyType, Instance, Type, get_proper_type
 
 from tapetensor.mypy_plugin.shapes.axes import axis_of_receiver, given_axis, normal_axis
 from tapetensor.mypy_plugin.shapes.broadcasting import joined_dim
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError, of_all_shapes, opening
-from tapetensor.mypy_plugin.shapes.dims import Dim, Dims, Size, differ, total, unified, written
+from tapetensor.mypy_plugin.shapes.dims import (
+    ONE,
+    Dim,
+    Dims,
+    differ,
+    product,
+    total,
+    unified,
+    written,
+)
 from tapetensor.mypy_plugin.shapes.dtypes import check_same
+from tapetensor.mypy_plugin.shapes.lists import length_of
+from tapetensor.mypy_plugin.shapes.own_names import settled_dims
 from tapetensor.mypy_plugin.shapes.reading import (
     UndecidedError,
     is_plain,
@@ -28,30 +42,47 @@ def _is_open(call: Call) -> bool:
 
 @opening(_is_open)
 def concat(call: Call) -> Answer:
-    """Return the result of `concat` of a tuple or of what is listed."""
-    shapes, tape, dtype = _operands(call)
+    """Return the result of `concat`."""
+    shapes, counts, tape, dtype = _operands(call)
     position = normal_axis(given_axis(call, 0), shapes[0])
     result = _joined(shapes, position)
-    result[position] = total(shape[position] for shape in shapes)
-    return call.tensor(tuple(result), tape, dtype)
+    sizes = [shape[position] for shape in shapes]
+    result[position] = total(map(_times, sizes, counts))
+    dims = settled_dims(tuple(result), (*chain(*shapes), total(sizes)), call.api)
+    return call.tensor(dims, tape, dtype)
 
 
 @opening(_is_open)
 def stack(call: Call) -> Answer:
-    """Return the result of `stack` of a tuple or of what is listed."""
-    shapes, tape, dtype = _operands(call)
+    """Return the result of `stack`."""
+    shapes, counts, tape, dtype = _operands(call)
     position = normal_axis(given_axis(call, 0), shapes[0], extra=1)
     result = _joined(shapes, None)
-    result.insert(position, Size.of(len(shapes)))
-    return call.tensor(tuple(result), tape, dtype)
+    result.insert(position, total(counts))
+    dims = settled_dims(tuple(result), tuple(chain(*shapes)), call.api)
+    return call.tensor(dims, tape, dtype)
 
 
-def _operands(call: Call) -> tuple[list[Dims], Type, Type]:
-    """Return the shapes of the tensors, and the tape state and dtype of the result."""
-    operands = [known(read_tensor(item)) for item in call.items("tensors")]
+def _times(size: Dim, count: Dim) -> Dim:
+    return size if count == ONE else product((size, count))
+
+
+def _operands(call: Call) -> tuple[list[Dims], list[Dim], Type, Type]:
+    """Return the shapes of the tensors, and how many of each; tape state and dtype of the result.
+
+    A tuple or what is listed has one of each, a list in a variable some of one shape.
+    """
+    expression, found = known(call.expression("tensors")), get_proper_type(call.argument("tensors"))
+    if isinstance(found, Instance) and not isinstance(expression, ListExpr):
+        items = [*found.args] if found.type.fullname == "builtins.list" else []
+        counts = [length_of(expression, call.node, call.api)]
+    else:
+        items = call.items("tensors")
+        counts = [ONE] * len(items)
+    operands = [known(read_tensor(item)) for item in items]
     shapes = [one.dims for one in operands]
     check_same(operands)
-    return (shapes, *merged(operands))
+    return (shapes, counts, *merged(operands))
 
 
 def _joined(shapes: list[Dims], apart_from: int | None) -> list[Dim]:

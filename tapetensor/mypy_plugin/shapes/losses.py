@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError
-from tapetensor.mypy_plugin.shapes.dims import Dims, differ, written
+from tapetensor.mypy_plugin.shapes.dims import INT, Dim, Dims, Size, differ, written
 from tapetensor.mypy_plugin.shapes.dtypes import check_floating, check_integers, check_same
 
 # The names of the operands, by the place where a loss is defined.
@@ -33,7 +33,9 @@ LABELLED: Final = {
 def pair(call: Call, names: tuple[str, str]) -> Answer:
     """Refuse two tensors that are not of one shape."""
     lhs, rhs = call.operand(0), call.operand(1)
-    if _differ(lhs.shape, rhs.shape):
+    # What has any other number of axes, or a size that is computed, has no type in common with it.
+    unlike = (lhs.shape is None) != (rhs.shape is None) and not (lhs.fits_all or rhs.fits_all)
+    if unlike or _differ(lhs.shape, rhs.shape):
         raise MismatchError(
             f"{names[0]} of shape {_shape(lhs.shape)} and {names[1]} of shape {_shape(rhs.shape)} "
             "differ; nothing is broadcast"
@@ -77,7 +79,13 @@ def cosine_embedding(call: Call) -> Answer:
 def _differ(lhs: Dims | None, rhs: Dims | None) -> bool:
     if lhs is None or rhs is None:
         return False
-    return len(lhs) != len(rhs) or any(map(differ, lhs, rhs))
+    return len(lhs) != len(rhs) or any(map(_have_no_common, lhs, rhs))
+
+
+def _have_no_common(lhs: Dim, rhs: Dim) -> bool:
+    """Tell whether two dims are not the same, be one a name and the other an `int`."""
+    names = [one for one in (lhs, rhs) if isinstance(one, Size) and one.literal is None]
+    return differ(lhs, rhs) or (INT in (lhs, rhs) and bool(names))
 
 
 def _shape(shape: Dims | None) -> str:

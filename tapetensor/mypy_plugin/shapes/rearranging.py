@@ -20,13 +20,15 @@ from tapetensor.mypy_plugin.shapes.dims import (
     Open,
     Size,
     cannot_be_equal,
+    computed,
     differ,
     is_negative,
     product,
     total,
     written,
 )
-from tapetensor.mypy_plugin.shapes.reading import known, read_int, read_ints, read_shape
+from tapetensor.mypy_plugin.shapes.own_names import settled_dims
+from tapetensor.mypy_plugin.shapes.reading import known, read_dim, read_int, read_ints, read_shape
 from tapetensor.mypy_plugin.shapes.sizes import sharpened
 
 _HIDDEN = Size.of(-1)
@@ -139,6 +141,12 @@ def roll(call: Call) -> Answer:
 def split(call: Call) -> Answer:
     """Return the result of `split`: as many parts as there are."""
     x, (shape, axis) = call.receiver, axis_of_receiver(call, 0)
+    count = read_dim(known(call.argument("sections")))
+    if isinstance(count, Size) and count.atoms:
+        size = computed(lambda whole, parts: whole / parts or ANY, shape[axis], count)
+        dims = settled_dims((*shape[:axis], size, *shape[axis + 1 :]), shape, call.api)
+        part = call.like(x, dims)
+        return call.api.named_generic_type("builtins.tuple", [part])
     sizes = _sections(call, shape, axis)
     if not sizes:
         return None

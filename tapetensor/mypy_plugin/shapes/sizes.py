@@ -47,13 +47,17 @@ def sharpened(shape: Dims, asked: Expression | None, api: TypeChecker) -> Dims:
     if any(isinstance(item, StarExpr) for item in display.items):
         return shape
     return tuple(
-        _computed(item, api, _MOST_NAMES) if dim is INT else dim
+        size_of(item, api) if dim is INT else dim
         for dim, item in zip(shape, display.items, strict=True)
     )
 
 
-def _computed(expression: Expression, api: TypeChecker, names: int) -> Dim:
+def size_of(expression: Expression, api: TypeChecker) -> Dim:
     """Return the size that an expression stands for; INT for one that is not known."""
+    return _computed(expression, api, _MOST_NAMES)
+
+
+def _computed(expression: Expression, api: TypeChecker, names: int) -> Dim:
     dim = read_dim(flow.type_of(api, expression) or type_of(expression, api))
     if dim is not INT:
         return INT if dim is None or dim is ANY else dim

@@ -11,15 +11,15 @@ from mypy.types import TupleType, Type, get_proper_type
 from tapetensor.mypy_plugin.kinds import is_int
 from tapetensor.mypy_plugin.names import MAY_BE_0
 from tapetensor.mypy_plugin.shapes.calls import Call, MismatchError
-from tapetensor.mypy_plugin.shapes.dims import ANY, ONE, Dim, Dims, Size, computed, written
-from tapetensor.mypy_plugin.shapes.reading import all_known, known, read_int
+from tapetensor.mypy_plugin.shapes.dims import ANY, ONE, Dim, Dims, Size, computed, stepped, written
+from tapetensor.mypy_plugin.shapes.reading import all_known, known, read_dim, read_int
 
 _TWO: Final = Size.of(2)
 
 
 @dataclass(frozen=True)
 class Window:
-    """The numbers of a window, one of each kind per axis; ANY for one that is no literal."""
+    """The numbers of a window, one of each kind per axis; ANY for one that is not known."""
 
     kernel: Dims
     stride: Dims
@@ -97,9 +97,9 @@ def _numbers(name: str, found: Type | None, axes: int) -> Dims | None:
 
 
 def read_number(found: Type) -> Dim:
-    """Return the number that a type names; ANY where it names none."""
-    number = read_int(found)
-    return ANY if number is None else Size.of(number)
+    """Return the number that a type names, be it by a name; ANY where it names none."""
+    dim = read_dim(found)
+    return dim if isinstance(dim, Size) else ANY
 
 
 def is_nothing(size: Dim) -> bool:
@@ -108,12 +108,8 @@ def is_nothing(size: Dim) -> bool:
 
 
 def _count(size: Size, kernel: Size, stride: Size, padding: Size, dilation: Size) -> Dim:
-    steps = _padded(size, padding) - dilation * (kernel - ONE) - ONE
-    if stride == ONE:
-        return steps + ONE
-    if steps.literal is None or stride.literal is None:
-        return ANY
-    return Size.of(steps.literal // stride.literal + 1)
+    fitting = _TWO * padding - dilation * (kernel - ONE) - ONE + stride
+    return stepped(size, fitting, stride)
 
 
 def _extent(

@@ -53,10 +53,42 @@ def by_argument(x: Tensor2D[B, M], y: Tensor2D[B, K]) -> object:
     return whole(paired(x, y))  # E: Argument 2 to "paired" has incompatible type
 
 
+def by_outer(x: Tensor2D[B, M], y: Tensor2D[B, K]) -> object:
+    return paired(paired(x, x), y)  # E: Argument 2 to "paired" has incompatible
+
+
+def by_both(x: Tensor2D[B, M], y: Tensor2D[B, K]) -> Tensor2D[B, M]:
+    return paired(paired(x, y), x)  # E: Argument 2 to "paired" has incompatible
+
+
+def by_second(x: Tensor2D[B, M], y: Tensor2D[B, K]) -> Tensor2D[B, M]:
+    return paired(x, paired(y, y))  # E: Argument 2 to "paired" has incompatible
+
+
+def by_keyword(x: Tensor2D[B, M], y: Tensor2D[B, K]) -> Tensor2D[B, M]:
+    return paired(y=paired(y, y), x=paired(x, x))  # E: Argument "y" to "paired" has
+
+
+def by_number(layer: nn.Linear[L[7], K], x: Tensor2D[B, L[8]]) -> object:
+    return layer.forward(x.relu())  # E: Argument 1 to "forward" of "Linear" has ... Literal[8]
+
+
+def in_a_loop(x: Tensor2D[B, L[3]], layer: nn.Linear[L[3], L[2]]) -> object:
+    for _ in range(2):
+        x = layer.forward(x)  # E: Incompatible types in assignment
+    return x
+
+
 BAD: list[Callable[[], object]] = [
     lambda: by_function(m, m77),
     lambda: by_method(m, m77),
     lambda: by_layer(m, nn.Linear(7, 2, rng=np.random.default_rng(0))),
     lambda: by_argument(m, tt.ones((2, 7))),
-    lambda: whole(paired(m, tt.ones((2, 7)))),  # E: Argument 1 to "ones" has incompatible type
+    lambda: by_outer(m, tt.ones((2, 7))),
+    lambda: in_a_loop(m, nn.Linear(3, 2, rng=np.random.default_rng(0))),
+    lambda: by_both(m, tt.ones((2, 7))),
+    lambda: by_second(m, tt.ones((2, 7))),
+    lambda: by_keyword(m, tt.ones((2, 7))),
+    lambda: by_number(nn.Linear(7, 2, rng=np.random.default_rng(0)), tt.ones((2, 8))),
+    lambda: whole(paired(m, tt.ones((2, 7)))),  # E: Argument 2 to "paired" has incompatible type
 ]

@@ -7,20 +7,38 @@ from collections.abc import Callable
 import numpy as np
 
 import tapetensor as tt
-from tapetensor import nn
+from tapetensor import Tensor2D, nn
+from tapetensor.typing import B, N, T
 from tests.typing.operands import m, md, s, z
 
 rng = np.random.default_rng(0)
 mask = tt.zeros((2, 3), np.bool_)
 lstm = nn.LSTM(3, 5, rng=rng)
+gru, cell = nn.GRU(3, 5, rng=rng), nn.GRUCell(3, 5, rng=rng)
+norm, flat = nn.BatchNorm2d(3), nn.BatchNorm1d(5)
+image = tt.zeros((2, 5, 4, 4))
+
+
+class Own(nn.Module):
+    layer: nn.ReLU
+
+    def forward(self, x: Tensor2D[B, N, T]) -> Tensor2D[B, N, T]:
+        return self.layer.forward(x)
+
 
 BAD: list[Callable[[], object]] = [
-    lambda: tt.zeros(3),  # E: zeros: shape must be a tuple, got 3; write (5, 3), say
+    lambda: tt.zeros(3),  # E: zeros: shape must be a tuple or a list, got 3; write (5, 3), say
     lambda: tt.full((2,)),  # E: full: the argument value is missing
     lambda: tt.arange(3.5),  # E: arange: size must be an int, got a float
     lambda: tt.normal((2,)),  # E: normal: the argument rng is missing
     lambda: tt.ones((2,), 4),  # E: ones: dtype must be a dtype such as np.float32, got 4
     lambda: tt.zeros((3, -1)),  # E: zeros: a dim must not be negative, got -1
+    lambda: m.view(2, 6),  # E: 'Tensor' object has no attribute 'view'; write x.reshape((2, 6)), wi
+    lambda: m.T,  # E: 'Tensor' object has no attribute 'T'; write x.transpose()
+    lambda: m.unsqueeze(0),  # E: 'Tensor' object has no attribute 'unsqueeze'; write x.expand_dims(
+    lambda: m.permute(1, 0),  # E: has no attribute 'permute'; write x.permute_dims((1, 0)), with th
+    lambda: m.trace().T @ m,  # E: 'Tensor' object has no attribute 'T'; write x.transpose()
+    lambda: m.astype("flot32"),  # E: astype: dtype must be a dtype such as np.float32 or a str, got
     lambda: m.reshape(6),  # E: reshape: shape must be a tuple, got 6; write (5, 3), say
     lambda: m.reshape(3, 2),  # E: reshape: takes 1 positional argument, got 2; write reshape((3, 2
     lambda: m.permute_dims(1, 0),  # E: permute_dims: takes 1 positional argument, got 2; write perm
@@ -34,7 +52,7 @@ BAD: list[Callable[[], object]] = [
     lambda: m.roll(1, axis=4),  # E: roll: axis 4 is outside the shape (2, 3); allowed: -2 to 1
     lambda: m.split(0),  # E: split: sections must be > 0, got 0
     lambda: m.take(3),  # E: take: indices must be a tensor, got 3
-    lambda: m["a"],  # E: getitem: an index must be an int, a slice, a tensor or a tuple, got 'a'
+    lambda: m["a"],  # E: getitem: an index must be an int, a slice, ... or a tuple, got 'a'
     lambda: m @ 3,  # E: matmul: the other operand must be a tensor, got 3
     lambda: m - "a",  # E: subtract: the other operand must be a number or a tensor, got 'a'
     lambda: m ** "a",  # E: power: the other operand must be a number or a tensor, got 'a'
@@ -44,6 +62,16 @@ BAD: list[Callable[[], object]] = [
     lambda: tt.avg_pool2d(z, "a"),  # E: avg_pool2d: kernel_size must be an int or a tuple, got 'a'
     lambda: nn.Linear(3, 2),  # E: Linear: the argument rng is missing
     lambda: nn.Linear("a", 2, rng=rng),  # E: Linear: in_features must be an int, got 'a'
+    lambda: nn.Conv2d(1, 2, (1, 4), rng=rng),  # E: Conv2d: kernel_size must be an int, got a tuple
+    lambda: nn.Conv2d(1, 2, 3, 1, 1),  # E: Conv2d: the argument rng is missing
+    lambda: nn.EncoderBlock(16, 4, 32, rng=rng),  # E: EncoderBlock: its fields are given by name; f
+    lambda: Own(3),  # E: Own: its fields are given by name; for sizes write tt.build(Own, rng=rng)
     lambda: nn.Linear(3, 2, np.int64, rng=rng),  # E: dtype must be a dtype such as np.float32, got
+    lambda: norm(image),  # E: BatchNorm2d: the input must have shape (B, 3, H, W) or (3, H, W), got
+    lambda: norm.forward(image.trace()),  # E: BatchNorm2d: the input must have shape (B, 3, H, W)
+    lambda: flat.forward(image),  # E: BatchNorm1d: the input must have shape (B, 5) or (B, 5, L), g
+    lambda: gru(tt.zeros((2, 4))),  # E: GRU: the last axis of the input must have size 3, got shape
+    lambda: gru(m),  # E: GRU: the input must have shape (batch, steps, features) with one step or
+    lambda: cell(z, tt.zeros((4, 5))),  # E: GRUCell: the input must have shape (batch, features), g
     lambda: lstm(z, s),  # E: LSTM: state must be a tuple, got a tensor
 ]

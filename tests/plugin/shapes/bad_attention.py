@@ -8,7 +8,7 @@ from typing import Literal as L
 import numpy as np
 
 import tapetensor as tt
-from tapetensor import NoneTape, Tensor2D, Tensor3D, nn
+from tapetensor import NoneTape, Tensor2D, Tensor3D, Tensor4D, nn
 from tapetensor import scaled_dot_product_attention as attention
 from tapetensor.typing import B, K, M, N
 
@@ -16,6 +16,9 @@ q, k, v = tt.ones((2, 5, 8)), tt.ones((2, 7, 8)), tt.ones((2, 7, 6))
 k9, v6, k3 = tt.ones((2, 7, 9)), tt.ones((2, 6, 6)), tt.ones((3, 7, 8))
 kd, flat, row = tt.ones((2, 7, 8), np.float64), tt.ones((7, 8)), tt.ones((8,))
 layer = nn.MultiHeadAttention(8, 2, rng=np.random.default_rng(0))
+encoder = tt.build(nn.EncoderBlock[L[8], L[2], L[16]], rng=np.random.default_rng(0))
+decoder = tt.build(nn.DecoderBlock[L[8], L[2], L[16]], rng=np.random.default_rng(0))
+model = tt.build(nn.Transformer[L[8], L[2], L[16], L[1], L[1]], rng=np.random.default_rng(0))
 see = tt.ones((5, 6), np.bool_)
 
 BAD: list[Callable[[], object]] = [
@@ -32,6 +35,11 @@ BAD: list[Callable[[], object]] = [
     lambda: layer(q, k3, k3),  # E: do not fit: the leading axes differ, 2 != 3
     lambda: layer(q, mask=see),  # E: a mask of shape (5, 6) does not broadcast to the scores (2, 2,
     lambda: layer(q, k),  # E: MultiHeadAttention: the argument value is missing
+    lambda: encoder(q, mask=see),  # E: EncoderBlock: a mask of shape (5, 6) does not broadcast to t
+    lambda: encoder(k9),  # E: EncoderBlock: the last axis of the input must have size 8, got shape
+    lambda: decoder(q, k3),  # E: DecoderBlock: x (2, 5, 8) and memory (3, 7, 8) do not fit; they ar
+    lambda: decoder(q, k9),  # E: DecoderBlock: the last axis of the input must have size 8, got sha
+    lambda: model.forward(k3, q),  # E: Transformer: source (3, 7, 8) and target (2, 5, 8) do not fi
     lambda: attention(q, k, v, mask=see),  # E: a mask of shape (5, 6) does not broadcast to the sco
 ]
 
@@ -50,7 +58,20 @@ def masked(
     return attention(x, y, y, mask=see)  # E: a mask of shape (M, M) does not broadcast to the score
 
 
+Mask = Tensor4D[B, L[1], L[1], M, NoneTape, np.bool_]
+
+
+def by_heads(
+    x: Tensor3D[B, M, L[8]], y: Tensor3D[B, N, L[8]], see: Mask[B, M], own: Mask[B, N]
+) -> Tensor3D[B, M, L[8]]:
+    layer.forward(x, y, y, mask=see)  # E: a mask of shape (B, 1, 1, M) does not broadcast to the sc
+    return encoder.forward(x, mask=own)  # E: a mask of shape (B, 1, 1, N) does not broadcast to the
+
+
+seen, unseen = [tt.ones((2, 1, 1, size), np.bool_) for size in (5, 7)]
 BAD += [
+    lambda: by_heads(q, k, seen, seen),
+    lambda: by_heads(q, q, seen, unseen),
     lambda: swapped(q, k),
     lambda: one_wide(k9, k),
     lambda: masked(q, k, tt.ones((5, 5), np.bool_)),

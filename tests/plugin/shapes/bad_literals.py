@@ -34,6 +34,9 @@ BAD: list[Callable[[], object]] = [
     lambda: tt.from_numpy(((1, 2), (3, 4)), (4,), np.int8),  # E: shape (2, 2), the annotation says
     lambda: tt.from_numpy(np.ones((2, 3)), (3, 2)),  # E: has shape (2, 3), the annotation says (3
     lambda: tt.from_numpy(np.zeros(4).astype(np.float32), (5,)),  # E: has shape (4,), the annotat
+    lambda: tt.from_numpy(rng.integers(0, 5, 10), (5,)),  # E: has shape (10,), the annotation says
+    lambda: tt.from_numpy(rng.random(size=(2, 3)), (3, 2)),  # E: has shape (2, 3), the annotation s
+    lambda: tt.from_numpy(np.array([0, 1, 2]), (2,)),  # E: has shape (3,), the annotation says (2,)
     lambda: f"{x:.2f}",  # E: item: a tensor of shape (5, 3) has 15 elements, not one; reduce it fi
     lambda: norm.forward(x),  # E: Argument 1 to "forward" of "LayerNorm" has incompatible type
 ]

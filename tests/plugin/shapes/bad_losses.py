@@ -8,8 +8,8 @@ from typing import Literal as L
 import numpy as np
 
 import tapetensor as tt
-from tapetensor import NoneTape, Tensor1D, Tensor2D, losses
-from tapetensor.typing import B, M, N
+from tapetensor import NoneTape, Tensor, Tensor1D, Tensor2D, losses
+from tapetensor.typing import B, M, N, S
 from tests.typing.operands import m, m77, md, mi, s, v, v7, vi
 
 Labels = Tensor1D[M, NoneTape, np.int64]
@@ -58,7 +58,17 @@ def other_batch(x: Tensor2D[B, N], y: Labels[M]) -> object:
     return losses.cross_entropy(x, y)  # E: logits of shape (B, N) need labels of shape (B,), not (M
 
 
+def of_any_rank(x: Tensor2D[B, N], y: Tensor[S]) -> object:
+    return losses.mse(x, y)  # E: mse: prediction of shape (B, N) and target of shape (...) differ
+
+
+def of_an_int(x: Tensor2D[B, int], y: Tensor2D[B, N]) -> object:
+    return losses.mse(x, y)  # E: mse: prediction of shape (B, int) and target of shape (B, N) diff
+
+
 BAD += [
+    lambda: of_any_rank(m, tt.ones((3,))),
+    lambda: of_an_int(m, tt.ones((2, 7))),
     lambda: other_classes(tt.ones((2, 4)), m),
     lambda: other_names(m, tt.ones((2, 4))),
     lambda: other_probabilities(m, tt.ones((2, 7))),

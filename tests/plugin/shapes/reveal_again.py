@@ -10,7 +10,7 @@ import numpy as np
 import tapetensor as tt
 from tapetensor import Tensor2D, Tensor4D, losses, nn
 from tapetensor.typing import B, M, N, T
-from tests.typing.check import assert_type
+from tests.typing.check import assert_type, check
 
 rng = np.random.default_rng(0)
 
@@ -65,6 +65,21 @@ def counted(n: int) -> Tensor2D[Any, L[3]]:
     return rows
 
 
+def generated(ids: Tensor2D[B, M], n: int) -> Tensor2D[B, Any]:
+    """A parameter says what it is given."""
+    b, _ = ids.shape
+    check(assert_type(ids, Tensor2D[B, M]), (2, 3))
+    for _ in range(n):
+        ids = tt.concat((ids, tt.zeros((b, 1))), axis=1)
+    return assert_type(ids, Tensor2D[B, Any])
+
+
+def shrunk(x: Tensor4D[B, L[8], L[16], L[16]], pool: nn.MaxPool2d[L[2]]) -> None:
+    for _ in range(2):
+        x = pool.forward(x)
+    check(assert_type(x, Tensor4D[B, L[8], Any, Any]), (2, 8, 4, 4))
+
+
 halving = Halving(
     keep=nn.Conv2d(8, 8, 3, padding=1, rng=rng), half=nn.Conv2d(8, 8, 3, 2, 1, rng=rng)
 )
@@ -74,6 +89,8 @@ assert halving.in_one_branch(image, 4, first=False).shape == (2, 8, 4, 5)
 assert halving.in_a_loop(image, 4).shape == (2, 8, 4, 5)
 assert grown(tt.zeros((2, 3)), 3).shape == (8, 3)
 assert counted(4).shape == (5, 3)
+check(generated(tt.zeros((2, 3)), 2), (2, 5))
+shrunk(tt.zeros((2, 8, 16, 16)), nn.MaxPool2d(2))
 
 
 def measured(n: int) -> None:

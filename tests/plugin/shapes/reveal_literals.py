@@ -35,12 +35,24 @@ data = tt.from_numpy([[1.0, 2.0]], (1, 2))
 check(assert_type(data, Tensor2D[L[1], L[2]]), (1, 2))
 array = tt.from_numpy(np.ones((2, 3)), shape=(2, 3))
 check(assert_type(array, Tensor2D[L[2], L[3], NoneTape, np.float64]), (2, 3))
+untyped: Any = np.ones((2, 3))
+loaded = tt.from_numpy(untyped, (2, 3))
+check(assert_type(loaded, Tensor2D[L[2], L[3], NoneTape, Any]), (2, 3))
+converted = tt.from_numpy(untyped, (2, 3), np.float32)
+check(assert_type(converted, Tensor2D[L[2], L[3]]), (2, 3))
+listed_sizes = tt.zeros([2, 3])
+check(assert_type(listed_sizes, Tensor2D[L[2], L[3]]), (2, 3))
+named_dtype: Any = "float64"
+open_dtype = tt.ones([2, 3]).astype(named_dtype)
+check(assert_type(open_dtype, Tensor2D[L[2], L[3], NoneTape, Any]), (2, 3))
 gathered = tt.from_array(np.ones((2, 3)), (2, 3))
 check(assert_type(gathered, Tensor2D[L[2], L[3], NoneTape, np.float64]), (2, 3))
 
 # What is asked for goes first.
 wide: Tensor2D[int, int] = tt.zeros((5, 3))
 check(assert_type(wide, Tensor2D[int, int]), (5, 3))
+unsized: Tensor2D[int, int, NoneTape, np.float64] = tt.from_numpy(untyped, (2, 3))
+check(assert_type(unsized, Tensor2D[int, int, NoneTape, np.float64]), (2, 3))
 dynamic: Tensor2D[Any, L[3]] = tt.zeros((5, 3))
 check(assert_type(dynamic, Tensor2D[Any, L[3]]), (5, 3))
 layers: list[nn.Linear[int, int]] = [nn.Linear(3, 4, rng=rng), nn.Linear(4, 2, rng=rng)]
@@ -51,6 +63,8 @@ check(some.sum(axis=0), ())
 # Items of one display may have different sizes.
 listed = [tt.zeros((3,)), tt.zeros((4,))]
 named = {"a": tt.zeros((3,)), "b": tt.zeros((4,))}
+loads = [tt.from_numpy(untyped, (2, 3)), tt.from_numpy(untyped, shape=(2, 3))]
+check(assert_type(loads[0], Tensor2D[int, int, NoneTape, Any]), (2, 3))
 pairs = [(tt.zeros((3,)), 0), (tt.zeros((4,)), 1)]
 check(listed[0].sum(axis=0), ())
 check(named["b"].sum(axis=0), ())

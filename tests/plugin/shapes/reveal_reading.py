@@ -18,7 +18,7 @@ from tapetensor import (
     Tensor3D,
     Tensor4D,
 )
-from tapetensor.typing import B, K, M, N, T
+from tapetensor.typing import Add, B, Div, K, M, N, Sub, T
 from tests.typing.check import assert_type, check
 from tests.typing.operands import box, grid, m, md, mi, positions, q, v, vmask, w, z, zr, zw
 
@@ -55,6 +55,10 @@ check(assert_type(z[np.array([0, 1])], Tensor[Any]), (2, 2, 3))
 where: int = sum((1, 0))
 check(assert_type(z[where], Tensor2D[L[2], L[3]]), (2, 3))
 check(assert_type(z[where:], Tensor3D[Any, L[2], L[3]]), (3, 2, 3))
+check(assert_type(z[[0, -1]], Tensor3D[L[2], L[2], L[3]]), (2, 2, 3))
+check(assert_type(z[:, [0, 1, where]], Tensor3D[L[4], L[3], L[3]]), (4, 3, 3))
+check(assert_type(z[[0, 1], [1, 0]], Tensor2D[L[2], L[3]]), (2, 3))
+check(assert_type(m[[True, False]], Tensor2D[Any, L[3]]), (1, 3))
 cut = slice(0, 2)
 check(assert_type(z[cut, 0], Tensor2D[Any, L[3]]), (2, 3))
 
@@ -99,6 +103,33 @@ def gram(x: Tensor2D[M, N], y: Tensor2D[K, N]) -> Tensor2D[M, K]:
 check(attention(z.trace(), z, z), (4, 2, 3))
 check(norms(z), (2,))
 check(gram(m, m), (2, 2))
+
+
+# Slices of an axis with a name, which is taken to be as long as what they leave out.
+def shortened(x: Tensor2D[B, M, T], n: N) -> Tensor2D[B, M, T]:
+    a, b, c, d, e, f = x.share(6)
+    (_, m) = a.shape
+    check(assert_type(a[:, 1:], Tensor2D[B, Sub[M, L[1]], T]), (2, 5))
+    check(assert_type(b[:, :-1], Tensor2D[B, Sub[M, L[1]], T]), (2, 5))
+    check(assert_type(c[:, 2:-1], Tensor2D[B, Sub[M, L[3]], T]), (2, 3))
+    check(assert_type(d[:, n:], Tensor2D[B, Sub[M, N], T]), (2, 4))
+    check(assert_type(e[:, 1::2], Tensor2D[B, Div[M, L[2]], T]), (2, 3))
+    return assert_type(f[:, :m], Tensor2D[B, M, T])
+
+
+def shortened_anywhere(x: Tensor1D[M], longer: Tensor1D[Add[M, N]], n: N, i: int) -> None:
+    (m,) = x.shape
+    check(assert_type(x[:n], Tensor1D[Any]), (2,))
+    check(assert_type(x[:3], Tensor1D[Any]), (3,))
+    check(assert_type(x[-3:], Tensor1D[Any]), (3,))
+    check(assert_type(x[i:], Tensor1D[Any]), (2,))
+    check(assert_type(x[1:-1:2], Tensor1D[Any]), (2,))
+    check(assert_type(longer[:n], Tensor1D[N]), (2,))
+    check(assert_type(longer[m:], Tensor1D[N]), (2,))
+
+
+check(shortened(tt.ones((2, 6)), 2), (2, 6))
+shortened_anywhere(tt.ones((6,)), tt.ones((8,)), 2, 4)
 
 # What is open stays open.
 dynamic: Tensor2D[Any, L[3]] = m

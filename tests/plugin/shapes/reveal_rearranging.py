@@ -130,6 +130,12 @@ def outer(x: Tensor2D[M, K], y: Tensor2D[N, K]) -> Tensor3D[M, N, K]:
     return assert_type(x.expand_dims(1) * y, Tensor3D[M, N, K])
 
 
+def parted(x: Tensor2D[B, Mul[M, N]], count: M) -> Tensor2D[B, N]:
+    parts = x.split(count, axis=1)
+    return assert_type(parts[0], Tensor2D[B, N])
+
+
+check(parted(tt.zeros((2, 12)), 4), (2, 3))
 check(heads(tt.zeros((2, 5, 12))), (2, 3, 5, 4))
 check(merge(tt.zeros((2, 5, 3, 4))), (2, 5, 12))
 check(columns(z), (3, 8))

@@ -9,7 +9,7 @@ import numpy as np
 
 import tapetensor as tt
 from tapetensor import NoneTape, OwnedTape, Tensor2D, Tensor3D, Tensor4D, nn
-from tapetensor.typing import B, M, N, T
+from tapetensor.typing import B, Div, K, M, Mul, N, Sub, T
 from tests.typing.check import assert_type, check
 
 rng = np.random.default_rng(0)
@@ -107,13 +107,54 @@ network = nn.Sequential(
 check(assert_type(network(images.trace()), Tensor2D[L[2], L[10], OwnedTape]), (2, 10))
 
 
-# Names stay names where a window moves one by one, and are open where it leaps.
+# Names stay names where a window moves one by one, and are divided where it leaps.
 def same(x: Tensor4D[B, L[4], M, N, T], layer: nn.Conv2d[L[4], L[6], L[7], L[1], L[3]]) -> object:
     return assert_type(layer.forward(x), Tensor4D[B, L[6], M, N, T])
 
 
-def halved(x: Tensor4D[B, L[4], M, N, T]) -> Tensor4D[B, L[4], Any, Any, T]:
-    return assert_type(tt.max_pool2d(x, 2), Tensor4D[B, L[4], Any, Any, T])
+def halved(x: Tensor4D[B, L[4], M, N, T]) -> Tensor4D[B, L[4], Div[M, L[2]], Div[N, L[2]], T]:
+    return assert_type(tt.max_pool2d(x, 2), Tensor4D[B, L[4], Div[M, L[2]], Div[N, L[2]], T])
+
+
+def rounded(x: Tensor4D[B, L[4], M, N, T]) -> Tensor4D[B, L[4], Div[M, L[2]], Div[N, L[2]], T]:
+    found = tt.max_pool2d(x, 3, stride=2, padding=1)
+    return assert_type(found, Tensor4D[B, L[4], Div[M, L[2]], Div[N, L[2]], T])
+
+
+Halves = Tensor3D[B, L[6], M, T]
+
+
+def less(x: Tensor4D[B, L[4], M, N, T]) -> Tensor4D[B, L[4], Any, Any, T]:
+    # One less than half of an even size, and half of one less than an odd one.
+    return assert_type(tt.max_pool2d(x, 3, stride=2), Tensor4D[B, L[4], Any, Any, T])
+
+
+def whole(x: Tensor3D[B, L[4], Mul[M, L[2]], T]) -> Tensor3D[B, L[6], Sub[M, L[1]], T]:
+    layer = nn.Conv1d(4, 6, 3, 2, rng=rng)
+    return assert_type(layer.forward(x), Tensor3D[B, L[6], Sub[M, L[1]], T])
+
+
+def of_its_own(
+    x: Tensor3D[B, L[4], M, T], pool: nn.Conv1d[L[4], L[6], L[2], L[2]]
+) -> Halves[B, N, T]:
+    # It has a name of its own for what it returns, which no computed size would fit.
+    return assert_type(pool.forward(x), Tensor3D[B, L[6], Any, T])
+
+
+def spread(
+    x: Tensor3D[B, L[4], M, T], layer: nn.Conv1d[L[4], L[6], L[3], L[1], N, N]
+) -> Tensor3D[B, L[6], M, T]:
+    return assert_type(layer.forward(x), Tensor3D[B, L[6], M, T])
+
+
+def patches(x: Tensor3D[B, L[4], M, T], layer: nn.Conv1d[L[4], L[6], K, K]) -> object:
+    return assert_type(layer.forward(x), Tensor3D[B, L[6], Div[M, K], T])
+
+
+def back(
+    x: Tensor4D[B, L[4], M, N, T], up: nn.ConvTranspose2d[L[4], L[4], L[2], L[2]]
+) -> Tensor4D[B, L[4], M, N, T]:
+    return assert_type(up.forward(halved(x)), Tensor4D[B, L[4], M, N, T])
 
 
 def stretched(
@@ -124,7 +165,15 @@ def stretched(
 
 
 same(images, nn.Conv2d(4, 6, 7, padding=3, rng=rng))
-check(halved(images), (2, 4, 4, 4))
+check(assert_type(halved(images), Tensor4D[L[2], L[4], Any, L[4]]), (2, 4, 4, 4))
+check(rounded(images), (2, 4, 5, 4))
+check(less(images), (2, 4, 4, 3))
+check(assert_type(whole(tt.ones((2, 4, 10))), Tensor3D[L[2], L[6], L[4]]), (2, 6, 4))
+check(of_its_own(sounds, nn.Conv1d(4, 6, 2, 2, rng=rng)), (2, 6, 4))
+check(spread(sounds, nn.Conv1d(4, 6, 3, 1, 2, 2, rng=rng)), (2, 6, 9))
+check(patches(sounds, nn.Conv1d(4, 6, 3, 3, rng=rng)), (2, 6, 3))
+even = nn.ConvTranspose2d(4, 4, 2, stride=2, rng=rng)
+check(back(tt.ones((2, 4, 8, 6)), even), (2, 4, 8, 6))
 check(stretched(tt.ones((2, 4, 5, 5)), images), (2, 4, 9, 8))
 
 # What is open stays open.

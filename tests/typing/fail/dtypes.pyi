@@ -92,3 +92,4 @@ wants_float32(m.argmax(axis=-1).expand_dims(-1).broadcast_to(m.shape))  # type: 
 tt.zeros(m.shape, "float64")  # type: ignore[call-overload]  # a dtype is a numpy type
 tt.normal(m.shape, np.int64, rng=np.random.default_rng())  # type: ignore[type-var]  # samples are floating
 m.astype(float)  # type: ignore[type-var]  # a dtype is a numpy type
+m.astype("flot32")  # type: ignore[call-overload]  # or the name of one

@@ -106,6 +106,8 @@ tt.zeros(3)  # type: ignore[call-overload]  # a shape is a tuple
 tt.zeros(2, 3)  # type: ignore[call-overload]  # a shape is one tuple
 tt.full((2, 3))  # type: ignore[call-overload]  # full of what?
 tt.full((2, 3), "1")  # type: ignore[call-overload]  # no number
+tt.zeros(["2", "3"])  # type: ignore[list-item]  # sizes are ints
+tt.ones([2, 3])[["a"]]  # type: ignore[index]  # positions are ints
 tt.normal((2, 3))  # type: ignore[call-overload]  # samples need an rng
 tt.normal((2, 3), rng=0)  # type: ignore[call-overload]  # a seed is no generator
 tt.uniform((2, 3), np.random.default_rng())  # type: ignore[call-overload]  # rng goes by name

@@ -74,6 +74,9 @@ doubles: Tensor2D[L[3], L[3], NoneTape, np.float64] = tt.eye(FEATURES, np.float6
 check(doubles, (3, 3))
 check(assert_type(tt.zeros(m.shape), Tensor2D[L[2], L[3]]), (2, 3))
 check(assert_type(tt.zeros(()), Tensor0D), ())
+check(assert_type(tt.zeros([2, 3]), Tensor[Any]), (2, 3))
+check(assert_type(tt.ones([2, 3], np.int64), Tensor[Any, NoneTape, np.int64]), (2, 3))
+check(assert_type(tt.full([2, 3], 7.0), Tensor[Any]), (2, 3))
 zeros_like: Tensor1D[L[3]] = tt.zeros((FEATURES,))
 check(zeros_like, (3,))
 

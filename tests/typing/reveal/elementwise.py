@@ -117,6 +117,10 @@ check(
 )
 check(assert_type(m.astype(np.int64), Tensor2D[L[2], L[3], NoneTape, np.int64]), (2, 3))
 check(assert_type(mask.astype(np.float32), Tensor2D[L[2], L[3]]), (2, 3))
+check(assert_type(md.astype("float32"), Tensor2D[L[2], L[3]]), (2, 3))
+check(assert_type(m.astype("float64"), Tensor2D[L[2], L[3], NoneTape, np.float64]), (2, 3))
+check(assert_type(m.astype("int64"), Tensor2D[L[2], L[3], NoneTape, np.int64]), (2, 3))
+check(assert_type(mi.astype("bool"), Tensor2D[L[2], L[3], NoneTape, np.bool_]), (2, 3))
 truth: Tensor2D[L[2], L[3], NoneTape, np.bool_] = mi.astype(np.bool_)
 check(assert_type(truth, Tensor2D[L[2], L[3], NoneTape, np.bool_]), (2, 3))
 

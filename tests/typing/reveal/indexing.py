@@ -77,6 +77,13 @@ check(
     (4, 5, 3),
 )
 
+# A list of positions, or of truth values.
+check(assert_type(m[[0, 1, 0]], Tensor2D[Any, L[3]]), (3, 3))
+check(
+    assert_type(z.trace()[[True, False, True, True]], Tensor3D[Any, L[2], L[3], OwnedTape]),
+    (3, 2, 3),
+)
+
 # The dtype is that of the tensor, not of the indices.
 check(assert_type(md[positions], Tensor2D[L[7], L[3], NoneTape, np.float64]), (7, 3))
 check(assert_type(mi[0], Tensor1D[L[3], NoneTape, np.int64]), (3,))

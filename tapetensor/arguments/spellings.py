@@ -1,10 +1,11 @@
-"""What other libraries call the methods of a tensor and the functions of this one."""
+"""What people write who know other libraries, and what to write here."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-# What to write here, by the name elsewhere.
+# The methods of a tensor, and the functions of the library, by their names elsewhere.
 OF_TENSORS: Final = {
     "T": "transpose()",
     "mT": "transpose()",
@@ -27,3 +28,16 @@ OF_LIBRARY: Final = {
     "randn": "normal((2, 3), rng=np.random.default_rng(0))",
     "rand": "uniform((2, 3), rng=np.random.default_rng(0))",
 }
+
+
+def given_by_name(name: str, sizes: Sequence[object], has_dims: bool) -> str:
+    """Return the complaint about a module that takes its fields by name, and is given sizes.
+
+    Args:
+        name: the class.
+        sizes: what it is given.
+        has_dims: whether the class has dims for type arguments.
+    """
+    dims = ", ".join("..." if size is None else f"L[{size}]" for size in sizes)
+    made = f"{name}[{dims}]" if has_dims else name
+    return f"{name}: its fields are given by name; for sizes write tt.build({made}, rng=rng)"

@@ -1,0 +1,58 @@
+"""Functions that have a name of their own for the size of what they return.
+
+``def halved(x: Tensor1D[M]) -> Tensor1D[N]`` says that the result has some other size, which plain
+typing cannot compute. What is computed there from `M` would not fit `N`, so it stays open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mypy.checker import TypeChecker
+from mypy.nodes import ARG_POS
+from mypy.types import CallableType, Instance, Type, TypeVarType, get_proper_type
+
+from tapetensor.mypy_plugin import flow
+from tapetensor.mypy_plugin.kinds import is_endless, is_int
+from tapetensor.mypy_plugin.shapes.computed import parts
+from tapetensor.mypy_plugin.shapes.dims import ANY, Atom, Dims, Size
+from tapetensor.mypy_plugin.shapes.reading import read_dim
+
+
+def settled_dims(found: Dims, given: Dims, api: TypeChecker) -> Dims:
+    """Return the dims of a result, open where they are computed and nobody could say them.
+
+    Args:
+        found: the dims.
+        given: those of what the result is made of.
+    """
+    computed = [dim for dim in found if isinstance(dim, Size) and dim.atoms and dim not in given]
+    if not computed or not _has_own_names(api):
+        return found
+    return tuple(ANY if dim in computed else dim for dim in found)
+
+
+def _has_own_names(api: TypeChecker) -> bool:
+    function = flow.function(api)
+    signature = None if function is None else get_proper_type(function.type)
+    if not isinstance(signature, CallableType) or function is None:
+        return False
+    # The names of a class are no names of what a method is given.
+    first = 1 if function.info and signature.arg_kinds[:1] == [ARG_POS] else 0
+    given = {name for one in signature.arg_types[first:] for name in _names(one)}
+    return any(name not in given for name in _names(signature.ret_type))
+
+
+def _names(found: Type) -> Iterator[Atom]:
+    """Yield the names of sizes in a type."""
+    proper = get_proper_type(found)
+    if is_endless(found):
+        return
+    if isinstance(proper, TypeVarType) and not is_int(proper.upper_bound):
+        return
+    dim = read_dim(proper) if isinstance(proper, TypeVarType | Instance) else None
+    if isinstance(dim, Size):
+        yield from dim.atoms
+        return
+    for one in parts(proper):
+        yield from _names(one)

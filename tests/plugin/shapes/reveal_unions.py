@@ -1,0 +1,59 @@
+"""Layers of several sizes in one tuple, one by one: each has open sizes, and is no object."""
+
+from __future__ import annotations
+
+from typing import Any
+from typing import Literal as L
+
+import numpy as np
+
+import tapetensor as tt
+from tapetensor import Tensor1D, Tensor2D, nn
+from tapetensor.typing import B, T
+from tests.typing.check import assert_type, check
+
+rng = np.random.default_rng(0)
+Layers = tuple[nn.Linear[L[4], L[5]], nn.Linear[L[5], L[3]]]
+
+
+def enumerated(layers: Layers, x: Tensor2D[B, L[4], T]) -> Tensor2D[B, Any, T]:
+    h: Tensor2D[B, Any, T] = x
+    for index, layer in enumerate(layers):
+        assert_type(layer, nn.Linear[Any, Any])
+        h = layer.forward(h)
+        if index < len(layers) - 1:
+            h = h.relu()
+    return h
+
+
+def zipped(layers: Layers, x: Tensor2D[B, L[4], T]) -> Tensor2D[B, Any, T]:
+    h: Tensor2D[B, Any, T] = x
+    norms = nn.LayerNorm(5), nn.LayerNorm(3)
+    for layer, norm, is_last in zip(layers, norms, (False, True), strict=True):
+        assert_type(norm, nn.LayerNorm[Any])
+        h = norm.forward(layer.forward(h))
+        h = h if assert_type(is_last, bool) else h.relu()
+    return h
+
+
+def sizes(layers: Layers) -> list[int]:
+    return [index * layer.out_features for index, layer in enumerate(reversed(layers), 1)]
+
+
+def cleared(layers: Layers) -> None:
+    """What is one layer or another has a parameter of one shape or another."""
+    for layer in layers:
+        layer.weight = layer.weight * 0.5
+        layer.bias = tt.zeros(layer.bias.shape)
+        check(layer.bias, (layer.out_features,))
+
+
+layers = (nn.Linear(4, 5, rng=rng), nn.Linear(5, 3, rng=rng))
+check(enumerated(layers, tt.ones((2, 4))), (2, 3))
+check(zipped(layers, tt.ones((2, 4))), (2, 3))
+assert sizes(layers) == [3, 10]
+cleared(layers)
+# One type for all there is needs no union.
+pair = tt.ones((4,)), tt.ones((4,))
+for _, one in enumerate(pair):
+    check(assert_type(one, Tensor1D[L[4]]), (4,))
