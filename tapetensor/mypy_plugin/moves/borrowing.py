@@ -11,6 +11,7 @@ from mypy.nodes import (
     Decorator,
     Expression,
     FuncDef,
+    FuncItem,
     MemberExpr,
     MypyFile,
     NameExpr,
@@ -75,7 +76,7 @@ def _is_plain(decorator: Expression) -> bool:
 
 
 def is_borrowed(
-    function: FuncDef,
+    function: FuncItem,
     graph: Graph,
     number: int,
     lends: Callable[[CallExpr], Iterable[Expression]],

@@ -112,6 +112,7 @@ class Pass:
         body: the first point of a pass.
         whole: whether the loop comes to every item if nothing breaks it off.
         first: whether it begins with the item of index 0.
+        count: how many items it comes to, if a number says that.
         end: where it goes on after the last item.
     """
 
@@ -120,4 +121,5 @@ class Pass:
     body: Point
     whole: bool
     first: bool
+    count: int | None = None
     end: Point | None = None
