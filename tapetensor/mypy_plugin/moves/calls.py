@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mypy.argmap import map_actuals_to_formals
 from mypy.nodes import (
@@ -207,8 +207,11 @@ def bound_arguments(node: SymbolNode | None, receiver: Type | None) -> int:
         node: the function.
         receiver: the type of what stands there, if anything does that is no module.
     """
-    function = node.func if isinstance(node, Decorator) else node
-    if not isinstance(function, FuncBase) or not function.info or function.is_static:
+    function: Any = node.func if isinstance(node, Decorator) else node
+    # What is no method has a class that is false.
+    if not getattr(function, "info", None) or not isinstance(function, FuncBase):
+        return 0
+    if function.is_static:
         return 0
     return int(function.is_class or (receiver is not None and not is_class(receiver)))
 

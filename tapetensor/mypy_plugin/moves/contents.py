@@ -61,14 +61,14 @@ class Loop(NamedTuple):
     Attributes:
         base: the container.
         item: the target that is given an item of it.
-        index: the target that is given the index of the item.
+        number: the target that is given the index of the item.
         whole: whether the loop comes to every item.
         first: whether it begins with that of index 0.
     """
 
     base: Expression
     item: Expression | None
-    index: Expression | None = None
+    number: Expression | None = None
     whole: bool = True
     first: bool = True
 
@@ -177,7 +177,7 @@ def loops_over(target: Expression, items: Expression) -> Iterator[Loop]:
             TupleExpr(items=[number, value]),
         ):
             for one in loops_over(value, inner):
-                yield one._replace(index=number)
+                yield one._replace(number=number)
         case (
             CallExpr(callee=RefExpr(fullname="builtins.enumerate"), args=[inner, *_]),
             TupleExpr(items=[_, value]),
@@ -256,9 +256,10 @@ def captured(pattern: Pattern, subject: Expression | Key) -> Iterator[tuple[Name
             for position, one in enumerate(patterns):
                 if isinstance(one, StarredPattern):
                     break
-                shown = subject.items if isinstance(subject, TupleExpr | ListExpr) else []
-                if position < len(shown) and not any(isinstance(s, StarExpr) for s in shown):
-                    yield from captured(one, shown[position])
+                displayed = subject.items if isinstance(subject, TupleExpr | ListExpr) else []
+                is_plain = not any(isinstance(item, StarExpr) for item in displayed)
+                if position < len(displayed) and is_plain:
+                    yield from captured(one, displayed[position])
                 elif key is not None:
                     yield from captured(one, item_of(key, position))
         case MappingPattern(keys=names, values=values):

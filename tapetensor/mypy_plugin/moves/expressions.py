@@ -286,7 +286,7 @@ class Expressions(ABC):
             passes.append(Pass(item, start, at, loop.whole, loop.first))
             if loop.item is not None:
                 self.link(loop.item, item, at)
-            if (name := key_of(loop.index)) is not None:
+            if (name := key_of(loop.number)) is not None:
                 self.graph.links.append(Link(item_of(base, name), item, at))
         self.graph.passes += passes
         return passes

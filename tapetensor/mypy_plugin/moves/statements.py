@@ -208,7 +208,7 @@ class Statements(Expressions):
             self.expression(test)
             # This is no `branch`: the search looks for ways round the loop, and out of it.
         decision = self.point()
-        self.point()
+        one = self.point()
         passes: list[Pass] = []
         if isinstance(statement, ForStmt):
             decision.runs, decision.foreign = statement.expr, statement.is_async

@@ -491,9 +491,9 @@ class Reader:
             and isinstance(expression.index, SliceExpr)
             and (numbers := cut_out(expression.index))
         ):
-            for number in numbers:
-                item = IndexExpr(expression.base, IntExpr(number))
-                yield from self.owning_parts(item, self.type_of(item))
+            for index in numbers:
+                one_of_them = IndexExpr(expression.base, IntExpr(index))
+                yield from self.owning_parts(one_of_them, self.type_of(one_of_them))
         elif isinstance(expression, OpExpr) and isinstance(expression.left, ListExpr):
             # [x] * 2 + items: a display again.
             number = expression.right
