@@ -43,7 +43,7 @@ from mypy.patterns import (
 from mypy.types import AnyType, CallableType, TypeOfAny, get_proper_type
 
 from tapetensor.mypy_plugin.blocks import statements, targets
-from tapetensor.mypy_plugin.moves.keys import EACH, Key, item_of, key_of
+from tapetensor.mypy_plugin.moves.keys import EACH, Key, Passed, item_of, key_of
 
 # Builtins whose result has the items of their argument.
 _KEEPERS: Final = frozenset(
@@ -100,6 +100,10 @@ def parts_of(target: Key, value: Expression) -> Iterator[tuple[Key, Key]]:
             yield from parts_of(target, inner) if key_of(inner) is None else _copied(target, inner)
         case CallExpr(callee=MemberExpr(expr=inner, name="copy"), args=[]):
             yield from _copied(target, inner)
+        case CallExpr(callee=RefExpr(fullname="builtins.max" | "builtins.min"), args=[inner, *_]):
+            several = key_of(inner)
+            if several is not None and value.arg_names[1:] in ([], ["key"]):
+                yield target, item_of(several, Passed())
         case IndexExpr(base=inner, index=SliceExpr(begin_index=None, end_index=None, stride=None)):
             yield from _copied(target, inner)
         case IndexExpr(base=inner, index=SliceExpr() as cut) if key_of(inner) is not None:
@@ -140,6 +144,10 @@ def _items(target: Key, items: list[Expression]) -> Iterator[tuple[Key, Key]]:
         if isinstance(item, StarExpr):
             break
         yield from parts_of(item_of(target, position), item)
+    for item in items:
+        source = key_of(item.expr) if isinstance(item, StarExpr) else None
+        if source is not None:
+            yield item_of(target, Passed()), item_of(source, EACH)
     for position, item in enumerate(reversed(items), 1):
         if isinstance(item, StarExpr):
             break

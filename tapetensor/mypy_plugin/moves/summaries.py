@@ -361,13 +361,14 @@ class Reader:
 
     def free(self, body: FuncItem) -> list[Place]:
         """Return what a function takes of the variables around it, those of the module too."""
-        own = {one.variable for one in body.arguments}
-        around = self.steps.graph.fragments[0].bound
-        return [
-            Place(key, key, body)
-            for key in self.moved_by(body)
-            if root(key) not in own and root(key) in around
-        ]
+        around = self.steps.graph.fragments[0].bound.difference(
+            one.variable for one in body.arguments
+        )
+        found = [key for key in self.moved_by(body) if root(key) in around]
+        inner = self._known.steps[body].graph if found else self.steps.graph
+        # What gives the variable another value leaves nothing behind that is spent.
+        renewed = {root(key) for point in inner.points for key in point.stores}
+        return [Place(key, key, body) for key in found if root(key) not in renewed]
 
     def lent(self, call: CallExpr) -> Iterator[Expression]:
         """Yield the arguments that a call only reads, whatever function is called."""
