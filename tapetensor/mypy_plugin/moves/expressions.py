@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from mypy.literals import literal_hash
 from mypy.nodes import (
     AssignmentExpr,
     CallExpr,
@@ -115,6 +116,7 @@ class Expressions(ABC):
         one = self.point()
         one.tests = mentions(test)
         one.repeats = not has_call(test)
+        one.question = literal_hash(test) if one.repeats else None
         one.region = region
         return one
 
@@ -172,6 +174,9 @@ class Expressions(ABC):
         self.expression(test)
         with self.region(mentions(test)) as region:
             one = self.branch(test, region)
+            if None in ways:
+                # What stands behind `or` is evaluated if the answer is no.
+                one.question = None
             joined: Ends = []
             for way in ways:
                 self.ends = [(one, True)]

@@ -6,6 +6,7 @@ import functools
 import operator
 from collections.abc import Callable
 from typing import Literal as L
+from typing import Protocol
 
 from tapetensor import Tensor, nn, optim
 from tests.plugin.moves.cases import Plain, Scalar, Traced
@@ -117,3 +118,16 @@ class Trainer:
 
 def kept_over_a_step_of_the_optimizer(x: Plain) -> None:
     Trainer().step(x)
+
+
+class Forwards(Protocol):
+    def forward(self, traced: Traced) -> Traced: ...
+
+
+def method_of_a_protocol(x: Plain) -> None:
+    _given_a_protocol(nn.ReLU(), x.trace())
+
+
+def _given_a_protocol(layer: Forwards, traced: Traced) -> None:
+    layer.forward(traced)
+    layer.forward(traced)  # E: forward: "traced" was moved by "forward"

@@ -378,3 +378,17 @@ def matched_against_a_list(x: Plain) -> None:
         case [one, *_]:
             one.exp()
             first.sin()  # E: sin: "first" was moved by "exp"
+
+
+def items_of_a_display_with_a_star(x: Plain) -> None:
+    items = [x.trace()]
+    every = [*items, x.trace()]
+    tt.stack(every)
+    items[0].sin()  # E: sin: "items[0]" was moved by "stack"
+
+
+def smallest_of_items_that_are_taken(x: Plain) -> None:
+    items = [x.trace().sum(), x.trace().mean()]
+    tt.stack(items)
+    smallest = min(items, key=lambda one: one.item())
+    smallest.exp()  # E: exp: "smallest" was moved by "stack"

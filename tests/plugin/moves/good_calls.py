@@ -8,6 +8,7 @@ from typing import Any
 
 from typing_extensions import override
 
+import tapetensor as tt
 from tapetensor import Lent, Tensor, Tensor1D, nn
 from tapetensor.typing import N, T
 from tests.plugin.moves.cases import Plain, Scalar, Traced
@@ -148,3 +149,24 @@ def chosen_by_what_decides_later(x: Plain, flag: bool = True) -> None:
     chosen.exp()
     if not flag:
         traced.sin()
+
+
+_MODULE_VARIABLE: Traced = tt.from_numpy([0.5, 1.0, 2.0], shape=(3,)).trace()
+
+
+def _takes_a_variable_of_the_module() -> Traced:
+    return _MODULE_VARIABLE.share().exp()
+
+
+_CURRENT: Traced = tt.from_numpy([0.5, 1.0, 2.0], shape=(3,)).trace()
+
+
+def _renews() -> None:
+    global _CURRENT
+    _CURRENT = _CURRENT.tanh()
+
+
+_renews()
+_renews()
+_takes_a_variable_of_the_module()
+_takes_a_variable_of_the_module()
