@@ -186,8 +186,8 @@ def test_a_function_of_another_file_that_takes_the_tape_moves_whatever_it_return
         (program / "main.py").write_text(VALUED + "\n" * number)
         said = _check(program)
         assert said.count("error:") == 2
-        assert '7: error: value: "x" was moved by "value" on line 6' in said
-        assert '9: error: sin: "y" was moved by "add" on line 8' in said
+        assert '6: error: value: "x" was moved by "value" on line 5' in said
+        assert '8: error: sin: "y" was moved by "add" on line 7' in said
 
 
 @pytest.fixture
