@@ -199,7 +199,7 @@ class Calls(Tensors, ABC):
         if name == "tapetensor.checkpointing.checkpoint.checkpoint" and arguments:
             return self.call_value(call, "checkpoint", first, arguments[1:])
         if name == _GRAD and len(arguments) == 2 and not arguments[1].value.owns:
-            return self._gradient_of_plain(call, callee, first, arguments[1])
+            return self._gradient_of_plain(call, first, arguments[1])
         if name == "tapetensor.tensor.backward.compute_gradients" and arguments:
             return self.backward(call, first, arguments)
         if name.startswith("tapetensor.compiler."):
@@ -220,18 +220,16 @@ class Calls(Tensors, ABC):
             return self._run(call, callee.name, function, arguments)
         return self._unknown(call, _result(node), arguments)
 
-    def _gradient_of_plain(
-        self, call: CallExpr, grad: RefExpr, function: Value, point: Argument
-    ) -> Value:
+    def _gradient_of_plain(self, call: CallExpr, function: Value, point: Argument) -> Value:
         """Return the gradient of a function at a plain value: no tape knows what it is made of."""
         traced = Value(is_tensor=True, ownership="owned", place=point.value.place)
         given = point._replace(operand=Operand(traced, point.operand.expression))
-        result = self.call_value(call, grad.name, function, [given])
+        result = self.call_value(call, "grad", function, [given])
         self.use(result)
         key = key_of(point.operand.expression)
         x = "x" if key is None else spelled(key)
-        why = f'"{grad.name}" at a plain value'
-        cure, constant = f"{x}.trace() in its place", f"{grad.name}(...).detach()"
+        why = '"grad" at a plain value'
+        cure, constant = f"{x}.trace() in its place", "grad(...).detach()"
         origins = [
             Origin(place, place.spelled, why, cure, constant, ran=True)
             for place in result.met
