@@ -100,6 +100,12 @@ def parts_of(target: Key, value: Expression) -> Iterator[tuple[Key, Key]]:
             yield from parts_of(target, inner) if key_of(inner) is None else _copied(target, inner)
         case CallExpr(callee=MemberExpr(expr=inner, name="copy"), args=[]):
             yield from _copied(target, inner)
+        case CallExpr(
+            callee=MemberExpr(expr=inner, name="get"), args=[StrExpr() | IntExpr() as at]
+        ):
+            held = key_of(inner)
+            if held is not None:
+                yield target, item_of(held, at.value)
         case CallExpr(callee=RefExpr(fullname="builtins.max" | "builtins.min"), args=[inner, *_]):
             several = key_of(inner)
             if several is not None and value.arg_names[1:] in ([], ["key"]):

@@ -392,3 +392,11 @@ def smallest_of_items_that_are_taken(x: Plain) -> None:
     tt.stack(items)
     smallest = min(items, key=lambda one: one.item())
     smallest.exp()  # E: exp: "smallest" was moved by "stack"
+
+
+def item_that_is_got(x: Plain) -> None:
+    table = {"a": x.trace()}
+    table["a"].exp()
+    found = table.get("a")
+    if found is not None:
+        found.sin()  # E: sin: "found" was moved by "exp"
