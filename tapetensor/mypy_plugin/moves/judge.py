@@ -10,10 +10,11 @@ from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.codes import TAPE_MOVED
 from tapetensor.mypy_plugin.moves.aliases import common
 from tapetensor.mypy_plugin.moves.keys import EACH, Key, root, spelled
+from tapetensor.mypy_plugin.moves.known import Known
 from tapetensor.mypy_plugin.moves.lending import is_lent_at, look_at_file, taken_anyway
 from tapetensor.mypy_plugin.moves.points import Link, Point
 from tapetensor.mypy_plugin.moves.steps import Place, Step, Steps
-from tapetensor.mypy_plugin.moves.summaries import Known, Reader
+from tapetensor.mypy_plugin.moves.summaries import Reader
 
 _CURES = {
     "backward": "a tape is replayed once: keep the Gradients that it returned, "

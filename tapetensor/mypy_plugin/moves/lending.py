@@ -30,10 +30,11 @@ from mypy.types import CallableType, TypeAliasType
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.codes import TAPE_MOVED
 from tapetensor.mypy_plugin.moves.keys import Key, key_of, root, spelled
+from tapetensor.mypy_plugin.moves.known import Known
 from tapetensor.mypy_plugin.moves.owners import hands_on, is_marked, takes
 from tapetensor.mypy_plugin.moves.points import Point
 from tapetensor.mypy_plugin.moves.steps import Steps
-from tapetensor.mypy_plugin.moves.summaries import Known, Reader
+from tapetensor.mypy_plugin.moves.summaries import Reader
 from tapetensor.mypy_plugin.names import LENT, TAKEN
 from tapetensor.mypy_plugin.symbols import node_of
 

@@ -117,6 +117,16 @@ def is_container(type_: Type | None) -> bool:
     return isinstance(found, Instance) and found.type.fullname in _BUILT_IN
 
 
+def holds_owners(container: Type | None) -> bool:
+    """Tell whether every item of a container owns a tape."""
+    match bounded(container):
+        case TupleType(items=items) if items:
+            return all(map(owns, items))
+        case Instance(args=[*_, held]):
+            return owns(held)
+    return False
+
+
 def signatures(declared: Type | None) -> list[CallableType]:
     """Return the signatures of a declared function type."""
     declared = get_proper_type(declared)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from mypy.nodes import (
     ARG_POS,
@@ -32,10 +32,10 @@ from mypy.nodes import (
     Var,
 )
 from mypy.operators import op_methods
-from mypy.types import CallableType, Instance, TupleType, Type
+from mypy.types import CallableType, Type
 
 from tapetensor.mypy_plugin import flow
-from tapetensor.mypy_plugin.kinds import bounded, class_of
+from tapetensor.mypy_plugin.kinds import class_of
 from tapetensor.mypy_plugin.moves.borrowing import (
     BORROWS,
     READS,
@@ -56,10 +56,12 @@ from tapetensor.mypy_plugin.moves.keys import (
     root,
     spelled,
 )
+from tapetensor.mypy_plugin.moves.known import Known, Part
 from tapetensor.mypy_plugin.moves.lasting import place_of
 from tapetensor.mypy_plugin.moves.owners import (
     accepts_several,
     hands_on,
+    holds_owners,
     is_container,
     is_marked,
     is_open,
@@ -84,37 +86,6 @@ MOVERS = frozenset(
 APPLIERS = {"builtins.map": 1, "functools.reduce": 2, "_functools.reduce": 2}
 # Calls of calls of calls: so many are looked into.
 _DEEPEST = 12
-
-
-class Part(NamedTuple):
-    """An operand or argument of a call.
-
-    Attributes:
-        expression: the argument.
-        type: its type.
-        each: whether the items of it are meant.
-    """
-
-    expression: Expression
-    type: Type | None
-    each: bool = False
-
-
-class Known:
-    """What is known of the functions of a file, or what holds while it is worked out.
-
-    Whoever calls them reads it here: otherwise it would be worked out again for every function.
-
-    Attributes:
-        moved: what a function takes the tape of, and whether mypy had checked the function by then.
-        borrowed: whether it leaves an argument where it is, likewise.
-        steps: its graph, and what is done at its points.
-    """
-
-    def __init__(self) -> None:
-        self.moved: dict[FuncItem, tuple[list[Key], bool]] = {}
-        self.borrowed: dict[tuple[FuncItem, int, bool], tuple[bool, bool]] = {}
-        self.steps: dict[FuncItem, Steps] = {}
 
 
 class Reader:
@@ -505,7 +476,7 @@ class Reader:
         elif isinstance(expression, StarExpr) or not self.owns(type_):
             for one in wholes(expression):
                 found = self.type_of(one)
-                if is_container(found) and _holds_owners(found):
+                if is_container(found) and holds_owners(found):
                     yield Part(one, found, each=True)
         else:
             yield Part(expression, type_)
@@ -519,16 +490,6 @@ def _surely_moved(inner: Reader) -> list[Key]:
         if is_known and inner.steps.is_as_given(key, point):
             moves.setdefault(key, set()).add(point)
     return [key for key, points in moves.items() if inner.steps.returns_only_by(points)]
-
-
-def _holds_owners(container: Type | None) -> bool:
-    """Tell whether every item of a container owns a tape."""
-    match bounded(container):
-        case TupleType(items=items) if items:
-            return all(map(owns, items))
-        case Instance(args=[*_, held]):
-            return owns(held)
-    return False
 
 
 def _name(node: SymbolNode | None) -> str:
