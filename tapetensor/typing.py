@@ -64,6 +64,8 @@ _LentT = TypeVar("_LentT")
 Lent = TypeAliasType("Lent", Annotated[_LentT, "lent"], type_params=(_LentT,))
 
 if TYPE_CHECKING:
+    # What the mypy plugin declares where a body is seen to take the tape, and no result says so.
+    _Taken = TypeAliasType("_Taken", Annotated[_LentT, "taken"], type_params=(_LentT,))
 
     class _Computed:
         """What the mypy plugin puts in the place of these: ints with dims as arguments."""

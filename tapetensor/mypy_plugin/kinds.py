@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from mypy.nodes import TypeInfo
 from mypy.subtypes import is_subtype
 from mypy.types import (
     AnyType,
@@ -74,6 +75,26 @@ def bounded(found: Type | None) -> ProperType | None:
     """Return a type, or the bound of a type variable."""
     proper = get_proper_type(found)
     return get_proper_type(proper.upper_bound) if isinstance(proper, TypeVarType) else proper
+
+
+def class_of(found: Type | None) -> TypeInfo | None:
+    """Return the class of a value, or the class that the value itself is."""
+    proper = bounded(found)
+    if isinstance(proper, TypeType):
+        return class_of(proper.item)
+    if isinstance(proper, FunctionLike):
+        return proper.type_object() if proper.is_type_obj() else None
+    if isinstance(proper, TupleType):
+        proper = proper.partial_fallback
+    return proper.type if isinstance(proper, Instance) else None
+
+
+def is_class(found: Type | None) -> bool:
+    """Tell whether a value is a class."""
+    proper = bounded(found)
+    return isinstance(proper, TypeType) or (
+        isinstance(proper, FunctionLike) and proper.is_type_obj()
+    )
 
 
 def members(found: Type | None) -> list[ProperType]:

@@ -10,6 +10,7 @@ NONE_TAPE = "tapetensor.tape.tape.NoneTape"
 OWNED_TAPE = "tapetensor.tape.tape.OwnedTape"
 MODULE = "tapetensor.nn.module.Module"
 SEQUENTIAL = "tapetensor.nn.sequential.Sequential"
+IS_TRAINING = "tapetensor.nn.inference_view.is_training"
 BUILD = "tapetensor.nn.build.build"
 # `parameter`, `buffer`, `options` and `repeat` are defined here.
 FIELDS = "tapetensor.nn.fields"
@@ -19,6 +20,8 @@ TYPING = "tapetensor.typing"
 COMPUTED = "tapetensor.typing._Computed"
 # The alias that says that a parameter is only looked at.
 LENT = "tapetensor.typing.Lent"
+# The alias by which other files know of a parameter that the function takes the tape of.
+TAKEN = "tapetensor.typing._Taken"
 
 # Arguments of windows that may be 0, which sizes may not.
 MAY_BE_0: Final = ("padding", "output_padding")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tapetensor.pictures import Place, users_place
-from tapetensor.tape.origins import Incomplete, Origins, ids_since, name_of, origins_from
+from tapetensor.tape.origins import Ids, Incomplete, Origins, ids_since, name_of, origins_from
 from tapetensor.tape.recorder import Recorder
 
 
@@ -98,7 +98,7 @@ def incomplete(
             # The owner of the record joined, or the gradient is to stop there.
             continue
         missing = _before(unique_id, gap, first)
-        missing |= records.reached_from(missing & records.keys())
+        missing |= records.reached_from(missing.among(records))
         if wanted is None and not gap.is_lent:
             found.append(Incomplete(*_words(gap), gap.origins, missing))
             continue
@@ -124,15 +124,16 @@ def seen_from_outside(
     for unique_id, gap in gaps.items():
         if unique_id in records:
             continue
-        ids = records.reached_from(_before(unique_id, gap, 0))
-        outside = origins_from([renamed.get(one, one) for one in ids])
+        before = _before(unique_id, gap, 0)
+        ids = records.reached_from(before | before.among(records))
+        outside = origins_from(Ids((renamed.get(one, one) for one in ids), before.ranges))
         found[unique_id] = gap._replace(origins=outside, segments=(), gaps=())
     return found
 
 
-def _before(unique_id: int, gap: Gap, first: int) -> set[int]:
+def _before(unique_id: int, gap: Gap, first: int) -> Ids:
     """Return all ids, from `first` on, that gradients would have flowed on to from a gap."""
-    found: set[int] = set()
+    found = Ids()
     seen: set[int] = set()
     left = [(unique_id, gap)]
     while left:

@@ -9,49 +9,78 @@ and to ask for the gradient of one of these tensors is an error, instead of a pa
 from __future__ import annotations
 
 import sys
-from collections import deque
-from collections.abc import Collection, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Self, TypeAlias
+
+from typing_extensions import override
 
 from tapetensor.errors import MissingGradientError
 
 # The number of steps, and for each operand of the last step its id and its own origins, None if it
-# was not computed. A flat tuple, because every op on plain values makes one.
+# was not computed; a range stands for all ids in it, the last of which is before it. A flat tuple,
+# because every op on plain values makes one.
 Origins: TypeAlias = tuple[Any, ...]
 
 # The origins of a value that was parted from its tape: what is computed from it is a constant.
 PARTED: Origins = (0,)
 
-# Of a longer history the steps are forgotten: values that are computed from each other for ever,
-# as the state of a filter is, need the memory of this many steps and no more.
+# Of a longer history the ids are kept, and not how they hang together: values that are computed
+# from each other for ever, as the state of a filter is, need bounded memory.
 MOST_STEPS = 512
+# So many runs of ids without a gap are told apart then, and so many of the latest in any case.
+_MOST_RUNS = 128
+_LATEST_RUNS = 32
+
+
+class Ids(set[int]):
+    """Ids of tensors: those in the set, and all that lie in one of the ranges."""
+
+    __slots__ = ("ranges",)
+
+    def __init__(self, ids: Iterable[int] = (), ranges: Iterable[range] = ()) -> None:
+        super().__init__(ids)
+        self.ranges = [*ranges]
+
+    @override
+    def __contains__(self, one: object) -> bool:
+        return super().__contains__(one) or any(one in each for each in self.ranges)
+
+    @override
+    def __ior__(self, others: AbstractSet[int]) -> Self:  # type: ignore[override]  # ids only
+        self.update(others)
+        self.ranges += others.ranges if isinstance(others, Ids) else ()
+        return self
+
+    def among(self, several: Iterable[int]) -> Ids:
+        """Return those of several ids that are here."""
+        return Ids(filter(self.__contains__, several))
 
 
 def shortened(origins: Origins) -> Origins:
-    """Return a long history without its steps: what it began with, parameters among it.
+    """Return a long history without what hangs together how: the ids in it.
 
-    Of more than there is room for, as where every step takes in new data, those are kept that were
-    used last, and those that are oldest, for a model is older than what it is trained on.
+    Where they are scattered more than there is room for, the smallest gaps between them are closed,
+    but for the latest ones: an id too many leads to an error that `detach()` cures, one too few to
+    a wrong gradient.
     """
-    began, room = _beginnings(origins), MOST_STEPS // 2
-    if len(began) > 2 * room:
-        began = list(dict.fromkeys(began[:room] + sorted(began)[:room]))
-    return origins_from(began)
-
-
-def _beginnings(origins: Origins) -> list[int]:
-    """Return the ids of what was not computed itself, those used last first."""
-    began: dict[int, None] = {}
-    left = deque([origins])
-    while left:
-        node = left.popleft()
-        for position in range(1, len(node), 2):
-            unique_id, earlier = node[position], node[position + 1]
-            if earlier is None:
-                began[unique_id] = None
-            else:
-                left.append(earlier)
-    return list(began)
+    known = ids_since(0, origins)
+    runs: list[range] = []
+    for one in sorted([*known.ranges, *[range(each, each + 1) for each in known]], key=min):
+        if runs and one.start <= runs[-1].stop:
+            runs[-1] = range(runs[-1].start, max(one.stop, runs[-1].stop))
+        else:
+            runs.append(one)
+    older = max(len(runs) - _LATEST_RUNS, 1)
+    gaps = sorted(range(1, older), key=lambda one: runs[one].start - runs[one - 1].stop)
+    closed = {*gaps[: max(len(runs) - _MOST_RUNS, 0)]}
+    kept: list[range] = []
+    for number, one in enumerate(runs):
+        if number in closed:
+            kept[-1] = range(kept[-1].start, one.stop)
+        else:
+            kept.append(one)
+    return origins_from(Ids(ranges=kept))
 
 
 def origins_of(*operands: tuple[int, Origins | None]) -> Origins:
@@ -65,24 +94,31 @@ def origins_of(*operands: tuple[int, Origins | None]) -> Origins:
     return origins if steps < MOST_STEPS else shortened(origins)
 
 
-def origins_from(ids: Collection[int]) -> Origins:
+def origins_from(ids: AbstractSet[int]) -> Origins:
     """Return the origins of a value that was computed from the tensors with these ids."""
+    ranges = ids.ranges if isinstance(ids, Ids) else []
     # Many are no long history, and leave room for the steps that follow.
-    flat: list[Any] = [min(len(ids), MOST_STEPS // 2)]
+    flat: list[Any] = [min(len(ids) + len(ranges), MOST_STEPS // 2)]
     for one in ids:
         flat += (one, None)
+    for each in ranges:
+        flat += (each.stop - 1, each)
     return tuple(flat)
 
 
-def ids_since(first: int, origins: Origins) -> set[int]:
+def ids_since(first: int, origins: Origins) -> Ids:
     """Return the ids among the origins, from `first` on: nothing is computed from a later id."""
-    found: set[int] = set()
+    found = Ids()
     left = [origins]
     while left:
         node = left.pop()
         for position in range(1, len(node), 2):
             unique_id, earlier = node[position], node[position + 1]
-            if unique_id >= first and unique_id not in found and earlier is not PARTED:
+            if unique_id < first or earlier is PARTED:
+                continue
+            if isinstance(earlier, range):
+                found.ranges.append(earlier)
+            elif not set.__contains__(found, unique_id):
                 found.add(unique_id)
                 if earlier is not None:
                     left.append(earlier)
@@ -94,7 +130,7 @@ def overlap(
 ) -> tuple[frozenset[int], tuple[bool, ...]]:
     """Return which of the fixed ids are among the origins, and of the others whether they are."""
     found = ids_since(min(fixed.union(others), default=0), origins)
-    return fixed & found, tuple([one in found for one in others])
+    return frozenset(found.among(fixed)), tuple([one in found for one in others])
 
 
 def lacking(
@@ -126,7 +162,7 @@ class Incomplete:
         self._upstream = upstream
         # The origins are looked through as far back as somebody asks.
         self._first = sys.maxsize
-        self._found: set[int] = set()
+        self._found = Ids()
 
     def concerns(self, unique_id: int) -> bool:
         """Tell whether the gradient of a tensor lacks a part."""

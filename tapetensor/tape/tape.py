@@ -27,7 +27,7 @@ from tapetensor.tape.gaps import (
 )
 from tapetensor.tape.gradients import Gradients, Tensorlike
 from tapetensor.tape.graph import Output, graph_of_tape
-from tapetensor.tape.origins import Origins, ids_since, origins_from
+from tapetensor.tape.origins import Ids, Origins, ids_since, origins_from
 from tapetensor.tape.recorder import Record, Recorder, check_finite, op_name
 from tapetensor.tape.source_lines import new_recorder
 
@@ -151,7 +151,7 @@ class OwnedTape:
         """Return the origins of a tensor that owns the tape, for a handle apart from the tape."""
         return origins_from(self.sources(unique_id))
 
-    def sources(self, unique_id: int, renamed: Mapping[int, int] | None = None) -> set[int]:
+    def sources(self, unique_id: int, renamed: Mapping[int, int] | None = None) -> Ids:
         """Return the ids of what a tensor was computed from in the beginning, recorded or not.
 
         Args:
@@ -161,11 +161,12 @@ class OwnedTape:
         outside = renamed or {}
         records = self.recorded()
         reached = records.reached_from({unique_id})
-        found = {outside.get(one, one) for one in reached - records.keys()}
+        found = Ids(outside.get(one, one) for one in reached - records.keys())
         for value, gap in seen_from_outside(self.gaps, records, outside).items():
             if value in reached:
                 found |= ids_since(0, gap.origins or ())
-        return found - {unique_id}
+        found.discard(unique_id)
+        return found
 
     def recorded(self) -> Recorder:
         """Return all records, those before the tape was shared among them."""

@@ -78,6 +78,30 @@ def several(x: Traced) -> None:
     also_seen(x)
     x.sin()
 """
+# Functions of another file that take the tape though no result of theirs may own one.
+VALUES = (
+    TAKES
+    + """
+def value(x: Traced) -> float:
+    return x.sum().item()
+class Log:
+    def add(self, x: Traced) -> None:
+        print(value(x))
+def shown(x: Traced) -> float:
+    if len(x) > 5:
+        return value(x)
+    return float(len(x))
+"""
+)
+VALUED = """
+from lib import Log, Traced, shown, value
+def several(x: Traced, y: Traced) -> None:
+    shown(x)
+    value(x)
+    value(x)
+    Log().add(y)
+    y.sin()
+"""
 ERROR = '7: error: sin: "x" was moved by "take" on line 6'
 
 
@@ -153,6 +177,19 @@ def test_a_function_of_another_file_that_only_looks_borrows_cached_or_not(warm: 
     assert '6: error: also_seen: "x" was moved by "seen" on line 5' in _check(program)
     (program / "lib.py").write_text(LENDS)
     assert _check(program) == ""
+
+
+def test_a_function_of_another_file_that_takes_the_tape_moves_whatever_it_returns(
+    warm: Path,
+) -> None:
+    program = warm
+    (program / "lib.py").write_text(VALUES)
+    for number in range(3):
+        (program / "main.py").write_text(VALUED + "\n" * number)
+        said = _check(program)
+        assert said.count("error:") == 2
+        assert '6: error: value: "x" was moved by "value" on line 5' in said
+        assert '8: error: sin: "y" was moved by "add" on line 7' in said
 
 
 @pytest.fixture

@@ -139,6 +139,50 @@ def test_a_value_of_many_beginnings_knows_them_all_after_further_steps() -> None
             grads.get(part)
 
 
+def test_a_parameter_that_a_program_computes_itself_stays_one_after_many_steps() -> None:
+    w = tt.from_numpy([2.0])
+    for _ in range(100):
+        grads = ((X.trace().sum() * w).sum() + w.square().exp().sum()).backward()
+        with pytest.raises(tt.MissingGradientError):
+            grads.get(w)
+        w = w - w * 1e-4
+
+
+def test_what_a_long_history_starts_from_is_known_though_it_was_computed() -> None:
+    w = tt.from_numpy([2.0]) * 0.5
+    value = w
+    for _ in range(700):
+        value = value * 0.5
+    grads = ((X.trace().sum() * w).sum() + value.sum()).backward()
+    with pytest.raises(tt.MissingGradientError):
+        grads.get(w)
+
+
+def test_of_very_many_beginnings_none_is_forgotten() -> None:
+    parts = [tt.from_numpy([float(one)]) for one in range(700)]
+    penalty = parts[0].sum()
+    for part in parts[1:]:
+        penalty = penalty + part.square().sum()
+    grads = (X.trace().sum() + penalty).backward()
+    for part in parts:
+        with pytest.raises(tt.MissingGradientError):
+            grads.get(part)
+
+
+def test_a_long_history_claims_nothing_of_models_that_took_no_part_in_it() -> None:
+    other, model, later = Model(), Model(), tt.from_numpy([1.0])
+    average = other.hidden.forward(X).mean()
+    for _ in range(3_000):
+        data = tt.from_numpy([1.0]).sum()
+        average = average * 0.9 + data * 0.1
+        later = later - tt.from_numpy([1e-3]) * 0.5
+    grads = (model.forward(X.trace()) * average * later).sum().backward()
+    assert len([grads[one] for one in (*model.parameters().values(), later)]) == 5
+    for parameter in other.hidden.parameters().values():
+        with pytest.raises(tt.MissingGradientError):
+            grads.get(parameter)
+
+
 def test_a_plain_handle_of_a_handle_remembers_what_its_owner_came_of() -> None:
     w, x = tt.from_numpy([2.0]), tt.from_numpy([3.0])
     owner = (x.trace() * w).exp()

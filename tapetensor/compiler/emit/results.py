@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -233,7 +233,7 @@ class ResultWriter:
             known = self.ids[unique_id] = self._new_ids[unique_id] = f"i{len(self._new_ids)}"
         return known
 
-    def origins(self, origins: Origins | None, ids: Iterable[int]) -> str:
+    def origins(self, origins: Origins | None, ids: Container[int]) -> str:
         """Return the source of origins; empty if nothing of them came in.
 
         Args:
@@ -244,7 +244,7 @@ class ResultWriter:
         history = self._histories.get(id(origins))
         if history is not None:
             return history
-        known = [self._locals[one] for one in sorted(ids) if one in self._locals]
+        known = [local for one, local in sorted(self._locals.items()) if one in ids]
         pairs = [f"({one}._id, {self.tapes.history(one)})" for one in known]
         return f"origins_of({', '.join(pairs)})" if pairs else ""
 
@@ -255,7 +255,7 @@ class ResultWriter:
             if id(one) in self.lacks:
                 parts.append(self.lacks[id(one)])
                 continue
-            origins = self.origins(one.origins, filter(one.concerns, self._locals))
+            origins = self.origins(one.origins, {*filter(one.concerns, self._locals)})
             if origins:
                 parts.append(f"{self.bind(one)}.of_others({origins}), ")
         return f"({''.join(parts)})"

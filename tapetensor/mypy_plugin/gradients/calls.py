@@ -46,12 +46,14 @@ from tapetensor.mypy_plugin.gradients.tensors import Argument, Tensors
 from tapetensor.mypy_plugin.gradients.values import (
     NOTHING,
     Function,
+    Origin,
     Value,
     content,
     flattened,
     joined,
     together,
 )
+from tapetensor.mypy_plugin.moves.keys import key_of, spelled
 from tapetensor.mypy_plugin.moves.owners import signatures, takes
 from tapetensor.mypy_plugin.names import (
     BUILD,
@@ -64,6 +66,7 @@ _FORWARD: Final = ("forward", "__call__")
 _LOSSES: Final = "tapetensor.losses."
 _CREATED: Final = "tapetensor.tensor.creation."
 _SELECTION: Final = "tapetensor.nn.selection.Selection"
+_GRAD: Final = "tapetensor.higher_order.derivatives.grad"
 _COPIES: Final = ("copy.copy", "copy.deepcopy")
 _IN_ORDER: Final = frozenset(
     f"builtins.{name}" for name in ("iter", "list", "reversed", "set", "sorted", "tuple")
@@ -195,6 +198,8 @@ class Calls(Tensors, ABC):
             return self._new(call, first.type)
         if name == "tapetensor.checkpointing.checkpoint.checkpoint" and arguments:
             return self.call_value(call, "checkpoint", first, arguments[1:])
+        if name == _GRAD and len(arguments) == 2 and not arguments[1].value.owns:
+            return self._gradient_of_plain(call, first, arguments[1])
         if name == "tapetensor.tensor.backward.compute_gradients" and arguments:
             return self.backward(call, first, arguments)
         if name.startswith("tapetensor.compiler."):
@@ -214,6 +219,23 @@ class Calls(Tensors, ABC):
         if function is not None:
             return self._run(call, callee.name, function, arguments)
         return self._unknown(call, _result(node), arguments)
+
+    def _gradient_of_plain(self, call: CallExpr, function: Value, point: Argument) -> Value:
+        """Return the gradient of a function at a plain value: no tape knows what it is made of."""
+        traced = Value(is_tensor=True, ownership="owned", place=point.value.place)
+        given = point._replace(operand=Operand(traced, point.operand.expression))
+        result = self.call_value(call, "grad", function, [given])
+        self.use(result)
+        key = key_of(point.operand.expression)
+        x = "x" if key is None else spelled(key)
+        why = '"grad" at a plain value'
+        cure, constant = f"{x}.trace() in its place", "grad(...).detach()"
+        origins = [
+            Origin(place, place.spelled, why, cure, constant, ran=True)
+            for place in result.met
+            if place != point.value.place
+        ]
+        return Value(is_tensor=True, origins=together([point.value.origins, origins]))
 
     def _made(
         self, call: CallExpr, info: TypeInfo, first: Value, arguments: list[Argument]

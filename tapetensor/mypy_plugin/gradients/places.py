@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import NamedTuple
 
+from mypy.nodes import Var
+
 # Any one of a list of modules that a module holds: whoever goes through the list means all of them.
 ANY_ITEM = "*"
 # An item of another list, before it is known which.
@@ -25,6 +27,14 @@ class Place(NamedTuple):
     path: tuple[Hashable, ...] = ()
     model: int | None = None
     home: int = 0
+
+    @property
+    def spelled(self) -> str:
+        """How it is written, if it is found from a variable."""
+        names = [str(one) for one in self.path]
+        if isinstance(self.root, Var):
+            return ".".join([self.root.name, *names])
+        return names[-1] if names else "the model"
 
     def within(self, step: Hashable) -> Place:
         """Return the place of a part that belongs to the same class of the user's."""

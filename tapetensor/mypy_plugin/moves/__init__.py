@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tapetensor.mypy_plugin.moves.hooks import function_result, method_result
+from tapetensor.mypy_plugin.moves.hooks import attribute, function_result, method_result
 from tapetensor.mypy_plugin.moves.lending import declare
 
-__all__ = ["declare", "function_result", "method_result"]
+__all__ = ["attribute", "declare", "function_result", "method_result"]

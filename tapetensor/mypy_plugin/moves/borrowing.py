@@ -11,6 +11,7 @@ from mypy.nodes import (
     Decorator,
     Expression,
     FuncDef,
+    FuncItem,
     MemberExpr,
     MypyFile,
     NameExpr,
@@ -56,14 +57,14 @@ def leaves(name: str, *, given: bool) -> bool:
 
 
 def function_in(tree: MypyFile, node: SymbolNode | None) -> FuncDef | None:
-    """Return a function if its body stands in a file.
+    """Return a function if its body stands in a file, and is more than a stand-in for others.
 
     Those of other files have none where mypy has taken them from its cache, or is through with
     them.
     """
     if isinstance(node, Decorator) and all(_is_plain(one) for one in node.original_decorators):
         node = node.func
-    if not isinstance(node, FuncDef) or not node.body.body:
+    if not isinstance(node, FuncDef) or not node.body.body or node.is_trivial_body:
         return None
     module = node.info.module_name if node.info else node.fullname.rpartition(".")[0]
     return node if module in ("", tree.fullname) else None
@@ -75,7 +76,7 @@ def _is_plain(decorator: Expression) -> bool:
 
 
 def is_borrowed(
-    function: FuncDef,
+    function: FuncItem,
     graph: Graph,
     number: int,
     lends: Callable[[CallExpr], Iterable[Expression]],

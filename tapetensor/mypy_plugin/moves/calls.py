@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mypy.argmap import map_actuals_to_formals
 from mypy.nodes import (
@@ -33,10 +33,9 @@ from mypy.types import (
     Instance,
     Type,
     TypeOfAny,
-    get_proper_type,
 )
 
-from tapetensor.mypy_plugin.kinds import bounded
+from tapetensor.mypy_plugin.kinds import bounded, class_of, is_class
 from tapetensor.mypy_plugin.moves.graph import Graph
 from tapetensor.mypy_plugin.moves.keys import Key, key_of
 from tapetensor.mypy_plugin.moves.owners import is_tensor, signatures
@@ -99,9 +98,12 @@ class Calls:
                         receiver = NameExpr(me.name)
                         receiver.node = me
                         receiver.set_line(call)
-                        return [*self._declared(base.names[name].node, receiver)]
+                        node = base.names[name].node
+                        bound = bound_arguments(node, _ANY)
+                        return [*self._declared(node, receiver if bound else None)]
             case LambdaExpr():
-                return [Callee(None, [], [], [], [], function=expression)]
+                known = signatures(self._type_of(expression))
+                return [Callee(None, known, [], [], [], function=expression)]
             case NameExpr(node=Var()):
                 return self._variable(expression, depth)
             case CallExpr(callee=RefExpr(fullname="functools.partial"), args=[inner, *given]):
@@ -118,15 +120,18 @@ class Calls:
             case RefExpr(node=FuncBase() | Decorator() as node) if not getattr(node, "info", None):
                 return [*self._declared(node, None)]
             case MemberExpr(expr=owner, name=name):
-                found = bounded(self._type_of(owner))
+                found = self._type_of(owner)
                 if is_tensor(found):
                     return [Callee(_member(found, name), [], [owner], [ARG_POS], [None], True)]
-                return [*self._declared(_member(found, name), owner)]
+                node = _member(found, name)
+                if node is None and isinstance(owner, RefExpr) and isinstance(owner.node, TypeInfo):
+                    # mypy has not come to it yet.
+                    node = member_of(owner.node, name)
+                    return [*self._declared(node, owner if bound_arguments(node, None) else None)]
+                return [*self._declared(node, owner if bound_arguments(node, found) else None)]
         return self._typed(expression)
 
     def _declared(self, node: SymbolNode | None, owner: Expression | None) -> Iterator[Callee]:
-        if isinstance(node, Decorator) and (node.func.is_static or node.func.is_class):
-            return
         if isinstance(node, FuncBase | Decorator):
             args = [] if owner is None else [owner]
             known = signatures(node.type)
@@ -195,6 +200,22 @@ def arguments(callee: Callee, call: CallExpr) -> list[list[Expression]]:
     return [[args[number] for number in numbers] for numbers in mapped]
 
 
+def bound_arguments(node: SymbolNode | None, receiver: Type | None) -> int:
+    """Return how many arguments of a function stand before the dot of a call.
+
+    Args:
+        node: the function.
+        receiver: the type of what stands there, if anything does that is no module.
+    """
+    function: Any = node.func if isinstance(node, Decorator) else node
+    # What is no method has a class that is false.
+    if not getattr(function, "info", None) or not isinstance(function, FuncBase):
+        return 0
+    if function.is_static:
+        return 0
+    return int(function.is_class or (receiver is not None and not is_class(receiver)))
+
+
 def _member(owner: Type | None, name: str) -> SymbolNode | None:
-    proper = get_proper_type(owner)
-    return member_of(proper.type, name) if isinstance(proper, Instance) else None
+    info = class_of(owner)
+    return None if info is None else member_of(info, name)

@@ -43,13 +43,15 @@ from mypy.patterns import (
 from mypy.types import AnyType, CallableType, TypeOfAny, get_proper_type
 
 from tapetensor.mypy_plugin.blocks import statements, targets
-from tapetensor.mypy_plugin.moves.keys import EACH, Key, item_of, key_of
+from tapetensor.mypy_plugin.moves.keys import EACH, Key, Passed, item_of, key_of
 
 # Builtins whose result has the items of their argument.
 _KEEPERS: Final = frozenset(
     {f"builtins.{name}" for name in ("list", "tuple", "reversed", "iter", "set")}
     | {"typing.cast", "copy.copy"}
 )
+# So many items of a slice without an end are followed.
+_MOST: Final = 4
 _UNKNOWN: Final = AnyType(TypeOfAny.special_form)
 
 
@@ -57,18 +59,18 @@ class Loop(NamedTuple):
     """What a loop gives one of its targets.
 
     Attributes:
-        target: the target.
-        base: the container, of which it is an item; None if a number counts through it.
+        base: the container.
+        item: the target that is given an item of it.
+        number: the target that is given the index of the item.
         whole: whether the loop comes to every item.
         first: whether it begins with that of index 0.
-        counts: whether the target is the index and not the item.
     """
 
-    target: Expression
-    base: Key
+    base: Expression
+    item: Expression | None
+    number: Expression | None = None
     whole: bool = True
     first: bool = True
-    counts: bool = False
 
 
 def parts_of(target: Key, value: Expression) -> Iterator[tuple[Key, Key]]:
@@ -98,11 +100,41 @@ def parts_of(target: Key, value: Expression) -> Iterator[tuple[Key, Key]]:
             yield from parts_of(target, inner) if key_of(inner) is None else _copied(target, inner)
         case CallExpr(callee=MemberExpr(expr=inner, name="copy"), args=[]):
             yield from _copied(target, inner)
+        case CallExpr(
+            callee=MemberExpr(expr=inner, name="get"), args=[StrExpr() | IntExpr() as at]
+        ):
+            held = key_of(inner)
+            if held is not None:
+                yield target, item_of(held, at.value)
+        case CallExpr(callee=RefExpr(fullname="builtins.max" | "builtins.min"), args=[inner, *_]):
+            several = key_of(inner)
+            if several is not None and value.arg_names[1:] in ([], ["key"]):
+                yield target, item_of(several, Passed())
         case IndexExpr(base=inner, index=SliceExpr(begin_index=None, end_index=None, stride=None)):
             yield from _copied(target, inner)
+        case IndexExpr(base=inner, index=SliceExpr() as cut) if key_of(inner) is not None:
+            for position, number in enumerate(cut_out(cut)):
+                source = key_of(inner)
+                if source is not None:
+                    yield item_of(target, position), item_of(source, number)
         case CallExpr(callee=RefExpr(node=TypeInfo() as info)):
             for path, item in _fields(info, value):
                 yield from parts_of((path[0], target, path[1]), item)
+
+
+def cut_out(cut: SliceExpr) -> range:
+    """Return the indices of the items of a slice, of one without an end those of the first few.
+
+    Of one that has all items, and of one with other bounds than numbers, it returns none.
+    """
+    match cut:
+        case SliceExpr(begin_index=None, end_index=None):
+            return range(0)
+        case SliceExpr(begin_index=None | IntExpr(), end_index=None | IntExpr(), stride=None):
+            first = cut.begin_index.value if isinstance(cut.begin_index, IntExpr) else 0
+            end = cut.end_index.value if isinstance(cut.end_index, IntExpr) else first + _MOST
+            return range(first, end)
+    return range(0)
 
 
 def _copied(target: Key, container: Expression) -> Iterator[tuple[Key, Key]]:
@@ -118,6 +150,10 @@ def _items(target: Key, items: list[Expression]) -> Iterator[tuple[Key, Key]]:
         if isinstance(item, StarExpr):
             break
         yield from parts_of(item_of(target, position), item)
+    for item in items:
+        source = key_of(item.expr) if isinstance(item, StarExpr) else None
+        if source is not None:
+            yield item_of(target, Passed()), item_of(source, EACH)
     for position, item in enumerate(reversed(items), 1):
         if isinstance(item, StarExpr):
             break
@@ -140,21 +176,22 @@ def unpacked(target: TupleExpr | ListExpr, base: Key) -> Iterator[tuple[Expressi
 
 def loops_over(target: Expression, items: Expression) -> Iterator[Loop]:
     """Yield what the targets of a loop are given."""
-    base = key_of(items)
-    if base is not None:
-        yield Loop(target, base)
-        return
     match items, target:
-        case CallExpr(callee=MemberExpr(expr=owner, name=name), args=[]), _:
-            base = key_of(owner)
-            if base is not None and name == "values":
-                yield Loop(target, base, first=False)
-            elif base is not None and name == "keys":
-                yield Loop(target, base, first=False, counts=True)
-            elif base is not None and name == "items":
-                match target:
-                    case TupleExpr(items=[_, value]):
-                        yield Loop(value, base, first=False)
+        case CallExpr(callee=MemberExpr(expr=owner, name="values"), args=[]), _:
+            yield Loop(owner, target, first=False)
+        case CallExpr(callee=MemberExpr(expr=owner, name="keys"), args=[]), _:
+            yield Loop(owner, None, target, first=False)
+        case (
+            CallExpr(callee=MemberExpr(expr=owner, name="items"), args=[]),
+            TupleExpr(items=[name, value]),
+        ):
+            yield Loop(owner, value, name, first=False)
+        case (
+            CallExpr(callee=RefExpr(fullname="builtins.enumerate"), args=[inner]),
+            TupleExpr(items=[number, value]),
+        ):
+            for one in loops_over(value, inner):
+                yield one._replace(number=number)
         case (
             CallExpr(callee=RefExpr(fullname="builtins.enumerate"), args=[inner, *_]),
             TupleExpr(items=[_, value]),
@@ -178,9 +215,10 @@ def loops_over(target: Expression, items: Expression) -> Iterator[Loop]:
         case CallExpr(callee=RefExpr(fullname="builtins.range"), args=[count]), _:
             match count:
                 case CallExpr(callee=RefExpr(fullname="builtins.len"), args=[inner]):
-                    base = key_of(inner)
-                    if base is not None:
-                        yield Loop(target, base, counts=True)
+                    yield Loop(inner, None, target)
+        case _:
+            # Of a list it is given the items, of a dict the keys.
+            yield Loop(items, target, target)
 
 
 def _is_strict(call: CallExpr) -> bool:
@@ -232,8 +270,10 @@ def captured(pattern: Pattern, subject: Expression | Key) -> Iterator[tuple[Name
             for position, one in enumerate(patterns):
                 if isinstance(one, StarredPattern):
                     break
-                if isinstance(subject, TupleExpr) and position < len(subject.items):
-                    yield from captured(one, subject.items[position])
+                displayed = subject.items if isinstance(subject, TupleExpr | ListExpr) else []
+                is_plain = not any(isinstance(item, StarExpr) for item in displayed)
+                if position < len(displayed) and is_plain:
+                    yield from captured(one, displayed[position])
                 elif key is not None:
                     yield from captured(one, item_of(key, position))
         case MappingPattern(keys=names, values=values):

@@ -166,8 +166,11 @@ class Effects:
             if key[1].type is not None or not depth:
                 return bounded(key[1].type)
             sources = {link.source for link in self._graph.links if link.target == key}
-            is_once = len(sources) == 1 and len(self._graph.assigned.get(key, ())) < 2
-            return self.type_at(sources.pop(), depth - 1) if is_once else None
+            values = self._graph.assigned.get(key, [])
+            if len(sources) == 1 and len(values) < 2:
+                return self.type_at(sources.pop(), depth - 1)
+            made = values[0] if len(values) == 1 and not sources else None
+            return None if made is None else bounded(flow.type_of(self._checker, made))
         owner = self.type_at(key[1], depth)
         if key[0] == "item":
             return bounded(_item_type(owner, key[2]))
@@ -206,6 +209,8 @@ class Effects:
             owner = self._type(callee.expr)
             if is_tensor(owner):
                 return True
+            if self._is_of_library(owner, callee.name):
+                return all(map(self._is_inert, call.args))
             if is_container(owner) and callee.name in _METHODS:
                 # What is appended is not even looked at.
                 return callee.name == "append" or all(map(self._is_inert, call.args))
@@ -224,6 +229,13 @@ class Effects:
             # What a generator does when it is consumed at once is in the graph.
             args = [one for one in args if not isinstance(one, GeneratorExpr)]
         return (known or is_format) and all(map(self._is_inert, args))
+
+    def _is_of_library(self, owner: Type | None, name: str) -> bool:
+        """Tell whether a method is one of the library's that runs no code of the user's."""
+        if not isinstance(owner, Instance) or not _is_inert_type(owner):
+            return False
+        definer = getattr(member_of(owner.type, name), "info", None)
+        return definer is not None and definer.fullname.startswith("tapetensor.")
 
     def _is_inert(self, expression: Expression) -> bool:
         """Tell whether no code of the user's runs when a value is read, printed, iterated over."""

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from mypy.literals import literal_hash
 from mypy.nodes import (
     AssignmentExpr,
     CallExpr,
@@ -28,12 +29,14 @@ from mypy.nodes import (
     SetComprehension,
     StarExpr,
     TupleExpr,
+    Var,
 )
 
 from tapetensor.mypy_plugin.moves.contents import loops_over, parts_of, unpacked
 from tapetensor.mypy_plugin.moves.graph import Graph
 from tapetensor.mypy_plugin.moves.keys import (
     APPEND,
+    EACH,
     Key,
     Passed,
     asks_for_tape,
@@ -47,7 +50,7 @@ from tapetensor.mypy_plugin.moves.keys import (
 from tapetensor.mypy_plugin.moves.points import Fragment, Link, Pass, Point, Region
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 # The points that execution comes from, and whether it surely can.
 Ends = list[tuple[Point, bool]]
@@ -79,6 +82,8 @@ class Expressions(ABC):
         self.graph.fragments.append(self.fragment)
         self.ends: Ends = [(self.fragment.entry, True)]
         self.regions: tuple[Region, ...] = ()
+        # The containers that are made where a loop over them begins.
+        self.names: dict[Expression, Key] = {}
         # An exception at this point may lead there, within the function.
         self.landing: Point | None = None
 
@@ -111,6 +116,7 @@ class Expressions(ABC):
         one = self.point()
         one.tests = mentions(test)
         one.repeats = not has_call(test)
+        one.question = literal_hash(test) if one.repeats else None
         one.region = region
         return one
 
@@ -146,6 +152,9 @@ class Expressions(ABC):
             case LambdaExpr():
                 self.function(expression)
             case _:
+                if isinstance(expression, CallExpr) and isinstance(expression.callee, RefExpr):
+                    is_run = expression.callee.fullname in CONSUMERS
+                    self.graph.consumed.update(expression.args if is_run else ())
                 for part in children(expression):
                     self.expression(part)
                 one = self.point(expression)
@@ -155,18 +164,36 @@ class Expressions(ABC):
                 elif isinstance(expression, CallExpr):
                     self.put(expression, one)
 
-    def _alternatives(self, test: Expression, ways: tuple[Expression | None, ...]) -> None:
-        """Add a test and the parts of which at most one is evaluated."""
+    def _alternatives(
+        self,
+        test: Expression,
+        ways: tuple[Expression | None, ...],
+        then: Callable[[Expression], None] | None = None,
+    ) -> None:
+        """Add a test and the parts of which at most one is evaluated, and what is done then."""
         self.expression(test)
         with self.region(mentions(test)) as region:
             one = self.branch(test, region)
+            if None in ways:
+                # What stands behind `or` is evaluated if the answer is no.
+                one.question = None
             joined: Ends = []
             for way in ways:
                 self.ends = [(one, True)]
                 self.point()
                 self.expression(way)
+                if then is not None and way is not None:
+                    then(way)
                 joined += self.ends
         self.ends = joined
+
+    def evaluated(self, value: Expression, then: Callable[[Expression], None]) -> None:
+        """Add what evaluating an expression does, and what is done with what it chooses."""
+        if isinstance(value, ConditionalExpr):
+            self._alternatives(value.cond, (value.if_expr, value.else_expr), then)
+        else:
+            self.expression(value)
+            then(value)
 
     def _links(self, chain: ComparisonExpr, operands: list[Expression]) -> None:
         """Add the last operands of ``a < b < c``, which are evaluated while all before is true."""
@@ -198,7 +225,7 @@ class Expressions(ABC):
                 return
             sequence = inner.sequences[depth]
             if depth or not started:
-                self.expression(sequence)
+                self.iterable(inner.indices[depth], sequence)
             conditions = inner.condlists[depth]
             with self.region(mentions(sequence, *conditions), loop=True):
                 head = self.point()
@@ -217,6 +244,7 @@ class Expressions(ABC):
                 if depth or not started:
                     lead(self.ends, head)
             self.ends = [(head, True)]
+            passes += self.counted(inner.indices[depth], sequence, head, at)
             self.over(head, passes)
 
         level(0)
@@ -256,12 +284,51 @@ class Expressions(ABC):
         """Note at a point that the targets of a loop have got the next items."""
         passes = []
         for loop in loops_over(target, items):
-            item = item_of(loop.base, Passed())
+            base = key_of(loop.base) or self.names.get(loop.base)
+            if base is None:
+                continue
+            item = item_of(base, Passed())
             passes.append(Pass(item, start, at, loop.whole, loop.first))
-            if not loop.counts:
-                self.link(loop.target, item, at)
-            elif (name := key_of(loop.target)) is not None:
-                self.graph.links.append(Link(item_of(loop.base, name), item, at))
+            if loop.item is not None:
+                self.link(loop.item, item, at)
+            if (name := key_of(loop.number)) is not None:
+                self.graph.links.append(Link(item_of(base, name), item, at))
+        self.graph.passes += passes
+        return passes
+
+    def iterable(self, target: Expression, items: Expression) -> None:
+        """Add what evaluating the iterable of a loop does; a container that is new gets a name."""
+        self.expression(items)
+        for loop in loops_over(target, items):
+            made = loop.base
+            name: Key = ("name", Var(""))
+            pairs = [] if key_of(made) is not None else [*parts_of(name, made)]
+            if pairs:
+                at = self.point()
+                at.stores = (name,)
+                self.fragment.bound.add(name[1])
+                self.graph.assigned[name] = [made]
+                self.graph.links += [Link(*pair, at, made) for pair in pairs]
+                self.names[made] = name
+
+    def counted(self, target: Expression, items: Expression, start: Point, at: Point) -> list[Pass]:
+        """Return the loops over the first items of what ``for i in range(n)`` has indexed by i."""
+        index = key_of(target)
+        match items:
+            case CallExpr(callee=RefExpr(fullname="builtins.range"), args=[IntExpr(value=count)]):
+                pass
+            case _:
+                return []
+        read = [
+            one.node.base
+            for one in self.graph.points[start.index :]
+            if isinstance(one.node, IndexExpr) and key_of(one.node.index) == index
+        ]
+        passes = []
+        for base in dict.fromkeys(key for one in read if (key := key_of(one)) is not None):
+            item = item_of(base, Passed())
+            passes.append(Pass(item, start, at, True, True, min(count, 8)))
+            self.graph.links.append(Link(item_of(base, index), item, at))
         self.graph.passes += passes
         return passes
 
@@ -289,10 +356,18 @@ class Expressions(ABC):
             at.stores = (*at.stores, item_of(base, APPEND))
         elif name in MUTATORS:
             at.stores = (*at.stores, item_of(base, None))
-        if name == "extend" and call.args and isinstance(call.args[0], ListExpr | TupleExpr):
-            self.put_all(base, call.args[0].items, at)
+        if name == "extend" and call.args:
+            self.extend(base, call.args[0], at)
         elif name in ("append", "appendleft", "insert"):
             self.put_all(base, call.args[-1:], at)
+
+    def extend(self, base: Key, items: Expression, at: Point) -> None:
+        """Note at a point that the items of one container are put into another one."""
+        if isinstance(items, ListExpr | TupleExpr):
+            self.put_all(base, items.items, at)
+        elif (source := key_of(items)) is not None:
+            new = item_of(base, Passed())
+            self.graph.links.append(Link(new, item_of(source, EACH), at, items))
 
     def put_all(self, base: Key, items: list[Expression], at: Point) -> None:
         """Note at a point that values are put into a container."""

@@ -31,6 +31,8 @@ class Graph:
         self.of_node: dict[Node, list[Point]] = {}
         # Calls that are statements: what they return is dropped.
         self.dropped: set[Context] = set()
+        # Iterators that are run to their end where they are made.
+        self.consumed: set[Expression] = set()
         # `x += y` by y: mypy checks it as an expression of its own making.
         self.augmented: dict[Expression, Node] = {}
         # The `if`s that are written `elif`.

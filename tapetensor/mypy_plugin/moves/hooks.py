@@ -21,12 +21,15 @@ from mypy.nodes import (
     UnaryExpr,
     Var,
 )
-from mypy.plugin import FunctionContext, MethodContext
-from mypy.types import CallableType, Instance, Type, get_proper_type
+from mypy.plugin import AttributeContext, FunctionContext, MethodContext
+from mypy.types import CallableType, Type
 
 from tapetensor.mypy_plugin import flow
+from tapetensor.mypy_plugin.kinds import class_of, is_class
 from tapetensor.mypy_plugin.moves.borrowing import READS, leaves
+from tapetensor.mypy_plugin.moves.calls import bound_arguments
 from tapetensor.mypy_plugin.moves.judge import judge_of
+from tapetensor.mypy_plugin.moves.known import Part
 from tapetensor.mypy_plugin.moves.owners import (
     accepts_anything,
     is_open,
@@ -34,11 +37,11 @@ from tapetensor.mypy_plugin.moves.owners import (
     owns,
     signatures,
     takes,
-    tensor_type,
 )
 from tapetensor.mypy_plugin.moves.steps import Place
-from tapetensor.mypy_plugin.moves.summaries import MOVERS, Part
-from tapetensor.mypy_plugin.names import TENSOR_ROOMS, op_called
+from tapetensor.mypy_plugin.moves.summaries import APPLIERS, MOVERS
+from tapetensor.mypy_plugin.names import TENSOR_BASE, TENSOR_ROOMS, op_called
+from tapetensor.mypy_plugin.symbols import class_of as class_named
 from tapetensor.mypy_plugin.symbols import member_of
 
 _Context: TypeAlias = MethodContext | FunctionContext
@@ -56,11 +59,10 @@ def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
 
     # The name by which an internal error would be told of: one note for methods and functions.
     def use_after_move(context: MethodContext) -> Type:
-        tensor = tensor_type(context.type)
-        if tensor is None or not _is_ours(tensor.type, name):
-            method = _method(context.type, name)
-            bound = _bound(method)
-            _declared(context, method, name, skip=1 if bound is None else bound)
+        info = class_of(context.type)
+        if info is None or not info.has_base(TENSOR_BASE) or not _is_ours(info, name):
+            method = None if info is None else member_of(info, name)
+            _declared(context, method, name, skip=bound_arguments(method, context.type))
         elif name not in READS:
             _tensor_method(context, name)
         return context.default_return_type
@@ -70,7 +72,26 @@ def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
 
 def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
     """Return the hook for the calls of a function."""
-    return None if _is_foreign(fullname) and fullname not in MOVERS else use_after_move
+    is_known = fullname in MOVERS or fullname in APPLIERS
+    return None if _is_foreign(fullname) and not is_known else use_after_move
+
+
+def attribute(fullname: str) -> Callable[[AttributeContext], Type] | None:
+    """Return the hook for reading a property, which is a call of its getter."""
+    owner, _, name = fullname.rpartition(".")
+    info = None if _is_foreign(fullname) else class_named(owner)
+    getter = None if info is None else member_of(info, name)
+    if not isinstance(getter, Decorator) or not getter.var.is_property:
+        return None
+
+    def use_after_move(context: AttributeContext) -> Type:
+        where = context.context
+        judge = judge_of(context.api, where) if isinstance(where, MemberExpr) else None
+        if judge is not None and isinstance(where, MemberExpr):
+            judge.add(where, name, judge.reader.moved_by_getter(getter, where.expr), [])
+        return context.default_attr_type
+
+    return use_after_move
 
 
 def _is_foreign(fullname: str) -> bool:
@@ -86,15 +107,12 @@ def use_after_move(context: FunctionContext) -> Type:
     node = call.callee.node if isinstance(call.callee, RefExpr) else None
     name = call.callee.fullname if isinstance(call.callee, RefExpr) else ""
     if name in MOVERS:
-        parts = [one for one in arguments_of(context) if owns(one.type)]
-        _note(context, name.rpartition(".")[2], parts)
-    elif node is None or isinstance(node, Var):
+        if (judge := judge_of(context.api, call)) is not None:
+            judge.add(call, name.rpartition(".")[2], judge.reader.moved_by_builtin(call), [])
+    elif node is None or isinstance(node, Var) or name in APPLIERS:
         _indirect(context.api, call)
-    elif isinstance(node, Decorator) and node.info and (skip := _bound(node)) is not None:
-        _declared(context, node, node.name, skip)
-    elif not getattr(node, "info", None) and not isinstance(node, TypeInfo):
-        # The first argument of `Class.method(...)` is `self`: it is rare, and not followed.
-        _declared(context, node, node.name, skip=0)
+    elif not isinstance(node, TypeInfo):
+        _declared(context, node, node.name, skip=bound_arguments(node, None))
     return context.default_return_type
 
 
@@ -119,6 +137,9 @@ def _indirect(checker: Any, call: CallExpr) -> None:
 def _tensor_method(context: MethodContext, name: str) -> None:
     """Note what a method or operator of Tensor itself does to its operands."""
     operands = operands_of(context, name)
+    if name == "backward":
+        # What the gradients are asked for by is only read, and a cotangent is plain.
+        operands = operands[:1]
     tensors = [one for one in operands if is_tensor(one.type)]
     owners = [one for one in operands if owns(one.type)]
     if leaves(name, given=bool(operands[1:])):
@@ -135,6 +156,8 @@ def operands_of(context: MethodContext, name: str) -> list[Part]:
     arguments = arguments_of(context)
     receiver: Expression | None = None
     match where:
+        case CallExpr() if is_class(context.type):
+            return arguments
         case CallExpr(callee=MemberExpr(expr=receiver)):
             pass
         case OpExpr(left=left, right=right):
@@ -173,7 +196,7 @@ def _note(
 
 def _declared(context: _Context, declared: SymbolNode | None, name: str, skip: int) -> None:
     """Note what a function does to its arguments, as far as its signature or its body tells."""
-    known = signatures(getattr(declared, "type", None))
+    known = signatures(declared.type) if isinstance(declared, FuncBase | Decorator) else []
     where = context.context
     judge = judge_of(context.api, where)
     if not known or judge is None or getattr(declared, "is_generator", False):
@@ -247,18 +270,11 @@ def _is_ours(info: TypeInfo, name: str) -> bool:
     return isinstance(definer, str) and definer.startswith(TENSOR_ROOMS)
 
 
-def _bound(node: SymbolNode | None) -> int | None:
-    """Return how many arguments a static or class method has before those of a call."""
-    if not isinstance(node, Decorator) or not (node.func.is_static or node.func.is_class):
-        return None
-    return int(node.func.is_class)
-
-
-def _method(receiver: Type, name: str) -> SymbolNode | None:
-    """Return what a method is declared as, `self` included."""
-    receiver = get_proper_type(receiver)
-    node = member_of(receiver.type, name) if isinstance(receiver, Instance) else None
-    return node if isinstance(node, FuncBase | Decorator) else None
-
-
-__all__ = ["Part", "arguments_of", "function_result", "method_result", "operands_of"]
+__all__ = [
+    "Part",
+    "arguments_of",
+    "attribute",
+    "function_result",
+    "method_result",
+    "operands_of",
+]

@@ -10,10 +10,11 @@ from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.codes import TAPE_MOVED
 from tapetensor.mypy_plugin.moves.aliases import common
 from tapetensor.mypy_plugin.moves.keys import EACH, Key, root, spelled
+from tapetensor.mypy_plugin.moves.known import Known
 from tapetensor.mypy_plugin.moves.lending import is_lent_at, look_at_file, taken_anyway
 from tapetensor.mypy_plugin.moves.points import Link, Point
 from tapetensor.mypy_plugin.moves.steps import Place, Step, Steps
-from tapetensor.mypy_plugin.moves.summaries import Known, Reader
+from tapetensor.mypy_plugin.moves.summaries import Reader
 
 _CURES = {
     "backward": "a tape is replayed once: keep the Gradients that it returned, "
@@ -120,7 +121,8 @@ class Judge:
                     and self._paths.leads(move.point, at, key)
                     and self._is_by_way_of(taken.by or wanted.by, move.point, at, key)
                 ):
-                    self._tell(move, use, at, key)
+                    certain = not (taken.by or wanted.by) and self._is_certain(at, key)
+                    self._tell(move, use, at, certain=certain)
                     return
 
     def _is_told_within(self, use: Step) -> bool:
@@ -162,7 +164,7 @@ class Judge:
                 use = Step("return", end.node, end, spelled_key, values, moves=False)
                 for key in {one.key for one in move.values} & {one.key for one in values}:
                     if self._paths.leads(move.point, end, key) and self._is_certain(end, key):
-                        self._tell(move, use, end, key)
+                        self._tell(move, use, end, certain=True)
                         break
 
     def _is_certain(self, at: Point, value: Key) -> bool:
@@ -173,11 +175,11 @@ class Judge:
         ]
         return self._paths.is_certain(at, value, moves)
 
-    def _tell(self, move: Step, use: Step, at: Point, value: Key) -> None:
+    def _tell(self, move: Step, use: Step, at: Point, *, certain: bool) -> None:
         """Report a use after a move, in the words that were found for it first."""
         if (use.node, use.key) not in self._told:
             name = spelled(use.key)
-            was = "was" if self._is_certain(at, value) else "may have been"
+            was = "was" if certain else "may have been"
             cure = _CURES.get(move.op, _CURE).format(name=name)
             line = move.node.line
             text = f'{use.op}: "{name}" {was} moved by "{move.op}" on line {line}; {cure}'

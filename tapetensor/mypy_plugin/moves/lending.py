@@ -30,11 +30,12 @@ from mypy.types import CallableType, TypeAliasType
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.codes import TAPE_MOVED
 from tapetensor.mypy_plugin.moves.keys import Key, key_of, root, spelled
-from tapetensor.mypy_plugin.moves.owners import hands_on, is_lent, takes
+from tapetensor.mypy_plugin.moves.known import Known
+from tapetensor.mypy_plugin.moves.owners import hands_on, is_marked, takes
 from tapetensor.mypy_plugin.moves.points import Point
 from tapetensor.mypy_plugin.moves.steps import Steps
-from tapetensor.mypy_plugin.moves.summaries import Known, Reader
-from tapetensor.mypy_plugin.names import LENT
+from tapetensor.mypy_plugin.moves.summaries import Reader
+from tapetensor.mypy_plugin.names import LENT, TAKEN
 from tapetensor.mypy_plugin.symbols import node_of
 
 _CURE = (
@@ -67,7 +68,7 @@ def declare(tree: MypyFile) -> None:
 def look_at_file(checker: Any, tree: MypyFile) -> None:
     """Check what the functions of a file say that they borrow."""
     for function in _functions(tree.defs):
-        lent = {one.variable for one in function.arguments if is_lent(one.variable.type)}
+        lent = {one.variable for one in function.arguments if is_marked(one.variable.type, LENT)}
         if lent:
             _check(checker, function, lent)
     # The daemon does not ask before it checks.
@@ -84,19 +85,31 @@ def _functions(body: list[Any]) -> Iterator[FuncDef]:
 
 
 def _declare(checker: Any, tree: MypyFile, function: FuncDef, known: Known) -> None:
-    """Declare those parameters as lent of which the body is seen to leave the tape where it is."""
+    """Declare what the signature of a function does not say of its parameters, and its body does.
+
+    The body leaves the tape where it is though the result may own one, or takes it though no
+    result does.
+    """
     declared = function.type
-    if not isinstance(declared, CallableType) or not hands_on(declared.ret_type):
+    if not isinstance(declared, CallableType) or not any(map(takes, declared.arg_types)):
         return
     if function.is_generator or function.is_coroutine:
         return
-    alias = node_of(LENT)
-    if not isinstance(alias, TypeAlias) or not any(map(takes, declared.arg_types)):
+    is_handed_on = hands_on(declared.ret_type)
+    alias = node_of(LENT if is_handed_on else TAKEN)
+    if not isinstance(alias, TypeAlias):
         return
     reader = Reader(checker, tree, Steps(checker, function), known)
+
+    def is_other(number: int) -> bool:
+        if is_handed_on:
+            return reader.is_borrowed(function, number, dropped=False)
+        variable = function.arguments[number].variable
+        return ("name", variable) in reader.moved(function, variable)
+
     types = [
         TypeAliasType(alias, [one], one.line, one.column)
-        if takes(one) and reader.is_borrowed(function, number, dropped=False)
+        if takes(one) and is_other(number)
         else one
         for number, one in enumerate(declared.arg_types)
     ]
@@ -138,6 +151,8 @@ def _keys_in(value: Expression | None) -> Iterator[Key]:
 def _report_one(
     checker: Any, steps: Steps, node: Node, at: Point, key: Key, lent: set[Var], what: str
 ) -> None:
+    if key[0] == "member" and not takes(steps.effects.type_at(key)):
+        return
     if is_lent_at(steps, key, at, lent):
         name = spelled(key)
         op = "return" if what == "returned" else "assignment"
@@ -149,7 +164,7 @@ def is_lent_at(steps: Steps, key: Key, at: Point, lent: set[Var] | None = None) 
     """Tell whether a key names at a point what was lent to the function."""
     for value in steps.aliases.values(key, at):
         variable = root(value.key)
-        known = is_lent(variable.type) if lent is None else variable in lent
+        known = is_marked(variable.type, LENT) if lent is None else variable in lent
         is_argument = variable in steps.graph.fragments[0].arguments
         if known and is_argument and value.by is None and not value.loop:
             return steps.is_as_given(("name", variable), at)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tapetensor.mypy_plugin.moves.aliases import Value
 from tapetensor.mypy_plugin.moves.graph import Graph
@@ -31,9 +31,11 @@ class Loops:
         That is where the loop comes to its end: one that is left early has not met all.
         """
         for one, key in self._loops_of(values, point):
-            every = replaced(key, one.item, item_of(one.item[1], EACH))
-            if one.whole and one.end and every is not None and not self._renews(one, every):
-                yield one.end, Value(every, None, one)
+            met: Sequence[object] = (EACH,) if one.count is None else range(one.count)
+            for index in met if one.whole else ():
+                item = replaced(key, one.item, item_of(one.item[1], index))
+                if one.end and item is not None and not self._renews(one, item):
+                    yield one.end, Value(item, None, one)
 
     def _renews(self, loop: Pass, every: Key) -> bool:
         """Tell whether a loop may put other items into the container."""

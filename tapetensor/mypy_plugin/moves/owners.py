@@ -32,10 +32,10 @@ _BUILT_IN = frozenset(
 )
 
 
-def is_lent(declared: Type | None) -> bool:
-    """Tell whether a parameter is declared as `Lent`: the function only looks at it."""
+def is_marked(declared: Type | None, mark: str) -> bool:
+    """Tell whether a parameter is declared as `Lent`, or found to be taken."""
     alias = declared.alias if isinstance(declared, TypeAliasType) else None
-    return alias is not None and alias.fullname == LENT
+    return alias is not None and alias.fullname == mark
 
 
 def is_tensor(type_: Type | None) -> bool:
@@ -60,7 +60,7 @@ def is_open(type_: Type | None) -> bool:
 
 def takes(declared: Type | None) -> bool:
     """Tell whether a parameter of this type may be given a tensor or tape with ownership."""
-    if is_endless(declared) or is_lent(declared):
+    if is_endless(declared) or is_marked(declared, LENT):
         return False
     declared = get_proper_type(declared)
     if isinstance(declared, UnionType | TupleType):
@@ -115,6 +115,16 @@ def is_container(type_: Type | None) -> bool:
     if isinstance(found, TupleType | TypedDictType):
         return True
     return isinstance(found, Instance) and found.type.fullname in _BUILT_IN
+
+
+def holds_owners(container: Type | None) -> bool:
+    """Tell whether every item of a container owns a tape."""
+    match bounded(container):
+        case TupleType(items=items) if items:
+            return all(map(owns, items))
+        case Instance(args=[*_, held]):
+            return owns(held)
+    return False
 
 
 def signatures(declared: Type | None) -> list[CallableType]:

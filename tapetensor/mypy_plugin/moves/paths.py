@@ -234,6 +234,14 @@ class Paths:
 
     def _same_way(self, branch: Point, move: Point) -> list[Point]:
         """Return the way that led to the move, if the decision is sure to be the same again."""
+        if branch.region not in move.regions and branch.tests is not None:
+            for one in self._graph.points:
+                if one.region in move.regions and self._asks_again(branch, one):
+                    return [
+                        same
+                        for same, way in zip(branch.next, one.next, strict=False)
+                        if way.index <= move.index < _end(one, way)
+                    ]
         if branch.region not in move.regions or branch.tests is None:
             return []
         if not branch.repeats:
@@ -242,6 +250,16 @@ class Paths:
         if loops and self._reads(branch, branch.tests, self._changed_in(loops[0])):
             return []
         return [way for way in branch.next if way.index <= move.index < _end(branch, way)]
+
+    def _asks_again(self, branch: Point, earlier: Point) -> bool:
+        """Tell whether a decision is one that was made before, of variables that are the same."""
+        if branch.question is None or branch.question != earlier.question:
+            return False
+        tests = branch.tests or frozenset()
+        started = min([earlier.index, *[one.start for one in earlier.regions if one.loop]])
+        return all(self._effects.is_local(key, branch) for key in tests) and not any(
+            self._graph.kills(one, key) for one in self._graph.points[started:] for key in tests
+        )
 
     def _may_be_over(self, loop: Region | None) -> bool:
         """Tell whether what a `while` loop does once may be all that it is to do.

@@ -73,6 +73,8 @@ class Point:
     region: Region | None = None
     # The same decision is made again while all that it reads stays the same.
     repeats: bool = False
+    # What it asks, the same for the same words; its first way is that of yes.
+    question: object = None
     # The decision of a `while`, the first way of which is the body, has the loop.
     until: Region | None = None
     # This leaves a block early: return, raise, break, continue.
@@ -112,6 +114,7 @@ class Pass:
         body: the first point of a pass.
         whole: whether the loop comes to every item if nothing breaks it off.
         first: whether it begins with the item of index 0.
+        count: how many items it comes to, if a number says that.
         end: where it goes on after the last item.
     """
 
@@ -120,4 +123,5 @@ class Pass:
     body: Point
     whole: bool
     first: bool
+    count: int | None = None
     end: Point | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from mypy.nodes import (
     AssertStmt,
     AssignmentStmt,
@@ -104,14 +106,8 @@ class Statements(Expressions):
             case ExpressionStmt(expr=value):
                 self.expression(value)
                 self.graph.dropped.add(value)
-            case AssignmentStmt(lvalues=targets, rvalue=value):
-                self.expression(value)
-                for target in targets:
-                    self._parts_of_target(target)
-                    self.assign(target, value, self.point())
-                    if isinstance(target, NameExpr) and key_of(value) is None:
-                        # a = b = ...: two names of one value.
-                        value = target
+            case AssignmentStmt(rvalue=value):
+                self.evaluated(value, partial(self._assignment, statement))
             case OperatorAssignmentStmt(lvalue=target, rvalue=value):
                 self._parts_of_target(target)
                 self.expression(value)
@@ -121,14 +117,14 @@ class Statements(Expressions):
                 base = key_of(target)
                 if isinstance(value, ListExpr) and base is not None and statement.op == "+":
                     one.stores = (item_of(base, APPEND),)
-                    self.put_all(base, value.items, one)
+                    self.extend(base, value, one)
                 else:
                     self.store(target, value, one)
                     one.counts = counts(statement.op, value)
             case IfStmt():
                 self._if(statement)
-            case ForStmt(expr=items):
-                self.expression(items)
+            case ForStmt(index=target, expr=items):
+                self.iterable(target, items)
                 with self.region(mentions(items), loop=True):
                     self._loop(statement, None)
             case WhileStmt(expr=test):
@@ -171,6 +167,14 @@ class Statements(Expressions):
             case _:
                 pass
 
+    def _assignment(self, statement: AssignmentStmt, value: Expression) -> None:
+        for target in statement.lvalues:
+            self._parts_of_target(target)
+            self.assign(target, value, self.point())
+            if isinstance(target, NameExpr) and key_of(value) is None:
+                # a = b = ...: two names of one value.
+                value = target
+
     def _parts_of_target(self, target: Expression) -> None:
         """Add what is evaluated to find out what is assigned to."""
         if isinstance(target, MemberExpr | IndexExpr):
@@ -204,7 +208,7 @@ class Statements(Expressions):
             self.expression(test)
             # This is no `branch`: the search looks for ways round the loop, and out of it.
         decision = self.point()
-        self.point()
+        one = self.point()
         passes: list[Pass] = []
         if isinstance(statement, ForStmt):
             decision.runs, decision.foreign = statement.expr, statement.is_async
@@ -219,6 +223,7 @@ class Statements(Expressions):
         lead([*self.ends, *loop.continues], head)
         self.ends = [] if test is not None and truth(test) else [(decision, True)]
         if isinstance(statement, ForStmt):
+            passes += self.counted(statement.index, statement.expr, decision, one)
             self.over(decision, passes, left=bool(loop.breaks))
         self.block(statement.else_body)
         self.ends += loop.breaks

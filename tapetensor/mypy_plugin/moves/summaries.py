@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from mypy.nodes import (
+    ARG_POS,
     CallExpr,
+    Decorator,
     Expression,
     FuncDef,
     FuncItem,
@@ -20,6 +22,7 @@ from mypy.nodes import (
     OperatorAssignmentStmt,
     OpExpr,
     RefExpr,
+    SliceExpr,
     StarExpr,
     SuperExpr,
     SymbolNode,
@@ -29,10 +32,10 @@ from mypy.nodes import (
     Var,
 )
 from mypy.operators import op_methods
-from mypy.types import CallableType, Instance, TupleType, Type
+from mypy.types import CallableType, Type
 
 from tapetensor.mypy_plugin import flow
-from tapetensor.mypy_plugin.kinds import bounded
+from tapetensor.mypy_plugin.kinds import class_of
 from tapetensor.mypy_plugin.moves.borrowing import (
     BORROWS,
     READS,
@@ -41,7 +44,7 @@ from tapetensor.mypy_plugin.moves.borrowing import (
     leaves,
 )
 from tapetensor.mypy_plugin.moves.calls import Callee, Calls, arguments
-from tapetensor.mypy_plugin.moves.contents import wholes
+from tapetensor.mypy_plugin.moves.contents import cut_out, wholes
 from tapetensor.mypy_plugin.moves.keys import (
     EACH,
     Key,
@@ -53,12 +56,14 @@ from tapetensor.mypy_plugin.moves.keys import (
     root,
     spelled,
 )
+from tapetensor.mypy_plugin.moves.known import Known, Part
 from tapetensor.mypy_plugin.moves.lasting import place_of
 from tapetensor.mypy_plugin.moves.owners import (
     accepts_several,
     hands_on,
+    holds_owners,
     is_container,
-    is_lent,
+    is_marked,
     is_open,
     is_tensor,
     owns,
@@ -66,43 +71,21 @@ from tapetensor.mypy_plugin.moves.owners import (
 )
 from tapetensor.mypy_plugin.moves.points import Point
 from tapetensor.mypy_plugin.moves.steps import Place, Steps
-from tapetensor.mypy_plugin.names import op_called
+from tapetensor.mypy_plugin.names import LENT, TAKEN, op_called
+from tapetensor.mypy_plugin.symbols import member_of
 
 # Functions that move whatever owns a tape, and do not say so in their types.
-MOVERS = frozenset({"builtins.abs", "tapetensor.checkpointing.checkpoint.checkpoint"})
+MOVERS = frozenset(
+    {"builtins.abs", "builtins.sum", "tapetensor.checkpointing.checkpoint.checkpoint"}
+    | {
+        f"_operator.{name}"
+        for name in ("abs", "add", "matmul", "mul", "neg", "pow", "sub", "truediv")
+    }
+)
+# Functions that call their first argument with each item of the second one.
+APPLIERS = {"builtins.map": 1, "functools.reduce": 2, "_functools.reduce": 2}
 # Calls of calls of calls: so many are looked into.
 _DEEPEST = 12
-
-
-class Part(NamedTuple):
-    """An operand or argument of a call.
-
-    Attributes:
-        expression: the argument.
-        type: its type.
-        each: whether the items of it are meant.
-    """
-
-    expression: Expression
-    type: Type | None
-    each: bool = False
-
-
-class Known:
-    """What is known of the functions of a file, or what holds while it is worked out.
-
-    Whoever calls them reads it here: otherwise it would be worked out again for every function.
-
-    Attributes:
-        moved: what a function takes the tape of, and whether mypy had checked the function by then.
-        borrowed: whether it leaves an argument where it is, likewise.
-        steps: its graph, and what is done at its points.
-    """
-
-    def __init__(self) -> None:
-        self.moved: dict[FuncItem, tuple[list[Key], bool]] = {}
-        self.borrowed: dict[tuple[FuncDef, int, bool], tuple[bool, bool]] = {}
-        self.steps: dict[FuncItem, Steps] = {}
 
 
 class Reader:
@@ -138,8 +121,29 @@ class Reader:
         """Tell whether a value owns a tape, as far as the function does not ask for that."""
         return owns(type_) and not (self.steps.graph.asks_for_tape and is_open(type_))
 
+    def moved_by_builtin(self, call: CallExpr) -> list[Place]:
+        """Return what one of the `MOVERS` takes the tape of."""
+        is_sum = isinstance(call.callee, RefExpr) and call.callee.fullname == "builtins.sum"
+        types = [(one, self.type_of(one)) for one in call.args]
+        return self.places(
+            part
+            for one, found in types
+            for part in (self.owning_parts(one, found) if is_sum else [Part(one, found)])
+            if part.each or self.owns(part.type)
+        )
+
     def taken(self, call: CallExpr) -> list[Place]:
         """Return what a call takes the tape of, as every function does that may be called."""
+        match call:
+            case CallExpr(callee=RefExpr(fullname=name), args=[applied, items, *_]) if (
+                name in APPLIERS
+            ):
+                if name == "builtins.map" and call not in self.steps.graph.consumed:
+                    return []
+                several = [items] * APPLIERS[name]
+                unnamed: list[str | None] = [None] * len(several)
+                call = CallExpr(applied, several, [ARG_POS] * len(several), unnamed)
+                return [*dict.fromkeys(self.taken(call))]
         found = [self._taken_by(one, call) for one in self._calls.called(call)]
         if not found:
             return []
@@ -186,9 +190,9 @@ class Reader:
             for place in self._taken_as(callee, number, expressions, call)
         ]
         body = callee.function or self.body(callee.node)
-        if isinstance(body, FuncDef):
-            found += self.defaults_of(body, 0, given)
-        return found if body is None else [*found, *self.free(body)]
+        if body is None:
+            return found
+        return [*found, *self.defaults_of(body, 0, given), *self.free(body)]
 
     def _taken_as(
         self, callee: Callee, number: int, expressions: list[Expression], call: CallExpr
@@ -197,7 +201,7 @@ class Reader:
         [signature] = callee.known
         dropped = call in self.steps.graph.dropped
         is_exact = isinstance(call.callee, SuperExpr)
-        body = self.body(callee.node)
+        body = callee.function or self.body(callee.node)
         if self.is_moved_by(signature, number, callee.node):
             if not (body and self.may_borrow(body, number, dropped=dropped, exact=is_exact)):
                 yield from self.places(
@@ -218,9 +222,12 @@ class Reader:
         declared = signature.arg_types[number]
         is_ours = getattr(node, "fullname", "").startswith("tapetensor.")
         is_one = is_tensor(declared) or not accepts_several(declared)
-        return takes(declared) and hands_on(signature.ret_type) and (is_one or is_ours)
+        is_taken = hands_on(signature.ret_type) and (is_one or is_ours)
+        return takes(declared) and (is_taken or is_marked(declared, TAKEN))
 
-    def may_borrow(self, body: FuncDef, number: int, *, dropped: bool, exact: bool = False) -> bool:
+    def may_borrow(
+        self, body: FuncItem, number: int, *, dropped: bool, exact: bool = False
+    ) -> bool:
         """Tell whether a function, or what overrides it, only reads an argument.
 
         Args:
@@ -236,7 +243,7 @@ class Reader:
             if number < len(one.arguments)
         )
 
-    def _overriding(self, body: FuncDef) -> Iterator[FuncDef]:
+    def _overriding(self, body: FuncItem) -> Iterator[FuncDef]:
         """Yield the methods of this file that may be meant where a method is called."""
         owner = body.info
         for symbol in self._tree.names.values() if owner else ():
@@ -247,7 +254,7 @@ class Reader:
                 if method is not None:
                     yield method
 
-    def is_borrowed(self, body: FuncDef, number: int, *, dropped: bool) -> bool:
+    def is_borrowed(self, body: FuncItem, number: int, *, dropped: bool) -> bool:
         """Tell whether a function only reads an argument, or makes a second handle of it."""
         which, known = (body, number, dropped), self._known.borrowed
         if which not in known or self._is_out_of_date(body, checked=known[which][1]):
@@ -260,7 +267,7 @@ class Reader:
         return known[which][0]
 
     def defaults_of(
-        self, body: FuncDef, skip: int, given: list[list[Expression]]
+        self, body: FuncItem, skip: int, given: list[list[Expression]]
     ) -> Iterator[Place]:
         """Yield what a function takes of the values of its default arguments."""
         for argument, expressions in zip(body.arguments[skip:], given, strict=False):
@@ -274,7 +281,7 @@ class Reader:
                     yield Place(key, key)
 
     def moved_of(
-        self, body: FuncDef, number: int, expressions: list[Expression], *, exact: bool = False
+        self, body: FuncItem, number: int, expressions: list[Expression], *, exact: bool = False
     ) -> Iterator[Place]:
         """Yield what the body of a function is sure to take of the arguments for a parameter.
 
@@ -303,7 +310,14 @@ class Reader:
                 ):
                     yield Place(at, moved)
 
-    def _is_moved_too(self, path: Key, me: Key, body: FuncDef, number: int) -> bool:
+    def moved_by_getter(self, getter: SymbolNode | None, owner: Expression) -> list[Place]:
+        """Return what reading a property takes of the object that has it."""
+        is_property = isinstance(getter, Decorator) and getter.var.is_property
+        body = getter.func if isinstance(getter, Decorator) and is_property else None
+        is_here = body is not None and body.info.module_name == self._tree.fullname
+        return [*self.moved_of(body, 0, [owner])] if body is not None and is_here else []
+
+    def _is_moved_too(self, path: Key, me: Key, body: FuncItem, number: int) -> bool:
         """Tell whether a function takes of a parameter of its own what another one does."""
         if number >= len(body.arguments):
             return False
@@ -317,17 +331,15 @@ class Reader:
                 yield Part(item, None)
 
     def free(self, body: FuncItem) -> list[Place]:
-        """Return what a function defined within another one takes of the variables around it."""
-        # Others have the name of a module or class before their own.
-        if "." in getattr(body, "fullname", ""):
-            return []
-        own = {one.variable for one in body.arguments}
-        around = self.steps.graph.fragments[0].bound
-        return [
-            Place(key, key, body)
-            for key in self.moved_by(body)
-            if root(key) not in own and root(key) in around
-        ]
+        """Return what a function takes of the variables around it, those of the module too."""
+        around = self.steps.graph.fragments[0].bound.difference(
+            one.variable for one in body.arguments
+        )
+        found = [key for key in self.moved_by(body) if root(key) in around]
+        inner = self._known.steps[body].graph if found else self.steps.graph
+        # What gives the variable another value leaves nothing behind that is spent.
+        renewed = {root(key) for point in inner.points for key in point.stores}
+        return [Place(key, key, body) for key in found if root(key) not in renewed]
 
     def lent(self, call: CallExpr) -> Iterator[Expression]:
         """Yield the arguments that a call only reads, whatever function is called."""
@@ -337,7 +349,7 @@ class Reader:
                 yield one
 
     def _lent_to(self, callee: Callee, call: CallExpr) -> Iterator[Expression]:
-        body = self.body(callee.node)
+        body = callee.function or self.body(callee.node)
         dropped = call in self.steps.graph.dropped
         for number, expressions in enumerate([] if callee.tensor else arguments(callee, call)):
             [signature] = callee.known
@@ -345,7 +357,7 @@ class Reader:
             if body is not None:
                 is_read = self.depth > 0 and self.is_borrowed(body, number, dropped=dropped)
             else:
-                is_read = is_lent(declared) or (
+                is_read = is_marked(declared, LENT) or (
                     is_tensor(declared) and not hands_on(signature.ret_type)
                 )
             if is_read:
@@ -355,7 +367,7 @@ class Reader:
         """Return the body of a function of this file."""
         return function_in(self._tree, node)
 
-    def moved(self, body: FuncDef, variable: Var) -> list[Key]:
+    def moved(self, body: FuncItem, variable: Var) -> list[Key]:
         """Return what a function is sure to take of a parameter: it, its items, its attributes."""
         return [key for key in self.moved_by(body) if root(key) is variable]
 
@@ -405,12 +417,14 @@ class Reader:
 
     def _of_node(self, node: Node) -> list[Place]:
         match node:
-            case CallExpr(callee=RefExpr(fullname=name), args=args) if name in MOVERS:
-                return self.places(
-                    [Part(one, None) for one in args if self.owns(self.type_of(one))]
-                )
+            case CallExpr(callee=RefExpr(fullname=name)) if name in MOVERS:
+                return self.moved_by_builtin(node)
             case CallExpr():
                 return self.taken(node)
+            case MemberExpr(expr=owner, name=name):
+                info = class_of(self.type_of(owner))
+                getter = None if info is None else member_of(info, name)
+                return self.moved_by_getter(getter, owner)
             case OpExpr(op=op, left=left, right=right) if op in op_methods:
                 operands = [left, right] if op_methods[op] not in BORROWS else []
             case OperatorAssignmentStmt(lvalue=left, rvalue=right):
@@ -444,6 +458,14 @@ class Reader:
         if isinstance(expression, TupleExpr | ListExpr):
             for item in expression.items:
                 yield from self.owning_parts(item, self.type_of(item))
+        elif (
+            isinstance(expression, IndexExpr)
+            and isinstance(expression.index, SliceExpr)
+            and (numbers := cut_out(expression.index))
+        ):
+            for index in numbers:
+                one_of_them = IndexExpr(expression.base, IntExpr(index))
+                yield from self.owning_parts(one_of_them, self.type_of(one_of_them))
         elif isinstance(expression, OpExpr) and isinstance(expression.left, ListExpr):
             # [x] * 2 + items: a display again.
             number = expression.right
@@ -454,7 +476,7 @@ class Reader:
         elif isinstance(expression, StarExpr) or not self.owns(type_):
             for one in wholes(expression):
                 found = self.type_of(one)
-                if is_container(found) and _holds_owners(found):
+                if is_container(found) and holds_owners(found):
                     yield Part(one, found, each=True)
         else:
             yield Part(expression, type_)
@@ -468,16 +490,6 @@ def _surely_moved(inner: Reader) -> list[Key]:
         if is_known and inner.steps.is_as_given(key, point):
             moves.setdefault(key, set()).add(point)
     return [key for key, points in moves.items() if inner.steps.returns_only_by(points)]
-
-
-def _holds_owners(container: Type | None) -> bool:
-    """Tell whether every item of a container owns a tape."""
-    match bounded(container):
-        case TupleType(items=items) if items:
-            return all(map(owns, items))
-        case Instance(args=[*_, held]):
-            return owns(held)
-    return False
 
 
 def _name(node: SymbolNode | None) -> str:

@@ -340,6 +340,30 @@ def trades(model: Net, x: Batch, adv: Batch) -> Gradients:
     return loss.backward(wrt=model)
 
 
+def slope_of_a_plain_value(model: Net, x: Batch) -> Gradients:
+    slope = tt.grad(lambda v: model.forward(v).sum(), x)
+    loss = model.forward(x.trace()).mean()
+    loss = loss + slope.square().mean()  # E: for "grad" at a plain value is not recorded
+    return loss.backward(wrt=model)
+
+
+def slope_of_a_traced_value(model: Net, x: Batch) -> Gradients:
+    slope = tt.grad(lambda v: model.forward(v).sum(), x.trace())
+    return (model.forward(x.trace()).mean() + slope.square().mean()).backward(wrt=model.a.weight)
+
+
+def saliency(model: Net, x: Batch) -> Gradients:
+    slope = tt.grad(lambda v: model.forward(v).sum(), x)
+    print(slope.abs().mean().item())
+    moved = (x + slope * 0.1).detach()
+    return model.forward(moved.trace()).mean().backward(wrt=model)
+
+
+def slope_of_a_teacher(model: Net, other: Net, x: Batch) -> Gradients:
+    slope = tt.grad(lambda v: other.forward(v).sum(), x)
+    return (model.forward(x.trace()) - slope).square().mean().backward(wrt=model)
+
+
 def noise_scale(model: Net, x: Batch) -> Gradients:
     scale = x.square().mean().sqrt()
     h = x.trace() / scale
@@ -398,5 +422,8 @@ ema(net, other, x)
 ema_in_place(x)
 adversarial(net, x, x)
 trades(net, x, x)
+slope_of_a_traced_value(net, x)
+saliency(net, x)
+slope_of_a_teacher(net, other, x)
 noise_scale(net, x)
 two_tasks(net, x)

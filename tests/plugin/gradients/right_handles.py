@@ -173,7 +173,7 @@ def evaluated(net: Net, x: Batch, y: Batch) -> float:
 
 
 def gradient_penalty(net: Net, x: Batch, y: Batch) -> Gradients:
-    inputs = tt.grad(lambda v: net.forward(v).sum(), x)
+    inputs = tt.grad(lambda v: net.forward(v).sum(), x.trace())
     loss = losses.mse(net.forward(x.trace()), y) + inputs.square().mean()
     return loss.backward(wrt=net)
 
@@ -254,6 +254,7 @@ with_traced_penalty(net, x)
 swapped(net, other, x)
 evaluated(net, x, x)
 least_squares(x, tt.ones((3, 2)))
+gradient_penalty(net, x, net.forward(x))
 saliency(net, x)
 normalized_input(net, x)
 fine_tuned(net, x, x)

@@ -174,3 +174,17 @@ def in_a_chain_of_comparisons(x: Plain, limit: int = 2) -> None:
     if limit < x.size < traced.exp().size + 1:
         print("between")
     traced.sin()  # E: sin: "traced" may have been moved by "exp"
+
+
+def decided_twice_in_the_same_way(x: Plain, other: Traced | None = None) -> None:
+    other = x.trace() if other is None else other
+    _residual(x.trace(), other)
+
+
+def _residual(traced: Traced, other: Traced | None) -> Traced:
+    if other is not None:
+        traced = traced + other
+    traced = traced.exp()
+    if other is not None:
+        traced = traced * other  # E: multiply: "other" may have been moved by "add"
+    return traced

@@ -91,7 +91,7 @@ def appended_in_a_loop_and_used_after(x: Plain) -> None:
         traced = x.trace()
         items.append(traced)
     tt.stack(items)
-    traced.sin()  # E: sin: "traced" was moved by "stack"
+    traced.sin()  # E: sin: "traced" may have been moved by "stack"
 
 
 def variable_index(x: Plain) -> None:
@@ -320,3 +320,83 @@ def its_own_item(x: Plain) -> None:
 
 def added(lhs: Tensor[S, T], rhs: Tensor[S, T]) -> Tensor[S, T]:
     return lhs.tanh() + rhs
+
+
+def index_beside_the_item(x: Plain) -> None:
+    items = [x.trace(), x.trace()]
+    for number, item in enumerate(items):
+        item.exp()
+        items[number].sin()  # E: sin: "items[number]" was moved by "exp"
+
+
+def keys_of_a_dict_twice(x: Plain) -> None:
+    table = {"a": x.trace(), "b": x.trace()}
+    for name in table:
+        table[name].exp()
+    for name in table:
+        table[name].sin()  # E: sin: "table[name]" was moved by "exp"
+
+
+def loop_over_a_display(x: Plain) -> None:
+    first, second = x.trace(), x.trace()
+    for one in (first, second):
+        one.exp()
+    second.sin()  # E: sin: "second" was moved by "exp"
+
+
+def some_of_the_items(x: Plain) -> None:
+    items = [x.trace(), x.trace(), x.trace()]
+    tt.stack(items[:2])
+    items[1].sin()  # E: sin: "items[1]" was moved by "stack"
+
+
+def name_of_some_of_the_items(x: Plain) -> None:
+    items = [x.trace(), x.trace(), x.trace()]
+    rest = items[1:]
+    rest[0].exp()
+    items[1].sin()  # E: sin: "items[1]" was moved by "exp"
+
+
+def extended_by_a_name(x: Plain) -> None:
+    items = [x.trace()]
+    every: list[Traced] = []
+    every.extend(items)
+    tt.stack(every)
+    items[0].sin()  # E: sin: "items[0]" was moved by "stack"
+
+
+def counted_by_a_number(x: Plain) -> None:
+    items = [x.trace(), x.trace()]
+    for number in range(2):
+        items[number].exp()
+    items[1].sin()  # E: sin: "items[1]" was moved by "exp"
+
+
+def matched_against_a_list(x: Plain) -> None:
+    first, second = x.trace(), x.trace()
+    match [first, second]:
+        case [one, *_]:
+            one.exp()
+            first.sin()  # E: sin: "first" was moved by "exp"
+
+
+def items_of_a_display_with_a_star(x: Plain) -> None:
+    items = [x.trace()]
+    every = [*items, x.trace()]
+    tt.stack(every)
+    items[0].sin()  # E: sin: "items[0]" was moved by "stack"
+
+
+def smallest_of_items_that_are_taken(x: Plain) -> None:
+    items = [x.trace().sum(), x.trace().mean()]
+    tt.stack(items)
+    smallest = min(items, key=lambda one: one.item())
+    smallest.exp()  # E: exp: "smallest" was moved by "stack"
+
+
+def item_that_is_got(x: Plain) -> None:
+    table = {"a": x.trace()}
+    table["a"].exp()
+    found = table.get("a")
+    if found is not None:
+        found.sin()  # E: sin: "found" was moved by "exp"

@@ -286,3 +286,10 @@ def _called(function: Callable[[], object]) -> None:
 class Doubler:
     def forward(self, x: Tensor[S, T]) -> Tensor[S, T]:
         return tt.maximum(x, 0.0)
+
+
+def chosen_by_an_expression(x: Plain, flag: bool = True) -> None:
+    traced = x.trace()
+    chosen = traced if flag else x.trace()
+    chosen.exp()
+    traced.sin()  # E: sin: "traced" may have been moved by "exp"

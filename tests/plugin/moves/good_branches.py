@@ -323,3 +323,36 @@ def chain_of_comparisons(x: Plain, limit: int = 5) -> None:
         print("between")
     if limit >= x.size:
         traced.sin()
+
+
+def decided_anew_after_a_change(x: Plain, flag: bool = True) -> None:
+    traced = x.trace()
+    if flag:
+        traced.exp()
+    flag = not flag
+    if flag:
+        traced.sin()
+
+
+def decided_the_other_way(x: Plain, other: Traced | None = None) -> None:
+    other = x.trace() if other is None else other
+    _either(x.trace(), other)
+    _either(x.trace(), None)
+
+
+def _either(traced: Traced, other: Traced | None) -> Traced:
+    if other is not None:
+        result = traced + other
+    else:
+        result = traced.exp()
+    if other is None:
+        return result
+    return result.sin() if other is None else result.cos()
+
+
+def decided_in_each_pass(x: Plain) -> None:
+    traced: Traced | None = x.trace()
+    for _ in range(2):
+        if traced is not None:
+            traced.exp()
+        traced = None
