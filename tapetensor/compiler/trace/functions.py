@@ -11,7 +11,7 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import REARRANGED, shadow
 from tapetensor.arrays.stand_ins import Captured, CapturedArray
-from tapetensor.compiler.trace.node import Kind, Shape
+from tapetensor.compiler.trace.node import Kind, Shape, replaced
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.operations import select, unwritten
 from tapetensor.compiler.trace.refusals import INTO_ANOTHER, trace_error
@@ -197,3 +197,14 @@ def is_basic(index: Any) -> bool:
         or (isinstance(one, slice | int | np.integer) and not isinstance(one, Captured))
         for one in parts
     )  # fmt: skip
+
+
+def at_any_place(index: Any) -> Any:
+    """Return an index with 0 in the place of integers that are computed."""
+
+    def known(one: Any) -> Any:
+        if not isinstance(one, Captured) or one.array.shape or one.array.dtype.kind not in "iu":
+            return one
+        return 0
+
+    return replaced(index, known)

@@ -16,6 +16,7 @@ from tapetensor.compiler.trace.functions import (
     FUNCTIONS,
     MAKE_ARRAYS,
     REWRITTEN,
+    at_any_place,
     dummy,
     is_basic,
 )
@@ -235,17 +236,18 @@ class ArrayTracer(ArrayMethods):
                 "a mask as an index gives a shape that depends on the values; write "
                 "np.where(mask, x, 0), or take the elements outside"
             )
-        like = None
-        if not self.is_in_order:
-            like = self.laid_out()[replaced(index, dummy)]
+        like = None if self.is_in_order else self.laid_out()[replaced(index, dummy)]
         chosen: ArrayTracer = self.capture_step(read_index, (self, index), {}, like)
+        if is_basic(at_any_place(index)):
+            # numpy gives a view of the elements at a place that only values tell.
+            chosen.fixed_as = "a part at a computed index (write x[i] = x[i] + y for x[i] += y)"
         return chosen
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Write elements."""
         if self.is_scalar:
-            cls = f"{self.dtype.type.__module__}.{self.dtype.type.__name__}"
-            raise TypeError(f"{cls!r} object does not support item assignment")
+            name = self.dtype.type.__name__
+            raise TypeError(f"'numpy.{name}' object does not support item assignment")
         if is_basic(index):
             parts = index if isinstance(index, tuple) else (index,)
             full = parts if any(one is ... for one in parts) else (*parts, ...)
