@@ -16,6 +16,11 @@ import tapetensor as tt
 from tapetensor import nn, optim
 from tapetensor.compiler import plans
 from tapetensor.compiler.emit import blocks
+from tapetensor.compiler.emit.steps import planned
+from tapetensor.compiler.trace.node import Kind, Node
+from tapetensor.compiler.trace.operations import write_all
+from tapetensor.compiler.trace.program import Program
+from tapetensor.compiler.trace.view import View
 from tapetensor.kernels.numerics import threads
 from tapetensor.kernels.numerics.sums import row_products
 
@@ -415,3 +420,21 @@ def test_blocks_are_about_as_large_as_each_other() -> None:
     # Eight rows fit into a block; five and four are better than eight and one.
     assert re.findall(r"_(\d+)\(", step.line) == ["0", "5"]
     assert source.count("for start, stop") == 2
+
+
+def test_views_of_views_may_be_as_many_as_a_program_has() -> None:
+    program = Program()
+    x = program.add(Kind.INPUT, None, (), (3, 2), np.dtype(np.float32))
+    whole = program.elementwise(np.add, (x, x), x.dtype)
+    turned = View("index", (slice(None, None, -1),))
+
+    def chain() -> Node:
+        node = whole
+        for _ in range(3001):
+            node = program.add(Kind.VIEW, turned, (node,), (3, 2), x.dtype, object())
+        return node
+
+    written = program.add(Kind.WRITE, write_all, (whole, chain(), 1.0), (3, 2), x.dtype)
+    seen = program.add(Kind.VIEW, turned, (written,), (3, 2), x.dtype)
+    planner = planned(program, {x: "x"}, [seen])
+    assert len(planner.leaving_expressions()) == 1

@@ -57,6 +57,7 @@ class ResultWriter:
         leaving: the nodes that the results are made of.
         tape_lines: what makes the tapes that leave.
         returned: the source of what is returned.
+        stored: the source of what is assigned to.
     """
 
     bind: Callable[[Any], str]
@@ -68,6 +69,7 @@ class ResultWriter:
     leaving: list[Node] = field(default_factory=list)
     tape_lines: list[str] = field(default_factory=list)
     returned: str = "None"
+    stored: list[str] = field(default_factory=list)
     _new_ids: dict[int, str] = field(default_factory=dict)
     _locals: dict[int, str] = field(init=False)
     # The sources of the origins of tensors that came in, by their address in the capture.
@@ -97,7 +99,11 @@ class ResultWriter:
 
     def store(self, target: str, value: Any) -> None:
         """Write an assignment."""
-        self._stores.append(f"{target} = {self.write(value)}")
+        self._assign(target, self.write(value))
+
+    def _assign(self, target: str, source: str) -> None:
+        self.stored.append(target)
+        self._stores.append(f"{target} = {source}")
 
     def take(self, local: str, taker: Any) -> None:
         """Write that the tensor in a local variable is spent; its tape is in ``{local}_tape``."""
@@ -105,11 +111,11 @@ class ResultWriter:
 
     def store_entries(self, target: str, store: Gradients) -> None:
         """Write an assignment of the arrays of a store of gradients."""
-        self._stores.append(f"{target} = {self._entries(store)}")
+        self._assign(target, self._entries(store))
 
     def store_incomplete(self, target: str, store: Gradients) -> None:
         """Write an assignment of what the gradients of a store lack."""
-        self._stores.append(f"{target} = {self._incomplete(store.incomplete)}")
+        self._assign(target, self._incomplete(store.incomplete))
 
     def lines(self, arrays: list[str]) -> list[str]:
         """Return all lines, given the source of the arrays that leave."""
