@@ -17,6 +17,7 @@ from tapetensor import nn, optim
 from tapetensor.compiler import plans
 from tapetensor.compiler.emit import blocks
 from tapetensor.compiler.emit.steps import planned
+from tapetensor.compiler.plan.arena import Arena
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.operations import write_all
 from tapetensor.compiler.trace.program import Program
@@ -438,3 +439,22 @@ def test_views_of_views_may_be_as_many_as_a_program_has() -> None:
     seen = program.add(Kind.VIEW, turned, (written,), (3, 2), x.dtype)
     planner = planned(program, {x: "x"}, [seen])
     assert len(planner.leaving_expressions()) == 1
+
+
+def test_parts_of_an_arena_that_are_never_kept_together_lie_in_one_place() -> None:
+    arena, size = Arena(1 << 24), 1 << 20
+    first = arena.take((size // 2,), np.dtype(np.uint8))
+    second = arena.take((size,), np.dtype(np.uint8))
+    arena.give_back(first)
+    third = arena.take((size,), np.dtype(np.uint8))
+    arena.give_back(second)
+    fourth = arena.take((size // 2,), np.dtype(np.uint8))
+    for one in (third, fourth):
+        arena.give_back(one)
+    assert arena.nbytes == 2 * size + size // 2
+    places = arena.better_places()
+    assert places is not None
+    # The fourth takes the place of the second, and the first that of the third.
+    assert places[1] == places[3]
+    assert places[0] == places[2]
+    assert max(places) + size == 2 * size
