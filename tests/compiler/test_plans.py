@@ -375,3 +375,14 @@ def test_a_parameter_that_was_replaced_is_no_parameter_of_the_optimizer() -> Non
             function(tt.ones((3, 2)))
     np.testing.assert_array_equal(model.weight.numpy(), before[0])
     np.testing.assert_array_equal(model.bias.numpy(), before[1])
+
+
+def test_an_index_that_is_known_is_not_read_unless_somebody_reads_the_result() -> None:
+    def run(x: Any, i: Any) -> Any:
+        x[[0, 2]]
+        x[i]
+        return x + 1.0
+
+    compiled: Any = tt.compile(run)
+    compiled(np.ones(3), np.array([0, 1]))
+    assert plans(compiled)[0].explain().count("read_index") == 1

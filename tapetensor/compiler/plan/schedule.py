@@ -28,13 +28,10 @@ _MAY_FAIL = frozenset({Kind.EFFECT, Kind.CALL})
 def scheduled(program: Program, leaving: Iterable[Node]) -> list[Node]:
     """Return the nodes that have to run, in order; what changes state comes as late as it can."""
     needed: set[Node] = set()
-    waiting = [*leaving]
-    checks = [node for node in program.nodes if node.kind is Kind.EFFECT]
-    checked = {parent for node in checks for parent in node.parents()}
-    for node in program.nodes:
-        is_safe = node.function is read_index and checked.issuperset(found_in(node.args[1], Node))
-        if node.kind in _NEEDED or (_raises_for_some_values(node) and not is_safe):
-            waiting.append(node)
+    waiting = [
+        *leaving,
+        *[node for node in program.nodes if node.kind in _NEEDED or _raises_for_some_values(node)],
+    ]
     while waiting:
         node = waiting.pop()
         if node not in needed:
@@ -66,10 +63,13 @@ def _raises_for_some_values(node: Node) -> bool:
         return function is np.power and node.dtype.kind in "iu"
     if node.kind not in (Kind.CALL, Kind.WRITE):
         return False
+    if function is read_index:
+        # A known index has been tried.
+        return any(one.kind is not Kind.CONSTANT for one in found_in(node.args[1], Node))
     # Copies of what a function gives have its name.
     module, name = getattr(function, "__module__", ""), getattr(function, "__name__", "")
     return (
-        function in (read_index, write_index)
+        function is write_index
         or module == "numpy.linalg"
         or (module == "numpy" and name in _RAISE)
     )
