@@ -27,7 +27,7 @@ from tapetensor.compiler.trace.binding import Binding
 from tapetensor.compiler.trace.callables import place_of
 from tapetensor.compiler.trace.changes import Held, line_of_change
 from tapetensor.compiler.trace.guards import MISS
-from tapetensor.compiler.trace.program import Backend, Program
+from tapetensor.compiler.trace.program import Backend, Program, errors_raise
 from tapetensor.compiler.trace.refusals import NotTracedError, placed
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, TraceError
 from tapetensor.pictures.places import is_users_module
@@ -57,9 +57,10 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function."""
         cache = self._cache
-        if _IS_TRACING.get() or cache.runner == get_ident():
+        if _IS_TRACING.get() or cache.runner == get_ident() or errors_raise():
             # This call is a part of a larger program, or a handler of signals, say, makes it in the
-            # midst of a plan, whose memory is in use.
+            # midst of a plan, whose memory is in use. Or np.errstate has errors raised, also those
+            # of steps that a plan leaves out.
             return self._function(*args, **kwargs)
         result = cache.replay(args, kwargs)
         if result is not MISS:
@@ -149,8 +150,10 @@ class Compiled:
             names=binding.names,
             guards=binding.guards,
             after=writer.lines(planner.leaving_expressions()),
-            generators=binding.generators,
             started=started,
+            generators=binding.generators,
+            stored=writer.stored,
+            function=self._function,
         )
         # Its parts refer to it. Without them it dies now, and with it what only it keeps alive.
         vars(binding).clear()

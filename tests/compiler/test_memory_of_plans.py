@@ -16,6 +16,12 @@ import tapetensor as tt
 from tapetensor import nn, optim
 from tapetensor.compiler import plans
 from tapetensor.compiler.emit import blocks
+from tapetensor.compiler.emit.steps import planned
+from tapetensor.compiler.plan.arena import Arena
+from tapetensor.compiler.trace.node import Kind, Node
+from tapetensor.compiler.trace.operations import write_all
+from tapetensor.compiler.trace.program import Program
+from tapetensor.compiler.trace.view import View
 from tapetensor.kernels.numerics import threads
 from tapetensor.kernels.numerics.sums import row_products
 
@@ -415,3 +421,40 @@ def test_blocks_are_about_as_large_as_each_other() -> None:
     # Eight rows fit into a block; five and four are better than eight and one.
     assert re.findall(r"_(\d+)\(", step.line) == ["0", "5"]
     assert source.count("for start, stop") == 2
+
+
+def test_views_of_views_may_be_as_many_as_a_program_has() -> None:
+    program = Program()
+    x = program.add(Kind.INPUT, None, (), (3, 2), np.dtype(np.float32))
+    whole = program.elementwise(np.add, (x, x), x.dtype)
+    turned = View("index", (slice(None, None, -1),))
+
+    def chain() -> Node:
+        node = whole
+        for _ in range(3001):
+            node = program.add(Kind.VIEW, turned, (node,), (3, 2), x.dtype, object())
+        return node
+
+    written = program.add(Kind.WRITE, write_all, (whole, chain(), 1.0), (3, 2), x.dtype)
+    seen = program.add(Kind.VIEW, turned, (written,), (3, 2), x.dtype)
+    planner = planned(program, {x: "x"}, [seen])
+    assert len(planner.leaving_expressions()) == 1
+
+
+def test_parts_of_an_arena_that_are_never_kept_together_lie_in_one_place() -> None:
+    arena, size = Arena(1 << 24), 1 << 20
+    first = arena.take((size // 2,), np.dtype(np.uint8))
+    second = arena.take((size,), np.dtype(np.uint8))
+    arena.give_back(first)
+    third = arena.take((size,), np.dtype(np.uint8))
+    arena.give_back(second)
+    fourth = arena.take((size // 2,), np.dtype(np.uint8))
+    for one in (third, fourth):
+        arena.give_back(one)
+    assert arena.nbytes == 2 * size + size // 2
+    places = arena.better_places()
+    assert places is not None
+    # The fourth takes the place of the second, and the first that of the third.
+    assert places[1] == places[3]
+    assert places[0] == places[2]
+    assert max(places) + size == 2 * size

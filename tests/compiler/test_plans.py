@@ -329,3 +329,60 @@ def test_a_function_that_returns_a_view_does_not_see_later_steps() -> None:
     x = np.arange(4.0).reshape(2, 2)
     for found, wanted in zip(tt.compile(run)(x), run(x), strict=True):
         np.testing.assert_allclose(found, wanted)
+
+
+def test_the_memory_of_a_value_that_nobody_reads_any_more_is_used_again() -> None:
+    def chain(x: Any) -> Any:
+        for _ in range(20):
+            x = x @ x
+        return x.sum()
+
+    compiled: Any = tt.compile(chain)
+    compiled(tt.zeros((16, 16)))
+    # No product may be written over what it reads, so there are two of them at a time.
+    assert plans(compiled)[0].arena_bytes <= 2 * 16 * 16 * 4 + 64
+
+
+def test_what_cannot_raise_and_nobody_reads_is_not_run() -> None:
+    def run(x: Any) -> Any:
+        np.concatenate([x, x])
+        return x + 1.0
+
+    compiled: Any = tt.compile(run)
+    compiled(np.ones(3))
+    assert "concatenate" not in plans(compiled)[0].explain()
+
+
+def test_an_extreme_of_rows_begins_with_what_it_is_told_to_begin_with() -> None:
+    x = np.arange(12.0).reshape(4, 3)
+    compiled: Any = tt.compile(lambda x: np.max(x * 2.0, axis=1, initial=9.0))
+    np.testing.assert_array_equal(compiled(x), [9.0, 10.0, 16.0, 22.0])
+
+
+def test_a_parameter_that_was_replaced_is_no_parameter_of_the_optimizer() -> None:
+    model = nn.Linear(2, 1, rng=np.random.default_rng(0))
+    optimizer = optim.Sgd(model, lr=0.1)
+
+    def step(x: Any) -> None:
+        optimizer.step(model.forward(x.trace()).sum().backward(wrt=model))
+
+    compiled = tt.compile(step)
+    compiled(tt.ones((3, 2)))
+    model.weight = tt.ones((1, 2))
+    before = model.weight.numpy().copy(), model.bias.numpy().copy()
+    for function in (step, compiled):
+        with pytest.raises(tt.TapeTensorError):
+            function(tt.ones((3, 2)))
+    np.testing.assert_array_equal(model.weight.numpy(), before[0])
+    np.testing.assert_array_equal(model.bias.numpy(), before[1])
+
+
+def test_an_index_that_is_known_is_not_read_unless_somebody_reads_the_result() -> None:
+    def run(x: Any, i: Any) -> Any:
+        x[[0, 2]]
+        x[i]
+        return x + 1.0
+
+    compiled: Any = tt.compile(run)
+    compiled(np.ones(3), np.array([0, 1]))
+    assert plans(compiled)[0].explain().count("read_index") == 1

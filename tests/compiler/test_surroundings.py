@@ -428,3 +428,18 @@ def test_functions_that_wait_or_yield_are_refused() -> None:
 def test_an_array_with_rules_of_its_own_is_refused() -> None:
     with pytest.raises(tt.ArgumentTypeError, match="MaskedArray, which has rules of its own"):
         tt.compile(lambda x: x * 2.0)(np.ma.masked_array([1.0, 2.0], [True, False]))
+
+
+def test_a_tensor_that_is_only_read_keeps_its_array() -> None:
+    weight = _array_of_its_own()
+    compiled: Any = tt.compile(lambda x: x * weight)
+    x = _array_of_its_own()
+    before = weight.array, x.array
+    compiled(x)
+    compiled(x)
+    assert weight.array is before[0]
+    assert x.array is before[1]
+
+
+def _array_of_its_own() -> Any:
+    return tt.ones((3,))

@@ -316,3 +316,14 @@ def test_a_parameter_whose_halves_are_used_apart_gets_both_gradients() -> None:
         found.append(layer.weight.numpy())
 
     np.testing.assert_allclose(found[1], found[0], rtol=1e-5)
+
+
+def test_gradients_that_come_in_are_clipped_where_they_are() -> None:
+    model = _model()
+    clip = tt.compile(lambda grads: grads.clip_by_global_norm(0.01))
+    for seed in range(2):
+        x, labels = _batch(seed)
+        loss = losses.cross_entropy(model.forward(x.trace()), labels)
+        grads = loss.backward(wrt=model)
+        clip(grads)
+        assert np.isclose(grads.global_norm(), 0.01)

@@ -12,6 +12,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import losses, nn, optim
+from tapetensor.compiler import plans
 from tapetensor.errors import TraceError
 
 
@@ -234,3 +235,17 @@ def test_a_reduction_writes_where_it_is_told() -> None:
 
     x = tt.from_numpy(np.arange(6.0).reshape(2, 3))
     assert np.array_equal(tt.compile(totals)(x).numpy(), totals(x).numpy())
+
+
+def test_a_cast_of_an_array_that_was_written_to_is_no_copy_that_may_be_left_out() -> None:
+    def run(x: Any) -> Any:
+        whole = x * 1.5
+        whole[0] = 2.5
+        return whole.astype(np.int64) * 2
+
+    x = np.arange(4.0)
+    compiled = tt.compile(run)
+    found = compiled(x)
+    assert (found.dtype, found.tolist()) == (np.dtype(np.int64), run(x).tolist())
+    # Where a step fails, the function answers in place of its plan, and this raises.
+    plans(compiled)[0].profile(x, repeats=1)

@@ -85,7 +85,6 @@ class BackwardPlan:
             names={},
             guards=[f"{''.join([f'{name}, ' for name in names])} = args"],
             after=[f"return [{returned}]"],
-            generators=[],
             started=started,
         )
 

@@ -54,10 +54,9 @@ def call_into(
 
 
 def _reduction(out: Operand, node: Node, operands: list[Operand], code: Code) -> str:
-    axes, options = node.detail
+    axes, _ = node.detail
     reduce = code.bind(node.function.reduce)
-    extra = "".join([f", {key}={code.bind(value)}" for key, value in options])
-    return f"{reduce}({operands[0].source}, {axes}, None, {out.source}, True{extra})"
+    return f"{reduce}({operands[0].source}, {axes}, None, {out.source}, True)"
 
 
 def _product_or_search(
@@ -74,7 +73,7 @@ def _product_or_search(
     kept = len(operand.shape) - len(axes)
     shape = operand.shape if count is None else (count, *operand.shape[1:])
     rows, width = math.prod(shape[:kept]), math.prod(shape[kept:])
-    is_last = axes[:1] == (kept,) and not options and node.dtype == operand.dtype
+    is_last = axes[:1] == (kept,) and node.dtype == operand.dtype
     search = _SEARCHES.get(node.function)
     is_found = is_last and search is not None and is_short(rows * width, width)
     if options != AS_PRODUCT and not is_found:

@@ -35,7 +35,7 @@ def write_results(inputs: Inputs, result: Any) -> ResultWriter:
         for name, before in after.items():
             if fields[name] is not before:
                 replaced.add(id(before))
-                writer.store(f"{held}[{name!r}]", fields[name])
+                writer.store(f"{held}[{name!r}]", writer.write(fields[name]))
     for local, tensor in inputs.fields.items():
         cls = inputs.bind(tensor.__class__)
         if id(tensor) in replaced:
@@ -46,19 +46,19 @@ def write_results(inputs: Inputs, result: Any) -> ResultWriter:
         data = tensor.array
         is_kept = isinstance(data, ArrayTracer) and (data.node is node or _is_updated(data.node))
         if not is_kept:
-            writer.store(f"{local}.array", data)
+            writer.store(f"{local}.array", writer.write(data))
         if isinstance(brought, OwnedTape) and tensor.tape is not brought:
             writer.take(local, tensor.tape)
         elif tensor.tape is not brought:
-            writer.store(f"{local}.tape", tensor.tape)
+            writer.store(f"{local}.tape", writer.write(tensor.tape))
     for store, local, before_arrays, lacked in inputs.stores:
         if store.incomplete is not lacked:
-            writer.store_incomplete(f"{local}.incomplete", store)
+            writer.store(f"{local}.incomplete", writer.incomplete(store.incomplete))
         same = store.arrays.keys() == before_arrays.keys() and all(
             store.arrays[key] is before_arrays[key] for key in before_arrays
         )
         if not same:
-            writer.store_entries(f"{local}.arrays", store)
+            writer.store(f"{local}.arrays", writer.entries(store))
     inputs.guard_origins(came_in, replaced)
     writer.returned = writer.write(result)
     writer.tape_lines = _tape_lines(writer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Callable, Sequence
 from functools import partial
 from textwrap import indent
 from typing import Any
@@ -15,9 +16,27 @@ from tapetensor.errors import ArgumentValueError
 from tapetensor.optim.group import Update
 from tapetensor.pictures import Graph, notebook_cell, to_html, tree
 
+# What an error is told that came too late for the function itself to be run.
+_TOO_LATE = (
+    "compile: this came after an optimizer's step had begun, so parameters may be updated, and the "
+    "function was not run in place of its plan"
+)
+
 
 class Plan:
     """What a compiled function does for one kind of call.
+
+    Where a step fails, all is put back, and the function itself is run: it may expect the error.
+
+    Args:
+        planner: what has planned the steps.
+        names: the objects that the other lines refer to by name.
+        guards: the lines before the steps.
+        after: the lines behind them.
+        started: when planning began.
+        generators: the variables of the generators that the steps draw from.
+        stored: what the lines behind the steps assign to.
+        function: what is planned; None where it cannot be run in place of the plan.
 
     Attributes:
         steps: what it does, in order.
@@ -34,8 +53,10 @@ class Plan:
         names: dict[str, Any],
         guards: list[str],
         after: list[str],
-        generators: list[str],
         started: float,
+        generators: Sequence[str] = (),
+        stored: Sequence[str] = (),
+        function: Callable[..., Any] | None = None,
     ) -> None:
         self.steps = planner.code.steps
         self.step_seconds: list[float] | None = None
@@ -45,12 +66,13 @@ class Plan:
         self._guards = guards
         self._after = after
         self._generators = generators
-        # Optimizers' steps are taken back if a later step of the plan fails.
-        self._has_saved = bool(planner.at_risk)
-        updates = [node.function for node in planner.at_risk]
+        self._stored = stored
+        self._updates = planner.updates
+        self._is_at_risk = planner.is_at_risk
         # The source counts as the library's own, so that an error names the user's line.
         names["__name__"] = __name__
-        names["saved"] = partial(Update.saved, *updates)
+        names["saved"] = partial(Update.saved, *[node.function for node in self._updates])
+        names["function"], names["too_late"] = function, _TOO_LATE
         self.source = self._source([step.line for step in self.steps])
         # It takes the arguments of a call; the result is MISS if the plan is for another kind.
         self.run: Any = _made(self.source, names)
@@ -86,7 +108,7 @@ class Plan:
             kwargs: arguments by name.
 
         Raises:
-            ArgumentValueError: if the plan is for calls of another kind.
+            ArgumentValueError: if the plan is for calls of another kind, or a step of it failed.
         """
         best = [float("inf")] * len(self.steps)
         names = {**self._names, "clock": time.perf_counter, "times": (times := [0.0])}
@@ -97,6 +119,8 @@ class Plan:
         for _ in range(repeats):
             if run(args, kwargs) is MISS:
                 raise ArgumentValueError("profile: the plan is for calls of another kind")
+            if len(times) <= len(self.steps):
+                raise ArgumentValueError("profile: a step failed, so the function itself has run")
             spent = [stop - start for start, stop in itertools.pairwise(times)]
             best = [min(pair) for pair in zip(best, spent, strict=True)]
         self.step_seconds = best
@@ -135,18 +159,49 @@ class Plan:
         return graph_of_plan(title, self.steps, self.step_seconds)
 
     def _source(self, lines: list[str]) -> str:
-        if (self._generators or self._has_saved) and lines:
-            # If a step fails, the generators are put back, as everything else is.
-            saved = [f"{rng}_state = {rng}.bit_generator.state" for rng in self._generators]
-            put_back = [f"    {rng}.bit_generator.state = {rng}_state" for rng in self._generators]
-            if self._has_saved:
-                saved.append("put_back = saved()")
-                put_back.append("    put_back()")
-            tried = [f"    {line}" for line in lines]
-            lines = [*saved, "try:", *tried, "except BaseException:", *put_back, "    raise"]
-        body = [f"    {line}" for line in (*self._guards, *lines, *self._after)]
-        functions = "\n".join([*self._functions, "def run(args, kwargs):", *body])
+        steps = [*lines, *self._after]
+        if self._names["function"] is not None and lines:
+            steps = self._recovering(lines)
+        body = indent("\n".join([*self._guards, *steps]), "    ")
+        functions = "\n".join([*self._functions, "def run(args, kwargs):", body])
         return f"def plan():\n{indent(functions, '    ')}\n    return run\n"
+
+    def _recovering(self, lines: list[str]) -> list[str]:
+        """Return lines that put all back where a step fails, and then run the function itself.
+
+        What fails then, too, leaves all as it was before the call.
+        """
+        states = [f"{rng}.bit_generator.state" for rng in self._generators]
+        kept = [*enumerate([*states, *self._stored])]
+        save = [f"before{place} = {target}" for place, target in kept]
+        put_back = [f"{target} = before{place}" for place, target in kept]
+        drawn = len(states)
+        save_updates = ["put_back = saved()"] if self._updates else []
+        put_back_updates = ["put_back()"] if self._updates else []
+        at_once = slice(None if self._is_at_risk else 0)
+        own = ["return function(*args, **kwargs)"]
+        if put_back or self._updates:
+            own = [
+                *save[drawn:], *save_updates,
+                "try:", *_indented(own),
+                "except BaseException:", *_indented([*put_back, *put_back_updates, "raise"]),
+            ]  # fmt: skip
+        return [
+            *save[:drawn], *save_updates[at_once], "is_late = False",
+            "try:", *_indented(lines),
+            "except BaseException as error:",
+            *_indented([
+                *put_back[:drawn], *put_back_updates[at_once],
+                "if is_late: error.add_note(too_late)",
+                "if is_late or not isinstance(error, Exception): raise",
+            ]),
+            "else:", *_indented(self._after),
+            *own,
+        ]  # fmt: skip
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
 
 
 def _made(source: str, names: dict[str, Any]) -> Any:

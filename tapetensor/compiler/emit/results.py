@@ -57,6 +57,7 @@ class ResultWriter:
         leaving: the nodes that the results are made of.
         tape_lines: what makes the tapes that leave.
         returned: the source of what is returned.
+        stored: the source of what is assigned to.
     """
 
     bind: Callable[[Any], str]
@@ -68,6 +69,7 @@ class ResultWriter:
     leaving: list[Node] = field(default_factory=list)
     tape_lines: list[str] = field(default_factory=list)
     returned: str = "None"
+    stored: list[str] = field(default_factory=list)
     _new_ids: dict[int, str] = field(default_factory=dict)
     _locals: dict[int, str] = field(init=False)
     # The sources of the origins of tensors that came in, by their address in the capture.
@@ -95,21 +97,14 @@ class ResultWriter:
             if tensor.origins is not None and tensor.origins is not PARTED
         }
 
-    def store(self, target: str, value: Any) -> None:
+    def store(self, target: str, source: str) -> None:
         """Write an assignment."""
-        self._stores.append(f"{target} = {self.write(value)}")
+        self.stored.append(target)
+        self._stores.append(f"{target} = {source}")
 
     def take(self, local: str, taker: Any) -> None:
         """Write that the tensor in a local variable is spent; its tape is in ``{local}_tape``."""
         self._taken[local] = self.bind(taker)
-
-    def store_entries(self, target: str, store: Gradients) -> None:
-        """Write an assignment of the arrays of a store of gradients."""
-        self._stores.append(f"{target} = {self._entries(store)}")
-
-    def store_incomplete(self, target: str, store: Gradients) -> None:
-        """Write an assignment of what the gradients of a store lack."""
-        self._stores.append(f"{target} = {self._incomplete(store.incomplete)}")
 
     def lines(self, arrays: list[str]) -> list[str]:
         """Return all lines, given the source of the arrays that leave."""
@@ -165,8 +160,8 @@ class ResultWriter:
         """Return the source of a mutable object, which is another one at every call."""
         if isinstance(value, Gradients):
             leafs = self.bind(value.leafs)
-            told = f"{leafs}, {value.is_leaky}, {self._incomplete(value.incomplete)}"
-            return f"gradients_of({self._entries(value)}, {told})"
+            told = f"{leafs}, {value.is_leaky}, {self.incomplete(value.incomplete)}"
+            return f"gradients_of({self.entries(value)}, {told})"
         if value.__class__ is list:
             return f"[{self._items(value)}]"
         if value.__class__ in (set, frozenset, deque):
@@ -248,7 +243,7 @@ class ResultWriter:
         pairs = [f"({one}._id, {self.tapes.history(one)})" for one in known]
         return f"origins_of({', '.join(pairs)})" if pairs else ""
 
-    def _incomplete(self, incomplete: tuple[Incomplete, ...]) -> str:
+    def incomplete(self, incomplete: tuple[Incomplete, ...]) -> str:
         """Return the source of what gradients lack."""
         parts = []
         for one in incomplete:
@@ -260,7 +255,7 @@ class ResultWriter:
                 parts.append(f"{self.bind(one)}.of_others({origins}), ")
         return f"({''.join(parts)})"
 
-    def _entries(self, store: Gradients) -> str:
+    def entries(self, store: Gradients) -> str:
         """Return the source of the dict of a store of gradients."""
         items = ", ".join(
             [f"{self.id_of(key)}: {self.array(array)}" for key, array in store.arrays.items()]

@@ -14,7 +14,7 @@ from tapetensor.compiler.plan.groups import Group, fused
 from tapetensor.compiler.plan.layout import lay_out
 from tapetensor.compiler.plan.memory import Memory
 from tapetensor.compiler.plan.rematerialization import recomputed
-from tapetensor.compiler.plan.schedule import at_risk, scheduled
+from tapetensor.compiler.plan.schedule import is_at_risk, scheduled
 from tapetensor.compiler.plan.storage import TAKES_OUT, overwritable
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.operations import cast_to, unwritten
@@ -34,7 +34,8 @@ class Planner:
     Attributes:
         memory: the places.
         code: what is written.
-        at_risk: optimizers' steps after which something may fail; they would have to be undone.
+        updates: the optimizers' steps.
+        is_at_risk: whether something may fail after one of them, which would have to be undone.
     """
 
     def __init__(
@@ -53,7 +54,8 @@ class Planner:
         self.code = Code(self.memory, inputs)
         # The variables of the optimizers' buffers.
         self._buffers: dict[Node, str] = {}
-        self.at_risk = at_risk(schedule)
+        self.updates = [node for node in schedule if node.kind is Kind.UPDATE]
+        self.is_at_risk = is_at_risk(schedule)
 
     def run(self) -> None:
         """Plan all steps."""
@@ -91,7 +93,7 @@ class Planner:
             self._place_call(node)
 
     def _place_group(self, group: Group, position: int) -> None:
-        read_outside = [node for node in group.nodes if self.memory.is_read_outside(node, group)]
+        read_outside = self.memory.read_outside(group)
         views = [node for node in read_outside if node.kind is Kind.VIEW]
         group.kept = set(read_outside) - set(views)
         for node in read_outside:
@@ -131,6 +133,8 @@ class Planner:
                 self._copy(node, part, gradient)
         run = self._executor.update(node.function)
         call = f"{self.code.bind(run)}({flat}, ({', '.join(parts)}, ))"
+        if not self.is_at_risk:
+            call = f"is_late = True; {call}"
         self.code.emit(node, call, getattr(run, "__name__", ""))
 
     def _buffer_of(self, update: Node, first: Node) -> str:

@@ -89,33 +89,38 @@ def _set_order(node: Node, order: Shape, memory: Memory) -> None:
     Never one in which a sum is added up in another order than numpy's: the BLAS multiplies matrices
     otherwise when they, or their product, lie transposed.
     """
-    storage = memory.storage(node)
-    if (
-        storage.order is not None
-        or (node.kind is Kind.MATMUL and not _keeps_rows(order))
-        or not storage.is_free
-        or not writes_anywhere(node)
-        or not _suits_readers(node, order, memory)
-    ):
-        return
-    storage.order = order
-    if node.kind is Kind.ELEMENTWISE:
-        for operand in node.args:
-            if (
-                operand.kind in _WITH_ORDER
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        storage = memory.storage(node)
+        if (
+            storage.order is not None
+            or (node.kind is Kind.MATMUL and not _keeps_rows(order))
+            or not storage.is_free
+            or not writes_anywhere(node)
+            or not _suits_readers(node, order, memory)
+        ):
+            continue
+        storage.order = order
+        if node.kind is Kind.ELEMENTWISE:
+            waiting += [
+                operand
+                for operand in reversed(node.args)
+                if operand.kind in _WITH_ORDER
                 and operand.shape == node.shape
                 and set(memory.readers(operand)) == {node}
-            ):
-                _set_order(operand, order, memory)
+            ]
 
 
 def _suits_readers(node: Node, order: Shape, memory: Memory) -> bool:
-    return all(
-        reader.kind in _READERS
-        and (reader.kind is not Kind.MATMUL or _keeps_rows(order))
-        and (reader.kind not in (Kind.VIEW, Kind.WRITE) or _suits_readers(reader, order, memory))
-        for reader in memory.readers(node)
-    )
+    waiting = [*memory.readers(node)]
+    while waiting:
+        reader = waiting.pop()
+        if reader.kind not in _READERS or (reader.kind is Kind.MATMUL and not _keeps_rows(order)):
+            return False
+        if reader.kind in (Kind.VIEW, Kind.WRITE):
+            waiting += memory.readers(reader)
+    return True
 
 
 def _keeps_rows(order: Shape) -> bool:

@@ -33,12 +33,17 @@ class Memory:
         self.leaving = set(leaving)
         self._storages: dict[Node, Storage] = {}
         self._readers = readers_of(node for unit in units for node in nodes_of(unit))
-        self._positions: dict[Node, int] = {}
-        for position, unit in enumerate(units):
-            for node in nodes_of(unit):
-                self._positions[node] = position
+        # Where each node, or a view of it, is last read.
+        self._last_reads: dict[Node, int] = {}
+        for position, unit in reversed([*enumerate(units)]):
+            for node in reversed(nodes_of(unit)):
+                last = self._last_reads.get(node, -1) if node.kind is Kind.VIEW else -1
+                for parent in node.parents():
+                    known = self._last_reads.get(parent, -1)
+                    self._last_reads[parent] = max(known, last, position)
                 for one in (node, *node.parents()):
-                    self.storage(one).last_use = position
+                    storage = self.storage(one)
+                    storage.last_use = max(storage.last_use, position)
         for node in leaving:
             self.storage(node).escapes = True
 
@@ -61,22 +66,20 @@ class Memory:
         """Return the nodes that read a node."""
         return self._readers.get(node, [])
 
-    def is_read_outside(self, node: Node, group: Group) -> bool:
-        """Tell whether a value of a group, or a view of it, is read outside of it."""
-        return node in self.leaving or any(
-            reader not in group
-            or (reader.kind is Kind.VIEW and self.is_read_outside(reader, group))
-            for reader in self.readers(node)
-        )
+    def read_outside(self, group: Group) -> list[Node]:
+        """Return the values of a group that are read outside of it, as they are or in a view."""
+        found = set[Node]()
+        for node in reversed(group.nodes):
+            if node in self.leaving or any(
+                reader not in group or (reader.kind is Kind.VIEW and reader in found)
+                for reader in self.readers(node)
+            ):
+                found.add(node)
+        return [node for node in group.nodes if node in found]
 
     def last_read(self, node: Node) -> int:
-        """Return where a node, or a view of it, is last read."""
-        last = -1
-        for reader in self.readers(node):
-            last = max(last, self._positions[reader])
-            if reader.kind is Kind.VIEW:
-                last = max(last, self.last_read(reader))
-        return last
+        """Return where a node, or a view of it, is last read; -1 if nowhere."""
+        return self._last_reads.get(node, -1)
 
     def place(self, node: Node) -> Array:
         """Return the memory of a value, which is taken when it is first asked for."""
@@ -144,4 +147,10 @@ def _bound(units: list[Unit]) -> int:
     """Return how many bytes hold all values and gradients at once, and scratch for each thread."""
     rooms = 2 + threads.count()
     nodes = [node for unit in units for node in nodes_of(unit)]
-    return rooms * sum(node.nbytes + 4096 for node in nodes if node.kind is not Kind.CONSTANT)
+    # Of views, only those that reshape may turn out to be copies.
+    placed = [
+        node for node in nodes
+        if node.kind is not Kind.CONSTANT
+        and (node.kind is not Kind.VIEW or node.function.name == "reshape")
+    ]  # fmt: skip
+    return rooms * sum(node.nbytes + 4096 for node in placed)

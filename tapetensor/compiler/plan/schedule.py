@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+import numpy as np
+
 from tapetensor.compiler.plan.assembling import assemble
 from tapetensor.compiler.plan.storage import TAKES_OUT, owner
-from tapetensor.compiler.trace.node import Kind, Node
-from tapetensor.compiler.trace.operations import cast_to
+from tapetensor.compiler.trace.node import Kind, Node, found_in
+from tapetensor.compiler.trace.operations import cast_to, read_index, write_index
 from tapetensor.compiler.trace.program import Program
 
 # Steps of these kinds have to run although nobody reads their results.
 _NEEDED = frozenset({Kind.RANDOM, Kind.EFFECT, Kind.UPDATE})
+# These functions of numpy's raise an error for some values.
+_RAISE = frozenset(
+    {"average", "bincount", "choose", "delete", "digitize", "histogram", "insert", "nanpercentile",
+     "nanquantile", "percentile", "put", "put_along_axis", "quantile", "ravel_multi_index", "take",
+     "take_along_axis", "unravel_index"}
+)  # fmt: skip
 # Steps of these kinds may raise, where values are wrong.
 _MAY_FAIL = frozenset({Kind.EFFECT, Kind.CALL})
 
@@ -20,7 +28,10 @@ _MAY_FAIL = frozenset({Kind.EFFECT, Kind.CALL})
 def scheduled(program: Program, leaving: Iterable[Node]) -> list[Node]:
     """Return the nodes that have to run, in order; what changes state comes as late as it can."""
     needed: set[Node] = set()
-    waiting = [*leaving, *[node for node in program.nodes if _is_needed(node)]]
+    waiting = [
+        *leaving,
+        *[node for node in program.nodes if node.kind in _NEEDED or _raises_for_some_values(node)],
+    ]
     while waiting:
         node = waiting.pop()
         if node not in needed:
@@ -41,10 +52,27 @@ def scheduled(program: Program, leaving: Iterable[Node]) -> list[Node]:
     return _checks_first([node for node in kept if node not in behind]) + late
 
 
-def _is_needed(node: Node) -> bool:
-    """Tell whether a node has to run although nobody reads it."""
-    # These raise an error for some values, which eager mode does though nobody reads the result.
-    return node.kind in _NEEDED or getattr(node.function, "__module__", "") == "numpy.linalg"
+def _raises_for_some_values(node: Node) -> bool:
+    """Tell whether a step raises an error for some values, which it also does if nobody reads it.
+
+    A step of the library's does not: what it is given has been checked.
+    """
+    function = node.function
+    if node.kind is Kind.ELEMENTWISE:
+        # A negative power of an integer.
+        return function is np.power and node.dtype.kind in "iu"
+    if node.kind not in (Kind.CALL, Kind.WRITE):
+        return False
+    if function is read_index:
+        # A known index has been tried.
+        return any(one.kind is not Kind.CONSTANT for one in found_in(node.args[1], Node))
+    # Copies of what a function gives have its name.
+    module, name = getattr(function, "__module__", ""), getattr(function, "__name__", "")
+    return (
+        function is write_index
+        or module == "numpy.linalg"
+        or (module == "numpy" and name in _RAISE)
+    )
 
 
 def _checks_first(nodes: list[Node]) -> list[Node]:
@@ -81,13 +109,14 @@ def _write_too_early(nodes: list[Node], first: set[Node]) -> bool:
     return False
 
 
-def at_risk(schedule: list[Node]) -> list[Node]:
-    """Return the optimizers' steps if something that may fail comes after the first of them."""
-    updates = [node for node in schedule if node.kind is Kind.UPDATE]
-    if not updates:
-        return []
-    behind = schedule[schedule.index(updates[0]) :]
-    return updates if any(node.kind in _MAY_FAIL for node in behind) else []
+def is_at_risk(schedule: list[Node]) -> bool:
+    """Tell whether something that may fail comes after the first of the optimizers' steps."""
+    is_behind = False
+    for node in schedule:
+        if is_behind and (node.kind in _MAY_FAIL or _raises_for_some_values(node)):
+            return True
+        is_behind = is_behind or node.kind is Kind.UPDATE
+    return False
 
 
 def _without_needless_copies(nodes: list[Node], leaving: Iterable[Node]) -> list[Node]:

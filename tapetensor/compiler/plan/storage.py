@@ -29,13 +29,16 @@ def shares_memory(node: Node, other: Node) -> bool:
 
 def part_seen(view: Node, whole: Array) -> Array | None:
     """Return the part of its owner's array that a view shows; None where it would be a copy."""
-    if view.kind is not Kind.VIEW:
-        return whole
-    inner = part_seen(view.args[0], whole)
-    if inner is None:
-        return None
-    seen: Array = view.function(inner)
-    return seen if np.may_share_memory(seen, whole) and seen.flags.writeable else None
+    views = []
+    while view.kind is Kind.VIEW:
+        views.append(view.function)
+        (view,) = view.args
+    seen = whole
+    for function in reversed(views):
+        seen = function(seen)
+        if not (np.may_share_memory(seen, whole) and seen.flags.writeable):
+            return None
+    return seen
 
 
 def readers_of(nodes: Iterable[Node]) -> dict[Node, list[Node]]:

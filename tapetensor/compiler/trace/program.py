@@ -8,6 +8,7 @@ from threading import get_ident
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from numpy._core import umath
 
 from tapetensor.arrays.array import Array
 from tapetensor.compiler.trace.node import AS_PRODUCT, DType, Kind, Node, Shape
@@ -37,7 +38,6 @@ class Program:
     def __init__(self, backend: Backend = "numpy") -> None:
         self.backend = backend
         self._thread = get_ident()
-        self._errors = np.geterr()
         self.nodes: list[Node] = []
         self._known: dict[Hashable, Node] = {}
         # Constants are told apart by identity, so they have to stay alive.
@@ -67,8 +67,7 @@ class Program:
     ) -> Node:
         """Add a node, or return the one that computes the same."""
         self.check_thread()
-        errors = np.geterr()
-        if self._errors != errors and _raises(self._errors) != _raises(errors):
+        if errors_raise():
             raise trace_error(
                 "np.errstate, or np.seterr, changes within the function what raises an error, "
                 "which a replay would not repeat; put it around the call"
@@ -206,9 +205,16 @@ class Program:
         return self.view(View("broadcast_to", shape), operand, shape)
 
 
-def _raises(errors: Any) -> list[bool]:
-    """Tell which errors of floating-point numbers raise or call a function."""
-    return [answer in ("raise", "call") for answer in errors.values()]
+# Within np.errstate it gives another object. To ask np.geterr would take 20 times as long.
+_error_state: Any = getattr(umath, "_extobj_contextvar", None)
+_USUAL_STATE = None if _error_state is None else _error_state.get()
+
+
+def errors_raise() -> bool:
+    """Tell whether errors of floating-point numbers raise, or call a function."""
+    if _error_state is not None and _error_state.get() is _USUAL_STATE:
+        return False
+    return any(answer in ("raise", "call") for answer in np.geterr().values())
 
 
 def _common_order(operands: tuple[Node, ...], shape: Shape) -> Shape:
