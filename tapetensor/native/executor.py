@@ -15,6 +15,7 @@ from tapetensor.kernels.numerics import threads
 from tapetensor.native import cache
 from tapetensor.native.columns import with_column_sums
 from tapetensor.native.expressions import is_known
+from tapetensor.native.kernels import native_kernel
 from tapetensor.native.layout import Form, Layout, layout_of
 from tapetensor.native.loops import Loop, Parameter
 from tapetensor.native.optimizers import native_update
@@ -59,6 +60,10 @@ class NativeLoops:
     def update(self, update: Callable[..., None]) -> Callable[..., None]:
         """Return what runs the step of a group of an optimizer."""
         return native_update(update) if isinstance(update, Update) else update
+
+    def kernel(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what runs a kernel that is captured whole."""
+        return native_kernel(function)
 
     def build(self, group: Group, code: Code) -> None:
         """Write what runs a group."""

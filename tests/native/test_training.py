@@ -27,7 +27,7 @@ OPTIMIZERS: list[Callable[[nn.Module], optim.Optimizer]] = [
 ]
 
 
-@pytest.mark.parametrize("workload", ["W1", "W2", "W3", "W4", "W6", "W7"])
+@pytest.mark.parametrize("workload", ["W1", "W2", "W3", "W4", "W6", "W7", "W8"])
 def test_a_hundred_steps_of_a_workload_agree(workload: str) -> None:
     def step(backend: Any) -> Callable[[], Any]:
         problem = WORKLOADS[workload].problem(True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -59,6 +60,10 @@ class BlockLoops:
     def update(self, update: Callable[..., None]) -> Callable[..., None]:
         """Return the step of a group of an optimizer: it works block by block as it is."""
         return update
+
+    def kernel(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a kernel that is captured whole, which is numpy's."""
+        return function
 
     def build(self, group: Group, code: Code) -> None:
         """Write the functions that run a group, one per thread, and the steps that call them."""

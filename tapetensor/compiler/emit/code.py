@@ -143,6 +143,10 @@ class Executor(Limits, Protocol):
         """Return what runs the step of a group of an optimizer."""
         ...
 
+    def kernel(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what runs a kernel that is captured whole."""
+        ...
+
     def build(self, group: Group, code: Code) -> None:
         """Write what runs a group, whose inputs and kept values have their places.
 

@@ -157,8 +157,8 @@ class Planner:
         if target in memory.leaving or memory.last_read(target) > position:
             raise AssertionError(f"{node} writes into memory that is read later")
         if not any(memory.storage(parent).copied_by is node for parent in node.parents()):
-            write = self.code.bind(node.function)
-            self.code.emit(node, f"{write}({self.code.arguments(tuple(arguments))})")
+            write, title = self._kernel(node)
+            self.code.emit(node, f"{write}({self.code.arguments(tuple(arguments))})", title)
         if target in memory.arrays:
             memory.arrays[node] = memory.arrays[target]
         else:
@@ -221,11 +221,18 @@ class Planner:
             draw = f"{code.operand(source).source}.{node.function}"
             code.assign(node, f"{draw}({code.arguments((*args, options))})")
             return
-        call = f"{code.bind(node.function)}({code.arguments(node.args)})"
+        function, title = self._kernel(node)
+        call = f"{function}({code.arguments(node.args)})"
         if node.kind is Kind.CALL:
-            code.assign(node, call)
+            code.assign(node, call, title)
         else:
-            code.emit(node, call)
+            code.emit(node, call, title)
+
+    def _kernel(self, node: Node) -> tuple[str, str]:
+        """Return the source of what runs a step that is captured whole, and what it does."""
+        kernel = self._executor.kernel(node.function)
+        title = node.name if kernel is node.function else f"native {node.name}"
+        return self.code.bind(kernel), title
 
 
 def planned(program: Program, inputs: dict[Node, str], leaving: list[Node]) -> Planner:

@@ -1,0 +1,170 @@
+"""Kernels that are captured whole do natively what they do on numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import compiler, nn
+from tapetensor.kernels.numerics import recurrence as plain_recurrence
+from tapetensor.kernels.numerics import segments as plain_segments
+from tapetensor.native.kernels import native_kernel, run_recurrence, segment_sum
+
+Array = np.ndarray[Any, np.dtype[Any]]
+DTYPES = [np.float32, np.float64, np.float16, np.int64]
+
+
+def _random(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Array:
+    values = rng.standard_normal(shape) * (3 if dtype is np.int64 else 0.7)
+    return values.astype(dtype)
+
+
+def _with_special(array: Array, rng: np.random.Generator) -> Array:
+    for special in (np.nan, np.inf, -np.inf, -0.0):
+        array[rng.random(array.shape) < 0.02] = special
+    return array
+
+
+def _moved(array: Array) -> Array:
+    """Return a batch of sequences as a sequence of rows."""
+    return np.moveaxis(array, -2, 0)
+
+
+VIEWS: list[Callable[[Array], Array]] = [
+    lambda x: x,
+    lambda x: x[::-1],
+    lambda x: x[..., ::-1],
+    lambda x: x[::2],
+    _moved,
+    lambda x: _moved(x)[::-1],
+]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    "shape", [(9, 4), (5, 7), (3, 40, 6), (2, 3, 20, 5), (2, 2, 3, 8, 4), (4, 1, 3), (1, 5), (3, 1)]
+)
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_recurrence_is_numpys_to_the_bit(
+    dtype: Any, shape: tuple[int, ...], view: Callable[[Array], Array]
+) -> None:
+    rng = np.random.default_rng(0)
+    values, decay = view(_random(rng, shape, dtype)), view(_random(rng, shape, dtype))[1:]
+    if np.dtype(dtype).kind == "f":
+        values = _with_special(values, rng)
+    expected, found = np.zeros(shape, dtype), np.zeros(shape, dtype)
+
+    plain_recurrence.run_recurrence(view(expected), values, decay)
+    run_recurrence(view(found), values, decay)
+
+    np.testing.assert_array_equal(found, expected)
+    # Which sign a NaN has depends on the order of two operands, which nobody sees.
+    np.testing.assert_array_equal(
+        np.signbit(found) & ~np.isnan(found), np.signbit(expected) & ~np.isnan(expected)
+    )
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (4, 0), (4, 0, 2), (4, 2, 0)])
+def test_a_recurrence_of_nothing_writes_nothing(shape: tuple[int, ...]) -> None:
+    empty = np.empty(shape, np.float32)
+
+    run_recurrence(empty, empty.copy(), empty.copy()[1:])
+
+    assert empty.size == 0
+
+
+def test_a_recurrence_of_numbers_has_no_rows() -> None:
+    values, decay = np.arange(1.0, 6.0), np.full(4, 0.5)
+    out = np.empty(5)
+
+    run_recurrence(out, values, decay)
+
+    np.testing.assert_array_equal(out, [1, 2.5, 4.25, 6.125, 8.0625])
+
+
+def test_a_recurrence_may_be_written_over_what_it_reads() -> None:
+    rng = np.random.default_rng(0)
+    values, decay = _random(rng, (12, 5), np.float32), _random(rng, (11, 5), np.float32)
+    expected = np.empty_like(values)
+    plain_recurrence.run_recurrence(expected, values, decay)
+
+    run_recurrence(values, values, decay)
+
+    np.testing.assert_array_equal(values, expected)
+
+
+def test_a_recurrence_reads_what_may_not_be_written_or_repeats_itself() -> None:
+    rng = np.random.default_rng(0)
+    values = _random(rng, (12, 3, 5), np.float32)
+    values.flags.writeable = False
+    decay = np.broadcast_to(np.float32(0.5), (11, 3, 5))
+    expected, found = np.empty_like(values), np.empty_like(values)
+
+    plain_recurrence.run_recurrence(expected, values, decay)
+    run_recurrence(found, values, decay)
+
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", [np.int64, np.int32])
+@pytest.mark.parametrize("shape", [(50, 7), (50, 1), (400, 64), (0, 4), (6, 0)])
+def test_a_sum_of_segments_is_numpys(dtype: Any, kind: Any, shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(0)
+    rows = np.asfortranarray(_random(rng, shape, dtype))
+    if np.dtype(dtype).kind == "f":
+        rows[rng.random(shape) < 0.01] = np.nan
+        rows[rng.random(shape) < 0.01] = -np.inf
+    targets = rng.integers(9, size=shape[0]).astype(kind)
+    for one in (rows, targets):
+        one.flags.writeable = False
+
+    expected = plain_segments.segment_sum(rows, targets, 11)
+    found = segment_sum(rows, targets, 11)
+
+    assert found.dtype == expected.dtype
+    tolerance = 1e-2 if dtype is np.float16 else 1e-5 if dtype is np.float32 else 1e-12
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+def test_a_target_that_is_not_there_writes_nowhere() -> None:
+    rows, targets = np.ones((3, 2), np.float32), np.array([0, 1, 5])
+
+    with pytest.raises(IndexError):
+        segment_sum(rows, targets, 4)
+
+
+def test_other_kernels_stay_what_they_are() -> None:
+    assert native_kernel(np.tanh) is np.tanh
+
+
+def test_a_compiled_scan_and_an_embedding_run_natively() -> None:
+    def run(x: Any, a: Any, b: Any, table: Any, ids: Any) -> Any:
+        rows = table.forward(ids.trace())
+        h = tt.ssm_scan(x.trace(), a, b)
+        return h.square().sum().backward(), rows.square().sum().backward(wrt=table)
+
+    rng = np.random.default_rng(0)
+    x, a, b = [tt.from_numpy(_random(rng, (2, 30, 4), np.float32)) for _ in range(3)]
+    table: Any = nn.Embedding(11, 6, rng=rng)
+    ids = tt.from_numpy(rng.integers(11, size=(40,)))
+    native = tt.compile(run, backend="numba")
+
+    expected, found = run(x, a, b, table, ids), native(x, a, b, table, ids)
+
+    for one in (x, a, b):
+        np.testing.assert_allclose(
+            found[0][one].numpy(), expected[0][one].numpy(), rtol=1e-5, atol=1e-5
+        )
+    np.testing.assert_allclose(
+        found[1][table.weight].numpy(), expected[1][table.weight].numpy(), rtol=1e-6
+    )
+    (plan,) = compiler.plans(native)
+    assert plan.explain().count("native run_recurrence") == 2
+    assert "native segment_sum" in plan.explain()
