@@ -28,7 +28,7 @@ from tapetensor.compiler.trace.callables import place_of
 from tapetensor.compiler.trace.changes import Held, line_of_change
 from tapetensor.compiler.trace.guards import MISS
 from tapetensor.compiler.trace.program import Backend, Program, errors_raise
-from tapetensor.compiler.trace.refusals import NotTracedError, placed
+from tapetensor.compiler.trace.refusals import NotTracedError, placed, trace_error
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, TraceError
 from tapetensor.pictures.places import is_users_module
 
@@ -136,10 +136,17 @@ class Compiled:
 
     def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan:
         started = time.perf_counter()
-        with self._capture(args, kwargs) as (binding, run):
-            result = _run(run)
-            change, held = binding.change(), [*binding.held]
-            writer = write_results(binding, result) if change is None else None
+        try:
+            with self._capture(args, kwargs) as (binding, run):
+                result = _run(run)
+                change, held = binding.change(), [*binding.held]
+                writer = write_results(binding, result) if change is None else None
+        except RecursionError as error:
+            with placed(place_of(self._function)):
+                raise trace_error(
+                    "calls within calls, or views of views, are too deep to be followed; where it "
+                    "is views, copy() the array once in between"
+                ) from error
         if binding.has_imported:
             return self._trace(args, kwargs)
         if writer is None:

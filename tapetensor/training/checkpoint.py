@@ -52,7 +52,7 @@ def check_finite(optimizer: Optimizer) -> None:
     """
     arrays = {name: tensor.array for name, tensor in optimizer.parameters().items()}
     for name, array in {**arrays, **optimizer.state_arrays()}.items():
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
+        if array.dtype.kind == "f" and not np.all(np.isfinite(array)):
             what = "the parameter" if name in arrays else "the state of the optimizer,"
             raise NumericalInstabilityError(
                 f"fit: {what} {name!r} is not finite after step {optimizer.steps}, though the loss "

@@ -42,6 +42,10 @@ class RowByRow:
         """Return the step of an optimizer as it is."""
         return update
 
+    def kernel(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the kernel as it is."""
+        return function
+
     def build(self, group: Group, code: Code) -> None:
         """Write the call of what runs the group."""
         read = [one for node in group.nodes for one in node.parents() if one not in group]

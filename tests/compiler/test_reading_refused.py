@@ -213,3 +213,15 @@ def test_a_call_that_fails_leaves_all_as_it_was(error: type[BaseException]) -> N
     assert type(weight.array) is np.ndarray
     assert array.flags.writeable
     assert isinstance(vars(tt.tensor.base.TensorBase)["array"], types.MemberDescriptorType)
+
+
+def test_what_is_too_deep_to_be_followed_is_refused_with_the_function() -> None:
+    @tt.compile
+    def turned(x: Any) -> Any:
+        for _ in range(1300):
+            x = x[::-1]
+        return x * 1.0
+
+    with pytest.raises(TraceError, match=r"too deep to be followed; .* copy\(\)") as error:
+        turned(np.ones(3))
+    assert str(error.value).startswith(__file__)

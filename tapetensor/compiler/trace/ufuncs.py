@@ -153,7 +153,7 @@ def reduced(
         shape = tuple([size for one, size in enumerate(array.shape) if one not in axes])
         node = self.program.view(View("reshape", shape), node, shape)
     made = self.wrap(node)
-    if not array.is_in_order:
+    if not array.is_in_order and array.size:
         index: list[Any] = [slice(None)] * array.ndim
         for one in axes:
             index[one] = slice(0, 1) if keepdims else 0
