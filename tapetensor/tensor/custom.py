@@ -156,7 +156,7 @@ class _Checked:
 
 
 def _op_of(kernel: Kernel) -> str:
-    return op_name(kernel).removesuffix("_kernel")
+    return op_name(kernel).removesuffix("_kernel") or op_name(kernel)
 
 
 def _checked(op: str, position: int, pullback: Pullback, operand: Array) -> Pullback:
