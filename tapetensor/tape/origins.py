@@ -28,9 +28,12 @@ PARTED: Origins = (0,)
 # Of a longer history the ids are kept, and not how they hang together: values that are computed
 # from each other for ever, as the state of a filter is, need bounded memory.
 MOST_STEPS = 512
-# So many runs of ids without a gap are told apart then, and so many of the latest in any case.
-_MOST_RUNS = 128
-_LATEST_RUNS = 32
+# So many runs of ids without a gap are told apart then. Among them are in any case so many of the
+# oldest, for a model is older than what it is trained on, and of the latest, where weights are that
+# a program makes anew.
+_MOST_RUNS = 192
+_OLDEST_RUNS = 96
+_LATEST_RUNS = 48
 
 
 class Ids(set[int]):
@@ -61,8 +64,8 @@ def shortened(origins: Origins) -> Origins:
     """Return a long history without what hangs together how: the ids in it.
 
     Where they are scattered more than there is room for, the smallest gaps between them are closed,
-    but for the latest ones: an id too many leads to an error that `detach()` cures, one too few to
-    a wrong gradient.
+    but for the oldest and the latest ones: an id too many leads to an error that `detach()` cures,
+    one too few to a wrong gradient.
     """
     known = ids_since(0, origins)
     runs: list[range] = []
@@ -71,8 +74,8 @@ def shortened(origins: Origins) -> Origins:
             runs[-1] = range(runs[-1].start, max(one.stop, runs[-1].stop))
         else:
             runs.append(one)
-    older = max(len(runs) - _LATEST_RUNS, 1)
-    gaps = sorted(range(1, older), key=lambda one: runs[one].start - runs[one - 1].stop)
+    middle = range(_OLDEST_RUNS, len(runs) - _LATEST_RUNS)
+    gaps = sorted(middle, key=lambda one: runs[one].start - runs[one - 1].stop)
     closed = {*gaps[: max(len(runs) - _MOST_RUNS, 0)]}
     kept: list[range] = []
     for number, one in enumerate(runs):

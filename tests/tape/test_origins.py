@@ -212,3 +212,16 @@ def test_what_has_no_derivative_ends_a_history() -> None:
     w, x = tt.from_numpy([2.5]), tt.from_numpy([3.0])
     rounded = w.astype(np.int64).astype(np.float32)
     assert (x.trace() * w * rounded).sum().backward()[w].item() == 6.0
+
+
+@pytest.mark.parametrize("is_older", [False, True])
+def test_a_running_mean_of_data_claims_nothing_of_the_model(is_older: bool) -> None:
+    mean = tt.zeros((2,))
+    weight = tt.ones((2,))
+    if not is_older:
+        mean = tt.zeros((2,))
+    for _ in range(1500):
+        prediction = weight.trace() * 2.0
+        mean = mean * 0.9 + tt.ones((2,)) * 0.1
+        grads = (prediction - mean).square().sum().backward(wrt=[weight])
+        assert grads[weight].shape == (2,)
