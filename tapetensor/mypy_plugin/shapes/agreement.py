@@ -97,7 +97,7 @@ def _reported(
                 argument,
                 code=ARG_TYPE,
             )
-            formals[index] = ANYTHING
+            formals[index] = found
     if formals == item.arg_types:
         return item
     result = get_proper_type(item.ret_type)
