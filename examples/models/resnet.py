@@ -38,8 +38,8 @@ class DownBlock(nn.Module, Generic[K, P, M, N]):
     """Two convolutions that halve the image, beside a strided projection of the input.
 
     The sides of the image before and after are type arguments too, so that plain mypy, to which
-    nothing is half of another, compares them: ``DownBlock[L[8], L[16], L[16], L[8]]`` takes 8 channels of 16 x 16 pixels to 16
-    channels of 8 x 8.
+    nothing is half of another, compares them: ``DownBlock[L[8], L[16], L[16], L[8]]`` takes 8
+    channels of 16 x 16 pixels to 16 channels of 8 x 8.
     """
 
     first: nn.Conv2d[K, P, L[3], L[2], L[1]] = nn.options(bias=False)
