@@ -77,15 +77,20 @@ SEVERAL_OPERANDS: dict[str, tuple[Callable[..., Any], Callable[[Any], tuple[Any,
     ),
     "cross_entropy": (
         losses.cross_entropy,
-        lambda kind: (_matrix(kind), np.arange(SHAPE[0]) * 3),
+        lambda kind: (_matrix(kind), np.arange(SHAPE[0]) * 3, "mean"),
     ),
-    "kl_div": (losses.kl_div, lambda kind: (_matrix(kind), _probabilities(kind))),
-    "mse": (losses.mse, lambda kind: (_matrix(kind), _matrix(kind, 1))),
-    "mae": (losses.mae, lambda kind: (_matrix(kind), _matrix(kind, 1))),
-    "huber": (losses.huber, lambda kind: (_matrix(kind), _matrix(kind, 1), 1.0)),
+    "cross_entropy of each label": (
+        losses.cross_entropy,
+        lambda kind: (_matrix(kind), np.arange(SHAPE[0]) * 3, "none"),
+    ),
+    "kl_div": (losses.kl_div, lambda kind: (_matrix(kind), _probabilities(kind), "sum")),
+    "mse": (losses.mse, lambda kind: (_matrix(kind), _matrix(kind, 1), "mean")),
+    "mse of each element": (losses.mse, lambda kind: (_matrix(kind), _matrix(kind, 1), "none")),
+    "mae": (losses.mae, lambda kind: (_matrix(kind), _matrix(kind, 1), "mean")),
+    "huber": (losses.huber, lambda kind: (_matrix(kind), _matrix(kind, 1), 1.0, "mean")),
     "binary_cross_entropy_with_logits": (
         losses.binary_cross_entropy_with_logits,
-        lambda kind: (_matrix(kind), _probabilities(kind)),
+        lambda kind: (_matrix(kind), _probabilities(kind), "mean"),
     ),
 }
 
