@@ -28,16 +28,18 @@ def test_origins_keep_nothing_alive_and_do_not_grow() -> None:
             del grads
 
     steps(700)
-    gc.collect()
     tracemalloc.start()
     try:
+        # What was known before the measurement is replaced in it, so it counts once.
+        steps(300)
+        gc.collect()
         before, _ = tracemalloc.get_traced_memory()
-        steps(700)
+        steps(300)
         gc.collect()
         after, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert after - before < 100_000
+    assert after - before < 20_000
 
 
 def test_of_a_long_history_the_newer_part_is_known() -> None:
