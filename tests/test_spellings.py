@@ -21,6 +21,7 @@ def test_an_attribute_that_tensors_have_elsewhere_is_named_with_a_spelling_that_
 
     with pytest.raises(AttributeError, match=f"no attribute '{name}'; write x.") as caught:
         getattr(x, name)
+    assert name not in dir(x)
 
     code = re.split(", (?:with|which|and) ", str(caught.value).partition("; write ")[2])[0]
     indices = tt.from_numpy(np.zeros((3, 1), np.int64), (3, 1))

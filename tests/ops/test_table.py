@@ -11,6 +11,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import kernels
+from tapetensor.arguments.spellings import OF_TENSORS
 from tapetensor.tape import Kernel
 from tapetensor.tape.recorder import op_name
 from tests.ops.calling import result_of, tensors_of, traced_at
@@ -39,9 +40,9 @@ _PROTOCOLS = {
     "__bool__",
     "__copy__",
     "__deepcopy__",
+    "__dir__",
     "__dlpack__",
     "__dlpack_device__",
-    "__getattr__",
     "__float__",
     "__format__",
     "__hash__",
@@ -78,7 +79,7 @@ def _public_methods() -> set[str]:
     rooms = [cls for cls in tt.Tensor.__mro__ if cls.__module__.startswith("tapetensor.")]
     names = {name for cls in rooms for name in vars(cls)}
     public = {name for name in names if name.startswith("__") or not name.startswith("_")}
-    return public - _READS - _TAPE - _TAPE_TOO - _PROTOCOLS - _OF_PYTHON
+    return public - _READS - _TAPE - _TAPE_TOO - _PROTOCOLS - _OF_PYTHON - set(OF_TENSORS)
 
 
 def _public_functions() -> set[str]:
