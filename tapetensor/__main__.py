@@ -1,12 +1,13 @@
-"""The command line: ``python -m tapetensor COMMAND``."""
+"""The command line: ``tapetensor COMMAND``, or ``python -m tapetensor COMMAND``."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from importlib import metadata
 from pathlib import Path
 
-from tapetensor.command.explain import explanation
+from tapetensor.command.explain import contents, explanation
 from tapetensor.command.new import new_project
 from tapetensor.errors import TapeTensorError
 from tapetensor.machine.doctor import examination
@@ -15,16 +16,26 @@ from tapetensor.native import cache
 
 def main(arguments: list[str] | None = None) -> int:
     """Do what the arguments say; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m tapetensor", description=__doc__)
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    is_script = Path(sys.argv[0]).stem == "tapetensor"
+    name = "tapetensor" if is_script else "python -m tapetensor"
+    parser = argparse.ArgumentParser(
+        prog=name, description="Typed automatic differentiation on numpy."
+    )
+    parser.add_argument(
+        "--version", action="version", version=f"tapetensor {metadata.version('tapetensor')}"
+    )
+    parser.set_defaults(run=lambda asked: parser.format_help().rstrip())
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     new = commands.add_parser(
         "new", help="write a small typed project that passes mypy and pytest as it stands"
     )
     new.add_argument("name", metavar="NAME", help="of the project, its folder and its package")
     new.set_defaults(run=lambda asked: _new(asked.name))
     explain = commands.add_parser("explain", help="say what causes an error, and what cures it")
-    explain.add_argument("name", metavar="NAME", help="ShapeError, or a code of mypy: tape-moved")
-    explain.set_defaults(run=lambda asked: explanation(asked.name))
+    explain.add_argument(
+        "name", metavar="NAME", nargs="?", help="ShapeError, or a code of mypy: tape-moved"
+    )
+    explain.set_defaults(run=lambda asked: explanation(asked.name) if asked.name else contents())
     doctor = commands.add_parser("doctor", help="measure what products reach on this machine")
     doctor.add_argument(
         "--clear-native", action="store_true", help="only remove the native code that is cached"

@@ -17,6 +17,7 @@ from tapetensor.errors import ArgumentValueError
 
 # The files of a project by template; NAME stands for the name of the project.
 _FILES = {
+    ".gitignore": "gitignore.template",
     "README.md": "README.md.template",
     "mypy.ini": "mypy.ini.template",
     "pyproject.toml": "pyproject.toml.template",

@@ -45,7 +45,7 @@ def test_a_new_project_has_what_it_says(project: Path) -> None:
     files = {str(file.relative_to(project)) for file in project.rglob("*") if file.is_file()}
 
     assert files == {
-        *["README.md", "mypy.ini", "pyproject.toml", "tests/test_model.py"],
+        *[".gitignore", "README.md", "mypy.ini", "pyproject.toml", "tests/test_model.py"],
         *[f"two_spirals/{name}.py" for name in ("__init__", "data", "model", "train")],
     }
     assert [file for file in files if "$" in (project / file).read_text()] == []
@@ -145,7 +145,7 @@ def test_the_command_says_what_is_wrong_in_one_line(capsys: pytest.CaptureFixtur
     assert errors.count("\n") == 1
 
 
-@pytest.mark.parametrize("arguments", [[], ["old", "demo"], ["new"]])
+@pytest.mark.parametrize("arguments", [["old", "demo"], ["new"]])
 def test_other_commands_are_refused_with_the_usage(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,0 +1,70 @@
+"""The command line by itself: what it shows, and under which names it is called."""
+
+from __future__ import annotations
+
+import re
+from importlib import metadata
+
+import pytest
+
+from tapetensor.__main__ import main
+from tests.typing.catalogue import PAGE
+
+
+def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+
+    shown = capsys.readouterr().out
+    assert all(f"    {name} " in shown for name in ("new", "explain", "doctor"))
+
+
+def test_the_version_is_the_one_that_is_installed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as raised:
+        main(["--version"])
+
+    assert raised.value.code == 0
+    assert capsys.readouterr().out == f"tapetensor {metadata.version('tapetensor')}\n"
+
+
+def test_explain_lists_the_entries_of_the_catalogue_in_their_order(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["explain"]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == re.findall(r"^### (\S+)", PAGE, re.MULTILINE)
+    assert "AxisError                   There is no such axis, or no such index along it" in lines
+
+
+@pytest.mark.parametrize("name", ["shapeerror", "SHAPEERROR", "[Tape-Moved]", "tape-moved"])
+def test_explain_does_not_mind_the_case(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", name]) == 0
+
+    title = capsys.readouterr().out.partition("\n")[0]
+    assert title == ("tape-moved" if "-" in name else "ShapeError")
+
+
+@pytest.mark.parametrize(
+    ("called", "shown"),
+    [
+        ("/usr/bin/tapetensor", "usage: tapetensor "),
+        ("C:\\Scripts\\tapetensor.exe", "usage: tapetensor "),
+        ("/lib/tapetensor/__main__.py", "usage: python -m tapetensor "),
+    ],
+)
+def test_the_usage_names_the_command_as_it_was_called(
+    called: str,
+    shown: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sys.argv", [called.replace("\\", "/")])
+    assert main([]) == 0
+
+    assert capsys.readouterr().out.startswith(shown)
+
+
+def test_the_script_is_installed_under_the_name_of_the_library() -> None:
+    scripts = metadata.entry_points(group="console_scripts", name="tapetensor")
+
+    assert [script.load() for script in scripts] == [main]
