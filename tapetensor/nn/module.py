@@ -16,6 +16,7 @@ from tapetensor.errors import ArgumentTypeError, BuildError
 from tapetensor.nn.annotations import is_class_variable, names_around
 from tapetensor.nn.conformity import check_fields
 from tapetensor.nn.fields import MISSING, Field, buffer, options, parameter, repeat
+from tapetensor.pictures import table
 from tapetensor.tape import NoneTape
 from tapetensor.tensor import Tensor
 from tapetensor.tensor.base import tape_state
@@ -280,16 +281,25 @@ class Module:
         bias    (2,)             2
         total                    8
         """
-        parameters = self.parameters()
-        cells = [
-            ("name", "shape", "parameters"),
-            *[(name, str(tensor.shape), f"{tensor.size:,}") for name, tensor in parameters.items()],
-            ("total", "", f"{self.parameter_count():,}"),
-        ]
+        cells = self._summarized()
         names, shapes, counts = (max(len(row[column]) for row in cells) for column in range(3))
         return "\n".join(
             f"{name:<{names}}  {shape:<{shapes}}  {count:>{counts}}" for name, shape, count in cells
         )
+
+    def _summarized(self) -> list[tuple[str, str, str]]:
+        return [
+            ("name", "shape", "parameters"),
+            *[
+                (name, str(tensor.shape), f"{tensor.size:,}")
+                for name, tensor in self.parameters().items()
+            ],
+            ("total", "", f"{self.parameter_count():,}"),
+        ]
+
+    def _repr_html_(self) -> str:
+        """Return the table of the parameters, for a notebook's cell."""
+        return table(type(self).__name__, self._summarized())
 
     def _contents(self) -> list[tuple[str, object, bool]]:
         """Return what the fields hold by name, and whether the field is a buffer; no settings."""

@@ -5,14 +5,16 @@ This room knows neither tapes nor plans: each of them describes itself as a `Gra
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tapetensor.pictures.graph import Graph as Graph
 from tapetensor.pictures.graph import Op as Op
 from tapetensor.pictures.places import Place as Place
 from tapetensor.pictures.places import users_place as users_place
 from tapetensor.pictures.tree import tree as tree
 
-# The page is imported when one is drawn: with what it needs of the standard library it would be a
-# tenth of the import time.
+# Pages and tables are imported when one is drawn: with what they need of the standard library they
+# would be a tenth of the import time.
 
 
 def to_html(graph: Graph) -> str:
@@ -27,3 +29,10 @@ def notebook_cell(graph: Graph, text: str = "") -> str:
     from tapetensor.pictures import page
 
     return page.notebook_cell(graph, text)
+
+
+def table(title: str, rows: Sequence[Sequence[str]]) -> str:
+    """Return a table as HTML, whose first row says what the columns are."""
+    from tapetensor.pictures import tables
+
+    return tables.table(title, rows)

@@ -19,6 +19,7 @@ from tapetensor.errors import (
     ShapeError,
     UntracedTensorError,
 )
+from tapetensor.pictures import table
 from tapetensor.tape.norms import clipping, global_norm
 from tapetensor.tape.origins import Incomplete, name_of
 
@@ -313,6 +314,14 @@ class Gradients:
         """Show how many gradients there are, and of which kind of store."""
         kind = "leaky, " if self._leaky else ""
         return f"Gradients({kind}{len(self.arrays)} tensors)"
+
+    def _repr_html_(self) -> str:
+        """Return a table of the gradients, for a notebook's cell."""
+        rows = [
+            (str(key), str(tuple(array.shape)), str(array.dtype), f"{global_norm([array]):.4g}")
+            for key, array in self.arrays.items()
+        ]
+        return table(repr(self), [("id of the tensor", "shape", "dtype", "norm"), *rows])
 
     def accumulate(self, arrays: dict[int, Array]) -> None:
         """Add the arrays of a backward pass, which nobody else writes to, to the entries."""

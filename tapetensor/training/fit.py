@@ -90,8 +90,8 @@ def fit(
         rng: the generators that training draws from, but for those of `batches` and of the layers
             of the model, which are found by themselves.
         log: logs, each a `CsvLog`, a `TensorBoardLog` or an object with their three methods.
-        progress: whether to show a bar, by tqdm; by default, if that is installed and the error
-            stream is a terminal.
+        progress: whether to show a bar, by tqdm; by default, in a notebook and if the error stream
+            is a terminal, which gets a line for each epoch if tqdm is not installed.
         compile: whether the step is compiled, as `tapetensor.compile` does it.
         ranks: what `distributed.world` returned, to train on many ranks. Each goes through the same
             batches, of which `loss_of` gets this rank's rows; all begin as rank 0 and end alike.

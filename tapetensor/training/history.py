@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
+import io
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias, final
 
 from typing_extensions import override
@@ -12,6 +15,7 @@ from typing_extensions import override
 from tapetensor.arguments import check_kind
 from tapetensor.errors import ArgumentValueError
 from tapetensor.extras import import_extra
+from tapetensor.pictures import table
 from tapetensor.training.disk import explained
 
 if TYPE_CHECKING:
@@ -29,6 +33,9 @@ _NOT_DRAWN = {"epoch", "steps", "seconds"}
 @final
 class History:
     """The numbers of every epoch: ``history["loss"]`` is a list, one number for each.
+
+    It iterates over its rows, so that ``pandas.DataFrame(history)`` has its columns. In a notebook
+    it shows its curves and its numbers.
 
     Attributes:
         rows: for each epoch its number from 1, the steps of the optimizer until its end, the last
@@ -50,6 +57,9 @@ class History:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
     def __getitem__(self, column: str) -> list[float]:
         if column not in self.columns:
             raise ArgumentValueError(
@@ -60,11 +70,13 @@ class History:
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Draw loss, metrics and learning rate over the epochs; no display is needed.
 
+        A rate that is the same in all epochs is left out.
+
         Args:
             path: where to write the picture; its suffix says the format, ``.png`` or ``.svg``, say.
 
         Returns:
-            The figure, to go on with.
+            The figure, to go on with; a notebook shows it, whatever it does with matplotlib.
 
         Raises:
             MissingDependencyError: if matplotlib is not installed.
@@ -72,6 +84,8 @@ class History:
             OSError: if the file cannot be written.
         """
         drawn = [name for name in self.columns if name not in _NOT_DRAWN]
+        if "lr" in drawn and len(set(self["lr"])) == 1 < len(drawn):
+            drawn.remove("lr")
         if not drawn:
             raise ArgumentValueError("History.plot: there are no epochs yet")
         # This avoids pyplot, which asks for a display and keeps every figure.
@@ -91,6 +105,8 @@ class History:
         if path is not None:
             with explained("the picture", path, "the history is as it was", "History.plot"):
                 figure.savefig(path, dpi=120)
+        # A figure without pyplot has no picture of its own in a cell.
+        vars(figure)["_repr_svg_"] = partial(_svg, figure)
         return figure
 
     @override
@@ -98,6 +114,25 @@ class History:
         """Show how far it got, and the last row."""
         last = "".join([f"; {described(row)}" for row in self.rows[-1:]])
         return f"History({len(self)} epochs, ended by {self.ended}{last})"
+
+    def _repr_html_(self) -> str:
+        """Return curves, if matplotlib is installed, and numbers, for a notebook's cell."""
+        rows = [[_written(row.get(name, math.nan)) for name in self.columns] for row in self.rows]
+        numbers = table(repr(self), [self.columns, *rows])
+        has_picture = self.rows and importlib.util.find_spec("matplotlib") is not None
+        return f"{_svg(self.plot())}{numbers}" if has_picture else numbers
+
+
+def _written(number: float) -> str:
+    return f"{number:,}" if isinstance(number, int) else f"{number:.4g}"
+
+
+def _svg(figure: Figure) -> str:
+    written = io.StringIO()
+    figure.savefig(written, format="svg")
+    _, begin, rest = written.getvalue().partition("<svg")
+    # What stands before the element is for files.
+    return begin + rest
 
 
 def described(row: Row) -> str:

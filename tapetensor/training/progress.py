@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
 from typing import Any
@@ -11,10 +12,11 @@ from tapetensor.training.history import Row, described
 
 
 class ProgressBar:
-    """One bar over all steps, by tqdm, on the error stream.
+    """One bar over all steps, by tqdm, in a notebook or on the error stream.
 
     Args:
-        wanted: whether to show it; None means if tqdm is installed and stderr is a terminal.
+        wanted: whether to show it; None means in a notebook, and if stderr is a terminal, which
+            gets a line for each epoch if tqdm is not installed.
         epochs: how many there are.
         per_epoch: how many steps they have, if that is known.
         done: how many steps there were before.
@@ -25,21 +27,32 @@ class ProgressBar:
 
     def __init__(self, wanted: bool | None, epochs: int, per_epoch: int | None, done: int) -> None:
         self._epochs = epochs
+        self._number = 0
         self._bar: Any = None
-        if wanted is False or (wanted is None and importlib.util.find_spec("tqdm") is None):
+        self._writes_lines = False
+        # An error stream may be None, or anything that can be written to.
+        is_terminal = getattr(sys.stderr, "isatty", lambda: False)()
+        is_watched = "ipykernel" in sys.modules or is_terminal
+        if wanted is False or (wanted is None and not is_watched):
+            return
+        if wanted is None and importlib.util.find_spec("tqdm") is None:
+            self._writes_lines = True
             return
         library = import_extra("tqdm", "Progress bars", "training")
+        if "ipykernel" in sys.modules:
+            # It takes a while to import.
+            library = importlib.import_module("tqdm.auto")
         # tqdm draws in ASCII where the stream has no Unicode.
         self._bar = library.tqdm(
             total=None if per_epoch is None else epochs * per_epoch,
             initial=done,
             unit="step",
             file=sys.stderr,
-            disable=None if wanted is None else False,
         )
 
     def epoch(self, number: int) -> None:
         """Say which epoch begins."""
+        self._number = number
         if self._bar is not None:
             self._bar.set_description_str(f"epoch {number}/{self._epochs}")
 
@@ -50,11 +63,13 @@ class ProgressBar:
 
     def row(self, row: Row) -> None:
         """Show the numbers of the epoch that ended."""
+        # The names of metrics may hold characters that the stream cannot write.
+        encoding = getattr(sys.stderr, "encoding", None) or "ascii"
+        text = described(row).encode(encoding, "replace").decode(encoding)
         if self._bar is not None:
-            # The names of metrics may hold characters that the stream cannot write.
-            encoding = getattr(sys.stderr, "encoding", None) or "ascii"
-            text = described(row).encode(encoding, "replace").decode(encoding)
             self._bar.set_postfix_str(text)
+        elif self._writes_lines:
+            print(f"epoch {self._number}/{self._epochs}: {text}", file=sys.stderr)
 
     def close(self) -> None:
         """Leave the bar as it is."""

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from typing_extensions import override
 
 import tapetensor as tt
+from tapetensor import nn
 from tapetensor.training import History
 from tests.training.models import Run, held_out_loss
 
@@ -62,6 +66,37 @@ def test_no_bar_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr() == ("", "")
 
 
+def test_a_terminal_without_tqdm_gets_a_line_for_each_epoch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terminal = Terminal("utf-8")
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    history = Run().fit()
+
+    lines = [f"epoch {n}/3: loss {one:.4g}" for n, one in enumerate(history["loss"], start=1)]
+    assert terminal.shown().splitlines() == lines
+
+
+def test_a_notebook_gets_the_bar_of_notebooks(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    auto = pytest.importorskip("tqdm.auto")
+    terminal_bar = pytest.importorskip("tqdm").tqdm
+    made: list[int] = []
+
+    def bar(**options: Any) -> Any:
+        made.append(options["total"])
+        return terminal_bar(**options)
+
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    monkeypatch.setattr(auto, "tqdm", bar)
+    Run().fit(epochs=1)
+
+    assert made == [6]
+    assert "epoch 1/1: 100%" in capsys.readouterr().err
+
+
 def test_a_bar_that_is_wanted_is_shown_anywhere(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("tqdm")
     Run().fit(progress=True, batches=lambda: Run().batches, epochs=1)
@@ -105,7 +140,7 @@ def test_a_history_is_drawn_without_a_display(tmp_path: Path) -> None:
         check=False,
     )
 
-    assert finished.stdout == "['lr', 'loss', 'held-out loss', 'accuracy', '', ''] False\n"
+    assert finished.stdout == "['loss', 'held-out loss', 'accuracy'] False\n"
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
@@ -122,3 +157,45 @@ def test_a_picture_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 def test_a_history_without_epochs_has_nothing_to_draw() -> None:
     with pytest.raises(tt.ArgumentValueError, match="there are no epochs yet"):
         History().plot()
+
+
+ROWS = [{"epoch": n, "steps": 6_000 * n, "lr": 0.1, "loss": 1 / n, "a < b": 0.5} for n in (1, 2, 3)]
+
+
+def test_a_history_iterates_over_its_rows() -> None:
+    assert list(History(ROWS)) == ROWS
+
+
+def test_a_rate_that_never_changes_takes_no_panel() -> None:
+    pytest.importorskip("matplotlib")
+    assert [axes.get_title() for axes in History(ROWS).plot().axes] == ["loss", "a < b"]
+
+
+def test_a_history_is_its_curves_and_its_numbers_in_a_notebook(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("matplotlib")
+    cell = History(ROWS)._repr_html_()
+    figure: Any = History(ROWS).plot()
+
+    assert cell.startswith("<svg ")
+    assert figure._repr_svg_().startswith("<svg ")
+    assert all(f">{text}</" in cell for text in ("a &lt; b", "12,000", "0.3333"))
+    assert "a < b" not in cell
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert "<svg" not in History(ROWS)._repr_html_()
+    assert "<svg" not in History()._repr_html_()
+
+
+def test_a_module_and_gradients_are_tables_in_a_notebook() -> None:
+    model = nn.Linear(3, 2, rng=np.random.default_rng(0))
+    x = tt.ones((4, 3))
+    grads = model.forward(x.trace()).sum().backward()
+
+    cells = re.findall(r">([^<>]+)</t[dh]>", model._repr_html_())
+    assert cells == [
+        *["name", "shape", "parameters", "weight", "(2, 3)", "6", "bias", "(2,)", "2", "total", "8"]
+    ]
+    assert str(model.bias.id) in grads._repr_html_()
+    assert ">(2,)</td>" in grads._repr_html_()
+    assert f">{4 * 2**0.5:.4g}</td>" in grads._repr_html_()
