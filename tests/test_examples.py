@@ -64,6 +64,46 @@ def test_the_convolutional_digits_example_learns_within_three_epochs(tmp_path: P
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def numbers_after(words: str, output: str) -> list[float]:
+    """Return the numbers that stand at `#` wherever these words stand."""
+    return [float(found) for found in re.findall(words.replace("#", r"([\d.]+)"), output)]
+
+
+def test_the_graph_net_needs_its_edges() -> None:
+    output = run("examples/graph_net.py")
+
+    without, reached = numbers_after(r"labels, #% of the other nodes right", output)
+    assert without < 60 < 80 < reached
+
+
+def test_the_pole_stands_in_the_end() -> None:
+    output = run("examples/pole.py", "--rounds", "40")
+
+    (first,) = numbers_after(r"round   0: the poles stand for #", output)
+    (last,) = numbers_after("in the end: # of 200", output)
+    assert first < 40 < 190 < last
+
+
+def test_the_gan_reaches_every_corner() -> None:
+    output = run("examples/gan.py", "--steps", "1000")
+
+    (near,) = numbers_after("#% of the points near a corner", output)
+    (corners,) = numbers_after("corner, # of 8", output)
+    assert near > 50
+    assert corners == 8
+
+
+@needs("sklearn", "matplotlib")
+def test_a_classifier_misses_the_pixels_that_its_gradient_names(tmp_path: Path) -> None:
+    picture = tmp_path / "saliency.png"
+    output = run("examples/saliency.py", "--picture", str(picture))
+
+    (least,) = numbers_after("count least #%", output)
+    (most,) = numbers_after("count most #%", output)
+    assert most < 80 < 95 < least
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
 def test_the_ownership_example_shows_every_error() -> None:
     output = run("examples/tape_ownership.py")
 
