@@ -1,8 +1,14 @@
-"""docs/tutorial.md, read as a program that grows, and the mistakes made on the way."""
+"""docs/tutorial.md, read as a program that grows, and the mistakes made on the way.
+
+    python -m tests.typing.tutorial FOLDER
+
+writes what the page has the reader type, for a check by what is installed elsewhere.
+"""
 
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,3 +52,10 @@ def _read(page: str) -> Tutorial:
 
 
 TUTORIAL = _read(PAGE)
+
+if __name__ == "__main__":
+    (settings,) = re.findall(r"^```ini\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    folder = Path(sys.argv[1])
+    folder.mkdir()
+    (folder / "mypy.ini").write_text(settings)
+    (folder / "tutorial.py").write_text(TUTORIAL.program)
