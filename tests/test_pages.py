@@ -14,7 +14,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 PRINTING = {"arrays": 1, "compile": 4, "distributed": 3, "files": 6, "pictures": 3}
 # Those that a test of their own reads.
 READ_ELSEWHERE = {
-    "error_catalogue", "errors", "plugin", "plugin_modules", "plugin_shapes", "tutorial",
+    "error_catalogue", "errors", "index", "plugin", "plugin_modules", "plugin_shapes", "tutorial",
 }  # fmt: skip
 # A snippet, and what it says if that is on the page.
 SNIPPET = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
@@ -45,3 +45,17 @@ def test_every_page_with_python_is_read_by_some_test() -> None:
     pages = {path.stem for path in DOCS.rglob("*.md") if "```python" in path.read_text()}
 
     assert pages - {*PRINTING, *PAGES} - READ_ELSEWHERE == set()
+
+
+def test_the_gallery_shows_what_its_examples_print_and_draw() -> None:
+    page = (DOCS / "gallery.md").read_text()
+    program = (DOCS / "site" / "gallery.py").read_text()
+    (listed,) = re.findall(r"^EXAMPLES.*?^}", program, re.MULTILINE | re.DOTALL)
+    examples = re.findall(r'^    "(\w+)": \(', listed, re.MULTILINE)
+
+    assert examples == sorted(set(re.findall(r'--8<-- "(\w+).txt"', page)), key=examples.index)
+    assert {f"{name}.py" for name in examples} == set(re.findall(r"`(\w+\.py)`", page))
+    drawn = set(re.findall(r"\((?:gallery/)(\w+)\.png\)", page))
+    written = set(re.findall(r'FOLDER / "(\w+)\.png"', program))
+    asked = {name for name in examples if re.search(rf'"{name}": .*--picture', listed)}
+    assert drawn == (written | asked) - {"speed"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.typing.checkers import mypy_report, normalized, readme_files
+from tests.typing.checkers import front_page_file, mypy_report, normalized, readme_files
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -46,6 +46,15 @@ def test_the_story_passes_mypy_strict_and_its_mistake_gets_the_message_quoted() 
     assert right == {}
     said = [f"story.py:{line}: error: {one}" for line in mistaken for one in mistaken[line]]
     assert normalized(quoted.strip()) in [normalized(one) for one in said]
+
+
+def test_the_front_page_of_the_site_tells_the_same_story(story: str) -> None:
+    front = (ROOT / "docs" / "index.md").read_text()
+    (quoted,) = blocks("text")
+
+    assert story in front
+    assert quoted.strip().partition(": error: ")[2] in front
+    assert mypy_report()[front_page_file()] == {}
 
 
 def test_ci_runs_the_commands_of_the_readme() -> None:

@@ -13,7 +13,8 @@ from tapetensor import compiler, data, distributed, io, losses, nn, optim, train
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 LISTED = [
-    name
+    # A function that its file is called after goes by both names, or the file would be shown.
+    re.sub(r"\.(\w+)\.\1$", r".\1", name)
     for path in sorted(REFERENCE.glob("*.md"))
     for name in re.findall(r"^::: (\S+)$", path.read_text(), re.MULTILINE)
 ]

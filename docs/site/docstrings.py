@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+from textwrap import indent
 from typing import Any
 
 import griffe
@@ -14,6 +15,7 @@ _BOUND = re.compile(r"^( +\w+: )(?=[<>])", re.MULTILINE)
 # "in lines of their own::" is how reStructuredText begins a block of code.
 _BLOCK = re.compile(r"::(?=\n\n +)")
 _SHARED = re.compile(r"same_signature\((?:signatures\.)?(?P<name>\w+)\)")
+_WIDTH = 100
 _LABEL = re.compile(r"\n+(?P<label>Shape|Derivative|Tape|Source): ")
 
 
@@ -26,7 +28,7 @@ class Markup(griffe.Extension):
             obj.docstring.value = marked_up(obj.docstring.value)
 
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
-        """Show a set of overloads that ops share under the name of each of them."""
+        """Show the overloads of each function, those that ops share too, folded below the rest."""
         tensor = pkg.modules["tensor"]
         sets = tensor.modules["signatures"].functions
         for room in tensor.modules.values():
@@ -36,12 +38,35 @@ class Markup(griffe.Extension):
                         if shared := _SHARED.fullmatch(str(decorator.value)):
                             overloads = sets[shared["name"]].overloads or []
                             method.overloads = [_of(method, one) for one in overloads]
+        _fold(pkg, set())
 
 
 def _of(method: griffe.Function, overload: griffe.Function) -> griffe.Function:
     own = copy.copy(overload)
     own.name, own.parent = method.name, method.parent
     return own
+
+
+def _fold(module: griffe.Module | griffe.Class, seen: set[str]) -> None:
+    for member in module.members.values():
+        if member.is_alias or member.path in seen:
+            continue
+        seen.add(member.path)
+        if isinstance(member, griffe.Module | griffe.Class):
+            _fold(member, seen)
+        elif isinstance(member, griffe.Function) and member.overloads and member.docstring:
+            signatures = "\n".join([_signature(one) for one in member.overloads])
+            block = indent(f"```python\n{signatures}\n```", "    ")
+            count = len(member.overloads)
+            member.docstring.value += f'\n\n??? note "{count} overloads"\n\n{block}\n'
+
+
+def _signature(overload: griffe.Function) -> str:
+    line = overload.signature()
+    if len(line) <= _WIDTH:
+        return line
+    given, _, result = line.rpartition(" -> ")
+    return f"{given}\n    -> {result}"
 
 
 def marked_up(docstring: str) -> str:

@@ -1,4 +1,4 @@
-"""Einsum."""
+"""Products and sums of tensors by their subscripts."""
 
 from __future__ import annotations
 

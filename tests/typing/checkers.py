@@ -19,7 +19,7 @@ import pytest
 from tests.typing.catalogue import CODES
 from tests.typing.error_page import SECTIONS
 from tests.typing.own_names import own_names_file
-from tests.typing.pages import PAGES, blocks, changed, program
+from tests.typing.pages import DOCS, PAGES, blocks, changed, program
 from tests.typing.runs import CACHES, ROOT, Report, errors, mypy, once_a_session, written
 from tests.typing.tutorial import TUTORIAL
 
@@ -52,7 +52,7 @@ def normalized(message: str) -> str:
 def mypy_report() -> Report:
     """Return the errors of the project's own mypy by file and line, those of docs included."""
     pages = [*snippet_files().values(), *page_files().values(), *tutorial_files(), mistaken_start()]
-    files = [*CASES, *pages, *readme_files(), own_names_file()]
+    files = [*CASES, *pages, *readme_files(), front_page_file(), own_names_file()]
     said = once_a_session("plain", lambda: mypy(ROOT / "mypy.ini", CACHES / "plain", files))
     return errors(said)
 
@@ -83,6 +83,17 @@ def mistaken_start() -> Path:
     """Write the program of the first page, with the mistake that it makes, to a file."""
     (diff,) = blocks("start", "diff")
     return written("page_start_mistaken", changed(program("start"), diff))
+
+
+@cache
+def front_page_file() -> Path:
+    """Write the program of the front page, with the types that it says its values have."""
+    page = (DOCS / "index.md").read_text().replace("floating[_32Bit]", "np.float32")
+    rows = re.findall(r"^\| `(.+?)` \| `(Tensor.+?)` \|$", page, re.MULTILINE)
+    assert len(rows) == 5
+    names = "from typing import Literal, assert_type\n\nfrom tapetensor import OwnedTape, Tensor\n"
+    claims = [f"assert_type({value}, {said})\n" for value, said in rows]
+    return written("page_index", "".join([*blocks("index", "python"), names, *claims]))
 
 
 @cache
