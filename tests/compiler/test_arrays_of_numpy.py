@@ -232,10 +232,6 @@ _REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "text": (lambda x: f"{x}", "the values of a tensor are read"),
     "round": (lambda x: round(x.sum().item(), 2), "compute it outside"),
     "whole division": (lambda x: x.sum().item() // 2, "compute it outside"),
-    "a row at a computed index, written": (
-        _written(lambda y: y[y[:, 0].argmax()].fill(3)),
-        r"write x\[i\] = x\[i\] \+ y",
-    ),
     "bincount": (lambda x: np.bincount((x[0] > 0) * 1), "depends on the values"),
     "unique": (np.unique, "depends on the values"),
     "where without out": (lambda x: np.sqrt(x, where=x > 0), "give it out="),

@@ -14,6 +14,7 @@ import numpy as np
 from tapetensor.arrays.array import read_only
 from tapetensor.compiler.trace.node import Kind, Node
 from tapetensor.compiler.trace.number import NumberTracer
+from tapetensor.compiler.trace.part import Part
 from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.structure import (
     fields_of,
@@ -128,16 +129,14 @@ class ResultWriter:
             return known
         if isinstance(value, TensorBase):
             return self._tensor(value)
+        if isinstance(value, ArrayTracer) and not value.is_scalar and value.shown is not None:
+            return self._known_as(value, self._part_of(value.shown))
         if isinstance(value, ArrayTracer | np.ndarray):
             is_scalar = isinstance(value, ArrayTracer) and value.is_scalar
             source = self.array(value) + ("[()]" if is_scalar else "")
             if not (isinstance(value, ArrayTracer) and value.is_read_only):
                 return source
-            # The function may return the very same one again.
-            local = self.known[id(value)] = f"c{len(self._kept)}"
-            self._kept.append(value)
-            self._containers.append(f"{local} = read_only(asarray({source}))")
-            return local
+            return self._known_as(value, f"read_only(asarray({source}))")
         if isinstance(value, NumberTracer):
             return f"number({self.array(value.array)})"
         if isinstance(value, OwnedTape):
@@ -155,6 +154,24 @@ class ResultWriter:
         lines = self._tensors if isinstance(value, Gradients) else self._containers
         lines.append(f"{local} = {self._container(value)}")
         return local
+
+    def _known_as(self, value: Any, source: str) -> str:
+        """Give a value a name, for the function may return the very same one again."""
+        local = self.known[id(value)] = f"c{len(self._kept)}"
+        self._kept.append(value)
+        self._containers.append(f"{local} = {source}")
+        return local
+
+    def _part_of(self, part: Part) -> str:
+        """Return the source of a part of an array, which leaves as a view of it as numpy's does."""
+
+        def index(one: Any) -> str:
+            if isinstance(one, tuple):
+                return f"({''.join([f'{index(inner)}, ' for inner in one])})"
+            return f"int({self.node(one)})" if isinstance(one, Node) else self.bind(one)
+
+        args = "".join([f", {index(one)}" for one in part.args])
+        return f"{self.bind(part.view)}({self.write(part.array)}{args})"
 
     def _container(self, value: Any) -> str:
         """Return the source of a mutable object, which is another one at every call."""

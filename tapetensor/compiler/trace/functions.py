@@ -12,8 +12,9 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import REARRANGED, shadow
 from tapetensor.arrays.stand_ins import Captured, CapturedArray
 from tapetensor.compiler.trace.node import Kind, Shape, replaced
-from tapetensor.compiler.trace.number import NumberTracer
-from tapetensor.compiler.trace.operations import select, unwritten
+from tapetensor.compiler.trace.number import dummy
+from tapetensor.compiler.trace.operations import copied, select, unwritten
+from tapetensor.compiler.trace.part import Part
 from tapetensor.compiler.trace.refusals import INTO_ANOTHER, trace_error
 from tapetensor.compiler.trace.ufuncs import computed
 from tapetensor.compiler.trace.view import View
@@ -27,15 +28,6 @@ VALUES_DECIDE = (
     "{} gives a shape that depends on the values; choose by np.where(mask, a, b), or call it "
     "outside on what the function returns"
 )
-
-
-def dummy(value: Any) -> Any:
-    """Return an array that looks like a captured one, and takes no memory."""
-    if isinstance(value, NumberTracer):
-        return value.kind()
-    if isinstance(value, CapturedArray):
-        return shadow(value)
-    return value
 
 
 def _reduction(ufunc: np.ufunc) -> Callable[..., Any]:
@@ -135,6 +127,31 @@ def _copyto(self: ArrayTracer, dst: Any, src: Any, **options: Any) -> None:
     dst.write(np.copyto, src)
 
 
+def _known_by_shape(function: Callable[..., Any]) -> Callable[..., Any]:
+    def known(self: ArrayTracer, *args: Any, **options: Any) -> Any:
+        given = replaced((args, options), dummy)
+        return function(*given[0], **given[1])
+
+    return known
+
+
+def _part_of_complex(function: Callable[..., Any]) -> Callable[..., Any]:
+    def part(self: ArrayTracer, val: ArrayTracer) -> Any:
+        if val.dtype.kind != "c":
+            return val if function is np.real else np.zeros_like(val)
+        made = self.capture_step(copied(function), (val,), {})
+        if not val.is_scalar:
+            made.part = Part(val, function, ())
+            made.fixed_as = f"np.{function.__name__} of an array"
+        return made
+
+    return part
+
+
+def _shared(self: ArrayTracer, *_: Any, **__: Any) -> Any:
+    raise trace_error("a plan has its own memory, so what shares memory is not known; ask outside")
+
+
 # Written by other functions of numpy.
 REWRITTEN: dict[Any, Callable[..., Any]] = {
     **{one: REARRANGED[one] for one in (np.expand_dims, np.split, np.squeeze)},
@@ -157,6 +174,14 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.where: _where,
     np.clip: _clip,
     np.copyto: _copyto,
+    np.real: _part_of_complex(np.real),
+    np.imag: _part_of_complex(np.imag),
+    np.may_share_memory: _shared,
+    np.shares_memory: _shared,
+    **{
+        one: _known_by_shape(one)
+        for one in (np.shape, np.ndim, np.size, np.iscomplexobj, np.isrealobj, np.einsum_path)
+    },
 }
 # Of these, the results are arrays also where they have no axes.
 MAKE_ARRAYS = frozenset({np.where, np.ones_like, np.zeros_like, np.empty_like, np.full_like})

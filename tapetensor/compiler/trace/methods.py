@@ -12,6 +12,7 @@ from typing_extensions import override
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.functions import METHODS
 from tapetensor.compiler.trace.node import Keywords, Shape
+from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.operations import write_sorted
 from tapetensor.compiler.trace.refusals import NoAttributeError
 
@@ -25,7 +26,7 @@ class ArrayMethods(CapturedArray):
 
     def __getattr__(self, name: str) -> Any:
         """Return a method that numpy has a function for as well; refuse what is not here."""
-        if not hasattr(np.ndarray, name):
+        if not hasattr(self.dtype.type if self.is_scalar else np.ndarray, name):
             raise AttributeError(name)
         if name in METHODS:
             return partial(getattr(np, name), self)
@@ -34,6 +35,19 @@ class ArrayMethods(CapturedArray):
             "the array and do it outside"
         )
         raise NoAttributeError(*error.args)
+
+    def __copy__(self) -> Any:
+        """Return a copy, as `copy` does."""
+        return self.copy()
+
+    def __deepcopy__(self, memo: object) -> Any:
+        """Return a copy, as `copy` does."""
+        return self.copy()
+
+    @override
+    def __reduce__(self) -> Never:
+        """Refuse: there are no values."""
+        self.__array__()
 
     def flatten(self, order: Any = "C") -> Any:
         """Return a copy without axes but one."""
@@ -47,10 +61,20 @@ class ArrayMethods(CapturedArray):
         """Sort in place."""
         self.write(write_sorted, *args, *([Keywords(options)] if options else []))
 
+    def item(self) -> NumberTracer:
+        """Return the only element as a number of the program."""
+        whole: Any = self
+        return NumberTracer(whole)
+
     @property
     def real(self) -> Any:
         """The real part, which is a view of the array."""
         return np.real(self)
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary part, which is a view of the array."""
+        return np.imag(self)
 
     @property
     def itemsize(self) -> int:
@@ -79,6 +103,19 @@ class ArrayMethods(CapturedArray):
         if self.shape == ():
             raise TypeError("len() of unsized object")
         return self.shape[0]
+
+    def __round__(self, digits: int | None = None) -> Any:
+        """Return a scalar with so many digits; refuse to make a number of Python's of it."""
+        if not self.is_scalar:
+            raise TypeError("type numpy.ndarray doesn't define __round__ method")
+        return self.__array__() if digits is None else np.round(self, digits)
+
+    @override
+    def __hash__(self) -> int:
+        """Refuse: arrays have none, and that of a scalar depends on its value."""
+        if not self.is_scalar:
+            raise TypeError("unhashable type: 'numpy.ndarray'")
+        self.__array__()
 
     def __bool__(self) -> Never:
         """Refuse: the answer depends on values, and there are none."""

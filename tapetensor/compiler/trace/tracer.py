@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Never
+from typing import Any
 
 import numpy as np
 from typing_extensions import override
@@ -17,12 +17,11 @@ from tapetensor.compiler.trace.functions import (
     MAKE_ARRAYS,
     REWRITTEN,
     at_any_place,
-    dummy,
     is_basic,
 )
 from tapetensor.compiler.trace.methods import ArrayMethods
 from tapetensor.compiler.trace.node import DType, Keywords, Kind, Node, Shape, found_in, replaced
-from tapetensor.compiler.trace.number import NumberTracer
+from tapetensor.compiler.trace.number import NumberTracer, dummy
 from tapetensor.compiler.trace.operations import (
     cast_to,
     copied,
@@ -31,9 +30,10 @@ from tapetensor.compiler.trace.operations import (
     write_all,
     write_index,
 )
+from tapetensor.compiler.trace.part import Part
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import trace_error
-from tapetensor.compiler.trace.trial import capture_function, masked
+from tapetensor.compiler.trace.trial import capture_function
 from tapetensor.compiler.trace.ufuncs import captured
 from tapetensor.compiler.trace.view import (
     View,
@@ -69,6 +69,7 @@ class ArrayTracer(ArrayMethods):
         "fixed_as",
         "is_read_only",
         "is_scalar",
+        "part",
         "program",
     )
 
@@ -84,6 +85,8 @@ class ArrayTracer(ArrayMethods):
         self._base = base
         self._view = view
         self._seen = None if base is None else base.node
+        # Of what it is a part, where numpy gives a view that is none here.
+        self.part: Part | None = None
         # What an error calls it that refuses to write to it; empty where that is allowed.
         self.fixed_as = ""
         # An array that lies in memory as numpy's would, where the program has another order.
@@ -110,6 +113,9 @@ class ArrayTracer(ArrayMethods):
             if current is not self._seen:
                 seen = self.program.view(self._view, current, self._node.shape)
                 self._seen, self._node = current, seen
+        elif self.part is not None and self.part.array.node is not self._seen:
+            self._node = self.part.reread(self._node)
+            self._seen = self.part.array.node
         return self._node
 
     @property
@@ -204,19 +210,6 @@ class ArrayTracer(ArrayMethods):
         copied.lies_as(np.empty_like(self.laid_out(), order=order))
         return copied
 
-    def __copy__(self) -> ArrayTracer:
-        """Return a copy, as `copy` does."""
-        return self.copy()
-
-    def __deepcopy__(self, memo: object) -> ArrayTracer:
-        """Return a copy, as `copy` does."""
-        return self.copy()
-
-    @override
-    def __reduce__(self) -> Never:
-        """Refuse: there are no values."""
-        self.__array__()
-
     @unseen
     def __getitem__(self, index: Any) -> ArrayTracer:
         """Return the elements at an index."""
@@ -239,8 +232,11 @@ class ArrayTracer(ArrayMethods):
         like = None if self.is_in_order else self.laid_out()[replaced(index, dummy)]
         chosen: ArrayTracer = self.capture_step(read_index, (self, index), {}, like)
         if is_basic(at_any_place(index)):
-            # numpy gives a view of the elements at a place that only values tell.
-            chosen.fixed_as = "a part at a computed index (write x[i] = x[i] + y for x[i] += y)"
+            chosen.is_scalar = chosen.is_scalar and not any(one is ... for one in parts)
+            if not chosen.is_scalar:
+                chosen.part = Part(self, read_index, (replaced(index, self._unwrap),))
+                chosen._seen = self.node
+                chosen.is_read_only = self.is_read_only
         return chosen
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -256,7 +252,10 @@ class ArrayTracer(ArrayMethods):
                 # This is the second half of ``array[index] += ...``: the values are there already.
                 return
             target.write(write_all, value)
-        else:
+            return
+        part = value.part if isinstance(value, ArrayTracer) else None
+        # Of a part, too, the values are there already.
+        if part is None or not part.is_at(self, replaced(index, self._unwrap)):
             self.write(write_index, index, value)
 
     def _owner(self) -> ArrayTracer:
@@ -280,6 +279,8 @@ class ArrayTracer(ArrayMethods):
             owner._node = owner._of_its_own(seen_order(laid_out(owner._node)))
         nodes = (owner._node, self.node, *replaced(args, self._unordered))
         owner._node = self.program.add(Kind.WRITE, function, nodes, owner.shape, owner.dtype)
+        if owner.part is not None:
+            owner.part.hand_on(owner._node)
 
     def _of_its_own(self, seen: Shape, function: Any = None) -> Node:
         """Capture a copy, whose axes in memory are seen in an order."""
@@ -299,6 +300,8 @@ class ArrayTracer(ArrayMethods):
         if self._base is None:
             like, self._node, self._like = self.laid_out(), node, None
             self.lies_as(like)
+            if self.part is not None:
+                self.part.hand_on(self._node)
             return True
         whole = None if self._view is None else self._view.undone(self._base.node)
         if whole is None:
@@ -395,15 +398,7 @@ class ArrayTracer(ArrayMethods):
     @unseen
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """Capture a ufunc."""
-        outs = options.pop("out", (None,))
-        out = outs[0]
-        if any(one is not None for one in outs[1:]) or (out is not None and ufunc.nout > 1):
-            raise trace_error(f"np.{ufunc.__name__} with several arrays as out cannot be traced")
-        if "where" in options and options["where"] is True:
-            del options["where"]
-        if method == "__call__" and "where" in options and ufunc.signature is None:
-            return masked(ufunc, inputs, out, options)
-        return captured(self, ufunc, method, inputs, options, out)
+        return captured(self, ufunc, method, inputs, options)
 
     @unseen
     def __array_function__(
@@ -461,6 +456,13 @@ class ArrayTracer(ArrayMethods):
         made.is_scalar = node.shape == ()
         return made
 
+    @property
+    def shown(self) -> Part | None:
+        """Of what it is a view, where the memory of its own is not what numpy's view shows."""
+        if self._base is None or self._view is None or self.root().part is None:
+            return self.part
+        return Part(self._base, self._view, ())
+
     def root(self) -> ArrayTracer:
         """Return the array whose memory this one shows."""
         root = self
@@ -494,7 +496,3 @@ class ArrayTracer(ArrayMethods):
         """Return the error for what cannot be captured; refuse another thread before."""
         self.program.check_thread()
         return trace_error(what)
-
-    def item(self) -> NumberTracer:
-        """Return the only element as a number of the program."""
-        return NumberTracer(self)

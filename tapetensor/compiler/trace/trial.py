@@ -15,12 +15,11 @@ from tapetensor.compiler.trace.functions import (
     SHAPE_DEPENDS_ON_VALUES,
     VALUES_DECIDE,
     WRITING,
-    dummy,
     other_values,
 )
 from tapetensor.compiler.trace.node import Keywords, Kind, replaced
-from tapetensor.compiler.trace.number import NumberTracer
-from tapetensor.compiler.trace.operations import copied, into_where
+from tapetensor.compiler.trace.number import NumberTracer, dummy
+from tapetensor.compiler.trace.operations import copied
 from tapetensor.compiler.trace.refusals import INTO_ANOTHER, trace_error
 from tapetensor.compiler.trace.view import View, is_whole, steps_to
 
@@ -137,27 +136,6 @@ def _tried(
     if len(tries) == 2 and _looks(tries[0]) != _looks(tries[1]):
         raise trace_error(VALUES_DECIDE.format(name))
     return tries[0]
-
-
-def masked(
-    ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, options: dict[str, Any]
-) -> ArrayTracer:
-    """Capture a ufunc that writes only where a mask says so."""
-    if not _is_tracer(out):
-        what = f"np.{ufunc.__name__}"
-        raise trace_error(
-            f"{what} with where leaves elements unwritten; give it out=np.zeros_like(...)"
-            if out is None
-            else INTO_ANOTHER.format(what)
-        )
-    if options.keys() != {"where"}:
-        raise trace_error(f"np.{ufunc.__name__} with where and other options cannot be traced")
-    # This raises what numpy raises.
-    out_shape = np.broadcast_shapes(*[np.shape(dummy(one)) for one in inputs], out.shape)
-    if out_shape != out.shape:
-        raise ValueError(f"non-broadcastable output operand with shape {out.shape}")
-    out.write(into_where(ufunc), options["where"], *inputs)
-    return out
 
 
 def _is_tracer(value: Any) -> TypeGuard[ArrayTracer]:

@@ -11,8 +11,8 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
-from tapetensor.compiler.trace.number import NumberTracer
-from tapetensor.compiler.trace.operations import into
+from tapetensor.compiler.trace.number import NumberTracer, dummy
+from tapetensor.compiler.trace.operations import into, into_where
 from tapetensor.compiler.trace.refusals import INTO_ANOTHER, trace_error
 from tapetensor.compiler.trace.view import View, computed_like, laid_out, seen_order
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
@@ -27,9 +27,15 @@ def captured(
     method: str,
     inputs: tuple[Any, ...],
     options: dict[str, Any],
-    out: Any,
 ) -> Any:
     """Capture a method of a ufunc, whose result may go into an array."""
+    out, *others = options.pop("out", (None,))
+    if any(one is not None for one in others) or (out is not None and ufunc.nout > 1):
+        raise trace_error(f"np.{ufunc.__name__} with several arrays as out cannot be traced")
+    if "where" in options and options["where"] is True:
+        del options["where"]
+    if method == "__call__" and "where" in options and ufunc.signature is None:
+        return masked(ufunc, inputs, out, options)
     is_call = method == "__call__"
     if is_call and not options.keys() - {"order"}:
         result = called(self, ufunc, inputs, out)
@@ -59,6 +65,25 @@ def captured(
         out.write(into(ufunc), *inputs)
     else:
         out.write(np.copyto, result.astype(out.dtype))
+    return out
+
+
+def masked(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, options: dict[str, Any]) -> Any:
+    """Capture a ufunc that writes only where a mask says so."""
+    if not isinstance(out, CapturedArray):
+        what = f"np.{ufunc.__name__}"
+        raise trace_error(
+            f"{what} with where leaves elements unwritten; give it out=np.zeros_like(...)"
+            if out is None
+            else INTO_ANOTHER.format(what)
+        )
+    if options.keys() != {"where"}:
+        raise trace_error(f"np.{ufunc.__name__} with where and other options cannot be traced")
+    # This raises what numpy raises.
+    shapes = [np.shape(dummy(one)) for one in inputs]
+    if np.broadcast_shapes(*shapes, out.shape) != out.shape:
+        raise ValueError(f"non-broadcastable output operand with shape {out.shape}")
+    out.write(into_where(ufunc), options["where"], *inputs)
     return out
 
 
