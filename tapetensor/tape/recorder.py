@@ -202,6 +202,9 @@ class Recorder(dict[int, Record]):
         for produced_id, record in self.items():
             kernel, pullbacks, parents = with_tuples(record)
             name = op_name(kernel)
+            # Tapes within `source_lines` know it.
+            if (place := getattr(kernel, "place", None)) is not None:
+                name = f"{name} at {place}"
             checked[produced_id] = (
                 kernel,
                 tuple(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from tapetensor.training.evaluation import Metric as Metric
 from tapetensor.training.evaluation import Source as Source
 from tapetensor.training.evaluation import evaluate as evaluate
+from tapetensor.training.evaluation import predict as predict
 from tapetensor.training.fit import fit as fit
 from tapetensor.training.history import History as History
 from tapetensor.training.history import Row as Row

@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.arguments import as_number, as_size, check_function, check_kind, check_path
+from tapetensor.arguments import (
+    as_flag,
+    as_number,
+    as_size,
+    check_choice,
+    check_function,
+    check_kind,
+    check_path,
+)
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
@@ -58,10 +66,10 @@ def check_arguments(
     as_size("fit", "epochs", epochs, low=1)
     if clip_norm is not None:
         as_number("fit", "clip_norm", clip_norm, above=0)
-    if (metrics is None) != (validation is None):
+    if metrics is not None and validation is None:
         raise ArgumentTypeError(
-            "fit: metrics and validation come together: metrics say what is computed, and "
-            "validation are the batches to compute it on"
+            "fit: metrics need validation: metrics say what is computed, and validation are the "
+            "batches to compute it on"
         )
     if metrics is not None:
         check_metrics("fit", metrics)
@@ -70,7 +78,7 @@ def check_arguments(
             "fit: validation must be batches, and these are the parts of one; write "
             "validation=[(x, labels)]"
         )
-    names = [*(metrics or {})]
+    names = [*(metrics or ({} if validation is None else {"val_loss": loss_of}))]
     taken = [name for name in names if name in COLUMNS]
     if taken:
         raise ArgumentValueError(
@@ -81,6 +89,36 @@ def check_arguments(
             f"fit: stop watches {stop.watch!r}, which is no metric; there are "
             f"{', '.join(['loss', *names])}"
         )
+
+
+def check_options(model: Module, compile: object, check_finite: object, average: object) -> None:
+    """Refuse options of another kind, and those that exclude each other.
+
+    Raises:
+        ArgumentTypeError: if one is of the wrong kind.
+        ArgumentValueError: if one is outside its range, or does not go with another.
+    """
+    is_compiled = as_flag("fit", "compile", compile)
+    if check_finite is not None:
+        check_choice("fit", "check_finite", check_finite, ("stop", "skip"))
+    if check_finite == "skip" and is_compiled:
+        raise ArgumentValueError(
+            'fit: check_finite="skip" looks at the gradients of each step, and a compiled step has '
+            'none to look at; write compile=False, or check_finite="stop"'
+        )
+    if average is not None:
+        if not isinstance(average, tuple) or len(average) != 2:
+            raise ArgumentTypeError(
+                "fit: average must be a copy of the model and a decay, "
+                f"(copy.deepcopy(model), 0.999), say, got {type(average).__name__}"
+            )
+        check_kind("fit", "the average", average[0], Module)
+        as_number("fit", "the decay of the average", average[1], at_least=0, below=1)
+        own = {id(one) for one in model.parameters().values()}
+        if any(id(one) in own for one in average[0].parameters().values()):
+            raise ArgumentValueError(
+                "fit: the average shares parameters with the model; give it copy.deepcopy(model)"
+            )
 
 
 def check_files(checkpoint: object, stop: EarlyStopping | None, log: Sequence[object]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -17,7 +18,6 @@ from tapetensor.data import Batches
 from tapetensor.errors import NumericalInstabilityError, StateMismatchError
 from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
-from tapetensor.training.disk import explained
 from tapetensor.training.history import Row
 
 Generators = Sequence[np.random.Generator]
@@ -33,6 +33,7 @@ class Position:
         total: the sum of their losses, each times the rows of its batch.
         weight: the sum of those rows.
         seconds: how long they took.
+        skipped: how many of them were not taken, for a gradient was not finite.
         starts: the states of the generators when the epoch began, which its batches are drawn from.
     """
 
@@ -42,9 +43,10 @@ class Position:
     weight: int = 0
     seconds: float = 0.0
     starts: list[Any] = field(default_factory=list)
+    skipped: int = 0
 
 
-def check_finite(optimizer: Optimizer) -> None:
+def refuse_not_finite(optimizer: Optimizer) -> None:
     """Refuse to write down a training that a gradient which is not finite has spoilt.
 
     Raises:
@@ -57,8 +59,8 @@ def check_finite(optimizer: Optimizer) -> None:
             raise NumericalInstabilityError(
                 f"fit: {what} {name!r} is not finite after step {optimizer.steps}, though the loss "
                 "was; the checkpoint and the best model are as they were before this epoch. "
-                "loss.backward(check_finite=True) names the op; a smaller learning rate or "
-                "clip_norm may help"
+                'check_finite="stop" names the op, and within tapetensor.source_lines() its line; '
+                "a smaller learning rate or clip_norm may help"
             )
 
 
@@ -67,70 +69,86 @@ class Checkpoint:
 
     Args:
         path: the file, as `tapetensor.io.save_checkpoint` takes it.
-        generators: all that training draws from.
+        parts: models, the optimizer, and the generators that training draws from, by name.
+        generators: the same generators.
     """
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        model: Module,
-        optimizer: Optimizer,
-        generators: Generators,
-    ) -> None:
-        self._path = path
-        self._parts: dict[str, Any] = {"model": model, "optimizer": optimizer}
-        self._parts |= {f"rng{number}": rng for number, rng in enumerate(generators)}
+    def __init__(self, path: Path, parts: dict[str, Any], generators: Generators) -> None:
+        self.path = path
+        self._generators = generators
+        self._parts = parts | {f"rng{number}": rng for number, rng in enumerate(generators)}
 
-    def exists(self) -> bool:
-        """Tell whether there is a file."""
-        return Path(self._path).exists()
+    def at(self, path: Path) -> Checkpoint:
+        """Return the same in another place."""
+        return Checkpoint(path, self._parts, self._generators)
 
-    def save(self, position: Position) -> None:
-        """Write the file, as a whole or not at all.
-
-        Raises:
-            OSError: if it cannot be written; the message says what is there nevertheless.
-        """
+    def write(self, position: Position) -> None:
+        """Write the file, as a whole or not at all."""
         notes = io.Notes({"parts": list(self._parts), **asdict(position)})
-        rest = "nothing was lost: the model in memory has all its steps"
-        if self.exists():
-            rest += ", and the file is as it was before"
-        with explained("the checkpoint", self._path, rest):
-            io.save_checkpoint(self._path, training=notes, **self._parts)
+        io.save_checkpoint(self.path, training=notes, **self._parts)
 
-    def try_out(self, position: Position) -> None:
-        """Find out whether the file can be written, and leave none where none was.
-
-        So a training that fails in its first epoch can be begun again.
-        """
-        is_new = not self.exists()
-        self.save(position)
-        if is_new:
-            Path(self._path).unlink()
-
-    def load(self) -> Position:
+    def load(self, per_epoch: int | None) -> Position:
         """Give all parts what the file holds, and return where it was written.
+
+        Args:
+            per_epoch: how many batches an epoch has, if that is known.
 
         Raises:
             StateMismatchError: if it does not fit; nothing has changed then.
         """
         notes = io.Notes(None)
-        io.load_checkpoint(self._path, training=notes)
+        io.load_checkpoint(self.path, training=notes)
         try:
             found = dict(notes.value)
-            parts, position = found.pop("parts"), Position(**found)
-        except (TypeError, ValueError, KeyError) as error:
+            parts, position = list(found.pop("parts")), Position(**found)
+            if parts == list(self._parts):
+                _check_position(position, self._generators)
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise self._mismatch(f"training: not written by fit ({error})") from None
         if parts != list(self._parts):
             raise self._mismatch(
-                f"training: it holds {', '.join(parts)}, expected is {', '.join(self._parts)}; "
-                "a training goes on with as many generators as before"
+                f"training: it holds {', '.join(map(str, parts))}, expected is "
+                f"{', '.join(self._parts)}; a training goes on with as many generators as before, "
+                "and with the same models"
             )
-        io.load_checkpoint(self._path, **self._parts)
+        if per_epoch is not None and position.batches > per_epoch:
+            raise self._mismatch(
+                f"training: {position.batches} batches of the epoch are done, and now there are "
+                f"{per_epoch}; resume with the batches that the training began with"
+            )
+        io.load_checkpoint(self.path, **self._parts)
         return position
 
     def _mismatch(self, message: str) -> StateMismatchError:
-        return StateMismatchError(f"fit: {os.fspath(self._path)}: {message}", [message])
+        return StateMismatchError(f"fit: {os.fspath(self.path)}: {message}", [message])
+
+
+def _check_position(position: Position, generators: Generators) -> None:
+    """Raise ValueError if a position is none that a training can have."""
+    if not isinstance(position.rows, list):
+        raise ValueError(f"rows: {position.rows!r} is no list")
+    for row in position.rows:
+        if not isinstance(row, dict) or not all(map(_is_number, row.values())):
+            raise ValueError(f"rows: {row!r} is no row of numbers")
+    for name in ("batches", "weight", "skipped"):
+        count = getattr(position, name)
+        if type(count) is not int or count < 0:
+            raise ValueError(f"{name}: {count!r} is no count")
+    for name in ("total", "seconds"):
+        number = getattr(position, name)
+        if not _is_number(number) or not math.isfinite(number):
+            raise ValueError(f"{name}: {number!r} is no finite number")
+    if position.seconds < 0 or position.skipped > position.batches:
+        raise ValueError("its seconds or its skipped batches cannot be")
+    if position.batches:
+        for rng, state in zip(generators, position.starts, strict=True):
+            kind: Any = type(rng.bit_generator)
+            # This raises where a generator does not take the state.
+            kind(0).state = state
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float)
 
 
 def found_generators(

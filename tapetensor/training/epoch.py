@@ -6,13 +6,14 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias
 
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, NumericalInstabilityError
-from tapetensor.optim import Optimizer
+from tapetensor.optim import Optimizer, exponential_moving_average
 from tapetensor.optim.schedules import Schedule
 from tapetensor.tape import NoneTape, OwnedTape
-from tapetensor.tensor import Tensor, Tensor0D
+from tapetensor.tape.gradients import Gradients
+from tapetensor.tensor import Tensor, Tensor0D, full
 from tapetensor.training.checkpoint import Generators, Position, set_states, states_of
 from tapetensor.training.evaluation import Batch, M, Source, check_equal, iterate, rows_of
 from tapetensor.training.interruption import Interruption
@@ -22,8 +23,11 @@ if TYPE_CHECKING:
     from tapetensor.distributed import Communicator
 
 Loss: TypeAlias = Callable[[M, Batch], Tensor0D[OwnedTape, Any]]
-# A step trains on a batch, and returns the loss before that, times the rows of this rank.
+# A step trains on a batch, and returns the loss before that, times the rows of this rank; NaN if it
+# was skipped.
 Step: TypeAlias = Callable[[Batch], float]
+# What is done where a loss or a gradient is not finite; None finds it out at the end of the epoch.
+Finite: TypeAlias = Literal["stop", "skip"] | None
 
 
 def step_of(
@@ -32,13 +36,16 @@ def step_of(
     loss_of: Loss[M, Batch],
     clip_norm: float | None,
     is_compiled: bool,
+    check_finite: Finite,
 ) -> Step[Batch]:
     """Return the step of a process that trains alone."""
 
     def step(batch: Batch) -> Tensor0D[NoneTape, Any]:
         loss = loss_from(loss_of, model, batch)
         value = loss.detach()
-        grads = loss.backward(wrt=optimizer)
+        grads = loss.backward(wrt=optimizer, check_finite=check_finite == "stop")
+        if check_finite == "skip" and not are_finite(value, grads):
+            return full((), math.nan, value.dtype.type)
         if clip_norm is not None:
             grads.clip_by_global_norm(clip_norm)
         optimizer.step(grads)
@@ -49,6 +56,22 @@ def step_of(
 
         step = compile(step)
     return lambda batch: rows_of(batch) * step(batch).item()
+
+
+def averaging(step: Step[Batch], average: M, model: M, decay: float) -> Step[Batch]:
+    """Return the step, after which a moving average follows the model."""
+
+    def both(batch: Batch) -> float:
+        loss = step(batch)
+        exponential_moving_average(average, model, decay)
+        return loss
+
+    return both
+
+
+def are_finite(loss: Tensor0D[NoneTape, Any], grads: Gradients) -> bool:
+    """Tell whether a step can be taken."""
+    return math.isfinite(loss.item()) and math.isfinite(grads.global_norm())
 
 
 def loss_from(loss_of: Loss[M, Batch], model: M, batch: Batch) -> Tensor0D[OwnedTape, Any]:
@@ -73,6 +96,7 @@ class EpochRunner(Generic[Batch]):
         optimizer: its learning rate follows the schedule.
         generators: what batches and model draw from.
         ranks: the ranks, which all take the same steps.
+        check_finite: what is done where a loss is not finite.
     """
 
     step: Step[Batch]
@@ -81,6 +105,7 @@ class EpochRunner(Generic[Batch]):
     schedule: Schedule | None
     generators: Generators
     ranks: Communicator
+    check_finite: Finite
 
     def run(self, position: Position, interruption: Interruption, bar: ProgressBar) -> bool:
         """Run the rest of an epoch; return whether it came to its end.
@@ -94,24 +119,43 @@ class EpochRunner(Generic[Batch]):
         for batch in self._agreed(self._remaining(position)):
             if self.schedule is not None:
                 self.optimizer.lr = self.schedule(self.optimizer.steps)
-            total, asked = self.ranks.sum(self.step(batch), interruption.asked)
+            own = self.step(batch)
+            total, asked = self.ranks.sum(own, interruption.asked)
             rows = rows_of(batch)
-            if not math.isfinite(total):
-                raise NumericalInstabilityError(
-                    f"fit: the loss of epoch {len(position.rows) + 1}, batch "
-                    f"{position.batches + 1} is {total / rows}; the step was taken, but no "
-                    "checkpoint of it. A smaller learning rate, a warm-up or clip_norm may help"
-                )
-            position.total += total
-            position.weight += rows
             position.batches += 1
+            if math.isfinite(total):
+                position.total += total
+                position.weight += rows
+            elif self.check_finite == "skip":
+                position.skipped += 1
+            else:
+                raise self._not_finite(position, own, total / rows)
             position.seconds = time.perf_counter() - began
             bar.step()
             if asked:
                 return False
+        if position.skipped == position.batches > 0:
+            raise NumericalInstabilityError(
+                f"fit: of none of the {position.batches} batches of epoch {len(position.rows) + 1} "
+                "are loss and gradients finite, so no step was taken"
+            )
         if position.weight == 0:
             raise ArgumentValueError("fit: there are no batches")
         return True
+
+    def _not_finite(self, position: Position, own: float, loss: float) -> NumericalInstabilityError:
+        where = ""
+        if self.ranks.size > 1:
+            flags = [0.0] * self.ranks.size
+            flags[self.ranks.rank] = float(not math.isfinite(own))
+            named = [str(rank) for rank, flag in enumerate(self.ranks.sum(*flags)) if flag]
+            where = f", on rank {', '.join(named)}"
+        return NumericalInstabilityError(
+            f"fit: the loss of epoch {len(position.rows) + 1}, batch {position.batches} is {loss}"
+            f'{where}; the step was taken, but no checkpoint of it. check_finite="stop" names the '
+            'op whose gradient is not finite before, check_finite="skip" takes no such step; a '
+            "smaller learning rate, a warm-up or clip_norm may help"
+        )
 
     def _agreed(self, batches: Iterator[Batch]) -> Iterator[Batch]:
         """Yield batches, each after a check that all ranks have one with as many rows."""

@@ -6,19 +6,24 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from typing_extensions import TypeVar
+import numpy as np
+from typing_extensions import TypeVar, TypeVarTuple
 
-from tapetensor.arguments import check_kind
+from tapetensor.arguments import check_function, check_kind
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, DistributedError
-from tapetensor.nn import Module
+from tapetensor.nn import Module, inference
 from tapetensor.tape import NoneTape
-from tapetensor.tensor import Tensor, Tensor0D
+from tapetensor.tensor import Tensor, Tensor0D, concat
+from tapetensor.tensor.base import check_plain
 
 if TYPE_CHECKING:
     from tapetensor.distributed import Communicator
 
 M = TypeVar("M", bound=Module)
 Batch = TypeVar("Batch")
+N = TypeVar("N", bound=int)
+D = TypeVar("D", bound=np.generic)
+Ds = TypeVarTuple("Ds")
 
 # Batches for one epoch after the other: an iterable to read again, or a function that makes one.
 Source: TypeAlias = Iterable[Batch] | Callable[[], Iterable[Batch]]
@@ -36,8 +41,8 @@ def evaluate(
     """Return the mean of each metric over batches, every row counting the same.
 
     The rows of a batch are the first axis of its first tensor, or the items of a list; a batch of
-    any other kind counts as one. Plain tensors go in, so this is inference: nothing is recorded or
-    dropped.
+    any other kind counts as one. This is inference, also where a metric traces: the metrics get the
+    model as `tapetensor.nn.inference` returns it, which drops nothing and moves no statistics.
 
     Args:
         model: what is evaluated.
@@ -69,6 +74,7 @@ def evaluate(
             "evaluate: ranks must be what distributed.world() or distributed.alone() returned, "
             f"got {type(ranks).__name__}"
         )
+    frozen = inference(model)
     own, dealers = (0, 1) if ranks is None else (ranks.rank, ranks.size)
     totals = dict.fromkeys(metrics, 0.0)
     rows = 0
@@ -77,7 +83,7 @@ def evaluate(
         rows += count
         if number % dealers == own:
             for name, metric in metrics.items():
-                totals[name] += count * _value_of_metric(name, metric(model, batch))
+                totals[name] += count * _value_of_metric(name, metric(frozen, batch))
     if rows == 0:
         raise ArgumentValueError("evaluate: there are no batches")
     if ranks is None:
@@ -86,6 +92,47 @@ def evaluate(
         check_equal("evaluate", ranks, rows)
         sums = ranks.sum(*totals.values())
     return {name: total / rows for name, total in zip(totals, sums, strict=True)}
+
+
+def predict(
+    forward: Callable[[Batch], Tensor[tuple[N, *Ds], NoneTape, D]], batches: Source[Batch]
+) -> Tensor[tuple[int, *Ds], NoneTape, D]:
+    """Return what a model gives for batches, one below the other.
+
+    Shape: ``(N, *Ds)`` for each batch of ``N`` rows ``-> (int, *Ds)``.
+
+    Args:
+        forward: the `forward` of a model, or a function that takes a batch.
+        batches: what it is given, one batch after the other; batches without labels, say.
+
+    Raises:
+        ArgumentTypeError: if an argument is of the wrong kind.
+        ArgumentValueError: if there are no batches.
+        UntracedTensorError: if a result owns a tape.
+
+    >>> import numpy as np
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn, training
+    >>> from tapetensor.data import batches
+    >>> model = nn.Linear(2, 3, rng=np.random.default_rng(0))
+    >>> training.predict(model.forward, batches(tt.ones((5, 2)), size=2)).shape
+    (5, 3)
+    """
+    check_function("predict", "forward", forward)
+    found: list[Any] = []
+    for batch in iterate("predict", "batches", batches):
+        made: object = forward(batch)
+        if not isinstance(made, Tensor):
+            raise ArgumentTypeError(
+                f"predict: forward must return a tensor, got {type(made).__name__}"
+            )
+        check_plain("predict", "a result", made, "give batches of plain tensors")
+        found.append(made)
+    if not found:
+        raise ArgumentValueError("predict: there are no batches")
+    whole: Any = concat(tuple(found), axis=0)
+    result: Tensor[tuple[int, *Ds], NoneTape, D] = whole
+    return result
 
 
 def check_metrics(op: str, metrics: Mapping[str, object]) -> None:

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import math
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from contextlib import ExitStack
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from typing_extensions import TypeVar
 
-from tapetensor import io
-from tapetensor.errors import ArgumentValueError
-from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
 from tapetensor.optim.schedules import Schedule
-from tapetensor.training.arguments import check_arguments, check_files
-from tapetensor.training.checkpoint import Checkpoint, Position, check_finite, found_generators
-from tapetensor.training.disk import explained
-from tapetensor.training.epoch import EpochRunner, Loss, step_of
+from tapetensor.training.arguments import check_arguments, check_files, check_options
+from tapetensor.training.checkpoint import (
+    Checkpoint,
+    Position,
+    found_generators,
+    refuse_not_finite,
+)
+from tapetensor.training.epoch import EpochRunner, Finite, Loss, averaging, step_of
 from tapetensor.training.evaluation import Batch, M, Metric, Source, evaluate
 from tapetensor.training.history import COLUMNS, Ended, History, Row
 from tapetensor.training.interruption import Interruption
+from tapetensor.training.kept import Kept
 from tapetensor.training.logs import Log
 from tapetensor.training.progress import ProgressBar
 from tapetensor.training.ranks import (
@@ -31,6 +36,7 @@ from tapetensor.training.ranks import (
     communicator_of,
     from_root,
     make_alike,
+    settings_of,
     step_of_ranks,
 )
 from tapetensor.training.stopping import EarlyStopping
@@ -55,10 +61,13 @@ def fit(
     stop: EarlyStopping | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     rng: np.random.Generator | Iterable[np.random.Generator] | None = None,
     log: Sequence[Log] = (),
     progress: bool | None = None,
     compile: bool = False,
+    check_finite: Finite = None,
+    average: tuple[M, float] | None = None,
     ranks: Communicator | None = None,
 ) -> History:
     """Train a model: a step for each batch, epoch by epoch, and return what happened.
@@ -78,8 +87,10 @@ def fit(
         batches: what `tapetensor.data.batches` returns, a list, or a function that returns the
             batches of the next epoch.
         epochs: how many there are, those before a resumed checkpoint included, >= 1.
-        metrics: functions of model and held-out batch, by name; see `evaluate`.
-        validation: the held-out batches.
+        metrics: functions of model and held-out batch, by name; see `evaluate`. One that is NaN
+            leads to a warning.
+        validation: the held-out batches; without `metrics`, batches as in training, of which the
+            history has the loss as ``"val_loss"``.
         schedule: gives the learning rate for the number of steps that the optimizer has taken.
         clip_norm: gradients of a larger global norm, over what the optimizer updates, are scaled
             down to it; > 0.
@@ -87,27 +98,34 @@ def fit(
         checkpoint: a file, ``.npz`` or ``.safetensors``, that is written after each epoch and at
             Ctrl-C; whether that can be done is tried before the first step.
         resume: go on from the checkpoint, to the bit, if there is one.
+        overwrite: begin anew in place of a checkpoint and a best model that are there.
         rng: the generators that training draws from, but for those of `batches` and of the layers
             of the model, which are found by themselves.
         log: logs, each a `CsvLog`, a `TensorBoardLog` or an object with their three methods.
         progress: whether to show a bar, by tqdm; by default, in a notebook and if the error stream
             is a terminal, which gets a line for each epoch if tqdm is not installed.
         compile: whether the step is compiled, as `tapetensor.compile` does it.
+        check_finite: what is done where a gradient is NaN or infinite: ``"stop"`` raises an error
+            that names the op; ``"skip"`` does not take the step, and the history has a column
+            ``"skipped"``; None notices it at the end of the epoch, at no cost.
+        average: a copy of the model and a decay: it becomes the exponential moving average of the
+            model, step by step, and is what is validated, kept as the best and restored.
         ranks: what `distributed.world` returned, to train on many ranks. Each goes through the same
             batches, of which `loss_of` gets this rank's rows; all begin as rank 0 and end alike.
             Rank 0 writes checkpoints and logs and shows the bar; Ctrl-C works on any rank.
 
     Returns:
-        The numbers of every epoch. After a first Ctrl-C the running step ends, the checkpoint is
-        written and the history returned; a second one is a KeyboardInterrupt at once.
+        The numbers of every epoch. After a first Ctrl-C or SIGTERM the running step ends, the
+        checkpoint is written and the history returned; a second one does what it ever does.
 
     Raises:
         ArgumentTypeError: if an argument is of the wrong kind.
-        ArgumentValueError: if one is outside its range, there are no batches, or the checkpoint is
-            there already and `resume` is not asked for, or the file for the best model is there
-            though nothing is resumed, or two of the files are one.
-        NumericalInstabilityError: if a loss is not finite, or at the end of an epoch a parameter
-            or the state of the optimizer; nothing is written over then.
+        ArgumentValueError: if one is outside its range, there are no batches, or the checkpoint or
+            the best model is there already and neither `resume` nor `overwrite` is asked for, or
+            two of the files are one.
+        NumericalInstabilityError: if a loss is not finite, or a gradient with
+            ``check_finite="stop"``, or at the end of an epoch a parameter or the state of the
+            optimizer; nothing is written over then.
         StateMismatchError: if the checkpoint does not fit.
         DistributedError: if the ranks do not begin alike; on the others, if rank 0 fails.
         MissingDependencyError: if an extra is not installed; the message says how to install it.
@@ -131,60 +149,66 @@ def fit(
     check_arguments(
         model, optimizer, loss_of, epochs, metrics, validation, clip_norm, schedule, stop, log
     )
+    check_options(model, compile, check_finite, average)
     check_files(checkpoint, stop, log)
-    measures = {} if metrics is None else metrics
+    measures: Mapping[str, Any] = metrics or {}
+    if metrics is None and validation is not None:
+        measures = {"val_loss": loss_of}
+    # What is validated, and kept as the best.
+    judged, decay = (model, 0.0) if average is None else average
     generators = found_generators(model, (batches, validation), rng)
     team = communicator_of(ranks)
     per_epoch = len(batches) if isinstance(batches, Sized) else None
     settings: dict[str, object] = {
-        "optimizer": type(optimizer).__name__,
+        "optimizer": settings_of(optimizer),
+        "learning rate": optimizer.lr if schedule is None else "by schedule",
         "epochs": epochs,
         "clip_norm": clip_norm,
         "compile": compile,
+        "check_finite": check_finite,
+        "average": average is not None and decay,
         "stop": None if stop is None else replace(stop, best=None),
         "metrics": list(measures),
         "number of batches": per_epoch,
     }
     check_alike(team, model, generators, settings)
-    file = None if checkpoint is None else Checkpoint(checkpoint, model, optimizer, generators)
+    models = {"model": model} if judged is model else {"model": model, "average": judged}
+    parts: dict[str, Any] = {**models, "optimizer": optimizer}
+    file = None if checkpoint is None else Checkpoint(Path(checkpoint), parts, generators)
+    kept = Kept(file, judged, stop)
     position = Position()
 
     def start() -> None:
         nonlocal position
-        position = _start(file, checkpoint, resume)
-        if stop is not None and stop.best is not None:
-            _try_out_best(model, stop.best, position)
+        position = kept.start(resume, overwrite, per_epoch)
 
     team.on_root("fit", start)
-    make_alike(team, (model, optimizer, *generators))
+    make_alike(team, (*parts.values(), *generators))
     position = Position(**from_root(team, asdict(position)))
     if team.size == 1:
-        step = step_of(model, optimizer, loss_of, clip_norm, compile)
+        step = step_of(model, optimizer, loss_of, clip_norm, compile, check_finite)
     else:
-        step = step_of_ranks(model, optimizer, loss_of, clip_norm, compile, generators, team)
-    runner = EpochRunner(step, batches, optimizer, schedule, generators, team)
+        step = step_of_ranks(
+            model, optimizer, loss_of, clip_norm, compile, generators, team, check_finite
+        )
+    if judged is not model:
+        step = averaging(step, judged, model, decay)
+    runner = EpochRunner(step, batches, optimizer, schedule, generators, team, check_finite)
     history = History(position.rows)
     logs = log if team.is_root else ()
 
-    def save() -> None:
-        if file is not None:
-            file.save(position)
-
     def write_down() -> None:
-        check_finite(optimizer)
-        # The best model comes first: a training without the checkpoint comes to this epoch again.
-        if stop is not None and stop.best is not None:
-            best = stop.best_of(history[stop.watch])
-            if best == len(history) - 1:
-                _save_best(model, stop.best)
-        save()
+        kept.save(position)
+        # A training that ends here comes to it again: see `Kept.start`.
+        kept.keep_best(history.rows)
         for one in logs:
             one.write(history.rows[-1])
 
     with ExitStack() as stack:
         for one in logs:
             stack.callback(one.close)
-            one.start([*COLUMNS, *measures], history.rows)
+            counts = ["skipped"] if check_finite == "skip" else []
+            one.start([*COLUMNS, *counts, *measures], history.rows)
         done = position.batches + len(history) * (per_epoch or 0)
         bar = ProgressBar(progress if team.is_root else False, epochs, per_epoch, done)
         stack.callback(bar.close)
@@ -192,13 +216,14 @@ def fit(
         while (ended := _end_of(history, epochs, stop)) is None:
             bar.epoch(len(history) + 1)
             (asked,) = team.sum(interruption.asked)
-            if asked or not runner.run(position, interruption, bar):
+            is_over = not asked and runner.run(position, interruption, bar)
+            team.on_root("fit", partial(refuse_not_finite, optimizer))
+            if not is_over:
                 ended = "interrupted"
-                check_finite(optimizer)
-                team.on_root("fit", save)
+                team.on_root("fit", partial(kept.save, position))
                 break
             # Buffers hold statistics, which each rank has taken of its own shares.
-            make_alike(team, [model] if model.buffers() else [])
+            make_alike(team, [one for one in models.values() if one.buffers()])
             row: Row = {
                 "epoch": len(history) + 1,
                 "steps": optimizer.steps,
@@ -206,32 +231,30 @@ def fit(
                 "seconds": position.seconds,
                 "loss": position.total / position.weight,
             }
+            if check_finite == "skip":
+                row["skipped"] = position.skipped
             if validation is not None:
-                row |= evaluate(model, measures, validation, ranks=team)
+                row |= evaluate(judged, measures, validation, ranks=team)
             history.rows.append(from_root(team, row))
+            _tell_of_nans(history.rows[-1])
             # A metric may have drawn from a generator on one rank and not on another.
             make_alike(team, generators)
             position = Position(history.rows)
             team.on_root("fit", write_down)
             bar.row(history.rows[-1])
         history.ended = ended
+    if ended != "interrupted":
+        team.on_root("fit", kept.restore)
+        make_alike(team, [judged])
     return history
 
 
-def _start(file: Checkpoint | None, path: str | os.PathLike[str] | None, resume: bool) -> Position:
-    """Return where to begin, and make sure that the checkpoint can be written."""
-    if file is None:
-        if resume:
-            raise ArgumentValueError("fit: resume needs the path of a checkpoint")
-        return Position()
-    if file.exists() and not resume:
-        raise ArgumentValueError(
-            f"fit: the checkpoint {os.fspath(path or '')!r} is there already; resume=True goes on "
-            "from it, and a new training needs another path"
-        )
-    position = file.load() if file.exists() else Position()
-    file.try_out(position)
-    return position
+def _tell_of_nans(row: Row) -> None:
+    for name, value in row.items():
+        if math.isnan(value):
+            warnings.warn(
+                f"fit: the metric {name!r} of epoch {row['epoch']} is NaN", RuntimeWarning, 3
+            )
 
 
 def _end_of(history: History, epochs: int, stop: EarlyStopping | None) -> Ended | None:
@@ -242,24 +265,3 @@ def _end_of(history: History, epochs: int, stop: EarlyStopping | None) -> Ended 
         if stop.is_reached(values):
             return "early stopping"
     return "epochs" if len(history) >= epochs else None
-
-
-def _try_out_best(model: Module, path: str | os.PathLike[str], position: Position) -> None:
-    """Find out whether the best model can be written, and leave none where none was."""
-    if not Path(path).exists():
-        _save_best(model, path)
-        Path(path).unlink()
-    elif not position.rows and not position.batches:
-        raise ArgumentValueError(
-            f"fit: the best model {os.fspath(path)!r} is there already, of another training; a new "
-            "one needs another path"
-        )
-
-
-def _save_best(model: Module, path: str | os.PathLike[str]) -> None:
-    rest = (
-        "nothing was lost: the model in memory has all its steps; the checkpoint, if there is one, "
-        "is as it was before this epoch"
-    )
-    with explained("the best model", path, rest):
-        io.save(path, model)

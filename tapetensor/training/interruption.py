@@ -1,4 +1,4 @@
-"""Ctrl-C as a request: the running step ends, and then the training."""
+"""Ctrl-C and SIGTERM as requests: the running step ends, and then the training."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _SAID = b"\nfit: ends after this step; Ctrl-C once more ends at once, without a 
 
 
 class Interruption(AbstractContextManager["Interruption"]):
-    """Takes note of a first Ctrl-C inside; a second one is a KeyboardInterrupt, as ever.
+    """Takes note of a first Ctrl-C or SIGTERM inside; a second one does what it ever does.
 
-    Only the main thread gets Ctrl-C, and a handler that the program has set itself stays in
-    charge.
+    Schedulers of clusters send SIGTERM. Only the main thread gets signals, and a handler that the
+    program has set itself stays in charge.
 
     Attributes:
         asked: whether there was one.
@@ -27,24 +27,26 @@ class Interruption(AbstractContextManager["Interruption"]):
 
     def __init__(self) -> None:
         self.asked = False
-        self._is_ours = False
+        self._before: dict[int, Any] = {}
 
     @override
     def __enter__(self) -> Self:
-        in_main_thread = threading.current_thread() is threading.main_thread()
-        if in_main_thread and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGINT, self._note)
-            self._is_ours = True
+        usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in usual.items():
+                if signal.getsignal(number) is handler:
+                    self._before[number] = signal.signal(number, self._note)
         return self
 
     @override
     def __exit__(self, *_: object) -> None:
-        if self._is_ours:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        while self._before:
+            signal.signal(*self._before.popitem())
 
     def _note(self, number: int, frame: Any) -> None:
         if self.asked:
-            signal.default_int_handler(number, frame)
+            self.__exit__()
+            signal.raise_signal(number)
         self.asked = True
         # A call of print may be what was interrupted, so this writes by itself.
         with contextlib.suppress(OSError, ValueError):

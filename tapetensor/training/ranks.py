@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor import Tensor, Tensor0D, full
 from tapetensor.tensor.base import check_plain
 from tapetensor.training.checkpoint import Generators, set_states
-from tapetensor.training.epoch import Loss, Step, loss_from
+from tapetensor.training.epoch import Finite, Loss, Step, loss_from
 from tapetensor.training.evaluation import Batch, M, rows_of
 
 if TYPE_CHECKING:
@@ -58,6 +59,14 @@ def check_alike(
         check_agreement("fit", ranks.transport, model, f"generators: {kinds}", *lines)
 
 
+def settings_of(optimizer: Optimizer) -> str:
+    """Return the kind of an optimizer and its numbers, which are to be the same on all ranks."""
+    kinds = (int, float, str, tuple, type(None))
+    told = [f"{name.lstrip('_')}={value!r}" for name, value in vars(optimizer).items()
+            if isinstance(value, kinds) and name not in ("_op", "_lr")]  # fmt: skip
+    return f"{type(optimizer).__name__}({', '.join(told)})"
+
+
 def make_alike(ranks: Communicator, parts: Iterable[Part]) -> None:
     """Give every rank what rank 0 has."""
     if ranks.size > 1:
@@ -82,6 +91,7 @@ def step_of_ranks(
     is_compiled: bool,
     generators: Generators,
     ranks: Communicator,
+    check_finite: Finite,
 ) -> Step[Batch]:
     """Return the step of one of many ranks, on its share of a batch.
 
@@ -96,15 +106,17 @@ def step_of_ranks(
     def gradients(share: Batch, weight: float) -> tuple[Tensor0D[NoneTape, Any], Gradients]:
         loss = loss_from(loss_of, model, share)
         value = loss.detach()
-        return value, loss.backward(full((), weight, loss.dtype.type), wrt=optimizer)
+        cotangent = full((), weight, loss.dtype.type)
+        grads = loss.backward(cotangent, wrt=optimizer, check_finite=check_finite == "stop")
+        return value, grads
 
     compiled = compile(gradients)
 
     def reduced(share: Batch, weight: float) -> tuple[float, Gradients]:
         if weight == 0:
             return 0.0, reducer.all_reduce(Gradients())
-        if is_compiled:
-            value, grads = compiled(share, weight)
+        if is_compiled or check_finite == "stop":
+            value, grads = (compiled if is_compiled else gradients)(share, weight)
             return value.item(), reducer.all_reduce(grads)
         loss = loss_from(loss_of, model, share)
         value = loss.detach()
@@ -114,6 +126,11 @@ def step_of_ranks(
         share, count = share_of(batch, ranks)
         with _streams_of(ranks.rank, optimizer.steps, generators):
             loss, grads = reduced(share, count / rows_of(batch))
+        if check_finite == "skip":
+            # The gradients are the same on all ranks, and the losses are not.
+            (spoilt,) = ranks.sum(not math.isfinite(loss))
+            if spoilt or not math.isfinite(grads.global_norm()):
+                return math.nan
         if clip_norm is not None:
             # Frozen parameters have gradients too, for the `Reducer` is one of the whole model.
             grads.retain_leafs(optimizer.parameters().values())

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tapetensor.arguments import as_number, as_size, check_choice, check_kind, check_path
+from tapetensor.arguments import as_flag, as_number, as_size, check_choice, check_kind, check_path
 
 
 @dataclass(frozen=True)
@@ -16,12 +16,15 @@ class EarlyStopping:
     """Stop when a number has not improved for some epochs.
 
     Args:
-        watch: the name of a metric, or ``"loss"``.
+        watch: the name of a metric, ``"loss"`` or ``"val_loss"``.
         patience: how many epochs in a row may be no better than the best, >= 1.
         mode: whether a small number is good, or a large one.
         min_delta: by how much a number has to be better, >= 0.
         best: where the model of the best epoch is saved whenever there is a new one; a path as
-            `tapetensor.io.save` takes it. The file of an earlier training is never overwritten.
+            `tapetensor.io.save` takes it. The file of an earlier training is not overwritten,
+            unless `fit` is told to.
+        restore: whether the model has the state of its best epoch in the end, and not that of the
+            last; a training that is interrupted keeps the last.
 
     Raises:
         ArgumentTypeError: if an argument is of the wrong kind.
@@ -41,12 +44,14 @@ class EarlyStopping:
     mode: Literal["min", "max"] = "min"
     min_delta: float = 0.0
     best: str | os.PathLike[str] | None = None
+    restore: bool = False
 
     def __post_init__(self) -> None:
         check_kind("EarlyStopping", "watch", self.watch, str, "the name of a metric")
         as_size("EarlyStopping", "patience", self.patience, low=1)
         check_choice("EarlyStopping", "mode", self.mode, ("min", "max"))
         as_number("EarlyStopping", "min_delta", self.min_delta, at_least=0)
+        as_flag("EarlyStopping", "restore", self.restore)
         if self.best is not None:
             check_path("EarlyStopping", "best", self.best)
 

@@ -139,13 +139,21 @@ def test_a_best_model_that_could_not_be_written_is_written_when_training_goes_on
     run.fit(epochs=1, **options)
     content = best.read_bytes()
 
-    def refuse(*_: Any) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
+    save, calls = io.save, 0
+
+    def refuse(*args: Any) -> None:
+        nonlocal calls
+        calls += 1
+        # It is tried out before, and written anew for the epoch that the checkpoint is of.
+        if calls > 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        save(*args)
 
     monkeypatch.setattr(io, "save", refuse)
     with pytest.raises(OSError, match=r"best model could not be written .*; the checkpoint, if th"):
         run.fit(epochs=2, resume=True, **options)
     monkeypatch.undo()
+    assert calls == 3
     assert best.read_bytes() == content
 
     Run(seed=5).fit(epochs=2, resume=True, **options)

@@ -126,7 +126,8 @@ def test_it_stops_early_and_keeps_the_best_model(tmp_path: Any) -> None:
 
     stop = training.EarlyStopping("score", patience=3, mode="max", best=tmp_path / "best.npz")
     (first, *_) = run.held_out
-    history = run.fit(epochs=50, metrics={"score": score}, validation=[first], stop=stop)
+    with pytest.warns(RuntimeWarning, match="the metric 'score' of epoch 5 is NaN"):
+        history = run.fit(epochs=50, metrics={"score": score}, validation=[first], stop=stop)
     best = Run(seed=9).model
     tt.io.load(tmp_path / "best.npz", best)
 
@@ -200,8 +201,11 @@ def test_a_gradient_that_is_not_finite_writes_over_neither_checkpoint_nor_best_m
     [
         ({"epochs": 0}, tt.ArgumentValueError, "fit: epochs must be > 0, got 0"),
         ({"epochs": 1.5}, tt.ArgumentTypeError, "fit: epochs"),
-        ({"metrics": METRICS}, tt.ArgumentTypeError, "metrics and validation come together"),
-        ({"validation": []}, tt.ArgumentTypeError, "metrics and validation come together"),
+        ({"metrics": METRICS}, tt.ArgumentTypeError, "metrics need validation"),
+        ({"compile": True, "check_finite": "skip"}, tt.ArgumentValueError, "has none to look at"),
+        ({"check_finite": True}, tt.ArgumentValueError, "fit: check_finite must be"),
+        ({"average": 0.9}, tt.ArgumentTypeError, "a copy of the model and a decay"),
+        ({"resume": True, "overwrite": True}, tt.ArgumentValueError, "exclude each other"),
         (
             {"metrics": {"loss": accuracy}, "validation": []},
             tt.ArgumentValueError,

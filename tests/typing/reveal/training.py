@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, TypeAlias
 from typing import Literal as L
 
@@ -11,7 +12,7 @@ from tapetensor import NoneTape, OwnedTape, Tensor0D, Tensor1D, Tensor2D, losses
 from tapetensor.data import Batches, batched, batches, batches_exact
 from tapetensor.distributed import alone
 from tapetensor.optim import Sgd, schedules
-from tapetensor.training import EarlyStopping, History, evaluate, fit
+from tapetensor.training import EarlyStopping, History, evaluate, fit, predict
 from tapetensor.typing import B, T
 from tests.typing.check import assert_type, check
 from tests.typing.operands import m
@@ -81,7 +82,10 @@ assert_type(
     ),
     History,
 )
-history = fit(model, optimizer, loss_of, [(x, target)], epochs=1)
+average = copy.deepcopy(model)
+history = fit(model, optimizer, loss_of, [(x, target)], epochs=1, average=(average, 0.9))
+assert_type(predict(model.forward, [x]), Tensor2D[int, L[2]])
+assert_type(predict(model.forward, batches(x, size=2)), Tensor2D[int, L[2]])
 assert_type(history["loss"], list[float])
 assert_type(evaluate(model, {"error": error}, [(x, target)]), dict[str, float])
 assert_type(evaluate(model, {"error": error}, batches(x, target, size=3)), dict[str, float])
