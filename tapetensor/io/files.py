@@ -17,7 +17,7 @@ from tapetensor.errors import (
     TapeTensorError,
 )
 from tapetensor.io import npz, safetensors
-from tapetensor.io.atomic import write_atomically
+from tapetensor.io.atomic import check_regular, write_atomically
 from tapetensor.io.headers import Source
 from tapetensor.io.parts import Part, state_of
 from tapetensor.io.pytorch import in_pytorch_names
@@ -105,6 +105,7 @@ def write_file(op: str, path: PathLike, arrays: Mapping[str, Array]) -> None:
 def open_file(op: str, path: PathLike) -> Iterator[Source]:
     """Open a file for reading; what its parser stumbles over becomes a FileFormatError."""
     target = _checked(op, path)
+    check_regular(target)
     try:
         with _FORMATS[target.suffix].Reader(target) as reader:
             yield reader

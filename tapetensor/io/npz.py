@@ -29,7 +29,7 @@ _MOST_INFLATED_TEXT = 100
 
 def write(path: Path, arrays: Mapping[str, Array]) -> None:
     """Write arrays by name."""
-    with zipfile.ZipFile(path, "x") as archive:
+    with zipfile.ZipFile(path, "w") as archive:
         for name, array in arrays.items():
             # A ZipInfo of its own carries no time, so that equal arrays make equal files.
             entry = zipfile.ZipInfo(name + _ENDING)

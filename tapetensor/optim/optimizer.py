@@ -153,12 +153,14 @@ class Optimizer(ABC):
         """Check values that are to be restored.
 
         Raises:
-            ArgumentValueError: if the learning rate or a step count is outside its range, or
-                parameters are behind others by some steps.
+            ArgumentValueError: if the learning rate or a step count is outside its range, a number
+                is not finite, or parameters are behind others by some steps.
         """
         for name, array in arrays.items():
             if name in ("lr", "steps") or name.endswith(".step"):
                 as_number(self._op, name, array.item(), at_least=0)
+            elif array.dtype.kind == "f" and not np.all(np.isfinite(array)):
+                raise ArgumentValueError(f"{self._op}: {name} must be finite, and is not")
         behind: list[str] = []
         counts = {"steps": int(arrays["steps"])}
         for group in self.groups:
