@@ -8,6 +8,7 @@ compared here: nothing is said of a tensor where a tensor is wanted.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import is_not
 from typing import Final, NamedTuple
 
 from mypy.argmap import map_actuals_to_formals
@@ -54,9 +55,9 @@ def function_signature(fullname: str) -> Callable[[FunctionSigContext], Function
         node = node_of(fullname)
         name = fullname.rpartition(".")[2]
         if isinstance(node, TypeInfo):
-            return _checked(context, name, _signatures(node, "__init__"))
+            return _checked(context, node, name, _signatures(node, "__init__"))
         items = node.type if isinstance(node, OverloadedFuncDef) else None
-        return _checked(context, name, items.items if isinstance(items, Overloaded) else [])
+        return _checked(context, node, name, items.items if isinstance(items, Overloaded) else [])
 
     return fitting_arguments
 
@@ -72,7 +73,7 @@ def method_signature(fullname: str) -> Callable[[MethodSigContext], FunctionLike
         if not isinstance(found, Instance):
             return context.default_signature
         called = found.type.name if name in ("forward", "__call__") else name
-        return _checked(context, called, _signatures(found.type, name))
+        return _checked(context, found.type, called, _signatures(found.type, name))
 
     return fitting_arguments
 
@@ -104,15 +105,21 @@ class _Given(NamedTuple):
     names: Sequence[str | None]
 
 
-def _checked(context: Context, called: str, items: list[CallableType]) -> FunctionLike:
-    """Report the argument that is wrong for every overload; then the call takes anything."""
+def _checked(
+    context: Context, owner: object, called: str, items: list[CallableType]
+) -> FunctionLike:
+    """Report the argument that is wrong for every overload; then the call takes anything.
+
+    Args:
+        owner: whose function or method the overloads are of.
+    """
     item = context.default_signature
     is_operator = called.startswith("__")
     given = None if is_refused(item) or not items else _given(context, is_operator)
     if given is None:
         return item
     op = OPERATORS.get(called.strip("_"), called.strip("_")) if is_operator else called
-    complaint = _complaint(op, given, items)
+    complaint = _last_complaint.of((context.context, owner, *given.types), op, given, items)
     if complaint is None:
         return item
     code = OPERAND_KIND if is_operator else ARGUMENT_KIND
@@ -135,6 +142,28 @@ def _given(context: Context, is_operator: bool) -> _Given | None:
     if ARG_STAR in kinds or ARG_STAR2 in kinds:
         return None
     return _Given([type_of(one, api) for one in expressions], kinds, names)
+
+
+class _LastComplaint:
+    """What was said of the last call, about which mypy asks once for each of its overloads."""
+
+    def __init__(self) -> None:
+        self.asked: tuple[object, ...] = ()
+        self.op = ""
+        self.complaint: str | None = None
+
+    def of(
+        self, asked: tuple[object, ...], op: str, given: _Given, items: list[CallableType]
+    ) -> str | None:
+        """Return what is wrong with the arguments whatever the overload; None if nothing is."""
+        same = op == self.op and len(asked) == len(self.asked)
+        # The very same: to compare types would take as long as to look at them.
+        if not same or any(map(is_not, asked, self.asked)):
+            self.asked, self.op, self.complaint = asked, op, _complaint(op, given, items)
+        return self.complaint
+
+
+_last_complaint = _LastComplaint()
 
 
 def _complaint(op: str, given: _Given, items: list[CallableType]) -> str | None:

@@ -11,7 +11,7 @@ import tapetensor as tt
 from tests.arrays.foreign import ForeignArray
 from tests.arrays.placing import abroad, home
 from tests.higher_order.test_every_op import FIRST_CASES, gradient_sum
-from tests.ops.calling import gradients_of, reference_of, result_of, tensors_of
+from tests.ops.calling import gradients_of, on_every, reference_of, result_of, tensors_of
 from tests.ops.rows import Case
 from tests.ops.samples import CASES
 
@@ -41,7 +41,7 @@ def _arrays(result: Any) -> list[np.ndarray[Any, Any]]:
     return [home(part) for part in parts]
 
 
-@pytest.mark.parametrize("case", _CASES, ids=lambda case: case.name)
+@on_every(_CASES)
 def test_an_op_gives_what_it_gives_over_numpy(case: Case) -> None:
     expected = result_of(case, tensors_of(case.sample))
 
@@ -56,7 +56,7 @@ def test_an_op_gives_what_it_gives_over_numpy(case: Case) -> None:
         np.testing.assert_allclose(array, one.numpy(), rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("case", _DIFFERENTIABLE, ids=lambda case: case.name)
+@on_every(_DIFFERENTIABLE)
 def test_the_gradients_are_those_over_numpy(case: Case, rng: np.random.Generator) -> None:
     cotangent = np.asarray(rng.standard_normal(np.shape(reference_of(case))))
     expected = gradients_of(case, tensors_of(case.sample), tt.from_numpy(cotangent))
@@ -70,7 +70,7 @@ def test_the_gradients_are_those_over_numpy(case: Case, rng: np.random.Generator
             np.testing.assert_allclose(gradient.get(), value, rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("case", _WITH_INTEGERS, ids=lambda case: case.name)
+@on_every(_WITH_INTEGERS)
 def test_indices_and_labels_may_lie_on_the_host(case: Case) -> None:
     host = tensors_of(case.sample)
     operands = [
@@ -83,7 +83,7 @@ def test_indices_and_labels_may_lie_on_the_host(case: Case) -> None:
     np.testing.assert_allclose(home(result), result_of(case, host).numpy(), rtol=1e-12)
 
 
-@pytest.mark.parametrize("case", _OF_FLOATS, ids=lambda case: case.name)
+@on_every(_OF_FLOATS)
 def test_no_op_on_floats_waits_for_the_value_of_an_element(case: Case) -> None:
     operands = tensors_of(case.sample, make=abroad)
     y = result_of(case, operands)
@@ -94,9 +94,7 @@ def test_no_op_on_floats_waits_for_the_value_of_an_element(case: Case) -> None:
     assert ForeignArray.reads == before
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in FIRST_CASES if case.op.name != "to"], ids=lambda case: case.name
-)
+@on_every([case for case in FIRST_CASES if case.op.name != "to"])
 def test_the_second_derivatives_are_those_over_numpy(case: Case) -> None:
     f, inputs = gradient_sum(case, np.random.default_rng(0))
     g, there = gradient_sum(case, np.random.default_rng(0), make=abroad)

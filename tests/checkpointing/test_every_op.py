@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
 import tapetensor as tt
-from tests.ops.calling import gradients_of, result_of, tensors_of
+from tests.ops.calling import gradients_of, on_every, result_of, tensors_of
 from tests.ops.rows import Case
 from tests.ops.samples import CASES
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if case.op.is_differentiable], ids=lambda case: case.name
-)
+@on_every([case for case in CASES if case.op.is_differentiable])
 def test_an_op_in_a_checkpoint_has_its_own_gradients(case: Case) -> None:
     operands, positions = tensors_of(case.sample), case.sample.float_positions
     first = positions[0]

@@ -9,7 +9,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor.errors import TraceError
-from tests.ops.calling import gradients_of, result_of, tensors_of, traced_at
+from tests.ops.calling import gradients_of, on_every, result_of, tensors_of, traced_at
 from tests.ops.rows import Case
 from tests.ops.samples import CASES
 
@@ -43,7 +43,7 @@ def _compiled_once(function: Any, *args: Any) -> tuple[Any, Any]:
         raise
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@on_every(CASES)
 def test_a_compiled_op_gives_what_the_op_gives_call_after_call(case: Case) -> None:
     operands = tensors_of(case.sample)
     expected = result_of(case, operands)
@@ -57,9 +57,7 @@ def test_a_compiled_op_gives_what_the_op_gives_call_after_call(case: Case) -> No
     _assert_same(first, expected)
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if case.op.is_differentiable], ids=lambda case: case.name
-)
+@on_every([case for case in CASES if case.op.is_differentiable])
 def test_compiled_gradients_are_those_of_eager_mode(case: Case, rng: np.random.Generator) -> None:
     operands = tensors_of(case.sample)
     output = result_of(case, tensors_of(case.sample))

@@ -13,14 +13,14 @@ from tests.distributed.training import RUNS, build_model, trained
 
 
 @needs_mpi
-@pytest.mark.parametrize("ranks", [2, 4])
-def test_parameters_after_200_steps_are_those_of_one_process_with_the_whole_batch(
-    ranks: int, tmp_path: Path
+@pytest.mark.parametrize(("ranks", "steps"), [(2, 200), (4, 60)])
+def test_parameters_after_many_steps_are_those_of_one_process_with_the_whole_batch(
+    ranks: int, steps: int, tmp_path: Path
 ) -> None:
-    finished(ranks, "-m", "tests.distributed.training", tmp_path)
+    finished(ranks, "-m", "tests.distributed.training", tmp_path, str(steps))
 
     for name in RUNS:
-        expected = trained(name, distributed.alone())
+        expected = trained(name, distributed.alone(), steps)
         bits = []
         for rank in range(ranks):
             with np.load(tmp_path / f"{name} {rank}.npz") as found:
@@ -36,7 +36,7 @@ def test_parameters_after_200_steps_are_those_of_one_process_with_the_whole_batc
 def test_training_moves_the_parameters(name: str) -> None:
     before = build_model().parameters()
 
-    after = trained(name, distributed.alone())
+    after = trained(name, distributed.alone(), 60)
 
     for key, tensor in before.items():
         assert np.abs(after[key] - tensor.numpy()).max() > 1e-2

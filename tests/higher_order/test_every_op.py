@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 
 import tapetensor as tt
 from tapetensor.testing import check_grad
-from tests.ops.calling import result_of, tensors_of
+from tests.ops.calling import on_every, result_of, tensors_of
 from tests.ops.rows import Case
 from tests.ops.samples import CASES
 
@@ -52,7 +51,7 @@ def gradient_sum(
     return f, [operands[position] for position in positions]
 
 
-@pytest.mark.parametrize("case", _CASES, ids=lambda case: case.name)
+@on_every(_CASES)
 def test_the_second_derivative_is_that_of_central_differences(
     case: Case, rng: np.random.Generator
 ) -> None:
@@ -61,7 +60,7 @@ def test_the_second_derivative_is_that_of_central_differences(
     check_grad(f, *inputs, rng=rng, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("case", FIRST_CASES, ids=lambda case: case.name)
+@on_every(FIRST_CASES)
 def test_the_gradient_is_the_same_whether_it_is_recorded_or_not(
     case: Case, rng: np.random.Generator
 ) -> None:

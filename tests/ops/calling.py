@@ -2,14 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import copy
+import functools
+import inspect
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import numpy as np
+import pytest
 
 import tapetensor as tt
 from tapetensor.arrays.array import Array
 from tests.ops.rows import Case, Sample, is_float_array
+
+
+def on_every(cases: Iterable[Case]) -> Callable[[Callable[..., None]], Any]:
+    """Make a test of a case one for each op, which runs it on all cases that the op has here.
+
+    Not a test for each case: what pytest does around one takes longer than most of them. A failure
+    says which case it is; a generator `rng` is a fresh one for each. Where all cases of an op are
+    skipped, its test is.
+    """
+    of_ops: dict[str, list[Case]] = {}
+    for case in cases:
+        of_ops.setdefault(case.op.name, []).append(case)
+
+    def decorated(test: Callable[..., None]) -> Any:
+        taken = list(inspect.signature(test).parameters.values())
+
+        @functools.wraps(test)
+        def on_all(cases: list[Case], **fixtures: Any) -> None:
+            skipped = []
+            for case in cases:
+                try:
+                    test(case, **copy.deepcopy(fixtures))
+                except pytest.skip.Exception as reason:
+                    skipped.append(reason)
+                except BaseException as error:
+                    error.add_note(f"This is the case {case.name}.")
+                    raise
+            if len(skipped) == len(cases):
+                raise skipped[0]
+
+        named = inspect.Parameter("cases", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        signature = inspect.Signature([named, *taken[1:]])
+        on_all.__signature__ = signature  # type: ignore[attr-defined]  # it is inspect's own name
+        return pytest.mark.parametrize("cases", of_ops.values(), ids=of_ops)(on_all)
+
+    return decorated
 
 
 def tensors_of(

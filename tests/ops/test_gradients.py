@@ -10,7 +10,7 @@ import pytest
 import tapetensor as tt
 from tapetensor.arrays.array import Array
 from tapetensor.testing import check_grad
-from tests.ops.calling import gradients_of, reference_of, result_of, strided, tensors_of
+from tests.ops.calling import gradients_of, on_every, reference_of, result_of, strided, tensors_of
 from tests.ops.rows import Case
 from tests.ops.samples import CASES
 
@@ -28,7 +28,7 @@ def _zeros_for_none(found: list[Any], case: Case) -> list[Array]:
     ]
 
 
-@pytest.mark.parametrize("case", _EXACT_CASES, ids=lambda case: case.name)
+@on_every(_EXACT_CASES)
 def test_the_gradient_is_that_of_the_complex_step(case: Case, rng: np.random.Generator) -> None:
     cotangent = np.asarray(rng.standard_normal(np.shape(reference_of(case))))
     gradients = gradients_of(case, tensors_of(case.sample), tt.from_numpy(cotangent))
@@ -48,7 +48,7 @@ def test_the_gradient_is_that_of_the_complex_step(case: Case, rng: np.random.Gen
         )
 
 
-@pytest.mark.parametrize("case", _CASES, ids=lambda case: case.name)
+@on_every(_CASES)
 def test_check_grad_accepts_every_mix_of_plain_and_traced(
     case: Case, rng: np.random.Generator
 ) -> None:
@@ -64,7 +64,7 @@ def test_check_grad_accepts_every_mix_of_plain_and_traced(
     check_grad(f, *[operands[position] for position in positions], rng=rng)
 
 
-@pytest.mark.parametrize("case", _CASES, ids=lambda case: case.name)
+@on_every(_CASES)
 def test_a_gradient_has_the_shape_and_dtype_of_its_operand(case: Case) -> None:
     for dtype in (np.float32, np.float64):
         operands = tensors_of(case.sample, dtype)
@@ -78,7 +78,7 @@ def test_a_gradient_has_the_shape_and_dtype_of_its_operand(case: Case) -> None:
             assert gradient.dtype == dtype
 
 
-@pytest.mark.parametrize("case", _CASES, ids=lambda case: case.name)
+@on_every(_CASES)
 def test_operands_that_are_not_contiguous_get_the_same_gradient(
     case: Case, rng: np.random.Generator
 ) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
 import tapetensor as tt
 from tapetensor.arrays.array import Array
 from tapetensor.tape.ids import next_id
 from tapetensor.tensor.base import wrap
-from tests.ops.calling import gradients_of, reference_of, result_of, tensors_of
+from tests.ops.calling import gradients_of, on_every, reference_of, result_of, tensors_of
 from tests.ops.rows import Case
 from tests.ops.samples import CASES
 
@@ -28,7 +27,7 @@ def _read_only(array: Array) -> Any:
     return _tensor_around(copy)
 
 
-@pytest.mark.parametrize("case", _CASES, ids=lambda case: case.name)
+@on_every(_CASES)
 def test_kernels_write_neither_to_operands_nor_to_the_cotangent(
     case: Case, rng: np.random.Generator
 ) -> None:
@@ -48,7 +47,7 @@ def test_kernels_write_neither_to_operands_nor_to_the_cotangent(
         np.testing.assert_array_equal(x, y)
 
 
-@pytest.mark.parametrize("case", _CASES, ids=lambda case: case.name)
+@on_every(_CASES)
 def test_a_pullback_can_be_run_again_with_any_cotangent(
     case: Case, rng: np.random.Generator
 ) -> None:

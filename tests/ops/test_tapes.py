@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tests.ops.calling import gradients_of, reference_of, result_of, tensors_of, traced_at
+from tests.ops.calling import gradients_of, on_every, reference_of, result_of, tensors_of, traced_at
 from tests.ops.rows import Case
 from tests.ops.samples import CASES
 
@@ -29,15 +29,11 @@ _GETITEM = next(
 )
 
 
-def _name(case: Case) -> str:
-    return case.name
-
-
 def _owns_tapes(operands: list[Any]) -> list[bool]:
     return [isinstance(x, tt.Tensor) and x.owns_tape for x in operands]
 
 
-@pytest.mark.parametrize("case", CASES, ids=_name)
+@on_every(CASES)
 def test_plain_operands_record_nothing_and_stay_usable(case: Case) -> None:
     operands = tensors_of(case.sample)
 
@@ -51,7 +47,7 @@ def test_plain_operands_record_nothing_and_stay_usable(case: Case) -> None:
     np.testing.assert_array_equal(first.numpy(), second.numpy(), strict=True)
 
 
-@pytest.mark.parametrize("case", _TAKING, ids=_name)
+@on_every(_TAKING)
 def test_a_traced_operand_is_spent_and_the_result_owns_its_tape(case: Case) -> None:
     operands = traced_at(tensors_of(case.sample), case.sample.float_positions)
 
@@ -67,7 +63,7 @@ def test_a_traced_operand_is_spent_and_the_result_owns_its_tape(case: Case) -> N
         np.testing.assert_array_equal(spent.numpy(), case.sample.operands[position])
 
 
-@pytest.mark.parametrize("case", _BORROWING, ids=_name)
+@on_every(_BORROWING)
 def test_an_op_without_derivative_borrows_traced_operands(case: Case) -> None:
     operands = traced_at(tensors_of(case.sample), case.sample.float_positions)
 
@@ -78,7 +74,7 @@ def test_an_op_without_derivative_borrows_traced_operands(case: Case) -> None:
         assert operands[position].owns_tape
 
 
-@pytest.mark.parametrize("case", _OF_SEVERAL, ids=_name)
+@on_every(_OF_SEVERAL)
 def test_plain_and_traced_operands_mix_in_every_way(case: Case, rng: np.random.Generator) -> None:
     positions = case.sample.float_positions
     operands = tensors_of(case.sample)
@@ -105,7 +101,7 @@ def test_plain_and_traced_operands_mix_in_every_way(case: Case, rng: np.random.G
             np.testing.assert_array_equal(gradients.array(operands[position].id), gradient)
 
 
-@pytest.mark.parametrize("case", _OF_EQUALS, ids=_name)
+@on_every(_OF_EQUALS)
 def test_one_traced_tensor_given_twice_is_refused_and_not_spent(case: Case) -> None:
     operands = tensors_of(case.sample)
     x = operands[case.sample.float_positions[0]].trace()
@@ -118,7 +114,7 @@ def test_one_traced_tensor_given_twice_is_refused_and_not_spent(case: Case) -> N
     assert x.owns_tape
 
 
-@pytest.mark.parametrize("case", CASES, ids=_name)
+@on_every(CASES)
 def test_a_spent_operand_is_refused_and_the_others_are_not_spent(case: Case) -> None:
     positions = case.sample.float_positions
     for spent_position in positions:

@@ -9,7 +9,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor.arrays.array import Array
-from tests.ops.calling import reference_of, result_of, strided, tensors_of
+from tests.ops.calling import on_every, reference_of, result_of, strided, tensors_of
 from tests.ops.rows import Case, Sample, given, is_float_array
 from tests.ops.samples import CASES
 
@@ -45,7 +45,7 @@ def _assert_is(result: Any, expected: Array, dtype: Any, tolerance: float) -> No
     np.testing.assert_allclose(result.numpy(), expected, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@on_every(CASES)
 def test_the_result_is_numpys(case: Case) -> None:
     for dtype, tolerance in _TOLERANCE.items():
         result = result_of(case, tensors_of(case.sample, dtype))
@@ -54,7 +54,7 @@ def test_the_result_is_numpys(case: Case) -> None:
         _assert_is(result, reference_of(case), expected_dtype, tolerance)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@on_every(CASES)
 def test_a_traced_result_has_the_same_value_as_a_plain_one(case: Case) -> None:
     plain = result_of(case, tensors_of(case.sample))
     operands = tensors_of(case.sample, make=lambda array: tt.from_numpy(array).trace())
@@ -66,7 +66,7 @@ def test_a_traced_result_has_the_same_value_as_a_plain_one(case: Case) -> None:
     np.testing.assert_array_equal(traced.numpy(), plain.numpy(), strict=True)
 
 
-@pytest.mark.parametrize("case", _INTEGER_CASES, ids=lambda case: case.name)
+@on_every(_INTEGER_CASES)
 def test_integers_stay_integers(case: Case) -> None:
     for dtype in (np.int64, np.int32):
         arrays = [
@@ -81,14 +81,14 @@ def test_integers_stay_integers(case: Case) -> None:
         _assert_is(result, reference_of(case, arrays), expected_dtype, 0.0)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@on_every(CASES)
 def test_operands_that_are_not_contiguous_give_the_same(case: Case) -> None:
     result = result_of(case, tensors_of(case.sample, make=strided))
 
     _assert_is(result, reference_of(case), result.dtype, _TOLERANCE[np.float64])
 
 
-@pytest.mark.parametrize("case", _LARGE_CASES, ids=lambda case: case.name)
+@on_every(_LARGE_CASES)
 def test_nan_and_infinities_pass_through_as_numpys(case: Case) -> None:
     position = next(i for i in case.sample.float_positions if case.sample.operands[i].size > 2)
     spoiled = case.sample.operands[position].copy()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -40,25 +42,6 @@ class Net(nn.Module):
     def forward(self, x: Tensor1D[N]) -> Tensor1D[N]: return x
 class Other(nn.Module):
     def forward(self, x: Tensor1D[N]) -> Tensor1D[N]: return x
-"""
-# What stands before mypy in its process: rooms that a test may break, and what it does to them.
-RUN = """
-import sys
-import mypy.main
-from mypy import api, version
-from tapetensor.mypy_plugin import flow
-from tapetensor.mypy_plugin.modules import calling
-from tapetensor.mypy_plugin.moves import hooks
-from tapetensor.mypy_plugin.shapes import computed
-
-def broken(*arguments):
-    if getattr(getattr(arguments[0], "tree", None), "fullname", "main") == "main":
-        raise ZeroDivisionError("on purpose")
-
-{breaks}
-output, complaint, _ = api.run(sys.argv[1:])
-assert not complaint, complaint
-print(output, end="")
 """
 # Functions of another file that look at a tensor; what they return may own a tape all the same.
 LENDS = TAKES.replace("Tensor1D\n", "Lent, Tensor1D\n", 1).replace(
@@ -134,11 +117,32 @@ def _options(program: Path) -> list[str]:
     ]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _mypys() -> Iterator[None]:
+    """End the process that all runs of mypy here are forks of."""
+    yield
+    if _first_mypy.cache_info().currsize:
+        _first_mypy().communicate()
+        _first_mypy.cache_clear()
+
+
+@cache
+def _first_mypy() -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "tests.plugin.forked"]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=ROOT)
+
+
 def _check(program: Path, breaks: str = "") -> str:
-    command = [sys.executable, "-c", RUN.format(breaks=breaks), *_options(program)]
-    finished = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
-    assert not finished.stderr, finished.stderr
-    return finished.stdout
+    """Return what mypy says in a process of its own, after something was broken in it."""
+    asked = {"options": _options(program), "environment": dict(os.environ), "breaks": breaks}
+    running = _first_mypy()
+    assert running.stdin is not None
+    assert running.stdout is not None
+    print(json.dumps(asked), file=running.stdin, flush=True)
+    said: str = json.loads(running.stdout.readline())
+    assert "Traceback" not in said, said
+    return said
 
 
 def test_a_cached_run_gives_the_same_answer_as_a_cold_one(warm: Path) -> None:

@@ -20,7 +20,15 @@ from tests.typing.catalogue import CODES
 from tests.typing.error_page import SECTIONS
 from tests.typing.own_names import own_names_file
 from tests.typing.pages import DOCS, PAGES, blocks, changed, program
-from tests.typing.runs import CACHES, ROOT, Report, errors, mypy, once_a_session, written
+from tests.typing.runs import (
+    ROOT,
+    Report,
+    errors,
+    mypy,
+    once_a_session,
+    what_checkers_read,
+    written,
+)
 from tests.typing.tutorial import TUTORIAL
 
 HERE = Path(__file__).parent
@@ -53,7 +61,9 @@ def mypy_report() -> Report:
     """Return the errors of the project's own mypy by file and line, those of docs included."""
     pages = [*snippet_files().values(), *page_files().values(), *tutorial_files(), mistaken_start()]
     files = [*CASES, *pages, *readme_files(), front_page_file(), own_names_file()]
-    said = once_a_session("plain", lambda: mypy(ROOT / "mypy.ini", CACHES / "plain", files))
+    # The cache is the project's own, too: what mypy has read before the tests it knows already.
+    project = ROOT / ".mypy_cache"
+    said = once_a_session("plain", lambda: mypy(ROOT / "mypy.ini", project, files))
     return errors(said)
 
 
@@ -117,8 +127,9 @@ def pyright_report() -> Report:
     """Return the errors of pyright by file and line, with `# type: ignore` switched off."""
     if importlib.util.find_spec("pyright") is None:
         pytest.skip('the second opinion needs pyright: pip install "pyright[nodejs]"')
+    said = once_a_session("pyright", _pyright, session=what_checkers_read())
     report: Report = defaultdict(lambda: defaultdict(list))
-    for one in json.loads(once_a_session("pyright", _pyright))["generalDiagnostics"]:
+    for one in json.loads(said)["generalDiagnostics"]:
         if one["severity"] == "error":
             line = one["range"]["start"]["line"] + 1
             report[Path(one["file"])][line].append(one["message"])

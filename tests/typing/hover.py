@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from tests.typing.runs import once_a_session, what_checkers_read
+
 SERVERS: Mapping[str, Sequence[str]] = {
     "pyright": ("-m", "pyright.langserver", "--stdio"),
     "pyrefly": ("-m", "pyrefly", "lsp"),
@@ -18,6 +20,17 @@ SERVERS: Mapping[str, Sequence[str]] = {
 
 def hovers(checker: str, file: Path, places: Sequence[tuple[int, int]], root: Path) -> list[str]:
     """Return what the checker shows at lines and columns, counted from 0, of a file."""
+    shown: list[str] = json.loads(
+        once_a_session(
+            f"{checker}_{file.stem}",
+            lambda: json.dumps(_hovers(checker, file, places, root)),
+            session=f"{what_checkers_read()} {places} {file.read_text()}",
+        )
+    )
+    return shown
+
+
+def _hovers(checker: str, file: Path, places: Sequence[tuple[int, int]], root: Path) -> list[str]:
     with subprocess.Popen(
         [sys.executable, *SERVERS[checker]],
         stdin=subprocess.PIPE,

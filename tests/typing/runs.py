@@ -13,6 +13,8 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
+from importlib import metadata
 from pathlib import Path
 
 from tapetensor.mypy_plugin.guard import RAISE
@@ -26,15 +28,33 @@ Report = dict[Path, dict[int, list[str]]]
 _LINE = re.compile(r"(?P<path>.+?):(?P<line>\d+): error: (?P<message>.*)")
 
 
-def once_a_session(name: str, run: Callable[[], str]) -> str:
-    """Return what a run prints: the first worker that asks does it, the others read it."""
-    said, session = CACHES / f"{name}.txt", CACHES / f"{name}.session"
+def once_a_session(name: str, run: Callable[[], str], *, session: str = SESSION) -> str:
+    """Return what a run prints: the first worker that asks does it, the others read it.
+
+    Args:
+        session: what the run is good for; `what_checkers_read()` where it says all that decides.
+    """
+    said, done = CACHES / f"{name}.txt", CACHES / f"{name}.session"
     with _locked(name):
-        if not session.exists() or session.read_text() != SESSION:
-            session.unlink(missing_ok=True)
+        if not done.exists() or done.read_text() != session:
+            done.unlink(missing_ok=True)
             said.write_text(run())
-            session.write_text(SESSION)
+            done.write_text(session)
         return said.read_text()
+
+
+@cache
+def what_checkers_read() -> str:
+    """Return a digest of all that checkers without a cache read: files, and packages by version."""
+    digest = hashlib.sha256(sys.version.encode())
+    for one in sorted(f"{one.name} {one.version}" for one in metadata.distributions()):
+        digest.update(one.encode())
+    for folder in ("tapetensor", "stubs", "examples", "tests/typing"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in {".py", ".pyi", ".json", ".typed"}:
+                digest.update(str(path).encode())
+                digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import pytest
 
 from tests.typing.checkers import CASES, HERE, pyright_report
 from tests.typing.pages import DOCS
-from tests.typing.runs import ROOT
+from tests.typing.runs import ROOT, once_a_session, what_checkers_read
 
 EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
 LISTED = {
@@ -50,16 +50,21 @@ def _marked(files: Iterable[Path]) -> set[tuple[str, int]]:
 
 
 def _reported(
-    checker: str, arguments: Iterable[str], root: Path = ROOT
+    checker: str, what: str, arguments: Iterable[str], root: Path = ROOT
 ) -> Iterator[tuple[str, int, str]]:
-    """Return file, line and code of what a checker reports."""
+    """Return file, line and code of what a checker reports of what is named."""
     if importlib.util.find_spec(checker) is None:
         pytest.skip(f"needs {checker}: pip install 'tapetensor[dev]'")
     command = [sys.executable, "-m", checker, *COMMANDS[checker]]
     command += [f"{INTERPRETER[checker]}={sys.executable}", *arguments]
-    finished = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
-    assert finished.returncode in (0, 1), finished.stderr
-    for found in _ERROR.finditer(finished.stdout):
+
+    def run() -> str:
+        finished = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+        assert finished.returncode in (0, 1), finished.stderr
+        return finished.stdout
+
+    said = once_a_session(f"{checker}_{what}", run, session=what_checkers_read())
+    for found in _ERROR.finditer(said):
         yield found["file"], int(found["line"]), found["ty"] or found["pyrefly"]
 
 
@@ -78,7 +83,7 @@ def test_pyright_passes_the_examples() -> None:
 def test_other_checkers_differ_on_the_examples_as_listed(checker: str) -> None:
     differing = {
         (checker, file, (ROOT / file).read_text().splitlines()[line - 1].strip(), code)
-        for file, line, code in _reported(checker, [STUBS[checker], "examples"])
+        for file, line, code in _reported(checker, "examples", [STUBS[checker], "examples"])
         if (file, line) not in _marked(EXAMPLES)
     }
 
@@ -100,7 +105,9 @@ def test_other_checkers_agree_with_the_static_tests_as_the_page_says(
     )
     files = [path.relative_to(ROOT).as_posix() for path in CASES]
     where = [f"--project={tmp_path}", f"--extra-search-path={ROOT}"] if checker == "ty" else []
-    found = {(file, line) for file, line, _ in _reported(checker, [*where, *files], tmp_path)}
+    found = {
+        (file, line) for file, line, _ in _reported(checker, "cases", [*where, *files], tmp_path)
+    }
 
     missed, false = _marked(CASES) - found, found - _marked(CASES)
 

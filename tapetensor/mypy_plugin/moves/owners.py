@@ -18,7 +18,7 @@ from mypy.types import (
 )
 
 from tapetensor.mypy_plugin.kinds import bounded, is_endless, members
-from tapetensor.mypy_plugin.names import LENT, OWNED_TAPE, TENSOR_BASE
+from tapetensor.mypy_plugin.names import LENT, OWNED_TAPE, TENSOR, TENSOR_BASE
 
 _GRADIENTS = "tapetensor.tape.gradients.Gradients"
 _CONTAINERS = frozenset(
@@ -143,7 +143,8 @@ def _tape_of(type_: Type | None) -> Type | None:
     tensor = tensor_type(type_)
     if tensor is None:
         return None
-    base = next(one for one in tensor.type.mro if one.fullname == TENSOR_BASE)
+    # What is a `Tensor` already need not be looked up in its many bases, which takes long.
+    base = next(one for one in tensor.type.mro if one.fullname in (TENSOR, TENSOR_BASE))
     arguments = map_instance_to_supertype(tensor, base).args
     return arguments[1] if len(arguments) > 1 else None
 
