@@ -37,7 +37,7 @@ from mypy.types import (
 
 from tapetensor.mypy_plugin.kinds import bounded, class_of, is_class
 from tapetensor.mypy_plugin.moves.graph import Graph
-from tapetensor.mypy_plugin.moves.keys import Key, key_of
+from tapetensor.mypy_plugin.moves.keys import Key, key_of, place
 from tapetensor.mypy_plugin.moves.owners import is_tensor, signatures
 from tapetensor.mypy_plugin.moves.paths import Paths
 from tapetensor.mypy_plugin.moves.points import Link, Point
@@ -151,7 +151,7 @@ class Calls:
 
     def _is_same(self, name: Key, argument: Expression) -> bool:
         """Tell whether an argument that was bound to a function is what its name still means."""
-        key = key_of(argument)
+        key = place(argument)
         if key is None or self._at is None:
             return True
         [bound] = [one for one in self._graph.points if name in one.stores]

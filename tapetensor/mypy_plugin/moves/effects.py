@@ -53,10 +53,11 @@ from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import bounded
 from tapetensor.mypy_plugin.moves.expressions import CONSUMERS
 from tapetensor.mypy_plugin.moves.graph import Graph
-from tapetensor.mypy_plugin.moves.keys import Key, children, key_of
+from tapetensor.mypy_plugin.moves.keys import Key, children, place, root_name
 from tapetensor.mypy_plugin.moves.lasting import returned_by
 from tapetensor.mypy_plugin.moves.owners import is_container, is_tensor, signatures
 from tapetensor.mypy_plugin.moves.points import Point
+from tapetensor.mypy_plugin.moves.private import METHODS
 from tapetensor.mypy_plugin.symbols import member_of
 
 # Builtins that change nothing by themselves; what they are given may (`__str__`, a generator).
@@ -69,15 +70,12 @@ _READERS = frozenset(
         *("set", "sorted", "str", "sum", "tuple", "type", "zip"),
     )
 )
+# What comes from these runs no code of the user's but that of what it holds.
+_KNOWN = ("builtins.", "collections.", "numpy.", "tapetensor.")
 # The results of these run the code of what they were given when they are iterated over.
 _LAZY = frozenset(f"builtins.{name}" for name in ("enumerate", "filter", "map", "reversed", "zip"))
 
 
-# Methods of lists, tuples and dicts that run no code but that of what they are given.
-_METHODS = frozenset(
-    {"append", "clear", "copy", "extend", "get", "insert", "items", "keys", "pop", "popitem"}
-    | {"reverse", "setdefault", "update", "values"}
-)
 
 
 class Effects:
@@ -130,7 +128,7 @@ class Effects:
         """Tell whether only the code around a point gives a key another value."""
         if key[0] != "name":
             return False
-        is_here = key[1] in point.fragment.bound and key[1].name not in self._graph.shared
+        is_here = key[1] in point.fragment.bound and root_name(key) not in self._graph.shared
         return is_here or key[1] in self._graph.defaults.values()
 
     def is_fixed(self, key: Key, point: Point) -> bool:
@@ -163,6 +161,8 @@ class Effects:
         Of a variable that mypy has not come to, it is that of the one thing that it is assigned.
         """
         if key[0] == "name":
+            if isinstance(key[1], CallExpr):
+                return self._type(key[1])
             if key[1].type is not None or not depth:
                 return bounded(key[1].type)
             sources = {link.source for link in self._graph.links if link.target == key}
@@ -211,9 +211,10 @@ class Effects:
                 return True
             if self._is_of_library(owner, callee.name):
                 return all(map(self._is_inert, call.args))
-            if is_container(owner) and callee.name in _METHODS:
+            if is_container(owner) and callee.name in METHODS:
                 # What is appended is not even looked at.
-                return callee.name == "append" or all(map(self._is_inert, call.args))
+                is_put = callee.name in ("append", "appendleft")
+                return is_put or all(map(self._is_inert, call.args))
         if isinstance(callee, RefExpr) and isinstance(callee.node, TypeInfo):
             # The constructors of these are not written by the user.
             info = callee.node
@@ -260,8 +261,8 @@ class Effects:
         found = flow.type_of(self._checker, expression)
         if found is not None and not isinstance(found, AnyType):
             return found
-        key = key_of(expression)
-        if key is not None:
+        key = place(expression)
+        if key is not None and not isinstance(expression, CallExpr):
             return self.type_at(key) or found
         match expression:
             case CallExpr(callee=callee):
@@ -322,6 +323,6 @@ def _is_inert_type(type_: Type | None) -> bool:
         return all(map(_is_inert_type, type_.items))
     if isinstance(type_, Instance):
         name = type_.type.fullname
-        is_known = name.startswith(("builtins.", "numpy.", "tapetensor.")) and name not in _LAZY
+        is_known = name.startswith(_KNOWN) and name not in _LAZY
         return (is_known or is_tensor(type_)) and all(map(_is_inert_type, type_.args))
     return isinstance(type_, NoneType | LiteralType | TypedDictType)

@@ -45,6 +45,7 @@ from tapetensor.mypy_plugin.moves.keys import (
     item_of,
     key_of,
     mentions,
+    place,
     root,
 )
 from tapetensor.mypy_plugin.moves.points import Fragment, Link, Pass, Point, Region
@@ -144,7 +145,7 @@ class Expressions(ABC):
                 callee.fullname in CONSUMERS
             ):
                 self._comprehension(inner, [inner.left_expr])
-                self.point(expression)
+                self._called(expression, self.point(expression))
             case GeneratorExpr():
                 self.expression(expression.sequences[0])
                 with self.closure():
@@ -162,7 +163,7 @@ class Expressions(ABC):
                 if isinstance(expression, AssignmentExpr):
                     self.assign(expression.target, expression.value, one)
                 elif isinstance(expression, CallExpr):
-                    self.put(expression, one)
+                    self._called(expression, one)
 
     def _alternatives(
         self,
@@ -265,7 +266,7 @@ class Expressions(ABC):
 
     def link(self, target: Expression, value: Expression | Key, at: Point) -> None:
         """Note at a point that a target, or parts of it, are other names of a value."""
-        base = value if isinstance(value, tuple) else key_of(value)
+        base = value if isinstance(value, tuple) else place(value)
         if isinstance(target, TupleExpr | ListExpr):
             if base is not None:
                 for part, source in unpacked(target, base):
@@ -284,7 +285,7 @@ class Expressions(ABC):
         """Note at a point that the targets of a loop have got the next items."""
         passes = []
         for loop in loops_over(target, items):
-            base = key_of(loop.base) or self.names.get(loop.base)
+            base = place(loop.base) or self.names.get(loop.base)
             if base is None:
                 continue
             item = item_of(base, Passed())
@@ -302,7 +303,7 @@ class Expressions(ABC):
         for loop in loops_over(target, items):
             made = loop.base
             name: Key = ("name", Var(""))
-            pairs = [] if key_of(made) is not None else [*parts_of(name, made)]
+            pairs = [] if place(made) is not None else [*parts_of(name, made)]
             if pairs:
                 at = self.point()
                 at.stores = (name,)
@@ -346,12 +347,22 @@ class Expressions(ABC):
             if key[0] == "item" and isinstance(key[2], tuple)
         )
 
-    def put(self, call: CallExpr, at: Point) -> None:
-        """Note what a method of a container changes in it."""
-        base = key_of(call.callee.expr) if isinstance(call.callee, MemberExpr) else None
-        if base is None or not isinstance(call.callee, MemberExpr):
+    def _called(self, call: CallExpr, at: Point) -> None:
+        """Note at a point what a call returns there, and what it changes."""
+        result: Key = ("name", call)
+        at.stores = (result,)
+        self.fragment.bound.add(call)
+        self.graph.links += [Link(*pair, at, call) for pair in parts_of(result, call)]
+        owner = call.callee.expr if isinstance(call.callee, MemberExpr) else None
+        base = place(owner)
+        if base is not None and isinstance(call.callee, MemberExpr):
+            self.put(call, call.callee.name, base)
+
+    def put(self, call: CallExpr, name: str, base: Key) -> None:
+        """Add what a method of a container changes in it, as it returns."""
+        if name not in MUTATORS and name not in ("append", "extend"):
             return
-        name = call.callee.name
+        at = self.point()
         if name in ("append", "extend"):
             at.stores = (*at.stores, item_of(base, APPEND))
         elif name in MUTATORS:
@@ -365,7 +376,7 @@ class Expressions(ABC):
         """Note at a point that the items of one container are put into another one."""
         if isinstance(items, ListExpr | TupleExpr):
             self.put_all(base, items.items, at)
-        elif (source := key_of(items)) is not None:
+        elif (source := place(items)) is not None:
             new = item_of(base, Passed())
             self.graph.links.append(Link(new, item_of(source, EACH), at, items))
 

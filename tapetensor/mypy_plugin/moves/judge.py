@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from mypy.nodes import Context, Expression, FuncItem, MypyFile, Node, OpExpr, Var
+from mypy.nodes import Context, Expression, FuncItem, MypyFile, Node, OpExpr
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.codes import TAPE_MOVED
 from tapetensor.mypy_plugin.moves.aliases import common
-from tapetensor.mypy_plugin.moves.keys import EACH, Key, root, spelled
+from tapetensor.mypy_plugin.moves.keys import EACH, Key, Root, root, root_name, spelled
 from tapetensor.mypy_plugin.moves.known import Known
 from tapetensor.mypy_plugin.moves.lending import is_lent_at, look_at_file, taken_anyway
 from tapetensor.mypy_plugin.moves.points import Link, Point
@@ -43,7 +43,7 @@ class Judge:
         self.reader = Reader(checker, flow.tree(checker), self.steps, known)
         self._paths = self.steps.paths
         self._steps: dict[Node, list[Step]] = {}
-        self._by_root: dict[Var, list[Step]] = {}
+        self._by_root: dict[Root, list[Step]] = {}
         self._told: dict[tuple[Node, Key], str] = {}
         # The keys that were reported at a node since mypy came to it last: once is enough.
         self._reported: dict[Node, set[Key]] = {}
@@ -150,7 +150,7 @@ class Judge:
                 return None
             at = outer
             # The closure may be called after the variable has got a new value.
-            if self._paths.is_rebound_after(at, value) or root(value).name in self.graph.shared:
+            if self._paths.is_rebound_after(at, value) or root_name(value) in self.graph.shared:
                 return None
         return at
 
@@ -217,7 +217,7 @@ class Judge:
         flow.report(self.checker, text, node, TAPE_MOVED)
 
 
-def _roots(step: Step) -> set[Var]:
+def _roots(step: Step) -> set[Root]:
     return {root(one.key) for one in step.values}
 
 

@@ -22,7 +22,7 @@ from mypy.types import Instance, TupleType, Type, get_proper_type
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import bounded
-from tapetensor.mypy_plugin.moves.keys import Key, item_of, key_of, replaced
+from tapetensor.mypy_plugin.moves.keys import Key, item_of, key_of, place, replaced
 from tapetensor.mypy_plugin.moves.owners import is_container
 from tapetensor.mypy_plugin.symbols import member_of
 
@@ -40,7 +40,7 @@ def place_of(checker: Any, expression: Expression) -> Key | None:
             base = place_of(checker, inner)
             return None if base is None else attribute(base, flow.type_of(checker, inner), name)
         case IndexExpr(base=inner):
-            base, key = place_of(checker, inner), key_of(expression)
+            base, key = place_of(checker, inner), place(expression)
             if base is None or key is None:
                 return None
             return item(base, flow.type_of(checker, inner), key[2])
@@ -48,6 +48,8 @@ def place_of(checker: Any, expression: Expression) -> Key | None:
             return place_of(checker, inner)
         case CallExpr(analyzed=Expression() as inner):
             return place_of(checker, inner)
+        case CallExpr():
+            return place(expression)
     within = getattr(expression, "expr", None)
     is_same = isinstance(within, Expression) and key_of(expression) is not None
     return place_of(checker, within) if is_same and isinstance(within, Expression) else None

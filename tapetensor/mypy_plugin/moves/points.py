@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from mypy.nodes import Expression, IfStmt, Node, Var
 
-from tapetensor.mypy_plugin.moves.keys import Key
+from tapetensor.mypy_plugin.moves.keys import Key, Root
 
 
 class Fragment:
@@ -18,7 +18,7 @@ class Fragment:
 
     def __init__(self, outer: Point | None) -> None:
         self.outer = outer
-        self.bound: set[Var] = set()
+        self.bound: set[Root] = set()
         self.arguments: set[Var] = set()
         self.entry = Point(self, None, ())
 

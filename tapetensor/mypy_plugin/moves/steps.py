@@ -9,7 +9,7 @@ from mypy.nodes import FuncItem, MypyFile, Node
 
 from tapetensor.mypy_plugin.moves.aliases import Aliases, Value
 from tapetensor.mypy_plugin.moves.effects import Effects
-from tapetensor.mypy_plugin.moves.keys import Key, is_constant, replaced
+from tapetensor.mypy_plugin.moves.keys import Key, is_constant, replaced, root
 from tapetensor.mypy_plugin.moves.loops import Loops
 from tapetensor.mypy_plugin.moves.paths import Paths
 from tapetensor.mypy_plugin.moves.points import Point
@@ -85,7 +85,10 @@ class Steps:
 
     def _values(self, place: Place, point: Point) -> list[Value]:
         """Return the keys that name what a place does at a point."""
-        found = self.aliases.values(place.key, point)
+        # What the call returned last is forgotten as it returns again.
+        found = [
+            one for one in self.aliases.values(place.key, point) if root(one.key) is not point.node
+        ]
         return [*found, *self.loops.first_items(found, point)]
 
     def followed_on(self, step: Step) -> Iterator[Step]:

@@ -52,6 +52,7 @@ from tapetensor.mypy_plugin.moves.keys import (
     is_constant,
     item_of,
     key_of,
+    place,
     replaced,
     root,
     spelled,
@@ -114,7 +115,7 @@ class Reader:
         found = flow.type_of(self._checker, expression)
         if found is not None:
             return found
-        key = key_of(expression)
+        key = place(expression)
         return None if key is None else self.steps.effects.type_at(key)
 
     def owns(self, type_: Type | None) -> bool:
@@ -299,7 +300,7 @@ class Reader:
                 if isinstance(one, ListExpr | TupleExpr) and path != me:
                     yield from self.places(self._parts_at(one, path, me))
                     continue
-                spelled, key = key_of(one), place_of(self._checker, one)
+                spelled, key = place(one), self._place_of(one)
                 if spelled is None or key is None:
                     continue
                 at, moved = replaced(path, me, spelled), replaced(path, me, key)
@@ -441,7 +442,7 @@ class Reader:
         """Return the places of parts that have one."""
         found = []
         for one in parts:
-            spelled, key = key_of(one.expression), self._place_of(one.expression)
+            spelled, key = place(one.expression), self._place_of(one.expression)
             if spelled is not None and key is not None:
                 each = Place(item_of(spelled, EACH), item_of(key, EACH))
                 found.append(each if one.each else Place(spelled, key))
@@ -450,7 +451,7 @@ class Reader:
     def _place_of(self, expression: Expression) -> Key | None:
         if flow.type_of(self._checker, expression) is not None or isinstance(expression, NameExpr):
             return place_of(self._checker, expression)
-        key = key_of(expression)
+        key = place(expression)
         return None if key is None else self.steps.aliases.canonical(key)
 
     def owning_parts(self, expression: Expression, type_: Type | None) -> Iterator[Part]:
