@@ -14,6 +14,7 @@ from mypy.nodes import (
     Expression,
     FloatExpr,
     FuncBase,
+    FuncItem,
     GeneratorExpr,
     IfStmt,
     IndexExpr,
@@ -51,13 +52,15 @@ from mypy.types import (
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import bounded
+from tapetensor.mypy_plugin.moves.borrowing import function_in
 from tapetensor.mypy_plugin.moves.expressions import CONSUMERS
 from tapetensor.mypy_plugin.moves.graph import Graph
 from tapetensor.mypy_plugin.moves.keys import Key, children, place, root_name
-from tapetensor.mypy_plugin.moves.lasting import returned_by
+from tapetensor.mypy_plugin.moves.lasting import object_of, returned_by
 from tapetensor.mypy_plugin.moves.owners import is_container, is_tensor, signatures
 from tapetensor.mypy_plugin.moves.points import Point
 from tapetensor.mypy_plugin.moves.private import METHODS
+from tapetensor.mypy_plugin.moves.statements import graph_of
 from tapetensor.mypy_plugin.symbols import member_of
 
 # Builtins that change nothing by themselves; what they are given may (`__str__`, a generator).
@@ -76,8 +79,6 @@ _KNOWN = ("builtins.", "collections.", "numpy.", "tapetensor.")
 _LAZY = frozenset(f"builtins.{name}" for name in ("enumerate", "filter", "map", "reversed", "zip"))
 
 
-
-
 class Effects:
     """Answers for the points of one graph.
 
@@ -85,9 +86,13 @@ class Effects:
     far as declarations tell.
     """
 
-    def __init__(self, checker: Any, graph: Graph) -> None:
+    def __init__(
+        self, checker: Any, graph: Graph, reading: dict[FuncItem, bool] | None = None
+    ) -> None:
         self._checker = checker
         self._graph = graph
+        # The functions of this file that were looked at, and whether they change nothing.
+        self._reading = {} if reading is None else reading
 
     def may_change(self, point: Point) -> bool:
         """Tell whether code may run here that gives attributes, items or globals other values."""
@@ -163,6 +168,8 @@ class Effects:
         if key[0] == "name":
             if isinstance(key[1], CallExpr):
                 return self._type(key[1])
+            if isinstance(key[1], TypeInfo):
+                return object_of(key[1])
             if key[1].type is not None or not depth:
                 return bounded(key[1].type)
             sources = {link.source for link in self._graph.links if link.target == key}
@@ -221,6 +228,8 @@ class Effects:
             is_record = info.is_named_tuple or info.typeddict_type is not None
             if is_record or ("dataclass" in info.metadata and not info.get("__post_init__")):
                 return True
+        if self._only_reads(call):
+            return True
         known = isinstance(callee, RefExpr) and (
             callee.fullname in _READERS or callee.fullname.startswith("tapetensor.")
         )
@@ -230,6 +239,25 @@ class Effects:
             # What a generator does when it is consumed at once is in the graph.
             args = [one for one in args if not isinstance(one, GeneratorExpr)]
         return (known or is_format) and all(map(self._is_inert, args))
+
+    def _only_reads(self, call: CallExpr) -> bool:
+        """Tell whether the body of a function of this file is seen to change nothing."""
+        tree, node = getattr(self._checker, "tree", None), self._declared_as(call.callee)
+        body = None if tree is None else function_in(tree, node)
+        if body is None or body.is_generator or body.is_coroutine:
+            return False
+        if body not in self._reading:
+            self._reading[body] = False
+            inner = Effects(self._checker, graph_of(body), self._reading)
+            self._reading[body] = not inner.changes_anything()
+        return self._reading[body]
+
+    def changes_anything(self) -> bool:
+        """Tell whether code may run that gives attributes, items or globals other values."""
+        return bool(self._graph.shared) or any(
+            any(key[0] != "name" for key in point.stores) or self.may_change(point)
+            for point in self._graph.points
+        )
 
     def _is_of_library(self, owner: Type | None, name: str) -> bool:
         """Tell whether a method is one of the library's that runs no code of the user's."""
@@ -274,12 +302,17 @@ class Effects:
                 return self._type(operand)
         return found
 
-    def _declared(self, callee: Expression) -> Type | None:
-        """Return the declared type of what is called."""
+    def _declared_as(self, callee: Expression) -> SymbolNode | None:
+        """Return what is called."""
         node: SymbolNode | None = callee.node if isinstance(callee, RefExpr) else None
         if isinstance(callee, MemberExpr) and node is None:
             owner = get_proper_type(self._type(callee.expr))
             node = member_of(owner.type, callee.name) if isinstance(owner, Instance) else None
+        return node
+
+    def _declared(self, callee: Expression) -> Type | None:
+        """Return the declared type of what is called."""
+        node = self._declared_as(callee)
         return getattr(node, "type", None) if isinstance(node, FuncBase | Decorator) else None
 
     def _is_property(self, owner: Type | None, name: str) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from mypy.literals import literal_hash
 from mypy.nodes import (
     AssignmentExpr,
+    AwaitExpr,
     CallExpr,
     ComparisonExpr,
     ConditionalExpr,
@@ -66,6 +67,8 @@ CONSUMERS = frozenset(
     f"builtins.{name}"
     for name in ("all", "any", "dict", "list", "max", "min", "set", "sorted", "sum", "tuple")
 )
+# Functions that run the coroutines that they are given, when their own is awaited.
+_AWAITERS = frozenset({"asyncio.tasks.gather", "asyncio.tasks.wait_for", "asyncio.tasks.shield"})
 
 
 def lead(ends: Ends, to: Point) -> None:
@@ -117,6 +120,7 @@ class Expressions(ABC):
         one = self.point()
         one.tests = mentions(test)
         one.repeats = not has_call(test)
+        one.test = test
         one.question = literal_hash(test) if one.repeats else None
         one.region = region
         return one
@@ -154,8 +158,14 @@ class Expressions(ABC):
                 self.function(expression)
             case _:
                 if isinstance(expression, CallExpr) and isinstance(expression.callee, RefExpr):
-                    is_run = expression.callee.fullname in CONSUMERS
-                    self.graph.consumed.update(expression.args if is_run else ())
+                    called = expression.callee.fullname
+                    self.graph.consumed.update(expression.args if called in CONSUMERS else ())
+                    if called == "asyncio.runners.run" or (
+                        called in _AWAITERS and expression in self.graph.awaited
+                    ):
+                        self.graph.awaited.update(expression.args)
+                if isinstance(expression, AwaitExpr):
+                    self.graph.awaited.add(expression.expr)
                 for part in children(expression):
                     self.expression(part)
                 one = self.point(expression)
@@ -177,7 +187,7 @@ class Expressions(ABC):
             one = self.branch(test, region)
             if None in ways:
                 # What stands behind `or` is evaluated if the answer is no.
-                one.question = None
+                one.test = one.question = None
             joined: Ends = []
             for way in ways:
                 self.ends = [(one, True)]
@@ -284,11 +294,13 @@ class Expressions(ABC):
     def iterate(self, target: Expression, items: Expression, start: Point, at: Point) -> list[Pass]:
         """Note at a point that the targets of a loop have got the next items."""
         passes = []
+        # Those that begin with the first item come to the same index at the same time.
+        together = Passed()
         for loop in loops_over(target, items):
             base = place(loop.base) or self.names.get(loop.base)
             if base is None:
                 continue
-            item = item_of(base, Passed())
+            item = item_of(base, together if loop.first else Passed())
             passes.append(Pass(item, start, at, loop.whole, loop.first))
             if loop.item is not None:
                 self.link(loop.item, item, at)
@@ -371,6 +383,9 @@ class Expressions(ABC):
             self.extend(base, call.args[0], at)
         elif name in ("append", "appendleft", "insert"):
             self.put_all(base, call.args[-1:], at)
+            if name == "append":
+                last = parts_of(item_of(base, -1), call.args[0]) if call.args else ()
+                self.graph.links += [Link(*pair, at, call) for pair in last]
 
     def extend(self, base: Key, items: Expression, at: Point) -> None:
         """Note at a point that the items of one container are put into another one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mypy.nodes import Context, Expression, FuncItem, MypyFile, Node, OpExpr
+from mypy.nodes import CallExpr, Context, Expression, FuncItem, MypyFile, Node, OpExpr
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.codes import TAPE_MOVED
@@ -60,6 +60,8 @@ class Judge:
         node = self._node(where)
         if node is None:
             return
+        if isinstance(node, CallExpr):
+            self.reader.results.look_at(node)
         self._reported.pop(node, None)
         for step in self._steps.pop(node, ()):
             for variable in _roots(step):

@@ -34,6 +34,7 @@ from mypy.nodes import (
     StrExpr,
     SuperExpr,
     TupleExpr,
+    TypeInfo,
     UnaryExpr,
     Var,
     YieldExpr,
@@ -46,7 +47,7 @@ from tapetensor.mypy_plugin.names import IS_TRAINING, NONE_TAPE, OWNED_TAPE
 # is a constant, the key of a variable, or one of those below. What a call has returned last is
 # ("name", CallExpr): a variable that is assigned where the call is made, and has no other name.
 Key: TypeAlias = tuple[Any, ...]
-Root: TypeAlias = Var | CallExpr
+Root: TypeAlias = Var | CallExpr | TypeInfo
 
 
 class Each:
@@ -82,7 +83,7 @@ def key_of(expression: Expression | None, *, calls: bool = False) -> Key | None:
         calls: whether the result of a call is a name, too.
     """
     match expression:
-        case NameExpr(node=Var() as variable):
+        case NameExpr(node=(Var() | TypeInfo()) as variable):
             return ("name", variable)
         case MemberExpr(expr=inner, name=name):
             base = key_of(inner, calls=calls)
@@ -201,7 +202,7 @@ def _differ(stored: object, other: object) -> bool:
 
 
 def root(key: Key) -> Root:
-    """Return the variable that a key starts from, or the call."""
+    """Return the variable that a key starts from, or the call or class."""
     while key[0] != "name":
         key = key[1]
     start: Root = key[1]

@@ -33,10 +33,12 @@ class Known:
     Attributes:
         moved: what a function takes the tape of, and whether mypy had checked the function by then.
         borrowed: whether it leaves an argument where it is, likewise.
+        returned: which parts of what it returns are which of its parameters, likewise.
         steps: its graph, and what is done at its points.
     """
 
     def __init__(self) -> None:
         self.moved: dict[FuncItem, tuple[list[Key], bool]] = {}
         self.borrowed: dict[tuple[FuncItem, int, bool], tuple[bool, bool]] = {}
+        self.returned: dict[FuncItem, tuple[list[tuple[Key, Key]], bool]] = {}
         self.steps: dict[FuncItem, Steps] = {}

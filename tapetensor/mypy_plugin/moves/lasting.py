@@ -18,7 +18,7 @@ from mypy.nodes import (
     TypeInfo,
     Var,
 )
-from mypy.types import Instance, TupleType, Type, get_proper_type
+from mypy.types import AnyType, Instance, TupleType, Type, TypeOfAny, get_proper_type
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import bounded
@@ -57,7 +57,7 @@ def place_of(checker: Any, expression: Expression) -> Key | None:
 
 def attribute(base: Key, owner: Type | None, name: str) -> Key | None:
     """Return the key of an attribute; None if it may be another object at each reading."""
-    owner = bounded(owner)
+    owner = object_of(base[1]) if isinstance(base[1], TypeInfo) else bounded(owner)
     if isinstance(owner, TupleType):
         owner = owner.partial_fallback
         fields = names_of_items(owner.type)
@@ -72,6 +72,11 @@ def attribute(base: Key, owner: Type | None, name: str) -> Key | None:
         is_plain = not (isinstance(held, Instance) and held.type.get("__get__"))
         return ("member", base, name) if is_plain else None
     return returned_by(base, node)
+
+
+def object_of(info: TypeInfo) -> Instance:
+    """Return the type of the objects of a class: what it says of attributes holds of the class."""
+    return Instance(info, [AnyType(TypeOfAny.special_form) for _ in info.type_vars])
 
 
 def names_of_items(info: TypeInfo) -> list[str]:

@@ -73,6 +73,8 @@ class Point:
     region: Region | None = None
     # The same decision is made again while all that it reads stays the same.
     repeats: bool = False
+    # The test itself, if its first way is that of yes.
+    test: Expression | None = None
     # What it asks, the same for the same words; its first way is that of yes.
     question: object = None
     # The decision of a `while`, the first way of which is the body, has the loop.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from mypy.nodes import (
     ARG_POS,
     CallExpr,
+    Context,
     Decorator,
     Expression,
     FuncDef,
@@ -71,6 +73,7 @@ from tapetensor.mypy_plugin.moves.owners import (
     takes,
 )
 from tapetensor.mypy_plugin.moves.points import Point
+from tapetensor.mypy_plugin.moves.results import Results
 from tapetensor.mypy_plugin.moves.steps import Place, Steps
 from tapetensor.mypy_plugin.names import LENT, TAKEN, op_called
 from tapetensor.mypy_plugin.symbols import member_of
@@ -85,6 +88,16 @@ MOVERS = frozenset(
 )
 # Functions that call their first argument with each item of the second one.
 APPLIERS = {"builtins.map": 1, "functools.reduce": 2, "_functools.reduce": 2}
+# Functions and methods that run what stands at this place of their arguments, with the others.
+RUNNERS = {
+    **{
+        f"concurrent.futures.{room}.{name}": 0
+        for room in ("_base.Executor", "thread.ThreadPoolExecutor", "process.ProcessPoolExecutor")
+        for name in ("submit", "map")
+    },
+    "asyncio.events.AbstractEventLoop.run_in_executor": 1,
+    "asyncio.threads.to_thread": 0,
+}
 # Calls of calls of calls: so many are looked into.
 _DEEPEST = 12
 
@@ -108,7 +121,8 @@ class Reader:
         self.steps = steps
         self.depth: int = _DEEPEST if outer is None else outer.depth - 1
         self._known = known
-        self._calls = Calls(steps.graph, self.type_of, steps.paths)
+        self.calls = Calls(steps.graph, self.type_of, steps.paths, self.body)
+        self.results = Results(self, known)
 
     def type_of(self, expression: Expression) -> Type | None:
         """Return the type of an expression, worked out from declarations if mypy has not yet."""
@@ -135,33 +149,52 @@ class Reader:
 
     def taken(self, call: CallExpr) -> list[Place]:
         """Return what a call takes the tape of, as every function does that may be called."""
-        match call:
-            case CallExpr(callee=RefExpr(fullname=name), args=[applied, items, *_]) if (
-                name in APPLIERS
-            ):
-                if name == "builtins.map" and call not in self.steps.graph.consumed:
-                    return []
-                several = [items] * APPLIERS[name]
-                unnamed: list[str | None] = [None] * len(several)
-                call = CallExpr(applied, several, [ARG_POS] * len(several), unnamed)
-                return [*dict.fromkeys(self.taken(call))]
-        found = [self._taken_by(one, call) for one in self._calls.called(call)]
+        name = self._name_of_callee(call)
+        if name in APPLIERS or name in RUNNERS:
+            applied = self._applied(call, name)
+            return [] if applied is None else [*dict.fromkeys(self.taken(applied))]
+        found = [self._taken_by(one, call) for one in self.calls.called(call)]
         if not found:
             return []
         return [one for one in found[0] if all(one in other for other in found[1:])]
+
+    def _name_of_callee(self, call: CallExpr) -> str:
+        """Return the full name of what is called, of methods too."""
+        match call.callee:
+            case RefExpr(fullname=name) if name:
+                return name
+            case MemberExpr(expr=owner, name=name):
+                info = class_of(self.type_of(owner))
+                method = None if info is None else member_of(info, name)
+                return "" if method is None else method.fullname
+        return ""
+
+    def _applied(self, call: CallExpr, name: str) -> CallExpr | None:
+        """Return the call that a function makes which is given another one; None if not known."""
+        args = call.args[RUNNERS.get(name, 0) :]
+        kinds, names = call.arg_kinds[-len(args) :], call.arg_names[-len(args) :]
+        if not args or (name == "builtins.map" and call not in self.steps.graph.consumed):
+            return None
+        if name in APPLIERS or name.endswith(".map"):
+            several = args[1:2] * APPLIERS.get(name, 1)
+            kinds, names = [ARG_POS] * len(several), [None] * len(several)
+            return CallExpr(args[0], several, kinds, names) if several else None
+        made = CallExpr(args[0], args[1:], kinds[1:], names[1:])
+        is_awaited = call in self.steps.graph.awaited
+        return made if is_awaited or name != "asyncio.threads.to_thread" else None
 
     def used(self, call: CallExpr) -> list[Place]:
         """Return what a call of a method, under another name, refuses when it is spent."""
         return [
             place
-            for one in self._calls.called(call)
+            for one in self.calls.called(call)
             if one.tensor and _name(one.node) not in READS
             for place in self.places([Part(one.args[0], None)])
         ]
 
     def op_of(self, call: CallExpr) -> str:
         """Return the name of what is called, as errors say it."""
-        for one in self._calls.called(call):
+        for one in self.calls.called(call):
             if one.tensor:
                 return op_called(_name(one.node))
         if isinstance(call.callee, NameExpr | MemberExpr | SuperExpr):
@@ -178,6 +211,11 @@ class Reader:
             return self.places(
                 [Part(one, None) for one in operands if self.owns(self.type_of(one))]
             )
+        if getattr(callee.node, "fullname", "") in MOVERS:
+            operands = [*callee.args, *call.args]
+            return self.places(
+                part for one in operands for part in self.owning_parts(one, self.type_of(one))
+            )
         if len(callee.known) > 1 and all(hands_on(one.ret_type) for one in callee.known):
             # Of an overloaded function it is not worked out which overload is meant.
             operands = [*callee.args, *call.args]
@@ -191,9 +229,9 @@ class Reader:
             for place in self._taken_as(callee, number, expressions, call)
         ]
         body = callee.function or self.body(callee.node)
-        if body is None:
+        if body is None or self.is_put_off(body, call):
             return found
-        return [*found, *self.defaults_of(body, 0, given), *self.free(body)]
+        return [*found, *self.defaults_of(body, 0, given), *self.free(body, callee.bound)]
 
     def _taken_as(
         self, callee: Callee, number: int, expressions: list[Expression], call: CallExpr
@@ -212,8 +250,12 @@ class Reader:
                         for part in self.owning_parts(one, self.type_of(one))
                     ]
                 )
-        elif body is not None:
+        elif body is not None and not self.is_put_off(body, call):
             yield from self.moved_of(body, number, expressions, exact=is_exact)
+
+    def is_put_off(self, body: FuncItem, call: Context) -> bool:
+        """Tell whether a call makes a coroutine that is not known to run there."""
+        return body.is_coroutine and call not in self.steps.graph.awaited
 
     def is_moved_by(self, signature: CallableType, number: int, node: SymbolNode | None) -> bool:
         """Tell whether a signature says that the argument for a parameter is moved.
@@ -237,14 +279,19 @@ class Reader:
             dropped: whether what the call returns is not looked at.
             exact: whether the call means this very function, as `super()` does.
         """
-        several = [body, *([] if exact else self._overriding(body))]
+        several = [body, *([] if exact else self.overriding(body))]
         return any(
-            self.is_borrowed(one, number, dropped=dropped)
+            self.is_borrowed(one, number, dropped=dropped) or self._gives_back(one, number)
             for one in several
             if number < len(one.arguments)
         )
 
-    def _overriding(self, body: FuncItem) -> Iterator[FuncDef]:
+    def _gives_back(self, body: FuncItem, number: int) -> bool:
+        """Tell whether what a function returns is an argument, or has it among its parts."""
+        variable = body.arguments[number].variable
+        return any(source == ("name", variable) for _, source in self.results.of(body))
+
+    def overriding(self, body: FuncItem) -> Iterator[FuncDef]:
         """Yield the methods of this file that may be meant where a method is called."""
         owner = body.info
         for symbol in self._tree.names.values() if owner else ():
@@ -258,13 +305,13 @@ class Reader:
     def is_borrowed(self, body: FuncItem, number: int, *, dropped: bool) -> bool:
         """Tell whether a function only reads an argument, or makes a second handle of it."""
         which, known = (body, number, dropped), self._known.borrowed
-        if which not in known or self._is_out_of_date(body, checked=known[which][1]):
+        if which not in known or self.is_out_of_date(body, checked=known[which][1]):
             inner = self.within(body)
             if inner is None:
                 return False
             known[which] = False, True
             found = is_borrowed(body, inner.steps.graph, number, inner.lent, dropped=dropped)
-            known[which] = found, self._is_checked(body)
+            known[which] = found, self.is_checked(body)
         return known[which][0]
 
     def defaults_of(
@@ -292,7 +339,7 @@ class Reader:
             return
         variable = body.arguments[number].variable
         me: Key = ("name", variable)
-        others = [] if exact else [*self._overriding(body)]
+        others = [] if exact else [*self.overriding(body)]
         for path in self.moved(body, variable):
             if not all(self._is_moved_too(path, me, one, number) for one in others):
                 continue
@@ -303,12 +350,13 @@ class Reader:
                 spelled, key = place(one), self._place_of(one)
                 if spelled is None or key is None:
                     continue
+                if path == me:
+                    yield from self.places(self.owning_parts(one, self.type_of(one)))
+                    continue
                 at, moved = replaced(path, me, spelled), replaced(path, me, key)
                 if at is None or moved is None:
                     continue
-                if self.owns(
-                    self.type_of(one) if path == me else self.steps.effects.type_at(moved)
-                ):
+                if self.owns(self.steps.effects.type_at(moved)):
                     yield Place(at, moved)
 
     def moved_by_getter(self, getter: SymbolNode | None, owner: Expression) -> list[Place]:
@@ -331,20 +379,30 @@ class Reader:
             if path in (item_of(me, EACH), item_of(me, number)) and self.owns(self.type_of(item)):
                 yield Part(item, None)
 
-    def free(self, body: FuncItem) -> list[Place]:
-        """Return what a function takes of the variables around it, those of the module too."""
+    def free(self, body: FuncItem, bound: Mapping[Var, Key] = MappingProxyType({})) -> list[Place]:
+        """Return what a function takes of the variables around it, those of the module too.
+
+        Args:
+            body: the function.
+            bound: the variables of the call that made it, with their keys here.
+        """
         around = self.steps.graph.fragments[0].bound.difference(
             one.variable for one in body.arguments
         )
-        found = [key for key in self.moved_by(body) if root(key) in around]
+        found = [key for key in self.moved_by(body) if root(key) in around or root(key) in bound]
         inner = self._known.steps[body].graph if found else self.steps.graph
         # What gives the variable another value leaves nothing behind that is spent.
         renewed = {root(key) for point in inner.points for key in point.stores}
-        return [Place(key, key, body) for key in found if root(key) not in renewed]
+        here: dict[Key, Key] = {("name", one): key for one, key in bound.items()}
+        return [
+            Place(key, replaced(key, start, here.get(start, start)) or key, body)
+            for key in found
+            if (start := ("name", root(key)))[1] not in renewed
+        ]
 
     def lent(self, call: CallExpr) -> Iterator[Expression]:
         """Yield the arguments that a call only reads, whatever function is called."""
-        found = [[*self._lent_to(one, call)] for one in self._calls.called(call)]
+        found = [[*self._lent_to(one, call)] for one in self.calls.called(call)]
         for one in found[0] if found else ():
             if all(one in others for others in found):
                 yield one
@@ -378,20 +436,20 @@ class Reader:
         A key starts from a parameter, or from a variable of the code around the function.
         """
         known = self._known.moved
-        if body not in known or self._is_out_of_date(body, checked=known[body][1]):
+        if body not in known or self.is_out_of_date(body, checked=known[body][1]):
             inner = self.within(body)
-            if body.is_generator or body.is_coroutine or body.is_async_generator or inner is None:
+            if body.is_generator or body.is_async_generator or inner is None:
                 return []
             known[body] = [], True
             found = _surely_moved(inner)
-            known[body] = found, self._is_checked(body)
+            known[body] = found, self.is_checked(body)
         return known[body][0]
 
-    def _is_out_of_date(self, body: FuncItem, *, checked: bool) -> bool:
+    def is_out_of_date(self, body: FuncItem, *, checked: bool) -> bool:
         """Tell whether mypy knows the types in a function now, and did not when it was read."""
-        return not checked and self._is_checked(body)
+        return not checked and self.is_checked(body)
 
-    def _is_checked(self, body: FuncItem) -> bool:
+    def is_checked(self, body: FuncItem) -> bool:
         """Tell whether mypy has come through a function."""
         nodes = self._known.steps[body].graph.of_node
         last = next((one for one in reversed(nodes) if isinstance(one, Expression)), None)
@@ -410,6 +468,8 @@ class Reader:
         """Yield the keys that this function takes the tape of, with the points where it does."""
         graph = self.steps.graph
         for node in [*graph.of_node]:
+            if isinstance(node, CallExpr):
+                self.results.look_at(node)
             for step in self.steps.made(node, "", self._of_node(node), ()):
                 for one in (step, *self.steps.followed_on(step)):
                     for value in one.values:

@@ -1,0 +1,101 @@
+"""What a call returns: which parts of it are which arguments, as a body in the file tells."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mypy.nodes import CallExpr, FuncItem, ReturnStmt, Var
+
+from tapetensor.mypy_plugin.moves.calls import arguments
+from tapetensor.mypy_plugin.moves.contents import parts_of
+from tapetensor.mypy_plugin.moves.keys import (
+    Key,
+    has_variable_index,
+    is_constant,
+    place,
+    replaced,
+    root,
+)
+from tapetensor.mypy_plugin.moves.known import Known
+from tapetensor.mypy_plugin.moves.points import Link
+
+if TYPE_CHECKING:
+    from tapetensor.mypy_plugin.moves.summaries import Reader
+
+# What a function returns, as it is told to those who call it.
+_RESULT: Final[Key] = ("name", Var("result"))
+
+
+class Results:
+    """Tells what the calls of one function return.
+
+    Args:
+        reader: what reads the calls in the function.
+        known: what is known of the functions of the file.
+    """
+
+    def __init__(self, reader: Reader, known: Known) -> None:
+        self._reader = reader
+        self._known = known
+
+    def look_at(self, call: CallExpr) -> None:
+        """Note in the graph what a call returns."""
+        graph = self._reader.steps.graph
+        callees = self._reader.calls.called(call) if call not in graph.looked_at else []
+        body = self._reader.body(callees[0].node) if len(callees) == 1 else None
+        if body is None or body.is_coroutine or [*self._reader.overriding(body)]:
+            return
+        graph.looked_at.add(call)
+        returned: Key = ("name", call)
+        given = zip(body.arguments, arguments(callees[0], call), strict=False)
+        values = {one.variable: place(args[0]) for one, args in given if len(args) == 1}
+        for target, source in self.of(body):
+            to, start = replaced(target, _RESULT, returned), root(source)
+            by = returned if start is _RESULT[1] else None
+            if isinstance(start, Var) and by is None:
+                by = values.get(start)
+            key = None if by is None else replaced(source, ("name", start), by)
+            if to is not None and key is not None:
+                graph.links += [Link(to, key, at, call) for at in graph.of_node[call]]
+
+    def of(self, body: FuncItem) -> list[tuple[Key, Key]]:
+        """Return the parts of what a function returns with the parts of its parameters they are.
+
+        Where two parts are one tensor that it was not given, the second key is that of a part, too.
+        """
+        known = self._known.returned
+        if body not in known or self._reader.is_out_of_date(body, checked=known[body][1]):
+            inner = self._reader.within(body)
+            if body.is_generator or inner is None:
+                return []
+            known[body] = [], True
+            found = [*_returned(inner, {one.variable for one in body.arguments})]
+            known[body] = found, self._reader.is_checked(body)
+        return known[body][0]
+
+
+def _returned(inner: Reader, parameters: set[Var]) -> list[tuple[Key, Key]]:
+    steps = inner.steps
+    returns = [
+        (points[0], node)
+        for node, points in steps.graph.of_node.items()
+        if isinstance(node, ReturnStmt) and points[0].fragment is steps.graph.fragments[0]
+    ]
+    found: list[tuple[Key, Key]] = []
+    if len(returns) != 1 or (value := returns[0][1].expr) is None:
+        return found
+    at = returns[0][0]
+    taken = {key for key, _ in inner.own_moves()}
+    # Where what the function has made itself is in what it returns.
+    made: dict[Key, Key] = {}
+    for target, source in parts_of(_RESULT, value):
+        key = steps.aliases.canonical(source)
+        for one in [] if key is None else steps.aliases.values(key, at):
+            if one.by or one.loop or one.key in taken or not is_constant(one.key):
+                continue
+            if root(one.key) not in parameters:
+                where = made.setdefault(one.key, target)
+                found += [(target, where)] if where != target else []
+            elif steps.is_as_given(one.key, at) and not has_variable_index(one.key):
+                found.append((target, one.key))
+    return found
