@@ -31,6 +31,7 @@ from mypy.nodes import (
     StarExpr,
     TupleExpr,
     Var,
+    YieldFromExpr,
 )
 
 from tapetensor.mypy_plugin.moves.contents import loops_over, parts_of, unpacked
@@ -66,7 +67,7 @@ MUTATORS = frozenset(
 CONSUMERS = frozenset(
     f"builtins.{name}"
     for name in ("all", "any", "dict", "list", "max", "min", "set", "sorted", "sum", "tuple")
-)
+) | {"collections.deque"}
 # Functions that run the coroutines that they are given, when their own is awaited.
 _AWAITERS = frozenset({"asyncio.tasks.gather", "asyncio.tasks.wait_for", "asyncio.tasks.shield"})
 
@@ -145,11 +146,8 @@ class Expressions(ABC):
                 self._comprehension(inner, [inner.left_expr])
             case DictionaryComprehension(key=name, value=value):
                 self._comprehension(expression, [name, value])
-            case CallExpr(callee=RefExpr() as callee, args=[GeneratorExpr() as inner]) if (
-                callee.fullname in CONSUMERS
-            ):
-                self._comprehension(inner, [inner.left_expr])
-                self._called(expression, self.point(expression))
+            case GeneratorExpr() if expression in self.graph.consumed:
+                self._comprehension(expression, [expression.left_expr])
             case GeneratorExpr():
                 self.expression(expression.sequences[0])
                 with self.closure():
@@ -166,6 +164,8 @@ class Expressions(ABC):
                         self.graph.awaited.update(expression.args)
                 if isinstance(expression, AwaitExpr):
                     self.graph.awaited.add(expression.expr)
+                elif isinstance(expression, StarExpr | YieldFromExpr):
+                    self.graph.consumed.add(expression.expr)
                 for part in children(expression):
                     self.expression(part)
                 one = self.point(expression)

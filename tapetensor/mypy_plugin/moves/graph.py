@@ -50,6 +50,8 @@ class Graph:
         self.awaited: set[Expression] = set()
         # Calls of functions whose bodies were asked what they return.
         self.looked_at: set[CallExpr] = set()
+        # What an iterator or a context manager hands out, until execution comes back to it.
+        self.handed: dict[Expression, Expression] = {}
         # `x += y` by y: mypy checks it as an expression of its own making.
         self.augmented: dict[Expression, Node] = {}
         # The `if`s that are written `elif`.

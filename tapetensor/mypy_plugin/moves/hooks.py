@@ -209,9 +209,10 @@ def _declared(context: _Context, declared: SymbolNode | None, name: str, skip: i
     known = signatures(declared.type) if isinstance(declared, FuncBase | Decorator) else []
     where = context.context
     judge = judge_of(context.api, where)
-    if not known or judge is None or getattr(declared, "is_generator", False):
-        # A generator runs when it is iterated over.
+    if not known or judge is None:
         return
+    # A generator runs when it is iterated over.
+    is_generator = bool(getattr(declared, "is_generator", False))
     reader = judge.reader
     receiver, given = _given(context, name)
     body = reader.body(declared)
@@ -219,7 +220,7 @@ def _declared(context: _Context, declared: SymbolNode | None, name: str, skip: i
     moves: list[Part] = []
     others: list[Place] = []
     for number, expressions in enumerate(given, skip):
-        fitting = [one for one in known if _may_accept(one, number)]
+        fitting = [one for one in known if _may_accept(one, number) and not is_generator]
         # A parameter that may own a tape does not say that the tape is taken: a function that only
         # prints has one too. That a tape comes back, or gradients do, says it.
         if fitting and all(reader.is_moved_by(one, number, declared) for one in fitting):

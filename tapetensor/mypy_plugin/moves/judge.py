@@ -10,7 +10,7 @@ from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.codes import TAPE_MOVED
 from tapetensor.mypy_plugin.moves.aliases import common
 from tapetensor.mypy_plugin.moves.keys import EACH, Key, Root, root, root_name, spelled
-from tapetensor.mypy_plugin.moves.known import Known
+from tapetensor.mypy_plugin.moves.known import Known, Part
 from tapetensor.mypy_plugin.moves.lending import is_lent_at, look_at_file, taken_anyway
 from tapetensor.mypy_plugin.moves.points import Link, Point
 from tapetensor.mypy_plugin.moves.steps import Place, Step, Steps
@@ -62,6 +62,10 @@ class Judge:
             return
         if isinstance(node, CallExpr):
             self.reader.results.look_at(node)
+            target = self.graph.handed.get(node)
+            if target is not None and self.reader.results.are_taken_back(node):
+                part = Part(target, flow.type_of(self.checker, target))
+                self.add(target, op, self.reader.places([part]), [])
         self._reported.pop(node, None)
         for step in self._steps.pop(node, ()):
             for variable in _roots(step):

@@ -128,8 +128,9 @@ def spelled(key: Key) -> str:
     if key[0] == "name":
         if isinstance(key[1], CallExpr):
             return f"{_called(key[1].callee)}({'...' if key[1].args else ''})"
+        # mypy puts a mark behind the name of a variable that gets another type.
         name: str = key[1].name
-        return name
+        return name.rstrip("'")
     if key[0] == "member":
         return f"{spelled(key[1])}.{key[2]}"
     if isinstance(key[2], Each):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mypy.nodes import CallExpr, FuncItem, ReturnStmt, Var
+from mypy.nodes import CallExpr, Decorator, FuncItem, RefExpr, ReturnStmt, Var, YieldExpr
 
 from tapetensor.mypy_plugin.moves.calls import arguments
 from tapetensor.mypy_plugin.moves.contents import parts_of
@@ -72,6 +72,41 @@ class Results:
             found = [*_returned(inner, {one.variable for one in body.arguments})]
             known[body] = found, self._reader.is_checked(body)
         return known[body][0]
+
+    def are_taken_back(self, call: CallExpr) -> bool:
+        """Tell whether a generator takes the tape of what it has handed out, when it goes on."""
+        callees = self._reader.calls.called(call)
+        node = callees[0].node if len(callees) == 1 else None
+        if isinstance(node, Decorator) and [
+            one.fullname for one in node.original_decorators if isinstance(one, RefExpr)
+        ] == ["contextlib.contextmanager"]:
+            node = node.func
+        body = self._reader.body(node)
+        inner = self._reader.within(body) if body is not None and body.is_generator else None
+        return inner is not None and _takes_back(inner)
+
+
+def _takes_back(inner: Reader) -> bool:
+    """Tell whether a generator is sure to move, after each `yield`, what it has yielded."""
+    steps = inner.steps
+    moves = [*inner.own_moves()]
+    yields = {
+        points[0]: place(node.expr)
+        for node, points in steps.graph.of_node.items()
+        if isinstance(node, YieldExpr) and points[0].fragment is steps.graph.fragments[0]
+    }
+    stops = [*yields, *steps.graph.ends]
+    for at, key in yields.items():
+        names = [] if key is None else [one.key for one in steps.aliases.values(key, at)]
+        taking = {
+            point for name, point in moves if name in names and steps.paths.leads(at, point, name)
+        }
+        starts = at.next if taking else ()
+        if not starts or any(
+            steps.paths.comes_to(start, stop, taking) for start in starts for stop in stops
+        ):
+            return False
+    return bool(yields)
 
 
 def _returned(inner: Reader, parameters: set[Var]) -> list[tuple[Key, Key]]:

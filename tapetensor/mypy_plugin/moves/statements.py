@@ -34,6 +34,7 @@ from mypy.nodes import (
     ReturnStmt,
     Statement,
     TryStmt,
+    TupleExpr,
     TypeInfo,
     WhileStmt,
     WithStmt,
@@ -106,7 +107,9 @@ class Statements(Expressions):
             case ExpressionStmt(expr=value):
                 self.expression(value)
                 self.graph.dropped.add(value)
-            case AssignmentStmt(rvalue=value):
+            case AssignmentStmt(lvalues=lvalues, rvalue=value):
+                if any(isinstance(one, TupleExpr | ListExpr) for one in lvalues):
+                    self.graph.consumed.add(value)
                 self.evaluated(value, partial(self._assignment, statement))
             case OperatorAssignmentStmt(lvalue=target, rvalue=value):
                 self._parts_of_target(target)
@@ -214,13 +217,18 @@ class Statements(Expressions):
             decision.runs, decision.foreign = statement.expr, statement.is_async
             one = self.point()
             self.store(statement.index, statement.expr, one)
+            self.graph.handed[statement.expr] = statement.index
             passes = self.iterate(statement.index, statement.expr, decision, one)
         else:
             decision.until = self.regions[-1]
         self._loops.append(loop)
         self.block(statement.body)
         self._loops.pop()
-        lead([*self.ends, *loop.continues], head)
+        self.ends += loop.continues
+        if isinstance(statement, ForStmt) and self.ends:
+            # What the iterator does when it goes on, with what it has handed out.
+            self.point(statement.index)
+        lead(self.ends, head)
         self.ends = [] if test is not None and truth(test) else [(decision, True)]
         if isinstance(statement, ForStmt):
             passes += self.counted(statement.index, statement.expr, decision, one)
@@ -300,9 +308,12 @@ class Statements(Expressions):
             before.append(one)
             if target is not None:
                 self.store(target, manager, one)
+                self.link(target, manager, one)
+                self.graph.handed[manager] = target
         self.block(statement.body)
-        for manager, start in zip(statement.expr, before, strict=True):
-            leaving = self.point()
+        managers = zip(statement.expr, statement.target, before, strict=True)
+        for manager, target, start in managers:
+            leaving = self.point(target)
             leaving.suppressor, leaving.foreign = manager, True
             start.skipped_by = manager
             self.ends.append((start, False))

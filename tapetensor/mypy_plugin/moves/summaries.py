@@ -156,7 +156,8 @@ class Reader:
         found = [self._taken_by(one, call) for one in self.calls.called(call)]
         if not found:
             return []
-        return [one for one in found[0] if all(one in other for other in found[1:])]
+        others = [{one.key for one in several} for several in found[1:]]
+        return [one for one in found[0] if all(one.key in keys for keys in others)]
 
     def _name_of_callee(self, call: CallExpr) -> str:
         """Return the full name of what is called, of methods too."""
@@ -241,7 +242,8 @@ class Reader:
         dropped = call in self.steps.graph.dropped
         is_exact = isinstance(call.callee, SuperExpr)
         body = callee.function or self.body(callee.node)
-        if self.is_moved_by(signature, number, callee.node):
+        is_made_only = body is not None and body.is_generator
+        if self.is_moved_by(signature, number, callee.node) and not is_made_only:
             if not (body and self.may_borrow(body, number, dropped=dropped, exact=is_exact)):
                 yield from self.places(
                     [
@@ -254,8 +256,11 @@ class Reader:
             yield from self.moved_of(body, number, expressions, exact=is_exact)
 
     def is_put_off(self, body: FuncItem, call: Context) -> bool:
-        """Tell whether a call makes a coroutine that is not known to run there."""
-        return body.is_coroutine and call not in self.steps.graph.awaited
+        """Tell whether a call makes a coroutine or generator that is not known to run there."""
+        graph = self.steps.graph
+        if body.is_generator:
+            return call not in graph.consumed
+        return body.is_coroutine and call not in graph.awaited
 
     def is_moved_by(self, signature: CallableType, number: int, node: SymbolNode | None) -> bool:
         """Tell whether a signature says that the argument for a parameter is moved.
@@ -438,7 +443,7 @@ class Reader:
         known = self._known.moved
         if body not in known or self.is_out_of_date(body, checked=known[body][1]):
             inner = self.within(body)
-            if body.is_generator or body.is_async_generator or inner is None:
+            if body.is_async_generator or inner is None:
                 return []
             known[body] = [], True
             found = _surely_moved(inner)
