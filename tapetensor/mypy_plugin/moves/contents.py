@@ -43,7 +43,16 @@ from mypy.patterns import (
 from mypy.types import AnyType, CallableType, TypeOfAny, get_proper_type
 
 from tapetensor.mypy_plugin.blocks import statements, targets
-from tapetensor.mypy_plugin.moves.keys import EACH, Key, Passed, index_of, item_of, key_of, place
+from tapetensor.mypy_plugin.moves.keys import (
+    EACH,
+    Fields,
+    Key,
+    Passed,
+    index_of,
+    item_of,
+    key_of,
+    place,
+)
 
 # Builtins whose result has the items of their argument.
 _KEEPERS: Final = frozenset(
@@ -105,6 +114,11 @@ def parts_of(target: Key, value: Expression) -> Iterator[tuple[Key, Key]]:
             yield from parts_of(target, inner) if place(inner) is None else _copied(target, inner)
         case CallExpr(callee=MemberExpr(expr=inner, name="copy"), args=[]) if key_of(inner):
             yield from _copied(target, inner)
+        case (
+            CallExpr(callee=RefExpr(fullname="dataclasses.replace"), args=[inner, *_])
+            | CallExpr(callee=MemberExpr(expr=inner, name="_replace"))
+        ):
+            yield from _replaced(target, inner, value)
         case CallExpr(callee=RefExpr(node=TypeInfo() as info)):
             for path, item in _fields(info, value):
                 yield from parts_of((path[0], target, path[1]), item)
@@ -126,6 +140,17 @@ def parts_of(target: Key, value: Expression) -> Iterator[tuple[Key, Key]]:
                 source = place(inner)
                 if source is not None:
                     yield item_of(target, position), item_of(source, number)
+
+
+def _replaced(target: Key, source: Expression, call: CallExpr) -> Iterator[tuple[Key, Key]]:
+    """Yield what a changed copy of a record has of the record, and what is new in it."""
+    new = {name: value for name, value in zip(call.arg_names, call.args, strict=True) if name}
+    base = place(source)
+    if base is not None and ARG_STAR2 not in call.arg_kinds:
+        every = Fields(frozenset(new))
+        yield ("member", target, every), ("member", base, every)
+    for name, value in new.items():
+        yield from parts_of(("member", target, name), value)
 
 
 def _got(name: str, args: list[Expression]) -> object:

@@ -242,8 +242,9 @@ class Expressions(ABC):
                 head = self.point()
                 head.runs, head.foreign = sequence, inner.is_async[depth]
                 self.point()
+                new = self.pairwise(inner.indices[depth], sequence)
                 at = self.point()
-                self.store(inner.indices[depth], sequence, at)
+                self.store(new, sequence, at)
                 passes = self.iterate(inner.indices[depth], sequence, head, at)
                 skipped: Ends = []
                 for condition in conditions:
@@ -308,6 +309,16 @@ class Expressions(ABC):
                 self.graph.links.append(Link(item_of(base, name), item, at))
         self.graph.passes += passes
         return passes
+
+    def pairwise(self, target: Expression, items: Expression) -> Expression:
+        """Return what a loop gives new items; of one over pairs the first gets the last second."""
+        match items, target:
+            case CallExpr(callee=RefExpr(fullname="itertools.pairwise")), TupleExpr(
+                items=[first, second]
+            ):
+                self.assign(first, second, self.point())
+                return second
+        return target
 
     def iterable(self, target: Expression, items: Expression) -> None:
         """Add what evaluating the iterable of a loop does; a container that is new gets a name."""

@@ -49,9 +49,9 @@ class Graph:
         # Calls whose coroutines are run to their end there.
         self.awaited: set[Expression] = set()
         # Calls of functions whose bodies were asked what they return.
-        self.looked_at: set[CallExpr] = set()
-        # What an iterator or a context manager hands out, until execution comes back to it.
-        self.handed: dict[Expression, Expression] = {}
+        self.looked_at: set[Expression] = set()
+        # What an iterator or a context manager hands out until execution comes back, and where.
+        self.handed: dict[Expression, tuple[Expression, Point]] = {}
         # `x += y` by y: mypy checks it as an expression of its own making.
         self.augmented: dict[Expression, Node] = {}
         # The `if`s that are written `elif`.

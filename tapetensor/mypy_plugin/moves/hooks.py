@@ -114,7 +114,10 @@ def use_after_move(context: FunctionContext) -> Type:
             judge.add(call, name.rpartition(".")[2], judge.reader.moved_by_builtin(call), [])
     elif node is None or isinstance(node, Var) or name in APPLIERS or name in RUNNERS:
         _indirect(context.api, call)
-    elif not isinstance(node, TypeInfo):
+    elif isinstance(node, TypeInfo):
+        # What it makes may be a context manager, which takes what it is given in the end.
+        _note(context, node.name, [])
+    else:
         _declared(context, node, node.name, skip=bound_arguments(node, None))
     return context.default_return_type
 

@@ -10,7 +10,7 @@ from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.codes import TAPE_MOVED
 from tapetensor.mypy_plugin.moves.aliases import common
 from tapetensor.mypy_plugin.moves.keys import EACH, Key, Root, root, root_name, spelled
-from tapetensor.mypy_plugin.moves.known import Known, Part
+from tapetensor.mypy_plugin.moves.known import Known
 from tapetensor.mypy_plugin.moves.lending import is_lent_at, look_at_file, taken_anyway
 from tapetensor.mypy_plugin.moves.points import Link, Point
 from tapetensor.mypy_plugin.moves.steps import Place, Step, Steps
@@ -62,10 +62,9 @@ class Judge:
             return
         if isinstance(node, CallExpr):
             self.reader.results.look_at(node)
-            target = self.graph.handed.get(node)
-            if target is not None and self.reader.results.are_taken_back(node):
-                part = Part(target, flow.type_of(self.checker, target))
-                self.add(target, op, self.reader.places([part]), [])
+            if node in self.graph.handed:
+                target, at = self.graph.handed[node]
+                self.add(target, op, self.reader.results.taken_back(node, target, at), [])
         self._reported.pop(node, None)
         for step in self._steps.pop(node, ()):
             for variable in _roots(step):
@@ -199,7 +198,7 @@ class Judge:
         """Report a call that takes the tape of one tensor twice."""
         given: list[list[Key]] = []
         for step in steps:
-            if not step.moves or step.point is not steps[0].point:
+            if not step.moves or step.renamed or step.point is not steps[0].point:
                 continue
             named = [one.key for one in step.values if not one.by]
             if (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from mypy.nodes import (
     AssertTypeExpr,
@@ -64,6 +64,12 @@ class Passed:
     The item is another one each time that execution comes there, unlike what stands under a
     constant index; of all that is known of it, it is in the container.
     """
+
+
+class Fields(NamedTuple):
+    """The name of all attributes of a record at once, but for some."""
+
+    others: frozenset[str]
 
 
 EACH: Final = Each()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from mypy.nodes import (
@@ -84,6 +85,25 @@ def names_of_items(info: TypeInfo) -> list[str]:
     found = info.get("__new__") if info.is_named_tuple else None
     declared = getattr(found.node, "type", None) if found is not None else None
     return [name or "" for name in getattr(declared, "arg_names", [""])[1:]]
+
+
+def is_carried(owner: Type | None, field: object, new: Collection[str]) -> bool:
+    """Tell whether a changed copy of a record has the same value in a field.
+
+    Args:
+        owner: the type of the record.
+        field: the name of the field, or its number in a named tuple.
+        new: the fields that are given anew.
+    """
+    owner = bounded(owner)
+    if isinstance(owner, TupleType):
+        names = names_of_items(owner.partial_fallback.type)
+        return isinstance(field, int) and field < len(names) and names[field] not in new
+    if not isinstance(owner, Instance) or owner.type.get("__post_init__"):
+        return False
+    declared = owner.type.metadata.get("dataclass", {}).get("attributes", [])
+    kept = {one["name"] for one in declared if one["is_in_init"]}
+    return field in kept and field not in new
 
 
 def returned_by(base: Key, node: SymbolNode | None) -> Key | None:

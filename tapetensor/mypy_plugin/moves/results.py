@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from mypy.nodes import CallExpr, Decorator, FuncItem, RefExpr, ReturnStmt, Var, YieldExpr
+from mypy.nodes import (
+    CallExpr,
+    Decorator,
+    Expression,
+    FuncItem,
+    RefExpr,
+    ReturnStmt,
+    Var,
+    YieldExpr,
+)
+from mypy.types import Instance
 
 from tapetensor.mypy_plugin.moves.calls import arguments
 from tapetensor.mypy_plugin.moves.contents import parts_of
@@ -12,12 +23,15 @@ from tapetensor.mypy_plugin.moves.keys import (
     Key,
     has_variable_index,
     is_constant,
+    key_of,
     place,
     replaced,
     root,
 )
-from tapetensor.mypy_plugin.moves.known import Known
-from tapetensor.mypy_plugin.moves.points import Link
+from tapetensor.mypy_plugin.moves.known import Known, Part
+from tapetensor.mypy_plugin.moves.points import Link, Point
+from tapetensor.mypy_plugin.moves.steps import Place
+from tapetensor.mypy_plugin.symbols import member_of
 
 if TYPE_CHECKING:
     from tapetensor.mypy_plugin.moves.summaries import Reader
@@ -49,14 +63,26 @@ class Results:
         returned: Key = ("name", call)
         given = zip(body.arguments, arguments(callees[0], call), strict=False)
         values = {one.variable: place(args[0]) for one, args in given if len(args) == 1}
+        for at in graph.of_node[call]:
+            self._link(body, call, returned, values, at)
+
+    def _link(
+        self,
+        body: FuncItem,
+        call: CallExpr,
+        result: Key,
+        given: Mapping[Var, Key | None],
+        at: Point,
+    ) -> None:
+        """Note at a point that parts of what a function returns are what it is given."""
         for target, source in self.of(body):
-            to, start = replaced(target, _RESULT, returned), root(source)
-            by = returned if start is _RESULT[1] else None
+            to, start = replaced(target, _RESULT, result), root(source)
+            by = result if start is _RESULT[1] else None
             if isinstance(start, Var) and by is None:
-                by = values.get(start)
+                by = given.get(start)
             key = None if by is None else replaced(source, ("name", start), by)
             if to is not None and key is not None:
-                graph.links += [Link(to, key, at, call) for at in graph.of_node[call]]
+                self._reader.steps.graph.links.append(Link(to, key, at, call))
 
     def of(self, body: FuncItem) -> list[tuple[Key, Key]]:
         """Return the parts of what a function returns with the parts of its parameters they are.
@@ -69,11 +95,34 @@ class Results:
             if body.is_generator or inner is None:
                 return []
             known[body] = [], True
-            found = [*_returned(inner, {one.variable for one in body.arguments})]
+            found = _returned(inner, {one.variable for one in body.arguments})
             known[body] = found, self._reader.is_checked(body)
         return known[body][0]
 
-    def are_taken_back(self, call: CallExpr) -> bool:
+    def taken_back(self, call: CallExpr, target: Expression, at: Point) -> list[Place]:
+        """Return what is taken when execution comes back to an iterator or context manager.
+
+        Args:
+            call: what makes it.
+            target: what gets the value that it hands out.
+            at: where.
+        """
+        found = self._reader.type_of(call)
+        if isinstance(found, Instance):
+            start, end = (
+                self._reader.body(member_of(found.type, name)) for name in ("__enter__", "__exit__")
+            )
+            got, made = key_of(target), self._reader.steps.graph.looked_at
+            if start is not None and end is not None and got is not None:
+                if target not in made:
+                    made.add(target)
+                    self._link(start, call, got, {start.arguments[0].variable: ("name", call)}, at)
+                return [*self._reader.moved_of(end, 0, [call])]
+        if self._takes_back(call):
+            return self._reader.places([Part(target, None)])
+        return []
+
+    def _takes_back(self, call: CallExpr) -> bool:
         """Tell whether a generator takes the tape of what it has handed out, when it goes on."""
         callees = self._reader.calls.called(call)
         node = callees[0].node if len(callees) == 1 else None
@@ -116,9 +165,9 @@ def _returned(inner: Reader, parameters: set[Var]) -> list[tuple[Key, Key]]:
         for node, points in steps.graph.of_node.items()
         if isinstance(node, ReturnStmt) and points[0].fragment is steps.graph.fragments[0]
     ]
-    found: list[tuple[Key, Key]] = []
+    found: dict[tuple[Key, Key], None] = {}
     if len(returns) != 1 or (value := returns[0][1].expr) is None:
-        return found
+        return []
     at = returns[0][0]
     taken = {key for key, _ in inner.own_moves()}
     # Where what the function has made itself is in what it returns.
@@ -130,7 +179,7 @@ def _returned(inner: Reader, parameters: set[Var]) -> list[tuple[Key, Key]]:
                 continue
             if root(one.key) not in parameters:
                 where = made.setdefault(one.key, target)
-                found += [(target, where)] if where != target else []
+                found.update({(target, where): None} if where != target else {})
             elif steps.is_as_given(one.key, at) and not has_variable_index(one.key):
-                found.append((target, one.key))
-    return found
+                found[target, one.key] = None
+    return [*found]

@@ -215,9 +215,10 @@ class Statements(Expressions):
         passes: list[Pass] = []
         if isinstance(statement, ForStmt):
             decision.runs, decision.foreign = statement.expr, statement.is_async
+            new = self.pairwise(statement.index, statement.expr)
             one = self.point()
-            self.store(statement.index, statement.expr, one)
-            self.graph.handed[statement.expr] = statement.index
+            self.store(new, statement.expr, one)
+            self.graph.handed[statement.expr] = statement.index, one
             passes = self.iterate(statement.index, statement.expr, decision, one)
         else:
             decision.until = self.regions[-1]
@@ -309,7 +310,7 @@ class Statements(Expressions):
             if target is not None:
                 self.store(target, manager, one)
                 self.link(target, manager, one)
-                self.graph.handed[manager] = target
+                self.graph.handed[manager] = target, one
         self.block(statement.body)
         managers = zip(statement.expr, statement.target, before, strict=True)
         for manager, target, start in managers:

@@ -23,11 +23,13 @@ class Place(NamedTuple):
         spelled: how the program spells it.
         key: the key under which it is followed.
         within: the function of this file that works on it, if it is not the step itself.
+        left: whether it is what the key names after the step, and is spent then.
     """
 
     spelled: Key
     key: Key
     within: FuncItem | None = None
+    left: bool = False
 
 
 class Step(NamedTuple):
@@ -75,9 +77,10 @@ class Steps:
                 node,
                 point,
                 place.spelled,
-                self._values(place, point),
+                [Value(place.key)] if place.left else self._values(place, point),
                 place in moves,
                 place.within,
+                place.left,
             )
             for point in self.graph.of_node[node]
             for place in dict.fromkeys([*moves, *uses])
@@ -118,7 +121,12 @@ class Steps:
         lost = [one for one in self.graph.points if self.paths.loses(one, key)]
         if point in self.paths.reached_from(lost):
             return False
-        return key[0] == "name" or not self.paths.reached_from([point]).intersection(lost)
+        return key[0] == "name" or self.stays(key, point)
+
+    def stays(self, key: Key, point: Point) -> bool:
+        """Tell whether a key names when the function returns what it names after a point."""
+        later = self.paths.reached_from([point])
+        return not any(one in later and self.paths.loses(one, key) for one in self.graph.points)
 
     def returns_only_by(self, points: set[Point]) -> bool:
         """Tell whether the function returns, and on every way to there it comes by one of these."""

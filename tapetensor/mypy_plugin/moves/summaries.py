@@ -345,6 +345,10 @@ class Reader:
         variable = body.arguments[number].variable
         me: Key = ("name", variable)
         others = [] if exact else [*self.overriding(body)]
+        for path in () if others else self.left(body, variable):
+            base = replaced(path, me, self._place_of(expressions[0]) or me) if expressions else None
+            if base is not None and root(base) is not variable:
+                yield Place(base, base, left=True)
         for path in self.moved(body, variable):
             if not all(self._is_moved_too(path, me, one, number) for one in others):
                 continue
@@ -435,6 +439,12 @@ class Reader:
         """Return what a function is sure to take of a parameter: it, its items, its attributes."""
         return [key for key in self.moved_by(body) if root(key) is variable]
 
+    def left(self, body: FuncItem, variable: Var) -> list[Key]:
+        """Return the attributes and items of a parameter that a function is sure to leave spent."""
+        self.moved_by(body)
+        found = self._known.moved.get(body)
+        return [key for key in found[2] if root(key) is variable] if found else []
+
     def moved_by(self, body: FuncItem) -> list[Key]:
         """Return what a function is sure to have taken the tape of when it returns.
 
@@ -445,9 +455,9 @@ class Reader:
             inner = self.within(body)
             if body.is_async_generator or inner is None:
                 return []
-            known[body] = [], True
-            found = _surely_moved(inner)
-            known[body] = found, self.is_checked(body)
+            known[body] = [], True, []
+            moved, left = _surely_moved(inner)
+            known[body] = moved, self.is_checked(body), left
         return known[body][0]
 
     def is_out_of_date(self, body: FuncItem, *, checked: bool) -> bool:
@@ -548,14 +558,19 @@ class Reader:
             yield Part(expression, type_)
 
 
-def _surely_moved(inner: Reader) -> list[Key]:
-    """Return what a function, the calls in which are read, is sure to have taken the tape of."""
-    moves: dict[Key, set[Point]] = {}
+def _surely_moved(inner: Reader) -> tuple[list[Key], list[Key]]:
+    """Return what a function, the calls in which are read, is sure to have taken the tape of.
+
+    First what it was called with, then what it has put in the place of that.
+    """
+    moves: dict[tuple[Key, bool], set[Point]] = {}
     for key, point in inner.own_moves():
-        is_known = is_constant(key) and not has_variable_index(key)
-        if is_known and inner.steps.is_as_given(key, point):
-            moves.setdefault(key, set()).add(point)
-    return [key for key, points in moves.items() if inner.steps.returns_only_by(points)]
+        if is_constant(key) and not has_variable_index(key):
+            is_given = inner.steps.is_as_given(key, point)
+            if is_given or (key[0] != "name" and inner.steps.stays(key, point)):
+                moves.setdefault((key, is_given), set()).add(point)
+    sure = [which for which, points in moves.items() if inner.steps.returns_only_by(points)]
+    return [key for key, given in sure if given], [key for key, given in sure if not given]
 
 
 def _name(node: SymbolNode | None) -> str:
