@@ -183,6 +183,8 @@ class Effects:
             return bounded(_item_type(owner, key[2]))
         if isinstance(owner, TupleType):
             owner = owner.partial_fallback
+        if not isinstance(key[2], str):
+            return None
         node = member_of(owner.type, key[2]) if isinstance(owner, Instance) else None
         if not isinstance(node, Var) or node.type is None or not isinstance(owner, Instance):
             return None

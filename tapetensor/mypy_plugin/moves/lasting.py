@@ -56,8 +56,11 @@ def place_of(checker: Any, expression: Expression) -> Key | None:
     return place_of(checker, within) if is_same and isinstance(within, Expression) else None
 
 
-def attribute(base: Key, owner: Type | None, name: str) -> Key | None:
+def attribute(base: Key, owner: Type | None, name: object) -> Key | None:
     """Return the key of an attribute; None if it may be another object at each reading."""
+    if not isinstance(name, str):
+        # That of several fields at once, which Aliases compare one by one.
+        return None
     owner = object_of(base[1]) if isinstance(base[1], TypeInfo) else bounded(owner)
     if isinstance(owner, TupleType):
         owner = owner.partial_fallback

@@ -34,10 +34,10 @@ from mypy.nodes import (
     Var,
 )
 from mypy.operators import op_methods
-from mypy.types import CallableType, Type
+from mypy.types import CallableType, NoneType, Type
 
 from tapetensor.mypy_plugin import flow
-from tapetensor.mypy_plugin.kinds import class_of
+from tapetensor.mypy_plugin.kinds import class_of, members
 from tapetensor.mypy_plugin.moves.borrowing import (
     BORROWS,
     READS,
@@ -130,7 +130,10 @@ class Reader:
         if found is not None:
             return found
         key = place(expression)
-        return None if key is None else self.steps.effects.type_at(key)
+        declared = None if key is None else self.steps.effects.type_at(key)
+        # What is asked for by a call is not None there.
+        held = [one for one in members(declared) if not isinstance(one, NoneType)]
+        return held[0] if len(held) == 1 else declared
 
     def owns(self, type_: Type | None) -> bool:
         """Tell whether a value owns a tape, as far as the function does not ask for that."""
@@ -268,6 +271,9 @@ class Reader:
         A function that is given a container may take one of its items, and leave the others.
         """
         declared = signature.arg_types[number]
+        if _name(node) == "_replace":
+            # A record is made of what it is given.
+            return False
         is_ours = getattr(node, "fullname", "").startswith("tapetensor.")
         is_one = is_tensor(declared) or not accepts_several(declared)
         is_taken = hands_on(signature.ret_type) and (is_one or is_ours)
