@@ -97,6 +97,9 @@ class Calls:
         """Return what a call may be one of; nothing if that is not known."""
         points = self._graph.of_node.get(call)
         self._at = points[0] if points else None
+        if isinstance(call.callee, RefExpr) and isinstance(call.callee.node, TypeInfo):
+            # The object that is made is the first argument of its constructor.
+            return [*self._declared(member_of(call.callee.node, "__init__"), call)]
         return self.callees(call.callee)
 
     def callees(self, expression: Expression, depth: int = _MOST) -> list[Callee]:
@@ -227,6 +230,14 @@ def arguments(callee: Callee, call: CallExpr) -> list[list[Expression]]:
         lambda _: _ANY,
     )
     return [[args[number] for number in numbers] for numbers in mapped]
+
+
+def is_exactly_meant(call: CallExpr) -> bool:
+    """Tell whether a call means the very function that it names, and none that overrides it."""
+    callee = call.callee
+    return isinstance(callee, SuperExpr) or (
+        isinstance(callee, RefExpr) and isinstance(callee.node, TypeInfo)
+    )
 
 
 def bound_arguments(node: SymbolNode | None, receiver: Type | None) -> int:

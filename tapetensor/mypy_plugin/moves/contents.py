@@ -120,6 +120,8 @@ def parts_of(target: Key, value: Expression) -> Iterator[tuple[Key, Key]]:
         ):
             yield from _replaced(target, inner, value)
         case CallExpr(callee=RefExpr(node=TypeInfo() as info)):
+            if result != target and info.module_name != "builtins":
+                yield target, result
             for path, item in _fields(info, value):
                 yield from parts_of((path[0], target, path[1]), item)
         case CallExpr() if result != target:

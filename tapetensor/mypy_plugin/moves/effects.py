@@ -37,6 +37,7 @@ from mypy.nodes import (
     YieldExpr,
     YieldFromExpr,
 )
+from mypy.operators import op_methods
 from mypy.types import (
     AnyType,
     Instance,
@@ -56,7 +57,7 @@ from tapetensor.mypy_plugin.moves.borrowing import function_in
 from tapetensor.mypy_plugin.moves.expressions import CONSUMERS
 from tapetensor.mypy_plugin.moves.graph import Graph
 from tapetensor.mypy_plugin.moves.keys import Key, children, place, root_name
-from tapetensor.mypy_plugin.moves.lasting import object_of, returned_by
+from tapetensor.mypy_plugin.moves.lasting import attribute, object_of
 from tapetensor.mypy_plugin.moves.owners import is_container, is_tensor, signatures
 from tapetensor.mypy_plugin.moves.points import Point
 from tapetensor.mypy_plugin.moves.private import METHODS
@@ -201,6 +202,8 @@ class Effects:
                 return not self._is_reader(node)
             case OpExpr(op="and" | "or") | UnaryExpr(op="not"):
                 return False
+            case OpExpr(op=op, left=left) if self._only_reads(self._operator(op, left)):
+                return False
             case OpExpr(left=left, right=right) | OperatorAssignmentStmt(lvalue=left, rvalue=right):
                 return not (self._is_inert(left) and self._is_inert(right))
             case ComparisonExpr(operands=operands):
@@ -230,7 +233,7 @@ class Effects:
             is_record = info.is_named_tuple or info.typeddict_type is not None
             if is_record or ("dataclass" in info.metadata and not info.get("__post_init__")):
                 return True
-        if self._only_reads(call):
+        if self._only_reads(self._declared_as(call.callee)):
             return True
         known = isinstance(callee, RefExpr) and (
             callee.fullname in _READERS or callee.fullname.startswith("tapetensor.")
@@ -242,9 +245,15 @@ class Effects:
             args = [one for one in args if not isinstance(one, GeneratorExpr)]
         return (known or is_format) and all(map(self._is_inert, args))
 
-    def _only_reads(self, call: CallExpr) -> bool:
+    def _operator(self, op: str, left: Expression) -> SymbolNode | None:
+        """Return the method that an operator stands for."""
+        owner = self._type(left)
+        name = op_methods.get(op, "")
+        return member_of(owner.type, name) if isinstance(owner, Instance) else None
+
+    def _only_reads(self, node: SymbolNode | None) -> bool:
         """Tell whether the body of a function of this file is seen to change nothing."""
-        tree, node = getattr(self._checker, "tree", None), self._declared_as(call.callee)
+        tree = getattr(self._checker, "tree", None)
         body = None if tree is None else function_in(tree, node)
         if body is None or body.is_generator or body.is_coroutine:
             return False
@@ -322,7 +331,7 @@ class Effects:
         if not isinstance(owner, Instance) or _is_inert_type(owner):
             return False
         node = member_of(owner.type, name)
-        if returned_by((), node) is not None:
+        if attribute(("name", None), owner, name) is not None:
             return False
         if isinstance(node, Decorator):
             return node.var.is_property

@@ -39,6 +39,7 @@ from tapetensor.mypy_plugin.moves.graph import Graph
 from tapetensor.mypy_plugin.moves.keys import (
     APPEND,
     EACH,
+    SHUFFLE,
     Key,
     Passed,
     asks_for_tape,
@@ -59,9 +60,10 @@ if TYPE_CHECKING:
 Ends = list[tuple[Point, bool]]
 
 # Methods of containers that may give every index another item.
-MUTATORS = frozenset(
-    {"clear", "insert", "pop", "popitem", "popleft", "appendleft", "remove", "reverse", "sort"}
-    | {"update", "setdefault", "add", "discard", "rotate"}
+MUTATORS = frozenset({"clear", "insert", "appendleft", "update", "setdefault", "add"})
+# Those of them that put nothing into it.
+SHUFFLERS = frozenset(
+    {"pop", "popitem", "popleft", "remove", "discard", "reverse", "sort", "rotate"}
 )
 # Builtins that run a generator to its end at once; others may keep it for later.
 CONSUMERS = frozenset(
@@ -383,13 +385,14 @@ class Expressions(ABC):
 
     def put(self, call: CallExpr, name: str, base: Key) -> None:
         """Add what a method of a container changes in it, as it returns."""
-        if name not in MUTATORS and name not in ("append", "extend"):
+        if name not in MUTATORS | SHUFFLERS | {"append", "extend"}:
             return
         at = self.point()
         if name in ("append", "extend"):
             at.stores = (*at.stores, item_of(base, APPEND))
-        elif name in MUTATORS:
-            at.stores = (*at.stores, item_of(base, None))
+        else:
+            index = SHUFFLE if name in SHUFFLERS else None
+            at.stores = (*at.stores, item_of(base, index))
         if name == "extend" and call.args:
             self.extend(base, call.args[0], at)
         elif name in ("append", "appendleft", "insert"):

@@ -86,6 +86,13 @@ class Graph:
         return private_names(self.points, self.assigned, self.dropped)
 
     @cached_property
+    def indices(self) -> list[object]:
+        """The constants under which items of containers are read."""
+        read = [place(node) for node in self.of_node if isinstance(node, IndexExpr)]
+        found = [None if key is None else key[2] for key in read]
+        return [*dict.fromkeys(one for one in found if isinstance(one, int | str))]
+
+    @cached_property
     def calls_of_items(self) -> list[CallExpr]:
         """The calls of what stands in a container."""
         return [

@@ -112,11 +112,14 @@ def use_after_move(context: FunctionContext) -> Type:
     if name in MOVERS:
         if (judge := judge_of(context.api, call)) is not None:
             judge.add(call, name.rpartition(".")[2], judge.reader.moved_by_builtin(call), [])
-    elif node is None or isinstance(node, Var) or name in APPLIERS or name in RUNNERS:
+    elif (
+        node is None
+        or isinstance(node, Var)
+        or name in APPLIERS
+        or name in RUNNERS
+        or isinstance(node, TypeInfo)
+    ):
         _indirect(context.api, call)
-    elif isinstance(node, TypeInfo):
-        # What it makes may be a context manager, which takes what it is given in the end.
-        _note(context, node.name, [])
     else:
         _declared(context, node, node.name, skip=bound_arguments(node, None))
     return context.default_return_type

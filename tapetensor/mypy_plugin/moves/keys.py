@@ -66,6 +66,10 @@ class Passed:
     """
 
 
+class Shuffle:
+    """The index of any item where items go, or change places, and no others come."""
+
+
 class Fields(NamedTuple):
     """The name of all attributes of a record at once, but for some."""
 
@@ -74,6 +78,7 @@ class Fields(NamedTuple):
 
 EACH: Final = Each()
 APPEND: Final = Append()
+SHUFFLE: Final = Shuffle()
 
 
 def item_of(base: Key, index: object) -> Key:
@@ -90,7 +95,9 @@ def key_of(expression: Expression | None, *, calls: bool = False) -> Key | None:
     """
     match expression:
         case NameExpr(node=(Var() | TypeInfo()) as variable):
-            return ("name", variable)
+            # None is no variable.
+            is_builtin = expression.fullname.startswith("builtins.")
+            return None if is_builtin else ("name", variable)
         case MemberExpr(expr=inner, name=name):
             base = key_of(inner, calls=calls)
             return None if base is None else ("member", base, name)
@@ -199,6 +206,8 @@ def may_be(stored: Key, key: Key) -> bool:
 
 def _differ(stored: object, other: object) -> bool:
     """Tell whether to assign to the item of one index leaves that of another as it is."""
+    if isinstance(stored, Shuffle):
+        return other is EACH
     if isinstance(stored, Append):
         return not (isinstance(other, int) and other < 0)
     if isinstance(stored, Passed):

@@ -14,6 +14,7 @@ from mypy.nodes import (
     MemberExpr,
     NameExpr,
     OverloadedFuncDef,
+    RefExpr,
     ReturnStmt,
     SymbolNode,
     TypeInfo,
@@ -75,6 +76,11 @@ def attribute(base: Key, owner: Type | None, name: object) -> Key | None:
         held = get_proper_type(node.type)
         is_plain = not (isinstance(held, Instance) and held.type.get("__get__"))
         return ("member", base, name) if is_plain else None
+    if isinstance(node, Decorator) and any(
+        isinstance(one, RefExpr) and one.fullname == "functools.cached_property"
+        for one in node.original_decorators
+    ):
+        return ("member", base, name)
     return returned_by(base, node)
 
 

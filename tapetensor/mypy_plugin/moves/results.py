@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from mypy.nodes import (
@@ -17,7 +17,7 @@ from mypy.nodes import (
 )
 from mypy.types import Instance
 
-from tapetensor.mypy_plugin.moves.calls import arguments
+from tapetensor.mypy_plugin.moves.calls import arguments, is_exactly_meant
 from tapetensor.mypy_plugin.moves.contents import parts_of
 from tapetensor.mypy_plugin.moves.keys import (
     Key,
@@ -57,7 +57,9 @@ class Results:
         graph = self._reader.steps.graph
         callees = self._reader.calls.called(call) if call not in graph.looked_at else []
         body = self._reader.body(callees[0].node) if len(callees) == 1 else None
-        if body is None or body.is_coroutine or [*self._reader.overriding(body)]:
+        if body is None or body.is_coroutine:
+            return
+        if not is_exactly_meant(call) and [*self._reader.overriding(body)]:
             return
         graph.looked_at.add(call)
         returned: Key = ("name", call)
@@ -76,11 +78,7 @@ class Results:
     ) -> None:
         """Note at a point that parts of what a function returns are what it is given."""
         for target, source in self.of(body):
-            to, start = replaced(target, _RESULT, result), root(source)
-            by = result if start is _RESULT[1] else None
-            if isinstance(start, Var) and by is None:
-                by = given.get(start)
-            key = None if by is None else replaced(source, ("name", start), by)
+            to, key = _renamed(target, result, given), _renamed(source, result, given)
             if to is not None and key is not None:
                 self._reader.steps.graph.links.append(Link(to, key, at, call))
 
@@ -95,7 +93,8 @@ class Results:
             if body.is_generator or inner is None:
                 return []
             known[body] = [], True
-            found = _returned(inner, {one.variable for one in body.arguments})
+            parameters = {one.variable for one in body.arguments}
+            found = [*_returned(inner, parameters), *_kept(inner, parameters)]
             known[body] = found, self._reader.is_checked(body)
         return known[body][0]
 
@@ -133,6 +132,13 @@ class Results:
         body = self._reader.body(node)
         inner = self._reader.within(body) if body is not None and body.is_generator else None
         return inner is not None and _takes_back(inner)
+
+
+def _renamed(key: Key, result: Key, given: Mapping[Var, Key | None]) -> Key | None:
+    """Return a key of a function as it is that of its caller; None if it has none there."""
+    start = root(key)
+    by = result if start is _RESULT[1] else given.get(start) if isinstance(start, Var) else None
+    return None if by is None else replaced(key, ("name", start), by)
 
 
 def _takes_back(inner: Reader) -> bool:
@@ -183,3 +189,24 @@ def _returned(inner: Reader, parameters: set[Var]) -> list[tuple[Key, Key]]:
             elif steps.is_as_given(one.key, at) and not has_variable_index(one.key):
                 found[target, one.key] = None
     return [*found]
+
+
+def _kept(inner: Reader, parameters: set[Var]) -> Iterator[tuple[Key, Key]]:
+    """Yield the attributes and items of parameters that are other parameters in the end."""
+    steps = inner.steps
+    for link in steps.graph.links:
+        target, source = steps.aliases.canonical(link.target), steps.aliases.canonical(link.source)
+        if (
+            target is not None
+            and source is not None
+            and target[0] != "name"
+            and {root(target), root(source)} <= parameters
+            and is_constant(target)
+            and is_constant(source)
+            and not has_variable_index(target)
+            and not has_variable_index(source)
+            and steps.is_as_given(source, link.point)
+            and steps.stays(target, link.point)
+            and steps.returns_only_by({link.point})
+        ):
+            yield target, source

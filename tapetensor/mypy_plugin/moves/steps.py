@@ -101,8 +101,9 @@ class Steps:
             yield step._replace(point=point, values=[value])
         if not step.moves:
             return
+        values = [one.key for one in step.values if not one.loop and is_constant(one.key)]
         for link in self.graph.links:
-            for key in filter(is_constant, values):
+            for key in values:
                 target = replaced(key, link.source, link.target)
                 # What it took the tape of gets another name later, or is put into a container.
                 if (

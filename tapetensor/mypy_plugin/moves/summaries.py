@@ -8,6 +8,7 @@ from typing import Any
 
 from mypy.nodes import (
     ARG_POS,
+    NOT_ABSTRACT,
     CallExpr,
     Context,
     Decorator,
@@ -45,7 +46,7 @@ from tapetensor.mypy_plugin.moves.borrowing import (
     is_borrowed,
     leaves,
 )
-from tapetensor.mypy_plugin.moves.calls import Callee, Calls, arguments
+from tapetensor.mypy_plugin.moves.calls import Callee, Calls, arguments, is_exactly_meant
 from tapetensor.mypy_plugin.moves.contents import cut_out, wholes
 from tapetensor.mypy_plugin.moves.keys import (
     EACH,
@@ -243,7 +244,7 @@ class Reader:
         """Yield what a call takes of the arguments for one parameter."""
         [signature] = callee.known
         dropped = call in self.steps.graph.dropped
-        is_exact = isinstance(call.callee, SuperExpr)
+        is_exact = is_exactly_meant(call)
         body = callee.function or self.body(callee.node)
         is_made_only = body is not None and body.is_generator
         if self.is_moved_by(signature, number, callee.node) and not is_made_only:
@@ -438,8 +439,13 @@ class Reader:
                 yield from expressions
 
     def body(self, node: SymbolNode | None) -> FuncDef | None:
-        """Return the body of a function of this file."""
-        return function_in(self._tree, node)
+        """Return the body of a function of this file; of an abstract one that of the only other."""
+        found = function_in(self._tree, node)
+        inner = node.func if isinstance(node, Decorator) else node
+        if found is None and isinstance(inner, FuncDef) and inner.abstract_status != NOT_ABSTRACT:
+            others = [*self.overriding(inner)]
+            return others[0] if len(others) == 1 else None
+        return found
 
     def moved(self, body: FuncItem, variable: Var) -> list[Key]:
         """Return what a function is sure to take of a parameter: it, its items, its attributes."""
