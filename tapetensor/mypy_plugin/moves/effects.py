@@ -56,7 +56,7 @@ from tapetensor.mypy_plugin.kinds import bounded
 from tapetensor.mypy_plugin.moves.borrowing import function_in
 from tapetensor.mypy_plugin.moves.expressions import CONSUMERS
 from tapetensor.mypy_plugin.moves.graph import Graph
-from tapetensor.mypy_plugin.moves.keys import Key, children, place, root_name
+from tapetensor.mypy_plugin.moves.keys import Key, children, place, root, root_name
 from tapetensor.mypy_plugin.moves.lasting import attribute, object_of
 from tapetensor.mypy_plugin.moves.owners import is_container, is_tensor, signatures
 from tapetensor.mypy_plugin.moves.points import Point
@@ -97,7 +97,7 @@ class Effects:
 
     def may_change(self, point: Point) -> bool:
         """Tell whether code may run here that gives attributes, items or globals other values."""
-        if point.foreign or (point.runs is not None and not self._is_inert(point.runs)):
+        if point.foreign or (point.runs is not None and not self._is_quiet(point.runs)):
             return True
         return point.node is not None and self._may_run_code(point.node)
 
@@ -208,7 +208,9 @@ class Effects:
                 return not (self._is_inert(left) and self._is_inert(right))
             case ComparisonExpr(operands=operands):
                 return not all(map(self._is_inert, operands))
-            case UnaryExpr(expr=operand) | IndexExpr(base=operand):
+            case IndexExpr(base=container):
+                return not self._is_quiet(container)
+            case UnaryExpr(expr=operand):
                 return not self._is_inert(operand)
             case MemberExpr(expr=owner, name=name):
                 return self._is_property(self._type(owner), name)
@@ -260,13 +262,20 @@ class Effects:
         if body not in self._reading:
             self._reading[body] = False
             inner = Effects(self._checker, graph_of(body), self._reading)
-            self._reading[body] = not inner.changes_anything()
+            # The object that a constructor makes is new.
+            me = body.arguments[0].variable if body.name == "__init__" else None
+            self._reading[body] = not inner.changes_anything(me)
         return self._reading[body]
 
-    def changes_anything(self) -> bool:
-        """Tell whether code may run that gives attributes, items or globals other values."""
+    def changes_anything(self, new: Var | None) -> bool:
+        """Tell whether code may run that gives attributes, items or globals other values.
+
+        Args:
+            new: the variable of an object that nobody else has.
+        """
         return bool(self._graph.shared) or any(
-            any(key[0] != "name" for key in point.stores) or self.may_change(point)
+            any(key[0] != "name" and root(key) is not new for key in point.stores)
+            or self.may_change(point)
             for point in self._graph.points
         )
 
@@ -276,6 +285,13 @@ class Effects:
             return False
         definer = getattr(member_of(owner.type, name), "info", None)
         return definer is not None and definer.fullname.startswith("tapetensor.")
+
+    def _is_quiet(self, container: Expression) -> bool:
+        """Tell whether no code of the user's runs when items of a value are asked for."""
+        match container:
+            case CallExpr(callee=MemberExpr(expr=owner, name="items" | "keys" | "values"), args=[]):
+                return self._is_quiet(owner)
+        return is_container(self._type(container)) or self._is_inert(container)
 
     def _is_inert(self, expression: Expression) -> bool:
         """Tell whether no code of the user's runs when a value is read, printed, iterated over."""
@@ -316,6 +332,8 @@ class Effects:
     def _declared_as(self, callee: Expression) -> SymbolNode | None:
         """Return what is called."""
         node: SymbolNode | None = callee.node if isinstance(callee, RefExpr) else None
+        if isinstance(node, TypeInfo):
+            return member_of(node, "__init__")
         if isinstance(callee, MemberExpr) and node is None:
             owner = get_proper_type(self._type(callee.expr))
             node = member_of(owner.type, callee.name) if isinstance(owner, Instance) else None
@@ -324,6 +342,8 @@ class Effects:
     def _declared(self, callee: Expression) -> Type | None:
         """Return the declared type of what is called."""
         node = self._declared_as(callee)
+        if isinstance(callee, RefExpr) and isinstance(callee.node, TypeInfo):
+            return None
         return getattr(node, "type", None) if isinstance(node, FuncBase | Decorator) else None
 
     def _is_property(self, owner: Type | None, name: str) -> bool:

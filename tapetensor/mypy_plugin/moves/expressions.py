@@ -304,7 +304,8 @@ class Expressions(ABC):
             if base is None:
                 continue
             item = item_of(base, together if loop.first else Passed())
-            passes.append(Pass(item, start, at, loop.whole, loop.first))
+            count = None if loop.count is None else min(loop.count, 8)
+            passes.append(Pass(item, start, at, loop.whole, loop.first, count))
             if loop.item is not None:
                 self.link(loop.item, item, at)
             if (name := key_of(loop.number)) is not None:

@@ -121,10 +121,14 @@ class Judge:
                 if wanted.loop and self.steps.loops.is_within(move.point, wanted.loop):
                     continue
                 at = self._seen_from(use.point, move.point, key)
-                if (
-                    at is not None
-                    and self._paths.leads(move.point, at, key)
-                    and self._is_by_way_of(taken.by or wanted.by, move.point, at, key)
+                if at is None:
+                    continue
+                # Where all items are spent, it does not matter in which order they are.
+                spent = [key, taken.key] if taken.key[-1] is EACH else [key]
+                if any(
+                    self._paths.leads(move.point, at, one)
+                    and self._is_by_way_of(taken.by or wanted.by, move.point, at, one)
+                    for one in spent
                 ):
                     certain = not (taken.by or wanted.by) and self._is_certain(at, key)
                     self._tell(move, use, at, certain=certain)
