@@ -51,6 +51,7 @@ class Aliases:
 
     def values(self, key: Key, at: Point) -> list[Value]:
         """Return the keys that name, at a point, what one key names there, that one first."""
+        self._look_at_taken_out()
         found = {key: Value(key)}
         pending = [found[key]]
         while pending and len(found) < _MOST:
@@ -60,6 +61,18 @@ class Aliases:
                     found[other.key] = other
                     pending.append(other)
         return [*found.values()]
+
+    def _look_at_taken_out(self) -> None:
+        """Note the other names of what is taken out of containers: only they will name it."""
+        for link in [*self._graph.taken_out]:
+            source = self.canonical(link.source)
+            if source is not None:
+                self._graph.taken_out.remove(link)
+                self._graph.links += [
+                    Link(link.target, one.key, link.point, link.node)
+                    for one in self.values(source, link.point)
+                    if not one.by and one.key != source and root(one.key) is not link.node
+                ]
 
     def _others(self, value: Value, at: Point) -> Iterator[Value]:
         """Yield the keys that one link away name the same, or what is in it."""

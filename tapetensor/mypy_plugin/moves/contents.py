@@ -80,7 +80,7 @@ class Loop(NamedTuple):
         number: the target that is given the index of the item.
         whole: whether the loop comes to every item.
         first: whether it begins with that of index 0.
-        count: how many items it comes to at most, if a number says that.
+        most: how many items it comes to at most, if a number says that.
     """
 
     base: Expression
@@ -88,7 +88,7 @@ class Loop(NamedTuple):
     number: Expression | None = None
     whole: bool = True
     first: bool = True
-    count: int | None = None
+    most: int | None = None
 
 
 def parts_of(target: Key, value: Expression) -> Iterator[tuple[Key, Key]]:
@@ -246,7 +246,7 @@ def loops_over(target: Expression, items: Expression) -> Iterator[Loop]:
             several = items.args[1]
             count = several.value if isinstance(several, IntExpr) else None
             for one in loops_over(target, inner):
-                yield one._replace(whole=one.whole and count is not None, count=count)
+                yield one._replace(whole=one.whole and count is not None, most=count)
         case CallExpr(callee=RefExpr(fullname="builtins.reversed"), args=[inner]), _:
             for one in loops_over(target, inner):
                 yield one._replace(first=False)

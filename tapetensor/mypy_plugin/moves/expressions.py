@@ -304,7 +304,7 @@ class Expressions(ABC):
             if base is None:
                 continue
             item = item_of(base, together if loop.first else Passed())
-            count = None if loop.count is None else min(loop.count, 8)
+            count = None if loop.most is None else min(loop.most, 8)
             passes.append(Pass(item, start, at, loop.whole, loop.first, count))
             if loop.item is not None:
                 self.link(loop.item, item, at)
@@ -382,7 +382,10 @@ class Expressions(ABC):
         owner = call.callee.expr if isinstance(call.callee, MemberExpr) else None
         base = place(owner)
         if base is not None and isinstance(call.callee, MemberExpr):
-            self.put(call, call.callee.name, base)
+            name = call.callee.name
+            taken = [one for one in self.graph.links if one.node is call and one.point is at]
+            self.graph.taken_out += taken if name in SHUFFLERS else []
+            self.put(call, name, base)
 
     def put(self, call: CallExpr, name: str, base: Key) -> None:
         """Add what a method of a container changes in it, as it returns."""

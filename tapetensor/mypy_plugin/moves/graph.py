@@ -48,10 +48,12 @@ class Graph:
         self.consumed: set[Expression] = set()
         # Calls whose coroutines are run to their end there.
         self.awaited: set[Expression] = set()
+        # What is taken out of containers, which have it no more afterwards.
+        self.taken_out: list[Link] = []
         # Calls of functions whose bodies were asked what they return.
-        self.looked_at: set[Expression] = set()
+        self.looked_at: set[Node] = set()
         # What an iterator or a context manager hands out until execution comes back, and where.
-        self.handed: dict[Expression, tuple[Expression, Point]] = {}
+        self.handed: dict[Expression, tuple[Node, Point]] = {}
         # `x += y` by y: mypy checks it as an expression of its own making.
         self.augmented: dict[Expression, Node] = {}
         # The `if`s that are written `elif`.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from mypy.nodes import (
@@ -10,8 +10,10 @@ from mypy.nodes import (
     Decorator,
     Expression,
     FuncItem,
+    Node,
     RefExpr,
     ReturnStmt,
+    SymbolNode,
     Var,
     YieldExpr,
 )
@@ -98,12 +100,12 @@ class Results:
             known[body] = found, self._reader.is_checked(body)
         return known[body][0]
 
-    def taken_back(self, call: CallExpr, target: Expression, at: Point) -> list[Place]:
+    def taken_back(self, call: CallExpr, target: Node, at: Point) -> list[Place]:
         """Return what is taken when execution comes back to an iterator or context manager.
 
         Args:
             call: what makes it.
-            target: what gets the value that it hands out.
+            target: what gets the value that it hands out, or the statement if nothing does.
             at: where.
         """
         found = self._reader.type_of(call)
@@ -111,27 +113,35 @@ class Results:
             start, end = (
                 self._reader.body(member_of(found.type, name)) for name in ("__enter__", "__exit__")
             )
-            got, made = key_of(target), self._reader.steps.graph.looked_at
-            if start is not None and end is not None and got is not None:
-                if target not in made:
+            got = key_of(target) if isinstance(target, Expression) else None
+            made = self._reader.steps.graph.looked_at
+            if start is not None and end is not None:
+                if got is not None and target not in made:
                     made.add(target)
                     self._link(start, call, got, {start.arguments[0].variable: ("name", call)}, at)
                 return [*self._reader.moved_of(end, 0, [call])]
-        if self._takes_back(call):
-            return self._reader.places([Part(target, None)])
-        return []
-
-    def _takes_back(self, call: CallExpr) -> bool:
-        """Tell whether a generator takes the tape of what it has handed out, when it goes on."""
         callees = self._reader.calls.called(call)
-        node = callees[0].node if len(callees) == 1 else None
-        if isinstance(node, Decorator) and [
-            one.fullname for one in node.original_decorators if isinstance(one, RefExpr)
-        ] == ["contextlib.contextmanager"]:
-            node = node.func
-        body = self._reader.body(node)
+        body = self._reader.body(_undecorated(callees[0].node)) if len(callees) == 1 else None
         inner = self._reader.within(body) if body is not None and body.is_generator else None
-        return inner is not None and _takes_back(inner)
+        if body is None or inner is None:
+            return []
+        given = zip(body.arguments, arguments(callees[0], call), strict=False)
+        values: dict[Var | None, Expression] = {
+            one.variable: args[0] for one, args in given if len(args) == 1
+        }
+        if isinstance(target, Expression):
+            values[None] = target
+        taken = [values[one] for one in _taken_back(inner) if one in values]
+        return self._reader.places([Part(one, None) for one in taken])
+
+
+def _undecorated(node: SymbolNode | None) -> SymbolNode | None:
+    """Return the generator of a context manager."""
+    if isinstance(node, Decorator) and [
+        one.fullname for one in node.original_decorators if isinstance(one, RefExpr)
+    ] == ["contextlib.contextmanager"]:
+        return node.func
+    return node
 
 
 def _renamed(key: Key, result: Key, given: Mapping[Var, Key | None]) -> Key | None:
@@ -141,8 +151,11 @@ def _renamed(key: Key, result: Key, given: Mapping[Var, Key | None]) -> Key | No
     return None if by is None else replaced(key, ("name", start), by)
 
 
-def _takes_back(inner: Reader) -> bool:
-    """Tell whether a generator is sure to move, after each `yield`, what it has yielded."""
+def _taken_back(inner: Reader) -> list[Var | None]:
+    """Return the variables of which a generator is sure to take the tape after each `yield`.
+
+    None stands for what it has yielded.
+    """
     steps = inner.steps
     moves = [*inner.own_moves()]
     yields = {
@@ -151,17 +164,25 @@ def _takes_back(inner: Reader) -> bool:
         if isinstance(node, YieldExpr) and points[0].fragment is steps.graph.fragments[0]
     }
     stops = [*yields, *steps.graph.ends]
-    for at, key in yields.items():
-        names = [] if key is None else [one.key for one in steps.aliases.values(key, at)]
-        taking = {
+
+    def takes(at: Point, names: Collection[Key]) -> bool:
+        points = {
             point for name, point in moves if name in names and steps.paths.leads(at, point, name)
         }
-        starts = at.next if taking else ()
-        if not starts or any(
-            steps.paths.comes_to(start, stop, taking) for start in starts for stop in stops
-        ):
-            return False
-    return bool(yields)
+        return bool(points) and not any(
+            steps.paths.comes_to(start, stop, points) for start in at.next for stop in stops
+        )
+
+    parameters = [
+        key[1]
+        for key in dict.fromkeys(key for key, point in moves if steps.is_as_given(key, point))
+        if key[0] == "name" and all(takes(at, [key]) for at in yields)
+    ]
+    are_taken = all(
+        key is not None and takes(at, [one.key for one in steps.aliases.values(key, at)])
+        for at, key in yields.items()
+    )
+    return [*parameters, *([None] if are_taken else [])] if yields else []
 
 
 def _returned(inner: Reader, parameters: set[Var]) -> list[tuple[Key, Key]]:

@@ -9,6 +9,7 @@ from mypy.nodes import (
     AssignmentStmt,
     Block,
     BreakStmt,
+    CallExpr,
     ClassDef,
     ContinueStmt,
     Decorator,
@@ -309,12 +310,13 @@ class Statements(Expressions):
             before.append(one)
             if target is not None:
                 self.store(target, manager, one)
-                self.link(target, manager, one)
-                self.graph.handed[manager] = target, one
+                if isinstance(manager, CallExpr):
+                    self.link(target, manager, one)
+            self.graph.handed[manager] = target or statement, one
         self.block(statement.body)
         managers = zip(statement.expr, statement.target, before, strict=True)
         for manager, target, start in managers:
-            leaving = self.point(target)
+            leaving = self.point(target or statement)
             leaving.suppressor, leaving.foreign = manager, True
             start.skipped_by = manager
             self.ends.append((start, False))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from mypy.nodes import (
-    ARG_POS,
     NOT_ABSTRACT,
     CallExpr,
     Context,
@@ -16,7 +15,6 @@ from mypy.nodes import (
     FuncDef,
     FuncItem,
     IndexExpr,
-    IntExpr,
     ListExpr,
     MemberExpr,
     MypyFile,
@@ -25,8 +23,6 @@ from mypy.nodes import (
     OperatorAssignmentStmt,
     OpExpr,
     RefExpr,
-    SliceExpr,
-    StarExpr,
     SuperExpr,
     SymbolNode,
     TupleExpr,
@@ -35,10 +31,11 @@ from mypy.nodes import (
     Var,
 )
 from mypy.operators import op_methods
-from mypy.types import CallableType, NoneType, Type
+from mypy.types import CallableType
 
 from tapetensor.mypy_plugin import flow
-from tapetensor.mypy_plugin.kinds import class_of, members
+from tapetensor.mypy_plugin.kinds import class_of
+from tapetensor.mypy_plugin.moves.applying import APPLIERS, RUNNERS, applied_by
 from tapetensor.mypy_plugin.moves.borrowing import (
     BORROWS,
     READS,
@@ -47,7 +44,6 @@ from tapetensor.mypy_plugin.moves.borrowing import (
     leaves,
 )
 from tapetensor.mypy_plugin.moves.calls import Callee, Calls, arguments, is_exactly_meant
-from tapetensor.mypy_plugin.moves.contents import cut_out, wholes
 from tapetensor.mypy_plugin.moves.keys import (
     EACH,
     Key,
@@ -61,16 +57,12 @@ from tapetensor.mypy_plugin.moves.keys import (
     spelled,
 )
 from tapetensor.mypy_plugin.moves.known import Known, Part
-from tapetensor.mypy_plugin.moves.lasting import place_of
+from tapetensor.mypy_plugin.moves.operands import Operands
 from tapetensor.mypy_plugin.moves.owners import (
     accepts_several,
     hands_on,
-    holds_owners,
-    is_container,
     is_marked,
-    is_open,
     is_tensor,
-    owns,
     takes,
 )
 from tapetensor.mypy_plugin.moves.points import Point
@@ -87,23 +79,11 @@ MOVERS = frozenset(
         for name in ("abs", "add", "matmul", "mul", "neg", "pow", "sub", "truediv")
     }
 )
-# Functions that call their first argument with each item of the second one.
-APPLIERS = {"builtins.map": 1, "functools.reduce": 2, "_functools.reduce": 2}
-# Functions and methods that run what stands at this place of their arguments, with the others.
-RUNNERS = {
-    **{
-        f"concurrent.futures.{room}.{name}": 0
-        for room in ("_base.Executor", "thread.ThreadPoolExecutor", "process.ProcessPoolExecutor")
-        for name in ("submit", "map")
-    },
-    "asyncio.events.AbstractEventLoop.run_in_executor": 1,
-    "asyncio.threads.to_thread": 0,
-}
 # Calls of calls of calls: so many are looked into.
 _DEEPEST = 12
 
 
-class Reader:
+class Reader(Operands):
     """Reads what calls do in one function, or at the top level of a module.
 
     Args:
@@ -117,28 +97,12 @@ class Reader:
     def __init__(
         self, checker: Any, tree: MypyFile, steps: Steps, known: Known, outer: Reader | None = None
     ) -> None:
-        self._checker = checker
+        super().__init__(checker, steps)
         self._tree = tree
-        self.steps = steps
         self.depth: int = _DEEPEST if outer is None else outer.depth - 1
         self._known = known
         self.calls = Calls(steps.graph, self.type_of, steps.paths, self.body)
         self.results = Results(self, known)
-
-    def type_of(self, expression: Expression) -> Type | None:
-        """Return the type of an expression, worked out from declarations if mypy has not yet."""
-        found = flow.type_of(self._checker, expression)
-        if found is not None:
-            return found
-        key = place(expression)
-        declared = None if key is None else self.steps.effects.type_at(key)
-        # What is asked for by a call is not None there.
-        held = [one for one in members(declared) if not isinstance(one, NoneType)]
-        return held[0] if len(held) == 1 else declared
-
-    def owns(self, type_: Type | None) -> bool:
-        """Tell whether a value owns a tape, as far as the function does not ask for that."""
-        return owns(type_) and not (self.steps.graph.asks_for_tape and is_open(type_))
 
     def moved_by_builtin(self, call: CallExpr) -> list[Place]:
         """Return what one of the `MOVERS` takes the tape of."""
@@ -155,8 +119,8 @@ class Reader:
         """Return what a call takes the tape of, as every function does that may be called."""
         name = self._name_of_callee(call)
         if name in APPLIERS or name in RUNNERS:
-            applied = self._applied(call, name)
-            return [] if applied is None else [*dict.fromkeys(self.taken(applied))]
+            made = applied_by(call, name, self.steps.graph)
+            return [] if made is None else [*dict.fromkeys(self.taken(made))]
         found = [self._taken_by(one, call) for one in self.calls.called(call)]
         if not found:
             return []
@@ -173,20 +137,6 @@ class Reader:
                 method = None if info is None else member_of(info, name)
                 return "" if method is None else method.fullname
         return ""
-
-    def _applied(self, call: CallExpr, name: str) -> CallExpr | None:
-        """Return the call that a function makes which is given another one; None if not known."""
-        args = call.args[RUNNERS.get(name, 0) :]
-        kinds, names = call.arg_kinds[-len(args) :], call.arg_names[-len(args) :]
-        if not args or (name == "builtins.map" and call not in self.steps.graph.consumed):
-            return None
-        if name in APPLIERS or name.endswith(".map"):
-            several = args[1:2] * APPLIERS.get(name, 1)
-            kinds, names = [ARG_POS] * len(several), [None] * len(several)
-            return CallExpr(args[0], several, kinds, names) if several else None
-        made = CallExpr(args[0], args[1:], kinds[1:], names[1:])
-        is_awaited = call in self.steps.graph.awaited
-        return made if is_awaited or name != "asyncio.threads.to_thread" else None
 
     def used(self, call: CallExpr) -> list[Place]:
         """Return what a call of a method, under another name, refuses when it is spent."""
@@ -353,7 +303,7 @@ class Reader:
         me: Key = ("name", variable)
         others = [] if exact else [*self.overriding(body)]
         for path in () if others else self.left(body, variable):
-            base = replaced(path, me, self._place_of(expressions[0]) or me) if expressions else None
+            base = replaced(path, me, self.place_of(expressions[0]) or me) if expressions else None
             if base is not None and root(base) is not variable:
                 yield Place(base, base, left=True)
         for path in self.moved(body, variable):
@@ -363,7 +313,7 @@ class Reader:
                 if isinstance(one, ListExpr | TupleExpr) and path != me:
                     yield from self.places(self._parts_at(one, path, me))
                     continue
-                spelled, key = place(one), self._place_of(one)
+                spelled, key = place(one), self.place_of(one)
                 if spelled is None or key is None:
                     continue
                 if path == me:
@@ -524,50 +474,6 @@ class Reader:
         found = [Part(one, None) for one in operands if self.owns(self.type_of(one))]
         is_op = any(is_tensor(self.type_of(one)) for one in operands)
         return self.places(found) if is_op else []
-
-    def places(self, parts: Iterable[Part]) -> list[Place]:
-        """Return the places of parts that have one."""
-        found = []
-        for one in parts:
-            spelled, key = place(one.expression), self._place_of(one.expression)
-            if spelled is not None and key is not None:
-                each = Place(item_of(spelled, EACH), item_of(key, EACH))
-                found.append(each if one.each else Place(spelled, key))
-        return found
-
-    def _place_of(self, expression: Expression) -> Key | None:
-        if flow.type_of(self._checker, expression) is not None or isinstance(expression, NameExpr):
-            return place_of(self._checker, expression)
-        key = place(expression)
-        return None if key is None else self.steps.aliases.canonical(key)
-
-    def owning_parts(self, expression: Expression, type_: Type | None) -> Iterator[Part]:
-        """Yield what owns a tape in an argument: itself, or what a container holds."""
-        if isinstance(expression, TupleExpr | ListExpr):
-            for item in expression.items:
-                yield from self.owning_parts(item, self.type_of(item))
-        elif (
-            isinstance(expression, IndexExpr)
-            and isinstance(expression.index, SliceExpr)
-            and (numbers := cut_out(expression.index))
-        ):
-            for index in numbers:
-                one_of_them = IndexExpr(expression.base, IntExpr(index))
-                yield from self.owning_parts(one_of_them, self.type_of(one_of_them))
-        elif isinstance(expression, OpExpr) and isinstance(expression.left, ListExpr):
-            # [x] * 2 + items: a display again.
-            number = expression.right
-            times = number.value if isinstance(number, IntExpr) and expression.op == "*" else 1
-            yield from [*self.owning_parts(expression.left, None)] * min(times, 2)
-            if expression.op == "+":
-                yield from self.owning_parts(number, self.type_of(number))
-        elif isinstance(expression, StarExpr) or not self.owns(type_):
-            for one in wholes(expression):
-                found = self.type_of(one)
-                if is_container(found) and holds_owners(found):
-                    yield Part(one, found, each=True)
-        else:
-            yield Part(expression, type_)
 
 
 def _surely_moved(inner: Reader) -> tuple[list[Key], list[Key]]:
