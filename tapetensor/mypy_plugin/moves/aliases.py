@@ -7,8 +7,17 @@ from typing import NamedTuple
 
 from tapetensor.mypy_plugin.moves.effects import Effects
 from tapetensor.mypy_plugin.moves.graph import Graph
-from tapetensor.mypy_plugin.moves.keys import EACH, Key, is_constant, item_of, prefixes, replaced
-from tapetensor.mypy_plugin.moves.lasting import attribute, item
+from tapetensor.mypy_plugin.moves.keys import (
+    EACH,
+    Fields,
+    Key,
+    is_constant,
+    item_of,
+    prefixes,
+    replaced,
+    root,
+)
+from tapetensor.mypy_plugin.moves.lasting import attribute, is_carried, item
 from tapetensor.mypy_plugin.moves.paths import Paths
 from tapetensor.mypy_plugin.moves.points import Link, Pass, Point
 
@@ -42,6 +51,7 @@ class Aliases:
 
     def values(self, key: Key, at: Point) -> list[Value]:
         """Return the keys that name, at a point, what one key names there, that one first."""
+        self._look_at_taken_out()
         found = {key: Value(key)}
         pending = [found[key]]
         while pending and len(found) < _MOST:
@@ -52,9 +62,24 @@ class Aliases:
                     pending.append(other)
         return [*found.values()]
 
+    def _look_at_taken_out(self) -> None:
+        """Note the other names of what is taken out of containers: only they will name it."""
+        for link in [*self._graph.taken_out]:
+            source = self.canonical(link.source)
+            if source is not None:
+                self._graph.taken_out.remove(link)
+                self._graph.links += [
+                    Link(link.target, one.key, link.point, link.node)
+                    for one in self.values(source, link.point)
+                    if not one.by and one.key != source and root(one.key) is not link.node
+                ]
+
     def _others(self, value: Value, at: Point) -> Iterator[Value]:
         """Yield the keys that one link away name the same, or what is in it."""
         for link in self._graph.links:
+            if isinstance(link.source[-1], Fields):
+                yield from self._of_other_record(value, link, at)
+                continue
             target, source = self.canonical(link.target), self.canonical(link.source)
             if target is None or source is None:
                 continue
@@ -72,8 +97,19 @@ class Aliases:
                 if target[0] == "item" and target[1] == base:
                     yield from self._linked(value, source, link, at)
 
+    def _of_other_record(self, value: Value, link: Link, at: Point) -> Iterator[Value]:
+        """Yield the field of a record that a changed copy has, or the other way round."""
+        bases = self.canonical(link.target[1]), self.canonical(link.source[1])
+        for base, other in (bases, bases[::-1]):
+            if base is not None and other is not None and value.key[0] != "name":
+                kind, owner, field = value.key
+                owned = self._effects.type_at(base)
+                if owner == base and is_carried(owned, field, link.source[2].others):
+                    yield from self._linked(value, (kind, other, field), link, at)
+
     def _linked(self, value: Value, key: Key, link: Link, at: Point) -> Iterator[Value]:
-        if self._graph.kills(link.point, link.source):
+        is_of_result = link.node is not None and root(link.source) is link.node
+        if self._graph.kills(link.point, link.source) and not is_of_result:
             # In `a, b = b, a` the values have the other names afterwards.
             return
         if self._holds(link, at):

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from mypy.argmap import map_actuals_to_formals
 from mypy.nodes import (
     ARG_POS,
     ArgKind,
+    Block,
     CallExpr,
     Decorator,
     DictExpr,
     Expression,
     FuncBase,
+    FuncDef,
+    FuncItem,
     IndexExpr,
     LambdaExpr,
     ListExpr,
     MemberExpr,
     NameExpr,
     RefExpr,
+    ReturnStmt,
     SuperExpr,
     SymbolNode,
     TupleExpr,
@@ -37,7 +42,7 @@ from mypy.types import (
 
 from tapetensor.mypy_plugin.kinds import bounded, class_of, is_class
 from tapetensor.mypy_plugin.moves.graph import Graph
-from tapetensor.mypy_plugin.moves.keys import Key, key_of
+from tapetensor.mypy_plugin.moves.keys import Key, key_of, place
 from tapetensor.mypy_plugin.moves.owners import is_tensor, signatures
 from tapetensor.mypy_plugin.moves.paths import Paths
 from tapetensor.mypy_plugin.moves.points import Link, Point
@@ -58,7 +63,8 @@ class Callee(NamedTuple):
         kinds: how each of them is given.
         names: by which name each of them is given, if by one.
         tensor: whether it is a method of a tensor, which is the first argument.
-        function: the body of a lambda.
+        function: the body of a lambda, or of a function that a function returns.
+        bound: the names that such a body reads of the code that made it, with their keys here.
     """
 
     node: SymbolNode | None
@@ -67,16 +73,22 @@ class Callee(NamedTuple):
     kinds: list[ArgKind]
     names: list[str | None]
     tensor: bool = False
-    function: LambdaExpr | None = None
+    function: FuncItem | None = None
+    bound: Mapping[Var, Key] = MappingProxyType({})
 
 
 class Calls:
     """Finds out what is called in a function."""
 
     def __init__(
-        self, graph: Graph, type_of: Callable[[Expression], Type | None], paths: Paths
+        self,
+        graph: Graph,
+        type_of: Callable[[Expression], Type | None],
+        paths: Paths,
+        body: Callable[[SymbolNode | None], FuncItem | None],
     ) -> None:
         self._graph = graph
+        self._body = body
         self._type_of = type_of
         self._paths = paths
         self._at: Point | None = None
@@ -85,6 +97,9 @@ class Calls:
         """Return what a call may be one of; nothing if that is not known."""
         points = self._graph.of_node.get(call)
         self._at = points[0] if points else None
+        if isinstance(call.callee, RefExpr) and isinstance(call.callee.node, TypeInfo):
+            # The object that is made is the first argument of its constructor.
+            return [*self._declared(member_of(call.callee.node, "__init__"), call)]
         return self.callees(call.callee)
 
     def callees(self, expression: Expression, depth: int = _MOST) -> list[Callee]:
@@ -115,6 +130,8 @@ class Calls:
                     )
                     for one in self.callees(inner, depth - 1)
                 ]
+            case CallExpr() if expression in self._graph.of_node:
+                return self._made(expression, depth) or self._typed(expression)
             case IndexExpr(base=base):
                 return self._item(expression, base, depth)
             case RefExpr(node=FuncBase() | Decorator() as node) if not getattr(node, "info", None):
@@ -130,6 +147,21 @@ class Calls:
                     return [*self._declared(node, owner if bound_arguments(node, None) else None)]
                 return [*self._declared(node, owner if bound_arguments(node, found) else None)]
         return self._typed(expression)
+
+    def _made(self, call: CallExpr, depth: int) -> list[Callee]:
+        """Return the function or lambda that stands in the body of what is called."""
+        makers = self.callees(call.callee, depth - 1)
+        maker = makers[0] if len(makers) == 1 else None
+        body = None if maker is None else self._body(maker.node)
+        match body:
+            case FuncDef(body=Block(body=[*others, ReturnStmt(expr=value)])):
+                made = value.node if isinstance(value, NameExpr) else value
+                is_only = not any(isinstance(one, ReturnStmt | Block) for one in others)
+                if is_only and isinstance(made, FuncDef | LambdaExpr) and maker is not None:
+                    known = signatures(made.type or self._type_of(call))
+                    bound = self._graph.bind(call, body, arguments(maker, call))
+                    return [Callee(None, known, [], [], [], function=made, bound=bound)]
+        return []
 
     def _declared(self, node: SymbolNode | None, owner: Expression | None) -> Iterator[Callee]:
         if isinstance(node, FuncBase | Decorator):
@@ -151,7 +183,7 @@ class Calls:
 
     def _is_same(self, name: Key, argument: Expression) -> bool:
         """Tell whether an argument that was bound to a function is what its name still means."""
-        key = key_of(argument)
+        key = place(argument)
         if key is None or self._at is None:
             return True
         [bound] = [one for one in self._graph.points if name in one.stores]
@@ -198,6 +230,14 @@ def arguments(callee: Callee, call: CallExpr) -> list[list[Expression]]:
         lambda _: _ANY,
     )
     return [[args[number] for number in numbers] for numbers in mapped]
+
+
+def is_exactly_meant(call: CallExpr) -> bool:
+    """Tell whether a call means the very function that it names, and none that overrides it."""
+    callee = call.callee
+    return isinstance(callee, SuperExpr) or (
+        isinstance(callee, RefExpr) and isinstance(callee.node, TypeInfo)
+    )
 
 
 def bound_arguments(node: SymbolNode | None, receiver: Type | None) -> int:

@@ -43,13 +43,29 @@ from mypy.patterns import (
 from mypy.types import AnyType, CallableType, TypeOfAny, get_proper_type
 
 from tapetensor.mypy_plugin.blocks import statements, targets
-from tapetensor.mypy_plugin.moves.keys import EACH, Key, Passed, item_of, key_of
+from tapetensor.mypy_plugin.moves.keys import (
+    EACH,
+    Fields,
+    Key,
+    Passed,
+    index_of,
+    item_of,
+    key_of,
+    place,
+)
 
 # Builtins whose result has the items of their argument.
 _KEEPERS: Final = frozenset(
     {f"builtins.{name}" for name in ("list", "tuple", "reversed", "iter", "set")}
     | {"typing.cast", "copy.copy"}
 )
+# Classes and functions whose result has them in the same order.
+_COPIERS: Final = frozenset(
+    {"builtins.list", "builtins.tuple", "builtins.dict", "copy.copy"}
+    | {"collections.deque", "collections.OrderedDict"}
+)
+# Methods of containers that return an item.
+_GETTERS: Final = frozenset({"get", "pop", "popleft"})
 # So many items of a slice without an end are followed.
 _MOST: Final = 4
 _UNKNOWN: Final = AnyType(TypeOfAny.special_form)
@@ -64,6 +80,7 @@ class Loop(NamedTuple):
         number: the target that is given the index of the item.
         whole: whether the loop comes to every item.
         first: whether it begins with that of index 0.
+        most: how many items it comes to at most, if a number says that.
     """
 
     base: Expression
@@ -71,6 +88,7 @@ class Loop(NamedTuple):
     number: Expression | None = None
     whole: bool = True
     first: bool = True
+    most: int | None = None
 
 
 def parts_of(target: Key, value: Expression) -> Iterator[tuple[Key, Key]]:
@@ -84,6 +102,7 @@ def parts_of(target: Key, value: Expression) -> Iterator[tuple[Key, Key]]:
     if source is not None:
         yield target, source
         return
+    result: Key = ("name", value)
     match value:
         case TupleExpr(items=items) | ListExpr(items=items):
             yield from _items(target, items)
@@ -93,33 +112,59 @@ def parts_of(target: Key, value: Expression) -> Iterator[tuple[Key, Key]]:
             for name, item in pairs:
                 if isinstance(name, StrExpr | IntExpr):
                     yield from parts_of(item_of(target, name.value), item)
-        case CallExpr(callee=RefExpr(fullname=name), args=[inner]) if name in (
-            "builtins.list",
-            "builtins.tuple",
-        ):
-            yield from parts_of(target, inner) if key_of(inner) is None else _copied(target, inner)
-        case CallExpr(callee=MemberExpr(expr=inner, name="copy"), args=[]):
+        case CallExpr(callee=RefExpr(fullname=name), args=[inner, *_]) if name in _COPIERS:
+            yield from parts_of(target, inner) if place(inner) is None else _copied(target, inner)
+        case CallExpr(callee=MemberExpr(expr=inner, name="copy"), args=[]) if key_of(inner):
             yield from _copied(target, inner)
-        case CallExpr(
-            callee=MemberExpr(expr=inner, name="get"), args=[StrExpr() | IntExpr() as at]
+        case (
+            CallExpr(callee=RefExpr(fullname="dataclasses.replace"), args=[inner, *_])
+            | CallExpr(callee=MemberExpr(expr=inner, name="_replace"))
         ):
-            held = key_of(inner)
-            if held is not None:
-                yield target, item_of(held, at.value)
+            yield from _replaced(target, inner, value)
+        case CallExpr(callee=RefExpr(node=TypeInfo() as info)):
+            if result != target and info.module_name != "builtins":
+                yield target, result
+            for path, item in _fields(info, value):
+                yield from parts_of((path[0], target, path[1]), item)
+        case CallExpr() if result != target:
+            # What it returns is looked into where it is called.
+            yield target, result
+        case CallExpr(callee=MemberExpr(expr=inner, name=name), args=args) if name in _GETTERS:
+            held, which = place(inner), _got(name, args)
+            if held is not None and which is not None:
+                yield target, item_of(held, which)
         case CallExpr(callee=RefExpr(fullname="builtins.max" | "builtins.min"), args=[inner, *_]):
-            several = key_of(inner)
+            several = place(inner)
             if several is not None and value.arg_names[1:] in ([], ["key"]):
                 yield target, item_of(several, Passed())
         case IndexExpr(base=inner, index=SliceExpr(begin_index=None, end_index=None, stride=None)):
             yield from _copied(target, inner)
-        case IndexExpr(base=inner, index=SliceExpr() as cut) if key_of(inner) is not None:
+        case IndexExpr(base=inner, index=SliceExpr() as cut) if place(inner) is not None:
             for position, number in enumerate(cut_out(cut)):
-                source = key_of(inner)
+                source = place(inner)
                 if source is not None:
                     yield item_of(target, position), item_of(source, number)
-        case CallExpr(callee=RefExpr(node=TypeInfo() as info)):
-            for path, item in _fields(info, value):
-                yield from parts_of((path[0], target, path[1]), item)
+
+
+def _replaced(target: Key, source: Expression, call: CallExpr) -> Iterator[tuple[Key, Key]]:
+    """Yield what a changed copy of a record has of the record, and what is new in it."""
+    new = {name: value for name, value in zip(call.arg_names, call.args, strict=True) if name}
+    base = place(source)
+    if base is not None and ARG_STAR2 not in call.arg_kinds:
+        every = Fields(frozenset(new))
+        yield ("member", target, every), ("member", base, every)
+    for name, value in new.items():
+        yield from parts_of(("member", target, name), value)
+
+
+def _got(name: str, args: list[Expression]) -> object:
+    """Return the index of the item that a method of a container returns; None if not known."""
+    match args:
+        case []:
+            return {"pop": -1, "popleft": 0}.get(name)
+        case [at] | [at, NameExpr(fullname="builtins.None")] if name != "popleft":
+            return index_of(at)
+    return None
 
 
 def cut_out(cut: SliceExpr) -> range:
@@ -139,7 +184,7 @@ def cut_out(cut: SliceExpr) -> range:
 
 def _copied(target: Key, container: Expression) -> Iterator[tuple[Key, Key]]:
     """Yield what says that a new container has the items of another one."""
-    source = key_of(container)
+    source = place(container)
     if source is not None:
         yield item_of(target, EACH), item_of(source, EACH)
 
@@ -151,7 +196,7 @@ def _items(target: Key, items: list[Expression]) -> Iterator[tuple[Key, Key]]:
             break
         yield from parts_of(item_of(target, position), item)
     for item in items:
-        source = key_of(item.expr) if isinstance(item, StarExpr) else None
+        source = place(item.expr) if isinstance(item, StarExpr) else None
         if source is not None:
             yield item_of(target, Passed()), item_of(source, EACH)
     for position, item in enumerate(reversed(items), 1):
@@ -197,6 +242,11 @@ def loops_over(target: Expression, items: Expression) -> Iterator[Loop]:
             TupleExpr(items=[_, value]),
         ):
             yield from loops_over(value, inner)
+        case CallExpr(callee=RefExpr(fullname="itertools.islice"), args=[inner, _]), _:
+            several = items.args[1]
+            count = several.value if isinstance(several, IntExpr) else None
+            for one in loops_over(target, inner):
+                yield one._replace(whole=one.whole and count is not None, most=count)
         case CallExpr(callee=RefExpr(fullname="builtins.reversed"), args=[inner]), _:
             for one in loops_over(target, inner):
                 yield one._replace(first=False)
@@ -255,11 +305,13 @@ def wholes(expression: Expression) -> Iterator[Expression]:
                     condlists=[[]],
                 ) if item is index:
                     yield from wholes(sequence)
+        case CallExpr():
+            yield expression
 
 
 def captured(pattern: Pattern, subject: Expression | Key) -> Iterator[tuple[NameExpr, Key]]:
     """Yield the names that a pattern binds, with the part of the subject that each is."""
-    key = subject if isinstance(subject, tuple) else key_of(subject)
+    key = subject if isinstance(subject, tuple) else place(subject)
     match pattern:
         case AsPattern(pattern=inner, name=name):
             if name is not None and key is not None:

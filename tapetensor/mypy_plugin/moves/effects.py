@@ -14,6 +14,7 @@ from mypy.nodes import (
     Expression,
     FloatExpr,
     FuncBase,
+    FuncItem,
     GeneratorExpr,
     IfStmt,
     IndexExpr,
@@ -36,6 +37,7 @@ from mypy.nodes import (
     YieldExpr,
     YieldFromExpr,
 )
+from mypy.operators import op_methods
 from mypy.types import (
     AnyType,
     Instance,
@@ -51,12 +53,15 @@ from mypy.types import (
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import bounded
+from tapetensor.mypy_plugin.moves.borrowing import function_in
 from tapetensor.mypy_plugin.moves.expressions import CONSUMERS
 from tapetensor.mypy_plugin.moves.graph import Graph
-from tapetensor.mypy_plugin.moves.keys import Key, children, key_of
-from tapetensor.mypy_plugin.moves.lasting import returned_by
+from tapetensor.mypy_plugin.moves.keys import Key, children, place, root, root_name
+from tapetensor.mypy_plugin.moves.lasting import attribute, object_of
 from tapetensor.mypy_plugin.moves.owners import is_container, is_tensor, signatures
 from tapetensor.mypy_plugin.moves.points import Point
+from tapetensor.mypy_plugin.moves.private import METHODS
+from tapetensor.mypy_plugin.moves.statements import graph_of
 from tapetensor.mypy_plugin.symbols import member_of
 
 # Builtins that change nothing by themselves; what they are given may (`__str__`, a generator).
@@ -69,15 +74,10 @@ _READERS = frozenset(
         *("set", "sorted", "str", "sum", "tuple", "type", "zip"),
     )
 )
+# What comes from these runs no code of the user's but that of what it holds.
+_KNOWN = ("builtins.", "collections.", "numpy.", "tapetensor.")
 # The results of these run the code of what they were given when they are iterated over.
 _LAZY = frozenset(f"builtins.{name}" for name in ("enumerate", "filter", "map", "reversed", "zip"))
-
-
-# Methods of lists, tuples and dicts that run no code but that of what they are given.
-_METHODS = frozenset(
-    {"append", "clear", "copy", "extend", "get", "insert", "items", "keys", "pop", "popitem"}
-    | {"reverse", "setdefault", "update", "values"}
-)
 
 
 class Effects:
@@ -87,13 +87,17 @@ class Effects:
     far as declarations tell.
     """
 
-    def __init__(self, checker: Any, graph: Graph) -> None:
+    def __init__(
+        self, checker: Any, graph: Graph, reading: dict[FuncItem, bool] | None = None
+    ) -> None:
         self._checker = checker
         self._graph = graph
+        # The functions of this file that were looked at, and whether they change nothing.
+        self._reading = {} if reading is None else reading
 
     def may_change(self, point: Point) -> bool:
         """Tell whether code may run here that gives attributes, items or globals other values."""
-        if point.foreign or (point.runs is not None and not self._is_inert(point.runs)):
+        if point.foreign or (point.runs is not None and not self._is_quiet(point.runs)):
             return True
         return point.node is not None and self._may_run_code(point.node)
 
@@ -130,7 +134,7 @@ class Effects:
         """Tell whether only the code around a point gives a key another value."""
         if key[0] != "name":
             return False
-        is_here = key[1] in point.fragment.bound and key[1].name not in self._graph.shared
+        is_here = key[1] in point.fragment.bound and root_name(key) not in self._graph.shared
         return is_here or key[1] in self._graph.defaults.values()
 
     def is_fixed(self, key: Key, point: Point) -> bool:
@@ -163,6 +167,10 @@ class Effects:
         Of a variable that mypy has not come to, it is that of the one thing that it is assigned.
         """
         if key[0] == "name":
+            if isinstance(key[1], CallExpr):
+                return self._type(key[1])
+            if isinstance(key[1], TypeInfo):
+                return object_of(key[1])
             if key[1].type is not None or not depth:
                 return bounded(key[1].type)
             sources = {link.source for link in self._graph.links if link.target == key}
@@ -176,6 +184,8 @@ class Effects:
             return bounded(_item_type(owner, key[2]))
         if isinstance(owner, TupleType):
             owner = owner.partial_fallback
+        if not isinstance(key[2], str):
+            return None
         node = member_of(owner.type, key[2]) if isinstance(owner, Instance) else None
         if not isinstance(node, Var) or node.type is None or not isinstance(owner, Instance):
             return None
@@ -192,11 +202,15 @@ class Effects:
                 return not self._is_reader(node)
             case OpExpr(op="and" | "or") | UnaryExpr(op="not"):
                 return False
+            case OpExpr(op=op, left=left) if self._only_reads(self._operator(op, left)):
+                return False
             case OpExpr(left=left, right=right) | OperatorAssignmentStmt(lvalue=left, rvalue=right):
                 return not (self._is_inert(left) and self._is_inert(right))
             case ComparisonExpr(operands=operands):
                 return not all(map(self._is_inert, operands))
-            case UnaryExpr(expr=operand) | IndexExpr(base=operand):
+            case IndexExpr(base=container):
+                return not self._is_quiet(container)
+            case UnaryExpr(expr=operand):
                 return not self._is_inert(operand)
             case MemberExpr(expr=owner, name=name):
                 return self._is_property(self._type(owner), name)
@@ -211,15 +225,18 @@ class Effects:
                 return True
             if self._is_of_library(owner, callee.name):
                 return all(map(self._is_inert, call.args))
-            if is_container(owner) and callee.name in _METHODS:
+            if is_container(owner) and callee.name in METHODS:
                 # What is appended is not even looked at.
-                return callee.name == "append" or all(map(self._is_inert, call.args))
+                is_put = callee.name in ("append", "appendleft")
+                return is_put or all(map(self._is_inert, call.args))
         if isinstance(callee, RefExpr) and isinstance(callee.node, TypeInfo):
             # The constructors of these are not written by the user.
             info = callee.node
             is_record = info.is_named_tuple or info.typeddict_type is not None
             if is_record or ("dataclass" in info.metadata and not info.get("__post_init__")):
                 return True
+        if self._only_reads(self._declared_as(call.callee)):
+            return True
         known = isinstance(callee, RefExpr) and (
             callee.fullname in _READERS or callee.fullname.startswith("tapetensor.")
         )
@@ -230,12 +247,51 @@ class Effects:
             args = [one for one in args if not isinstance(one, GeneratorExpr)]
         return (known or is_format) and all(map(self._is_inert, args))
 
+    def _operator(self, op: str, left: Expression) -> SymbolNode | None:
+        """Return the method that an operator stands for."""
+        owner = self._type(left)
+        name = op_methods.get(op, "")
+        return member_of(owner.type, name) if isinstance(owner, Instance) else None
+
+    def _only_reads(self, node: SymbolNode | None) -> bool:
+        """Tell whether the body of a function of this file is seen to change nothing."""
+        tree = getattr(self._checker, "tree", None)
+        body = None if tree is None else function_in(tree, node)
+        if body is None or body.is_generator or body.is_coroutine:
+            return False
+        if body not in self._reading:
+            self._reading[body] = False
+            inner = Effects(self._checker, graph_of(body), self._reading)
+            # The object that a constructor makes is new.
+            me = body.arguments[0].variable if body.name == "__init__" else None
+            self._reading[body] = not inner.changes_anything(me)
+        return self._reading[body]
+
+    def changes_anything(self, new: Var | None) -> bool:
+        """Tell whether code may run that gives attributes, items or globals other values.
+
+        Args:
+            new: the variable of an object that nobody else has.
+        """
+        return bool(self._graph.shared) or any(
+            any(key[0] != "name" and root(key) is not new for key in point.stores)
+            or self.may_change(point)
+            for point in self._graph.points
+        )
+
     def _is_of_library(self, owner: Type | None, name: str) -> bool:
         """Tell whether a method is one of the library's that runs no code of the user's."""
         if not isinstance(owner, Instance) or not _is_inert_type(owner):
             return False
         definer = getattr(member_of(owner.type, name), "info", None)
         return definer is not None and definer.fullname.startswith("tapetensor.")
+
+    def _is_quiet(self, container: Expression) -> bool:
+        """Tell whether no code of the user's runs when items of a value are asked for."""
+        match container:
+            case CallExpr(callee=MemberExpr(expr=owner, name="items" | "keys" | "values"), args=[]):
+                return self._is_quiet(owner)
+        return is_container(self._type(container)) or self._is_inert(container)
 
     def _is_inert(self, expression: Expression) -> bool:
         """Tell whether no code of the user's runs when a value is read, printed, iterated over."""
@@ -260,8 +316,8 @@ class Effects:
         found = flow.type_of(self._checker, expression)
         if found is not None and not isinstance(found, AnyType):
             return found
-        key = key_of(expression)
-        if key is not None:
+        key = place(expression)
+        if key is not None and not isinstance(expression, CallExpr):
             return self.type_at(key) or found
         match expression:
             case CallExpr(callee=callee):
@@ -273,12 +329,21 @@ class Effects:
                 return self._type(operand)
         return found
 
-    def _declared(self, callee: Expression) -> Type | None:
-        """Return the declared type of what is called."""
+    def _declared_as(self, callee: Expression) -> SymbolNode | None:
+        """Return what is called."""
         node: SymbolNode | None = callee.node if isinstance(callee, RefExpr) else None
+        if isinstance(node, TypeInfo):
+            return member_of(node, "__init__")
         if isinstance(callee, MemberExpr) and node is None:
             owner = get_proper_type(self._type(callee.expr))
             node = member_of(owner.type, callee.name) if isinstance(owner, Instance) else None
+        return node
+
+    def _declared(self, callee: Expression) -> Type | None:
+        """Return the declared type of what is called."""
+        node = self._declared_as(callee)
+        if isinstance(callee, RefExpr) and isinstance(callee.node, TypeInfo):
+            return None
         return getattr(node, "type", None) if isinstance(node, FuncBase | Decorator) else None
 
     def _is_property(self, owner: Type | None, name: str) -> bool:
@@ -286,7 +351,7 @@ class Effects:
         if not isinstance(owner, Instance) or _is_inert_type(owner):
             return False
         node = member_of(owner.type, name)
-        if returned_by((), node) is not None:
+        if attribute(("name", None), owner, name) is not None:
             return False
         if isinstance(node, Decorator):
             return node.var.is_property
@@ -322,6 +387,6 @@ def _is_inert_type(type_: Type | None) -> bool:
         return all(map(_is_inert_type, type_.items))
     if isinstance(type_, Instance):
         name = type_.type.fullname
-        is_known = name.startswith(("builtins.", "numpy.", "tapetensor.")) and name not in _LAZY
+        is_known = name.startswith(_KNOWN) and name not in _LAZY
         return (is_known or is_tensor(type_)) and all(map(_is_inert_type, type_.args))
     return isinstance(type_, NoneType | LiteralType | TypedDictType)

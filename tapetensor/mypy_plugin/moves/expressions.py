@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from mypy.literals import literal_hash
 from mypy.nodes import (
     AssignmentExpr,
+    AwaitExpr,
     CallExpr,
     ComparisonExpr,
     ConditionalExpr,
@@ -30,6 +31,7 @@ from mypy.nodes import (
     StarExpr,
     TupleExpr,
     Var,
+    YieldFromExpr,
 )
 
 from tapetensor.mypy_plugin.moves.contents import loops_over, parts_of, unpacked
@@ -37,6 +39,7 @@ from tapetensor.mypy_plugin.moves.graph import Graph
 from tapetensor.mypy_plugin.moves.keys import (
     APPEND,
     EACH,
+    SHUFFLE,
     Key,
     Passed,
     asks_for_tape,
@@ -45,6 +48,7 @@ from tapetensor.mypy_plugin.moves.keys import (
     item_of,
     key_of,
     mentions,
+    place,
     root,
 )
 from tapetensor.mypy_plugin.moves.points import Fragment, Link, Pass, Point, Region
@@ -56,15 +60,18 @@ if TYPE_CHECKING:
 Ends = list[tuple[Point, bool]]
 
 # Methods of containers that may give every index another item.
-MUTATORS = frozenset(
-    {"clear", "insert", "pop", "popitem", "popleft", "appendleft", "remove", "reverse", "sort"}
-    | {"update", "setdefault", "add", "discard", "rotate"}
+MUTATORS = frozenset({"clear", "insert", "appendleft", "update", "setdefault", "add"})
+# Those of them that put nothing into it.
+SHUFFLERS = frozenset(
+    {"pop", "popitem", "popleft", "remove", "discard", "reverse", "sort", "rotate"}
 )
 # Builtins that run a generator to its end at once; others may keep it for later.
 CONSUMERS = frozenset(
     f"builtins.{name}"
     for name in ("all", "any", "dict", "list", "max", "min", "set", "sorted", "sum", "tuple")
-)
+) | {"collections.deque"}
+# Functions that run the coroutines that they are given, when their own is awaited.
+_AWAITERS = frozenset({"asyncio.tasks.gather", "asyncio.tasks.wait_for", "asyncio.tasks.shield"})
 
 
 def lead(ends: Ends, to: Point) -> None:
@@ -116,6 +123,7 @@ class Expressions(ABC):
         one = self.point()
         one.tests = mentions(test)
         one.repeats = not has_call(test)
+        one.test = test
         one.question = literal_hash(test) if one.repeats else None
         one.region = region
         return one
@@ -140,11 +148,8 @@ class Expressions(ABC):
                 self._comprehension(inner, [inner.left_expr])
             case DictionaryComprehension(key=name, value=value):
                 self._comprehension(expression, [name, value])
-            case CallExpr(callee=RefExpr() as callee, args=[GeneratorExpr() as inner]) if (
-                callee.fullname in CONSUMERS
-            ):
-                self._comprehension(inner, [inner.left_expr])
-                self.point(expression)
+            case GeneratorExpr() if expression in self.graph.consumed:
+                self._comprehension(expression, [expression.left_expr])
             case GeneratorExpr():
                 self.expression(expression.sequences[0])
                 with self.closure():
@@ -153,8 +158,16 @@ class Expressions(ABC):
                 self.function(expression)
             case _:
                 if isinstance(expression, CallExpr) and isinstance(expression.callee, RefExpr):
-                    is_run = expression.callee.fullname in CONSUMERS
-                    self.graph.consumed.update(expression.args if is_run else ())
+                    called = expression.callee.fullname
+                    self.graph.consumed.update(expression.args if called in CONSUMERS else ())
+                    if called == "asyncio.runners.run" or (
+                        called in _AWAITERS and expression in self.graph.awaited
+                    ):
+                        self.graph.awaited.update(expression.args)
+                if isinstance(expression, AwaitExpr):
+                    self.graph.awaited.add(expression.expr)
+                elif isinstance(expression, StarExpr | YieldFromExpr):
+                    self.graph.consumed.add(expression.expr)
                 for part in children(expression):
                     self.expression(part)
                 one = self.point(expression)
@@ -162,7 +175,7 @@ class Expressions(ABC):
                 if isinstance(expression, AssignmentExpr):
                     self.assign(expression.target, expression.value, one)
                 elif isinstance(expression, CallExpr):
-                    self.put(expression, one)
+                    self._called(expression, one)
 
     def _alternatives(
         self,
@@ -176,7 +189,7 @@ class Expressions(ABC):
             one = self.branch(test, region)
             if None in ways:
                 # What stands behind `or` is evaluated if the answer is no.
-                one.question = None
+                one.test = one.question = None
             joined: Ends = []
             for way in ways:
                 self.ends = [(one, True)]
@@ -231,8 +244,9 @@ class Expressions(ABC):
                 head = self.point()
                 head.runs, head.foreign = sequence, inner.is_async[depth]
                 self.point()
+                new = self.pairwise(inner.indices[depth], sequence)
                 at = self.point()
-                self.store(inner.indices[depth], sequence, at)
+                self.store(new, sequence, at)
                 passes = self.iterate(inner.indices[depth], sequence, head, at)
                 skipped: Ends = []
                 for condition in conditions:
@@ -265,7 +279,7 @@ class Expressions(ABC):
 
     def link(self, target: Expression, value: Expression | Key, at: Point) -> None:
         """Note at a point that a target, or parts of it, are other names of a value."""
-        base = value if isinstance(value, tuple) else key_of(value)
+        base = value if isinstance(value, tuple) else place(value)
         if isinstance(target, TupleExpr | ListExpr):
             if base is not None:
                 for part, source in unpacked(target, base):
@@ -283,12 +297,15 @@ class Expressions(ABC):
     def iterate(self, target: Expression, items: Expression, start: Point, at: Point) -> list[Pass]:
         """Note at a point that the targets of a loop have got the next items."""
         passes = []
+        # Those that begin with the first item come to the same index at the same time.
+        together = Passed()
         for loop in loops_over(target, items):
-            base = key_of(loop.base) or self.names.get(loop.base)
+            base = place(loop.base) or self.names.get(loop.base)
             if base is None:
                 continue
-            item = item_of(base, Passed())
-            passes.append(Pass(item, start, at, loop.whole, loop.first))
+            item = item_of(base, together if loop.first else Passed())
+            count = None if loop.most is None else min(loop.most, 8)
+            passes.append(Pass(item, start, at, loop.whole, loop.first, count))
             if loop.item is not None:
                 self.link(loop.item, item, at)
             if (name := key_of(loop.number)) is not None:
@@ -296,13 +313,23 @@ class Expressions(ABC):
         self.graph.passes += passes
         return passes
 
+    def pairwise(self, target: Expression, items: Expression) -> Expression:
+        """Return what a loop gives new items; of one over pairs the first gets the last second."""
+        match items, target:
+            case CallExpr(callee=RefExpr(fullname="itertools.pairwise")), TupleExpr(
+                items=[first, second]
+            ):
+                self.assign(first, second, self.point())
+                return second
+        return target
+
     def iterable(self, target: Expression, items: Expression) -> None:
         """Add what evaluating the iterable of a loop does; a container that is new gets a name."""
         self.expression(items)
         for loop in loops_over(target, items):
             made = loop.base
             name: Key = ("name", Var(""))
-            pairs = [] if key_of(made) is not None else [*parts_of(name, made)]
+            pairs = [] if place(made) is not None else [*parts_of(name, made)]
             if pairs:
                 at = self.point()
                 at.stores = (name,)
@@ -346,26 +373,43 @@ class Expressions(ABC):
             if key[0] == "item" and isinstance(key[2], tuple)
         )
 
-    def put(self, call: CallExpr, at: Point) -> None:
-        """Note what a method of a container changes in it."""
-        base = key_of(call.callee.expr) if isinstance(call.callee, MemberExpr) else None
-        if base is None or not isinstance(call.callee, MemberExpr):
+    def _called(self, call: CallExpr, at: Point) -> None:
+        """Note at a point what a call returns there, and what it changes."""
+        result: Key = ("name", call)
+        at.stores = (result,)
+        self.fragment.bound.add(call)
+        self.graph.links += [Link(*pair, at, call) for pair in parts_of(result, call)]
+        owner = call.callee.expr if isinstance(call.callee, MemberExpr) else None
+        base = place(owner)
+        if base is not None and isinstance(call.callee, MemberExpr):
+            name = call.callee.name
+            taken = [one for one in self.graph.links if one.node is call and one.point is at]
+            self.graph.taken_out += taken if name in SHUFFLERS else []
+            self.put(call, name, base)
+
+    def put(self, call: CallExpr, name: str, base: Key) -> None:
+        """Add what a method of a container changes in it, as it returns."""
+        if name not in MUTATORS | SHUFFLERS | {"append", "extend"}:
             return
-        name = call.callee.name
+        at = self.point()
         if name in ("append", "extend"):
             at.stores = (*at.stores, item_of(base, APPEND))
-        elif name in MUTATORS:
-            at.stores = (*at.stores, item_of(base, None))
+        else:
+            index = SHUFFLE if name in SHUFFLERS else None
+            at.stores = (*at.stores, item_of(base, index))
         if name == "extend" and call.args:
             self.extend(base, call.args[0], at)
         elif name in ("append", "appendleft", "insert"):
             self.put_all(base, call.args[-1:], at)
+            if name == "append":
+                last = parts_of(item_of(base, -1), call.args[0]) if call.args else ()
+                self.graph.links += [Link(*pair, at, call) for pair in last]
 
     def extend(self, base: Key, items: Expression, at: Point) -> None:
         """Note at a point that the items of one container are put into another one."""
         if isinstance(items, ListExpr | TupleExpr):
             self.put_all(base, items.items, at)
-        elif (source := key_of(items)) is not None:
+        elif (source := place(items)) is not None:
             new = item_of(base, Passed())
             self.graph.links.append(Link(new, item_of(source, EACH), at, items))
 

@@ -8,11 +8,24 @@ A graph of our own answers exactly what is asked - does a way lead from this mov
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
-from mypy.nodes import CallExpr, Context, Expression, IfStmt, IndexExpr, MypyFile, Node, Var
+from mypy.nodes import (
+    CallExpr,
+    Context,
+    Expression,
+    FuncItem,
+    IfStmt,
+    IndexExpr,
+    MypyFile,
+    NameExpr,
+    Node,
+    Var,
+)
 
-from tapetensor.mypy_plugin.moves.keys import Key, may_be, prefixes
+from tapetensor.mypy_plugin.blocks import statements, targets
+from tapetensor.mypy_plugin.moves.keys import Key, may_be, place, prefixes
 from tapetensor.mypy_plugin.moves.points import Fragment, Link, Pass, Point, Region
 from tapetensor.mypy_plugin.moves.private import private_names
 
@@ -33,6 +46,14 @@ class Graph:
         self.dropped: set[Context] = set()
         # Iterators that are run to their end where they are made.
         self.consumed: set[Expression] = set()
+        # Calls whose coroutines are run to their end there.
+        self.awaited: set[Expression] = set()
+        # What is taken out of containers, which have it no more afterwards.
+        self.taken_out: list[Link] = []
+        # Calls of functions whose bodies were asked what they return.
+        self.looked_at: set[Node] = set()
+        # What an iterator or a context manager hands out until execution comes back, and where.
+        self.handed: dict[Expression, tuple[Node, Point]] = {}
         # `x += y` by y: mypy checks it as an expression of its own making.
         self.augmented: dict[Expression, Node] = {}
         # The `if`s that are written `elif`.
@@ -48,6 +69,7 @@ class Graph:
         self.me: Var | None = None
         # The value of a default argument, which is made once, has a name of its own.
         self.defaults: dict[Var, Var] = {}
+        self._bound: dict[CallExpr, dict[Var, Key]] = {}
         # `return x`, by the key of x: a use that is no call.
         self.returns: dict[Key, list[Point]] = {}
 
@@ -64,6 +86,13 @@ class Graph:
     def private(self) -> frozenset[Key]:
         """The names of containers that no other code can reach."""
         return private_names(self.points, self.assigned, self.dropped)
+
+    @cached_property
+    def indices(self) -> list[object]:
+        """The constants under which items of containers are read."""
+        read = [place(node) for node in self.of_node if isinstance(node, IndexExpr)]
+        found = [None if key is None else key[2] for key in read]
+        return [*dict.fromkeys(one for one in found if isinstance(one, int | str))]
 
     @cached_property
     def calls_of_items(self) -> list[CallExpr]:
@@ -95,6 +124,37 @@ class Graph:
             self.defaults[parameter] = Var(parameter.name, parameter.type)
         return self.defaults[parameter]
 
+    def bind(self, call: CallExpr, body: FuncItem, given: list[list[Expression]]) -> dict[Var, Key]:
+        """Return the keys that stand for the variables of one call of a function, as it binds them.
+
+        Args:
+            call: the call, which makes a closure.
+            body: the function.
+            given: what its parameters are given.
+        """
+        if call not in self._bound:
+            inner = {one.variable for one in body.arguments}
+            inner |= {one for one in _assigned_in(body) if isinstance(one, Var)}
+            found = {one: ("name", Var(one.name, one.type)) for one in inner}
+            for at in self.of_node[call]:
+                at.stores = (*at.stores, *found.values())
+                at.fragment.bound.update(key[1] for key in found.values())
+                self.links += [
+                    Link(found[one.variable], key, at, call)
+                    for one, args in zip(body.arguments, given, strict=False)
+                    if len(args) == 1 and (key := place(args[0])) is not None
+                ]
+            self._bound[call] = found
+        return self._bound[call]
+
     def within(self, region: Region) -> list[Point]:
         """Return the points of a region."""
         return self.points[region.start : region.end]
+
+
+def _assigned_in(body: FuncItem) -> Iterator[Node | None]:
+    """Yield the variables that a function assigns to."""
+    for statement in statements(body.body):
+        for target in targets(statement):
+            if isinstance(target, NameExpr):
+                yield target.node

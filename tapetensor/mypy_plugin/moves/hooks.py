@@ -26,6 +26,7 @@ from mypy.types import CallableType, Type
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import class_of, is_class
+from tapetensor.mypy_plugin.moves.applying import APPLIERS, RUNNERS
 from tapetensor.mypy_plugin.moves.borrowing import READS, leaves
 from tapetensor.mypy_plugin.moves.calls import bound_arguments
 from tapetensor.mypy_plugin.moves.judge import judge_of
@@ -39,7 +40,7 @@ from tapetensor.mypy_plugin.moves.owners import (
     takes,
 )
 from tapetensor.mypy_plugin.moves.steps import Place
-from tapetensor.mypy_plugin.moves.summaries import APPLIERS, MOVERS
+from tapetensor.mypy_plugin.moves.summaries import MOVERS
 from tapetensor.mypy_plugin.names import TENSOR_BASE, TENSOR_ROOMS, op_called
 from tapetensor.mypy_plugin.symbols import class_of as class_named
 from tapetensor.mypy_plugin.symbols import member_of
@@ -56,6 +57,9 @@ def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
     if _is_foreign(fullname):
         return None
     name = fullname.rpartition(".")[2]
+
+    if fullname in RUNNERS:
+        return _runner
 
     # The name by which an internal error would be told of: one note for methods and functions.
     def use_after_move(context: MethodContext) -> Type:
@@ -109,9 +113,15 @@ def use_after_move(context: FunctionContext) -> Type:
     if name in MOVERS:
         if (judge := judge_of(context.api, call)) is not None:
             judge.add(call, name.rpartition(".")[2], judge.reader.moved_by_builtin(call), [])
-    elif node is None or isinstance(node, Var) or name in APPLIERS:
+    elif (
+        node is None
+        or isinstance(node, Var)
+        or name in APPLIERS
+        or name in RUNNERS
+        or isinstance(node, TypeInfo)
+    ):
         _indirect(context.api, call)
-    elif not isinstance(node, TypeInfo):
+    else:
         _declared(context, node, node.name, skip=bound_arguments(node, None))
     return context.default_return_type
 
@@ -123,6 +133,13 @@ def _item(context: MethodContext) -> Type:
         for call in judge.graph.calls_of_items:
             if call.callee is context.context:
                 _indirect(context.api, call)
+    return context.default_return_type
+
+
+def _runner(context: MethodContext) -> Type:
+    """Note what a function does that an executor is given."""
+    if isinstance(context.context, CallExpr):
+        _indirect(context.api, context.context)
     return context.default_return_type
 
 
@@ -199,16 +216,18 @@ def _declared(context: _Context, declared: SymbolNode | None, name: str, skip: i
     known = signatures(declared.type) if isinstance(declared, FuncBase | Decorator) else []
     where = context.context
     judge = judge_of(context.api, where)
-    if not known or judge is None or getattr(declared, "is_generator", False):
-        # A generator runs when it is iterated over.
+    if not known or judge is None:
         return
+    # A generator runs when it is iterated over.
+    is_generator = bool(getattr(declared, "is_generator", False))
     reader = judge.reader
     receiver, given = _given(context, name)
     body = reader.body(declared)
+    is_run = body is not None and not reader.is_put_off(body, where)
     moves: list[Part] = []
     others: list[Place] = []
     for number, expressions in enumerate(given, skip):
-        fitting = [one for one in known if _may_accept(one, number)]
+        fitting = [one for one in known if _may_accept(one, number) and not is_generator]
         # A parameter that may own a tape does not say that the tape is taken: a function that only
         # prints has one too. That a tape comes back, or gradients do, says it.
         if fitting and all(reader.is_moved_by(one, number, declared) for one in fitting):
@@ -220,9 +239,9 @@ def _declared(context: _Context, declared: SymbolNode | None, name: str, skip: i
             dropped = where in judge.graph.dropped
             if owning and not (body and reader.may_borrow(body, number, dropped=dropped)):
                 moves += [one for one in owning if not one.each or one not in moves]
-        elif body is not None:
+        elif is_run and body is not None:
             others += reader.moved_of(body, number, expressions)
-    if body is not None:
+    if is_run and body is not None:
         if skip and receiver is not None:
             others += reader.moved_of(body, 0, [receiver])
         others += reader.defaults_of(body, skip, given)

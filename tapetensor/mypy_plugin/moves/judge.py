@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from mypy.nodes import Context, Expression, FuncItem, MypyFile, Node, OpExpr, Var
+from mypy.nodes import CallExpr, Context, Expression, FuncItem, MypyFile, Node, OpExpr
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.codes import TAPE_MOVED
 from tapetensor.mypy_plugin.moves.aliases import common
-from tapetensor.mypy_plugin.moves.keys import EACH, Key, root, spelled
+from tapetensor.mypy_plugin.moves.keys import EACH, Key, Root, root, root_name, spelled
 from tapetensor.mypy_plugin.moves.known import Known
 from tapetensor.mypy_plugin.moves.lending import is_lent_at, look_at_file, taken_anyway
 from tapetensor.mypy_plugin.moves.points import Link, Point
@@ -43,7 +43,7 @@ class Judge:
         self.reader = Reader(checker, flow.tree(checker), self.steps, known)
         self._paths = self.steps.paths
         self._steps: dict[Node, list[Step]] = {}
-        self._by_root: dict[Var, list[Step]] = {}
+        self._by_root: dict[Root, list[Step]] = {}
         self._told: dict[tuple[Node, Key], str] = {}
         # The keys that were reported at a node since mypy came to it last: once is enough.
         self._reported: dict[Node, set[Key]] = {}
@@ -60,6 +60,11 @@ class Judge:
         node = self._node(where)
         if node is None:
             return
+        if isinstance(node, CallExpr):
+            self.reader.results.look_at(node)
+            if node in self.graph.handed:
+                target, at = self.graph.handed[node]
+                self.add(target, op, self.reader.results.taken_back(node, target, at), [])
         self._reported.pop(node, None)
         for step in self._steps.pop(node, ()):
             for variable in _roots(step):
@@ -116,10 +121,14 @@ class Judge:
                 if wanted.loop and self.steps.loops.is_within(move.point, wanted.loop):
                     continue
                 at = self._seen_from(use.point, move.point, key)
-                if (
-                    at is not None
-                    and self._paths.leads(move.point, at, key)
-                    and self._is_by_way_of(taken.by or wanted.by, move.point, at, key)
+                if at is None:
+                    continue
+                # Where all items are spent, it does not matter in which order they are.
+                spent = [key, taken.key] if taken.key[-1] is EACH else [key]
+                if any(
+                    self._paths.leads(move.point, at, one)
+                    and self._is_by_way_of(taken.by or wanted.by, move.point, at, one)
+                    for one in spent
                 ):
                     certain = not (taken.by or wanted.by) and self._is_certain(at, key)
                     self._tell(move, use, at, certain=certain)
@@ -150,7 +159,7 @@ class Judge:
                 return None
             at = outer
             # The closure may be called after the variable has got a new value.
-            if self._paths.is_rebound_after(at, value) or root(value).name in self.graph.shared:
+            if self._paths.is_rebound_after(at, value) or root_name(value) in self.graph.shared:
                 return None
         return at
 
@@ -193,7 +202,7 @@ class Judge:
         """Report a call that takes the tape of one tensor twice."""
         given: list[list[Key]] = []
         for step in steps:
-            if not step.moves or step.point is not steps[0].point:
+            if not step.moves or step.renamed or step.point is not steps[0].point:
                 continue
             named = [one.key for one in step.values if not one.by]
             if (
@@ -217,7 +226,7 @@ class Judge:
         flow.report(self.checker, text, node, TAPE_MOVED)
 
 
-def _roots(step: Step) -> set[Var]:
+def _roots(step: Step) -> set[Root]:
     return {root(one.key) for one in step.values}
 
 

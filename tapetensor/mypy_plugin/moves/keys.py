@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from mypy.nodes import (
     AssertTypeExpr,
@@ -32,7 +32,9 @@ from mypy.nodes import (
     SliceExpr,
     StarExpr,
     StrExpr,
+    SuperExpr,
     TupleExpr,
+    TypeInfo,
     UnaryExpr,
     Var,
     YieldExpr,
@@ -42,8 +44,10 @@ from mypy.nodes import (
 from tapetensor.mypy_plugin.names import IS_TRAINING, NONE_TAPE, OWNED_TAPE
 
 # ("name", Var), ("member", key, name) or ("item", key, index): equal for equal spellings. An index
-# is a constant, the key of a variable, or one of those below.
+# is a constant, the key of a variable, or one of those below. What a call has returned last is
+# ("name", CallExpr): a variable that is assigned where the call is made, and has no other name.
 Key: TypeAlias = tuple[Any, ...]
+Root: TypeAlias = Var | CallExpr | TypeInfo
 
 
 class Each:
@@ -62,8 +66,19 @@ class Passed:
     """
 
 
+class Shuffle:
+    """The index of any item where items go, or change places, and no others come."""
+
+
+class Fields(NamedTuple):
+    """The name of all attributes of a record at once, but for some."""
+
+    others: frozenset[str]
+
+
 EACH: Final = Each()
 APPEND: Final = Append()
+SHUFFLE: Final = Shuffle()
 
 
 def item_of(base: Key, index: object) -> Key:
@@ -71,16 +86,23 @@ def item_of(base: Key, index: object) -> Key:
     return ("item", base, index)
 
 
-def key_of(expression: Expression | None) -> Key | None:
-    """Return the key of a name, an attribute of one or an item of one, or None."""
+def key_of(expression: Expression | None, *, calls: bool = False) -> Key | None:
+    """Return the key of a name, an attribute of one or an item of one, or None.
+
+    Args:
+        expression: what is read.
+        calls: whether the result of a call is a name, too.
+    """
     match expression:
-        case NameExpr(node=Var() as variable):
-            return ("name", variable)
+        case NameExpr(node=(Var() | TypeInfo()) as variable):
+            # None is no variable.
+            is_builtin = expression.fullname.startswith("builtins.")
+            return None if is_builtin else ("name", variable)
         case MemberExpr(expr=inner, name=name):
-            base = key_of(inner)
+            base = key_of(inner, calls=calls)
             return None if base is None else ("member", base, name)
         case IndexExpr(base=inner, index=index):
-            base, item = key_of(inner), _index(index)
+            base, item = key_of(inner, calls=calls), index_of(index)
             return None if base is None or item is None else ("item", base, item)
         case (
             CastExpr(expr=inner)
@@ -89,11 +111,19 @@ def key_of(expression: Expression | None) -> Key | None:
             | AssignmentExpr(target=inner)
             | CallExpr(analyzed=(CastExpr() | AssertTypeExpr()) as inner)
         ):
-            return key_of(inner)
+            return key_of(inner, calls=calls)
+        case CallExpr() if calls:
+            return ("name", expression)
     return None
 
 
-def _index(index: Expression) -> int | str | Key | None:
+def place(expression: Expression | None) -> Key | None:
+    """Return the key of a name, the result of a call, or a part of one; None for other values."""
+    return key_of(expression, calls=True)
+
+
+def index_of(index: Expression) -> int | str | Key | None:
+    """Return what an index says of an item, or None."""
     match index:
         case NameExpr(node=Var() as variable):
             return ("name", variable)
@@ -109,14 +139,24 @@ def _index(index: Expression) -> int | str | Key | None:
 def spelled(key: Key) -> str:
     """Return a key as its user writes it."""
     if key[0] == "name":
+        if isinstance(key[1], CallExpr):
+            return f"{_called(key[1].callee)}({'...' if key[1].args else ''})"
+        # mypy puts a mark behind the name of a variable that gets another type.
         name: str = key[1].name
-        return name
+        return name.rstrip("'")
     if key[0] == "member":
         return f"{spelled(key[1])}.{key[2]}"
     if isinstance(key[2], Each):
         return spelled(key[1])
     index = spelled(key[2]) if isinstance(key[2], tuple) else repr(key[2])
     return f"{spelled(key[1])}[{index}]"
+
+
+def _called(callee: Expression) -> str:
+    key = place(callee)
+    if key is not None:
+        return spelled(key)
+    return callee.name if isinstance(callee, MemberExpr | NameExpr | SuperExpr) else "the call"
 
 
 def prefixes(key: Key) -> Iterator[Key]:
@@ -166,6 +206,8 @@ def may_be(stored: Key, key: Key) -> bool:
 
 def _differ(stored: object, other: object) -> bool:
     """Tell whether to assign to the item of one index leaves that of another as it is."""
+    if isinstance(stored, Shuffle):
+        return other is EACH
     if isinstance(stored, Append):
         return not (isinstance(other, int) and other < 0)
     if isinstance(stored, Passed):
@@ -175,12 +217,18 @@ def _differ(stored: object, other: object) -> bool:
     return isinstance(stored, int | str) and isinstance(other, int | str) and stored != other
 
 
-def root(key: Key) -> Var:
-    """Return the variable that a key starts from."""
+def root(key: Key) -> Root:
+    """Return the variable that a key starts from, or the call or class."""
     while key[0] != "name":
         key = key[1]
-    variable: Var = key[1]
-    return variable
+    start: Root = key[1]
+    return start
+
+
+def root_name(key: Key) -> str:
+    """Return the name of the variable that a key starts from; an empty one for a call."""
+    start = root(key)
+    return start.name if isinstance(start, Var) else ""
 
 
 def children(expression: Expression) -> Iterator[Expression]:

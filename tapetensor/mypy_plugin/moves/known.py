@@ -31,12 +31,15 @@ class Known:
     Whoever calls them reads it here: otherwise it would be worked out again for every function.
 
     Attributes:
-        moved: what a function takes the tape of, and whether mypy had checked the function by then.
+        moved: what a function takes the tape of, whether mypy had checked the function by then,
+            and what it leaves spent in the place of what it was called with.
         borrowed: whether it leaves an argument where it is, likewise.
+        returned: which parts of what it returns are which of its parameters, likewise.
         steps: its graph, and what is done at its points.
     """
 
     def __init__(self) -> None:
-        self.moved: dict[FuncItem, tuple[list[Key], bool]] = {}
+        self.moved: dict[FuncItem, tuple[list[Key], bool, list[Key]]] = {}
         self.borrowed: dict[tuple[FuncItem, int, bool], tuple[bool, bool]] = {}
+        self.returned: dict[FuncItem, tuple[list[tuple[Key, Key]], bool]] = {}
         self.steps: dict[FuncItem, Steps] = {}

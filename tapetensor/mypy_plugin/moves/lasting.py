@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from mypy.nodes import (
@@ -13,16 +14,17 @@ from mypy.nodes import (
     MemberExpr,
     NameExpr,
     OverloadedFuncDef,
+    RefExpr,
     ReturnStmt,
     SymbolNode,
     TypeInfo,
     Var,
 )
-from mypy.types import Instance, TupleType, Type, get_proper_type
+from mypy.types import AnyType, Instance, TupleType, Type, TypeOfAny, get_proper_type
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import bounded
-from tapetensor.mypy_plugin.moves.keys import Key, item_of, key_of, replaced
+from tapetensor.mypy_plugin.moves.keys import Key, item_of, key_of, place, replaced
 from tapetensor.mypy_plugin.moves.owners import is_container
 from tapetensor.mypy_plugin.symbols import member_of
 
@@ -40,7 +42,7 @@ def place_of(checker: Any, expression: Expression) -> Key | None:
             base = place_of(checker, inner)
             return None if base is None else attribute(base, flow.type_of(checker, inner), name)
         case IndexExpr(base=inner):
-            base, key = place_of(checker, inner), key_of(expression)
+            base, key = place_of(checker, inner), place(expression)
             if base is None or key is None:
                 return None
             return item(base, flow.type_of(checker, inner), key[2])
@@ -48,14 +50,19 @@ def place_of(checker: Any, expression: Expression) -> Key | None:
             return place_of(checker, inner)
         case CallExpr(analyzed=Expression() as inner):
             return place_of(checker, inner)
+        case CallExpr():
+            return place(expression)
     within = getattr(expression, "expr", None)
     is_same = isinstance(within, Expression) and key_of(expression) is not None
     return place_of(checker, within) if is_same and isinstance(within, Expression) else None
 
 
-def attribute(base: Key, owner: Type | None, name: str) -> Key | None:
+def attribute(base: Key, owner: Type | None, name: object) -> Key | None:
     """Return the key of an attribute; None if it may be another object at each reading."""
-    owner = bounded(owner)
+    if not isinstance(name, str):
+        # That of several fields at once, which Aliases compare one by one.
+        return None
+    owner = object_of(base[1]) if isinstance(base[1], TypeInfo) else bounded(owner)
     if isinstance(owner, TupleType):
         owner = owner.partial_fallback
         fields = names_of_items(owner.type)
@@ -69,7 +76,17 @@ def attribute(base: Key, owner: Type | None, name: str) -> Key | None:
         held = get_proper_type(node.type)
         is_plain = not (isinstance(held, Instance) and held.type.get("__get__"))
         return ("member", base, name) if is_plain else None
+    if isinstance(node, Decorator) and any(
+        isinstance(one, RefExpr) and one.fullname == "functools.cached_property"
+        for one in node.original_decorators
+    ):
+        return ("member", base, name)
     return returned_by(base, node)
+
+
+def object_of(info: TypeInfo) -> Instance:
+    """Return the type of the objects of a class: what it says of attributes holds of the class."""
+    return Instance(info, [AnyType(TypeOfAny.special_form) for _ in info.type_vars])
 
 
 def names_of_items(info: TypeInfo) -> list[str]:
@@ -77,6 +94,25 @@ def names_of_items(info: TypeInfo) -> list[str]:
     found = info.get("__new__") if info.is_named_tuple else None
     declared = getattr(found.node, "type", None) if found is not None else None
     return [name or "" for name in getattr(declared, "arg_names", [""])[1:]]
+
+
+def is_carried(owner: Type | None, field: object, new: Collection[str]) -> bool:
+    """Tell whether a changed copy of a record has the same value in a field.
+
+    Args:
+        owner: the type of the record.
+        field: the name of the field, or its number in a named tuple.
+        new: the fields that are given anew.
+    """
+    owner = bounded(owner)
+    if isinstance(owner, TupleType):
+        names = names_of_items(owner.partial_fallback.type)
+        return isinstance(field, int) and field < len(names) and names[field] not in new
+    if not isinstance(owner, Instance) or owner.type.get("__post_init__"):
+        return False
+    declared = owner.type.metadata.get("dataclass", {}).get("attributes", [])
+    kept = {one["name"] for one in declared if one["is_in_init"]}
+    return field in kept and field not in new
 
 
 def returned_by(base: Key, node: SymbolNode | None) -> Key | None:

@@ -29,7 +29,7 @@ from mypy.types import CallableType, TypeAliasType
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.codes import TAPE_MOVED
-from tapetensor.mypy_plugin.moves.keys import Key, key_of, root, spelled
+from tapetensor.mypy_plugin.moves.keys import Key, key_of, root, root_name, spelled
 from tapetensor.mypy_plugin.moves.known import Known
 from tapetensor.mypy_plugin.moves.owners import hands_on, is_marked, takes
 from tapetensor.mypy_plugin.moves.points import Point
@@ -129,7 +129,7 @@ def _check(checker: Any, function: FuncDef, lent: set[Var]) -> None:
         is_kept = link.target[0] != "name" and (
             target not in link.point.fragment.bound or target in link.point.fragment.arguments
         )
-        is_kept |= target.name in steps.graph.shared
+        is_kept |= root_name(link.target) in steps.graph.shared
         if is_kept and link.node is not None:
             _report_one(checker, steps, link.node, link.point, link.source, lent, "kept")
 
@@ -164,6 +164,8 @@ def is_lent_at(steps: Steps, key: Key, at: Point, lent: set[Var] | None = None) 
     """Tell whether a key names at a point what was lent to the function."""
     for value in steps.aliases.values(key, at):
         variable = root(value.key)
+        if not isinstance(variable, Var):
+            continue
         known = is_marked(variable.type, LENT) if lent is None else variable in lent
         is_argument = variable in steps.graph.fragments[0].arguments
         if known and is_argument and value.by is None and not value.loop:

@@ -19,11 +19,16 @@ class Loops:
         self._paths = paths
 
     def first_items(self, values: list[Value], point: Point) -> Iterator[Value]:
-        """Yield the items that a step is certain to work on in the first pass of a loop."""
+        """Yield the items that a step is certain to work on in the first pass of a loop, or in any.
+
+        One that comes to all items comes to those of which the program speaks.
+        """
         for one, key in self._loops_of([value.key for value in values], point):
-            first = replaced(key, one.item, item_of(one.item[1], 0))
-            if one.first and first is not None:
-                yield Value(first, None, one)
+            named = self._graph.indices if one.whole and one.count is None else []
+            for index in dict.fromkeys([*([0] if one.first else []), *named]):
+                item = replaced(key, one.item, item_of(one.item[1], index))
+                if item is not None:
+                    yield Value(item, None, one)
 
     def done_at(self, values: list[Key], point: Point) -> Iterator[tuple[Point, Value]]:
         """Yield where all items were worked on, if a step is certain in each pass of a loop.

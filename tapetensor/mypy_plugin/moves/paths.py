@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from mypy.nodes import CallExpr
+from mypy.nodes import CallExpr, ComparisonExpr, NameExpr
 
 from tapetensor.mypy_plugin.moves.effects import Effects
 from tapetensor.mypy_plugin.moves.graph import Graph
-from tapetensor.mypy_plugin.moves.keys import Key, mentions, prefixes, root
+from tapetensor.mypy_plugin.moves.keys import Key, key_of, mentions, prefixes, root
 from tapetensor.mypy_plugin.moves.points import Link, Point, Region
 
 
@@ -78,6 +78,8 @@ class Paths:
         """Return where execution may go on from a point between a move and a use."""
         if self._ends(one) or any(self.loses(one, key) for key in keys):
             return []
+        if (way := _ways_of_a_tensor(one, keys)) is not None:
+            return way
         if one.tests and self._is_in_doubt(one, move) and self._matters(one, use, keys):
             return self._same_way(one, move)
         if one.until in move.regions and self._may_be_over(one.until):
@@ -272,6 +274,17 @@ class Paths:
         counted = {key for one in steps for key in one.stores}
         others = loop.tests - counted
         return self._reads(self._graph.points[loop.start], others, self._changed_in(loop))
+
+
+def _ways_of_a_tensor(branch: Point, keys: tuple[Key, ...]) -> list[Point] | None:
+    """Return the ways that are left where it is asked whether a tensor is None; None elsewhere."""
+    match branch.test:
+        case ComparisonExpr(
+            operators=["is" | "is not" as op],
+            operands=[asked, NameExpr(fullname="builtins.None")],
+        ) if key_of(asked) in keys:
+            return branch.next[:1] if op == "is not" else branch.next[1:]
+    return None
 
 
 def _following(points: Iterable[Point]) -> list[Point]:

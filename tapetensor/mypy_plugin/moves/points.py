@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from mypy.nodes import Expression, IfStmt, Node, Var
 
-from tapetensor.mypy_plugin.moves.keys import Key
+from tapetensor.mypy_plugin.moves.keys import Key, Root
 
 
 class Fragment:
@@ -18,7 +18,7 @@ class Fragment:
 
     def __init__(self, outer: Point | None) -> None:
         self.outer = outer
-        self.bound: set[Var] = set()
+        self.bound: set[Root] = set()
         self.arguments: set[Var] = set()
         self.entry = Point(self, None, ())
 
@@ -73,6 +73,8 @@ class Point:
     region: Region | None = None
     # The same decision is made again while all that it reads stays the same.
     repeats: bool = False
+    # The test itself, if its first way is that of yes.
+    test: Expression | None = None
     # What it asks, the same for the same words; its first way is that of yes.
     question: object = None
     # The decision of a `while`, the first way of which is the body, has the loop.

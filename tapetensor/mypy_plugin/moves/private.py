@@ -29,9 +29,15 @@ from mypy.nodes import (
 from tapetensor.mypy_plugin.moves.keys import Key
 from tapetensor.mypy_plugin.moves.points import Point
 
-_METHODS: Final = frozenset(
+# Methods of lists, tuples, dicts and deques that run no code but that of what they are given.
+METHODS: Final = frozenset(
     {"append", "clear", "copy", "extend", "get", "insert", "items", "keys", "pop", "popitem"}
-    | {"reverse", "setdefault", "update", "values"}
+    | {"reverse", "setdefault", "update", "values", "appendleft", "extendleft", "popleft"}
+    | {"rotate", "sort"}
+)
+_MAKERS: Final = frozenset(
+    {f"builtins.{name}" for name in ("list", "tuple", "dict", "sorted")}
+    | {f"collections.{name}" for name in ("deque", "OrderedDict")}
 )
 _NEW: Final = (
     *(ListExpr, TupleExpr, DictExpr),
@@ -70,7 +76,7 @@ def _are_new(values: list[Expression | None]) -> bool:
         or (
             isinstance(one, CallExpr)
             and isinstance(one.callee, RefExpr)
-            and one.callee.fullname in ("builtins.list", "builtins.tuple", "builtins.dict")
+            and one.callee.fullname in _MAKERS
         )
         for one in values
     )
@@ -80,7 +86,7 @@ def _kept_by(node: Node | None, runs: Expression | None) -> Iterator[NameExpr]:
     """Yield the names that a step of execution reads, and hands to nobody."""
     parts: list[Expression | None] = [runs]
     match node:
-        case CallExpr(callee=MemberExpr(expr=owner, name=name)) if name in _METHODS:
+        case CallExpr(callee=MemberExpr(expr=owner, name=name)) if name in METHODS:
             parts.append(owner)
         case CallExpr(callee=RefExpr(fullname=name), args=args) if name.startswith(
             ("builtins.", "tapetensor.")

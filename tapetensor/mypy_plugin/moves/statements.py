@@ -9,6 +9,7 @@ from mypy.nodes import (
     AssignmentStmt,
     Block,
     BreakStmt,
+    CallExpr,
     ClassDef,
     ContinueStmt,
     Decorator,
@@ -34,6 +35,7 @@ from mypy.nodes import (
     ReturnStmt,
     Statement,
     TryStmt,
+    TupleExpr,
     TypeInfo,
     WhileStmt,
     WithStmt,
@@ -106,7 +108,9 @@ class Statements(Expressions):
             case ExpressionStmt(expr=value):
                 self.expression(value)
                 self.graph.dropped.add(value)
-            case AssignmentStmt(rvalue=value):
+            case AssignmentStmt(lvalues=lvalues, rvalue=value):
+                if any(isinstance(one, TupleExpr | ListExpr) for one in lvalues):
+                    self.graph.consumed.add(value)
                 self.evaluated(value, partial(self._assignment, statement))
             case OperatorAssignmentStmt(lvalue=target, rvalue=value):
                 self._parts_of_target(target)
@@ -212,15 +216,21 @@ class Statements(Expressions):
         passes: list[Pass] = []
         if isinstance(statement, ForStmt):
             decision.runs, decision.foreign = statement.expr, statement.is_async
+            new = self.pairwise(statement.index, statement.expr)
             one = self.point()
-            self.store(statement.index, statement.expr, one)
+            self.store(new, statement.expr, one)
+            self.graph.handed[statement.expr] = statement.index, one
             passes = self.iterate(statement.index, statement.expr, decision, one)
         else:
             decision.until = self.regions[-1]
         self._loops.append(loop)
         self.block(statement.body)
         self._loops.pop()
-        lead([*self.ends, *loop.continues], head)
+        self.ends += loop.continues
+        if isinstance(statement, ForStmt) and self.ends:
+            # What the iterator does when it goes on, with what it has handed out.
+            self.point(statement.index)
+        lead(self.ends, head)
         self.ends = [] if test is not None and truth(test) else [(decision, True)]
         if isinstance(statement, ForStmt):
             passes += self.counted(statement.index, statement.expr, decision, one)
@@ -300,9 +310,13 @@ class Statements(Expressions):
             before.append(one)
             if target is not None:
                 self.store(target, manager, one)
+                if isinstance(manager, CallExpr):
+                    self.link(target, manager, one)
+            self.graph.handed[manager] = target or statement, one
         self.block(statement.body)
-        for manager, start in zip(statement.expr, before, strict=True):
-            leaving = self.point()
+        managers = zip(statement.expr, statement.target, before, strict=True)
+        for manager, target, start in managers:
+            leaving = self.point(target or statement)
             leaving.suppressor, leaving.foreign = manager, True
             start.skipped_by = manager
             self.ends.append((start, False))

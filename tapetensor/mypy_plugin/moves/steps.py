@@ -9,7 +9,7 @@ from mypy.nodes import FuncItem, MypyFile, Node
 
 from tapetensor.mypy_plugin.moves.aliases import Aliases, Value
 from tapetensor.mypy_plugin.moves.effects import Effects
-from tapetensor.mypy_plugin.moves.keys import Key, is_constant, replaced
+from tapetensor.mypy_plugin.moves.keys import Key, is_constant, replaced, root
 from tapetensor.mypy_plugin.moves.loops import Loops
 from tapetensor.mypy_plugin.moves.paths import Paths
 from tapetensor.mypy_plugin.moves.points import Point
@@ -23,11 +23,13 @@ class Place(NamedTuple):
         spelled: how the program spells it.
         key: the key under which it is followed.
         within: the function of this file that works on it, if it is not the step itself.
+        left: whether it is what the key names after the step, and is spent then.
     """
 
     spelled: Key
     key: Key
     within: FuncItem | None = None
+    left: bool = False
 
 
 class Step(NamedTuple):
@@ -75,9 +77,10 @@ class Steps:
                 node,
                 point,
                 place.spelled,
-                self._values(place, point),
+                [Value(place.key)] if place.left else self._values(place, point),
                 place in moves,
                 place.within,
+                place.left,
             )
             for point in self.graph.of_node[node]
             for place in dict.fromkeys([*moves, *uses])
@@ -85,7 +88,10 @@ class Steps:
 
     def _values(self, place: Place, point: Point) -> list[Value]:
         """Return the keys that name what a place does at a point."""
-        found = self.aliases.values(place.key, point)
+        # What the call returned last is forgotten as it returns again.
+        found = [
+            one for one in self.aliases.values(place.key, point) if root(one.key) is not point.node
+        ]
         return [*found, *self.loops.first_items(found, point)]
 
     def followed_on(self, step: Step) -> Iterator[Step]:
@@ -95,8 +101,9 @@ class Steps:
             yield step._replace(point=point, values=[value])
         if not step.moves:
             return
+        values = [one.key for one in step.values if not one.loop and is_constant(one.key)]
         for link in self.graph.links:
-            for key in filter(is_constant, values):
+            for key in values:
                 target = replaced(key, link.source, link.target)
                 # What it took the tape of gets another name later, or is put into a container.
                 if (
@@ -115,7 +122,12 @@ class Steps:
         lost = [one for one in self.graph.points if self.paths.loses(one, key)]
         if point in self.paths.reached_from(lost):
             return False
-        return key[0] == "name" or not self.paths.reached_from([point]).intersection(lost)
+        return key[0] == "name" or self.stays(key, point)
+
+    def stays(self, key: Key, point: Point) -> bool:
+        """Tell whether a key names when the function returns what it names after a point."""
+        later = self.paths.reached_from([point])
+        return not any(one in later and self.paths.loses(one, key) for one in self.graph.points)
 
     def returns_only_by(self, points: set[Point]) -> bool:
         """Tell whether the function returns, and on every way to there it comes by one of these."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from mypy.nodes import (
-    ARG_POS,
+    NOT_ABSTRACT,
     CallExpr,
+    Context,
     Decorator,
     Expression,
     FuncDef,
     FuncItem,
     IndexExpr,
-    IntExpr,
     ListExpr,
     MemberExpr,
     MypyFile,
@@ -22,8 +23,6 @@ from mypy.nodes import (
     OperatorAssignmentStmt,
     OpExpr,
     RefExpr,
-    SliceExpr,
-    StarExpr,
     SuperExpr,
     SymbolNode,
     TupleExpr,
@@ -32,10 +31,11 @@ from mypy.nodes import (
     Var,
 )
 from mypy.operators import op_methods
-from mypy.types import CallableType, Type
+from mypy.types import CallableType
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import class_of
+from tapetensor.mypy_plugin.moves.applying import APPLIERS, RUNNERS, applied_by
 from tapetensor.mypy_plugin.moves.borrowing import (
     BORROWS,
     READS,
@@ -43,8 +43,7 @@ from tapetensor.mypy_plugin.moves.borrowing import (
     is_borrowed,
     leaves,
 )
-from tapetensor.mypy_plugin.moves.calls import Callee, Calls, arguments
-from tapetensor.mypy_plugin.moves.contents import cut_out, wholes
+from tapetensor.mypy_plugin.moves.calls import Callee, Calls, arguments, is_exactly_meant
 from tapetensor.mypy_plugin.moves.keys import (
     EACH,
     Key,
@@ -52,24 +51,22 @@ from tapetensor.mypy_plugin.moves.keys import (
     is_constant,
     item_of,
     key_of,
+    place,
     replaced,
     root,
     spelled,
 )
 from tapetensor.mypy_plugin.moves.known import Known, Part
-from tapetensor.mypy_plugin.moves.lasting import place_of
+from tapetensor.mypy_plugin.moves.operands import Operands
 from tapetensor.mypy_plugin.moves.owners import (
     accepts_several,
     hands_on,
-    holds_owners,
-    is_container,
     is_marked,
-    is_open,
     is_tensor,
-    owns,
     takes,
 )
 from tapetensor.mypy_plugin.moves.points import Point
+from tapetensor.mypy_plugin.moves.results import Results
 from tapetensor.mypy_plugin.moves.steps import Place, Steps
 from tapetensor.mypy_plugin.names import LENT, TAKEN, op_called
 from tapetensor.mypy_plugin.symbols import member_of
@@ -82,13 +79,11 @@ MOVERS = frozenset(
         for name in ("abs", "add", "matmul", "mul", "neg", "pow", "sub", "truediv")
     }
 )
-# Functions that call their first argument with each item of the second one.
-APPLIERS = {"builtins.map": 1, "functools.reduce": 2, "_functools.reduce": 2}
 # Calls of calls of calls: so many are looked into.
 _DEEPEST = 12
 
 
-class Reader:
+class Reader(Operands):
     """Reads what calls do in one function, or at the top level of a module.
 
     Args:
@@ -102,24 +97,12 @@ class Reader:
     def __init__(
         self, checker: Any, tree: MypyFile, steps: Steps, known: Known, outer: Reader | None = None
     ) -> None:
-        self._checker = checker
+        super().__init__(checker, steps)
         self._tree = tree
-        self.steps = steps
         self.depth: int = _DEEPEST if outer is None else outer.depth - 1
         self._known = known
-        self._calls = Calls(steps.graph, self.type_of, steps.paths)
-
-    def type_of(self, expression: Expression) -> Type | None:
-        """Return the type of an expression, worked out from declarations if mypy has not yet."""
-        found = flow.type_of(self._checker, expression)
-        if found is not None:
-            return found
-        key = key_of(expression)
-        return None if key is None else self.steps.effects.type_at(key)
-
-    def owns(self, type_: Type | None) -> bool:
-        """Tell whether a value owns a tape, as far as the function does not ask for that."""
-        return owns(type_) and not (self.steps.graph.asks_for_tape and is_open(type_))
+        self.calls = Calls(steps.graph, self.type_of, steps.paths, self.body)
+        self.results = Results(self, known)
 
     def moved_by_builtin(self, call: CallExpr) -> list[Place]:
         """Return what one of the `MOVERS` takes the tape of."""
@@ -134,33 +117,39 @@ class Reader:
 
     def taken(self, call: CallExpr) -> list[Place]:
         """Return what a call takes the tape of, as every function does that may be called."""
-        match call:
-            case CallExpr(callee=RefExpr(fullname=name), args=[applied, items, *_]) if (
-                name in APPLIERS
-            ):
-                if name == "builtins.map" and call not in self.steps.graph.consumed:
-                    return []
-                several = [items] * APPLIERS[name]
-                unnamed: list[str | None] = [None] * len(several)
-                call = CallExpr(applied, several, [ARG_POS] * len(several), unnamed)
-                return [*dict.fromkeys(self.taken(call))]
-        found = [self._taken_by(one, call) for one in self._calls.called(call)]
+        name = self._name_of_callee(call)
+        if name in APPLIERS or name in RUNNERS:
+            made = applied_by(call, name, self.steps.graph)
+            return [] if made is None else [*dict.fromkeys(self.taken(made))]
+        found = [self._taken_by(one, call) for one in self.calls.called(call)]
         if not found:
             return []
-        return [one for one in found[0] if all(one in other for other in found[1:])]
+        others = [{one.key for one in several} for several in found[1:]]
+        return [one for one in found[0] if all(one.key in keys for keys in others)]
+
+    def _name_of_callee(self, call: CallExpr) -> str:
+        """Return the full name of what is called, of methods too."""
+        match call.callee:
+            case RefExpr(fullname=name) if name:
+                return name
+            case MemberExpr(expr=owner, name=name):
+                info = class_of(self.type_of(owner))
+                method = None if info is None else member_of(info, name)
+                return "" if method is None else method.fullname
+        return ""
 
     def used(self, call: CallExpr) -> list[Place]:
         """Return what a call of a method, under another name, refuses when it is spent."""
         return [
             place
-            for one in self._calls.called(call)
+            for one in self.calls.called(call)
             if one.tensor and _name(one.node) not in READS
             for place in self.places([Part(one.args[0], None)])
         ]
 
     def op_of(self, call: CallExpr) -> str:
         """Return the name of what is called, as errors say it."""
-        for one in self._calls.called(call):
+        for one in self.calls.called(call):
             if one.tensor:
                 return op_called(_name(one.node))
         if isinstance(call.callee, NameExpr | MemberExpr | SuperExpr):
@@ -177,6 +166,11 @@ class Reader:
             return self.places(
                 [Part(one, None) for one in operands if self.owns(self.type_of(one))]
             )
+        if getattr(callee.node, "fullname", "") in MOVERS:
+            operands = [*callee.args, *call.args]
+            return self.places(
+                part for one in operands for part in self.owning_parts(one, self.type_of(one))
+            )
         if len(callee.known) > 1 and all(hands_on(one.ret_type) for one in callee.known):
             # Of an overloaded function it is not worked out which overload is meant.
             operands = [*callee.args, *call.args]
@@ -190,9 +184,9 @@ class Reader:
             for place in self._taken_as(callee, number, expressions, call)
         ]
         body = callee.function or self.body(callee.node)
-        if body is None:
+        if body is None or self.is_put_off(body, call):
             return found
-        return [*found, *self.defaults_of(body, 0, given), *self.free(body)]
+        return [*found, *self.defaults_of(body, 0, given), *self.free(body, callee.bound)]
 
     def _taken_as(
         self, callee: Callee, number: int, expressions: list[Expression], call: CallExpr
@@ -200,9 +194,10 @@ class Reader:
         """Yield what a call takes of the arguments for one parameter."""
         [signature] = callee.known
         dropped = call in self.steps.graph.dropped
-        is_exact = isinstance(call.callee, SuperExpr)
+        is_exact = is_exactly_meant(call)
         body = callee.function or self.body(callee.node)
-        if self.is_moved_by(signature, number, callee.node):
+        is_made_only = body is not None and body.is_generator
+        if self.is_moved_by(signature, number, callee.node) and not is_made_only:
             if not (body and self.may_borrow(body, number, dropped=dropped, exact=is_exact)):
                 yield from self.places(
                     [
@@ -211,8 +206,15 @@ class Reader:
                         for part in self.owning_parts(one, self.type_of(one))
                     ]
                 )
-        elif body is not None:
+        elif body is not None and not self.is_put_off(body, call):
             yield from self.moved_of(body, number, expressions, exact=is_exact)
+
+    def is_put_off(self, body: FuncItem, call: Context) -> bool:
+        """Tell whether a call makes a coroutine or generator that is not known to run there."""
+        graph = self.steps.graph
+        if body.is_generator:
+            return call not in graph.consumed
+        return body.is_coroutine and call not in graph.awaited
 
     def is_moved_by(self, signature: CallableType, number: int, node: SymbolNode | None) -> bool:
         """Tell whether a signature says that the argument for a parameter is moved.
@@ -220,6 +222,9 @@ class Reader:
         A function that is given a container may take one of its items, and leave the others.
         """
         declared = signature.arg_types[number]
+        if _name(node) == "_replace":
+            # A record is made of what it is given.
+            return False
         is_ours = getattr(node, "fullname", "").startswith("tapetensor.")
         is_one = is_tensor(declared) or not accepts_several(declared)
         is_taken = hands_on(signature.ret_type) and (is_one or is_ours)
@@ -236,14 +241,19 @@ class Reader:
             dropped: whether what the call returns is not looked at.
             exact: whether the call means this very function, as `super()` does.
         """
-        several = [body, *([] if exact else self._overriding(body))]
+        several = [body, *([] if exact else self.overriding(body))]
         return any(
-            self.is_borrowed(one, number, dropped=dropped)
+            self.is_borrowed(one, number, dropped=dropped) or self._gives_back(one, number)
             for one in several
             if number < len(one.arguments)
         )
 
-    def _overriding(self, body: FuncItem) -> Iterator[FuncDef]:
+    def _gives_back(self, body: FuncItem, number: int) -> bool:
+        """Tell whether what a function returns is an argument, or has it among its parts."""
+        variable = body.arguments[number].variable
+        return any(source == ("name", variable) for _, source in self.results.of(body))
+
+    def overriding(self, body: FuncItem) -> Iterator[FuncDef]:
         """Yield the methods of this file that may be meant where a method is called."""
         owner = body.info
         for symbol in self._tree.names.values() if owner else ():
@@ -257,13 +267,13 @@ class Reader:
     def is_borrowed(self, body: FuncItem, number: int, *, dropped: bool) -> bool:
         """Tell whether a function only reads an argument, or makes a second handle of it."""
         which, known = (body, number, dropped), self._known.borrowed
-        if which not in known or self._is_out_of_date(body, checked=known[which][1]):
+        if which not in known or self.is_out_of_date(body, checked=known[which][1]):
             inner = self.within(body)
             if inner is None:
                 return False
             known[which] = False, True
             found = is_borrowed(body, inner.steps.graph, number, inner.lent, dropped=dropped)
-            known[which] = found, self._is_checked(body)
+            known[which] = found, self.is_checked(body)
         return known[which][0]
 
     def defaults_of(
@@ -291,7 +301,11 @@ class Reader:
             return
         variable = body.arguments[number].variable
         me: Key = ("name", variable)
-        others = [] if exact else [*self._overriding(body)]
+        others = [] if exact else [*self.overriding(body)]
+        for path in () if others else self.left(body, variable):
+            base = replaced(path, me, self.place_of(expressions[0]) or me) if expressions else None
+            if base is not None and root(base) is not variable:
+                yield Place(base, base, left=True)
         for path in self.moved(body, variable):
             if not all(self._is_moved_too(path, me, one, number) for one in others):
                 continue
@@ -299,15 +313,16 @@ class Reader:
                 if isinstance(one, ListExpr | TupleExpr) and path != me:
                     yield from self.places(self._parts_at(one, path, me))
                     continue
-                spelled, key = key_of(one), place_of(self._checker, one)
+                spelled, key = place(one), self.place_of(one)
                 if spelled is None or key is None:
+                    continue
+                if path == me:
+                    yield from self.places(self.owning_parts(one, self.type_of(one)))
                     continue
                 at, moved = replaced(path, me, spelled), replaced(path, me, key)
                 if at is None or moved is None:
                     continue
-                if self.owns(
-                    self.type_of(one) if path == me else self.steps.effects.type_at(moved)
-                ):
+                if self.owns(self.steps.effects.type_at(moved)):
                     yield Place(at, moved)
 
     def moved_by_getter(self, getter: SymbolNode | None, owner: Expression) -> list[Place]:
@@ -330,20 +345,30 @@ class Reader:
             if path in (item_of(me, EACH), item_of(me, number)) and self.owns(self.type_of(item)):
                 yield Part(item, None)
 
-    def free(self, body: FuncItem) -> list[Place]:
-        """Return what a function takes of the variables around it, those of the module too."""
+    def free(self, body: FuncItem, bound: Mapping[Var, Key] = MappingProxyType({})) -> list[Place]:
+        """Return what a function takes of the variables around it, those of the module too.
+
+        Args:
+            body: the function.
+            bound: the variables of the call that made it, with their keys here.
+        """
         around = self.steps.graph.fragments[0].bound.difference(
             one.variable for one in body.arguments
         )
-        found = [key for key in self.moved_by(body) if root(key) in around]
+        found = [key for key in self.moved_by(body) if root(key) in around or root(key) in bound]
         inner = self._known.steps[body].graph if found else self.steps.graph
         # What gives the variable another value leaves nothing behind that is spent.
         renewed = {root(key) for point in inner.points for key in point.stores}
-        return [Place(key, key, body) for key in found if root(key) not in renewed]
+        here: dict[Key, Key] = {("name", one): key for one, key in bound.items()}
+        return [
+            Place(key, replaced(key, start, here.get(start, start)) or key, body)
+            for key in found
+            if (start := ("name", root(key)))[1] not in renewed
+        ]
 
     def lent(self, call: CallExpr) -> Iterator[Expression]:
         """Yield the arguments that a call only reads, whatever function is called."""
-        found = [[*self._lent_to(one, call)] for one in self._calls.called(call)]
+        found = [[*self._lent_to(one, call)] for one in self.calls.called(call)]
         for one in found[0] if found else ():
             if all(one in others for others in found):
                 yield one
@@ -364,12 +389,23 @@ class Reader:
                 yield from expressions
 
     def body(self, node: SymbolNode | None) -> FuncDef | None:
-        """Return the body of a function of this file."""
-        return function_in(self._tree, node)
+        """Return the body of a function of this file; of an abstract one that of the only other."""
+        found = function_in(self._tree, node)
+        inner = node.func if isinstance(node, Decorator) else node
+        if found is None and isinstance(inner, FuncDef) and inner.abstract_status != NOT_ABSTRACT:
+            others = [*self.overriding(inner)]
+            return others[0] if len(others) == 1 else None
+        return found
 
     def moved(self, body: FuncItem, variable: Var) -> list[Key]:
         """Return what a function is sure to take of a parameter: it, its items, its attributes."""
         return [key for key in self.moved_by(body) if root(key) is variable]
+
+    def left(self, body: FuncItem, variable: Var) -> list[Key]:
+        """Return the attributes and items of a parameter that a function is sure to leave spent."""
+        self.moved_by(body)
+        found = self._known.moved.get(body)
+        return [key for key in found[2] if root(key) is variable] if found else []
 
     def moved_by(self, body: FuncItem) -> list[Key]:
         """Return what a function is sure to have taken the tape of when it returns.
@@ -377,20 +413,20 @@ class Reader:
         A key starts from a parameter, or from a variable of the code around the function.
         """
         known = self._known.moved
-        if body not in known or self._is_out_of_date(body, checked=known[body][1]):
+        if body not in known or self.is_out_of_date(body, checked=known[body][1]):
             inner = self.within(body)
-            if body.is_generator or body.is_coroutine or body.is_async_generator or inner is None:
+            if body.is_async_generator or inner is None:
                 return []
-            known[body] = [], True
-            found = _surely_moved(inner)
-            known[body] = found, self._is_checked(body)
+            known[body] = [], True, []
+            moved, left = _surely_moved(inner)
+            known[body] = moved, self.is_checked(body), left
         return known[body][0]
 
-    def _is_out_of_date(self, body: FuncItem, *, checked: bool) -> bool:
+    def is_out_of_date(self, body: FuncItem, *, checked: bool) -> bool:
         """Tell whether mypy knows the types in a function now, and did not when it was read."""
-        return not checked and self._is_checked(body)
+        return not checked and self.is_checked(body)
 
-    def _is_checked(self, body: FuncItem) -> bool:
+    def is_checked(self, body: FuncItem) -> bool:
         """Tell whether mypy has come through a function."""
         nodes = self._known.steps[body].graph.of_node
         last = next((one for one in reversed(nodes) if isinstance(one, Expression)), None)
@@ -409,6 +445,8 @@ class Reader:
         """Yield the keys that this function takes the tape of, with the points where it does."""
         graph = self.steps.graph
         for node in [*graph.of_node]:
+            if isinstance(node, CallExpr):
+                self.results.look_at(node)
             for step in self.steps.made(node, "", self._of_node(node), ()):
                 for one in (step, *self.steps.followed_on(step)):
                     for value in one.values:
@@ -437,59 +475,20 @@ class Reader:
         is_op = any(is_tensor(self.type_of(one)) for one in operands)
         return self.places(found) if is_op else []
 
-    def places(self, parts: Iterable[Part]) -> list[Place]:
-        """Return the places of parts that have one."""
-        found = []
-        for one in parts:
-            spelled, key = key_of(one.expression), self._place_of(one.expression)
-            if spelled is not None and key is not None:
-                each = Place(item_of(spelled, EACH), item_of(key, EACH))
-                found.append(each if one.each else Place(spelled, key))
-        return found
 
-    def _place_of(self, expression: Expression) -> Key | None:
-        if flow.type_of(self._checker, expression) is not None or isinstance(expression, NameExpr):
-            return place_of(self._checker, expression)
-        key = key_of(expression)
-        return None if key is None else self.steps.aliases.canonical(key)
+def _surely_moved(inner: Reader) -> tuple[list[Key], list[Key]]:
+    """Return what a function, the calls in which are read, is sure to have taken the tape of.
 
-    def owning_parts(self, expression: Expression, type_: Type | None) -> Iterator[Part]:
-        """Yield what owns a tape in an argument: itself, or what a container holds."""
-        if isinstance(expression, TupleExpr | ListExpr):
-            for item in expression.items:
-                yield from self.owning_parts(item, self.type_of(item))
-        elif (
-            isinstance(expression, IndexExpr)
-            and isinstance(expression.index, SliceExpr)
-            and (numbers := cut_out(expression.index))
-        ):
-            for index in numbers:
-                one_of_them = IndexExpr(expression.base, IntExpr(index))
-                yield from self.owning_parts(one_of_them, self.type_of(one_of_them))
-        elif isinstance(expression, OpExpr) and isinstance(expression.left, ListExpr):
-            # [x] * 2 + items: a display again.
-            number = expression.right
-            times = number.value if isinstance(number, IntExpr) and expression.op == "*" else 1
-            yield from [*self.owning_parts(expression.left, None)] * min(times, 2)
-            if expression.op == "+":
-                yield from self.owning_parts(number, self.type_of(number))
-        elif isinstance(expression, StarExpr) or not self.owns(type_):
-            for one in wholes(expression):
-                found = self.type_of(one)
-                if is_container(found) and holds_owners(found):
-                    yield Part(one, found, each=True)
-        else:
-            yield Part(expression, type_)
-
-
-def _surely_moved(inner: Reader) -> list[Key]:
-    """Return what a function, the calls in which are read, is sure to have taken the tape of."""
-    moves: dict[Key, set[Point]] = {}
+    First what it was called with, then what it has put in the place of that.
+    """
+    moves: dict[tuple[Key, bool], set[Point]] = {}
     for key, point in inner.own_moves():
-        is_known = is_constant(key) and not has_variable_index(key)
-        if is_known and inner.steps.is_as_given(key, point):
-            moves.setdefault(key, set()).add(point)
-    return [key for key, points in moves.items() if inner.steps.returns_only_by(points)]
+        if is_constant(key) and not has_variable_index(key):
+            is_given = inner.steps.is_as_given(key, point)
+            if is_given or (key[0] != "name" and inner.steps.stays(key, point)):
+                moves.setdefault((key, is_given), set()).add(point)
+    sure = [which for which, points in moves.items() if inner.steps.returns_only_by(points)]
+    return [key for key, given in sure if given], [key for key, given in sure if not given]
 
 
 def _name(node: SymbolNode | None) -> str:

@@ -227,7 +227,7 @@ def own_function_that_hands_it_back(x: Plain) -> None:
     traced = x.trace()
     other = same(traced)
     other.exp()
-    traced.sin()  # E: sin: "traced" was moved by "same"
+    traced.sin()  # E: sin: "traced" was moved by "exp"
 
 
 def own_function_that_hands_it_to_another(x: Plain) -> None:

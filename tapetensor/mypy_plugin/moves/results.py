@@ -1,0 +1,233 @@
+"""What a call returns: which parts of it are which arguments, as a body in the file tells."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+from mypy.nodes import (
+    CallExpr,
+    Decorator,
+    Expression,
+    FuncItem,
+    Node,
+    RefExpr,
+    ReturnStmt,
+    SymbolNode,
+    Var,
+    YieldExpr,
+)
+from mypy.types import Instance
+
+from tapetensor.mypy_plugin.moves.calls import arguments, is_exactly_meant
+from tapetensor.mypy_plugin.moves.contents import parts_of
+from tapetensor.mypy_plugin.moves.keys import (
+    Key,
+    has_variable_index,
+    is_constant,
+    key_of,
+    place,
+    replaced,
+    root,
+)
+from tapetensor.mypy_plugin.moves.known import Known, Part
+from tapetensor.mypy_plugin.moves.points import Link, Point
+from tapetensor.mypy_plugin.moves.steps import Place
+from tapetensor.mypy_plugin.symbols import member_of
+
+if TYPE_CHECKING:
+    from tapetensor.mypy_plugin.moves.summaries import Reader
+
+# What a function returns, as it is told to those who call it.
+_RESULT: Final[Key] = ("name", Var("result"))
+
+
+class Results:
+    """Tells what the calls of one function return.
+
+    Args:
+        reader: what reads the calls in the function.
+        known: what is known of the functions of the file.
+    """
+
+    def __init__(self, reader: Reader, known: Known) -> None:
+        self._reader = reader
+        self._known = known
+
+    def look_at(self, call: CallExpr) -> None:
+        """Note in the graph what a call returns."""
+        graph = self._reader.steps.graph
+        callees = self._reader.calls.called(call) if call not in graph.looked_at else []
+        body = self._reader.body(callees[0].node) if len(callees) == 1 else None
+        if body is None or body.is_coroutine:
+            return
+        if not is_exactly_meant(call) and [*self._reader.overriding(body)]:
+            return
+        graph.looked_at.add(call)
+        returned: Key = ("name", call)
+        given = zip(body.arguments, arguments(callees[0], call), strict=False)
+        values = {one.variable: place(args[0]) for one, args in given if len(args) == 1}
+        for at in graph.of_node[call]:
+            self._link(body, call, returned, values, at)
+
+    def _link(
+        self,
+        body: FuncItem,
+        call: CallExpr,
+        result: Key,
+        given: Mapping[Var, Key | None],
+        at: Point,
+    ) -> None:
+        """Note at a point that parts of what a function returns are what it is given."""
+        for target, source in self.of(body):
+            to, key = _renamed(target, result, given), _renamed(source, result, given)
+            if to is not None and key is not None:
+                self._reader.steps.graph.links.append(Link(to, key, at, call))
+
+    def of(self, body: FuncItem) -> list[tuple[Key, Key]]:
+        """Return the parts of what a function returns with the parts of its parameters they are.
+
+        Where two parts are one tensor that it was not given, the second key is that of a part, too.
+        """
+        known = self._known.returned
+        if body not in known or self._reader.is_out_of_date(body, checked=known[body][1]):
+            inner = self._reader.within(body)
+            if body.is_generator or inner is None:
+                return []
+            known[body] = [], True
+            parameters = {one.variable for one in body.arguments}
+            found = [*_returned(inner, parameters), *_kept(inner, parameters)]
+            known[body] = found, self._reader.is_checked(body)
+        return known[body][0]
+
+    def taken_back(self, call: CallExpr, target: Node, at: Point) -> list[Place]:
+        """Return what is taken when execution comes back to an iterator or context manager.
+
+        Args:
+            call: what makes it.
+            target: what gets the value that it hands out, or the statement if nothing does.
+            at: where.
+        """
+        found = self._reader.type_of(call)
+        if isinstance(found, Instance):
+            start, end = (
+                self._reader.body(member_of(found.type, name)) for name in ("__enter__", "__exit__")
+            )
+            got = key_of(target) if isinstance(target, Expression) else None
+            made = self._reader.steps.graph.looked_at
+            if start is not None and end is not None:
+                if got is not None and target not in made:
+                    made.add(target)
+                    self._link(start, call, got, {start.arguments[0].variable: ("name", call)}, at)
+                return [*self._reader.moved_of(end, 0, [call])]
+        callees = self._reader.calls.called(call)
+        body = self._reader.body(_undecorated(callees[0].node)) if len(callees) == 1 else None
+        inner = self._reader.within(body) if body is not None and body.is_generator else None
+        if body is None or inner is None:
+            return []
+        given = zip(body.arguments, arguments(callees[0], call), strict=False)
+        values: dict[Var | None, Expression] = {
+            one.variable: args[0] for one, args in given if len(args) == 1
+        }
+        if isinstance(target, Expression):
+            values[None] = target
+        taken = [values[one] for one in _taken_back(inner) if one in values]
+        return self._reader.places([Part(one, None) for one in taken])
+
+
+def _undecorated(node: SymbolNode | None) -> SymbolNode | None:
+    """Return the generator of a context manager."""
+    if isinstance(node, Decorator) and [
+        one.fullname for one in node.original_decorators if isinstance(one, RefExpr)
+    ] == ["contextlib.contextmanager"]:
+        return node.func
+    return node
+
+
+def _renamed(key: Key, result: Key, given: Mapping[Var, Key | None]) -> Key | None:
+    """Return a key of a function as it is that of its caller; None if it has none there."""
+    start = root(key)
+    by = result if start is _RESULT[1] else given.get(start) if isinstance(start, Var) else None
+    return None if by is None else replaced(key, ("name", start), by)
+
+
+def _taken_back(inner: Reader) -> list[Var | None]:
+    """Return the variables of which a generator is sure to take the tape after each `yield`.
+
+    None stands for what it has yielded.
+    """
+    steps = inner.steps
+    moves = [*inner.own_moves()]
+    yields = {
+        points[0]: place(node.expr)
+        for node, points in steps.graph.of_node.items()
+        if isinstance(node, YieldExpr) and points[0].fragment is steps.graph.fragments[0]
+    }
+    stops = [*yields, *steps.graph.ends]
+
+    def takes(at: Point, names: Collection[Key]) -> bool:
+        points = {
+            point for name, point in moves if name in names and steps.paths.leads(at, point, name)
+        }
+        return bool(points) and not any(
+            steps.paths.comes_to(start, stop, points) for start in at.next for stop in stops
+        )
+
+    parameters = [
+        key[1]
+        for key in dict.fromkeys(key for key, point in moves if steps.is_as_given(key, point))
+        if key[0] == "name" and all(takes(at, [key]) for at in yields)
+    ]
+    are_taken = all(
+        key is not None and takes(at, [one.key for one in steps.aliases.values(key, at)])
+        for at, key in yields.items()
+    )
+    return [*parameters, *([None] if are_taken else [])] if yields else []
+
+
+def _returned(inner: Reader, parameters: set[Var]) -> list[tuple[Key, Key]]:
+    steps = inner.steps
+    returns = [
+        (points[0], node)
+        for node, points in steps.graph.of_node.items()
+        if isinstance(node, ReturnStmt) and points[0].fragment is steps.graph.fragments[0]
+    ]
+    found: dict[tuple[Key, Key], None] = {}
+    if len(returns) != 1 or (value := returns[0][1].expr) is None:
+        return []
+    at = returns[0][0]
+    taken = {key for key, _ in inner.own_moves()}
+    # Where what the function has made itself is in what it returns.
+    made: dict[Key, Key] = {}
+    for target, source in parts_of(_RESULT, value):
+        key = steps.aliases.canonical(source)
+        for one in [] if key is None else steps.aliases.values(key, at):
+            if one.by or one.loop or one.key in taken or not is_constant(one.key):
+                continue
+            if root(one.key) not in parameters:
+                where = made.setdefault(one.key, target)
+                found.update({(target, where): None} if where != target else {})
+            elif steps.is_as_given(one.key, at) and not has_variable_index(one.key):
+                found[target, one.key] = None
+    return [*found]
+
+
+def _kept(inner: Reader, parameters: set[Var]) -> Iterator[tuple[Key, Key]]:
+    """Yield the attributes and items of parameters that are other parameters in the end."""
+    steps = inner.steps
+    for link in steps.graph.links:
+        target, source = steps.aliases.canonical(link.target), steps.aliases.canonical(link.source)
+        if (
+            target is not None
+            and source is not None
+            and target[0] != "name"
+            and {root(target), root(source)} <= parameters
+            and is_constant(target)
+            and is_constant(source)
+            and not has_variable_index(target)
+            and not has_variable_index(source)
+            and steps.is_as_given(source, link.point)
+            and steps.stays(target, link.point)
+            and steps.returns_only_by({link.point})
+        ):
+            yield target, source
