@@ -11,7 +11,14 @@ from tests.typing.pages import PAGES
 
 DOCS = Path(__file__).parents[1] / "docs"
 # The pages, and how many snippets each has.
-PRINTING = {"arrays": 1, "compile": 4, "distributed": 3, "files": 6, "pictures": 3}
+PRINTING = {
+    "arrays": 1,
+    "compile": 4,
+    "distributed": 3,
+    "files": 6,
+    "fine_tuning": 7,
+    "pictures": 3,
+}
 # Those that a test of their own reads.
 READ_ELSEWHERE = {
     "error_catalogue", "errors", "plugin", "plugin_modules", "plugin_shapes", "tutorial",
