@@ -177,7 +177,7 @@ def _merged(
         try:
             return merger.values(results), [merger.value(one) for one in nodes[0]]
         except TraceError as found_error:
-            error = error or found_error
+            error = found_error
     assert error is not None
     raise error
 

@@ -37,6 +37,13 @@ class Uniform(NamedTuple):
     base: Array
 
 
+class Counted(NamedTuple):
+    """A constant row of numbers, as many as the batch says: start and step."""
+
+    start: int
+    step: int
+
+
 @dataclass(eq=False)
 class Value:
     """A node of the merged program; what is as in `Node` has its name.
@@ -145,6 +152,10 @@ class Merger:
             return self._number([one.item() for one in arrays])
         index = tuple([slice(0, 1) if one else slice(None) for one in is_open])
         base = first[index]
+        if first.ndim == 1 and first.dtype.kind in "iu" and first[0] != first[1]:
+            start, step = int(first[0]), int(first[1]) - int(first[0])
+            if all(np.array_equal(one, start + step * np.arange(one.size)) for one in arrays):
+                return Counted(start, step)
         for one in arrays:
             same = np.broadcast_to(base, one.shape)
             if not np.array_equal(same, one, equal_nan=one.dtype.kind == "f"):
@@ -184,9 +195,11 @@ class Merger:
         if isinstance(first, int) and not isinstance(first, bool):
             return self._number(several)
         if isinstance(first, np.ndarray):
-            if any(one.tobytes() != first.tobytes() or one.shape != first.shape for one in several):
-                raise _DiffersError("a constant array")
-            return first
+            shape = self._merged(tuple([one.shape for one in several]))
+            detail = self._constant(list(several), shape)
+            if detail is first:
+                return first
+            return Value(Kind.CONSTANT, None, (), shape, first.dtype, detail, "", None)
         if any(one is not first and one != first for one in several):
             raise _DiffersError("what is computed")
         return first

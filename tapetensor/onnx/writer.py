@@ -11,7 +11,7 @@ from tapetensor.compiler.trace.operations import into, into_where, write_all
 from tapetensor.onnx import calls, elementwise
 from tapetensor.onnx.elementwise import BOOL
 from tapetensor.onnx.graph import END, Graph
-from tapetensor.onnx.merging import Open, Uniform, Value
+from tapetensor.onnx.merging import Counted, Open, Uniform, Value
 from tapetensor.onnx.refusals import refusal
 from tapetensor.onnx.views import seen, written
 
@@ -93,6 +93,13 @@ class Writer:
         detail = value.detail
         if isinstance(detail, Uniform):
             return self.graph.repeated(self.graph.constant(detail.base), value.shape)
+        if isinstance(detail, Counted):
+            count = self.graph.squeezed(self.graph.numbers(value.shape), [0])
+            step = self.graph.constant(detail.step, np.int64)
+            end = self.graph.add("Mul", count, step)
+            start = self.graph.constant(detail.start, np.int64)
+            name = self.graph.add("Range", start, self.graph.add("Add", start, end), step)
+            return self.graph.cast(name, np.dtype(np.int64), value.dtype)
         if isinstance(detail, Open):
             name = self.graph.squeezed(self.graph.numbers([detail]), [0])
             return self.graph.cast(name, np.dtype(np.int64), value.dtype)

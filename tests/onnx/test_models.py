@@ -1,0 +1,128 @@
+"""Models as files: the same outputs at batch sizes that were not seen when they were written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from typing import Literal as L
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from examples import char_transformer, cnn_digits, digits, ssm
+from examples.models import bert, llama, nano_gpt, resnet, unet
+from tapetensor import nn
+from tests.onnx.running import assert_same, exported
+
+RNG = np.random.default_rng(0)
+Make = Callable[[int], tuple[Any, ...]]
+
+
+def build(cls: Any) -> Any:
+    return tt.build(cls, rng=RNG)
+
+
+def floats(*shape: int) -> Make:
+    return lambda size: (tt.normal((size, *shape), rng=RNG),)
+
+
+def ids(classes: int, *shape: int) -> Make:
+    return lambda size: (tt.from_numpy(RNG.integers(classes, size=(size, *shape))),)
+
+
+def last_of(layer: Any, out: int) -> Callable[..., Any]:
+    """Return a classifier of sequences, by the last state of a recurrent layer."""
+    head: Any = nn.Linear(8, out, rng=RNG)
+
+    def classify(x: Any) -> Any:
+        found: Any = layer.forward(x)
+        states = found[0] if isinstance(found, tuple) else found
+        return head.forward(states[:, -1]).softmax()
+
+    return classify
+
+
+def autoencoder() -> Any:
+    return nn.Sequential(
+        nn.Conv2d(1, 4, 3, 2, 1, rng=RNG),
+        nn.GELU(),
+        nn.ConvTranspose2d(4, 1, 2, stride=2, rng=RNG),
+        nn.Sigmoid(),
+    )
+
+
+def vision_transformer() -> Callable[..., Any]:
+    patches: Any = nn.Conv2d(3, 8, 4, 4, rng=RNG)
+    encoder: Any = build(nn.EncoderBlock[L[8], L[2], L[16]])
+    token: Any = tt.normal((1, 8), rng=RNG)
+    head: Any = nn.Linear(8, 5, rng=RNG)
+
+    def classify(images: Any) -> Any:
+        found: Any = patches.forward(images)
+        rows = found.reshape((found.shape[0], 8, -1)).transpose()
+        first = token.broadcast_to((images.shape[0], 1, 8))
+        return head.forward(encoder.forward(tt.concat((first, rows), axis=1))[:, 0])
+
+    return classify
+
+
+def bert_inputs(size: int) -> tuple[Any, ...]:
+    (tokens,), (segments,) = ids(40, 12)(size), ids(2, 12)(size)
+    visible = tt.from_numpy(np.arange(12) < RNG.integers(1, 13, size=(size, 1)))
+    return tokens, segments, visible
+
+
+def char_model() -> Any:
+    settings = char_transformer.Settings(16, 2, 4, 10, batch=1, steps=1, lr=0.1, seed=0)
+    return char_transformer.build_gpt(settings, RNG)
+
+
+MODELS: dict[str, tuple[Callable[[], Any], Make]] = {
+    "a perceptron": (
+        lambda: nn.Sequential(nn.Linear(6, 8, rng=RNG), nn.ReLU(), nn.Linear(8, 3, rng=RNG)),
+        floats(6),
+    ),
+    "a CNN with batch norm": (
+        lambda: nn.Sequential(
+            nn.Conv2d(3, 4, 3, padding=1, rng=RNG),
+            nn.BatchNorm2d(4),
+            nn.ReLU(),
+            nn.MaxPool2d(3, 2, 1),
+            nn.Conv2d(4, 8, 3, 2, 1, groups=2, rng=RNG),
+            nn.AvgPool2d(2, 2),
+        ),
+        floats(3, 16, 16),
+    ),
+    "an LSTM classifier": (lambda: last_of(nn.LSTM(5, 8, rng=RNG), 3), floats(7, 5)),
+    "a GRU classifier": (lambda: last_of(nn.GRU(5, 8, rng=RNG), 3), floats(7, 5)),
+    "a transformer's encoder": (
+        lambda: build(nn.EncoderBlock[L[8], L[2], L[16]]),
+        floats(6, 8),
+    ),
+    "a vision transformer": (vision_transformer, floats(3, 8, 8)),
+    "an autoencoder": (autoencoder, floats(1, 8, 8)),
+    "the digits": (lambda: build(digits.DigitClassifier), floats(64)),
+    "the digits as images": (lambda: build(cnn_digits.ConvNet), floats(1, 8, 8)),
+    "the state space": (lambda: build(ssm.StateSpace), floats(12, 9)),
+    "the transformer of characters": (char_model, ids(96, 10)),
+    "BERT": (lambda: build(bert.Classifier), bert_inputs),
+    "Llama": (lambda: build(llama.Llama), ids(50, 10)),
+    "nanoGPT": (lambda: nano_gpt.build_nano_gpt(RNG), ids(65, 16)),
+    "the residual network": (lambda: build(resnet.ResNet), floats(3, 16, 16)),
+    "the U-Net": (lambda: build(unet.UNet), floats(1, 16, 16)),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_computes_the_same_at_any_batch_size(name: str, tmp_path: Path) -> None:
+    made, inputs = MODELS[name]
+    model = made()
+    function = tt.compile(getattr(model, "forward", model))
+    session = exported(tmp_path / "model.onnx", function, *inputs(2))
+
+    assert all(shape[0] == "batch" for shape in session.outputs.values())
+    for size in (1, 4, 9):
+        given = inputs(size)
+        assert_same(session.run(*given), function(*given))
