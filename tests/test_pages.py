@@ -21,7 +21,7 @@ PRINTING = {
 }
 # Those that a test of their own reads.
 READ_ELSEWHERE = {
-    "error_catalogue", "errors", "plugin", "plugin_modules", "plugin_shapes", "tutorial",
+    "error_catalogue", "errors", "export", "plugin", "plugin_modules", "plugin_shapes", "tutorial",
 }  # fmt: skip
 # A snippet, and what it says if that is on the page.
 SNIPPET = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)

@@ -13,6 +13,7 @@ import numpy as np
 from tapetensor.arguments import check_function, check_path
 from tapetensor.compiler.capture import Capture, capture
 from tapetensor.compiler.trace.node import Node
+from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, TraceError
 from tapetensor.extras import import_extra
 from tapetensor.io.atomic import write_atomically
@@ -30,6 +31,8 @@ _OPSET, _FORMAT = 18, 8
 # Sizes that no axis of a model is likely to have. Where a kernel goes another way for one of them
 # than for the next, three others are tried.
 _SIZES = ((17, 19, 23), (3, 5, 7), (101, 103, 107))
+# What the check of a model allows for: it looks for another thing, not for the last digit.
+_NEAR = 1e-3
 # A file of ONNX can have no more.
 _MOST_BYTES = (1 << 31) - (1 << 20)
 
@@ -44,25 +47,29 @@ def export(
 
     The function may be compiled or not; it is captured as `tapetensor.compile` does. The parameters
     that it reads are written with it, as they are now. Checks of values, as that of an index, are
-    left out. In the file, the inputs have the names of the function's arguments.
+    left out. In the file, the inputs have the names of the function's arguments. Before it is
+    written, the package onnx runs it on the examples, and on one row of them if the batch is open,
+    and what comes out is compared with what the function returns.
 
     Args:
         path: ends in ``.onnx``.
         function: takes tensors and returns a tensor, or a tuple or list of them.
         examples: what it is called with: tensors without a tape, of the shapes and dtypes of the
-            inputs, whatever their values. Anything else is known for good.
+            inputs. Anything else is known for good.
         open_batch: whether the first axis of each input may have any size in the file, which must
             be one size in the examples; or which of the inputs have such an axis.
 
     Raises:
-        TraceError: if the function does what has no form in ONNX, with its name and the line.
+        TraceError: if the function does what has no form in ONNX, with its name and the line; or
+            another thing at another batch size.
         ArgumentTypeError: if an argument is of the wrong kind.
         ArgumentValueError: if `path` ends otherwise, the examples have no common size, or the model
             takes more than 2 GiB.
         MissingDependencyError: if the package onnx is not installed.
         OSError: if the file cannot be written.
 
-    >>> import numpy as np, onnxruntime  # doctest: +SKIP
+    >>> import numpy as np
+    >>> import onnxruntime  # doctest: +SKIP
     >>> import tapetensor as tt
     >>> from tapetensor import nn, onnx
     >>> model = nn.Linear(3, 2, rng=np.random.default_rng(0))
@@ -78,7 +85,8 @@ def export(
     onnx = import_extra("onnx", "models in the format ONNX", "onnx")
     places = [place for place, one in enumerate(examples) if _is_input(one)]
     is_open = _flags(open_batch, [examples[place] for place in places])
-    values, inputs = _merged(function, examples, dict(zip(places, is_open, strict=True)))
+    is_input = dict(zip(places, is_open, strict=True))
+    values, inputs = _merged(function, examples, is_input)
     names = _names_of(function, places)
     graph = Graph(onnx)
     infos = []
@@ -108,8 +116,48 @@ def export(
         producer_name="tapetensor",
     )
     onnx.checker.check_model(model)
+    _compare(model, function, examples, is_input)
+    if any(is_open):
+        _compare(model, function, _batch(examples, is_input, 1), is_input)
     content = model.SerializeToString()
     write_atomically(Path(path), lambda temporary: _write(temporary, content))
+
+
+def _compare(
+    model: Any, function: Callable[..., Any], examples: tuple[Any, ...], is_open: dict[int, bool]
+) -> None:
+    """Refuse a model that gives something else than the function."""
+    expected = function(*examples)
+    several = expected if isinstance(expected, tuple | list) else [expected]
+    evaluator = import_extra("onnx.reference", "models in the format ONNX", "onnx")
+    given = [np.asarray(_array(examples[place])) for place in is_open]
+    names = [one.name for one in model.graph.input]
+    try:
+        with np.errstate(all="ignore"):
+            found = evaluator.ReferenceEvaluator(model).run(
+                None, dict(zip(names, given, strict=True))
+            )
+    # What does not fit shows itself in many ways.
+    except Exception as error:
+        raise _other_thing(given, any(is_open.values())) from error
+    for one, tensor in zip(found, several, strict=True):
+        array = np.asarray(_array(tensor))
+        size = np.max(np.abs(array), initial=1, where=np.isfinite(array))
+        if one.shape != array.shape or not np.allclose(
+            one, array, rtol=_NEAR, atol=_NEAR * size, equal_nan=True
+        ):
+            raise _other_thing(given, any(is_open.values()))
+
+
+def _other_thing(given: list[Any], is_open: bool) -> TraceError:
+    shapes = ", ".join([str(one.shape) for one in given])
+    if not is_open:
+        return refusal(f"what was written computes something else for inputs of {shapes}", None)
+    return refusal(
+        f"for inputs of {shapes} the function does another thing than at other batch sizes",
+        None,
+        "write it without asking for the size, or export with open_batch=False",
+    )
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -157,15 +205,7 @@ def _merged(
     """Return the results and the inputs of the function as values that know the batch size."""
     error: TraceError | None = None
     for sizes in _SIZES if any(is_open.values()) else ((0,),):
-        batches = [
-            tuple(
-                [
-                    _sized(one, size) if is_open.get(place, False) else one
-                    for place, one in enumerate(examples)
-                ]
-            )
-            for size in sizes
-        ]
+        batches = [_batch(examples, is_open, size) for size in sizes]
         captures = [capture(function, batch) for batch in batches]
         nodes = [
             [_node_of(found, batch[place]) for place in is_open]
@@ -180,6 +220,16 @@ def _merged(
             error = found_error
     assert error is not None
     raise error
+
+
+def _batch(examples: tuple[Any, ...], is_open: dict[int, bool], size: int) -> tuple[Any, ...]:
+    """Return examples of another batch size."""
+    return tuple(
+        [
+            _sized(one, size) if is_open.get(place, False) else one
+            for place, one in enumerate(examples)
+        ]
+    )
 
 
 def _sized(example: Any, size: int) -> Any:
@@ -204,8 +254,9 @@ def _results(result: Any) -> list[Node]:
     several = list(result) if isinstance(result, tuple | list) else [result]
     for one in several:
         if not isinstance(one, Node):
+            what = "a number" if isinstance(one, NumberTracer) else f"a {type(one).__name__}"
             raise refusal(
-                f"the function returns {type(one).__name__}, and a model returns tensors",
+                f"the function returns {what}, and a model returns tensors",
                 None,
                 "return a tensor, or a tuple of them",
             )

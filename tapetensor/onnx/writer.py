@@ -45,6 +45,8 @@ class Writer:
             if value in self._names:
                 waiting.pop()
                 continue
+            if value.kind is Kind.RANDOM:
+                raise refusal("a random draw has no form in ONNX", value.place)
             before = [one for one in _operands(value.args) if one not in self._names]
             if before:
                 waiting.extend(before)
@@ -58,7 +60,9 @@ class Writer:
 
     def _written(self, value: Value) -> Any:
         kind = value.kind
-        if kind is Kind.INPUT and value.array is not None:
+        if kind is Kind.INPUT:
+            if value.array is None:
+                raise refusal(f"{value.label}, which every call reads anew, has no form", None)
             label = value.label.rpartition("__self__.")[2]
             return self.graph.constant(value.array, value.dtype, label)
         if kind is Kind.CONSTANT:
@@ -85,8 +89,6 @@ class Writer:
             return found
         if kind is Kind.WRITE:
             return self._write(value)
-        if kind is Kind.RANDOM:
-            raise refusal("a random draw has no form in ONNX", value.place)
         raise _no_form(value)
 
     def _constant(self, value: Value) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 runtime: Any = pytest.importorskip("onnxruntime")
 pytest.importorskip("onnx")
+
+
+def example(name: str) -> Any:
+    """Import an example, which is a program and no module of a package."""
+    return importlib.import_module(f"examples.{name}")
 
 
 def arrays_of(nest: Any) -> list[Array]:

@@ -11,10 +11,8 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from examples import char_transformer, cnn_digits, digits, ssm
-from examples.models import bert, llama, nano_gpt, resnet, unet
 from tapetensor import nn
-from tests.onnx.running import assert_same, exported
+from tests.onnx.running import assert_same, example, exported
 
 RNG = np.random.default_rng(0)
 Make = Callable[[int], tuple[Any, ...]]
@@ -75,8 +73,8 @@ def bert_inputs(size: int) -> tuple[Any, ...]:
 
 
 def char_model() -> Any:
-    settings = char_transformer.Settings(16, 2, 4, 10, batch=1, steps=1, lr=0.1, seed=0)
-    return char_transformer.build_gpt(settings, RNG)
+    settings = example("char_transformer").Settings(16, 2, 4, 10, batch=1, steps=1, lr=0.1, seed=0)
+    return example("char_transformer").build_gpt(settings, RNG)
 
 
 MODELS: dict[str, tuple[Callable[[], Any], Make]] = {
@@ -103,15 +101,15 @@ MODELS: dict[str, tuple[Callable[[], Any], Make]] = {
     ),
     "a vision transformer": (vision_transformer, floats(3, 8, 8)),
     "an autoencoder": (autoencoder, floats(1, 8, 8)),
-    "the digits": (lambda: build(digits.DigitClassifier), floats(64)),
-    "the digits as images": (lambda: build(cnn_digits.ConvNet), floats(1, 8, 8)),
-    "the state space": (lambda: build(ssm.StateSpace), floats(12, 9)),
+    "the digits": (lambda: build(example("digits").DigitClassifier), floats(64)),
+    "the digits as images": (lambda: build(example("cnn_digits").ConvNet), floats(1, 8, 8)),
+    "the state space": (lambda: build(example("ssm").StateSpace), floats(12, 9)),
     "the transformer of characters": (char_model, ids(96, 10)),
-    "BERT": (lambda: build(bert.Classifier), bert_inputs),
-    "Llama": (lambda: build(llama.Llama), ids(50, 10)),
-    "nanoGPT": (lambda: nano_gpt.build_nano_gpt(RNG), ids(65, 16)),
-    "the residual network": (lambda: build(resnet.ResNet), floats(3, 16, 16)),
-    "the U-Net": (lambda: build(unet.UNet), floats(1, 16, 16)),
+    "BERT": (lambda: build(example("models.bert").Classifier), bert_inputs),
+    "Llama": (lambda: build(example("models.llama").Llama), ids(50, 10)),
+    "nanoGPT": (lambda: example("models.nano_gpt").build_nano_gpt(RNG), ids(65, 16)),
+    "the residual network": (lambda: build(example("models.resnet").ResNet), floats(3, 16, 16)),
+    "the U-Net": (lambda: build(example("models.unet").UNet), floats(1, 16, 16)),
 }
 
 
