@@ -14,7 +14,7 @@ from tapetensor.compiler.cache import CAPTURES
 from tapetensor.compiler.trace.binding import Binding
 from tapetensor.compiler.trace.callables import place_of
 from tapetensor.compiler.trace.node import Node, replaced
-from tapetensor.compiler.trace.program import Backend, Program
+from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import placed, trace_error
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.tensor.base import TensorBase
@@ -25,10 +25,10 @@ IS_TRACING: ContextVar[bool] = ContextVar("IS_TRACING", default=False)
 
 @contextmanager
 def capturing(
-    function: Callable[..., Any], backend: Backend, args: tuple[Any, ...], kwargs: dict[str, Any]
+    function: Callable[..., Any], program: Program, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Iterator[tuple[Binding, Callable[[], Any]]]:
     """Walk the inputs of a call; yield them, and what runs the function on tracers."""
-    binding = Binding(Program(backend), function)
+    binding = Binding(program, function)
     token = IS_TRACING.set(True)
     try:
         binding.guard(f"len(args) != {len(args)}")
@@ -74,8 +74,8 @@ def capture(function: Callable[..., Any], args: tuple[Any, ...]) -> Capture:
     Raises:
         TraceError: if it does, or cannot be captured.
     """
-    with CAPTURES, capturing(function, "numpy", args, {}) as (binding, run):
-        program = binding.program
+    program = Program(prefers_steps=True)
+    with CAPTURES, capturing(function, program, args, {}) as (binding, run):
 
         def node_of(value: Any) -> Any:
             array = value.array if isinstance(value, TensorBase) else value

@@ -25,7 +25,7 @@ from tapetensor.compiler.emit.steps import planned
 from tapetensor.compiler.trace.callables import place_of
 from tapetensor.compiler.trace.changes import Held, line_of_change
 from tapetensor.compiler.trace.guards import MISS
-from tapetensor.compiler.trace.program import Backend, errors_raise
+from tapetensor.compiler.trace.program import Backend, Program, errors_raise
 from tapetensor.compiler.trace.refusals import NotTracedError, placed, trace_error
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, TraceError
 from tapetensor.pictures.places import is_users_module
@@ -134,7 +134,7 @@ class Compiled:
     def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan:
         started = time.perf_counter()
         try:
-            with capturing(self._function, self._backend, args, kwargs) as (binding, run):
+            with capturing(self._function, Program(self._backend), args, kwargs) as (binding, run):
                 result = _run(run)
                 change, held = binding.change(), [*binding.held]
                 writer = write_results(binding, result) if change is None else None
@@ -168,7 +168,7 @@ class Compiled:
     ) -> TraceError:
         """Return the error for what the function changes, with the line that does it."""
         try:
-            with capturing(self._function, self._backend, args, kwargs) as (binding, run):
+            with capturing(self._function, Program(self._backend), args, kwargs) as (binding, run):
                 place = line_of_change(run, binding.change) or place_of(self._function)
         finally:
             # Where results are kept, this run may have left out what the first one has found.

@@ -166,7 +166,7 @@ def read(path: PathLike) -> dict[str, Array]:
             stored = "float32" if dtype == BFLOAT16 else dtype
             if stored not in _SIZES:
                 raise FileFormatError(
-                    f"read: {os.fspath(path)}: {name} is of {dtype}, which no tensor is"
+                    f"read: {os.fspath(path)}: {name!r} is of {dtype!r}, which no tensor is"
                 )
             size += math.prod(shape) * _SIZES[stored]
         if size > max(_READ_AT_ONCE, _MOST_INFLATED * os.stat(path).st_size):

@@ -191,5 +191,7 @@ def _nothing_taken(op: str, source: Source, expected: Mapping[str, Header]) -> S
 
 
 def _listed(names: Mapping[str, object] | list[str] | tuple[str, ...]) -> str:
-    first = ", ".join([*names][:_SHOWN])
+    # Whoever wrote the file chose its names; what a terminal would obey is spelled out.
+    shown = [one if one.isprintable() else repr(one) for one in [*names][:_SHOWN]]
+    first = ", ".join(shown)
     return first if len(names) <= _SHOWN else f"{first} and {len(names) - _SHOWN} more"

@@ -11,7 +11,7 @@ import pytest
 
 import tapetensor as tt
 from tapetensor import io, nn, optim
-from tests.io.models import FORMATS, assert_same, needs_safetensors, net, tied, write
+from tests.io.models import FORMATS, Array, assert_same, needs_safetensors, net, tied, write
 
 
 def layer(seed: int, dtype: Any = np.float32) -> nn.Linear[Any, Any, Any]:
@@ -153,6 +153,14 @@ def test_bfloat16_is_read_to_the_bit(tmp_path: Path) -> None:
         path.write_bytes(whole[:length])
         with pytest.raises(tt.FileFormatError, match=r"^read: .*is damaged"):
             io.read(path)
+
+
+def test_names_of_a_file_do_not_steer_the_screen() -> None:
+    arrays: dict[str, Array] = {"weight": np.ones((3, 2), np.float32), "\x1b[2Jgone": np.ones(1)}
+    loaded = io.load_state_dict(layer(1), arrays, strict=False)
+
+    assert loaded.left == ("\x1b[2Jgone",)
+    assert "\x1b" not in str(loaded)
 
 
 def test_no_precision_is_lost_in_silence() -> None:
