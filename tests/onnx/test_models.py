@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import nn
+from tapetensor import losses, nn
 from tests.onnx.running import assert_same, example, exported
 
 RNG = np.random.default_rng(0)
@@ -121,6 +121,48 @@ def test_a_model_computes_the_same_at_any_batch_size(name: str, tmp_path: Path) 
     session = exported(tmp_path / "model.onnx", function, *inputs(2))
 
     assert all(shape[0] == "batch" for shape in session.outputs.values())
+    for size in (1, 4, 9):
+        given = inputs(size)
+        assert_same(session.run(*given), function(*given))
+
+
+def pairs(size: int) -> tuple[Any, ...]:
+    return *floats(5)(size), *ids(5)(size)
+
+
+# Layers, and functions that look along the batch.
+FUNCTIONS: dict[str, tuple[Callable[..., Any], Make]] = {
+    "group norm": (nn.GroupNorm(2, 4).forward, floats(4, 3, 3)),
+    "RMS norm": (nn.RMSNorm(5).forward, floats(4, 5)),
+    "a dilated convolution": (
+        nn.Conv1d(3, 4, 3, dilation=2, padding=2, rng=RNG).forward,
+        floats(3, 9),
+    ),
+    "pooled lows": (nn.MinPool2d(3, 2, 1).forward, floats(3, 7, 7)),
+    "padded means": (nn.AvgPool2d(3, 2, 1).forward, floats(3, 6, 6)),
+    "a larger image": (lambda x: tt.upscale2d(x, (9, 12), "bilinear"), floats(2, 4, 4)),
+    "dropout without a tape": (nn.Dropout(0.5, rng=RNG).forward, floats(4)),
+    "an encoder and a decoder": (
+        build(nn.Transformer[L[8], L[2], L[16], L[1], L[1]]).forward,
+        lambda size: (*floats(6, 8)(size), *floats(4, 8)(size)),
+    ),
+    "the loss of each": (lambda x, y: -x.log_softmax()[tt.arange(len(y)), y], pairs),
+    "the mean loss": (losses.cross_entropy, pairs),
+    "all pairs": (lambda x: x @ x.transpose(), floats(4)),
+    "places": (lambda x: (x.argmax(axis=0), x.argsort(axis=-1), x - x.mean(axis=0)), floats(5)),
+    "a gradient": (lambda x: saliency(x.trace()), floats(4)),
+}
+
+
+def saliency(x: Any) -> Any:
+    return x.tanh().sum().backward()[x]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_computes_the_same_at_any_batch_size(name: str, tmp_path: Path) -> None:
+    function, inputs = FUNCTIONS[name]
+    session = exported(tmp_path / "model.onnx", function, *inputs(2))
+
     for size in (1, 4, 9):
         given = inputs(size)
         assert_same(session.run(*given), function(*given))
