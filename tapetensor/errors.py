@@ -142,4 +142,4 @@ class BuildError(TapeTensorError, TypeError):
 
 
 class TraceError(TapeTensorError, RuntimeError):
-    """A compiled function did what a replay could not repeat."""
+    """A compiled function did what no replay repeats, or an exported one what ONNX cannot."""

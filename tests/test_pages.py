@@ -11,10 +11,18 @@ from tests.typing.pages import PAGES
 
 DOCS = Path(__file__).parents[1] / "docs"
 # The pages, and how many snippets each has.
-PRINTING = {"arrays": 1, "compile": 4, "distributed": 3, "files": 6, "pictures": 3}
+PRINTING = {
+    "arrays": 1,
+    "compile": 4,
+    "distributed": 3,
+    "files": 6,
+    "fine_tuning": 7,
+    "pictures": 3,
+}
 # Those that a test of their own reads.
 READ_ELSEWHERE = {
-    "error_catalogue", "errors", "index", "plugin", "plugin_modules", "plugin_shapes", "tutorial",
+    "error_catalogue", "errors", "export", "index", "plugin", "plugin_modules", "plugin_shapes",
+    "tutorial",
 }  # fmt: skip
 # A snippet, and what it says if that is on the page.
 SNIPPET = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)

@@ -137,6 +137,11 @@ class CapturedArray(StandIn, Captured):
 
     __slots__ = ()
 
+    @property
+    @abstractmethod
+    def prefers_steps(self) -> bool:
+        """Whether what can be captured as one step is to be, though its parts are as fast."""
+
     @abstractmethod
     def capture_step(
         self, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]

@@ -8,9 +8,7 @@ import sys
 import time
 import traceback
 import types
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from functools import partial, update_wrapper
 from threading import get_ident
 from typing import Any
@@ -19,11 +17,11 @@ from typing_extensions import TypeVar, override
 
 from tapetensor.arguments import check_function
 from tapetensor.compiler.cache import CAPTURES, PlanCache
+from tapetensor.compiler.capture import IS_TRACING, capturing
 from tapetensor.compiler.emit.executors import chosen_backend
 from tapetensor.compiler.emit.leaving import write_results
 from tapetensor.compiler.emit.plan import Plan
 from tapetensor.compiler.emit.steps import planned
-from tapetensor.compiler.trace.binding import Binding
 from tapetensor.compiler.trace.callables import place_of
 from tapetensor.compiler.trace.changes import Held, line_of_change
 from tapetensor.compiler.trace.guards import MISS
@@ -34,7 +32,6 @@ from tapetensor.pictures.places import is_users_module
 
 F_ = TypeVar("F_", bound=Callable[..., Any])
 
-_IS_TRACING: ContextVar[bool] = ContextVar("_IS_TRACING", default=False)
 # The attributes of a compiled function that are not those of the function.
 _OWN = frozenset({"_function", "_backend", "_cache"})
 
@@ -57,7 +54,7 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function."""
         cache = self._cache
-        if _IS_TRACING.get() or cache.runner == get_ident() or errors_raise():
+        if IS_TRACING.get() or cache.runner == get_ident() or errors_raise():
             # This call is a part of a larger program, or a handler of signals, say, makes it in the
             # midst of a plan, whose memory is in use. Or np.errstate has errors raised, also those
             # of steps that a plan leaves out.
@@ -137,7 +134,7 @@ class Compiled:
     def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan:
         started = time.perf_counter()
         try:
-            with self._capture(args, kwargs) as (binding, run):
+            with capturing(self._function, Program(self._backend), args, kwargs) as (binding, run):
                 result = _run(run)
                 change, held = binding.change(), [*binding.held]
                 writer = write_results(binding, result) if change is None else None
@@ -166,44 +163,12 @@ class Compiled:
         vars(binding).clear()
         return plan
 
-    @contextmanager
-    def _capture(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Iterator[tuple[Binding, Callable[[], Any]]]:
-        """Walk the inputs of a call; yield them, and what runs the function on tracers."""
-        binding = Binding(Program(self._backend), self._function)
-        token = _IS_TRACING.set(True)
-        try:
-            binding.guard(f"len(args) != {len(args)}")
-            binding.guard(f"tuple(kwargs) != {binding.bind(tuple(kwargs))}")
-            # What a partial function holds is an argument, too.
-            with placed(place_of(self._function)):
-                function, given, named = binding.open(self._function)
-            lazy_args = [
-                binding.walk(value, f"args[{position}]", f"argument {position}")
-                for position, value in enumerate(args)
-            ]
-            lazy_kwargs = {
-                name: binding.walk(value, f"kwargs[{name!r}]", f"argument {name}")
-                for name, value in kwargs.items()
-            }
-            run = partial(function, *given, *lazy_args, **{**named, **lazy_kwargs})
-            yield binding, partial(binding.run, run)
-        finally:
-            _IS_TRACING.reset(token)
-            try:
-                binding.restore()
-            except BaseException:
-                # Who presses Ctrl-C here is to find no tracers in a model.
-                binding.restore()
-                raise
-
     def _side_effect(
         self, change: str | None, held: list[Held], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> TraceError:
         """Return the error for what the function changes, with the line that does it."""
         try:
-            with self._capture(args, kwargs) as (binding, run):
+            with capturing(self._function, Program(self._backend), args, kwargs) as (binding, run):
                 place = line_of_change(run, binding.change) or place_of(self._function)
         finally:
             # Where results are kept, this run may have left out what the first one has found.

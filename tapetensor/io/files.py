@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,14 +19,30 @@ from tapetensor.errors import (
 )
 from tapetensor.io import npz, safetensors
 from tapetensor.io.atomic import check_regular, write_atomically
-from tapetensor.io.headers import Source
+from tapetensor.io.headers import BFLOAT16, Header, Source
+from tapetensor.io.names import Loaded, Names
 from tapetensor.io.parts import Part, state_of
 from tapetensor.io.pytorch import in_pytorch_names
-from tapetensor.io.state import read, restore
+from tapetensor.io.state import Arrays, read_by_name
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
 _FORMATS = {".npz": npz, ".safetensors": safetensors}
+# PyTorch writes pickles under these, and with no rule which of them.
+_PICKLES = {".pt", ".pth", ".bin", ".ckpt"}
+_AS_SAFETENSORS = """
+PyTorch's own files are pickles, which may run anything; with torch and safetensors.torch imported,
+  state = torch.load({0!r}, map_location='cpu', weights_only=True)
+  safetensors.torch.save_file({{n: t.contiguous().clone() for n, t in state.items()}}, {1!r})"""
+# Bytes of the dtypes that tensors have.
+_SIZES = {
+    "bool": 1,
+    **{f"{kind}{bits}": bits // 8 for kind in ("int", "uint") for bits in (8, 16, 32, 64)},
+    **{f"float{bits}": bits // 8 for bits in (16, 32, 64)},
+}
+# What `read` takes of memory at most: this, or that many times the size of the file.
+_READ_AT_ONCE = 1 << 26
+_MOST_INFLATED = 100
 
 
 def save(path: PathLike, part: Part, *, for_pytorch: bool = False) -> None:
@@ -55,37 +72,141 @@ def save(path: PathLike, part: Part, *, for_pytorch: bool = False) -> None:
     >>> model = nn.Linear(3, 2, rng=np.random.default_rng(0))
     >>> with TemporaryDirectory() as folder:
     ...     io.save(Path(folder) / "model.npz", model)
-    ...     io.load(Path(folder) / "model.npz", model)
+    ...     loaded = io.load(Path(folder) / "model.npz", model)
     """
     arrays = state_of("save", part).arrays()
     write_file("save", path, in_pytorch_names("save", part, arrays) if for_pytorch else arrays)
 
 
-def load(path: PathLike, part: Part) -> None:
-    """Give a part the state that a file holds, all of it or none.
+def load(path: PathLike, part: Part, *, names: Names | None = None, strict: bool = True) -> Loaded:
+    """Give a part the state that a file holds, all of it or none, and say what was taken.
 
     Names, shapes and dtypes are compared before anything is read. A file that PyTorch wrote of the
     same architecture will do: its ``num_batches_tracked``, which no layer here depends on, is left
     out, the packed weights of its attentions are taken apart, and of a tensor with two names one is
-    enough. Nothing in a file is ever executed.
+    enough. Halves (float16, bfloat16) become the float32 or float64 of the model, which has all of
+    their numbers, and the report says so. Nothing in a file is ever executed.
 
     Args:
         path: ends in ``.safetensors`` or ``.npz``, which says the format.
         part: a module, an optimizer, a numpy Generator or Notes, made as it was when it was saved.
             Its tensors keep their ids and get new data.
+        names: the module's name for a name of the file: a dict, in which names that stay need not
+            be, or a function. None in the place of a name leaves it out.
+        strict: whether the file must have every name of the module and no other. Otherwise, what is
+            there is taken and the rest keeps its values; shapes and dtypes must still fit.
+
+    Returns:
+        What was taken, left and missing, and what was converted.
 
     Raises:
-        StateMismatchError: if names, shapes, dtypes or values do not fit, with every difference.
+        StateMismatchError: if names, shapes, dtypes or values do not fit, with every difference; or
+            nothing would be taken.
         FileFormatError: if the file is damaged, of another format, or holds pickles.
-        ArgumentValueError: if `path` ends otherwise.
+        ArgumentValueError: if `path` ends otherwise, or `names` gives one name twice, or has one
+            that is not in the file.
         ArgumentTypeError: if an argument is of the wrong kind.
         MissingDependencyError: if safetensors is wanted and not installed.
         OSError: if the file cannot be opened.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from tapetensor import io, nn
+    >>> rng = np.random.default_rng(0)
+    >>> old = nn.Sequential(nn.Linear(3, 4, rng=rng), nn.ReLU(), nn.Linear(4, 2, rng=rng))
+    >>> new = nn.Sequential(nn.Linear(3, 4, rng=rng), nn.ReLU(), nn.Linear(4, 5, rng=rng))
+    >>> with TemporaryDirectory() as folder:
+    ...     io.save(Path(folder) / "old.npz", old)
+    ...     head = {"2.weight": None, "2.bias": None}
+    ...     loaded = io.load(Path(folder) / "old.npz", new, names=head, strict=False)
+    >>> print(loaded)
+    taken: 2 of 4
+    missing, as before: 2.weight, 2.bias
+    left out: 2.weight, 2.bias
     """
-    states = {"": state_of("load", part)}
+    state = state_of("load", part)
     with open_file("load", path) as source:
-        arrays = read(f"load: {os.fspath(path)} does", states, source)
-    restore(states, arrays)
+        subject = f"{os.fspath(path)} does"
+        loaded, values = read_by_name("load", subject, part, state, source, names, strict)
+    state.restore(values)
+    return loaded
+
+
+def read(path: PathLike) -> dict[str, Array]:
+    """Return all arrays of a file by name, for names and layouts to be changed on the way.
+
+    What comes out can be given to `load_state_dict`. bfloat16, which numpy has not, becomes
+    float32, to the bit; float16 stays. Nothing in a file is ever executed.
+
+    Args:
+        path: ends in ``.safetensors`` or ``.npz``, which says the format.
+
+    Raises:
+        FileFormatError: if the file is damaged, of another format, holds pickles or a dtype that
+            numpy has not, or inflates to 100 times its size and more than 64 MiB.
+        ArgumentValueError: if `path` ends otherwise.
+        ArgumentTypeError: if `path` is none.
+        MissingDependencyError: if safetensors is wanted and not installed.
+        OSError: if the file cannot be opened.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from tapetensor import io
+    >>> with TemporaryDirectory() as folder:
+    ...     io.write(Path(folder) / "body.npz", {"h.0.weight": np.ones((3, 2), np.float32)})
+    ...     arrays = io.read(Path(folder) / "body.npz")
+    >>> {name: (array.shape, str(array.dtype)) for name, array in arrays.items()}
+    {'h.0.weight': ((3, 2), 'float32')}
+    """
+    with open_file("read", path) as source:
+        size = 0
+        for name, (shape, dtype) in source.headers.items():
+            stored = "float32" if dtype == BFLOAT16 else dtype
+            if stored not in _SIZES:
+                raise FileFormatError(
+                    f"read: {os.fspath(path)}: {name!r} is of {dtype!r}, which no tensor is"
+                )
+            size += math.prod(shape) * _SIZES[stored]
+        if size > max(_READ_AT_ONCE, _MOST_INFLATED * os.stat(path).st_size):
+            raise FileFormatError(
+                f"read: {os.fspath(path)} inflates to {size} bytes, which no weights do; read what "
+                "you trust with numpy.load"
+            )
+        return {name: source.array(name) for name in source.headers}
+
+
+def write(path: PathLike, arrays: Mapping[str, Array]) -> None:
+    """Write arrays by name to a file, as a whole or not at all; `read` returns them.
+
+    Args:
+        path: ends in ``.safetensors`` or ``.npz``, which says the format. A file that is there is
+            replaced in one go once the new one is complete.
+        arrays: numpy arrays of floats, integers or bools.
+
+    Raises:
+        ArgumentValueError: if `path` ends otherwise.
+        ArgumentTypeError: if an argument is of the wrong kind, or an array of another dtype.
+        MissingDependencyError: if safetensors is wanted and not installed.
+        OSError: if the file cannot be written.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from tapetensor import io
+    >>> with TemporaryDirectory() as folder:
+    ...     io.write(Path(folder) / "arrays.npz", {"a": np.arange(3.0)})
+    ...     print(io.read(Path(folder) / "arrays.npz")["a"])
+    [0. 1. 2.]
+    """
+    for name, header in Arrays("write", arrays).headers.items():
+        if header.dtype not in _SIZES:
+            raise ArgumentTypeError(
+                f"write: {name!r} is of {header.dtype}, and tensors are of floats of up to 64 "
+                "bits, integers or bools"
+            )
+    write_file("write", path, arrays)
 
 
 def write_file(op: str, path: PathLike, arrays: Mapping[str, Array]) -> None:
@@ -104,11 +225,32 @@ def write_file(op: str, path: PathLike, arrays: Mapping[str, Array]) -> None:
 @contextmanager
 def open_file(op: str, path: PathLike) -> Iterator[Source]:
     """Open a file for reading; what its parser stumbles over becomes a FileFormatError."""
-    target = _checked(op, path)
+    target = _checked(op, path, _AS_SAFETENSORS)
     check_regular(target)
+    with _parsing(op, target):
+        reader = _FORMATS[target.suffix].Reader(target)
+    with reader:
+        yield _Parsed(op, target, reader)
+
+
+class _Parsed:
+    """A source whose parser's errors are told as errors of the file, and no others are."""
+
+    def __init__(self, op: str, target: Path, source: Source) -> None:
+        self._op, self._target, self._source = op, target, source
+        self.headers: Mapping[str, Header] = source.headers
+
+    def array(self, name: str) -> Array:
+        """Return an array of one's own, in C order."""
+        with _parsing(self._op, self._target):
+            return self._source.array(name)
+
+
+@contextmanager
+def _parsing(op: str, target: Path) -> Iterator[None]:
+    """Tell errors of a parser as errors of the file."""
     try:
-        with _FORMATS[target.suffix].Reader(target) as reader:
-            yield reader
+        yield
     except FileFormatError as error:
         raise FileFormatError(f"{op}: {target}: {error}") from error.__cause__
     except (TapeTensorError, MemoryError):
@@ -128,13 +270,14 @@ def _damaged(op: str, target: Path, error: Exception) -> FileFormatError:
     return FileFormatError(f"{op}: {target} is damaged, or no {target.suffix} file: {error}")
 
 
-def _checked(op: str, path: object) -> Path:
+def _checked(op: str, path: object, for_pickles: str = "") -> Path:
     if not isinstance(path, str | os.PathLike):
         raise ArgumentTypeError(f"{op}: expected a path, got {type(path).__name__}")
     target = Path(path)
     if target.suffix not in _FORMATS:
+        told = for_pickles.format(os.fspath(path), os.fspath(target.with_suffix(".safetensors")))
         raise ArgumentValueError(
             f"{op}: the path must end in {' or '.join(_FORMATS)}, which says the format, "
-            f"got {os.fspath(path)!r}"
+            f"got {os.fspath(path)!r}{told if target.suffix in _PICKLES else ''}"
         )
     return target

@@ -7,6 +7,9 @@ from typing import NamedTuple, Protocol
 
 from tapetensor.arrays.array import Array
 
+# numpy has no such dtype; its arrays are read as float32, which has all of its numbers.
+BFLOAT16 = "bfloat16"
+
 
 class Header(NamedTuple):
     """Shape and dtype of an array.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -15,13 +16,14 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import to_numpy
 from tapetensor.errors import FileFormatError
 from tapetensor.extras import import_extra
-from tapetensor.io.headers import Header
+from tapetensor.io.headers import BFLOAT16, Header
 
 # The format itself has no check sum. Ours stands in its metadata, which other readers ignore, and
 # a file of another writer is not expected to have one.
 _CHECK_SUM = "tapetensor.crc32"
 
 _NUMPY_NAMES = {
+    "BF16": BFLOAT16,
     "BOOL": "bool",
     **{f"I{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
     **{f"U{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
@@ -52,6 +54,7 @@ class Reader(AbstractContextManager["Reader"]):
     def __init__(self, path: Path) -> None:
         # Opened apart, so that a file that is not there is told from one of another format.
         path.open("rb").close()
+        self._path = path
         self._file: Any = _library("safetensors").safe_open(path, framework="np")
         self.headers: dict[str, Header] = {}
         for name in self._file.keys():  # noqa: SIM118
@@ -66,15 +69,27 @@ class Reader(AbstractContextManager["Reader"]):
         self._file = None
 
     def array(self, name: str) -> Array:
-        """Return an array."""
+        """Return an array; the library has none of bfloat16 for numpy."""
+        if self.headers[name].dtype == BFLOAT16:
+            return self._widened(name)
         return np.array(self._file.get_tensor(name), order="C")
+
+    def _widened(self, name: str) -> Array:
+        """Return an array of bfloat16 as float32, of which it is the first half of the bits."""
+        with self._path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            begin, end = json.loads(file.read(length))[name]["data_offsets"]
+            file.seek(8 + length + begin)
+            halves = np.frombuffer(file.read(end - begin), "<u2")
+        bits = halves.astype(np.uint32) << 16
+        return bits.view(np.float32).reshape(self.headers[name].shape)
 
     def _check(self) -> None:
         """Compare the check sum, if there is one."""
         wanted = (self._file.metadata() or {}).get(_CHECK_SUM)
         if wanted is None:
             return
-        if wanted != _check_sum({name: self._file.get_tensor(name) for name in self.headers}):
+        if wanted != _check_sum({name: self.array(name) for name in self.headers}):
             raise FileFormatError("the values are not those that were written")
 
 

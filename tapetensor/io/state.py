@@ -11,8 +11,10 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import to_numpy
 from tapetensor.errors import ArgumentTypeError, StateMismatchError
 from tapetensor.io.headers import Source, header_of
+from tapetensor.io.names import Chosen, Loaded, Names, check_for_module
 from tapetensor.io.parts import Part, State, state_of
 from tapetensor.io.pytorch import in_pytorch_names
+from tapetensor.nn import Module
 
 
 def state_dict(part: Part, *, for_pytorch: bool = False) -> dict[str, Array]:
@@ -40,7 +42,9 @@ def state_dict(part: Part, *, for_pytorch: bool = False) -> dict[str, Array]:
     return {name: np.array(to_numpy(array), order="C") for name, array in arrays.items()}
 
 
-def load_state_dict(part: Part, arrays: Mapping[str, Array]) -> None:
+def load_state_dict(
+    part: Part, arrays: Mapping[str, Array], *, names: Names | None = None, strict: bool = True
+) -> Loaded:
     """Give a part the state that `state_dict` returned; the arrays are copied.
 
     Names that differ can be changed on the way, and layouts: ``arrays["w"].T``.
@@ -48,20 +52,69 @@ def load_state_dict(part: Part, arrays: Mapping[str, Array]) -> None:
     Args:
         part: a module, an optimizer, a numpy Generator or Notes.
         arrays: by name; for a tensor with two names, one of them will do.
+        names: as in `load`.
+        strict: as in `load`.
+
+    Returns:
+        What was taken, left and missing, as `load` returns it.
 
     Raises:
         StateMismatchError: if names, shapes, dtypes or values do not fit; the part is as before.
         ArgumentTypeError: if an argument is of the wrong kind.
+        ArgumentValueError: if `names` gives one name twice, or has one that is not there.
 
     >>> from tapetensor import io, nn
     >>> layer = nn.Linear(2, 1, rng=np.random.default_rng(0))
-    >>> io.load_state_dict(layer, {"weight": np.ones((1, 2), "f4"), "bias": np.zeros(1, "f4")})
+    >>> arrays = {"weight": np.ones((1, 2), "f4"), "bias": np.zeros(1, "f4")}
+    >>> print(io.load_state_dict(layer, arrays))
+    taken: 2 of 2
     >>> layer.weight
     Tensor([[1., 1.]], shape=(1, 2), dtype=float32, NoneTape)
     """
-    state = state_of("load_state_dict", part)
-    states = {"": state}
-    restore(states, read("load_state_dict: the arrays do", states, _Arrays(arrays)))
+    state, source = state_of("load_state_dict", part), Arrays("load_state_dict", arrays)
+    loaded, values = read_by_name(
+        "load_state_dict", "the arrays do", part, state, source, names, strict
+    )
+    state.restore(values)
+    return loaded
+
+
+def read_by_name(
+    op: str,
+    subject: str,
+    part: Part,
+    state: State,
+    source: Source,
+    names: Names | None,
+    strict: bool,
+) -> tuple[Loaded, dict[str, Array]]:
+    """Return what is taken from a source for a part, and the arrays, which the state takes.
+
+    Args:
+        op: what is named in errors.
+        subject: what the source is, and the beginning of a verb: "the arrays do".
+        part: a module, or what is loaded whole.
+        state: its state.
+        source: where the arrays come from.
+        names: the name for each that is there; see `load`.
+        strict: whether all must be there, and nothing else.
+    """
+    check_for_module(op, part, names, strict)
+    loaded = Loaded(tuple(source.headers))
+    if isinstance(part, Module):
+        source = chosen = Chosen(op, part, source, names, strict)
+        loaded = chosen.report
+    try:
+        values = read(f"{op}: {subject}", {"": state}, source)[""]
+    except StateMismatchError as error:
+        if strict:
+            raise
+        cure = "\nstrict=False loads by name; leave out what is of another shape or dtype, with "
+        first = error.differences[0].split(":")[0]
+        raise StateMismatchError(
+            f"{error.args[0]}{cure}names={{{first!r}: None}}", error.differences
+        ) from None
+    return loaded, values
 
 
 def read(subject: str, states: Mapping[str, State], source: Source) -> dict[str, dict[str, Array]]:
@@ -102,19 +155,20 @@ def _refuse(subject: str, differences: Mapping[str, list[str]]) -> None:
         raise StateMismatchError(f"{subject} not fit, nothing was loaded:{lines}", listed)
 
 
-class _Arrays:
+class Arrays:
     """Arrays in memory, as a source."""
 
-    def __init__(self, arrays: Mapping[str, Array]) -> None:
-        check_kind("load_state_dict", "the state", arrays, Mapping, "arrays by name")
+    def __init__(self, op: str, arrays: Mapping[str, Array]) -> None:
+        check_kind(op, "the state", arrays, Mapping, "arrays by name")
         for name, array in arrays.items():
             if not isinstance(name, str) or not isinstance(array, np.ndarray):
                 raise ArgumentTypeError(
-                    f"load_state_dict: {name!r} must be the name of a numpy array, "
+                    f"{op}: {name!r} must be the name of a numpy array, "
                     f"got {type(array).__name__}; of a PyTorch tensor take numpy()"
                 )
         self._arrays: Mapping[str, Array] = arrays
         self.headers = {name: header_of(array) for name, array in arrays.items()}
 
     def array(self, name: str) -> Array:
+        """Return an array of one's own, in C order."""
         return np.array(self._arrays[name], order="C")

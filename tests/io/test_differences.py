@@ -20,7 +20,7 @@ def test_all_differences_are_reported_at_once(tmp_path: Path, suffix: str) -> No
     arrays: dict[str, Any] = io.state_dict(net(1))
     arrays["hidden.weight"] = np.zeros((3, 4), np.float32)
     arrays["hidden.bias"] = np.zeros((5,), np.float64)
-    arrays["norm.weight"] = np.zeros((4,), np.float16)
+    arrays["norm.weight"] = np.zeros((4,), np.int16)
     arrays["more.weight"] = np.zeros((4,), np.float32)
     del arrays["scale"], arrays["norm.running_var"]
     write(path, arrays)
@@ -33,7 +33,7 @@ def test_all_differences_are_reported_at_once(tmp_path: Path, suffix: str) -> No
         "hidden.weight: shape (3, 4), expected is (4, 3)",
         "hidden.bias: shape (5,), expected is (4,)",
         "hidden.bias: dtype float64, expected is float32",
-        "norm.weight: dtype float16, expected is float32",
+        "norm.weight: dtype int16, expected is float32",
         "scale: missing",
         "norm.running_var: missing",
         "more.weight: not in the model",
@@ -226,14 +226,14 @@ def test_without_the_library_the_error_says_what_to_install(
 
 @needs_safetensors
 def test_a_dtype_that_numpy_has_not_is_a_difference(tmp_path: Path) -> None:
-    header = b'{"weight":{"dtype":"BF16","shape":[1,2],"data_offsets":[0,4]}}'
-    path = tmp_path / "bf16.safetensors"
-    path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(4))
+    header = b'{"weight":{"dtype":"F8_E4M3","shape":[1,2],"data_offsets":[0,2]}}'
+    path = tmp_path / "f8.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(2))
     with pytest.raises(tt.StateMismatchError) as raised:
         io.load(path, nn.Linear(2, 1, rng=np.random.default_rng(0)))
 
     assert raised.value.differences == (
-        "weight: dtype bf16, expected is float32",
+        "weight: dtype f8_e4m3, expected is float32",
         "bias: missing",
     )
 

@@ -73,6 +73,8 @@ class Inputs(GuardWriter):
         self.program = program
         # The source expression of each input node.
         self.expressions: dict[Node, str] = {}
+        # The array that each of them is while the function is captured.
+        self.arrays: dict[Node, Any] = {}
         # The local variables that hold random generators.
         self.generators: list[str] = []
         self.tapes = Tapes(
@@ -301,6 +303,7 @@ class Inputs(GuardWriter):
             Kind.INPUT, None, (), array.shape, array.dtype, detail=array.strides, label=label
         )
         self.expressions[node] = local
+        self.arrays[node] = array
         return ArrayTracer(self.program, node)
 
     def change(self) -> str | None:

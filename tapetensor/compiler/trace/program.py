@@ -33,10 +33,13 @@ class Program:
 
     Args:
         backend: what runs groups of them: "numpy" or "numba".
+        prefers_steps: whether what can be one node is one, for what knows more of the whole than of
+            its parts.
     """
 
-    def __init__(self, backend: Backend = "numpy") -> None:
+    def __init__(self, backend: Backend = "numpy", prefers_steps: bool = False) -> None:
         self.backend = backend
+        self.prefers_steps = prefers_steps
         self._thread = get_ident()
         self.nodes: list[Node] = []
         self._known: dict[Hashable, Node] = {}

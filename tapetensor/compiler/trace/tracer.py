@@ -308,6 +308,11 @@ class ArrayTracer(ArrayMethods):
             return False
         return self._base.becomes(self.program.view(whole, node, self._base.shape))
 
+    @property
+    @override
+    def prefers_steps(self) -> bool:
+        return self.program.prefers_steps
+
     @override
     @unseen
     def capture_elementwise(

@@ -1,0 +1,197 @@
+"""Loading by other names, in part, and from halves of floats: what a model takes of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias, final
+
+import numpy as np
+from typing_extensions import override
+
+from tapetensor.arguments import as_flag
+from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import to_numpy
+from tapetensor.errors import ArgumentTypeError, ArgumentValueError, StateMismatchError
+from tapetensor.io.headers import Header, Source, header_of
+from tapetensor.io.pytorch import attentions_of, in_our_names, thirds_of_header
+from tapetensor.nn import Module
+
+Names: TypeAlias = Mapping[str, str | None] | Callable[[str], str | None]
+
+# Every number of the first is one of the second.
+_WIDER = {(half, full) for half in ("float16", "bfloat16") for full in ("float32", "float64")}
+_SHOWN = 4
+
+
+@final
+@dataclass(frozen=True)
+class Loaded:
+    """What came of a loading; printed, it says it in a few lines.
+
+    Attributes:
+        taken: what was taken, by the names of the model.
+        left: what was left out, by the names of the file.
+        missing: what has kept its values, by the names of the model.
+        converted: the dtype in the file of what was converted, by the names of the model.
+    """
+
+    taken: tuple[str, ...]
+    left: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    converted: Mapping[str, str] = field(default_factory=dict)
+
+    @override
+    def __str__(self) -> str:
+        """Say how many there are of each, and the first names."""
+        lines = [f"taken: {len(self.taken)} of {len(self.taken) + len(self.missing)}"]
+        if self.converted:
+            dtypes = " and ".join(sorted(set(self.converted.values())))
+            lines.append(f"converted from {dtypes}: {_listed(self.converted)}")
+        if self.missing:
+            lines.append(f"missing, as before: {_listed(self.missing)}")
+        if self.left:
+            lines.append(f"left out: {_listed(self.left)}")
+        return "\n".join(lines)
+
+
+class _Entry(NamedTuple):
+    """An array of the file, or a third of it."""
+
+    header: Header
+    theirs: str
+    third: int | None = None
+
+
+class Chosen:
+    """What a module takes of a source, as a source in the names and dtypes of the module.
+
+    Args:
+        op: what is named in errors.
+        module: what is loaded into.
+        source: the arrays that are there.
+        names: the module's name of each name in the source, None to leave it out; names that a
+            mapping does not have stay as they are.
+        strict: whether all names must be there, and no others.
+
+    Attributes:
+        report: what comes of it.
+
+    Raises:
+        ArgumentTypeError: if `names` or what it gives is of the wrong kind.
+        ArgumentValueError: if two names become one, or a mapping has names that are not there.
+        StateMismatchError: if nothing would be taken.
+    """
+
+    def __init__(
+        self, op: str, module: Module, source: Source, names: Names | None, strict: bool
+    ) -> None:
+        strict = as_flag(op, "strict", strict)
+        self._source = source
+        tensors = {**module.parameters(), **module.buffers()}
+        self._kept = {name: tensor.array for name, tensor in tensors.items()}
+        expected = {name: header_of(array) for name, array in self._kept.items()}
+        renamed = _renamed(op, source, names)
+        found = {ours: _Entry(source.headers[theirs], theirs) for ours, theirs in renamed.items()}
+        found = in_our_names(found, attentions_of(module), _thirds)
+        taken = {name: entry for name, entry in found.items() if name in expected}
+        self._entries = taken if not strict else found
+        self.headers = {name: one.header for name, one in self._entries.items()}
+        converted = {}
+        for name, entry in taken.items():
+            if (entry.header.dtype, expected[name].dtype) in _WIDER:
+                converted[name] = entry.header.dtype
+                self.headers[name] = Header(entry.header.shape, expected[name].dtype)
+        groups: dict[int, list[str]] = {}
+        for name, tensor in tensors.items():
+            groups.setdefault(id(tensor), []).append(name)
+        missing = [same for same in groups.values() if taken.keys().isdisjoint(same)]
+        if not strict:
+            if not taken and groups:
+                raise _nothing_taken(op, source, expected)
+            # What is missing is given what it has already.
+            self.headers |= {same[0]: expected[same[0]] for same in missing}
+        used = {entry.theirs for entry in taken.values()}
+        left = tuple([name for name in source.headers if name not in used])
+        lacking = tuple([name for same in missing for name in same])
+        self.report = Loaded(tuple(taken), left, lacking, converted)
+
+    def array(self, name: str) -> Array:
+        """Return an array of one's own, in C order."""
+        entry = self._entries.get(name)
+        if entry is None:
+            return np.array(to_numpy(self._kept[name]), order="C")
+        array = self._source.array(entry.theirs)
+        if entry.third is not None:
+            array = np.array(np.split(array, 3)[entry.third], order="C")
+        if name in self.report.converted:
+            array = array.astype(self.headers[name].dtype)
+        return array
+
+
+def check_for_module(op: str, part: object, names: Names | None, strict: bool) -> None:
+    """Refuse names, and less than all, for what has no names that people know."""
+    if not isinstance(part, Module) and (names is not None or strict is not True):
+        raise ArgumentTypeError(
+            f"{op}: names= and strict=False are for a Module, got {type(part).__name__}, which is "
+            "loaded whole"
+        )
+
+
+def _renamed(op: str, source: Source, names: Names | None) -> dict[str, str]:
+    """Return the name in the source of each name of the model."""
+    if names is None:
+        return {name: name for name in source.headers}
+    if isinstance(names, Mapping):
+        unknown = [repr(name) for name in names if name not in source.headers]
+        if unknown:
+            raise ArgumentValueError(
+                f"{op}: names has {_listed(unknown)}, which is not there; there is "
+                f"{_listed(source.headers) or 'nothing'}"
+            )
+        given = {name: names.get(name, name) for name in source.headers}
+    elif callable(names):
+        given = {name: names(name) for name in source.headers}
+    else:
+        raise ArgumentTypeError(
+            f"{op}: names must be a dict or a function from a name there to one of the model, "
+            f"got {type(names).__name__}"
+        )
+    renamed: dict[str, str] = {}
+    for theirs, ours in given.items():
+        if ours is None:
+            continue
+        if not isinstance(ours, str):
+            raise ArgumentTypeError(
+                f"{op}: names must give a name, or None to leave one out; for {theirs!r} it gives "
+                f"{type(ours).__name__}"
+            )
+        if ours in renamed:
+            raise ArgumentValueError(
+                f"{op}: names gives {ours!r} to both {renamed[ours]!r} and {theirs!r}; give None "
+                "to the one that is to be left out"
+            )
+        renamed[ours] = theirs
+    return renamed
+
+
+def _thirds(entry: _Entry) -> list[_Entry]:
+    headers = thirds_of_header(entry.header)
+    return [_Entry(one, entry.theirs, third) for third, one in enumerate(headers)]
+
+
+def _nothing_taken(op: str, source: Source, expected: Mapping[str, Header]) -> StateMismatchError:
+    there = _listed(source.headers) or "nothing"
+    told = f"names there are {there}; the model has {_listed(expected)}"
+    return StateMismatchError(
+        f"{op}: no name is one of the model, nothing was loaded: {told}; give the model's names "
+        "with names=",
+        [told],
+    )
+
+
+def _listed(names: Mapping[str, object] | list[str] | tuple[str, ...]) -> str:
+    # Whoever wrote the file chose its names; what a terminal would obey is spelled out.
+    shown = [one if one.isprintable() else repr(one) for one in [*names][:_SHOWN]]
+    first = ", ".join(shown)
+    return first if len(names) <= _SHOWN else f"{first} and {len(names) - _SHOWN} more"

@@ -1,0 +1,228 @@
+"""Writing a merged program as a graph: a table from what computes a value to ops of ONNX."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapetensor.compiler.trace.node import AS_PRODUCT, Kind
+from tapetensor.compiler.trace.operations import into, into_where, write_all
+from tapetensor.onnx import calls, elementwise
+from tapetensor.onnx.elementwise import BOOL
+from tapetensor.onnx.graph import END, Graph
+from tapetensor.onnx.merging import Counted, Open, Uniform, Value
+from tapetensor.onnx.refusals import refusal
+from tapetensor.onnx.views import seen, written
+
+_REDUCTIONS = {
+    "np.add": "ReduceSum",
+    "np.multiply": "ReduceProd",
+    "np.maximum": "ReduceMax",
+    "np.minimum": "ReduceMin",
+}
+_LOGICAL = ("np.logical_or", "np.logical_and")
+_TRACE = "tapetensor.compiler.trace.operations"
+
+
+class Writer:
+    """Writes values into a graph, operands first.
+
+    Args:
+        graph: where they go.
+        names: those of the inputs.
+    """
+
+    def __init__(self, graph: Graph, names: dict[Value, str]) -> None:
+        self.graph = graph
+        self._names: dict[Value, Any] = dict(names)
+
+    def name(self, result: Value) -> str:
+        """Write what leads to a value, if it is not there yet; return its name."""
+        waiting = [result]
+        while waiting:
+            value = waiting[-1]
+            if value in self._names:
+                waiting.pop()
+                continue
+            if value.kind is Kind.RANDOM:
+                raise refusal("a random draw has no form in ONNX", value.place)
+            before = [one for one in _operands(value.args) if one not in self._names]
+            if before:
+                waiting.extend(before)
+                continue
+            self._names[value] = self._written(value)
+            waiting.pop()
+        name = self._names[result]
+        if not isinstance(name, str):
+            raise _no_form(result)
+        return name
+
+    def _written(self, value: Value) -> Any:
+        kind = value.kind
+        if kind is Kind.INPUT:
+            if value.array is None:
+                raise refusal(f"{value.label}, which every call reads anew, has no form", None)
+            label = value.label.rpartition("__self__.")[2]
+            return self.graph.constant(value.array, value.dtype, label)
+        if kind is Kind.CONSTANT:
+            return self._constant(value)
+        if kind is Kind.ELEMENTWISE:
+            return self._elementwise(value, list(value.args))
+        if kind is Kind.VIEW:
+            (base,) = value.args
+            return seen(self.graph, value.function, self._names[base], base.shape, value.shape)
+        if kind is Kind.MATMUL:
+            operands = [self._in(one, value.dtype) for one in value.args]
+            return self.graph.add("MatMul", *operands)
+        if kind is Kind.REDUCE:
+            return self._reduced(value)
+        if kind is Kind.CALL:
+            rule = calls.RULES.get(value.called)
+            if rule is None:
+                raise _no_form(value)
+            return rule(calls.Operands(self.graph, self._names, value), value)
+        if kind is Kind.PART:
+            found = self._names[value.args[0]][value.detail]
+            if found is None:
+                raise _no_form(value.args[0])
+            return found
+        if kind is Kind.WRITE:
+            return self._write(value)
+        raise _no_form(value)
+
+    def _constant(self, value: Value) -> str:
+        detail = value.detail
+        if isinstance(detail, Uniform):
+            return self.graph.repeated(self.graph.constant(detail.base), value.shape)
+        if isinstance(detail, Counted):
+            count = self.graph.squeezed(self.graph.numbers(value.shape), [0])
+            step = self.graph.constant(detail.step, np.int64)
+            end = self.graph.add("Mul", count, step)
+            start = self.graph.constant(detail.start, np.int64)
+            name = self.graph.add("Range", start, self.graph.add("Add", start, end), step)
+            return self.graph.cast(name, np.dtype(np.int64), value.dtype)
+        if isinstance(detail, Open):
+            name = self.graph.squeezed(self.graph.numbers([detail]), [0])
+            return self.graph.cast(name, np.dtype(np.int64), value.dtype)
+        return self.graph.constant(detail, value.dtype)
+
+    def _in(self, operand: Any, dtype: Any) -> str:
+        """Return the name of an operand in a dtype."""
+        if not isinstance(operand, Value):
+            return self.graph.constant(operand, dtype)
+        return self.graph.cast(self._names[operand], operand.dtype, dtype)
+
+    def _elementwise(self, value: Value, operands: list[Any]) -> str:
+        if value.called.startswith(_TRACE):
+            name = value.function.__name__
+            if name in ("cast", "reordered"):
+                return self._in(operands[0], value.dtype)
+            if name == "select":
+                mask, *choices = operands
+                chosen = [self._in(one, value.dtype) for one in choices]
+                return str(self.graph.add("Where", self._in(mask, BOOL), *chosen))
+            if name == "unwritten":
+                zero = self.graph.constant(0, value.dtype)
+                return self.graph.repeated(zero, value.shape)
+        return self._computed(value, value.function, value.called, operands, value.dtype)
+
+    def _computed(
+        self, value: Value, function: Any, called: str, operands: list[Any], result: Any
+    ) -> str:
+        """Return the name of what a function of elements gives."""
+        rule = elementwise.RULES.get(called)
+        if rule is None:
+            raise _no_form(value)
+        dtypes = [one.dtype if isinstance(one, Value) else type(one) for one in operands]
+        loop = elementwise.loop_of(function, dtypes, result)
+        names = [self._in(one, dtype) for one, dtype in zip(operands, loop, strict=True)]
+        return rule(self.graph, loop[0], *names)
+
+    def _reduced(self, value: Value) -> str:
+        (axes, options), graph = value.detail, self.graph
+        if value.function is np.vecdot:
+            name = graph.add("Mul", *[self._in(one, value.dtype) for one in value.args])
+            axes = (len(value.shape) - 1,)
+            op = "ReduceSum"
+        elif value.called in _LOGICAL and not options:
+            # Whether any is true, or whether not any is false: so it is right without elements.
+            name = self._in(value.args[0], BOOL)
+            inverted = value.called == "np.logical_and"
+            name = graph.add("Not", name) if inverted else name
+            name = graph.cast(name, BOOL, np.dtype(np.int64))
+            name = graph.add("ReduceSum", name, graph.numbers(axes), keepdims=1) if axes else name
+            name = graph.cast(name, np.dtype(np.int64), BOOL)
+            return str(graph.add("Not", name) if inverted else name)
+        elif value.called in _REDUCTIONS and options in ((), AS_PRODUCT):
+            op = _REDUCTIONS[value.called]
+            name = self._in(value.args[0], value.dtype)
+        else:
+            raise _no_form(value)
+        return str(graph.add(op, name, graph.numbers(axes), keepdims=1) if axes else name)
+
+    def _write(self, value: Value) -> str:
+        target, view, *args = value.args
+        function, graph = value.function, self.graph
+        called = getattr(function, "__name__", "")
+        ufunc = getattr(np, called, None)
+        before = self._names[view] if view in self._names else self._names[target]
+        if function in (write_all, np.copyto) and len(args) == 1:
+            name = self._in(args[0], value.dtype)
+        elif isinstance(ufunc, np.ufunc) and function is into(ufunc):
+            name = self._cast_computed(value, ufunc, args)
+        elif isinstance(ufunc, np.ufunc) and function is into_where(ufunc):
+            mask, *args = args
+            name = self._cast_computed(value, ufunc, args)
+            name = graph.add("Where", self._in(mask, BOOL), name, before)
+        elif called == "run_recurrence":
+            name = self._recurrence(value, *args)
+        else:
+            raise _no_form(value)
+        name = graph.repeated(name, view.shape)
+        return written(graph, target, view, name, self._names)
+
+    def _cast_computed(self, value: Value, ufunc: np.ufunc, args: list[Any]) -> str:
+        dtypes = [one.dtype if isinstance(one, Value) else type(one) for one in args]
+        made = ufunc.resolve_dtypes((*dtypes, None))[-1]
+        name = self._computed(value, ufunc, f"np.{ufunc.__name__}", args, made)
+        return self.graph.cast(name, made, value.dtype)
+
+    def _recurrence(self, value: Value, values: Value, decay: Value) -> str:
+        """Return the name of ``h[t] = values[t] + decay[t-1] * h[t-1]``."""
+        graph, helper = self.graph, self.graph.onnx.helper
+        name = self._names[values]
+        if decay.shape[0] == 0:
+            return str(name)
+        element = helper.np_dtype_to_tensor_dtype(value.dtype)
+        first = graph.sliced(name, {0: (0, 1, 1)})
+        rest = graph.sliced(name, {0: (1, END, 1)})
+        known = [helper.make_tensor_value_info(one, element, None) for one in ("h", "v", "d")]
+        made = [helper.make_tensor_value_info(one, element, None) for one in ("next", "seen")]
+        body = helper.make_graph(
+            [
+                helper.make_node("Mul", ["d", "h"], ["kept"]),
+                helper.make_node("Add", ["v", "kept"], ["next"]),
+                helper.make_node("Identity", ["next"], ["seen"]),
+            ],
+            "step", known, made,
+        )  # fmt: skip
+        start = graph.squeezed(first, [0])
+        _, states = graph.add(
+            "Scan", start, rest, self._names[decay], body=body, num_scan_inputs=2, count=2
+        )
+        return str(graph.add("Concat", first, states, axis=0))
+
+
+def _operands(nest: Any) -> list[Value]:
+    if isinstance(nest, Value):
+        return [nest]
+    if isinstance(nest, dict):
+        nest = list(nest.values())
+    if isinstance(nest, tuple | list):
+        return [one for part in nest for one in _operands(part)]
+    return []
+
+
+def _no_form(value: Value) -> Exception:
+    return refusal(f"{value.called} has no form in ONNX", value.place)

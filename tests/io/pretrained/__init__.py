@@ -1,0 +1,1 @@
+"""Models that PyTorch wrote under the names of Hugging Face and torchvision."""

@@ -1,0 +1,220 @@
+"""Files are read by name, taken in part or under other names, and halves become floats."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tapetensor as tt
+from tapetensor import io, nn, optim
+from tests.io.models import FORMATS, Array, assert_same, needs_safetensors, net, tied, write
+
+
+def layer(seed: int, dtype: Any = np.float32) -> nn.Linear[Any, Any, Any]:
+    return nn.Linear(2, 3, dtype, rng=np.random.default_rng(seed))
+
+
+def bfloat16(path: Path, name: str, numbers: list[float]) -> None:
+    """Write numbers as PyTorch writes bfloat16: the first half of the bits of float32."""
+    halves = (np.array(numbers, "<f4").view("<u4") >> 16).astype("<u2").tobytes()
+    header = f'{{"{name}":{{"dtype":"BF16","shape":[3,2],"data_offsets":[0,{len(halves)}]}}}}'
+    path.write_bytes(len(header).to_bytes(8, "little") + header.encode() + halves)
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_what_is_written_by_name_is_read_by_name(tmp_path: Path, suffix: str) -> None:
+    path, arrays = tmp_path / f"arrays{suffix}", io.state_dict(net(1))
+    arrays["hidden.weight"] = arrays["hidden.weight"].T
+    io.write(path, arrays)
+    found = io.read(path)
+
+    assert_same({name: found[name] for name in arrays}, arrays)
+    assert len(found) == len(arrays)
+    for wrong in ({"a": np.array([{}])}, {"a": np.zeros(2, complex)}, {"a": [1.0]}, {1: arrays}):
+        no_arrays: Any = wrong
+        with pytest.raises(tt.ArgumentTypeError, match=r"^write: "):
+            io.write(path, no_arrays)
+    assert len(io.read(path)) == len(arrays)
+
+
+def test_names_are_changed_by_a_dict_or_a_function() -> None:
+    old = io.state_dict(layer(1))
+    there = {"body.weight": old["weight"], "bias": old["bias"], "more": np.zeros(1)}
+    by_dict, by_function = layer(2), layer(3)
+    first = io.load_state_dict(by_dict, there, names={"body.weight": "weight", "more": None})
+    second = io.load_state_dict(
+        by_function, there, names=lambda name: None if name == "more" else name.split(".")[-1]
+    )
+
+    assert first == second == io.Loaded(("weight", "bias"), ("more",))
+    assert_same(io.state_dict(by_dict), old)
+    assert_same(io.state_dict(by_function), old)
+
+
+def test_names_that_cannot_be_meant_are_refused_and_nothing_changes() -> None:
+    model, arrays = layer(1), {"w": np.ones((3, 2), np.float32), "b": np.ones(3, np.float32)}
+    before = io.state_dict(model)
+    cases: list[tuple[Any, type[Exception], str]] = [
+        (
+            {"x": "weight"},
+            tt.ArgumentValueError,
+            "names has 'x', which is not there; there is w, b",
+        ),
+        ({"w": "bias", "b": "bias"}, tt.ArgumentValueError, "gives 'bias' to both 'w' and 'b'"),
+        ({"w": 3}, tt.ArgumentTypeError, "for 'w' it gives int"),
+        (["w"], tt.ArgumentTypeError, "names must be a dict or a function"),
+        (lambda name: {}[name], KeyError, "w"),
+        ({"w": "weight", "b": "offset"}, tt.StateMismatchError, "offset: not in the model"),
+    ]
+    for names, error, told in cases:
+        with pytest.raises(error, match=told):
+            io.load_state_dict(model, arrays, names=names)
+    assert_same(io.state_dict(model), before)
+
+
+def test_a_function_of_the_users_that_fails_is_no_damage_of_the_file(tmp_path: Path) -> None:
+    io.save(tmp_path / "layer.npz", layer(1))
+    with pytest.raises(KeyError, match="weight"):
+        io.load(tmp_path / "layer.npz", layer(2), names=lambda name: {}[name])
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_what_is_there_is_taken_and_the_rest_keeps_its_values(tmp_path: Path, suffix: str) -> None:
+    path, model, old = tmp_path / f"net{suffix}", net(2), io.state_dict(net(1))
+    before = io.state_dict(model)
+    io.write(path, {"hidden.weight": old["hidden.weight"], "elsewhere": np.ones(3)})
+    loaded = io.load(path, model, strict=False)
+
+    assert (loaded.taken, loaded.left) == (("hidden.weight",), ("elsewhere",))
+    assert loaded.missing == tuple(name for name in before if name != "hidden.weight")
+    assert_same(io.state_dict(model), before | {"hidden.weight": old["hidden.weight"]})
+    assert str(loaded).startswith(f"taken: 1 of {len(before)}\nmissing, as before: hidden.bias, ")
+    assert str(loaded).endswith("\nleft out: elsewhere")
+
+
+def test_a_tied_weight_is_missing_only_where_none_of_its_names_is_there() -> None:
+    model, weight = tied(1), np.ones((5, 4), np.float32)
+    first = io.load_state_dict(model, {"out.weight": weight}, strict=False)
+    second = io.load_state_dict(model, {"out.bias": np.ones(5, np.float32)}, strict=False)
+
+    assert first.missing == ("out.bias",)
+    assert second.missing == ("embed.weight", "out.weight")
+    np.testing.assert_array_equal(model.embed.weight.numpy(), weight)
+
+
+def test_less_than_all_is_still_of_the_right_shape_and_something() -> None:
+    model = layer(1)
+    before = io.state_dict(model)
+    with pytest.raises(tt.StateMismatchError, match=r"names=\{'weight': None\}") as raised:
+        io.load_state_dict(model, {"weight": np.ones((2, 3), np.float32)}, strict=False)
+    assert raised.value.differences == ("weight: shape (2, 3), expected is (3, 2)",)
+    with pytest.raises(tt.StateMismatchError, match=r"no name is one of the model.*names="):
+        io.load_state_dict(model, {"module.weight": before["weight"]}, strict=False)
+    no_flag: Any = "no"
+    with pytest.raises(tt.ArgumentTypeError, match="strict"):
+        io.load_state_dict(model, before, strict=no_flag)
+    optimizer = optim.Adam(model)
+    with pytest.raises(tt.ArgumentTypeError, match="are for a Module, got Adam"):
+        io.load_state_dict(optimizer, io.state_dict(optimizer), strict=False)
+    assert_same(io.state_dict(model), before)
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_float16_becomes_what_the_model_has(tmp_path: Path, suffix: str, dtype: Any) -> None:
+    path, model = tmp_path / f"half{suffix}", layer(1, dtype)
+    halves = {name: one.astype(np.float16) for name, one in io.state_dict(layer(2)).items()}
+    write(path, halves)
+    loaded = io.load(path, model)
+
+    assert loaded.converted == {"weight": "float16", "bias": "float16"}
+    assert "converted from float16: " in str(loaded)
+    assert_same(io.state_dict(model), {name: one.astype(dtype) for name, one in halves.items()})
+    assert io.read(path)["weight"].dtype == np.float16
+
+
+@needs_safetensors
+def test_bfloat16_is_read_to_the_bit(tmp_path: Path) -> None:
+    path, model = tmp_path / "half.safetensors", layer(1)
+    numbers = [1.0, -0.0, 3.140625, float("inf"), 2.0**-130, -65536.0]
+    bfloat16(path, "weight", numbers)
+    loaded = io.load(path, model, strict=False)
+
+    assert loaded.converted == {"weight": "bfloat16"}
+    found = io.read(path)["weight"]
+    assert found.tobytes() == np.array(numbers, np.float32).tobytes()
+    np.testing.assert_array_equal(model.weight.numpy(), found)
+    whole = path.read_bytes()
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(tt.FileFormatError, match=r"^read: .*is damaged"):
+            io.read(path)
+
+
+def test_names_of_a_file_do_not_steer_the_screen() -> None:
+    arrays: dict[str, Array] = {"weight": np.ones((3, 2), np.float32), "\x1b[2Jgone": np.ones(1)}
+    loaded = io.load_state_dict(layer(1), arrays, strict=False)
+
+    assert loaded.left == ("\x1b[2Jgone",)
+    assert "\x1b" not in str(loaded)
+
+
+def test_no_precision_is_lost_in_silence() -> None:
+    model = layer(1)
+    doubles = {name: one.astype(np.float64) for name, one in io.state_dict(layer(2)).items()}
+    with pytest.raises(tt.StateMismatchError, match="dtype float64, expected is float32"):
+        io.load_state_dict(model, doubles, strict=False)
+
+
+def test_a_file_that_inflates_beyond_all_weights_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "zeros.npz"
+    io.write(tmp_path / "some.npz", {"zeros": np.zeros(1000)})
+    assert io.read(tmp_path / "some.npz")["zeros"].shape == (1000,)
+    monkeypatch.setattr("tapetensor.io.files._READ_AT_ONCE", 1 << 16)
+    np.savez_compressed(path, zeros=np.zeros(10_000))
+    with pytest.raises(tt.FileFormatError, match=r"inflates to 80000 bytes, which no weights"):
+        io.read(path)
+
+
+def lines_for(path: Path) -> list[str]:
+    """Return the lines that turn a pickle into safetensors, from the error that refuses it."""
+    told = []
+    for read in (lambda: io.load(path, layer(1)), lambda: io.read(path)):
+        with pytest.raises(tt.ArgumentValueError, match="pickles, which may run anything") as error:
+            read()
+        told.append([line.strip() for line in str(error.value).splitlines()[-2:]])
+    assert told[0] == told[1]
+    return told[0]
+
+
+@pytest.mark.parametrize("name", ["model.pt", "model.pth", "pytorch_model.bin"])
+def test_a_pickle_of_pytorch_is_refused_with_the_lines_that_turn_it(name: str) -> None:
+    first, second = lines_for(Path(name))
+
+    assert first == f"state = torch.load({name!r}, map_location='cpu', weights_only=True)"
+    assert second.startswith("safetensors.torch.save_file(")
+    assert second.endswith(f", {name.rpartition('.')[0] + '.safetensors'!r})")
+    with pytest.raises(tt.ArgumentValueError, match=r"must end in .*\.safetensors, which") as told:
+        io.save(name, layer(1))
+    assert "pickle" not in str(told.value)
+
+
+def test_these_lines_do_turn_it(tmp_path: Path) -> None:
+    torch: Any = pytest.importorskip("torch")
+    pytest.importorskip("safetensors.torch")
+    path, model = tmp_path / "model.pt", layer(1)
+    theirs = torch.nn.Linear(2, 3)
+    # A tensor with two names, and one that lies otherwise in memory.
+    state = {"weight": theirs.weight.detach().T.contiguous().T, "bias": theirs.bias.detach()}
+    torch.save(state | {"twice": state["bias"]}, path)
+    names = {"torch": torch, "safetensors": importlib.import_module("safetensors")}
+    exec("\n".join(lines_for(path)), names)
+    io.load(path.with_suffix(".safetensors"), model, names={"twice": None})
+
+    np.testing.assert_array_equal(model.weight.numpy(), state["weight"].numpy())

@@ -1,0 +1,1 @@
+"""Export to ONNX: what onnxruntime computes from the files, and what is refused."""
