@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tapetensor.arguments import as_number, as_size, check_function, check_kind, check_path
+from tapetensor.arguments import as_flag, as_number, as_size, check_function, check_kind, check_path
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError
 from tapetensor.nn import Module
 from tapetensor.optim import Optimizer
@@ -30,6 +30,7 @@ def check_arguments(
     schedule: object,
     stop: EarlyStopping | None,
     log: object,
+    flags: Mapping[str, object],
 ) -> None:
     """Refuse what is of another kind or range, and metrics and a watch that do not go together.
 
@@ -56,6 +57,8 @@ def check_arguments(
                 f"{type(one).__name__}"
             )
     as_size("fit", "epochs", epochs, low=1)
+    for name, flag in flags.items():
+        as_flag("fit", name, flag)
     if clip_norm is not None:
         as_number("fit", "clip_norm", clip_norm, above=0)
     if (metrics is None) != (validation is None):

@@ -128,8 +128,21 @@ def fit(
     >>> history["loss"][-1] < 0.01 * history["loss"][0]
     True
     """
+    flags = {"resume": resume, "compile": compile}
+    if progress is not None:
+        flags["progress"] = progress
     check_arguments(
-        model, optimizer, loss_of, epochs, metrics, validation, clip_norm, schedule, stop, log
+        model,
+        optimizer,
+        loss_of,
+        epochs,
+        metrics,
+        validation,
+        clip_norm,
+        schedule,
+        stop,
+        log,
+        flags,
     )
     check_files(checkpoint, stop, log)
     measures = {} if metrics is None else metrics
