@@ -89,10 +89,21 @@ from tapetensor.typing import Lent as Lent
 
 if TYPE_CHECKING:
     __version__: str
+    from tapetensor import data as data
     from tapetensor import distributed as distributed
+    from tapetensor import io as io
+    from tapetensor import losses as losses
+    from tapetensor import nn as nn
+    from tapetensor import optim as optim
+    from tapetensor import testing as testing
+    from tapetensor import training as training
     from tapetensor.compiler import compile as compile
     from tapetensor.nn import build as build
+    from tapetensor.optim.raveling import ravel as ravel
 else:
+    _ROOMS = frozenset(
+        {"data", "distributed", "io", "losses", "nn", "optim", "testing", "training"}
+    )
 
     def __getattr__(name):
         """Import when first asked for what would be a third of the import time."""
@@ -100,12 +111,16 @@ else:
             from tapetensor.nn import build as found
         elif name == "compile":
             from tapetensor.compiler import compile as found
+        elif name == "ravel":
+            from tapetensor.optim.raveling import ravel as found
         elif name == "__version__":
             from importlib.metadata import version
 
             found = version("tapetensor")
-        elif name == "distributed":
-            import tapetensor.distributed as found
+        elif name in _ROOMS:
+            from importlib import import_module
+
+            found = import_module(f"tapetensor.{name}")
         else:
             from tapetensor.arguments.spellings import OF_LIBRARY
 

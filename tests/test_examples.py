@@ -219,3 +219,11 @@ def test_a_compiled_example_learns_the_same(arguments: tuple[str, ...]) -> None:
 
     assert NUMBERS.findall(eager)
     assert NUMBERS.findall(compiled) == NUMBERS.findall(eager)
+
+
+@needs("scipy")
+def test_l_bfgs_fits_a_curve_to_five_digits() -> None:
+    output = run("examples/lbfgs.py")
+
+    before, after = [float(loss) for loss in output.split("loss ")[1].split(" -> ")]
+    assert after < 1e-5 < 1e-1 < before

@@ -16,9 +16,9 @@ def as_flag(op: str, name: str, value: object) -> bool:
     Raises:
         ArgumentTypeError: if it is not.
     """
-    if not isinstance(value, bool):
+    if not isinstance(value, bool | np.bool_):
         raise ArgumentTypeError(f"{op}: {name} must be True or False, got {value!r}")
-    return value
+    return bool(value)
 
 
 def check_choice(op: str, name: str, value: object, choices: Sequence[str]) -> None:

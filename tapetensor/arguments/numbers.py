@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from typing import SupportsIndex, overload
 
 import numpy as np
@@ -78,18 +79,21 @@ def as_int(op: str, name: str, value: object) -> int:
 
 
 @overload
-def as_size(op: str, name: str, value: _Size, low: int = 0) -> _Size: ...
+def as_size(op: str, name: str, value: _Size, low: int = 0, high: float = sys.maxsize) -> _Size: ...
 @overload
-def as_size(op: str, name: str, value: object, low: int = 0) -> int: ...
-def as_size(op: str, name: str, value: object, low: int = 0) -> object:
-    """Return `value` as a plain int >= `low`, typed as it came.
+def as_size(op: str, name: str, value: object, low: int = 0, high: float = sys.maxsize) -> int: ...
+def as_size(op: str, name: str, value: object, low: int = 0, high: float = sys.maxsize) -> object:
+    """Return `value` as a plain int from `low` to `high`, typed as it came.
 
     Raises:
         ArgumentTypeError: if it is not an integer.
-        ArgumentValueError: if it is negative or smaller than `low`.
+        ArgumentValueError: if it is negative, smaller than `low` or larger than `high`, which
+            is what the axis of an array can hold.
     """
     size = as_int(op, name, value)
     if size < low or size < 0:
         allowed = "must not be negative" if size < 0 else f"must be > {low - 1}"
         raise ArgumentValueError(f"{op}: {name} {allowed}, got {size}")
+    if size > high:
+        raise ArgumentValueError(f"{op}: {name} is more than an array can hold, got {size}")
     return size

@@ -85,7 +85,7 @@ def normalize_axes(op: str, axis: object, shape: tuple[int, ...]) -> tuple[int, 
 
 
 # What can be iterated, and is no row of sizes: some have no order.
-_NO_SHAPES = (str, bytes, AbstractSet, Mapping)
+_NO_SHAPES = (str, bytes, bytearray, memoryview, AbstractSet, Mapping)
 
 
 def _as_tuple(op: str, shape: object) -> tuple[object, ...]:

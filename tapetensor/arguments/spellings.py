@@ -18,7 +18,6 @@ OF_TENSORS: Final = {
     "gather": "take_along_axis(indices, axis=1)",
     "float": "astype(np.float32)",
     "long": "astype(np.int64)",
-    "tolist": "numpy().tolist()",
     "requires_grad_": "trace(), which returns a new tensor",
 }
 OF_LIBRARY: Final = {

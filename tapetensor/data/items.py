@@ -9,7 +9,7 @@ from typing import Any, Protocol, overload
 import numpy as np
 from typing_extensions import TypeVar
 
-from tapetensor.arguments import as_size, check_kind, check_rng
+from tapetensor.arguments import as_flag, as_size, check_kind, check_rng
 from tapetensor.errors import ArgumentTypeError, ShapeError
 
 Item = TypeVar("Item")
@@ -73,6 +73,7 @@ def batched(items: Iterable[Item], size: int, *, exact: bool = False) -> Iterato
     [['a', 'b'], ['c', 'd']]
     """
     number = as_size("batched", "size", size, low=1)
+    as_flag("batched", "exact", exact)
     check_kind("batched", "items", items, Iterable, "an iterable")
     return _batched(iter(items), number, number if exact else 1)
 

@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import functools
 import json
+import math
 from collections.abc import Callable
 from typing import Any, final, overload
 
@@ -171,7 +172,8 @@ class Communicator:
         np.True_
         """
         entropy, position = (
-            as_size("generator", name, value) for name, value in (("seed", seed), ("step", step))
+            as_size("generator", name, value, high=math.inf)
+            for name, value in (("seed", seed), ("step", step))
         )
         return np.random.default_rng(
             np.random.SeedSequence(entropy, spawn_key=(self.rank, position))

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
+from tapetensor.arguments import as_flag
 from tapetensor.arrays.array import Array
 from tapetensor.errors import (
     ArgumentTypeError,
@@ -74,6 +75,7 @@ def save(path: PathLike, part: Part, *, for_pytorch: bool = False) -> None:
     ...     io.save(Path(folder) / "model.npz", model)
     ...     loaded = io.load(Path(folder) / "model.npz", model)
     """
+    as_flag("save", "for_pytorch", for_pytorch)
     arrays = state_of("save", part).arrays()
     write_file("save", path, in_pytorch_names("save", part, arrays) if for_pytorch else arrays)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tapetensor.arguments import check_kind
+from tapetensor.arguments import as_flag, check_kind
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import to_numpy
 from tapetensor.errors import ArgumentTypeError, StateMismatchError
@@ -37,7 +37,7 @@ def state_dict(part: Part, *, for_pytorch: bool = False) -> dict[str, Array]:
     {'0.weight': (2, 3), '0.bias': (2,)}
     """
     arrays = state_of("state_dict", part).arrays()
-    if for_pytorch:
+    if as_flag("state_dict", "for_pytorch", for_pytorch):
         arrays = in_pytorch_names("state_dict", part, arrays)
     return {name: np.array(to_numpy(array), order="C") for name, array in arrays.items()}
 

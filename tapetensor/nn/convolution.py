@@ -8,7 +8,7 @@ from typing import Literal as L
 
 import numpy as np
 
-from tapetensor.arguments import as_size, check_rng
+from tapetensor.arguments import as_flag, as_size, check_rng
 from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.errors import ArgumentValueError
 from tapetensor.nn import init
@@ -79,6 +79,7 @@ class Convolution(Module, Generic[In, Out, Kernel, Stride, Padding, Dilation, Gr
         name = type(self).__name__
         scalar_type = as_floating_dtype(name, "weights", dtype)
         check_rng(name, rng)
+        as_flag(name, "bias", has_bias)
         kernel = (self.kernel_size,) * axes
         fan_in = self.in_channels // self.groups * math.prod(kernel)
         uniform = init.uniform(1.0 / math.sqrt(fan_in))

@@ -10,5 +10,6 @@ from tapetensor.optim.moving_average import (
     exponential_moving_average as exponential_moving_average,
 )
 from tapetensor.optim.optimizer import Optimizer as Optimizer
+from tapetensor.optim.raveling import Raveled as Raveled
 from tapetensor.optim.rmsprop import RMSprop as RMSprop
 from tapetensor.optim.sgd import Sgd as Sgd

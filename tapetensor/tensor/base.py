@@ -143,6 +143,17 @@ class TensorBase(Generic[S, T, D, _Kind]):
         """
         return self._only_element()
 
+    def tolist(self) -> Any:
+        """Return the elements as nested lists of Python numbers; of a 0-d tensor, its number.
+
+        Like `numpy` and `item`, it reads a tensor that owns a tape, too, and leaves it its tape.
+
+        >>> import tapetensor as tt
+        >>> tt.ones((1, 2)).tolist()
+        [[1.0, 1.0]]
+        """
+        return self.numpy().tolist()
+
     def _only_element(self) -> float:
         self._check_single()
         value: float = plain(self.array).item()

@@ -27,6 +27,12 @@ from tapetensor.tensor.operands import as_scalar
 from tapetensor.tensor.tensor import Tensor
 from tapetensor.typing import D, F, N, S
 
+# What values of other libraries are told by, and how they become arrays of numpy's.
+_OF_OTHERS = {
+    "numpy": "; write tt.from_numpy(x.numpy()), of a tensor of PyTorch's x.detach().cpu().numpy()",
+    "to_numpy": "; write tt.from_numpy(x.to_numpy())",
+}
+
 # What `from_numpy` takes; a tensor is none of them.
 _Values: TypeAlias = np.ndarray[Any, Any] | np.generic | Sequence[Any]
 
@@ -285,6 +291,10 @@ def from_numpy(array: Any, shape: Any = None, dtype: Any = None) -> Any:
         return wrap(Tensor, data, next_id(), None)
     if not isinstance(array, np.ndarray | np.generic | list | tuple):
         cure = "; for arrays of other libraries there is tt.from_array" if is_array(array) else ""
+        if not isinstance(array, Tensor | type):
+            # A DataFrame, a Series, an Index; a tensor of PyTorch.
+            for method, text in _OF_OTHERS.items():
+                cure = text if callable(getattr(array, method, None)) else cure
         raise ArgumentTypeError(
             f"from_numpy: expected a numpy array or nested lists, got {type(array).__name__}{cure}"
         )

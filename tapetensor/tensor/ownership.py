@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, overload
 import numpy as np
 from typing_extensions import TypeVar
 
-from tapetensor.arguments import as_size, check_kind
+from tapetensor.arguments import as_flag, as_size, check_kind
 from tapetensor.arrays.array import is_numpys
 from tapetensor.arrays.libraries import check_matching
 from tapetensor.arrays.stand_ins import plain
@@ -281,6 +281,7 @@ class Ownership(TensorBase[S, T, D]):
         # First, because it may run code of the caller's: a generator, a module's parameters().
         wanted = None if wrt is None else _wanted(wrt)
         tape, seed = tape_and_seed(self, cotangent)
+        as_flag("backward", "check_finite", check_finite)
         check_unused("backward", tape.recorded(), self._id, unused, wanted)
         take_tape(self, Ownership.backward)
         try:

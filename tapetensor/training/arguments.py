@@ -38,6 +38,7 @@ def check_arguments(
     schedule: object,
     stop: EarlyStopping | None,
     log: object,
+    flags: Mapping[str, object],
 ) -> None:
     """Refuse what is of another kind or range, and metrics and a watch that do not go together.
 
@@ -64,6 +65,8 @@ def check_arguments(
                 f"{type(one).__name__}"
             )
     as_size("fit", "epochs", epochs, low=1)
+    for name, flag in flags.items():
+        as_flag("fit", name, flag)
     if clip_norm is not None:
         as_number("fit", "clip_norm", clip_norm, above=0)
     if metrics is not None and validation is None:
@@ -91,17 +94,16 @@ def check_arguments(
         )
 
 
-def check_options(model: Module, compile: object, check_finite: object, average: object) -> None:
+def check_options(model: Module, compile: bool, check_finite: object, average: object) -> None:
     """Refuse options of another kind, and those that exclude each other.
 
     Raises:
         ArgumentTypeError: if one is of the wrong kind.
         ArgumentValueError: if one is outside its range, or does not go with another.
     """
-    is_compiled = as_flag("fit", "compile", compile)
     if check_finite is not None:
         check_choice("fit", "check_finite", check_finite, ("stop", "skip"))
-    if check_finite == "skip" and is_compiled:
+    if check_finite == "skip" and compile:
         raise ArgumentValueError(
             'fit: check_finite="skip" looks at the gradients of each step, and a compiled step has '
             'none to look at; write compile=False, or check_finite="stop"'

@@ -146,8 +146,21 @@ def fit(
     >>> history["loss"][-1] < 0.01 * history["loss"][0]
     True
     """
+    flags = {"resume": resume, "overwrite": overwrite, "compile": compile}
+    if progress is not None:
+        flags["progress"] = progress
     check_arguments(
-        model, optimizer, loss_of, epochs, metrics, validation, clip_norm, schedule, stop, log
+        model,
+        optimizer,
+        loss_of,
+        epochs,
+        metrics,
+        validation,
+        clip_norm,
+        schedule,
+        stop,
+        log,
+        flags,
     )
     check_options(model, compile, check_finite, average)
     check_files(checkpoint, stop, log)

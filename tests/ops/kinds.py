@@ -90,7 +90,7 @@ NEW_AXIS += no(_TYPE, "axis must be an int, got", 1.0, "0", None, (0,))
 _NO_DIMS = no(_TYPE, "a shape is a tuple of ints, got", None, 3, 6, 2.0, "ab")
 _NO_DIMS += no(_TYPE, "a dim", (2.0, 3), (2, 1.5), (True, 6), ((2, 3),), (2, None))
 DIMS = _NO_DIMS + no(_VALUE, "a dim must not be negative, got -1", (2, -1), (-1, 3))
-NEW_DIMS = DIMS + no(_VALUE, "Maximum allowed dimension exceeded", (TOO_LARGE,))
+NEW_DIMS = DIMS + no(_VALUE, "is more than an array can hold", (TOO_LARGE,))
 # Of six elements, one of which may be left to the op.
 FILLED_DIMS = _NO_DIMS + no(
     _SHAPE,

@@ -189,7 +189,9 @@ SHAPES = (
                 _X,
                 shape=each((3,), (3, 3), (2, 4), (2, 3, 1)),
             ),
-            refused(tt.ShapeError, "Maximum", _X, shape=(TOO_LARGE, 2, 3)),
+            refused(
+                tt.ArgumentValueError, "is more than an array can hold", _X, shape=(TOO_LARGE, 2, 3)
+            ),
         ),
         takes_integers=True,
     ),

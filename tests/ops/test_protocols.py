@@ -53,6 +53,30 @@ def test_a_plain_tensor_is_an_array_to_others_who_cannot_write_into_it() -> None
     assert np.shares_memory(np.from_dlpack(shared), x.numpy())
 
 
+def test_a_tensor_lists_its_elements_as_numbers_of_python_and_keeps_its_tape() -> None:
+    traced: Any = tt.from_numpy([[1.0, 2.0]], (1, 2)).trace()
+
+    assert traced.tolist() == [[1.0, 2.0]]
+    assert traced.owns_tape
+    assert type(tt.arange(2).tolist()[0]) is int
+    assert tt.zeros(()).tolist() == 0.0
+
+
+def test_values_of_other_libraries_are_refused_with_the_method_that_makes_them_arrays() -> None:
+    class DataFrame:
+        def to_numpy(self) -> None: ...
+
+    class TorchTensor:
+        def numpy(self) -> None: ...
+
+    frame: Any = DataFrame()
+    tensor: Any = TorchTensor()
+    with pytest.raises(ArgumentTypeError, match=r"got DataFrame; write tt.from_numpy\(x.to_numpy"):
+        tt.from_numpy(frame)
+    with pytest.raises(ArgumentTypeError, match=r"x\.detach\(\)\.cpu\(\)\.numpy\(\)"):
+        tt.from_numpy(tensor)
+
+
 @pytest.mark.parametrize("read", [np.asarray, np.from_dlpack])
 def test_a_tensor_that_owns_a_tape_is_no_array_and_stays_usable(read: Any) -> None:
     traced: Any = tt.ones((2,)).trace()

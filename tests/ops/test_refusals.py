@@ -28,6 +28,7 @@ _REFUSES_NOTHING = {
         "tape_type",
         "origins",
         "numpy",
+        "tolist",
         "wrap_gradient",
     ],
     *["abs", "__abs__", "flatten", "detach", "split_tape", "with_empty_tape"],

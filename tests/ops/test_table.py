@@ -19,7 +19,18 @@ from tests.ops.rows import Op
 from tests.ops.samples import CASES, OPS
 
 # What a tensor has beside ops: state that is read, tapes that are handed on, Python's protocols.
-_READS = {"array", "id", "shape", "dtype", "ndim", "size", "numpy", "item", "wrap_gradient"}
+_READS = {
+    "array",
+    "id",
+    "shape",
+    "dtype",
+    "ndim",
+    "size",
+    "numpy",
+    "item",
+    "tolist",
+    "wrap_gradient",
+}
 _TAPE = {
     "tape",
     "origins",

@@ -26,7 +26,17 @@ from tapetensor.mypy_plugin.moves.graph import Graph
 
 # Methods of Tensor that read a tensor, spent or not.
 READS: Final = frozenset(
-    {"numpy", "item", "wrap_gradient", "__float__", "__int__", "__bool__", "__len__", "__repr__"}
+    {
+        "numpy",
+        "item",
+        "tolist",
+        "wrap_gradient",
+        "__float__",
+        "__int__",
+        "__bool__",
+        "__len__",
+        "__repr__",
+    }
     | {"__hash__", "__str__", "__format__", "__init__", "__reduce__", "__copy__", "__deepcopy__"}
 )
 # Methods that a spent tensor refuses, but that leave the tape where it is.
