@@ -50,10 +50,11 @@ def normalized(message: str) -> str:
 
 @cache
 def mypy_report() -> Report:
-    """Return the errors of the project's own mypy by file and line, those of docs included."""
+    """Return the errors of mypy without the plugin by file and line, those of docs included."""
     pages = [*snippet_files().values(), *page_files().values(), *tutorial_files(), mistaken_start()]
     files = [*CASES, *pages, *readme_files(), front_page_file(), own_names_file()]
-    said = once_a_session("plain", lambda: mypy(ROOT / "mypy.ini", CACHES / "plain", files))
+    files += sorted((ROOT / "tests/parity/programs").glob("*.py"))
+    said = once_a_session("plain", lambda: mypy(HERE / "mypy.ini", CACHES / "plain", files))
     return errors(said)
 
 
