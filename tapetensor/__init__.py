@@ -76,6 +76,7 @@ from tapetensor.tensor import min_pool2d as min_pool2d
 from tapetensor.tensor import minimum as minimum
 from tapetensor.tensor import normal as normal
 from tapetensor.tensor import ones as ones
+from tapetensor.tensor import owns_tape as owns_tape
 from tapetensor.tensor import scaled_dot_product_attention as scaled_dot_product_attention
 from tapetensor.tensor import segment_sum as segment_sum
 from tapetensor.tensor import ssm_scan as ssm_scan

@@ -87,7 +87,9 @@ def _signatures(info: TypeInfo, name: str) -> list[CallableType]:
     # Users of other libraries write methods of tensors with other arguments.
     is_read = isinstance(found, Overloaded) or info.fullname == TENSOR
     # What mypy says of one constructor names its type variables.
-    is_read = is_read or (name == "__init__" and info.fullname.startswith(f"{_OURS}nn."))
+    # A named tuple has only that of `object`.
+    is_own = name == "__init__" and not info.is_named_tuple
+    is_read = is_read or (is_own and info.fullname.startswith(f"{_OURS}nn."))
     return [
         one.copy_modified(
             arg_types=one.arg_types[1:], arg_kinds=one.arg_kinds[1:], arg_names=one.arg_names[1:]

@@ -11,6 +11,7 @@ OWNED_TAPE = "tapetensor.tape.tape.OwnedTape"
 MODULE = "tapetensor.nn.module.Module"
 SEQUENTIAL = "tapetensor.nn.sequential.Sequential"
 IS_TRAINING = "tapetensor.nn.inference_view.is_training"
+ASKS_FOR_TAPE = "tapetensor.tensor.narrowing.owns_tape"
 BUILD = "tapetensor.nn.build.build"
 # `parameter`, `buffer`, `options` and `repeat` are defined here.
 FIELDS = "tapetensor.nn.fields"

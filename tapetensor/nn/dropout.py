@@ -19,9 +19,9 @@ class Dropout(Module):
 
         x * mask / (1 - p)
 
-    One `forward` for both tape states, which asks the input: where it owns a tape the model is
-    being trained and a fresh mask is drawn, where it owns none the input is returned as it is. In
-    what `inference` returned nothing is ever dropped.
+    `Tensor.dropout` as a layer: where the input owns a tape the model is being trained and a fresh
+    mask is drawn, where it owns none the input is returned as it is. In what `inference` returned
+    nothing is ever dropped.
 
     Shape: that of the input.
     Derivative: the same mask, scaled the same.

@@ -24,6 +24,7 @@ from tapetensor.tensor.custom import custom_op as custom_op
 from tapetensor.tensor.einsum import einsum as einsum
 from tapetensor.tensor.joining import concat as concat
 from tapetensor.tensor.joining import stack as stack
+from tapetensor.tensor.narrowing import owns_tape as owns_tape
 from tapetensor.tensor.pooling import avg_pool2d as avg_pool2d
 from tapetensor.tensor.pooling import max_pool2d as max_pool2d
 from tapetensor.tensor.pooling import min_pool2d as min_pool2d

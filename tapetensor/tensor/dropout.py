@@ -11,7 +11,7 @@ from tapetensor.arguments import as_number, check_rng
 from tapetensor.kernels import dropout as kernels
 from tapetensor.kernels.numerics import masks
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating
+from tapetensor.tensor.base import FloatingBase, TensorBase, check_floating, check_not_spent
 from tapetensor.typing import D, F, S, T
 
 if TYPE_CHECKING:
@@ -40,12 +40,14 @@ class Dropout(TensorBase[S, T, D]):
     def dropout(
         self: FloatingBase[S, T, F], p: float, *, rng: np.random.Generator
     ) -> Tensor[S, T, F]:
-        """Return the elements with zeros at random and the others scaled up, tape or no tape.
+        """Zero elements at random and scale up the others, if `self` owns a tape.
 
-            x * mask / (1 - p)
+            x * mask / (1 - p)      for a tensor that owns a tape
+            x                       for one without: the tensor itself, and nothing is drawn
 
-        `tapetensor.nn.Dropout` is the layer, which leaves an input without a tape as it is. With
-        the generator of a module that `tapetensor.nn.inference` returned nothing is dropped.
+        The tape says whether this is training, as for the layer `tapetensor.nn.Dropout`. To drop
+        from plain values, multiply by a mask of your own. With the generator of a module that
+        `tapetensor.nn.inference` returned nothing is dropped, either.
 
         Shape: that of `self`.
         Derivative: the same mask, scaled the same.
@@ -57,19 +59,24 @@ class Dropout(TensorBase[S, T, D]):
         Raises:
             ArgumentValueError: if `p` lies outside [0, 1].
             ArgumentTypeError: if `rng` is not a numpy generator.
+            MovedTensorError: if `self` is spent.
 
         Source: Srivastava et al. (2014), "Dropout: a simple way to prevent neural networks from
             overfitting".
 
         >>> import numpy as np
         >>> import tapetensor as tt
-        >>> tt.ones((4,)).dropout(0.5, rng=np.random.default_rng(0))
-        Tensor([2., 2., 2., 0.], shape=(4,), dtype=float32, NoneTape)
+        >>> x = tt.ones((4,))
+        >>> x.trace().dropout(0.5, rng=np.random.default_rng(0)).numpy()
+        array([2., 2., 2., 0.], dtype=float32)
+        >>> x.dropout(0.5, rng=np.random.default_rng(0)) is x
+        True
         """
         check_floating("dropout", self)
         probability = as_number("dropout", "p", p, at_least=0, at_most=1)
         check_rng("dropout", rng)
-        if not getattr(rng, "drops", True):
+        check_not_spent("dropout", self)
+        if self.tape is None or not getattr(rng, "drops", True):
             result: Any = self
             return result  # type: ignore[no-any-return]  # a tensor is what TensorBase stands for
         data = self.array

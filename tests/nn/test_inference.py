@@ -29,7 +29,7 @@ class Net(nn.Module):
 
     def forward(self, x: Any) -> Any:
         h = self.drop.forward(self.norm.forward(self.hidden.forward(x)).tanh())
-        return self.out.forward(h.dropout(0.5, rng=self.rng) if h.owns_tape else h)
+        return self.out.forward(h.dropout(0.5, rng=self.rng))
 
 
 @pytest.fixture
@@ -299,7 +299,7 @@ def test_it_infers_in_a_plan_and_in_a_checkpoint(model: Net, x: Any) -> None:
 
 
 def test_a_plan_that_takes_the_generator_tells_the_two_apart() -> None:
-    drop: Any = tt.compile(lambda x, rng: x.dropout(0.5, rng=rng))
+    drop: Any = tt.compile(lambda x, rng: x.trace().dropout(0.5, rng=rng).detach())
     rng, ones = np.random.default_rng(0), tt.ones((64,))
     frozen = nn.inference(Holder(held=rng, use=None)).held
 

@@ -52,6 +52,14 @@ def _dropped(x: Array, p: float, seed: int) -> Array:
     return x * (np.random.default_rng(seed).random(x.shape, np.float32) >= p) / (1.0 - p or 1.0)
 
 
+def _drop(x: Any, p: Any, seed: int) -> Any:
+    """Drop from a plain operand, too, which the op leaves as it is."""
+    rng = np.random.default_rng(seed)
+    if x.owns_tape:
+        return x.dropout(p, rng=rng)
+    return x.trace().dropout(p, rng=rng).detach()
+
+
 _X = spaced(3)
 _MASK = np.array([True, False])
 _NO_MASK = (refused(tt.DTypeError, "not defined for dtype bool", _MASK),)
@@ -243,7 +251,7 @@ ELEMENTWISE = (
     Op(
         name="dropout",
         covers=("dropout",),
-        call=lambda x, p, seed: x.dropout(p, rng=np.random.default_rng(seed)),
+        call=_drop,
         reference=_dropped,
         samples=(
             *_over_shapes(p=0.4, seed=3),

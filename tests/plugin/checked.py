@@ -29,6 +29,7 @@ GRADIENTS, MODULES, MOVES, SHAPES = (
     sorted(path for path in (HERE / folder).glob("*.py") if path.stem != "__init__")
     for folder in ("gradients", "modules", "moves", "shapes")
 )
+PARITY = sorted(path for path in (ROOT / "tests/parity/programs").glob("*.py"))
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 LAYERS = sorted((ROOT / "tapetensor" / "nn").glob("*.py"))
 _IGNORE = re.compile(r"  # type: ignore.*")
@@ -67,7 +68,7 @@ def _run() -> str:
     files = [*GRADIENTS, *MODULES, *MOVES, *SHAPES, *REVEAL, *PASS, *EXAMPLES, *LAYERS]
     files += [*bare_files().values(), *snippet_files().values(), expressions_file()]
     files += [*tutorial_files(), *catalogue_files().values(), own_names_file()]
-    files += [*PROGRAMS, *mutant_files().values()]
+    files += [*PROGRAMS, *PARITY, *mutant_files().values()]
     return mypy(CONFIGURATION, cache_of("plugin"), files)
 
 

@@ -65,7 +65,7 @@ def test_handing_a_tape_on_keeps_the_id_and_arithmetic_makes_a_new_one() -> None
 
     assert {x.id} == {second.id, plain.id, put.id, put.retaped(tt.NoneTape).id}
     assert x.id == x.retaped(tt.OwnedTape).id == x.traced().id
-    results = [plain + 1.0, plain * plain, put.exp(), plain.reshape((1, 1)), plain[0]]
+    results: list[Any] = [plain + 1.0, plain * plain, put.exp(), plain.reshape((1, 1)), plain[0]]
     assert len({x.id, *[result.id for result in results]}) == 6
 
 

@@ -21,6 +21,7 @@ from tests.typing.error_page import SECTIONS
 from tests.typing.own_names import own_names_file
 from tests.typing.pages import DOCS, PAGES, blocks, changed, program
 from tests.typing.runs import (
+    CACHES,
     ROOT,
     Report,
     errors,
@@ -58,12 +59,11 @@ def normalized(message: str) -> str:
 
 @cache
 def mypy_report() -> Report:
-    """Return the errors of the project's own mypy by file and line, those of docs included."""
+    """Return the errors of mypy without the plugin by file and line, those of docs included."""
     pages = [*snippet_files().values(), *page_files().values(), *tutorial_files(), mistaken_start()]
     files = [*CASES, *pages, *readme_files(), front_page_file(), own_names_file()]
-    # The cache is the project's own, too: what mypy has read before the tests it knows already.
-    project = ROOT / ".mypy_cache"
-    said = once_a_session("plain", lambda: mypy(ROOT / "mypy.ini", project, files))
+    files += sorted((ROOT / "tests/parity/programs").glob("*.py"))
+    said = once_a_session("plain", lambda: mypy(HERE / "mypy.ini", CACHES / "plain", files))
     return errors(said)
 
 

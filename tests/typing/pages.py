@@ -10,6 +10,7 @@ PAGES = [
     "checkers",
     "coming_from",
     "custom_ops",
+    "forward_by_tape",
     "gradients",
     "internals",
     "modules",

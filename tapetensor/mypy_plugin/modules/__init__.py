@@ -1,6 +1,7 @@
 """The room of modules: `model(x)`, what `build` can build, `Sequential` from end to end.
 
 ==================  =========================================================================
+``by_tape``         a `forward` for each tape
 ``calling``         `model(x)` typed as `forward`; a misspelt `forward`
 ``fields``          what stands behind the ``=`` of a field, kept for the runs to come
 ``sizes``           sizes that a layer refuses, where it is constructed
@@ -16,13 +17,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mypy.plugin import ClassDefContext, FunctionContext, FunctionSigContext, MethodContext
+from mypy.plugin import (
+    ClassDefContext,
+    FunctionContext,
+    FunctionSigContext,
+    MethodContext,
+    MethodSigContext,
+)
 from mypy.types import FunctionLike, Type
 
 from tapetensor.mypy_plugin import names
 from tapetensor.mypy_plugin.modules import (
     branches,
     building,
+    by_tape,
     calling,
     classes,
     defining,
@@ -48,7 +56,14 @@ def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
         return building.check_build
     if fullname == names.SEQUENTIAL:
         return sequential.check_layers
-    return None
+    return by_tape.check_returned
+
+
+def method_signature(fullname: str) -> Callable[[MethodSigContext], FunctionLike] | None:
+    """Answer for the call of a module."""
+    owner, _, method = fullname.rpartition(".")
+    is_call = method in ("forward", "__call__") and classes.derives(owner, names.MODULE)
+    return by_tape.follow_tape if is_call else None
 
 
 def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
@@ -58,7 +73,7 @@ def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
         return branches.apply_branches
     if method in ("forward", "__call__") and classes.derives(owner, names.SEQUENTIAL):
         return sequential.apply_layers
-    return None
+    return by_tape.check_returned
 
 
 def _module_defined(context: Any) -> None:

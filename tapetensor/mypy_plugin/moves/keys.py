@@ -41,7 +41,7 @@ from mypy.nodes import (
     YieldFromExpr,
 )
 
-from tapetensor.mypy_plugin.names import IS_TRAINING, NONE_TAPE, OWNED_TAPE
+from tapetensor.mypy_plugin.names import ASKS_FOR_TAPE, IS_TRAINING, NONE_TAPE, OWNED_TAPE
 
 # ("name", Var), ("member", key, name) or ("item", key, index): equal for equal spellings. An index
 # is a constant, the key of a variable, or one of those below. What a call has returned last is
@@ -304,7 +304,7 @@ def asks_for_tape(expression: Expression) -> bool:
             return True
         case ComparisonExpr(operands=operands):
             return any(isinstance(one, MemberExpr) and one.name == "tape_type" for one in operands)
-        case CallExpr(callee=RefExpr(fullname=name)) if name == IS_TRAINING:
+        case CallExpr(callee=RefExpr(fullname=name)) if name in (IS_TRAINING, ASKS_FOR_TAPE):
             return True
         case CallExpr(callee=NameExpr(name="isinstance"), args=[_, kind]):
             return any(
