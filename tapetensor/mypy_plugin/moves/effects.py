@@ -381,12 +381,16 @@ def _is_frozen(owner: Type | None) -> bool:
     return bool(owner.type.metadata.get("dataclass", {}).get("frozen"))
 
 
-def _is_inert_type(type_: Type | None) -> bool:
-    type_ = bounded(type_)
-    if isinstance(type_, TupleType | UnionType):
-        return all(map(_is_inert_type, type_.items))
-    if isinstance(type_, Instance):
-        name = type_.type.fullname
+def _is_inert_type(type_: Type | None, within: tuple[Type | None, ...] = ()) -> bool:
+    if type_ in within:
+        # The bound of a type variable, or an alias, may name itself.
+        return True
+    seen, known = (*within, type_), bounded(type_)
+    if isinstance(known, TupleType | UnionType):
+        return all(_is_inert_type(one, seen) for one in known.items)
+    if isinstance(known, Instance):
+        name = known.type.fullname
         is_known = name.startswith(_KNOWN) and name not in _LAZY
-        return (is_known or is_tensor(type_)) and all(map(_is_inert_type, type_.args))
-    return isinstance(type_, NoneType | LiteralType | TypedDictType)
+        inert = is_known or is_tensor(known)
+        return inert and all(_is_inert_type(one, seen) for one in known.args)
+    return isinstance(known, NoneType | LiteralType | TypedDictType)
