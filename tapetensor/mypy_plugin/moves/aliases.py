@@ -64,15 +64,18 @@ class Aliases:
 
     def _look_at_taken_out(self) -> None:
         """Note the other names of what is taken out of containers: only they will name it."""
-        for link in [*self._graph.taken_out]:
+        pending, self._graph.taken_out = self._graph.taken_out, []
+        for link in pending:
             source = self.canonical(link.source)
-            if source is not None:
-                self._graph.taken_out.remove(link)
-                self._graph.links += [
-                    Link(link.target, one.key, link.point, link.node)
-                    for one in self.values(source, link.point)
-                    if not one.by and one.key != source and root(one.key) is not link.node
-                ]
+            if source is None:
+                # mypy has not come to the container.
+                self._graph.taken_out.append(link)
+                continue
+            self._graph.links += [
+                Link(link.target, one.key, link.point, link.node)
+                for one in self.values(source, link.point)
+                if not one.by and one.key != source and root(one.key) is not link.node
+            ]
 
     def _others(self, value: Value, at: Point) -> Iterator[Value]:
         """Yield the keys that one link away name the same, or what is in it."""

@@ -219,8 +219,9 @@ def _declared(context: _Context, declared: SymbolNode | None, name: str, skip: i
     if not known or judge is None:
         return
     # A generator runs when it is iterated over.
-    is_generator = bool(getattr(declared, "is_generator", False))
     reader = judge.reader
+    is_generator = bool(getattr(declared, "is_generator", False))
+    is_generator = is_generator or reader.results.takes_back(declared)
     receiver, given = _given(context, name)
     body = reader.body(declared)
     is_run = body is not None and not reader.is_put_off(body, where)

@@ -134,6 +134,12 @@ class Results:
         taken = [values[one] for one in _taken_back(inner) if one in values]
         return self._reader.places([Part(one, None) for one in taken])
 
+    def takes_back(self, node: SymbolNode | None) -> bool:
+        """Tell whether a context manager takes, in the end, the tape of something it is given."""
+        body = self._reader.body(_undecorated(node)) if isinstance(node, Decorator) else None
+        inner = self._reader.within(body) if body is not None and body.is_generator else None
+        return inner is not None and bool(_taken_back(inner))
+
 
 def _undecorated(node: SymbolNode | None) -> SymbolNode | None:
     """Return the generator of a context manager."""
