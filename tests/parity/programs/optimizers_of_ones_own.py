@@ -26,7 +26,7 @@ optim.Sgd([w, b], 0.25).step(loss())
 optim.Adam({"w": w, "b": b}, lr=0.1).step(loss())
 assert list(optim.Sgd({"w": w, "b": b}).parameters()) == ["w", "b"]
 with pytest.raises(tt.ArgumentTypeError):
-    optim.Sgd([1.0, 2.0])  # E: incompatible type
+    optim.Sgd([1.0])  # E: incompatible type
 
 
 class Own(optim.Optimizer):
