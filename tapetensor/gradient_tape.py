@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from operator import index
-from typing import final
+from typing import Any, final, overload
 
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.arguments import as_int, as_number, check_kind
+from tapetensor.arguments import as_int, as_number, as_size, check_kind
 from tapetensor.arrays.array import Array, as_array, is_array, read_only
 from tapetensor.arrays.dtypes import FLOATING
 from tapetensor.arrays.libraries import check_one_library
@@ -128,15 +128,49 @@ class GradientTape:
         self._check_same_shape("record_mul", lhs, rhs)
         return self.record(arithmetic.multiply, (lhs, rhs))
 
-    def record_matmul(self, lhs: int, rhs: int) -> int:
+    def record_matmul(
+        self, lhs: int, rhs: int, shapes: tuple[tuple[int, int], tuple[int, int]] | None = None
+    ) -> int:
         """Record ``lhs @ rhs`` and return the slot of the result.
 
         Shape: ``(M, K) @ (K, N) -> (M, N)``, with numpy's rules for vectors and for leading axes.
+            With `shapes` all three are flat, row by row: ``(M * K,), (K * N,) -> (M * N,)``.
         Derivative: ``g @ rhs.T`` for `lhs`, ``lhs.T @ g`` for `rhs`.
 
-        Raises: the same as `record_add`, where the contracted sizes differ.
+        Args:
+            lhs: the slot of the left matrix.
+            rhs: the slot of the right one.
+            shapes: ``((M, K), (K, N))``, the shapes of matrices that lie flat in their slots.
+
+        Raises: the same as `record_add`, where the contracted sizes differ, or slots are not flat
+            or of another size than `shapes` say; ArgumentTypeError if `shapes` are no pairs of
+            ints.
+
+        >>> import numpy as np
+        >>> import tapetensor as tt
+        >>> tape = tt.GradientTape()
+        >>> a, b = tape.alloc(np.arange(6.0)), tape.alloc(np.ones(3))
+        >>> tape.value(tape.record_matmul(a, b, shapes=((2, 3), (3, 1))))
+        array([ 3., 12.])
         """
-        return self.record(linear_algebra.matmul, (lhs, rhs))
+        if shapes is None:
+            return self.record(linear_algebra.matmul, (lhs, rhs))
+        op = "GradientTape.record_matmul"
+        if not (isinstance(shapes, tuple) and [*map(np.shape, shapes)] == [(2,), (2,)]):
+            raise ArgumentTypeError(
+                f"{op}: shapes must be the two pairs ((M, K), (K, N)), got {shapes!r}"
+            )
+        sizes = [tuple([as_size(op, "a size", one) for one in pair]) for pair in shapes]
+        for slot, (rows, columns) in zip((lhs, rhs), sizes, strict=True):
+            held = self._values[self._slot("record_matmul", slot)].shape
+            if held != (rows * columns,):
+                raise ShapeError(
+                    f"{op}: slot {slot} has shape {held}; a flat matrix of shape "
+                    f"{(rows, columns)} has {(rows * columns,)}"
+                )
+        if sizes[0][1] != sizes[1][0]:
+            raise ShapeError(f"{op}: inner sizes differ: {sizes[0]} @ {sizes[1]}")
+        return self.record(_flat_matmul, (lhs, rhs), *sizes)
 
     def record_silu(self, x: int) -> int:
         """Record ``x * sigmoid(x)`` and return the slot of the result.
@@ -256,6 +290,16 @@ class GradientTape:
         self._records[slot] = (kernel, pullbacks, parents)
         return slot
 
+    @overload
+    def backward(
+        self,
+        loss_grad: Array,
+        tensors: list[Array],
+        *,
+        output: int | None = None,
+        unused: Unused = "ignore",
+    ) -> list[Array]: ...
+    @overload
     def backward(
         self,
         loss_grad: Array,
@@ -263,22 +307,44 @@ class GradientTape:
         *,
         output: int | None = None,
         unused: Unused = "ignore",
-    ) -> list[Array | None]:
+    ) -> list[Array | None]: ...
+    @overload
+    def backward(
+        self,
+        loss_grad: Array,
+        *,
+        out: list[Array],
+        output: int | None = None,
+        unused: Unused = "ignore",
+    ) -> list[Array]: ...
+    def backward(
+        self,
+        loss_grad: Array,
+        tensors: Any = None,
+        *,
+        out: Any = None,
+        output: int | None = None,
+        unused: Unused = "ignore",
+    ) -> Any:
         """Replay the tape from one of its slots and add the gradient of every slot to `tensors`.
 
-        The tape stays as it is, and no array is written to: entries of the list are replaced by
-        sums. If anything is wrong the list is left alone.
+        The tape stays as it is. No array is written to, for entries of `tensors` are replaced by
+        sums, but for those of `out`, which are added to in place. If anything is wrong both are
+        left alone.
 
         Args:
             loss_grad: the cotangent of the slot that the pass starts from.
-            tensors: one gradient per slot so far, None where there is none yet; it is lengthened
-                as needed. Without it a new list is made.
+            tensors: one gradient per slot so far, None where there is none yet; it is lengthened by
+                None as needed. What it has beyond the slots stays as it is. Without it a new list
+                is made.
+            out: arrays of one's own, one per slot or more, which the gradients are added to, in
+                place of `tensors`: ``[np.zeros(3), np.zeros(3)]``. No two share memory.
             output: the slot to start from. Without it the only result that no op uses; on a tape
                 without an op, the last input.
             unused: "error" to refuse recorded ops that do not lead to the slot.
 
         Returns:
-            `tensors`. None is the entry of a slot that no gradient has reached.
+            `tensors`, or `out`. None is the entry of a slot that no gradient has reached.
 
         Raises:
             NumericalInstabilityError: if any gradient holds a NaN or an infinity; it names the op
@@ -286,13 +352,16 @@ class GradientTape:
             ShapeError: if `loss_grad`, an entry of `tensors`, or what a pullback returns has
                 another shape than the slot that it belongs to.
             DTypeError: the same for dtypes.
-            ArgumentTypeError: if `loss_grad` or an entry is not an array, `tensors` not a list, or
-                `output` not an integer.
-            ArgumentValueError: if `tensors` has more entries than there are slots, there is no slot
-                `output`, it is left out and several results are used by no op, or `unused` is
-                another word.
+            ArgumentTypeError: if `loss_grad` or an entry is not an array, `tensors` or `out` not a
+                list, both are given, or `output` is not an integer.
+            ArgumentValueError: if `out` has fewer entries than there are slots, or arrays that
+                share memory or cannot be written to, there is no slot `output`, it is left out and
+                several results are used by no op, or `unused` is another word.
             MissingGradientError: if ops do not lead to the slot and `unused` is "error".
         """
+        if out is not None:
+            self._check_buffers(tensors, out)
+            tensors = out
         earlier = self._checked_entries([] if tensors is None else tensors)
         if output is None and not self._values:
             return [] if tensors is None else tensors
@@ -316,8 +385,12 @@ class GradientTape:
             earlier[slot] = total
         if tensors is None:
             return earlier
-        tensors[:] = earlier
-        return tensors
+        if out is None:
+            tensors[:] = earlier
+            return tensors
+        for slot in found:
+            out[slot][...] = earlier[slot]
+        return out
 
     def _append(self, value: Array) -> int:
         self._values.append(value)
@@ -366,22 +439,54 @@ class GradientTape:
             )
         run_check(check_finite, gradient, origin, f"slot {slot}")
 
-    def _checked_entries(self, tensors: list[Array | None]) -> list[Array | None]:
+    def _check_buffers(self, tensors: object, out: object) -> None:
+        """Raise an error if gradients cannot be added to the arrays of `out`."""
+        op = "GradientTape.backward"
+        if tensors is not None:
+            raise ArgumentTypeError(f"{op}: give tensors or out, not both")
+        buffers: Any = out
+        check_kind(op, "out", out, list, "a list with an array per slot")
+        count = len(self._values)
+        if len(buffers) < count:
+            raise ArgumentValueError(
+                f"{op}: out has {len(buffers)} entries, the tape {count} slots; give an array for "
+                "each, np.zeros_like(tape.value(slot))"
+            )
+        arrays = [as_array(op, f"out[{at}]", one) for at, one in enumerate(buffers[:count])]
+        for at, array in enumerate(arrays):
+            if not array.flags.writeable:
+                raise ArgumentValueError(f"{op}: out[{at}] cannot be written to")
+            twin = next((one for one in range(at) if np.may_share_memory(arrays[one], array)), None)
+            if twin is not None:
+                raise ArgumentValueError(
+                    f"{op}: out[{twin}] and out[{at}] share memory; each slot needs an array of "
+                    "its own"
+                )
+
+    def _checked_entries(self, tensors: list[Any]) -> list[Array | None]:
         """Return a copy of `tensors` with one entry per slot."""
         words = "a list with an array or None per slot"
         check_kind("GradientTape.backward", "tensors", tensors, list, words)
         missing = len(self._values) - len(tensors)
-        if missing < 0:
-            raise ArgumentValueError(
-                f"GradientTape.backward: tensors has {len(tensors)} entries, "
-                f"the tape {len(self._values)} slots"
-            )
-        for slot, entry in enumerate(tensors):
+        for slot, entry in enumerate(tensors[: len(self._values)]):
             if entry is not None:
                 self._check_gradient(
                     "tensors", slot, as_array("GradientTape.backward", f"tensors[{slot}]", entry)
                 )
         return [*tensors, *[None] * missing]
+
+
+def _flat_matmul(
+    lhs: Array, rhs: Array, of_lhs: tuple[int, ...], of_rhs: tuple[int, ...]
+) -> tuple[Array, Pullbacks]:
+    """The product of two matrices that are flat, which is flat itself."""
+    shaped, pullbacks = linear_algebra.matmul(lhs.reshape(of_lhs), rhs.reshape(of_rhs))
+    shape = shaped.shape
+
+    def flat(pullback: Pullback) -> Pullback:
+        return lambda g: pullback(g.reshape(shape)).reshape(-1)
+
+    return shaped.reshape(-1), tuple([pullback and flat(pullback) for pullback in pullbacks])
 
 
 def _ssm_scan_of_vectors(x: Array, a: Array, b: Array) -> tuple[Array, Pullbacks]:

@@ -1,4 +1,4 @@
-"""A gradient check for the ops of this library and for users' own."""
+"""Checks of gradients and of optimizers, for those of this library and for users' own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tapetensor.arguments import as_number, check_function, check_rng
+from tapetensor.arguments import as_number, as_size, check_function, check_rng
 from tapetensor.arrays.array import Array
 from tapetensor.errors import (
     ArgumentValueError,
@@ -16,7 +16,9 @@ from tapetensor.errors import (
     TapeTensorError,
     UntracedTensorError,
 )
+from tapetensor.optim import Optimizer
 from tapetensor.tape import NoneTape, OwnedTape
+from tapetensor.tape.gradients import Gradients
 from tapetensor.tape.recorder import op_name
 from tapetensor.tensor import Tensor, from_numpy
 from tapetensor.tensor.base import TensorBase, check_not_spent, check_plain, check_tensor
@@ -100,6 +102,85 @@ def check_grad(
     for checked in alone if len(points) == 1 else [*alone, everything]:
         for _ in range(_DIRECTIONS):
             _check_direction(f, points, checked, rng, step, relative, absolute)
+
+
+class OptimizerMismatchError(TapeTensorError, AssertionError):
+    """An optimizer disagrees with its plain formula.
+
+    An AssertionError too, so that test runners report a failed check and not a crash.
+    """
+
+
+def check_optimizer(
+    make: Callable[[dict[str, Plain]], Optimizer],
+    formula: Callable[[Array, Array, dict[str, Array], int], Array],
+    *,
+    rng: np.random.Generator,
+    steps: int = 5,
+    rtol: float = 1e-9,
+    atol: float = 1e-12,
+) -> None:
+    """Check the steps of an optimizer against a plain formula.
+
+    Parameters of several shapes, small ones that are updated together and a large one, take some
+    steps with random gradients, and are compared with what the formula makes of the same.
+
+    Args:
+        make: the optimizer of a dict of parameters: ``lambda w: MySgd(w, lr=0.1)``.
+        formula: the parameter, its gradient, its state so far and the number of the step, counted
+            from 1, in; the new parameter out. The state is a dict that the formula fills itself,
+            one for each parameter, empty before the first step.
+        rng: where parameters and gradients come from.
+        steps: how many steps, > 0.
+        rtol: the relative tolerance, >= 0.
+        atol: the absolute tolerance, >= 0.
+
+    Raises:
+        OptimizerMismatchError: if a parameter differs; an `AssertionError`.
+        ArgumentTypeError: if `make` or `formula` is not callable, or an argument of a wrong kind.
+        ArgumentValueError: if a number is outside its range.
+
+    >>> import numpy as np
+    >>> from tapetensor import optim
+    >>> from tapetensor.testing import check_optimizer
+    >>> def sgd(p, g, state, step):
+    ...     state["v"] = 0.9 * state.get("v", 0.0) + g
+    ...     return p - 0.1 * state["v"]
+    >>> make = lambda w: optim.Sgd(w, lr=0.1, momentum=0.9)
+    >>> check_optimizer(make, sgd, rng=np.random.default_rng(0))
+    """
+    op = "check_optimizer"
+    check_function(op, "make", make)
+    check_function(op, "formula", formula)
+    check_rng(op, rng)
+    count = as_size(op, "steps", steps, low=1)
+    relative = as_number(op, "rtol", rtol, at_least=0)
+    absolute = as_number(op, "atol", atol, at_least=0)
+    # The last one is large enough to be updated by itself.
+    shapes: list[tuple[int, ...]] = [(), (3,), (2, 4), (33_000,)]
+    tensors: dict[str, Plain] = {
+        f"w{at}": from_numpy(np.asarray(rng.standard_normal(shape)))
+        for at, shape in enumerate(shapes)
+    }
+    expected: dict[str, Array] = {name: one.numpy().copy() for name, one in tensors.items()}
+    states: dict[str, dict[str, Array]] = {name: {} for name in tensors}
+    optimizer = make(tensors)
+    for step in range(1, count + 1):
+        gradients = Gradients()
+        for name, tensor in tensors.items():
+            gradient: Array = np.asarray(rng.standard_normal(tensor.shape))
+            gradients.insert(tensor, gradient)
+            expected[name] = formula(expected[name], gradient.copy(), states[name], step)
+        optimizer.step(gradients)
+        for name, tensor in tensors.items():
+            found, wanted = tensor.numpy(), expected[name]
+            if not np.allclose(found, wanted, rtol=relative, atol=absolute):
+                worst = np.unravel_index(np.argmax(np.abs(found - wanted)), found.shape)
+                raise OptimizerMismatchError(
+                    f"check_optimizer: after step {step} the parameter of shape {found.shape} is "
+                    f"{found[worst]:.12g} at {tuple(map(int, worst))}, by the formula "
+                    f"{np.asarray(wanted)[worst]:.12g}"
+                )
 
 
 def _check_direction(

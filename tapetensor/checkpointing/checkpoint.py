@@ -189,7 +189,7 @@ class _Part(Fingerprinted):
             output, tape = self._call(handles, inside).split_tape()
             # Those that it did not see: of tapes that f started itself.
             records.update(tape.recorded())
-            renamed = dict(zip([x.id for x in traced], self.ids, strict=True))
+            renamed: dict[int, int] = dict(zip([x.id for x in traced], self.ids, strict=True))
             gaps = seen_from_outside(tape.gaps, records, renamed)
         leafs, recorded = records.leading_to(output.id, [x.id for x in handles], start)
         recorded.append(("result", fingerprints.of(output.array)))

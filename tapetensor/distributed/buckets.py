@@ -20,7 +20,7 @@ class Bucket:
     """
 
     def __init__(self, parameters: Sequence[Tensor[Any, Any, Any]]) -> None:
-        self.ids = frozenset([tensor.id for tensor in parameters])
+        self.ids: frozenset[int] = frozenset([tensor.id for tensor in parameters])
         ends = np.cumsum([tensor.size for tensor in parameters]).tolist()
         self._size: int = ends[-1]
         self._length = self._size + len(parameters)

@@ -93,7 +93,7 @@ class Reducer:
         ranks.broadcast(model)
         self._divisor = ranks.size if op == "mean" else 1
         self._buckets = buckets_of(parameters, limit)
-        self._names = {tensor.id: name for name, tensor in parameters.items()}
+        self._names: dict[int, str] = {tensor.id: name for name, tensor in parameters.items()}
 
     @property
     def bucket_sizes(self) -> tuple[int, ...]:

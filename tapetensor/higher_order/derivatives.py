@@ -225,11 +225,11 @@ def _recorded_gradients(
         traced = [_fresh(x, point) for x, point in zip(inputs, points, strict=True)]
         output, tape = _checked(f(*traced), inside).split_tape()
         seed = level.array(np.ones_like(level.lift(output.array).value))
-        wanted = {x.id: x for x in traced}
+        wanted: dict[int, Any] = {x.id: x for x in traced}
         started: dict[int, Any] = {output.id: seed}
         records = tape.recorded()
         incomplete(tape.gaps, records, wanted)
-        outside = {inner.id: x.id for inner, x in zip(traced, inputs, strict=True)}
+        outside: dict[int, int] = {inner.id: x.id for inner, x in zip(traced, inputs, strict=True)}
         gaps = seen_from_outside(tape.gaps, records, outside)
         found: dict[int, Any] = _lifting(records, level).replay(started, frozenset(wanted))
 

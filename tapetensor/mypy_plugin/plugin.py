@@ -27,6 +27,7 @@ from typing_extensions import override
 
 from tapetensor.mypy_plugin import (
     arguments,
+    contexts,
     elsewhere,
     gradients,
     literals,
@@ -45,6 +46,7 @@ ROOMS: tuple[ModuleType, ...] = (
     literals,
     modules,
     arguments,
+    contexts,
     elsewhere,
 )
 

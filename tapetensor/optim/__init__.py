@@ -6,6 +6,7 @@ from tapetensor.optim import schedules as schedules
 from tapetensor.optim.adagrad import Adagrad as Adagrad
 from tapetensor.optim.adam import Adam as Adam
 from tapetensor.optim.adam import AdamW as AdamW
+from tapetensor.optim.group import State as State
 from tapetensor.optim.moving_average import (
     exponential_moving_average as exponential_moving_average,
 )

@@ -9,8 +9,7 @@ from typing_extensions import override
 from tapetensor.arguments import as_number
 from tapetensor.kernels.numerics import optimizers
 from tapetensor.optim.group import State
-from tapetensor.optim.optimizer import Optimizer
-from tapetensor.tensor.ownership import HasParameters
+from tapetensor.optim.optimizer import Optimizer, Parameters
 
 
 @final
@@ -26,7 +25,7 @@ class Adagrad(Optimizer):
     gradient.
 
     Args:
-        model: what has ``parameters()``.
+        model: what has ``parameters()``, a list of tensors, or a dict of tensors by name.
         lr: the learning rate, >= 0.
         lr_decay: how fast it falls, >= 0, per step.
         weight_decay: the factor of the L2 penalty's gradient, >= 0.
@@ -56,7 +55,7 @@ class Adagrad(Optimizer):
 
     def __init__(
         self,
-        model: HasParameters,
+        model: Parameters,
         lr: float = 1e-2,
         lr_decay: float = 0.0,
         weight_decay: float = 0.0,

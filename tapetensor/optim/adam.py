@@ -10,8 +10,7 @@ from tapetensor.arguments import as_number
 from tapetensor.errors import ArgumentTypeError
 from tapetensor.kernels.numerics import optimizers
 from tapetensor.optim.group import State
-from tapetensor.optim.optimizer import Optimizer
-from tapetensor.tensor.ownership import HasParameters
+from tapetensor.optim.optimizer import Optimizer, Parameters
 
 # Discounted sums of gradients and of their squares: the moments, but for a factor.
 _SUMS = (State("gradients"), State("squares"))
@@ -22,7 +21,7 @@ class _AdaptiveMoments(Optimizer):
 
     def __init__(
         self,
-        model: HasParameters,
+        model: Parameters,
         lr: float,
         betas: tuple[float, float],
         eps: float,
@@ -58,7 +57,7 @@ class Adam(_AdaptiveMoments):
     the steps.
 
     Args:
-        model: what has ``parameters()``.
+        model: what has ``parameters()``, a list of tensors, or a dict of tensors by name.
         lr: the learning rate, >= 0.
         betas: what the running means keep per step, both in [0, 1).
         eps: the floor under the root, >= 0, in units of the gradient.
@@ -85,7 +84,7 @@ class Adam(_AdaptiveMoments):
 
     def __init__(
         self,
-        model: HasParameters,
+        model: Parameters,
         lr: float = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
@@ -103,7 +102,7 @@ class AdamW(_AdaptiveMoments):
     As PyTorch's: the decay does not go through the moments and is scaled by the learning rate.
 
     Args:
-        model: what has ``parameters()``.
+        model: what has ``parameters()``, a list of tensors, or a dict of tensors by name.
         lr: the learning rate, >= 0.
         betas: what the running means keep per step, both in [0, 1).
         eps: the floor under the root, >= 0, in units of the gradient.
@@ -130,7 +129,7 @@ class AdamW(_AdaptiveMoments):
 
     def __init__(
         self,
-        model: HasParameters,
+        model: Parameters,
         lr: float = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,

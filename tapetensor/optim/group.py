@@ -66,6 +66,7 @@ class Group:
 
     __slots__ = (
         "_apart",
+        "_ids",
         "_names",
         "_scratch",
         "_shapes",
@@ -88,6 +89,7 @@ class Group:
     ) -> None:
         self._names = tuple([names for names, _ in parameters])
         self.tensors = tensors = tuple([tensor for _, tensor in parameters])
+        self._ids = tuple([int(tensor.id) for tensor in tensors])
         self.kernel = kernel
         self._shapes = tuple([tensor.array.shape for tensor in tensors])
         ends = np.cumsum([tensor.size for tensor in tensors]).tolist()
@@ -115,7 +117,7 @@ class Group:
             unused: takes the names of each whose gradient is missing or does not fit, and why.
         """
         array_of = grads.arrays.get
-        gradients: list[Any] = [array_of(tensor.id) for tensor in self.tensors]
+        gradients: list[Any] = [array_of(one) for one in self._ids]
         dtype = self._values.dtype
         places = zip(self._names, self.tensors, gradients, self._shapes, strict=True)
         for names, tensor, gradient, shape in places:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from typing_extensions import override
@@ -14,12 +14,18 @@ from tapetensor.arrays.array import Array
 from tapetensor.arrays.stand_ins import Captured
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, UnusedParametersError
 from tapetensor.optim.group import Group, Names, State
+from tapetensor.optim.trial import try_update
+from tapetensor.tape import NoneTape
 from tapetensor.tape.context import active_context
 from tapetensor.tape.gradients import Gradients
 from tapetensor.tensor.base import check_floating, check_plain
 from tapetensor.tensor.ownership import HasParameters
 from tapetensor.tensor.tensor import Tensor
 
+# What has parameters, or the tensors themselves.
+Parameters: TypeAlias = (
+    HasParameters | Sequence[Tensor[Any, NoneTape, Any]] | Mapping[str, Tensor[Any, NoneTape, Any]]
+)
 # From so many elements on a parameter is updated by itself.
 _LARGE = 32_768
 
@@ -31,18 +37,51 @@ class Optimizer(ABC):
     names is updated once. A step keeps the tensors and their ids and gives them new data: a tape
     that recorded the old values, a `numpy()` view and a detached handle go on seeing those.
 
+    An optimizer of one's own derives from it, hands its update to this constructor as `kernel`, and
+    returns from `_options` what the update is given at the end. The update is a function
+
+        kernel(out, parameter, gradient, *state, scratch, *options) -> None
+
+    All arrays have one shape, mostly ``(n,)``, for parameters lie end to end, and one dtype:
+
+    - `out` takes the new parameter. It may be the memory of the gradient, so the gradient is not
+      read any more once `out` is written to.
+    - `parameter` and `gradient` are read and never written to.
+    - `state`: an array for each of `states`, in their order, which is written over.
+    - `scratch`: two arrays for temporaries, in a tuple, with anything in them.
+    - `options`: what ``_options(count)`` returns for step number `count`, counted from 1.
+
+    It works element by element, for it may be given the parameters in pieces. The first step tries
+    it, and `tapetensor.testing.check_optimizer` holds it against a plain formula.
+
     Args:
-        model: what has parameters.
+        model: what has ``parameters()``, a list of tensors, or a dict of tensors by name.
         lr: the learning rate.
-        kernel: one of `kernels.numerics.optimizers`.
-        states: the arrays of state that there are to a parameter.
-        weight_decay: how strong the decay is.
+        kernel: the update.
+        states: the arrays of state that there are to a parameter, `optim.State`.
+        weight_decay: how strong the decay is, for `_decay`.
         decoupled_weight_decay: whether it acts on the parameter directly.
+
+    >>> import numpy as np
+    >>> import tapetensor as tt
+    >>> from tapetensor import optim
+    >>> def update(out, parameter, gradient, mean, scratch, lr):
+    ...     mean += 0.1 * (gradient - mean)
+    ...     out[...] = parameter - lr * np.sign(mean)
+    >>> class SignOfMean(optim.Optimizer):
+    ...     def __init__(self, model, lr):
+    ...         super().__init__(model, lr, update, [optim.State("mean")], 0.0, False)
+    ...     def _options(self, count):
+    ...         return (self.lr,)
+    >>> w = tt.ones((2,))
+    >>> SignOfMean([w], lr=0.25).step(w.trace().square().sum().backward())
+    >>> w.numpy()
+    array([0.75, 0.75], dtype=float32)
     """
 
     def __init__(
         self,
-        model: HasParameters,
+        model: Parameters,
         lr: float,
         kernel: Callable[..., None],
         states: Sequence[State],
@@ -55,6 +94,9 @@ class Optimizer(ABC):
         self._lr = _as_lr(op, lr)
         self._parameters = parameters = _named_parameters(op, model)
         self._count = len(parameters)
+        # An update of one's own is tried before the first step.
+        self._is_tried = getattr(kernel, "__module__", "").startswith("tapetensor.")
+        self._states = tuple(states)
         self._size = sum([tensor.size for tensor in parameters.values()])
         self.groups = [
             Group([(names, parameters[names]) for names in group], kernel, states)
@@ -103,12 +145,19 @@ class Optimizer(ABC):
                 ops that no tape recorded; nothing is updated then.
             UnusedParametersError: if parameters have no gradient, or one of another shape, dtype or
                 library of arrays; nothing is updated then.
-            ArgumentTypeError: if `grads` are not Gradients.
+            ArgumentTypeError: if `grads` are not Gradients; at the first step of an optimizer of
+                one's own, if its update takes other arguments or returns something.
+            ArgumentValueError: at that step, if its update writes nothing to `out`, or reads or
+                writes what it must not.
         """
         words = "the Gradients that backward() returns"
         check_kind(f"{self._op}.step", "grads", grads, Gradients, words)
+        if not self._is_tried:
+            self._try()
         if grads.incomplete:
-            names = {tensor.id: names[0] for names, tensor in self._parameters.items()}
+            names: dict[int, str] = {
+                tensor.id: names[0] for names, tensor in self._parameters.items()
+            }
             grads.check_complete(f"{self._op}.step", names)
         unused: list[tuple[Names, str]] = []
         updates = [(group, group.gradients(grads, unused)) for group in self.groups]
@@ -189,6 +238,13 @@ class Optimizer(ABC):
         """Show how much is optimized, and the learning rate."""
         return f"{self._op}({self._size} parameters, lr={self._lr:g})"
 
+    def _try(self) -> None:
+        """Try the update, so that nothing is changed by one that is wrong."""
+        group = self.groups[0]
+        starts = [one.start for one in self._states]
+        try_update(self._op, group.kernel, starts, self._options, group.dtype)
+        self._is_tried = True
+
     @abstractmethod
     def _options(self, count: int) -> tuple[Any, ...]:
         """Return the options of the kernels for step number `count`, counted from 1."""
@@ -208,14 +264,19 @@ def _as_lr(op: str, value: object) -> float:
     return as_number(op, "lr", value, at_least=0)
 
 
-def _named_parameters(op: str, model: HasParameters) -> dict[Names, Tensor[Any, Any, Any]]:
+def _named_parameters(op: str, model: Parameters) -> dict[Names, Tensor[Any, Any, Any]]:
     """Return the parameters of `model`, each once, by all its names."""
     parameters: Any = getattr(model, "parameters", None)
+    if isinstance(model, Mapping) and all(isinstance(name, str) for name in model):
+        listed = dict(model)
+        parameters = lambda: listed  # noqa: E731  # what a model would have
+    elif isinstance(model, list | tuple):
+        parameters = lambda: {str(at): one for at, one in enumerate(model)}  # noqa: E731  # the same
     if not callable(parameters) or isinstance(model, type):
         got = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
         raise ArgumentTypeError(
-            f"{op}: expected a model with a method parameters() that returns tensors by name, "
-            f"got {got}"
+            f"{op}: expected a model with a method parameters() that returns tensors by name, a "
+            f"list of tensors, or a dict of tensors by name, got {got}"
         )
     names: dict[int, Names] = {}
     tensors: dict[int, Any] = {}

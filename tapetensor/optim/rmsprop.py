@@ -9,8 +9,7 @@ from typing_extensions import override
 from tapetensor.arguments import as_flag, as_number
 from tapetensor.kernels.numerics import optimizers
 from tapetensor.optim.group import State
-from tapetensor.optim.optimizer import Optimizer
-from tapetensor.tensor.ownership import HasParameters
+from tapetensor.optim.optimizer import Optimizer, Parameters
 
 
 @final
@@ -29,7 +28,7 @@ class RMSprop(Optimizer):
     ``RMSprop(model, alpha=0.9, initial_square=1.0, eps_inside_root=True)``.
 
     Args:
-        model: what has ``parameters()``.
+        model: what has ``parameters()``, a list of tensors, or a dict of tensors by name.
         lr: the learning rate, >= 0.
         alpha: what the running means keep per step, in [0, 1).
         eps: the floor under the root, >= 0, in units of the gradient (inside the root, of its
@@ -63,7 +62,7 @@ class RMSprop(Optimizer):
 
     def __init__(
         self,
-        model: HasParameters,
+        model: Parameters,
         lr: float = 1e-2,
         alpha: float = 0.99,
         eps: float = 1e-8,

@@ -10,8 +10,7 @@ from tapetensor.arguments import as_flag, as_number
 from tapetensor.errors import ArgumentValueError
 from tapetensor.kernels.numerics import optimizers
 from tapetensor.optim.group import State
-from tapetensor.optim.optimizer import Optimizer
-from tapetensor.tensor.ownership import HasParameters
+from tapetensor.optim.optimizer import Optimizer, Parameters
 
 
 @final
@@ -27,7 +26,7 @@ class Sgd(Optimizer):
     As PyTorch's: the velocity starts at 0 and carries no learning rate.
 
     Args:
-        model: what has ``parameters()``.
+        model: what has ``parameters()``, a list of tensors, or a dict of tensors by name.
         lr: the learning rate, >= 0.
         momentum: >= 0.
         nesterov: whether to look ahead along the velocity; needs momentum.
@@ -57,7 +56,7 @@ class Sgd(Optimizer):
 
     def __init__(
         self,
-        model: HasParameters,
+        model: Parameters,
         lr: float = 1e-2,
         momentum: float = 0.0,
         nesterov: bool = False,

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from itertools import count
 from types import FrameType, TracebackType
 from typing import Protocol, Self, final
-from weakref import ref
+from weakref import WeakSet, ref
 
 from typing_extensions import override
 
@@ -17,6 +17,13 @@ from tapetensor.arrays.stand_ins import Level
 from tapetensor.errors import TapeClosedError
 
 _next_context_id = count(1).__next__
+
+
+class _Bare(threading.local):
+    """The contexts of a thread that were made and are not entered yet."""
+
+    def __init__(self) -> None:
+        self.contexts: WeakSet[GradientContext] = WeakSet()
 
 
 class Closable(Protocol):
@@ -39,6 +46,9 @@ class GradientContext:
     not for those who call it, unless it is a context manager made by ``contextlib``. Outside of all
     of them context 0 is active, which every thread has one of, and which is never left. A context
     is entered once.
+
+    It does nothing until it is entered: ``context = tt.GradientContext()`` alone makes it active
+    nowhere, `clear_tape` says so while such a one is alive, and the mypy plugin where it is made.
 
     Leaving contexts in another order than that of entering closes nothing else: the innermost one
     that is still open is active. A tape is freed with its owner, context or no context; so contexts
@@ -74,6 +84,7 @@ class GradientContext:
         self.level: Level | None = None
         # None until it is entered.
         self._is_open: bool | None = None
+        _bare.contexts.add(self)
         self._tapes: set[ref[Closable]] = set()
         # When this one was entered: the active context, the value of `_current`, and the generator.
         self._outer: GradientContext | None = None
@@ -85,6 +96,7 @@ class GradientContext:
         """Return a context 0, which is open from the start; every thread needs one."""
         context = cls()
         context._id = 0
+        _bare.contexts.discard(context)
         context._is_open = True
         return context
 
@@ -110,6 +122,7 @@ class GradientContext:
                 f"{'is active' if self._is_open else 'was left'}; write `with GradientContext():` "
                 "for a new one"
             )
+        _bare.contexts.discard(self)
         self._outer = active_context()
         self.level = self._outer.level
         self._generator = _generator_of(sys._getframe(1))
@@ -186,6 +199,7 @@ class _OfThread(threading.local):
         self.context = GradientContext.default()
 
 
+_bare = _Bare()
 _default = _OfThread()
 _current: ContextVar[GradientContext | None] = ContextVar("tapetensor context", default=None)
 _COROUTINE = inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE
@@ -209,6 +223,10 @@ def clear_tape() -> None:
     Nothing needs it: a tape is freed with its owner. It makes sure that no tape of an earlier step
     is used in a later one.
 
+    Raises:
+        TapeClosedError: if a context of this thread was made and never entered: its tapes may be
+            meant, and it has none. Nothing is closed then.
+
     >>> import tapetensor as tt
     >>> with tt.GradientContext():
     ...     stale = tt.ones((2,)).trace()
@@ -217,6 +235,11 @@ def clear_tape() -> None:
     Traceback (most recent call last):
     tapetensor.errors.TapeClosedError: exp: the tape was closed when clear_tape() was called; ...
     """
+    for context in _bare.contexts:
+        raise TapeClosedError(
+            f"clear_tape: context {context.id} was made and never entered, so it is not active and "
+            "has no tapes; write `with tt.GradientContext():` around what it is for"
+        )
     active_context().close_tapes("clear_tape() was called")
 
 

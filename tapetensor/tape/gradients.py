@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Never, Protocol
+from sys import getrefcount
+from typing import Any, Never, Protocol, overload
 
 import numpy as np
 from typing_extensions import TypeVar, override
 
 from tapetensor.arguments import as_number, check_kind
-from tapetensor.arrays.array import Array, as_array, is_array
+from tapetensor.arrays.array import Array, as_array, is_array, read_only
 from tapetensor.arrays.libraries import check_matching, check_one_library
 from tapetensor.errors import (
     ArgumentTypeError,
@@ -20,6 +21,7 @@ from tapetensor.errors import (
     UntracedTensorError,
 )
 from tapetensor.pictures import table
+from tapetensor.tape.ids import TensorId
 from tapetensor.tape.norms import clipping, global_norm
 from tapetensor.tape.origins import Incomplete, name_of
 
@@ -112,52 +114,114 @@ class Gradients:
             )
         return found
 
-    def get(self, tensor: Tensorlike[G]) -> G | None:
+    @overload
+    def get(self, tensor: Tensorlike[G]) -> G | None: ...
+    @overload
+    def get(self, tensor: TensorId) -> Array | None: ...
+    def get(self, tensor: Tensorlike[Any] | TensorId) -> Any:
         """Return the gradient of `tensor`, or None if there is none.
+
+        Args:
+            tensor: a tensor, whose gradient is a plain tensor of its type; or an id, whose gradient
+                is a read-only array.
 
         Raises:
             MissingGradientError: if it lacks a part, as for ``grads[tensor]``.
         """
         array = self.arrays.get(self._asked("Gradients.get", tensor))
-        return None if array is None else tensor.wrap_gradient(array)
+        if array is None:
+            return None
+        return read_only(array) if isinstance(tensor, TensorId) else tensor.wrap_gradient(array)
 
-    def remove(self, tensor: Tensorlike[G]) -> G | None:
+    @overload
+    def remove(self, tensor: Tensorlike[G]) -> G | None: ...
+    @overload
+    def remove(self, tensor: TensorId) -> Array | None: ...
+    def remove(self, tensor: Tensorlike[Any] | TensorId) -> Any:
         """Take the gradient of `tensor` out of the store and return it; None if there is none.
+
+        Args:
+            tensor: a tensor, whose gradient is a plain tensor of its type; or an id, whose gradient
+                is a read-only array.
 
         Raises:
             MissingGradientError: if it lacks a part, as for ``grads[tensor]``.
         """
         array = self.arrays.pop(self._asked("Gradients.remove", tensor), None)
-        return None if array is None else tensor.wrap_gradient(array)
+        if array is None:
+            return None
+        return read_only(array) if isinstance(tensor, TensorId) else tensor.wrap_gradient(array)
 
-    def insert(self, tensor: Tensorlike[G], gradient: G | Array) -> None:
+    @overload
+    def insert(self, tensor: Tensorlike[G], gradient: G | Array) -> None: ...
+    @overload
+    def insert(self, tensor: TensorId, gradient: Array) -> None: ...
+    def insert(self, tensor: Tensorlike[Any] | TensorId, gradient: Any) -> None:
         """Add `gradient` to the entry of `tensor`; without an entry, make one from a copy.
+
+        An entry that nobody else holds is added to in place.
+
+        Args:
+            tensor: a tensor, or an id, of which shape and dtype are known once it has an entry.
+            gradient: a plain tensor or an array.
 
         Raises:
             ArgumentTypeError: if `gradient` is neither a plain tensor nor a numpy array.
             UntracedTensorError: if it is a tensor that owns a tape.
             ShapeError: if its shape is not that of `tensor`.
             DTypeError: if its dtype is not that of `tensor`.
+
+        >>> import numpy as np
+        >>> import tapetensor as tt
+        >>> grads, key = tt.Gradients(), tt.TensorId.new()
+        >>> for _ in range(2):
+        ...     grads.insert(key, np.array([1.0, 2.0]))
+        >>> grads.get(key)
+        array([2., 4.])
         """
         unique_id = _id_of("Gradients.insert", tensor)
         array = array_of("Gradients.insert", gradient)
-        _check_gradient("Gradients.insert", tensor, array)
         existing = self.arrays.get(unique_id)
-        if existing is not None:
-            check_one_library("Gradients.insert", (existing, array))
-        self.arrays[unique_id] = array.copy() if existing is None else existing + array
+        if not isinstance(tensor, TensorId):
+            _check_gradient("Gradients.insert", tensor, array)
+        elif existing is not None:
+            check_matching(
+                "Gradients.insert", "the gradient so far", existing, "the one to add", array
+            )
+        if existing is None:
+            self.arrays[unique_id] = array.copy()
+            return
+        check_one_library("Gradients.insert", (existing, array))
+        del existing
+        self._add(unique_id, array)
 
-    def __contains__(self, tensor: Tensorlike[Any]) -> bool:
-        """Tell whether there is a gradient for `tensor`."""
+    def _add(self, unique_id: int, array: Array) -> None:
+        """Add an array to an entry, in place if nobody else can see that."""
+        existing: Any = self.arrays[unique_id]
+        if (
+            type(existing) is np.ndarray
+            and existing.base is None
+            and existing.flags.writeable
+            and type(array) is np.ndarray
+            and array.dtype == existing.dtype
+            and array.shape == existing.shape
+            and getrefcount(existing) == _REFERENCES_OF_UNSHARED
+        ):
+            existing += array
+        else:
+            self.arrays[unique_id] = existing + array
+
+    def __contains__(self, tensor: Tensorlike[Any] | TensorId) -> bool:
+        """Tell whether there is a gradient for `tensor`, which may be an id."""
         return _id_of("in Gradients", tensor) in self.arrays
 
     def __len__(self) -> int:
         """Return the number of entries."""
         return len(self.arrays)
 
-    def __iter__(self) -> Iterator[int]:
+    def __iter__(self) -> Iterator[TensorId]:
         """Iterate over the ids that have a gradient."""
-        return iter(tuple(self.arrays))
+        return iter([TensorId(one) for one in self.arrays])
 
     @property
     def is_leaky(self) -> bool:
@@ -178,11 +242,13 @@ class Gradients:
         self.check_complete("Gradients.array", {unique_id: f"the tensor with id {unique_id}"})
         return self.arrays.get(unique_id)
 
-    def _asked(self, op: str, tensor: Tensorlike[Any]) -> int:
+    def _asked(self, op: str, tensor: Tensorlike[Any] | TensorId) -> int:
         """Return the id of a tensor whose gradient is asked for, which lacks nothing."""
         unique_id = _id_of(op, tensor)
         if self.incomplete:
-            self.check_complete(op, {unique_id: tensor})
+            is_id = isinstance(tensor, TensorId)
+            named = f"the tensor with id {unique_id}" if is_id else tensor
+            self.check_complete(op, {unique_id: named})
         return unique_id
 
     def check_complete(self, op: str, wanted: Mapping[int, Any]) -> None:
@@ -326,15 +392,19 @@ class Gradients:
     def accumulate(self, arrays: dict[int, Array]) -> None:
         """Add the arrays of a backward pass, which nobody else writes to, to the entries."""
         for key, array in arrays.items():
-            existing = self.arrays.get(key)
-            self.arrays[key] = array if existing is None else existing + array
+            if key in self.arrays:
+                self._add(key, array)
+            else:
+                self.arrays[key] = array
 
 
 def _id_of(op: str, tensor: object) -> int:
+    if isinstance(tensor, TensorId):
+        return int(tensor)
     unique_id = getattr(tensor, "id", None)
     if not isinstance(unique_id, int) or not hasattr(tensor, "wrap_gradient"):
         raise ArgumentTypeError(f"{op}: expected a tensor, got {type(tensor).__name__}")
-    return unique_id
+    return int(unique_id)
 
 
 def array_of(op: str, gradient: object) -> Array:
@@ -368,3 +438,13 @@ def _check_gradient(op: str, tensor: Tensorlike[Any], array: Array) -> None:
         raise DTypeError(
             f"{op}: a gradient of dtype {array.dtype} does not fit a tensor of dtype {dtype}"
         )
+
+
+def _references_of_unshared() -> int:
+    """Return the reference count of an array that only the store holds, as `_add` sees it."""
+    store = Gradients.of({0: np.zeros(1)}, None, is_leaky=False)
+    existing = store.arrays[0]
+    return getrefcount(existing)
+
+
+_REFERENCES_OF_UNSHARED = _references_of_unshared()

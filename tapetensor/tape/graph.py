@@ -71,7 +71,7 @@ def graph_of_tape(
     Args:
         output: the tensor that it leads to; None if that is not known, then nothing is measured.
     """
-    named = {tensor.id: name for name, tensor in (names or {}).items()}
+    named: dict[int, str] = {tensor.id: name for name, tensor in (names or {}).items()}
     inputs: Any = (names or {}).values()
     forms: dict[int, Form] = {tensor.id: (tensor.shape, tensor.dtype) for tensor in inputs}
     if output is None:

@@ -19,7 +19,7 @@ from tapetensor.errors import (
     UntracedTensorError,
 )
 from tapetensor.tape import NoneTape, OwnedTape
-from tapetensor.tape.ids import next_id
+from tapetensor.tape.ids import TensorId, next_id
 from tapetensor.tape.origins import Origins
 from tapetensor.tape.recorder import op_name
 from tapetensor.typing import D, F, R, S, T
@@ -65,12 +65,12 @@ class TensorBase(Generic[S, T, D, _Kind]):
         )
 
     @property
-    def id(self) -> int:
+    def id(self) -> TensorId:
         """The identity that gradients are filed under.
 
         The same for a tensor and its traced, split or retaped forms; every op makes a new one.
         """
-        return self._id
+        return TensorId(self._id)
 
     @property
     def shape(self) -> S:

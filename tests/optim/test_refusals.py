@@ -104,7 +104,13 @@ def test_a_model_without_parameters_is_refused(make: Any) -> None:
         make(Model())
 
 
-@pytest.mark.parametrize("wrong", [None, 3, [1.0], {"p": 1.0}, Model, nn.ReLU])
+@pytest.mark.parametrize("wrong", [[1.0], {"p": 1.0}])
+def test_what_is_no_tensor_in_a_list_or_dict_is_refused(wrong: Any) -> None:
+    with pytest.raises(tt.ArgumentTypeError, match=r"^Adam: parameter '.' must be a tensor"):
+        Adam(wrong)
+
+
+@pytest.mark.parametrize("wrong", [None, 3, {3: 1.0}, "w", Model, nn.ReLU])
 def test_what_is_not_a_model_is_refused(wrong: Any) -> None:
     with pytest.raises(tt.ArgumentTypeError, match=r"^Adam: expected a model with .*parameters"):
         Adam(wrong)

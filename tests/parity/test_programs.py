@@ -1,7 +1,8 @@
 """The programs of parity run, and mypy says of them what they are marked with, both ways.
 
-``# P: words`` behind a line is what the plugin alone reports there, ``# M: words`` what mypy alone
-does, and ``# E: words`` what either says. Of the other lines nobody says anything.
+``# P: words`` behind a line is what the plugin alone reports there, ``# N: words`` what it notes,
+``# M: words`` what mypy alone reports, and ``# E: words`` what either does. Of the other lines
+nobody reports anything.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.parity.page import HERE
-from tests.plugin.checked import plugin_report
+from tests.plugin.checked import plugin_report, said
 from tests.typing.checkers import mypy_report
+from tests.typing.runs import ROOT
 
 PROGRAMS = sorted(p for p in (HERE / "programs").glob("*.py") if p.stem != "__init__")
 
@@ -51,3 +53,15 @@ def test_the_plugin_says_what_is_marked(path: Path) -> None:
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_mypy_without_the_plugin_says_what_is_marked(path: Path) -> None:
     assert _misses(dict(mypy_report()[path]), _marked(path, "M: E: ")) == {}
+
+
+def test_the_plugin_notes_what_is_marked_with_a_note() -> None:
+    for path in PROGRAMS:
+        shown = path.relative_to(ROOT)
+        lines = [one for one in said().splitlines() if one.startswith(f"{shown}:")]
+        noted = {
+            int(line.split(":")[1]): [line]
+            for line in lines
+            if " note: " in line and ("forward() does not read" in line or "does not check" in line)
+        }
+        assert _misses(noted, _marked(path, "N: ")) == {}

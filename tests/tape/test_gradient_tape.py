@@ -336,9 +336,9 @@ def _promoting(x: Array) -> Any:
             r"slot 0, from 'tensors', has shape \(1,\), the slot \(2,\)",
         ),
         (
-            lambda t: t.backward(np.ones((1, 1)), [None] * 5),
+            lambda t: t.backward(np.ones((1, 1)), out=[np.ones(2)]),
             tt.ArgumentValueError,
-            "tensors has 5 entries, the tape 4 slots",
+            "out has 1 entries, the tape 4 slots",
         ),
         (
             lambda t: t.backward(np.ones((1, 1)), unused="warn"),

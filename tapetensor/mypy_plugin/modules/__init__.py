@@ -5,6 +5,7 @@
 ``calling``         `model(x)` typed as `forward`; a misspelt `forward`
 ``fields``          what stands behind the ``=`` of a field, kept for the runs to come
 ``sizes``           sizes that a layer refuses, where it is constructed
+``declaring``       what is made, given or declared in vain
 ``defining``        fields that nothing can be, where the class is defined
 ``building``        dims and fields that `build` cannot work out, at the call of `build`
 ``sequential``      the layers of a `Sequential` one after another
@@ -33,6 +34,7 @@ from tapetensor.mypy_plugin.modules import (
     by_tape,
     calling,
     classes,
+    declaring,
     defining,
     fields,
     sequential,
@@ -53,10 +55,10 @@ def function_signature(fullname: str) -> Callable[[FunctionSigContext], Function
 def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
     """Answer for `build`, for the constructor of `Sequential`."""
     if fullname == names.BUILD:
-        return building.check_build
+        return _and_checked(building.check_build)
     if fullname == names.SEQUENTIAL:
-        return sequential.check_layers
-    return by_tape.check_returned
+        return _and_checked(sequential.check_layers)
+    return _checked
 
 
 def method_signature(fullname: str) -> Callable[[MethodSigContext], FunctionLike] | None:
@@ -73,7 +75,22 @@ def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
         return branches.apply_branches
     if method in ("forward", "__call__") and classes.derives(owner, names.SEQUENTIAL):
         return sequential.apply_layers
-    return by_tape.check_returned
+    return _checked
+
+
+def _checked(context: FunctionContext | MethodContext) -> Type:
+    """Check what a call makes by where it stands: in a `forward`, in an `__init__`."""
+    by_tape.check_returned(context)
+    return declaring.check_made(context)
+
+
+def _and_checked(hook: Callable[[FunctionContext], Type]) -> Callable[[FunctionContext], Type]:
+    def checked(context: FunctionContext) -> Type:
+        made = hook(context)
+        declaring.check_made(context._replace(default_return_type=made))
+        return made
+
+    return checked
 
 
 def _module_defined(context: Any) -> None:
@@ -82,3 +99,4 @@ def _module_defined(context: Any) -> None:
     calling.check_spelling(context)
     calling.check_forward(context)
     defining.check_fields(context)
+    declaring.check_declared(context)

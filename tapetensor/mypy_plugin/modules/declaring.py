@@ -1,0 +1,230 @@
+"""What a module class declares, held against what it makes and what its `forward` reads.
+
+====================  ===================================================================
+made in `__init__`    a tensor or a layer that is set there and is no field of the class
+``nn.options(pp=1)``  an argument that the layer has not
+never read            a layer or a parameter that the class declares and nobody reads: a note
+unchecked             the body behind an overloaded `forward` takes `Any`: a note
+====================  ===================================================================
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from mypy.nodes import (
+    AssignmentStmt,
+    CallExpr,
+    Context,
+    Decorator,
+    Expression,
+    FuncDef,
+    ListComprehension,
+    ListExpr,
+    MemberExpr,
+    NameExpr,
+    OverloadedFuncDef,
+    Statement,
+    TupleExpr,
+    TypeInfo,
+    Var,
+)
+from mypy.plugin import ClassDefContext, FunctionContext, MethodContext
+from mypy.types import AnyType, CallableType, Instance, Type, UnboundType, get_proper_type
+
+from tapetensor.mypy_plugin import flow
+from tapetensor.mypy_plugin.codes import MODULE_DIMS
+from tapetensor.mypy_plugin.kinds import is_module
+from tapetensor.mypy_plugin.modules.classes import with_constructor
+from tapetensor.mypy_plugin.modules.fields import assignments, declared, kinds_of_fields
+from tapetensor.mypy_plugin.names import MODULE, TENSOR
+from tapetensor.mypy_plugin.shapes.computed import respelled
+from tapetensor.mypy_plugin.symbols import member_of
+
+_LISTS: Final = ("builtins.list", "builtins.tuple")
+# A class that uses one of these may read any of its fields.
+_READ_ALL: Final = frozenset(
+    {"getattr", "vars", "modules", "parameters", "fields_of_class", "__dict__"}
+)
+
+
+def check_made(context: FunctionContext | MethodContext) -> Type:
+    """Report a tensor or a layer that an `__init__` makes and that is no field."""
+    made, where = context.default_return_type, context.context
+    function = flow.function(context.api)
+    if not isinstance(function, FuncDef) or function.name != "__init__" or not function.info:
+        return made
+    info = function.info
+    if not info.has_base(MODULE) or not (is_module(made) or _is_tensor(made)):
+        return made
+    fields = kinds_of_fields(info)
+    if fields is None:
+        return made
+    for name, value in _set_on_self(function):
+        if name in fields or _is_class_variable(info, name):
+            continue
+        if any(one is where for one in _made_by(value)):
+            kind = get_proper_type(made)
+            called = kind.type.name if isinstance(kind, Instance) else "..."
+            flow.report(
+                context.api,
+                f"{info.name}.{name}: annotate {name} in the class body ({name}: {called}[...]), "
+                "so that parameters() and build() find it",
+                where,
+                MODULE_DIMS,
+            )
+    return made
+
+
+def check_declared(context: ClassDefContext) -> None:
+    """Report options that a layer has not, and note what is declared in vain."""
+    cls, info = context.cls, context.cls.info
+    for name, statement in assignments(cls).items():
+        kind, given = declared(statement.rvalue)
+        if kind in ("options", "repeat") and "*" not in given:
+            _check_options(context, name, statement, [one for one in given if one != "count"])
+    node = info.names.get("forward")
+    if node is None or not isinstance(node.node, FuncDef | OverloadedFuncDef | Decorator):
+        return
+    if isinstance(node.node, OverloadedFuncDef):
+        _check_body(context, node.node)
+    _check_read(context)
+
+
+def _check_options(
+    context: ClassDefContext, name: str, statement: AssignmentStmt, given: list[str]
+) -> None:
+    info = context.cls.info
+    node = member_of(info, name)
+    annotation = get_proper_type(node.type) if isinstance(node, Var) else None
+    layer = get_proper_type(respelled(annotation)) if annotation is not None else None
+    if isinstance(layer, Instance) and layer.type.fullname in _LISTS and layer.args:
+        layer = get_proper_type(layer.args[0])
+    if not isinstance(layer, Instance) or not is_module(layer):
+        return
+    taken = _arguments(layer.type)
+    unknown = [one for one in given if taken is not None and one and one not in taken]
+    if taken is not None and unknown:
+        context.api.fail(
+            f"{info.name}.{name}: {layer.type.name} has no argument {', '.join(unknown)}; it has "
+            f"{', '.join(taken) or 'none'}",
+            statement,
+            code=MODULE_DIMS,
+        )
+
+
+def _arguments(info: TypeInfo) -> list[str] | None:
+    """Return the names that the constructor of a module takes; None if it takes any."""
+    owner = with_constructor(info)
+    if owner is None:
+        kinds = kinds_of_fields(info)
+        return None if kinds is None else [*kinds]
+    node: Any = owner.names["__init__"].node
+    node = node.impl if isinstance(node, OverloadedFuncDef) else node
+    node = node.func if isinstance(node, Decorator) else node
+    if not isinstance(node, FuncDef) or any(kind.is_star() for kind in node.arg_kinds):
+        return None
+    return [one for one in node.arg_names[1:] if one is not None]
+
+
+def _check_body(context: ClassDefContext, node: OverloadedFuncDef) -> None:
+    """Note a body that mypy does not check, for its input is `Any`; a mere call needs no check."""
+    body = node.impl.func if isinstance(node.impl, Decorator) else node.impl
+    if body is None or len(body.body.body) < 2:
+        return
+    signature = get_proper_type(body.type)
+    takes = signature.arg_types[1:] if isinstance(signature, CallableType) else []
+    if not takes or any(map(_is_any, takes)):
+        flow.note(
+            context.api,
+            f"{context.cls.name}.forward: mypy does not check this body, which takes Any; annotate "
+            "its input with the union of what the overloads take, and ask tt.owns_tape(x)",
+            body,
+        )
+
+
+def _is_any(found: Type) -> bool:
+    proper = get_proper_type(found)
+    # mypy may not have looked up the name yet.
+    return isinstance(proper, AnyType) or (
+        isinstance(proper, UnboundType) and proper.name.rpartition(".")[2] == "Any"
+    )
+
+
+def _check_read(context: ClassDefContext) -> None:
+    """Note the layers and parameters of a class that nobody in the file reads."""
+    checker: Any = context.api
+    cls = context.cls
+    used = _attributes(checker.cur_mod_node.path)
+    if used is None or used & _READ_ALL:
+        return
+    for name, statement in assignments(cls).items():
+        node = member_of(cls.info, name)
+        annotation = node.type if isinstance(node, Var) else None
+        is_trained = is_module(annotation) or declared(statement.rvalue)[0] in (
+            "parameter",
+            "repeat",
+        )
+        if is_trained and name not in used:
+            flow.note(
+                context.api,
+                f"{cls.name}.{name}: forward() does not read this field, nor does anything else in "
+                "this file: it is saved and counted, and gets no gradient",
+                statement,
+            )
+
+
+def _attributes(path: str) -> set[str] | None:
+    """Return the attributes and names that a file reads; None if that is not known."""
+    try:
+        tree = ast.parse(Path(path).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return None
+    found = {one.attr for one in ast.walk(tree) if isinstance(one, ast.Attribute)}
+    return found | {
+        one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and one.id in _READ_ALL
+    }
+
+
+def _set_on_self(function: FuncDef) -> Iterator[tuple[str, Expression]]:
+    """Yield the attributes that a method sets on `self`, and to what."""
+    if not function.arguments:
+        return
+    own = function.arguments[0].variable
+    pending: list[Statement] = [*function.body.body]
+    while pending:
+        statement = pending.pop()
+        for part in ("body", "else_body"):
+            block = getattr(statement, part, None)
+            for one in block if isinstance(block, list) else [block]:
+                pending += getattr(one, "body", [])
+        if isinstance(statement, AssignmentStmt):
+            for target in statement.lvalues:
+                match target:
+                    case MemberExpr(expr=NameExpr(node=node), name=name) if node is own:
+                        yield name, statement.rvalue
+
+
+def _made_by(value: Expression) -> Iterator[Context]:
+    """Yield the calls whose results a value holds."""
+    match value:
+        case CallExpr():
+            yield value
+        case ListExpr(items=items) | TupleExpr(items=items):
+            for one in items:
+                yield from _made_by(one)
+        case ListComprehension(generator=generator):
+            yield from _made_by(generator.left_expr)
+
+
+def _is_tensor(found: Type) -> bool:
+    proper = get_proper_type(found)
+    return isinstance(proper, Instance) and proper.type.fullname == TENSOR
+
+
+def _is_class_variable(info: TypeInfo, name: str) -> bool:
+    node = member_of(info, name)
+    return isinstance(node, Var) and node.is_classvar
