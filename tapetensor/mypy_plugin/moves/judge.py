@@ -127,7 +127,8 @@ class Judge:
                 spent = [key, taken.key] if taken.key[-1] is EACH else [key]
                 if any(
                     self._paths.leads(move.point, at, one)
-                    and self._is_by_way_of(taken.by or wanted.by, move.point, at, one)
+                    and self._is_by_way_of(taken.by, move.point, at, one)
+                    and self._is_by_way_of(wanted.by, move.point, at, one, named=True)
                     for one in spent
                 ):
                     certain = not (taken.by or wanted.by) and self._is_certain(at, key)
@@ -141,13 +142,20 @@ class Judge:
         lines = range(use.within.line, (use.within.end_line or use.within.line) + 1)
         return any(node.line in lines and key == use.key for node, key in self._told)
 
-    def _is_by_way_of(self, link: Link | None, move: Point, use: Point, key: Key) -> bool:
-        """Tell whether the way from a move to a use may be one that a link is on."""
+    def _is_by_way_of(
+        self, link: Link | None, move: Point, use: Point, key: Key, *, named: bool = False
+    ) -> bool:
+        """Tell whether the way from a move to a use may be one that a link is on.
+
+        Where it is the use that goes by the name that the link gives, it has that name till then.
+        """
         if link is None or link.point is use:
             return True
         leads = self._paths.leads
+        lasting = [key, link.target] if named else [key]
         return leads(link.point, use, key) and (
-            leads(link.point, move, key) or leads(move, link.point, key)
+            (leads(link.point, move, key) and leads(move, use, *lasting))
+            or leads(move, link.point, key)
         )
 
     def _seen_from(self, use: Point, move: Point, value: Key) -> Point | None:

@@ -10,9 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
-
-from typing_extensions import Self
+from typing import ClassVar, NamedTuple, Self
 
 import tapetensor as tt
 from tests.plugin.moves.cases import Plain, Scalar, Traced
@@ -90,7 +88,7 @@ def sorted_after_all_were_used(x: Plain) -> None:
     items = [x.trace().sum(), x.trace().sum()]
     for item in items:
         item.backward()
-    items.sort(key=Scalar.item)
+    items.sort(key=lambda item: item.item())
     items[0].exp()  # E: exp: "items[0]" may have been moved by "backward"
 
 

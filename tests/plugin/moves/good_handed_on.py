@@ -54,12 +54,12 @@ def emptied(x: Plain) -> None:
 def put_back(x: Plain) -> None:
     table = {"a": x.trace()}
     for _ in range(3):
-        table["a"] = table.pop("a").exp()
+        table["a"] = table.pop("a").tanh()
     queue = deque([table["a"], x.trace()])
     for _ in range(4):
-        queue[0] = queue[0].exp()
+        queue[0] = queue[0].tanh()
         queue.rotate(1)
-    queue.append(queue.popleft().exp())
+    queue.append(queue.popleft().tanh())
 
 
 def replaced_in_a_loop(x: Plain) -> None:
@@ -71,6 +71,14 @@ def replaced_in_a_loop(x: Plain) -> None:
     other = replace(made)
     made.traced.exp()
     other.traced.exp()
+
+
+def assigned_on_one_way(x: Plain, flag: bool = True) -> None:
+    traced = x.trace().tanh()
+    other = x.trace()
+    if flag:
+        traced = traced + other
+    traced.exp()
 
 
 def merged_tables(x: Plain) -> None:
