@@ -119,23 +119,25 @@ def atan2(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
 
 
 def maximum(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
-    """The larger of two; a tie gives one half of the cotangent to each."""
+    """The larger of two; a tie gives half of the cotangent to each, a NaN all to both."""
     return np.maximum(lhs, rhs), (
-        lambda g: sum_to(g * _share(lhs > rhs, lhs == rhs, g), lhs.shape),
-        lambda g: sum_to(g * _share(lhs < rhs, lhs == rhs, g), rhs.shape),
-    )
-
-
-def minimum(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
-    """The smaller of two; a tie gives one half of the cotangent to each."""
-    return np.minimum(lhs, rhs), (
         lambda g: sum_to(g * _share(lhs < rhs, lhs == rhs, g), lhs.shape),
         lambda g: sum_to(g * _share(lhs > rhs, lhs == rhs, g), rhs.shape),
     )
 
 
-def _share(wins: Array, ties: Array, like: Array) -> Array:
-    return wins.astype(like.dtype) + ties.astype(like.dtype) * 0.5
+def minimum(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
+    """The smaller of two; a tie gives half of the cotangent to each, a NaN all to both."""
+    return np.minimum(lhs, rhs), (
+        lambda g: sum_to(g * _share(lhs > rhs, lhs == rhs, g), lhs.shape),
+        lambda g: sum_to(g * _share(lhs < rhs, lhs == rhs, g), rhs.shape),
+    )
+
+
+def _share(loses: Array, ties: Array, like: Array) -> Array:
+    # Beside a NaN nothing loses, so that the cotangent of the NaN that comes out passes.
+    share: Array = 1 - (loses.astype(like.dtype) + ties.astype(like.dtype) * 0.5)
+    return share
 
 
 def add_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
@@ -234,12 +236,12 @@ def rpower_number(x: Array, base: float) -> tuple[Array, Pullbacks]:
 
 def maximum_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
     """The larger of an element and a number; a tie gives one half of the cotangent."""
-    return np.maximum(x, number), (lambda g: g * _share(x > number, x == number, g),)
+    return np.maximum(x, number), (lambda g: g * _share(x < number, x == number, g),)
 
 
 def minimum_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
     """The smaller of an element and a number; a tie gives one half of the cotangent."""
-    return np.minimum(x, number), (lambda g: g * _share(x < number, x == number, g),)
+    return np.minimum(x, number), (lambda g: g * _share(x > number, x == number, g),)
 
 
 def _like(x: Array, number: float) -> Any:

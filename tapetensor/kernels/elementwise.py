@@ -82,15 +82,11 @@ def sigmoid(x: Array) -> tuple[Array, Pullbacks]:
 
 @native_from(FEW_STEPS)
 def relu(x: Array) -> tuple[Array, Pullbacks]:
-    """``max(x, 0)``; the derivative at 0 is 0."""
-    if _is_long(x):
-        y = _positive_part(x)
-        # The cast of so long a comparison takes less time than signs. A NaN is not 0, so that its
-        # cotangent does not vanish.
-        return y, (lambda g: g * (y != 0),)
-    y = np.maximum(x, _ZEROS.get(x.dtype, 0) if type(x) is np.ndarray else 0)
-    # y is 0 or positive, so its sign is the derivative, without a comparison's cast.
-    return y, (lambda g: g * np.sign(y),)
+    """``max(x, 0)``; the derivative at 0 is 0, and at NaN 1."""
+    zero = _ZEROS.get(x.dtype, 0) if type(x) is np.ndarray else 0
+    y = _positive_part(x) if _is_long(x) else np.maximum(x, zero)
+    # A NaN is not 0, so that its cotangent does not vanish.
+    return y, (lambda g: g * (y != zero),)
 
 
 @native_from(MANY_STEPS)
@@ -135,14 +131,14 @@ def softplus(x: Array) -> tuple[Array, Pullbacks]:
 
 @native_from(MANY_STEPS)
 def clip(x: Array, low: float | None, high: float | None) -> tuple[Array, Pullbacks]:
-    """``x`` held between two bounds; the derivative at a bound is 1."""
+    """``x`` held between two bounds; the derivative at a bound is 1, and at NaN."""
 
     def pullback(g: Array) -> Array:
         inside = np.ones_like(x)
         if low is not None:
-            inside = inside * (x >= low)
+            inside = inside * ((x >= low) | (x != x))
         if high is not None:
-            inside = inside * (x <= high)
+            inside = inside * ((x <= high) | (x != x))
         return g * inside
 
     return np.clip(x, low, high), (pullback,)

@@ -187,8 +187,10 @@ def binary_cross_entropy_with_logits(
         cotangent: Array = (sigmoid - probabilities) * g
         return cotangent
 
-    agreed: Array = logits * probabilities
-    terms = np.maximum(logits, 0) - agreed + np.log1p(decay)
+    # Where an infinite logit agrees with its label, 0 times infinity is the 0 that is meant.
+    # The sign gives the derivative at 0 that lies between those of both sides.
+    weights = 0.5 * (np.sign(logits) + 1) - probabilities
+    terms = weights * np.where(weights == 0, 0, logits) + np.log1p(decay)
     return _reduced(terms, slope, reduction)
 
 
@@ -206,7 +208,9 @@ def weighted_binary_cross_entropy(
         cotangent: Array = (rests - yes * sigmoid) * g
         return cotangent
 
-    terms = rests * logits + yes * (np.maximum(-logits, 0) + np.log1p(decay))
+    tail = np.log1p(decay)
+    terms = _weighted(rests, np.maximum(logits, 0) + tail)
+    terms = terms + _weighted(weights * probabilities, np.maximum(-logits, 0) + tail)
     y, pullbacks = _reduced(terms, slope, reduction)
     return y, (*pullbacks, None)
 

@@ -14,14 +14,15 @@ from tapetensor.tape import Pullbacks
 @native_from(MANY_STEPS)
 def leaky_relu(x: Array, slope: float) -> tuple[Array, Pullbacks]:
     """``x`` above 0, ``slope * x`` elsewhere; the derivative at 0 is the slope."""
-    return choose(x > 0, x, x * slope), (lambda g: choose(x > 0, g, g * slope),)
+    # Asked this way round, a NaN passes, and so does its cotangent.
+    return choose(x <= 0, x * slope, x), (lambda g: choose(x <= 0, g * slope, g),)
 
 
 @native_from(MANY_STEPS)
 def prelu(x: Array, slope: Array) -> tuple[Array, Pullbacks]:
     """``x`` above 0, ``slope * x`` elsewhere, for an array of slopes that broadcasts."""
-    return choose(x > 0, x, x * slope), (
-        lambda g: sum_to(choose(x > 0, g, g * slope), x.shape),
+    return choose(x <= 0, x * slope, x), (
+        lambda g: sum_to(choose(x <= 0, g * slope, g), x.shape),
         lambda g: sum_to(choose(x > 0, np.zeros_like(x), x) * g, slope.shape),
     )
 
@@ -31,4 +32,4 @@ def elu(x: Array, alpha: float) -> tuple[Array, Pullbacks]:
     """``x`` above 0, ``alpha * (e ** x - 1)`` elsewhere; the derivative at 0 is `alpha`."""
     # The exponential of what is positive could overflow, and is not used.
     below = alpha * np.expm1(np.minimum(x, 0))
-    return choose(x > 0, x, below), (lambda g: choose(x > 0, g, g * (below + alpha)),)
+    return choose(x <= 0, below, x), (lambda g: choose(x <= 0, g * (below + alpha), g),)

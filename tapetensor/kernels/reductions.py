@@ -137,7 +137,8 @@ def softmax(x: Array, axis: int) -> tuple[Array, Pullbacks]:
 
     It has a pullback of its own: the composite would keep and walk through three such arrays.
     """
-    y = np.exp(x - _finite_max(x, (axis,)))
+    # Beside an infinity the whole row is NaN: no share of it is known.
+    y = np.exp(x - largest_or_minus_infinity(x, axis))
     y = y / sum_over(y, (axis,))
 
     def pullback(g: Array) -> Array:
@@ -154,7 +155,7 @@ def log_softmax(x: Array, axis: int) -> tuple[Array, Pullbacks]:
 
     It has a pullback of its own: log(softmax) loses all digits of small probabilities.
     """
-    shifted = x - _finite_max(x, (axis,))
+    shifted = x - largest_or_minus_infinity(x, axis)
     if x.size == 0:
         # The sum over an empty axis is 0: numpy would warn of a logarithm that nothing reads.
         return shifted, (np.zeros_like,)

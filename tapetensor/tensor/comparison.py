@@ -144,11 +144,7 @@ class Comparison(TensorBase[S, T, D]):
         >>> (tt.arange(3) > 1).any()
         Tensor(True, shape=(), dtype=bool, NoneTape)
         """
-        _check_mask("any", self)
-        axes = normalize_axes("any", axis, self.array.shape)
-        as_flag("any", "keepdims", keepdims)
-        found = np.any(self.array, axis=axes, keepdims=keepdims)
-        return rewrap(self, found, next_id(), None)
+        return _reduced("any", np.any, self, axis, keepdims)
 
     @same_signature(mask_reduction)
     def all(
@@ -169,11 +165,7 @@ class Comparison(TensorBase[S, T, D]):
         >>> (tt.arange(3) > 1).all()
         Tensor(False, shape=(), dtype=bool, NoneTape)
         """
-        _check_mask("all", self)
-        axes = normalize_axes("all", axis, self.array.shape)
-        as_flag("all", "keepdims", keepdims)
-        found = np.all(self.array, axis=axes, keepdims=keepdims)
-        return rewrap(self, found, next_id(), None)
+        return _reduced("all", np.all, self, axis, keepdims)
 
     def __and__(
         self: Comparison[S, NoneTape, np.bool_], rhs: Tensor[S, NoneTape, np.bool_], /
@@ -207,6 +199,19 @@ def _tell(
     check_not_spent(op, x)
     check_floating(op, x)
     return rewrap(x, holds(x.array), next_id(), None)
+
+
+def _reduced(
+    op: str,
+    reduce: Callable[..., Array],
+    mask: TensorBase[Any, Any, Any],
+    axis: object,
+    keepdims: object,
+) -> Tensor[Any, Any, Any]:
+    _check_mask(op, mask)
+    axes = normalize_axes(op, axis, mask.array.shape)
+    found = reduce(mask.array, axis=axes, keepdims=as_flag(op, "keepdims", keepdims))
+    return rewrap(mask, found, next_id(), None)
 
 
 def _compare(

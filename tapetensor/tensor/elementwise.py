@@ -170,7 +170,7 @@ class Elementwise(TensorBase[S, T, D]):
             max(x, 0)
 
         Shape: that of `self`.
-        Derivative: 1 above 0, 0 below and at 0.
+        Derivative: 1 above 0 and at NaN, 0 below and at 0.
 
         Source: Nair & Hinton (2010), "Rectified linear units improve restricted Boltzmann
             machines".
@@ -249,7 +249,7 @@ class Elementwise(TensorBase[S, T, D]):
             min(max(x, low), high)
 
         Shape: that of `self`.
-        Derivative: 1 between the bounds and at them, 0 outside.
+        Derivative: 1 between the bounds, at them and at NaN, 0 outside.
 
         Args:
             low: the lower bound; None for none.

@@ -127,7 +127,8 @@ def maximum(lhs: Any, rhs: Any, /) -> Any:
     """Return the larger of two, element by element.
 
     Shape: numpy's broadcasting.
-    Derivative: 1 for the larger operand, 0 for the other; one half each where they are equal.
+    Derivative: 1 for the larger operand, 0 for the other; one half each where they are equal; 1
+        for both where one is NaN, and so the result.
     Tape: the tapes of both merge; an operand that owned one is spent.
 
     >>> import tapetensor as tt
@@ -171,7 +172,8 @@ def minimum(lhs: Any, rhs: Any, /) -> Any:
     """Return the smaller of two, element by element.
 
     Shape: numpy's broadcasting.
-    Derivative: 1 for the smaller operand, 0 for the other; one half each where they are equal.
+    Derivative: 1 for the smaller operand, 0 for the other; one half each where they are equal; 1
+        for both where one is NaN, and so the result.
     Tape: the tapes of both merge; an operand that owned one is spent.
 
     >>> import tapetensor as tt

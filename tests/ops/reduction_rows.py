@@ -85,7 +85,7 @@ def _logsumexp(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
 
 
 def _softmax(x: Array, axis: int = -1) -> Array:
-    exponentials: Array = np.exp(x)
+    exponentials: Array = np.exp(x - np.max(x, axis, keepdims=True, initial=-np.inf))
     probabilities: Array = exponentials / np.sum(exponentials, axis=axis, keepdims=True)
     return probabilities
 

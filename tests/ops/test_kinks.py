@@ -17,6 +17,18 @@ _ONE_OPERAND: dict[str, tuple[Callable[[Any], Any], Any, Any]] = {
     "elu at 0": (lambda x: x.elu(0.5), [0.0, 1.0], [0.5, 1.0]),
     "nans_to at NaN": (lambda x: x.nans_to(7.0), [np.nan, 1.0], [0.0, 1.0]),
     "std with eps where flat": (lambda x: x.std(eps=0.1), [2.0, 2.0], [0.0, 0.0]),
+    "relu at NaN": (lambda x: x.relu(), [np.nan, -1.0], [1.0, 0.0]),
+    "relu at NaN of a long array": (
+        lambda x: x.relu(),
+        [np.nan, -1.0] * 4096,
+        [1.0, 0.0] * 4096,
+    ),
+    "leaky_relu at NaN": (lambda x: x.leaky_relu(0.1), [np.nan, -1.0], [1.0, 0.1]),
+    "elu at NaN": (lambda x: x.elu(), [np.nan, 1.0], [1.0, 1.0]),
+    "clip at NaN": (lambda x: x.clip(-1.0, 1.0), [np.nan, 2.0], [1.0, 0.0]),
+    "max at NaN": (lambda x: x.max(), [np.nan, 2.0], [1.0, 0.0]),
+    "maximum of NaN and a number": (lambda x: tt.maximum(x, 1.0), [np.nan], [1.0]),
+    "minimum of NaN and a number": (lambda x: tt.minimum(x, 1.0), [np.nan], [1.0]),
     "abs at 0": (lambda x: x.abs(), [-2.0, 0.0, 3.0], [-1.0, 0.0, 1.0]),
     "clip at both bounds": (
         lambda x: x.clip(-1.0, 1.0),
@@ -83,6 +95,8 @@ _ONE_OPERAND: dict[str, tuple[Callable[[Any], Any], Any, Any]] = {
 _TWO_OPERANDS: dict[str, tuple[Callable[[Any, Any], Any], Any, Any, Any, Any]] = {
     "maximum": (tt.maximum, [1.0, 2.0, 3.0], [2.0, 2.0, 2.0], [0.0, 0.5, 1.0], [1.0, 0.5, 0.0]),
     "minimum": (tt.minimum, [1.0, 2.0, 3.0], [2.0, 2.0, 2.0], [1.0, 0.5, 0.0], [0.0, 0.5, 1.0]),
+    "maximum beside NaN": (tt.maximum, [np.nan, 1.0], [1.0, np.nan], [1.0, 1.0], [1.0, 1.0]),
+    "minimum beside NaN": (tt.minimum, [np.nan, 1.0], [1.0, np.nan], [1.0, 1.0], [1.0, 1.0]),
     "power at a base of 0": (lambda x, p: x**p, [0.0, 0.0], [2.0, 1.0], [0.0, 1.0], [0.0, 0.0]),
     "power at an exponent of 0": (
         lambda x, p: x**p,

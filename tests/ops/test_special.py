@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
+import tapetensor as tt
+from tapetensor import losses
 from tapetensor.kernels.numerics.special import erf, normal_cdf_of_single
 
 
@@ -49,3 +52,31 @@ def test_the_normal_distribution_function_of_the_ends_of_the_line() -> None:
     phi = normal_cdf_of_single(np.array([0.0, -0.0, np.inf, -np.inf, np.nan], np.float32))
 
     np.testing.assert_array_equal(phi, [0.5, 0.5, 1.0, 0.0, np.nan])
+
+
+def test_the_sum_of_a_million_rows_keeps_its_digits() -> None:
+    rows = np.random.default_rng(0).random((1_000_003, 2), np.float32)
+    exact = rows.astype(np.float64).sum(axis=0)
+
+    found = tt.from_numpy(rows).sum(axis=0).numpy()
+
+    np.testing.assert_allclose(found, exact, rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_beside_an_infinity_the_whole_row_of_a_softmax_is_nan() -> None:
+    x = tt.from_numpy([[np.inf, 1.0], [-np.inf, 1.0]], (2, 2))
+
+    for y, other in ((x.softmax(), [0.0, 1.0]), (x.log_softmax(), [-np.inf, 0.0])):
+        assert np.isnan(y.numpy()[0]).all()
+        np.testing.assert_array_equal(y.numpy()[1], other)
+
+
+@pytest.mark.parametrize("weights", [None, 2.0])
+def test_logits_of_infinity_cost_nothing_where_they_are_right(weights: float | None) -> None:
+    logits = tt.from_numpy([np.inf, -np.inf, np.inf, -np.inf], (4,))
+    labels = tt.from_numpy([1.0, 0.0, 0.0, 1.0], (4,))
+    options: Any = {} if weights is None else {"pos_weight": tt.full((4,), weights)}
+    found = losses.binary_cross_entropy_with_logits(logits, labels, reduction="none", **options)
+
+    np.testing.assert_array_equal(found.numpy(), [0.0, 0.0, np.inf, np.inf])

@@ -20,6 +20,8 @@ from tapetensor.arrays.stand_ins import is_captured
 SHORT = 1 << 10
 # With fewer rows a reduction starts soon enough.
 FEW = 8
+# From so many rows on their sum is one of blocks.
+_MANY_ROWS = 1 << 13
 # The dtypes that the BLAS multiplies.
 PRODUCT_DTYPES = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 # From so many elements in a row on a product of rows pays beside what else is to be done.
@@ -84,6 +86,12 @@ def sum_of_rows(x: Array) -> Array:
         return plain
     rows = math.prod(x.shape[:-1])
     matrix = x if x.ndim == 2 else np.reshape(x, (rows, x.shape[-1]))
+    if rows > _MANY_ROWS:
+        # One sum of so many would lose digits; those of blocks are as many fewer.
+        whole = rows - rows % SHORT
+        blocks = np.reshape(matrix[:whole], (-1, SHORT, x.shape[-1]))
+        sums: Array = np.add.reduce(np.matmul(ones(SHORT, x.dtype), blocks), axis=0)
+        return sums if whole == rows else sums + sum_of_rows(matrix[whole:])
     if type(x) is np.ndarray:
         product: Array = ones(rows, x.dtype).dot(matrix)
         return product
@@ -120,7 +128,7 @@ def _sum_in_order(x: Array, axis: tuple[int, ...]) -> Array:
             axis = tuple([one for one in axis if one < kept])
     elif axis[-1] == len(axis) - 1:
         rows = math.prod(x.shape[: len(axis)])
-        if rows and x.size >= FEW * rows:
+        if rows and (x.size >= FEW * rows or rows > _MANY_ROWS):
             sums = sum_of_rows(x.reshape(rows, -1))
             return sums.reshape(*[1] * len(axis), *x.shape[len(axis) :])
     return np.add.reduce(x, axis=axis, keepdims=True) if axis else x
