@@ -19,8 +19,8 @@ _HEADER = """\
 
 Written by `python -m tests.parity` from the rows in `tests/parity/`; `tests/parity/test_parity.py`
 fails when a name or a test disappears, or this page is out of date. Where something differs from
-what is there, the third column says so, and why. The programs in `tests/parity/programs` run, and mypy
-checks them with the plugin and without."""
+what is there, the third column says so, and why. The programs in `tests/parity/programs` run, and
+mypy checks them with the plugin and without."""
 
 
 class Row(NamedTuple):
