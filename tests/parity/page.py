@@ -18,7 +18,9 @@ _HEADER = """\
 # What the systems we follow have, and where it is here
 
 Written by `python -m tests.parity` from the rows in `tests/parity/`; `tests/parity/test_parity.py`
-fails when a name or a test disappears, or this page is out of date."""
+fails when a name or a test disappears, or this page is out of date. Where something differs from
+what is there, the third column says so, and why. The programs in `tests/parity/programs` run, and
+mypy checks them with the plugin and without."""
 
 
 class Row(NamedTuple):
@@ -58,7 +60,7 @@ def page() -> str:
     for title, rows in sections().items():
         parts += [
             f"\n## {title}\n",
-            "| there | here | proof |\n|---|---|---|",
+            "| there | here | differs | proof |\n|---|---|---|---|",
         ]
         parts += [_line(row) for row in rows]
     return "\n".join(parts) + "\n"
@@ -74,11 +76,13 @@ def _row(line: str) -> Row:
 
 def _line(row: Row) -> str:
     ours = ", ".join([f"`{name}`" for name in row.ours])
-    here = "; ".join([part for part in (ours, row.why) if part])
+    differs = f"differs: {row.why}" if row.why else ""
     path, _, test = row.proof.partition("::")
     # Outside of backticks a generic type would be read as HTML.
     upstream = row.upstream.replace("<", "&lt;")
-    cells = [one.replace("|", "\\|") for one in (upstream, here, f"`{path}`: {_prose(test)}")]
+    cells = [
+        one.replace("|", "\\|") for one in (upstream, ours, differs, f"`{path}`: {_prose(test)}")
+    ]
     return f"| {' | '.join(cells)} |"
 
 

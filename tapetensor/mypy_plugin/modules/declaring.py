@@ -40,6 +40,7 @@ from tapetensor.mypy_plugin.codes import MODULE_DIMS
 from tapetensor.mypy_plugin.kinds import is_module
 from tapetensor.mypy_plugin.modules.classes import with_constructor
 from tapetensor.mypy_plugin.modules.fields import assignments, declared, kinds_of_fields
+from tapetensor.mypy_plugin.modules.sizes import LIBRARY
 from tapetensor.mypy_plugin.names import MODULE, TENSOR
 from tapetensor.mypy_plugin.shapes.computed import respelled
 from tapetensor.mypy_plugin.symbols import member_of
@@ -132,8 +133,10 @@ def _arguments(info: TypeInfo) -> list[str] | None:
 
 def _check_body(context: ClassDefContext, node: OverloadedFuncDef) -> None:
     """Note a body that mypy does not check, for its input is `Any`; a mere call needs no check."""
-    body = node.impl.func if isinstance(node.impl, Decorator) else node.impl
-    if body is None or len(body.body.body) < 2:
+    # The body comes last, and mypy has not told it from the overloads yet.
+    body = next(reversed(node.unanalyzed_items or node.items), None)
+    is_ours = context.cls.fullname.startswith(LIBRARY)
+    if is_ours or not isinstance(body, FuncDef) or len(body.body.body) < 2:
         return
     signature = get_proper_type(body.type)
     takes = signature.arg_types[1:] if isinstance(signature, CallableType) else []
