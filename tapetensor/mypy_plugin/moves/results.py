@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Final, Protocol, Self
 
 from mypy.nodes import (
     CallExpr,
     Decorator,
     Expression,
+    FuncDef,
     FuncItem,
     Node,
     RefExpr,
@@ -17,9 +18,9 @@ from mypy.nodes import (
     Var,
     YieldExpr,
 )
-from mypy.types import Instance
+from mypy.types import Instance, Type
 
-from tapetensor.mypy_plugin.moves.calls import arguments, is_exactly_meant
+from tapetensor.mypy_plugin.moves.calls import Calls, arguments, is_exactly_meant
 from tapetensor.mypy_plugin.moves.contents import parts_of
 from tapetensor.mypy_plugin.moves.keys import (
     Key,
@@ -32,14 +33,48 @@ from tapetensor.mypy_plugin.moves.keys import (
 )
 from tapetensor.mypy_plugin.moves.known import Known, Part
 from tapetensor.mypy_plugin.moves.points import Link, Point
-from tapetensor.mypy_plugin.moves.steps import Place
+from tapetensor.mypy_plugin.moves.steps import Place, Steps
 from tapetensor.mypy_plugin.symbols import member_of
-
-if TYPE_CHECKING:
-    from tapetensor.mypy_plugin.moves.summaries import Reader
 
 # What a function returns, as it is told to those who call it.
 _RESULT: Final[Key] = ("name", Var("result"))
+
+
+class Reader(Protocol):
+    """What is asked of the one that reads the calls in a function, on the floor above."""
+
+    steps: Steps
+    calls: Calls
+    results: Results
+
+    def type_of(self, expression: Expression) -> Type | None:
+        """Return the type of an expression."""
+
+    def places(self, parts: Iterable[Part]) -> list[Place]:
+        """Return the places of parts that have one."""
+
+    def body(self, node: SymbolNode | None) -> FuncDef | None:
+        """Return the body of a function of this file."""
+
+    def overriding(self, body: FuncItem) -> Iterator[FuncDef]:
+        """Yield the methods of this file that may be meant where a method is called."""
+
+    def moved_of(
+        self, body: FuncItem, number: int, expressions: list[Expression], *, exact: bool = False
+    ) -> Iterator[Place]:
+        """Yield what the body of a function is sure to take of the arguments for a parameter."""
+
+    def within(self, function: FuncItem) -> Self | None:
+        """Return what reads the calls in another function."""
+
+    def own_moves(self) -> Iterator[tuple[Key, Point]]:
+        """Yield the keys that this function takes the tape of, with the points where it does."""
+
+    def is_out_of_date(self, body: FuncItem, *, checked: bool) -> bool:
+        """Tell whether what was found of a function may be another now."""
+
+    def is_checked(self, body: FuncItem) -> bool:
+        """Tell whether mypy has come through a function."""
 
 
 class Results:
