@@ -94,6 +94,8 @@ class Effects:
         self._graph = graph
         # The functions of this file that were looked at, and whether they change nothing.
         self._reading = {} if reading is None else reading
+        # The calls whose types are being worked out: in a loop, one may be computed from itself.
+        self._asked: set[CallExpr] = set()
 
     def may_change(self, point: Point) -> bool:
         """Tell whether code may run here that gives attributes, items or globals other values."""
@@ -168,7 +170,7 @@ class Effects:
         """
         if key[0] == "name":
             if isinstance(key[1], CallExpr):
-                return self._type(key[1])
+                return self._type_of_result(key[1])
             if isinstance(key[1], TypeInfo):
                 return object_of(key[1])
             if key[1].type is not None or not depth:
@@ -193,6 +195,16 @@ class Effects:
             owner = map_instance_to_supertype(owner, node.info)
             return bounded(expand_type_by_instance(node.type, owner))
         return bounded(node.type)
+
+    def _type_of_result(self, call: CallExpr) -> Type | None:
+        """Return the type of what a call returns; None where it is computed from itself."""
+        if call in self._asked:
+            return None
+        self._asked.add(call)
+        try:
+            return self._type(call)
+        finally:
+            self._asked.discard(call)
 
     def _may_run_code(self, node: Node) -> bool:
         match node:

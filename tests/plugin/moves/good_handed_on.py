@@ -137,6 +137,17 @@ def _closure(traced: Traced) -> Callable[[], Scalar]:
     return run
 
 
+def closure_that_renews(x: Plain) -> None:
+    traced = x.trace()
+
+    def run() -> Traced:
+        nonlocal traced
+        out, traced = traced.exp().share(2)
+        return out
+
+    tt.stack([run(), run()])
+
+
 def closures_apart(x: Plain) -> None:
     first = _closure(x.trace())
     second = _closure(x.trace())
