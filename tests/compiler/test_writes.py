@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -226,6 +227,23 @@ def test_what_is_written_is_seen_by_those_who_see_it_in_eager_mode(run: Any) -> 
             np.testing.assert_allclose(found, expected, rtol=1e-15)
 
 
+def test_a_write_into_an_array_of_numpy_names_the_array_to_make_instead() -> None:
+    def refused(x: Any) -> Any:
+        total = np.zeros((4, 4))
+        total[np.argmax(x, axis=1)] += x
+        return total
+
+    def done(x: Any) -> Any:
+        total = np.zeros_like(x)
+        total[np.argmax(x, axis=1)] += x
+        return total
+
+    x = np.random.default_rng(0).normal(size=(4, 4))
+    with pytest.raises(TraceError, match=r"np\.zeros_like\(x\)"):
+        tt.compile(refused)(x)
+    assert np.array_equal(tt.compile(done)(x), done(x))
+
+
 def test_a_reduction_writes_where_it_is_told() -> None:
     def totals(x: Any) -> Any:
         data = x.numpy()
@@ -249,3 +267,57 @@ def test_a_cast_of_an_array_that_was_written_to_is_no_copy_that_may_be_left_out(
     assert (found.dtype, found.tolist()) == (np.dtype(np.int64), run(x).tolist())
     # Where a step fails, the function answers in place of its plan, and this raises.
     plans(compiled)[0].profile(x, repeats=1)
+
+
+VIEWS: list[Callable[[Any], Any]] = [
+    lambda x: x[1],
+    lambda x: x[1:][0],
+    lambda x: x[::-1, 1],
+    lambda x: x.T[1],
+    lambda x: x.reshape(2, 8)[1],
+    lambda x: list(x)[2],
+    lambda x: np.split(x, 2)[0],
+    lambda x: np.diagonal(x),
+]
+
+
+def through_a_row(x: Any, _: Any) -> None:
+    """Write through another view."""
+    row = x[1]
+    row += 2.0
+
+
+def through_the_view(_: Any, view: Any) -> None:
+    """Write through the view itself, unless it is one axis of four, as numpy's diagonal is."""
+    if view.shape != (4,):
+        view[...] = 5.0
+
+
+def whole(x: Any, _: Any) -> None:
+    """Write the whole array."""
+    x *= 3.0
+
+
+def place_by_place(x: Any, _: Any) -> None:
+    """Write each row, as it comes out of a loop."""
+    for row in x:
+        row -= row.sum()
+
+
+@pytest.mark.parametrize("write", [through_a_row, through_the_view, whole, place_by_place])
+def test_a_view_that_was_taken_before_a_write_sees_it(write: Callable[[Any, Any], None]) -> None:
+    def run(x: Any) -> Any:
+        found = []
+        for view in VIEWS:
+            array = x * 1.5
+            taken = view(array)
+            before = taken * 1.0
+            write(array, taken)
+            found += [before, taken * 2.0, array + 1.0]
+        return found
+
+    compiled = tt.compile(run)
+    for seed in range(2):
+        x = np.random.default_rng(seed).normal(size=(4, 4))
+        for one, other in zip(compiled(x), run(x), strict=True):
+            assert np.array_equal(one, other)

@@ -129,7 +129,7 @@ class ArrayMethods(CapturedArray):
         raise self.refusal(
             "the values of a tensor are read (by printing it, float(), a numpy function without "
             "dispatch or by writing it into an array of numpy's); return the tensor and read it "
-            "outside"
+            "outside, or make the array that is written into of an argument, as np.zeros_like(x)"
         )
 
     __float__ = __int__ = __index__ = __complex__ = __array__
