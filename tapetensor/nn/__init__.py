@@ -6,8 +6,10 @@ A module has one `forward` for training and inference: the tape of the input say
 from __future__ import annotations
 
 from tapetensor.nn import init as init
+from tapetensor.nn.activations import CELU as CELU
 from tapetensor.nn.activations import ELU as ELU
 from tapetensor.nn.activations import GELU as GELU
+from tapetensor.nn.activations import SELU as SELU
 from tapetensor.nn.activations import Abs as Abs
 from tapetensor.nn.activations import Cos as Cos
 from tapetensor.nn.activations import Exp as Exp

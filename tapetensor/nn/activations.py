@@ -91,6 +91,65 @@ class ELU(Module):
         return x.elu(self.alpha)
 
 
+class CELU(Module):
+    """The continuously differentiable exponential linear unit, by the method `elu`.
+
+        max(x, 0) + min(0, alpha * (exp(x / alpha) - 1)) = alpha * elu(x / alpha)
+
+    Shape: ``S -> S``.
+    Derivative: 1 above 0, ``exp(x / alpha)`` from 0 down, so that it is 1 at 0 whatever `alpha` is.
+
+    Args:
+        alpha: minus the limit for ever smaller elements, finite and > 0.
+
+    Raises:
+        ArgumentValueError: if `alpha` is outside its range.
+        ArgumentTypeError: if `alpha` is no number, or the input no tensor.
+
+    Source: Barron (2017), "Continuously differentiable exponential linear units".
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> nn.CELU(2.0).forward(tt.full((1,), -1.0))
+    Tensor([-0.78693867], shape=(1,), dtype=float32, NoneTape)
+    """
+
+    alpha: float
+
+    def __init__(self, alpha: float = 1.0) -> None:
+        self.alpha = as_number("CELU", "alpha", alpha, above=0)
+
+    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
+        """Return ``alpha * (x / alpha).elu()``."""
+        check_tensor("CELU", "the input", x)
+        return (x / self.alpha).elu() * self.alpha
+
+
+class SELU(Module):
+    """The self-normalizing exponential linear unit, by the method `elu`.
+
+        scale * elu(x, alpha),  scale = 1.0507009873554805,  alpha = 1.6732632423543772
+
+    Shape: ``S -> S``.
+    Derivative: `scale` above 0, ``scale * alpha * exp(x)`` below and at 0.
+
+    Raises:
+        ArgumentTypeError: if the input is no tensor.
+
+    Source: Klambauer, Unterthiner, Mayr & Hochreiter (2017), "Self-normalizing neural networks".
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> nn.SELU().forward(tt.ones((1,)))
+    Tensor([1.050701], shape=(1,), dtype=float32, NoneTape)
+    """
+
+    def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
+        """Return ``scale * x.elu(alpha)``."""
+        check_tensor("SELU", "the input", x)
+        return x.elu(1.6732632423543772) * 1.0507009873554805
+
+
 class LeakyReLU(Module):
     """`tapetensor.Tensor.leaky_relu` as a module.
 

@@ -42,8 +42,8 @@ LAYERS: dict[str, tuple[Make, tuple[tuple[int, ...], ...]]] = {
     **{
         name: (_plain(getattr(nn, name)), (_ROWS,))
         for name in (
-            "Abs", "Cos", "ELU", "Exp", "Flatten", "GELU", "LeakyReLU", "LogSoftmax", "ReLU",
-            "SiLU", "Sigmoid", "Sin", "Softmax", "Softplus", "Square", "Tanh",
+            "Abs", "CELU", "Cos", "ELU", "Exp", "Flatten", "GELU", "LeakyReLU", "LogSoftmax",
+            "ReLU", "SELU", "SiLU", "Sigmoid", "Sin", "Softmax", "Softplus", "Square", "Tanh",
         )
     },
     "Log": (_unary(nn.Log), (_ROWS,)),

@@ -89,6 +89,7 @@ def _positive(layer: Any, x: Any) -> Any:
 
 _PLAIN = [nn.Abs, nn.Cos, nn.ELU, nn.Exp, nn.GELU, nn.LeakyReLU, nn.LogSoftmax, nn.ReLU, nn.Sigmoid]
 _PLAIN += [nn.SiLU, nn.Sin, nn.Softmax, nn.Softplus, nn.Square, nn.Tanh, nn.Flatten]
+_PLAIN += [nn.CELU, nn.SELU]
 
 ROWS: dict[Any, Row] = {
     **{kind: _plain(kind) for kind in _PLAIN},

@@ -17,6 +17,8 @@ from tests.nn.gradients import check_layer
 
 ROWS: list[tuple[Any, Callable[[Any], Any]]] = [
     (nn.Abs(), lambda x: x.abs()),
+    (nn.CELU(), lambda x: x.elu()),
+    (nn.CELU(0.5), lambda x: (x / 0.5).elu() * 0.5),
     (nn.Cos(), lambda x: x.cos()),
     (nn.ELU(), lambda x: x.elu()),
     (nn.ELU(0.5), lambda x: x.elu(0.5)),
@@ -29,6 +31,7 @@ ROWS: list[tuple[Any, Callable[[Any], Any]]] = [
     (nn.Log(), lambda x: x.log()),
     (nn.LogSoftmax(), lambda x: x.log_softmax()),
     (nn.ReLU(), lambda x: x.relu()),
+    (nn.SELU(), lambda x: x.elu(1.6732632423543772) * 1.0507009873554805),
     (nn.Sigmoid(), lambda x: x.sigmoid()),
     (nn.SiLU(), lambda x: x.silu()),
     (nn.Sin(), lambda x: x.sin()),
@@ -96,6 +99,8 @@ def test_the_slopes_of_rectifiers_are_finite_numbers() -> None:
         nn.LeakyReLU(float("nan"))
     with pytest.raises(ArgumentValueError, match="ELU: alpha must be finite, got inf"):
         nn.ELU(float("inf"))
+    with pytest.raises(ArgumentValueError, match="CELU: alpha must be"):
+        nn.CELU(0.0)
 
 
 @pytest.mark.parametrize("wrong", ["exact", "", None, 1])

@@ -201,7 +201,17 @@ PAIRS: dict[str, list[Pair]] = {
     "Square": [elementwise("Square", function(torch.square))],
     **{
         name: [elementwise(name, getattr(there, name))]
-        for name in ("ELU", "LeakyReLU", "ReLU", "Sigmoid", "SiLU", "Softplus", "Tanh")
+        for name in (
+            "CELU",
+            "ELU",
+            "LeakyReLU",
+            "ReLU",
+            "SELU",
+            "Sigmoid",
+            "SiLU",
+            "Softplus",
+            "Tanh",
+        )
     },
     "GELU": [
         elementwise("GELU", there.GELU),

@@ -34,6 +34,8 @@ nn.Bias1d(8, np.int64)  # type: ignore[type-var]  # integers are not trained
 nn.PReLU("0.1")  # type: ignore[call-overload]  # no dtype
 nn.LeakyReLU("0.1")  # type: ignore[arg-type]  # no number
 nn.DropoutOneIn(5)  # type: ignore[call-arg]  # masks need an rng
+nn.SELU().forward(mi)  # type: ignore[type-var]  # integers
+nn.CELU("1")  # type: ignore[arg-type]  # no number
 nn.ELU().forward(mi)  # type: ignore[type-var]  # integers
 nn.ResidualAdd(m)  # type: ignore[type-var]  # a tensor is no module
 nn.ResidualAdd(nn.Tanh()).forward(mi)  # type: ignore[type-var]  # integers
