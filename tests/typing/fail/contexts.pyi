@@ -29,8 +29,8 @@ tape.record_layer_norm(0, 1)  # type: ignore[call-arg]  # scale and bias
 m.sum().to_html()  # type: ignore[misc]  # no tape: there is nothing to draw
 m.sum().tree()  # type: ignore[misc]  # no tape
 m.trace().tree(names=[m])  # type: ignore[arg-type]  # names come with tensors
-tape.backward(1.0)  # type: ignore[arg-type]  # the cotangent is an array
-tape.backward(np.ones(2), unused="warn")  # type: ignore[arg-type]  # "ignore" or "error"
+tape.backward(1.0)  # type: ignore[call-overload]  # the cotangent is an array
+tape.backward(np.ones(2), unused="warn")  # type: ignore[call-overload]  # "ignore" or "error"
 
 # Sums are by name.
 tt.GradientAccumulator().accumulate(m, m)  # type: ignore[arg-type]  # by name, not by tensor

@@ -63,7 +63,7 @@ assert_type(rows, L[2])
 assert_type(columns, L[3])
 assert_type(m.trace().shape, tuple[L[2], L[3]])
 assert_type(m.owns_tape, bool)
-assert_type(m.id, int)
+assert_type(m.id, tt.TensorId)
 assert_type(m.ndim, int)
 assert_type(len(m), int)
 claimed: type[OwnedTape] = m.trace().tape_type
