@@ -14,6 +14,7 @@ from tapetensor.arrays.libraries import beside, library_of, to_numpy
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.kernels.numerics.native import IS_CHOSEN, MANY_STEPS, eager
 from tapetensor.tape.gradients import Gradients
+from tapetensor.tensor.base import plain_ids
 from tapetensor.tensor.tensor import Tensor
 
 # How many elements go through a whole update at a time. So many stay in the caches from the first
@@ -66,7 +67,6 @@ class Group:
 
     __slots__ = (
         "_apart",
-        "_ids",
         "_names",
         "_scratch",
         "_shapes",
@@ -89,7 +89,6 @@ class Group:
     ) -> None:
         self._names = tuple([names for names, _ in parameters])
         self.tensors = tensors = tuple([tensor for _, tensor in parameters])
-        self._ids = tuple([int(tensor.id) for tensor in tensors])
         self.kernel = kernel
         self._shapes = tuple([tensor.array.shape for tensor in tensors])
         ends = np.cumsum([tensor.size for tensor in tensors]).tolist()
@@ -117,7 +116,7 @@ class Group:
             unused: takes the names of each whose gradient is missing or does not fit, and why.
         """
         array_of = grads.arrays.get
-        gradients: list[Any] = [array_of(one) for one in self._ids]
+        gradients: list[Any] = [array_of(one) for one in plain_ids(self.tensors)]
         dtype = self._values.dtype
         places = zip(self._names, self.tensors, gradients, self._shapes, strict=True)
         for names, tensor, gradient, shape in places:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, Literal, Never, TypeAlias, overload
 
 import numpy as np
@@ -398,6 +398,11 @@ def check_tensor(op: str, name: str, value: object) -> None:
             f"{op}: {name} must be a tensor, got {type(value).__name__}; "
             "wrap numpy arrays and lists with tt.from_numpy(...)"
         )
+
+
+def plain_ids(tensors: Iterable[TensorBase[Any, Any, Any]]) -> list[int]:
+    """Return the ids as the numbers that they are, which takes less time than to ask for each."""
+    return [one._id for one in tensors]
 
 
 def check_plain(op: str, name: str, tensor: TensorBase[Any, Any, Any], cure: str) -> None:

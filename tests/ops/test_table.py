@@ -64,6 +64,8 @@ _PROTOCOLS = {
     "__repr__",
     "__rmatmul__",
 }
+# Functions of these rooms make tensors, replay tapes, or tell whether there is one.
+_NO_OPS = {"creation", "backward", "narrowing"}
 # What layers apply, without being public by themselves.
 _OF_LAYERS = {"linear", "unbiased_linear", "rnn", "lstm", "gru"}
 _OF_PYTHON = {
@@ -99,7 +101,7 @@ def _public_functions() -> set[str]:
         for name, member in vars(tt).items()
         if inspect.isfunction(member)
         and member.__module__.startswith("tapetensor.tensor.")
-        and member.__module__ not in {"tapetensor.tensor.creation", "tapetensor.tensor.backward"}
+        and member.__module__.removeprefix("tapetensor.tensor.") not in _NO_OPS
     }
 
 

@@ -123,7 +123,7 @@ def test_source_lines_hold_for_their_own_thread_only() -> None:
     assert found == [None]
 
 
-def test_errors_name_ops_inside_source_lines_as_they_do_outside() -> None:
+def test_errors_name_ops_inside_source_lines_and_where_a_gradient_is_not_finite() -> None:
     with tt.source_lines():
         x = tt.ones((2,)).trace()
         x.exp()
@@ -133,7 +133,9 @@ def test_errors_name_ops_inside_source_lines_as_they_do_outside() -> None:
         bad = tt.full((2,), -1.0).trace().sqrt().sum()
     with (
         np.errstate(all="ignore"),
-        pytest.raises(tt.NumericalInstabilityError, match="from 'sqrt'"),
+        pytest.raises(
+            tt.NumericalInstabilityError, match=r"from 'sqrt at .*test_tape_pictures\.py:\d+'"
+        ),
     ):
         bad.backward(check_finite=True)
 
