@@ -21,10 +21,17 @@ from tapetensor.errors import (
     DTypeError,
     ShapeError,
 )
-from tapetensor.kernels import arithmetic, elementwise, linear_algebra, normalization, scan
+from tapetensor.kernels import (
+    arithmetic,
+    elementwise,
+    flat,
+    linear_algebra,
+    normalization,
+    scan,
+)
 from tapetensor.pictures import notebook_cell, to_html, tree
 from tapetensor.tape.graph import graph_of_slots
-from tapetensor.tape.pullbacks import Kernel, Pullback, Pullbacks
+from tapetensor.tape.pullbacks import Kernel, Pullback, checked_returned
 from tapetensor.tape.recorder import Recorder, Unused, check_finite, check_unused, op_name
 
 
@@ -170,7 +177,7 @@ class GradientTape:
                 )
         if sizes[0][1] != sizes[1][0]:
             raise ShapeError(f"{op}: inner sizes differ: {sizes[0]} @ {sizes[1]}")
-        return self.record(_flat_matmul, (lhs, rhs), *sizes)
+        return self.record(flat.matmul, (lhs, rhs), *sizes)
 
     def record_silu(self, x: int) -> int:
         """Record ``x * sigmoid(x)`` and return the slot of the result.
@@ -217,7 +224,7 @@ class GradientTape:
         self._check_same_shape("record_ssm_scan", x, a)
         self._check_same_shape("record_ssm_scan", x, b)
         is_vector = self._values[index(x)].ndim == 1
-        return self.record(_ssm_scan_of_vectors if is_vector else scan.ssm_scan, (x, a, b))
+        return self.record(flat.ssm_scan if is_vector else scan.ssm_scan, (x, a, b))
 
     def record(self, kernel: Kernel, slots: Sequence[int], *options: object) -> int:
         """Run any kernel on slots, record it and return the slot of the result.
@@ -280,7 +287,7 @@ class GradientTape:
         except TypeError:
             check_one_library(f"GradientTape.record: {name!r}", values)
             raise
-        output, pullbacks = _checked_returned(name, returned, len(parents))
+        output, pullbacks = checked_returned(name, returned, len(parents))
         result = as_array("GradientTape.record", f"the output of {name!r}", output)
         # A copy of each, for a pullback may fill a buffer again that it has returned before.
         pullbacks = tuple([pullback and partial(_copied, pullback) for pullback in pullbacks])
@@ -476,45 +483,6 @@ class GradientTape:
         return [*tensors, *[None] * missing]
 
 
-def _flat_matmul(
-    lhs: Array, rhs: Array, of_lhs: tuple[int, ...], of_rhs: tuple[int, ...]
-) -> tuple[Array, Pullbacks]:
-    """The product of two matrices that are flat, which is flat itself."""
-    shaped, pullbacks = linear_algebra.matmul(lhs.reshape(of_lhs), rhs.reshape(of_rhs))
-    shape = shaped.shape
-
-    def flat(pullback: Pullback) -> Pullback:
-        return lambda g: pullback(g.reshape(shape)).reshape(-1)
-
-    return shaped.reshape(-1), tuple([pullback and flat(pullback) for pullback in pullbacks])
-
-
-def _ssm_scan_of_vectors(x: Array, a: Array, b: Array) -> tuple[Array, Pullbacks]:
-    """The scan of one channel, whose arrays have no axis for channels."""
-    h, pullbacks = scan.ssm_scan(*[np.expand_dims(array, -1) for array in (x, a, b)])
-    return np.squeeze(h, -1), tuple([pullback and _of_column(pullback) for pullback in pullbacks])
-
-
-def _of_column(pullback: Pullback) -> Pullback:
-    return lambda g: np.squeeze(pullback(np.expand_dims(g, -1)), -1)
-
-
 def _copied(pullback: Pullback, g: Array) -> Array:
     returned = pullback(g)
     return returned.copy() if is_array(returned) else returned
-
-
-def _checked_returned(name: str, returned: object, count: int) -> tuple[object, Pullbacks]:
-    """Return the output and the pullbacks that a kernel returned for so many operands."""
-    if isinstance(returned, tuple) and len(returned) == 2:
-        output, pullbacks = returned
-        if (
-            isinstance(pullbacks, tuple)
-            and len(pullbacks) == count
-            and all(pullback is None or callable(pullback) for pullback in pullbacks)
-        ):
-            return output, pullbacks
-    raise ArgumentTypeError(
-        f"GradientTape.record: {name!r} must return its output and a tuple of {count} pullbacks, "
-        f"one per slot, got {returned!r}"
-    )

@@ -10,6 +10,7 @@ import numpy as np
 from typing_extensions import TypeVar
 
 from tapetensor.arrays.array import Array
+from tapetensor.errors import ArgumentTypeError
 
 Pullback: TypeAlias = Callable[[Array], Array]
 Pullbacks: TypeAlias = tuple[Pullback | None, ...]
@@ -92,3 +93,19 @@ class PartPullback:
     def add_to(self, whole: Array, g: Array) -> None:
         """Add the cotangent where the part was."""
         whole[self._index] += g
+
+
+def checked_returned(name: str, returned: object, count: int) -> tuple[object, Pullbacks]:
+    """Return the output and the pullbacks that a kernel returned for so many operands."""
+    if isinstance(returned, tuple) and len(returned) == 2:
+        output, pullbacks = returned
+        if (
+            isinstance(pullbacks, tuple)
+            and len(pullbacks) == count
+            and all(pullback is None or callable(pullback) for pullback in pullbacks)
+        ):
+            return output, pullbacks
+    raise ArgumentTypeError(
+        f"GradientTape.record: {name!r} must return its output and a tuple of {count} pullbacks, "
+        f"one per slot, got {returned!r}"
+    )

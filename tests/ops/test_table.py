@@ -79,8 +79,8 @@ _OF_PYTHON = {
     "__static_attributes__",
     "__firstlineno__",
 }
-# What these rooms hold is applied by layers and losses, whose tests try it.
-_OF_MODULES = {"dropout", "losses", "normalization"}
+# What these rooms hold is applied by layers, losses and hand-driven tapes, whose tests try it.
+_OF_MODULES = {"dropout", "flat", "losses", "normalization"}
 _ROOMS = [
     importlib.import_module(f"{kernels.__name__}.{room.name}")
     for room in pkgutil.iter_modules(kernels.__path__)

@@ -9,12 +9,13 @@ from typing import Any, Never
 import numpy as np
 from typing_extensions import override
 
+from tapetensor.arrays.libraries import Home, Library
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.functions import METHODS
 from tapetensor.compiler.trace.node import Keywords, Shape
 from tapetensor.compiler.trace.number import NumberTracer
 from tapetensor.compiler.trace.operations import write_sorted
-from tapetensor.compiler.trace.refusals import NoAttributeError
+from tapetensor.compiler.trace.refusals import NoAttributeError, trace_error
 
 
 class ArrayMethods(CapturedArray):
@@ -35,6 +36,13 @@ class ArrayMethods(CapturedArray):
             "the array and do it outside"
         )
         raise NoAttributeError(*error.args)
+
+    @override
+    def to(self, library: Library) -> Any:
+        """Return this array, for a plan runs on numpy's; refuse to move it elsewhere."""
+        if library is np or isinstance(library, Home):
+            return self
+        raise trace_error("a tensor is moved to another library; move it outside")
 
     def __copy__(self) -> Any:
         """Return a copy, as `copy` does."""

@@ -9,7 +9,6 @@ import numpy as np
 from typing_extensions import override
 
 from tapetensor.arrays.array import Array
-from tapetensor.arrays.libraries import Home, Library
 from tapetensor.arrays.rearranging import shadow
 from tapetensor.compiler.trace.frames import unseen
 from tapetensor.compiler.trace.functions import (
@@ -191,13 +190,6 @@ class ArrayTracer(ArrayMethods):
         if order != "K" or not self.is_in_order:
             cast.lies_as(np.empty_like(self.laid_out(), order=order))
         return cast
-
-    @override
-    def to(self, library: Library) -> ArrayTracer:
-        """Return this array, for a plan runs on numpy's; refuse to move it elsewhere."""
-        if library is np or isinstance(library, Home):
-            return self
-        raise trace_error("a tensor is moved to another library; move it outside")
 
     @override
     def copy(self, order: Any = "C") -> ArrayTracer:
