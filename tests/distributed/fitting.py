@@ -5,6 +5,7 @@ mpiexec -n 2 python -m tests.distributed.fitting FOLDER
 
 from __future__ import annotations
 
+import copy
 import os
 import re
 import signal
@@ -22,6 +23,7 @@ from tapetensor import data, distributed, io, nn, optim
 from tapetensor.training import CsvLog, EarlyStopping, History, fit
 from tests.distributed.training import build_model, loss_of
 from tests.training.models import METRICS, SCHEDULE, Net, Run, numbers
+from tests.training.models import loss_of as of_training
 
 
 def classified(
@@ -160,9 +162,57 @@ def what_differs_is_refused(ranks: distributed.Communicator) -> None:
             "evaluate: the ranks have other batches",
         ),
     ]
+    other_rate, other_betas = Run(), Run()
+    other_rate.optimizer.lr = 0.1 + 0.1 * is_last
+    other_betas.optimizer = optim.AdamW(other_betas.model, betas=(0.9 - 0.1 * is_last, 0.99))
+    wrong += [
+        (other_rate, {}, "learning rate: 0.2"),
+        (other_betas, {}, "betas=(0.8, 0.99)"),
+    ]
     for run, options, said in wrong:
         with pytest.raises(tt.DistributedError, match=re.escape(said)):
             run.fit(ranks=ranks, **options)
+
+
+def a_loss_that_is_not_finite_names_its_rank_or_is_skipped(ranks: distributed.Communicator) -> None:
+    """Let the loss of the last rank be NaN, once; end there, or do not take the step."""
+    last = ranks.size - 1
+
+    def spoilt(run: Run) -> Callable[[Net, Any], Any]:
+        calls = iter(range(1_000))
+
+        def loss(model: Net, batch: Any) -> Any:
+            is_spoilt = next(calls) == 3 and ranks.rank == last
+            return of_training(model, batch) + (np.nan if is_spoilt else 0.0)
+
+        return loss
+
+    run = Run()
+    with pytest.raises(tt.NumericalInstabilityError, match=f"batch 4 is nan, on rank {last};"):
+        run.fit(loss_of=spoilt(run), ranks=ranks)
+    run = Run()
+    history = run.fit(loss_of=spoilt(run), ranks=ranks, check_finite="skip")
+    assert history["skipped"] == [1, 0, 0]
+    assert run.optimizer.steps == 17
+    assert same_on_all(ranks, run, history)
+
+
+def the_best_and_the_average_are_those_of_all(ranks: distributed.Communicator) -> None:
+    """Give the average its best state back, the same on every rank."""
+    run = Run()
+    average = copy.deepcopy(run.model)
+    scores = iter([0.5, 0.1, 0.9, 0.9, 0.9, 0.9])
+    history = run.fit(
+        epochs=9,
+        metrics={"score": lambda model, batch: next(scores)},
+        validation=[next(iter(run.held_out))],
+        stop=EarlyStopping("score", patience=1, restore=True),
+        average=(average, 0.5),
+        ranks=ranks,
+    )
+    assert history.ended == "early stopping"
+    run.model = average
+    assert same_on_all(ranks, run, history)
 
 
 def main() -> None:
@@ -174,6 +224,8 @@ def main() -> None:
         partial(rank_0_writes_and_all_stop, folder),
         dropout_differs_by_rank,
         what_differs_is_refused,
+        a_loss_that_is_not_finite_names_its_rank_or_is_skipped,
+        the_best_and_the_average_are_those_of_all,
     ):
         check(ranks)
         ranks.barrier()
