@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Sequence
 
@@ -44,16 +45,39 @@ def check_kind(op: str, name: str, value: object, kind: type, words: str = "") -
         raise ArgumentTypeError(f"{op}: {name} must be {wanted}, got {type(value).__name__}")
 
 
-def check_function(op: str, name: str, value: object) -> None:
-    """Raise ArgumentTypeError if `value` cannot be called."""
+def check_function(op: str, name: str, value: object, takes: Sequence[str] | None = None) -> None:
+    """Raise ArgumentTypeError if `value` cannot be called, or not with what it will be given.
+
+    Args:
+        op: the name for the message.
+        name: the argument's.
+        value: what was given.
+        takes: what each argument of its calls is, if they are known.
+    """
     if not callable(value):
         raise ArgumentTypeError(f"{op}: {name} must be a function, got {type(value).__name__}")
+    if takes is None:
+        return
+    try:
+        signature = inspect.signature(value)
+    except ValueError:  # functions written in C need not tell
+        return
+    try:
+        signature.bind(*takes)
+    except TypeError as error:
+        raise ArgumentTypeError(
+            f"{op}: {name} is called as {name}({', '.join(takes)}), which what was given does not "
+            f"take: {error}"
+        ) from None
 
 
 def check_path(op: str, name: str, value: object) -> None:
-    """Raise ArgumentTypeError if `value` is no path."""
+    """Raise ArgumentTypeError if `value` is no path, ArgumentValueError if it names no file."""
     if not isinstance(value, str | os.PathLike):
         raise ArgumentTypeError(f"{op}: {name} must be a path, got {type(value).__name__}")
+    path = os.fspath(value)
+    if not path or "\0" in path:
+        raise ArgumentValueError(f"{op}: {name} must name a file, got {path!r}")
 
 
 def check_rng(op: str, rng: object) -> None:

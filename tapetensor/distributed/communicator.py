@@ -103,8 +103,8 @@ class Communicator:
     def sum(self, *values: float) -> list[float]:
         """Return the sum of each of several numbers over all ranks, by one message."""
         try:
-            totals = np.array(values, np.float64)
-        except (TypeError, ValueError) as error:
+            totals = np.array([float(value) for value in values], np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
             raise ArgumentTypeError(f"sum: takes numbers, got {values!r}") from error
         if self.transport is not None:
             self.transport.start_sum(totals, "mean or sum").wait()

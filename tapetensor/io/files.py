@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
-from tapetensor.arguments import as_flag
+from tapetensor.arguments import as_flag, check_path
 from tapetensor.arrays.array import Array
 from tapetensor.errors import (
     ArgumentTypeError,
@@ -272,9 +272,8 @@ def _damaged(op: str, target: Path, error: Exception) -> FileFormatError:
     return FileFormatError(f"{op}: {target} is damaged, or no {target.suffix} file: {error}")
 
 
-def _checked(op: str, path: object, for_pickles: str = "") -> Path:
-    if not isinstance(path, str | os.PathLike):
-        raise ArgumentTypeError(f"{op}: expected a path, got {type(path).__name__}")
+def _checked(op: str, path: PathLike, for_pickles: str = "") -> Path:
+    check_path(op, "path", path)
     target = Path(path)
     if target.suffix not in _FORMATS:
         told = for_pickles.format(os.fspath(path), os.fspath(target.with_suffix(".safetensors")))

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias, final
 import numpy as np
 from typing_extensions import override
 
-from tapetensor.arguments import as_flag
+from tapetensor.arguments import as_flag, check_function
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import to_numpy
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, StateMismatchError
@@ -151,6 +151,7 @@ def _renamed(op: str, source: Source, names: Names | None) -> dict[str, str]:
             )
         given = {name: names.get(name, name) for name in source.headers}
     elif callable(names):
+        check_function(op, "names", names, ("name",))
         given = {name: names(name) for name in source.headers}
     else:
         raise ArgumentTypeError(

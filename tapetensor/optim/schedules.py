@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable
 from typing import TypeAlias
 
-from tapetensor.arguments import as_number, as_size
+from tapetensor.arguments import as_number, as_size, check_function
 from tapetensor.errors import ArgumentTypeError
 
 # The number of the step, from 0, in; the learning rate out.
@@ -116,6 +116,7 @@ def warm_up(after: Schedule, steps: int) -> Schedule:
         raise ArgumentTypeError(
             f"warm_up: after must be a schedule, schedules.constant({after!r}), say"
         )
+    check_function("warm_up", "after", after, ("step",))
 
     def schedule(step: int) -> float:
         if step < length:

@@ -49,9 +49,9 @@ def check_arguments(
     """
     check_kind("fit", "model", model, Module)
     check_kind("fit", "optimizer", optimizer, Optimizer)
-    check_function("fit", "loss_of", loss_of)
+    check_function("fit", "loss_of", loss_of, ("model", "batch"))
     if schedule is not None:
-        check_function("fit", "schedule", schedule)
+        check_function("fit", "schedule", schedule, ("step",))
     if stop is not None:
         check_kind("fit", "stop", stop, EarlyStopping)
     if not isinstance(log, Sequence) or isinstance(log, str):

@@ -118,7 +118,7 @@ def predict(
     >>> training.predict(model.forward, batches(tt.ones((5, 2)), size=2)).shape
     (5, 3)
     """
-    check_function("predict", "forward", forward)
+    check_function("predict", "forward", forward, ("batch",))
     found: list[Any] = []
     for batch in iterate("predict", "batches", batches):
         made: object = forward(batch)
@@ -143,12 +143,16 @@ def check_metrics(op: str, metrics: Mapping[str, object]) -> None:
             raise ArgumentTypeError(
                 f"{op}: metrics must be functions by name, got {name!r}: {type(metric).__name__}"
             )
+        check_function(op, f"metrics[{name!r}]", metric, ("model", "batch"))
 
 
 def iterate(op: str, name: str, source: Source[Batch]) -> Iterator[Batch]:
     """Return the batches of one more epoch."""
-    batches = source if isinstance(source, Iterable) else source() if callable(source) else None
-    if not isinstance(batches, Iterable):
+    batches: object = source
+    if not isinstance(source, Iterable) and callable(source):
+        check_function(op, name, source, ())
+        batches = source()
+    if not isinstance(batches, Iterable) or isinstance(batches, str | bytes | Mapping):
         raise ArgumentTypeError(
             f"{op}: {name} must be batches, or a function that returns them, got {source!r}"
         )

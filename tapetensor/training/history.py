@@ -6,7 +6,7 @@ import importlib.util
 import io
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias, final
 
@@ -44,6 +44,7 @@ class History:
     """
 
     def __init__(self, rows: Sequence[Row] = ()) -> None:
+        check_kind("History", "rows", rows, Iterable, "a list of dicts")
         self.rows = list(rows)
         for row in self.rows:
             check_kind("History", "a row", row, dict, "a dict of numbers by column")

@@ -93,9 +93,12 @@ class TensorBoardLog:
 
     Raises:
         MissingDependencyError: if tensorboardX is not installed.
+        ArgumentTypeError: if `folder` is no path.
+        ArgumentValueError: if `folder` is empty.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
+        check_path("TensorBoardLog", "folder", folder)
         self._folder = folder
         # It is imported here, so that it is missed before a training rather than in it.
         self._library = import_extra("tensorboardX", "Logs for TensorBoard", "training")

@@ -194,7 +194,7 @@ def test_a_path_must_say_the_format(tmp_path: Path, name: str) -> None:
         with pytest.raises(tt.ArgumentValueError, match=r"must end in \.npz or \.safetensors"):
             call(tmp_path / name, net(1))
     no_path: Any = 3
-    with pytest.raises(tt.ArgumentTypeError, match="expected a path, got int"):
+    with pytest.raises(tt.ArgumentTypeError, match="path must be a path, got int"):
         io.save(no_path, net(1))
 
 

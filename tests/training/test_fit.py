@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tapetensor as tt
-from tapetensor import distributed, losses, nn, optim, training
+from tapetensor import distributed, io, losses, nn, optim, training
 from tapetensor.data import batched, collate, shuffled
 from tests.io.models import assert_same
 from tests.training.models import (
@@ -350,6 +350,24 @@ def test_frozen_parameters_do_not_count_in_the_norm_that_is_clipped(is_compiled:
         (lambda: training.History("abc"), "History: a row must be a dict"),  # type: ignore[arg-type]  # on purpose
         (lambda: training.EarlyStopping("loss", best=5), "EarlyStopping: best must be a path"),  # type: ignore[arg-type]  # on purpose
         (lambda: training.CsvLog(1), "CsvLog: path must be a path, got int"),  # type: ignore[arg-type]  # on purpose
+        (lambda: training.History(5), "History: rows must be a list of dicts"),  # type: ignore[arg-type]  # on purpose
+        (lambda: training.TensorBoardLog(5), "TensorBoardLog: folder must be a path"),  # type: ignore[arg-type]  # on purpose
+        (lambda: Run().fit(batches="abc"), "fit: batches must be batches, or a function"),
+        (lambda: Run().fit(batches=lambda x: x), r"fit: batches is called as batches\(\), which"),
+        (lambda: Run().fit(schedule=lambda: 0.1), r"fit: schedule is called as schedule\(step\)"),
+        (
+            lambda: training.fit(Run().model, Run().optimizer, lambda m, x, y: x, [], epochs=1),  # type: ignore[arg-type, misc]  # on purpose
+            r"fit: loss_of is called as loss_of\(model, batch\), .* required argument: 'y'",
+        ),
+        (
+            lambda: training.evaluate(Run().model, {"a": lambda model: 0.0}, [(1,)]),  # type: ignore[dict-item, misc]  # on purpose
+            r"evaluate: metrics\['a'\] is called as metrics\['a'\]\(model, batch\), which",
+        ),
+        (
+            lambda: training.predict(lambda: tt.ones((2,)), [1]),  # type: ignore[arg-type, misc]  # on purpose
+            r"predict: forward is called as forward\(batch\), which what was given does not",
+        ),
+        (lambda: distributed.alone().mean([1.0]), "sum: takes numbers, got"),  # type: ignore[arg-type]  # on purpose
         (lambda: distributed.alone().mean("abc"), "sum: takes numbers, got"),  # type: ignore[arg-type]  # on purpose
         (lambda: collate(None), "collate: rows must be a list of tuples"),  # type: ignore[call-overload]  # on purpose
         (lambda: shuffled({"a": 1}, np.random.default_rng(0)), "shuffled: a dataset has"),  # type: ignore[dict-item]  # on purpose
@@ -361,3 +379,15 @@ def test_frozen_parameters_do_not_count_in_the_norm_that_is_clipped(is_compiled:
 def test_an_argument_of_the_wrong_kind_goes_by_its_name(call: Any, message: str) -> None:
     with pytest.raises(tt.ArgumentTypeError, match=f"^{message}"):
         call()
+
+
+@pytest.mark.parametrize("path", ["", "a\0b.npz"])
+def test_a_path_that_names_no_file_is_refused_by_name(path: str) -> None:
+    for call in (
+        lambda: Run().fit(checkpoint=path),
+        lambda: training.CsvLog(path),
+        lambda: io.save(path, Run().model),
+        lambda: io.read(path),
+    ):
+        with pytest.raises(tt.ArgumentValueError, match="must name a file, got"):
+            call()
