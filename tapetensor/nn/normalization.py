@@ -115,8 +115,9 @@ class BatchNorm(Module, Generic[N, W]):
         trains, count = is_training(self, x), x.size // self.num_features
         if trains and count < 2:
             raise ShapeError(
-                f"{name}: a variance needs two values per channel or more, "
-                f"a training input of shape {x.shape} has fewer"
+                f"{name}: a variance needs two values per channel or more, a training input of "
+                f"shape {x.shape} has fewer; tapetensor.data.batches_exact leaves out a last batch "
+                "that is smaller than the others"
             )
         batch = x if batched else x.expand_dims(0)
         result = self._trained(batch, count) if trains else self._inferred(batch)

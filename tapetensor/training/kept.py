@@ -137,7 +137,7 @@ class Kept:
 
 def _try_out(path: Path, write: Callable[[Path], None]) -> None:
     """Find out whether a file can be written, in a file beside it that goes at once."""
-    place = path.with_name(f"{secrets.token_hex(8)}{path.suffix}")
+    place = path.with_name(f".{secrets.token_hex(8)}{path.suffix}")
     try:
         write(place)
     finally:
