@@ -187,7 +187,8 @@ class TensorBase(Generic[S, T, D, _Kind]):
     def __len__(self) -> int:
         """Return the size of the first axis."""
         if not self.array.shape:
-            raise ShapeError("len: a 0-d tensor has no length")
+            # A TypeError, as of numpy's: by it others tell what they can iterate over.
+            raise ArgumentTypeError("len: a 0-d tensor has no length")
         length: int = self.array.shape[0]
         return length
 
@@ -230,15 +231,16 @@ class TensorBase(Generic[S, T, D, _Kind]):
         # that `np.ones(3) + weight`, which no tape can see, would pass.
         def __array__(self, dtype=None, copy=None):
             """Return the elements of a plain tensor, read-only, for plots, metrics and tables."""
-            if self.tape is not None:
-                check_not_spent("np.asarray", self)
-                raise UntracedTensorError(
-                    "np.asarray: a function of numpy's would lose the tape that the tensor owns; "
-                    "use the tensor's own method, or write x.detach() for the plain values"
-                )
-            if copy:
-                return np.array(self.numpy(), dtype)
-            return np.asarray(self.numpy(), dtype)
+            elements = _elements_of("asarray", self)
+            return np.array(elements, dtype) if copy else np.asarray(elements, dtype)
+
+        def __array_function__(self, function, types, arguments, named):
+            """Give a function of numpy's the elements of plain tensors, in place of their methods.
+
+            Those have other arguments: ``np.mean(x)`` would call ``x.mean(dtype=..., out=...)``.
+            """
+            name = function.__name__
+            return function(*_elements_of(name, arguments), **_elements_of(name, named))
 
         def __dlpack__(self, **options: Any):
             """Hand the elements of a plain tensor to another library, read-only, without a copy."""
@@ -339,6 +341,24 @@ def check_usable(op: str, tensor: TensorBase[Any, Any, Any]) -> None:
     tape = tensor.tape
     if isinstance(tape, OwnedTape):
         tape.check_usable(op)
+
+
+def _elements_of(function: str, value: Any) -> Any:
+    """Return arguments of a function of numpy's with read-only arrays for the plain tensors."""
+    if isinstance(value, tuple | list):
+        elements = [_elements_of(function, one) for one in value]
+        return tuple(elements) if isinstance(value, tuple) else elements
+    if isinstance(value, dict):
+        return {name: _elements_of(function, one) for name, one in value.items()}
+    if not isinstance(value, TensorBase):
+        return value
+    if value.tape is not None:
+        check_not_spent(f"np.{function}", value)
+        raise UntracedTensorError(
+            f"np.{function}: a function of numpy's would lose the tape that the tensor owns; "
+            "use the tensor's own method, or write x.detach() for the plain values"
+        )
+    return value.numpy()
 
 
 def take_tape(tensor: TensorBase[Any, Any, Any], taker: Taker) -> OwnedTape:

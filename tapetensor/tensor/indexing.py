@@ -126,13 +126,13 @@ class Indexing(TensorBase[S, T, D]):
         """Iterate over the slices along the first axis of a plain tensor.
 
         Raises:
-            ShapeError: for a 0-d tensor.
+            ArgumentTypeError: for a 0-d tensor.
             UntracedTensorError: for a tensor that owns a tape, which only one slice could take.
         """
         if self.owns_tape:
             raise UntracedTensorError(
                 "iteration: the first slice would take the tape; write x.split(len(x)), "
-                "every part of which owns the record"
+                "every part of which owns the record, or x.detach() for the plain values"
             )
         return iter([self[index] for index in range(len(self))])
 

@@ -11,7 +11,6 @@ import tapetensor as tt
 from tapetensor import (
     ArgumentTypeError,
     DTypeError,
-    ShapeError,
     Tensor,
     UntracedTensorError,
 )
@@ -23,11 +22,13 @@ def test_a_plain_tensor_iterates_over_its_first_axis() -> None:
     assert rows == [[0, 1], [2, 3]]
 
 
-def test_a_scalar_does_not_iterate() -> None:
+def test_a_scalar_does_not_iterate_as_numpys_do_not() -> None:
     scalar: Any = tt.zeros(())
 
-    with pytest.raises(ShapeError, match="0-d"):
-        list(scalar)
+    for read in (list, len):
+        with pytest.raises(ArgumentTypeError, match="0-d"):
+            read(scalar)
+    assert not np.iterable(scalar)
 
 
 def test_a_traced_tensor_does_not_iterate_and_stays_usable() -> None:
@@ -51,6 +52,45 @@ def test_a_plain_tensor_is_an_array_to_others_who_cannot_write_into_it() -> None
     assert not np.shares_memory(np.array(x), x.numpy())
     shared: Any = x
     assert np.shares_memory(np.from_dlpack(shared), x.numpy())
+
+
+def test_functions_of_numpy_take_plain_tensors_for_arrays_wherever_they_stand() -> None:
+    x = tt.arange(6).astype(np.float32).reshape((2, 3))
+    array, plain = x.numpy(), _untyped(x)
+
+    for found, expected in [
+        (np.mean(plain, axis=0), array.mean(0)),
+        (np.sum(plain), array.sum()),
+        (np.std(plain, axis=1), array.std(1)),
+        (np.concatenate([plain, array], axis=0), np.concatenate([array, array])),
+        (np.histogram(plain, bins=3)[0], np.histogram(array, bins=3)[0]),
+        (np.round(plain, decimals=1), np.round(array, decimals=1)),
+    ]:
+        assert not isinstance(found, Tensor)
+        np.testing.assert_array_equal(found, expected)
+    np.testing.assert_allclose(plain, array)
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("mean", np.mean),
+        ("dot", lambda x: np.dot(np.ones(2), x)),
+        ("stack", lambda x: np.stack([x])),
+        ("clip", lambda x: np.clip(x, 0.0, 1.0)),
+    ],
+)
+def test_functions_of_numpy_refuse_a_tensor_that_owns_a_tape(name: str, call: Any) -> None:
+    traced = _untyped(tt.ones((2,)).trace())
+
+    with pytest.raises(UntracedTensorError, match=rf"np\.{name}: .* write x\.detach\(\)"):
+        call(traced)
+    assert traced.sum().item() == 2.0
+
+
+def _untyped(tensor: Any) -> Any:
+    # Type checkers refuse a tensor where numpy wants an array.
+    return tensor
 
 
 def test_a_tensor_lists_its_elements_as_numbers_of_python_and_keeps_its_tape() -> None:

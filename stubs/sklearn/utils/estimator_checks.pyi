@@ -1,0 +1,3 @@
+from typing import Any
+
+def check_estimator(estimator: Any, *, on_fail: str | None, on_skip: str | None) -> list[Any]: ...

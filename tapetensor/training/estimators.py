@@ -1,0 +1,172 @@
+"""Models as estimators of scikit-learn, for its pipelines, cross validation and grid search.
+
+It stands apart from the rest of the room, because importing it imports scikit-learn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from typing_extensions import override
+
+from tapetensor import losses, nn, optim
+from tapetensor.data import batches
+from tapetensor.extras import import_extra
+from tapetensor.nn import Module
+from tapetensor.tensor import from_numpy
+from tapetensor.training.evaluation import predict
+from tapetensor.training.fit import fit
+
+import_extra("sklearn", "estimators", "sklearn")
+
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin  # noqa: E402
+from sklearn.utils import check_random_state  # noqa: E402
+from sklearn.utils.multiclass import check_classification_targets  # noqa: E402
+from sklearn.utils.validation import check_is_fitted, validate_data  # noqa: E402
+
+# What makes a model: of how many features and outputs, and from which generator.
+Model: TypeAlias = Callable[[int, int, np.random.Generator], Module]
+
+
+def perceptron(features: int, outputs: int, rng: np.random.Generator) -> Module:
+    """Return a multilayer perceptron with one hidden layer of 64 units."""
+    return nn.Sequential(
+        nn.Linear(features, 64, rng=rng), nn.ReLU(), nn.Linear(64, outputs, rng=rng)
+    )
+
+
+class _Estimator(BaseEstimator):
+    """What both kinds of estimators are given, and how they train and predict."""
+
+    def __init__(
+        self,
+        model: Model = perceptron,
+        *,
+        epochs: int = 50,
+        batch_size: int = 32,
+        lr: float = 0.01,
+        weight_decay: float = 0.01,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        # scikit-learn clones an estimator by what is given here, so nothing is changed or checked.
+        self.model = model
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.weight_decay = weight_decay
+        self.random_state = random_state
+
+    def _train(self, x: Any, targets: Any, outputs: int, loss: Callable[..., Any]) -> None:
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        rng = np.random.default_rng(seed)
+        model: Any = self.model(x.shape[1], outputs, rng)
+        self.history_ = fit(
+            model,
+            optim.AdamW(model, lr=self.lr, weight_decay=self.weight_decay),
+            lambda model, batch: loss(model.forward(batch[0].trace()), batch[1]),
+            batches(_tensor(x), from_numpy(targets), size=min(self.batch_size, len(x)), rng=rng),
+            epochs=self.epochs,
+            rng=rng,
+            progress=False,
+        )
+        self.model_ = model
+
+    def _outputs(self, x: Any) -> Any:
+        """Return what the model that was trained gives for each row."""
+        check_is_fitted(self)
+        rows = _tensor(validate_data(self, x, reset=False))
+        return predict(self.model_.forward, batches(rows, size=1024))
+
+
+class Classifier(ClassifierMixin, _Estimator):
+    """A model that learns classes, by cross entropy and AdamW, as a classifier of scikit-learn.
+
+    Args:
+        model: makes a model from the number of features, the number of classes and a generator: a
+            function, or a class. Its `forward` takes ``(N, features)`` and gives the logits,
+            ``(N, classes)``. Without one a perceptron with 64 hidden units.
+        epochs: how often it sees all rows.
+        batch_size: the rows of a step.
+        lr: the learning rate.
+        weight_decay: the weight decay, decoupled.
+        random_state: a seed, scikit-learn's way; None for another one at each `fit`.
+
+    Attributes:
+        model_: the model that was trained.
+        history_: the `History` of its training.
+        classes_: the labels, sorted, in the order of the outputs.
+
+    Source: the protocol is scikit-learn's, "Developing scikit-learn estimators"; its own checks of
+        estimators are among the tests.
+
+    >>> import numpy as np
+    >>> from tapetensor.training.estimators import Classifier
+    >>> x = np.random.default_rng(0).normal(size=(100, 2))
+    >>> Classifier(random_state=0).fit(x, np.where(x[:, 0] > 0, "right", "left")).predict([[3, 0]])
+    array(['right'], dtype='<U5')
+    """
+
+    def fit(self, X: Any, y: Any) -> Self:  # noqa: N803  # scikit-learn's name
+        """Train a new model on rows ``(N, features)`` and their labels ``(N,)``, of any dtype."""
+        x, labels = validate_data(self, X, y)
+        check_classification_targets(labels)
+        self.classes_, numbers = np.unique(labels, return_inverse=True)
+        self._train(x, numbers, len(self.classes_), losses.cross_entropy)
+        return self
+
+    def predict_proba(self, X: Any) -> Any:  # noqa: N803  # scikit-learn's name
+        """Return the probability of every class, ``(N, classes)``."""
+        return self._outputs(X).softmax(axis=-1).numpy()
+
+    def predict(self, X: Any) -> Any:  # noqa: N803  # scikit-learn's name
+        """Return the most probable class of every row, ``(N,)``."""
+        numbers = self._outputs(X).numpy().argmax(axis=1)
+        return self.classes_[numbers]
+
+
+class Regressor(RegressorMixin, _Estimator):
+    """A model that learns numbers, by the mean squared error, as a regressor of scikit-learn.
+
+    It takes what `Classifier` takes, of which the model gives one output per target. Targets of
+    very different sizes want scikit-learn's `TransformedTargetRegressor` around it.
+
+    Attributes:
+        model_: the model that was trained.
+        history_: the `History` of its training.
+
+    Source: the protocol is scikit-learn's, "Developing scikit-learn estimators"; its own checks of
+        estimators are among the tests.
+
+    >>> import numpy as np
+    >>> from tapetensor.training.estimators import Regressor
+    >>> x = np.random.default_rng(0).normal(size=(200, 2))
+    >>> bool(Regressor(random_state=0).fit(x, x[:, 0] * x[:, 1]).score(x, x[:, 0] * x[:, 1]) > 0.9)
+    True
+    """
+
+    def fit(self, X: Any, y: Any) -> Self:  # noqa: N803  # scikit-learn's name
+        """Train a new model on rows ``(N, features)`` and targets ``(N,)`` or ``(N, targets)``."""
+        x, targets = validate_data(self, X, y, multi_output=True, y_numeric=True)
+        self._is_flat = targets.ndim == 1
+        columns = targets.reshape((len(targets), -1)).astype(np.float32)
+        self._train(x, columns, columns.shape[1], losses.mse)
+        return self
+
+    def predict(self, X: Any) -> Any:  # noqa: N803  # scikit-learn's name
+        """Return the prediction for every row, of the shape that the targets had."""
+        # scikit-learn wants the precision of its own targets.
+        found = self._outputs(X).numpy().astype(np.float64)
+        return found[:, 0] if self._is_flat else found
+
+    @override
+    def __sklearn_tags__(self) -> Any:
+        """Return what scikit-learn asks of an estimator; this one takes several targets."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _tensor(rows: Any) -> Any:
+    return from_numpy(np.asarray(rows, np.float32))

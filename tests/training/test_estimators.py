@@ -1,0 +1,66 @@
+"""Models as estimators of scikit-learn."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+import tapetensor as tt
+from tapetensor import nn
+from tapetensor.training.estimators import Classifier, Regressor
+
+
+def deep(features: int, outputs: int, rng: np.random.Generator) -> nn.Module:
+    return nn.Sequential(
+        nn.Linear(features, 8, rng=rng),
+        nn.BatchNorm1d(8),
+        nn.ReLU(),
+        nn.Dropout(0.1, rng=rng),
+        nn.Linear(8, outputs, rng=rng),
+    )
+
+
+@pytest.mark.parametrize("estimator", [Classifier(), Regressor()])
+def test_scikit_learns_own_checks_of_estimators_pass(estimator: BaseEstimator) -> None:
+    results = check_estimator(estimator, on_fail=None, on_skip=None)
+
+    assert len(results) > 40
+    # What is skipped needs pandas or a setting of scipy's.
+    assert {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"} == {}
+
+
+def test_a_model_of_ones_own_stands_in_a_pipeline_and_in_a_grid_search() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(120, 3)) * 100
+    y = np.where(x[:, 0] > x[:, 1], "right", "left")
+    pipeline = make_pipeline(StandardScaler(), Classifier(deep, epochs=3, random_state=0))
+    search = GridSearchCV(pipeline, {"classifier__lr": [0.0, 0.05]}, cv=2).fit(x, y)
+
+    assert search.best_params_ == {"classifier__lr": 0.05}
+    assert search.best_score_ > 0.8
+
+
+def test_a_seed_gives_the_same_model_and_a_copy_predicts_the_same() -> None:
+    x, y = np.random.default_rng(0).normal(size=(2, 40, 2))
+    first, second = (Regressor(deep, epochs=2, random_state=3).fit(x, y) for _ in range(2))
+    copy: Regressor = pickle.loads(pickle.dumps(first))
+
+    assert first.predict(x).shape == (40, 2)
+    np.testing.assert_array_equal(first.predict(x), second.predict(x))
+    np.testing.assert_array_equal(first.predict(x), copy.predict(x))
+    assert len(first.history_) == 2
+
+
+def test_an_argument_of_the_wrong_kind_goes_by_its_name() -> None:
+    wrong: Any = {"epochs": "3"}
+
+    with pytest.raises(tt.ArgumentTypeError, match="epochs"):
+        Regressor(**wrong).fit(np.ones((4, 1)), np.ones(4))
