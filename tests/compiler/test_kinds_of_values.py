@@ -80,3 +80,29 @@ def test_an_argument_that_loses_an_item_and_gets_another_is_another_kind_of_call
     del table.__dict__["a"]
 
     assert compiled() == {"b": 1}
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x * [1.0, 2.0],
+        lambda x: [[1], [2]] - x,
+        lambda x: np.maximum(x, (1.0, 2.0)),
+        lambda x: x == [0.0, 1.0],
+        lambda x: np.where(x > 1, x, [5.0, 6.0]),
+        lambda x: x @ [1.0, 2.0],
+        lambda x: x * [1.0, 2.0, 3.0],
+        lambda x: x * "a",
+        lambda x: x + None,
+    ],
+)
+def test_lists_are_operands_of_arrays_and_the_rest_fails_as_numpy_does(function: Any) -> None:
+    x = np.arange(4, dtype=np.float32).reshape(2, 2)
+
+    def outcome(call: Any) -> Any:
+        try:
+            return call(x).tolist(), str(call(x).dtype)
+        except (TypeError, ValueError) as error:
+            return type(error)
+
+    assert outcome(tt.compile(function)) == outcome(function)

@@ -149,3 +149,24 @@ def test_a_scalar_is_rounded_and_has_no_hash() -> None:
             tt.compile(ask)(MATRIX)
     with pytest.raises(TypeError, match="unhashable"):
         tt.compile(lambda x: {x: 1})(MATRIX)
+
+
+def test_an_array_that_is_returned_twice_is_one_object_whatever_it_is_a_view_of() -> None:
+    x = np.arange(4.0)
+    makers: list[Any] = [
+        lambda v: v.ravel(),
+        lambda v: v[1:],
+        lambda v: v * 2,
+        lambda v: (v * 2).ravel(),
+        lambda v: np.arange(3),
+    ]
+    for make in makers:
+
+        def twice(v: Any, make: Any = make) -> Any:
+            made = make(v)
+            return made, made, [made]
+
+        first, again, [other] = tt.compile(twice)(x)
+        assert first is again
+        assert first is other
+        assert first is not x

@@ -372,3 +372,37 @@ def test_tensors_and_objects_may_be_keys() -> None:
     x: Any = tt.ones((1, 1))
 
     assert compiled(x).item() == (model.forward(x) * 9.0).item()
+
+
+def test_what_a_cached_function_gives_again_is_read_at_every_call() -> None:
+    class Held:
+        scale = 2.0
+
+    @functools.lru_cache
+    def weight() -> Any:
+        return tt.from_numpy([3.0], shape=(1,))
+
+    @functools.cache
+    def array() -> Any:
+        return np.ones(1, np.float32)
+
+    @functools.lru_cache
+    def held() -> Any:
+        return Held()
+
+    function: Any = tt.compile(lambda x: x * weight().numpy() * array() * held().scale)
+    x = np.ones(1, np.float32)
+    weight(), array(), held()
+    found = []
+    for change in (
+        lambda: None,
+        lambda: array().fill(5.0),
+        lambda: setattr(held(), "scale", 7.0),
+        weight.cache_clear,
+        array.cache_clear,
+    ):
+        change()
+        found.append(function(x).item())
+        weight(), array()
+
+    assert found == [6.0, 30.0, 105.0, 105.0, 21.0]

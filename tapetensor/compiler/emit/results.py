@@ -38,6 +38,8 @@ from tapetensor.tape.origins import (
 from tapetensor.tensor.apply import give_tape, take_tapes
 from tapetensor.tensor.base import TensorBase, wrap
 
+# How the source of an array ends that is made where it is returned.
+_AS_ANOTHER, _COPIED = "[...]", ".copy()"
 # Objects of these types are returned as they are.
 _LASTING = (Enum, type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, NoneTape)
 
@@ -133,10 +135,13 @@ class ResultWriter:
             return self._known_as(value, self._part_of(value.shown))
         if isinstance(value, ArrayTracer | np.ndarray):
             is_scalar = isinstance(value, ArrayTracer) and value.is_scalar
-            source = self.array(value) + ("[()]" if is_scalar else "")
-            if not (isinstance(value, ArrayTracer) and value.is_read_only):
-                return source
-            return self._known_as(value, f"read_only(asarray({source}))")
+            source = self.array(value)
+            is_made_here = source.endswith((_AS_ANOTHER, _COPIED))
+            if is_scalar:
+                source += "[()]"
+            if isinstance(value, ArrayTracer) and value.is_read_only:
+                is_made_here, source = True, f"read_only(asarray({source}))"
+            return self._known_as(value, source) if is_made_here else source
         if isinstance(value, NumberTracer):
             return f"number({self.array(value.array)})"
         if isinstance(value, OwnedTape):
@@ -206,7 +211,7 @@ class ResultWriter:
         """Return the source of an array."""
         is_lazy = isinstance(value, ArrayTracer)
         if not is_lazy:
-            return f"{self.bind(value)}.copy()"
+            return f"{self.bind(value)}{_COPIED}"
         if not value.is_scalar:
             value.ordered()
             self._part(value.root())
@@ -215,7 +220,7 @@ class ResultWriter:
         is_input = node.kind is Kind.INPUT and value.root() is not value
         # Another view of the same elements is another object.
         is_another = not value.is_scalar and (first is not value or is_input)
-        return self.node(node) + ("[...]" if is_another else "")
+        return self.node(node) + (_AS_ANOTHER if is_another else "")
 
     def _part(self, root: ArrayTracer) -> None:
         """Give an array memory of its own, if it is another array of the function's that has it.

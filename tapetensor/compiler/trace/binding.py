@@ -449,8 +449,8 @@ class Binding(Walker):
             if missing:
                 space = self._bound_namespace(module)
                 self.guard(" or ".join([f"{name!r} in {space}" for name in missing]))
-        for cache, source, where in self.caches:
-            if clear_of_tracers(cache):
+        for cache, found, source, where in self.caches:
+            if clear_of_tracers(cache, found):
                 raise trace_error(
                     f"{where} keeps what it computes for a compiled function, which has no values "
                     "yet; call it outside, and pass what it returns"

@@ -19,7 +19,7 @@ _ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 # Code that names one of these may look for a name that is the text of one of its constants.
 _DYNAMIC = frozenset(
     {"getattr", "hasattr", "setattr", "globals", "vars", "eval", "exec", "__dict__", "attrgetter",
-     "methodcaller"}
+     "methodcaller", "__getattribute__"}
 )  # fmt: skip
 # Code that names one of these may look for a module by a text.
 _IMPORTING = frozenset({"modules", "import_module", "__import__"})
@@ -73,7 +73,9 @@ def names_in(code: types.CodeType) -> Names:
     attributes: set[str] = set()
     chains: list[tuple[int, str, str]] = []
     imports: list[tuple[str, int]] = []
+    is_dynamic = bool(_DYNAMIC.intersection(code.co_names))
     line, before, level = code.co_firstlineno, "", 0
+    constant: Any = None
     for one in dis.get_instructions(code):
         line = (one.positions.lineno if one.positions is not None else None) or line
         name = one.argval if isinstance(one.argval, str) else ""
@@ -89,14 +91,17 @@ def names_in(code: types.CodeType) -> Names:
             chains.append((line, before, name))
         elif one.opname == "IMPORT_NAME":
             imports.append((name, level))
+        elif one.opname == "MATCH_CLASS":
+            # A pattern names attributes in a constant; those by position the class names.
+            attributes.update(constant)
+            is_dynamic |= bool(one.arg)
         if isinstance(one.argval, int):
             # How many packages above a module is looked for comes before its name.
             level = one.argval if one.opname in _CONSTANTS else level
-        before = name
+        before, constant = name, one.argval
     consts = [one for one in code.co_consts if isinstance(one, str)]
     texts = [one for one in consts if one.isidentifier()]
     named = {*code.co_names}
-    is_dynamic = bool(_DYNAMIC & named)
     return Names(
         tuple(reads),
         frozenset(attributes),

@@ -16,7 +16,7 @@ from tapetensor.compiler.trace.number import dummy
 from tapetensor.compiler.trace.operations import copied, select, unwritten
 from tapetensor.compiler.trace.part import Part
 from tapetensor.compiler.trace.refusals import INTO_ANOTHER, trace_error
-from tapetensor.compiler.trace.ufuncs import computed
+from tapetensor.compiler.trace.ufuncs import as_operand, computed
 from tapetensor.compiler.trace.view import View
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ def _full_like(self: ArrayTracer, a: ArrayTracer, fill_value: Any, **options: An
 def _where(self: ArrayTracer, mask: Any, *choices: Any) -> ArrayTracer:
     if len(choices) != 2:
         raise trace_error(VALUES_DECIDE.format("np.where(mask)"))
+    mask, choices = as_operand(mask), tuple(map(as_operand, choices))
     dtype = np.result_type(
         *[np.dtype(one.dtype) if hasattr(one, "dtype") else one for one in choices]
     )

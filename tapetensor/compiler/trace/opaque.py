@@ -6,13 +6,15 @@ import functools
 import gc
 import io
 import queue
+import random
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from tapetensor.compiler.trace.codes import is_clock
 from tapetensor.compiler.trace.number import NumberTracer
-from tapetensor.compiler.trace.structure import is_buffer
+from tapetensor.compiler.trace.structure import is_buffer, is_looked_through, is_plain, is_users
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.tensor.base import TensorBase
 
@@ -23,6 +25,31 @@ _SHARED = (type, types.ModuleType, types.FunctionType, types.CodeType)
 def is_cache(value: Any) -> bool:
     """Tell whether a value is a function whose results are kept."""
     return isinstance(value, _CACHE)
+
+
+def kept_by(cache: Any) -> list[Any]:
+    """Return the objects that a cache gives again and that can change, in some lasting order."""
+    if not cache.cache_info().currsize:
+        return []
+    own = (vars(cache), cache.__wrapped__)
+    found = [one for one in gc.get_referents(cache) if not any(one is other for other in own)]
+    if cache.cache_parameters()["maxsize"] is None:
+        found = [value for one in found if one.__class__ is dict for value in one.values()]
+    else:
+        # The results themselves, and a dict of the places where they are.
+        found = [one for one in found if one.__class__ is not dict or not _has_places(one)]
+    # Its own classes are among them, and a mark between arguments, an object of no class.
+    objects = [
+        one
+        for one in found
+        if not (isinstance(one, tuple) or one.__class__ is object or is_plain(one))
+        and (not isinstance(one, type) or is_users(one))
+    ]
+    return sorted(objects, key=id)
+
+
+def _has_places(held: dict[Any, Any]) -> bool:
+    return any(type(one).__name__ == "_lru_list_elem" for one in held.values())
 
 
 def is_queue(value: Any) -> bool:
@@ -50,9 +77,9 @@ def put_back(value: Any, items: list[Any]) -> None:
             value.put(item)
 
 
-def clear_of_tracers(cache: Any) -> bool:
-    """Empty a cache if it holds tracers; tell whether it did."""
-    waiting, seen = [cache], {id(cache)}
+def clear_of_tracers(cache: Any, known: list[Any]) -> bool:
+    """Empty a cache if it holds tracers, but for those in what is known; tell whether it did."""
+    waiting, seen = [cache], {id(cache), *map(id, known)}
     while waiting:
         one = waiting.pop()
         array = one.array if isinstance(one, TensorBase) else one
@@ -64,6 +91,23 @@ def clear_of_tracers(cache: Any) -> bool:
                 seen.add(id(inner))
                 waiting.append(inner)
     return False
+
+
+def never_the_same(value: Any) -> str:
+    """Tell what a value is that gives another one whenever it is asked; empty if it is none."""
+    if is_clock(value) or isinstance(value, random.SystemRandom):
+        return (
+            "is another value at every call; read it outside, and pass what depends on it as an "
+            "argument"
+        )
+    cls = type(value)
+    is_iterator = isinstance(value, Iterator) and not isinstance(value, io.IOBase)
+    if is_iterator and not is_looked_through(value) and not issubclass(cls, TensorBase):
+        return (
+            "is an iterator, which a replay would not advance; call next() outside, and pass what "
+            "it gives"
+        )
+    return ""
 
 
 def _bytes(value: Any) -> bytes:

@@ -37,6 +37,15 @@ def captured(
     if method == "__call__" and "where" in options and ufunc.signature is None:
         return masked(ufunc, inputs, out, options)
     is_call = method == "__call__"
+    if is_call:
+        inputs = tuple([as_operand(one) for one in inputs])
+        if any(one.dtype.kind not in "biufc" for one in inputs if isinstance(one, np.ndarray)):
+            # This raises what numpy raises, unless the elements are objects that can be computed.
+            ufunc(*map(dummy, inputs))
+            raise trace_error(
+                f"np.{ufunc.__name__} of Python objects cannot be traced; make numbers of them "
+                "outside"
+            )
     if is_call and not options.keys() - {"order"}:
         result = called(self, ufunc, inputs, out)
         if options:
@@ -66,6 +75,13 @@ def captured(
     else:
         out.write(np.copyto, result.astype(out.dtype))
     return out
+
+
+def as_operand(value: Any) -> Any:
+    """Return an operand as numpy sees it: of a list it makes an array."""
+    if hasattr(value, "dtype") or isinstance(value, NumberTracer | int | float | complex):
+        return value
+    return np.asarray(value)
 
 
 def masked(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, options: dict[str, Any]) -> Any:

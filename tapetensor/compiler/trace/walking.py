@@ -11,13 +11,12 @@ from __future__ import annotations
 import contextlib
 import enum
 import functools
-import io
 import operator
 import random
 import types
 import weakref
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
@@ -28,10 +27,18 @@ from typing_extensions import override
 from tapetensor.arrays.stand_ins import Captured
 from tapetensor.compiler.trace.callables import functions_in, wrapped_in
 from tapetensor.compiler.trace.changes import attributes, members, parts, shown
-from tapetensor.compiler.trace.codes import CLOCKS, is_clock
+from tapetensor.compiler.trace.codes import CLOCKS
 from tapetensor.compiler.trace.guards import spelling
 from tapetensor.compiler.trace.inputs import Inputs, is_or_are_tensors
-from tapetensor.compiler.trace.opaque import STATES, is_cache, is_queue, put_back, queued
+from tapetensor.compiler.trace.opaque import (
+    STATES,
+    is_cache,
+    is_queue,
+    kept_by,
+    never_the_same,
+    put_back,
+    queued,
+)
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import trace_error
 from tapetensor.compiler.trace.structure import (
@@ -100,8 +107,8 @@ class Walker(Inputs):
         self.has_clocks = False
         # Texts that were found, which may be names that the function looks up.
         self.texts: set[str] = set()
-        # Functions that keep their results, each with the source of what tells of new ones.
-        self.caches: list[tuple[Any, str, str]] = []
+        # Functions that keep their results, with those that were found, and how new ones are told.
+        self.caches: list[tuple[Any, list[Any], str, str]] = []
 
     @override
     def walk(self, value: Any, expression: str, where: str) -> Any:
@@ -171,7 +178,7 @@ class Walker(Inputs):
 
     def meet(self, value: Any, where: str) -> None:
         """Refuse what is never the same; take notice of modules that lead to such functions."""
-        told = _never_the_same(value)
+        told = never_the_same(value)
         if told:
             raise trace_error(f"{where} {told}")
         self.has_clocks |= isinstance(value, types.ModuleType | type) and value in CLOCKS
@@ -393,7 +400,17 @@ class Walker(Inputs):
         if is_cache(value):
             # What it gives without running the function is what it gave before.
             kept = f"{name}.cache_info()[1]"
-            self.caches.append((value, kept, where))
+            results, found = f"{self.bind(kept_by)}({name})", kept_by(value)
+            self.caches.append((value, found, kept, where))
+            self.guard(f"len({results}) != {len(found)}")
+            for index, one in enumerate(found):
+                source = f"{results}[{index}]"
+                if isinstance(one, np.ndarray):
+                    # Nothing can be put in its place, so it is a constant while it stays as it is.
+                    elements = self.bind(one.tobytes())
+                    self.guard(f"{source}.tobytes() != {elements}")
+                else:
+                    self.walk(one, source, f"what {where} gives")
         for one in wrapped_in(value):
             if one is not value:
                 self.walk(one, self.bind(one), where)
@@ -470,7 +487,7 @@ class Walker(Inputs):
 
     def _walk_attribute(self, name: str, value: Any, expression: str, where: str) -> Any:
         """Walk an attribute; what nobody can repeat may stand there as long as no code names it."""
-        told = _never_the_same(value)
+        told = never_the_same(value)
         if not told:
             return self.walk(value, expression, f"{where}.{name}")
         self.guard(f"{expression} is not {self.bind(value)}")
@@ -481,20 +498,3 @@ class Walker(Inputs):
 def _alone(read: Callable[[Any], Any], value: Any) -> dict[str, Any]:
     """Return a state as what has no other parts."""
     return {"": read(value)}
-
-
-def _never_the_same(value: Any) -> str:
-    """Tell what a value is that gives another one whenever it is asked; empty if it is none."""
-    if is_clock(value) or isinstance(value, random.SystemRandom):
-        return (
-            "is another value at every call; read it outside, and pass what depends on it as an "
-            "argument"
-        )
-    cls = type(value)
-    is_iterator = isinstance(value, Iterator) and not isinstance(value, io.IOBase)
-    if is_iterator and not is_looked_through(value) and not issubclass(cls, TensorBase):
-        return (
-            "is an iterator, which a replay would not advance; call next() outside, and pass what "
-            "it gives"
-        )
-    return ""
