@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import types
 from collections import deque
 from collections.abc import Callable, Container
@@ -228,13 +229,13 @@ class ResultWriter:
         Equal values are one node, which the caller is not to see.
         """
         owner = root.node
-        is_repeated = False
         while owner.kind in (Kind.VIEW, Kind.WRITE):
-            is_repeated |= owner.kind is Kind.VIEW and owner.function.name == "broadcast_to"
             owner = owner.args[0]
+        # It is repeated, or a part, which has the strides of the whole.
+        is_another_size = math.prod(owner.shape) != math.prod(root.node.shape)
         # Of a constant, a copy leaves, which its views are to share.
         is_anothers = owner.kind is Kind.CONSTANT or (owner.kind is Kind.INPUT and not root.came_in)
-        if is_anothers or is_repeated or self._roots.setdefault(owner, root) is not root:
+        if is_anothers or is_another_size or self._roots.setdefault(owner, root) is not root:
             root.move()
             self._part(root)
 
