@@ -6,25 +6,23 @@ target is a constant, the cotangent of the target, which a composition would com
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
-
 import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
 from tapetensor.kernels.numerics.extremes import largest, starts_of_rows
+from tapetensor.kernels.numerics.masks import where_labels_are
 from tapetensor.kernels.numerics.native import FEW_STEPS, MANY_STEPS, native_from
+from tapetensor.kernels.numerics.reduction import Reduction, over_rows, reduced
 from tapetensor.kernels.numerics.sums import row_products, row_sums
-from tapetensor.tape import Pullback, Pullbacks
-
-Reduction: TypeAlias = Literal["mean", "sum", "none"]
+from tapetensor.tape import Pullbacks
 
 
 @native_from(FEW_STEPS)
 def mse(prediction: Array, target: Array, reduction: Reduction) -> tuple[Array, Pullbacks]:
     """The squared differences."""
     difference = prediction - target
-    return _reduced(np.square(difference), lambda g: difference * (2.0 * g), reduction)
+    return reduced(np.square(difference), reduction, lambda g: difference * (2.0 * g), None)
 
 
 @native_from(MANY_STEPS)
@@ -45,7 +43,7 @@ def rmse(prediction: Array, target: Array) -> tuple[Array, Pullbacks]:
 def mae(prediction: Array, target: Array, reduction: Reduction) -> tuple[Array, Pullbacks]:
     """The absolute differences; the derivative at 0 is 0."""
     difference = prediction - target
-    return _reduced(np.absolute(difference), lambda g: np.sign(difference) * g, reduction)
+    return reduced(np.absolute(difference), reduction, lambda g: np.sign(difference) * g, None)
 
 
 @native_from(FEW_STEPS)
@@ -55,7 +53,7 @@ def huber(
     """Half the squared difference up to `delta`, linear beyond."""
     difference = prediction - target
     held = np.clip(difference, -delta, delta)
-    return _reduced(held * (difference - 0.5 * held), lambda g: held * g, reduction)
+    return reduced(held * (difference - 0.5 * held), reduction, lambda g: held * g, None)
 
 
 @native_from(FEW_STEPS)
@@ -66,14 +64,14 @@ def smooth_l1(
     difference = prediction - target
     held = np.clip(difference, -beta, beta)
     terms = held * (difference - 0.5 * held) / beta
-    return _reduced(terms, lambda g: held * (g / beta), reduction)
+    return reduced(terms, reduction, lambda g: held * (g / beta), None)
 
 
 def nll(log_probabilities: Array, labels: Array, reduction: Reduction) -> tuple[Array, Pullbacks]:
     """The negative log-probability at the labels, which the caller has checked."""
-    is_label = _is_label(log_probabilities, labels)
+    is_label = where_labels_are(log_probabilities, labels)
     terms = np.sum(np.where(is_label, -log_probabilities, 0), axis=-1)
-    return _reduced(terms, lambda g: np.where(is_label, -_over_classes(g, terms), 0), reduction)
+    return reduced(terms, reduction, lambda g: np.where(is_label, -over_rows(g, terms), 0), None)
 
 
 @native_from(MANY_STEPS)
@@ -97,7 +95,7 @@ def cross_entropy(logits: Array, labels: Array, reduction: Reduction) -> tuple[A
     terms = np.log(totals).reshape(-1) - shifted.reshape(-1)[at_labels]
     if reduction == "none":
         terms = np.reshape(terms, labels.shape)
-    return _reduced(terms, slope, reduction)
+    return reduced(terms, reduction, slope, None)
 
 
 def weighted_cross_entropy(
@@ -109,7 +107,7 @@ def weighted_cross_entropy(
     reduction: Reduction,
 ) -> tuple[Array, Pullbacks]:
     """`cross_entropy` with smoothed labels, a weight for each class, and labels that count not."""
-    is_label = _is_label(logits, labels)
+    is_label = where_labels_are(logits, labels)
     others = smoothing / logits.shape[-1]
     if ignored is not None:
         is_kept = np.expand_dims(like(labels, logits) != ignored, -1)
@@ -119,13 +117,14 @@ def weighted_cross_entropy(
     targets = weights * (at_label * (1 - smoothing) + others)
     log_softmax = _log_softmax(logits)
     terms = -np.sum(_weighted(targets, log_softmax), axis=-1)
-    y, pullbacks = _reduced(
+    return reduced(
         terms,
-        lambda g: _slope(log_softmax, targets) * _over_classes(g, terms),
         reduction,
-        np.sum(weights * at_label),
+        lambda g: _slope(log_softmax, targets) * over_rows(g, terms),
+        None,
+        None,
+        weight=np.sum(weights * at_label),
     )
-    return y, (*pullbacks, None)
 
 
 @native_from(MANY_STEPS)
@@ -135,10 +134,8 @@ def cross_entropy_with_probabilities(
     """``-sum(p * log_softmax(logits))`` of every row; ``0 * log 0`` is 0."""
     log_softmax = _log_softmax(logits)
     terms = -np.sum(_weighted(probabilities, log_softmax), axis=-1)
-    return _reduced(
-        terms,
-        lambda g: _slope(log_softmax, probabilities) * _over_classes(g, terms),
-        reduction,
+    return reduced(
+        terms, reduction, lambda g: _slope(log_softmax, probabilities) * over_rows(g, terms), None
     )
 
 
@@ -148,10 +145,8 @@ def kl_div(logits: Array, probabilities: Array, reduction: Reduction) -> tuple[A
     log_softmax = _log_softmax(logits)
     log_probabilities = np.log(np.where(probabilities == 0, 1, probabilities))
     terms = np.sum(_weighted(probabilities, log_probabilities - log_softmax), axis=-1)
-    return _reduced(
-        terms,
-        lambda g: _slope(log_softmax, probabilities) * _over_classes(g, terms),
-        reduction,
+    return reduced(
+        terms, reduction, lambda g: _slope(log_softmax, probabilities) * over_rows(g, terms), None
     )
 
 
@@ -170,7 +165,7 @@ def binary_cross_entropy(
 
     rest: Array = (1 - probabilities) * log_no
     terms = -(probabilities * log_yes + rest)
-    return _reduced(terms, slope, reduction)
+    return reduced(terms, reduction, slope, None)
 
 
 @native_from(MANY_STEPS)
@@ -191,7 +186,7 @@ def binary_cross_entropy_with_logits(
     # The sign gives the derivative at 0 that lies between those of both sides.
     weights = 0.5 * (np.sign(logits) + 1) - probabilities
     terms = weights * np.where(weights == 0, 0, logits) + np.log1p(decay)
-    return _reduced(terms, slope, reduction)
+    return reduced(terms, reduction, slope, None)
 
 
 def weighted_binary_cross_entropy(
@@ -211,8 +206,7 @@ def weighted_binary_cross_entropy(
     tail = np.log1p(decay)
     terms = _weighted(rests, np.maximum(logits, 0) + tail)
     terms = terms + _weighted(weights * probabilities, np.maximum(-logits, 0) + tail)
-    y, pullbacks = _reduced(terms, slope, reduction)
-    return y, (*pullbacks, None)
+    return reduced(terms, reduction, slope, None, None)
 
 
 @native_from(MANY_STEPS)
@@ -243,38 +237,6 @@ def cosine_embedding(
         lambda g: cotangent(g, rhs, rhs_square, lhs),
         None,
     )
-
-
-def _reduced(
-    terms: Array, slope: Pullback, reduction: Reduction, weight: Array | None = None
-) -> tuple[Array, Pullbacks]:
-    """Return the mean of terms, their sum, or themselves.
-
-    Args:
-        terms: the errors.
-        slope: the cotangent of the prediction, from that of the terms, or of all of them alike.
-        reduction: which of the three.
-        weight: what the mean is divided by; None for the number of terms.
-    """
-    if reduction == "none":
-        return terms, (slope, None)
-    # Half of what np.sum takes on the few terms of a small batch.
-    total = np.add.reduce(terms, axis=None)
-    if reduction == "sum":
-        return total, (slope, None)
-    count = terms.size if weight is None else weight
-    return total / count, (lambda g: slope(g / count), None)
-
-
-def _over_classes(g: Array, terms: Array) -> Array:
-    """Return a cotangent of terms, or of all of them alike, with an axis for the classes."""
-    return np.expand_dims(g, -1) if g.shape == terms.shape else g
-
-
-def _is_label(scores: Array, labels: Array) -> Array:
-    classes = like(np.arange(scores.shape[-1]), scores)
-    is_label: Array = np.expand_dims(like(labels, scores), -1) == classes
-    return is_label
 
 
 def _bounded_log(probabilities: Array) -> Array:

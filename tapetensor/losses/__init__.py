@@ -1,8 +1,8 @@
 """Losses: how far a prediction is from its target, as a scalar to run `backward` on.
 
 The prediction may own a tape, which the loss takes over. The target is a constant: it must be a
-plain value, and no gradient flows to it. All losses are means, so that their size does not depend
-on the batch, and a loss over no elements, which would be NaN, is refused.
+plain value, and no gradient flows to it. Losses are means, so that their size does not depend on
+the batch, unless `reduction` says otherwise, and a loss over no elements is refused.
 """
 
 from __future__ import annotations
@@ -17,6 +17,13 @@ from tapetensor.losses.classification import (
 )
 from tapetensor.losses.classification import kl_div as kl_div
 from tapetensor.losses.classification import nll as nll
+from tapetensor.losses.likelihood import gaussian_nll as gaussian_nll
+from tapetensor.losses.likelihood import poisson_nll as poisson_nll
+from tapetensor.losses.margin import hinge_embedding as hinge_embedding
+from tapetensor.losses.margin import margin_ranking as margin_ranking
+from tapetensor.losses.margin import multi_margin as multi_margin
+from tapetensor.losses.margin import soft_margin as soft_margin
+from tapetensor.losses.margin import triplet_margin as triplet_margin
 from tapetensor.losses.regression import huber as huber
 from tapetensor.losses.regression import mae as mae
 from tapetensor.losses.regression import mse as mse

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
-from tapetensor.arguments import check_choice
-from tapetensor.errors import ShapeError
-from tapetensor.kernels.losses import Reduction
+import numpy as np
+
+from tapetensor.arguments import as_int, check_choice
+from tapetensor.arrays.array import Array
+from tapetensor.arrays.stand_ins import plain, run_check
+from tapetensor.errors import ArgumentValueError, DTypeError, ShapeError
+from tapetensor.kernels.numerics.reduction import Reduction
 from tapetensor.tensor.base import (
     TensorBase,
     check_floating,
@@ -15,6 +21,7 @@ from tapetensor.tensor.base import (
     check_tensor,
 )
 from tapetensor.tensor.labels import check_labels
+from tapetensor.tensor.tensor import Tensor
 
 
 def check_pair(
@@ -47,6 +54,87 @@ def check_pair(
     check_same_dtype(op, (prediction, target))
 
 
+def check_alike(op: str, operands: Mapping[str, TensorBase[Any, Any, Any]], rank: int = 0) -> None:
+    """Refuse operands, by their names, that are not tensors of one shape and one floating dtype.
+
+    Raises:
+        ArgumentTypeError: if one is not a tensor.
+        ShapeError: if the shapes differ, or there is nothing to take the mean of.
+        DTypeError: if the dtypes differ or are not floating.
+    """
+    for name, operand in operands.items():
+        check_tensor(op, name, operand)
+        check_floating(op, operand)
+    (first, one), *others = operands.items()
+    shape = one.array.shape
+    for name, other in others:
+        if other.array.shape != shape:
+            raise ShapeError(
+                f"{op}: {first} of shape {shape} and {name} of shape {other.array.shape} differ; "
+                "nothing is broadcast, reshape or broadcast_to one"
+            )
+    if one.array.size == 0 or len(shape) < rank:
+        raise ShapeError(f"{op}: shape {shape} leaves nothing to take the mean of")
+    check_same_dtype(op, tuple(operands.values()))
+
+
+def check_signs(
+    op: str, signs: TensorBase[Any, Any, Any], operands: Mapping[str, TensorBase[Any, Any, Any]]
+) -> None:
+    """Refuse signs that are not plain integers, 1 or -1, one for each element of the operands.
+
+    Raises:
+        ArgumentTypeError: if one is not a tensor.
+        ShapeError: if the shapes differ, or there is nothing to take the mean of.
+        DTypeError: if the dtypes differ or are not floating, or that of the signs is not signed.
+        UntracedTensorError: if the signs own a tape.
+        ArgumentValueError: if a sign is neither 1 nor -1.
+    """
+    check_alike(op, operands)
+    (name, operand), *_ = operands.items()
+    check_target(op, operand, signs, "signs", name)
+    if signs.array.shape != operand.array.shape:
+        raise ShapeError(
+            f"{op}: {name} of shape {operand.array.shape} and signs of shape "
+            f"{signs.array.shape} differ; there is a sign for each element"
+        )
+    check_each_sign(op, signs)
+
+
+def check_each_sign(op: str, signs: TensorBase[Any, Any, Any]) -> None:
+    """Refuse signs that are neither 1 nor -1, or of a dtype that has no -1."""
+    if signs.array.dtype.kind != "i":
+        raise DTypeError(f"{op}: signs must be signed integers, got {signs.array.dtype}")
+    run_check(_refuse_other_signs, signs.array, op)
+
+
+def check_between(
+    op: str, tensor: TensorBase[Any, Any, Any], what: str, low: float, high: float, cure: str = ""
+) -> None:
+    """Refuse elements that are not between two numbers; NaN is none of them.
+
+    Raises:
+        ArgumentValueError: if there are some.
+    """
+    run_check(_refuse_outside, tensor.array, op, what, low, high, cure)
+
+
+def _refuse_other_signs(values: Array, op: str) -> None:
+    if ((values != 1) & (values != -1)).any():
+        found = ", ".join(map(str, np.unique(values).tolist()[:5]))
+        raise ArgumentValueError(f"{op}: a sign must be 1 or -1, found are {found}")
+
+
+def _refuse_outside(values: Array, op: str, what: str, low: float, high: float, cure: str) -> None:
+    found = plain(values)
+    lowest, highest = found.min(), found.max()
+    if not low <= lowest <= highest <= high:
+        limits = f"in [{low:g}, {high:g}]" if math.isfinite(high) else f">= {low:g}"
+        raise ArgumentValueError(
+            f"{op}: {what} must be {limits}, found {lowest:g} to {highest:g}{cure}"
+        )
+
+
 def check_target(
     op: str,
     prediction: TensorBase[Any, Any, Any],
@@ -74,26 +162,41 @@ def check_labels_of(
     scores_name: str,
     other: str,
     ignored: int | None = None,
-) -> None:
+    axis: object = -1,
+) -> int:
     """Refuse labels that are not a class each for the rows of the scores; name the other loss.
 
-    A label that is `ignored` need be no class.
+    A label that is `ignored` need be no class. Returns the axis of the classes, counted from 0.
 
     Raises:
+        ArgumentValueError: if that is neither the last axis nor axis 1.
         ShapeError: if they have not the leading shape of the scores, or there are none.
         DTypeError: if the scores are not floating or the labels not integers.
         AxisError: if one is not a class.
         UntracedTensorError: if they own a tape.
     """
     check_target(op, scores, labels, "labels", scores_name)
+    if as_int(op, "axis", axis) not in (-1, 1):
+        raise ArgumentValueError(f"{op}: axis must be -1 or 1, got {axis!r}")
     shape = scores.array.shape
-    if not shape or labels.array.shape != shape[:-1] or scores.array.size == 0:
+    place = 1 if axis == 1 else len(shape) - 1
+    fits = 0 <= place < len(shape) and labels.array.shape == shape[:place] + shape[place + 1 :]
+    if not fits or scores.array.size == 0:
+        expected = "(B, N, *Ds) go with labels (B, *Ds)" if axis == 1 else "(*Ds, N) go with (*Ds)"
+        images = "" if axis == 1 else "; for classes on axis 1, as of images, write axis=1"
         raise ShapeError(
             f"{op}: {scores_name} of shape {shape} and labels of shape {labels.array.shape} "
-            f"do not fit; {scores_name} (*Ds, N) go with labels (*Ds), and there is at least one"
+            f"do not fit; {scores_name} {expected}, and there is at least one{images}"
         )
     cure = f"for targets that are probabilities use {other}"
-    check_labels(op, labels, shape[-1], cure, ignored=ignored)
+    check_labels(op, labels, shape[place], cure, ignored=ignored)
+    return place
+
+
+def classes_last(scores: Tensor[Any, Any, Any], place: int) -> Tensor[Any, Any, Any]:
+    """Return scores with the axis of the classes at the end."""
+    axes: Any = (*[axis for axis in range(scores.ndim) if axis != place], place)
+    return scores if place == scores.ndim - 1 else scores.permute_dims(axes)
 
 
 def as_reduction(op: str, reduction: object) -> Reduction:

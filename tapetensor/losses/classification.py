@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import Any, Literal, overload
 
 from tapetensor.arguments import as_int, as_number
-from tapetensor.arrays.stand_ins import plain
-from tapetensor.errors import ArgumentValueError
 from tapetensor.kernels import losses
 from tapetensor.losses.checks import (
     as_reduction,
+    check_between,
     check_labels_of,
     check_pair,
     check_weights,
+    classes_last,
 )
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.creation import zeros_beside
 from tapetensor.tensor.indexing import I
 from tapetensor.tensor.tensor import Tensor, Tensor0D
-from tapetensor.typing import Ds, F, N, S, T
+from tapetensor.typing import B, Ds, F, N, S, T
 
 
 @overload
@@ -27,6 +27,7 @@ def cross_entropy(
     logits: Tensor[tuple[*Ds, N], T, F],
     labels: Tensor[tuple[*Ds], NoneTape, I],
     *,
+    axis: Literal[-1] = -1,
     class_weights: Tensor[tuple[N], NoneTape, F] | None = None,
     label_smoothing: float = 0.0,
     ignore_index: int | None = None,
@@ -37,15 +38,39 @@ def cross_entropy(
     logits: Tensor[tuple[*Ds, N], T, F],
     labels: Tensor[tuple[*Ds], NoneTape, I],
     *,
+    axis: Literal[-1] = -1,
     class_weights: Tensor[tuple[N], NoneTape, F] | None = None,
     label_smoothing: float = 0.0,
     ignore_index: int | None = None,
     reduction: Literal["none"],
 ) -> Tensor[tuple[*Ds], T, F]: ...
+@overload
+def cross_entropy(
+    logits: Tensor[tuple[B, N, *Ds], T, F],
+    labels: Tensor[tuple[B, *Ds], NoneTape, I],
+    *,
+    axis: Literal[1],
+    class_weights: Tensor[tuple[N], NoneTape, F] | None = None,
+    label_smoothing: float = 0.0,
+    ignore_index: int | None = None,
+    reduction: Literal["mean", "sum"] = "mean",
+) -> Tensor0D[T, F]: ...
+@overload
+def cross_entropy(
+    logits: Tensor[tuple[B, N, *Ds], T, F],
+    labels: Tensor[tuple[B, *Ds], NoneTape, I],
+    *,
+    axis: Literal[1],
+    class_weights: Tensor[tuple[N], NoneTape, F] | None = None,
+    label_smoothing: float = 0.0,
+    ignore_index: int | None = None,
+    reduction: Literal["none"],
+) -> Tensor[tuple[B, *Ds], T, F]: ...
 def cross_entropy(
     logits: Any,
     labels: Any,
     *,
+    axis: int = -1,
     class_weights: Any = None,
     label_smoothing: Any = 0.0,
     ignore_index: Any = None,
@@ -56,7 +81,8 @@ def cross_entropy(
         mean(-log_softmax(logits)[label]),  or with weights w, smoothing s and N classes
         sum(-q * log_softmax(logits)) / sum(w[label]),  q = w * ((1 - s) * one_hot(label) + s / N)
 
-    Shape: ``(*Ds, N), (*Ds) -> ()``; ``(*Ds)`` with ``reduction="none"``.
+    Shape: ``(*Ds, N), (*Ds) -> ()``; ``(*Ds)`` with ``reduction="none"``. With ``axis=1``
+        ``(B, N, *Ds), (B, *Ds) -> ()``, or ``(B, *Ds)``, as PyTorch's of images and sequences.
     Derivative: ``(softmax(logits) - one_hot(labels)) / n`` for `n` labels; with weights and
         smoothing ``(softmax(logits) * sum(q) - q) / sum(w[label])``.
     Tape: the result owns the tape of `logits`, which is then spent.
@@ -64,6 +90,7 @@ def cross_entropy(
     Args:
         logits: one score per class along the last axis, in natural-log units; finite at any size.
         labels: the right classes, plain integers from 0 to ``N - 1``.
+        axis: where the classes are: the last axis, or 1.
         class_weights: how much each class counts, >= 0; the mean is divided by the sum of the
             weights of the labels, as PyTorch's.
         label_smoothing: the share of a label that is spread over all classes alike, in [0, 1].
@@ -90,16 +117,17 @@ def cross_entropy(
     """
     op, other = "cross_entropy", "cross_entropy_with_probabilities"
     ignored = None if ignore_index is None else as_int(op, "ignore_index", ignore_index)
-    check_labels_of(op, logits, labels, "logits", other, ignored)
+    place = check_labels_of(op, logits, labels, "logits", other, ignored, axis)
     how = as_reduction(op, reduction)
     if class_weights is None and ignored is None and label_smoothing == 0:
-        return apply(losses.cross_entropy, (logits, labels), (how,), keeps_dtype=False)
+        rows = classes_last(logits, place)
+        return apply(losses.cross_entropy, (rows, labels), (how,), keeps_dtype=False)
     smoothing = as_number(op, "label_smoothing", label_smoothing, at_least=0, at_most=1)
-    classes = logits.array.shape[-1:]
+    classes = (logits.array.shape[place],)
     weights = zeros_beside(logits, classes) + 1 if class_weights is None else class_weights
     check_weights(op, "class_weights", weights, logits, classes)
     options = smoothing, ignored, how
-    operands = logits, labels, weights
+    operands = classes_last(logits, place), labels, weights
     return apply(losses.weighted_cross_entropy, operands, options, keeps_dtype=False)
 
 
@@ -108,6 +136,7 @@ def nll(
     log_probabilities: Tensor[tuple[*Ds, N], T, F],
     labels: Tensor[tuple[*Ds], NoneTape, I],
     *,
+    axis: Literal[-1] = -1,
     reduction: Literal["mean", "sum"] = "mean",
 ) -> Tensor0D[T, F]: ...
 @overload
@@ -115,22 +144,41 @@ def nll(
     log_probabilities: Tensor[tuple[*Ds, N], T, F],
     labels: Tensor[tuple[*Ds], NoneTape, I],
     *,
+    axis: Literal[-1] = -1,
     reduction: Literal["none"],
 ) -> Tensor[tuple[*Ds], T, F]: ...
-def nll(log_probabilities: Any, labels: Any, *, reduction: Any = "mean") -> Any:
+@overload
+def nll(
+    log_probabilities: Tensor[tuple[B, N, *Ds], T, F],
+    labels: Tensor[tuple[B, *Ds], NoneTape, I],
+    *,
+    axis: Literal[1],
+    reduction: Literal["mean", "sum"] = "mean",
+) -> Tensor0D[T, F]: ...
+@overload
+def nll(
+    log_probabilities: Tensor[tuple[B, N, *Ds], T, F],
+    labels: Tensor[tuple[B, *Ds], NoneTape, I],
+    *,
+    axis: Literal[1],
+    reduction: Literal["none"],
+) -> Tensor[tuple[B, *Ds], T, F]: ...
+def nll(log_probabilities: Any, labels: Any, *, axis: int = -1, reduction: Any = "mean") -> Any:
     """Return the negative log-likelihood of class labels.
 
         mean(-log_probabilities[label])
 
     ``nll(logits.log_softmax(), labels)`` is ``cross_entropy(logits, labels)``.
 
-    Shape: ``(*Ds, N), (*Ds) -> ()``; ``(*Ds)`` with ``reduction="none"``.
+    Shape: ``(*Ds, N), (*Ds) -> ()``; ``(*Ds)`` with ``reduction="none"``. With ``axis=1``
+        ``(B, N, *Ds), (B, *Ds) -> ()``, or ``(B, *Ds)``.
     Derivative: ``-one_hot(labels) / n`` for `n` labels.
     Tape: the result owns the tape of `log_probabilities`, which is then spent.
 
     Args:
         log_probabilities: natural logarithms, one per class along the last axis.
         labels: the right classes, plain integers from 0 to ``N - 1``.
+        axis: where the classes are: the last axis, or 1.
         reduction: "mean", "sum", or "none" for the loss of each label.
 
     Raises:
@@ -149,9 +197,11 @@ def nll(log_probabilities: Any, labels: Any, *, reduction: Any = "mean") -> Any:
     >>> nll(scores, tt.from_numpy([1, 0], shape=(2,), dtype=np.int64))
     Tensor(0.75, shape=(), dtype=float32, NoneTape)
     """
-    check_labels_of("nll", log_probabilities, labels, "log_probabilities", "kl_div")
+    name = "log_probabilities"
+    place = check_labels_of("nll", log_probabilities, labels, name, "kl_div", axis=axis)
     options = (as_reduction("nll", reduction),)
-    return apply(losses.nll, (log_probabilities, labels), options, keeps_dtype=False)
+    operands = classes_last(log_probabilities, place), labels
+    return apply(losses.nll, operands, options, keeps_dtype=False)
 
 
 @overload
@@ -247,13 +297,8 @@ def binary_cross_entropy(predictions: Any, probabilities: Any, *, reduction: Any
     Tensor(0.6931472, shape=(), dtype=float32, NoneTape)
     """
     check_pair("binary_cross_entropy", predictions, probabilities, "predictions", "probabilities")
-    values = plain(predictions.array)
-    lowest, highest = values.min(), values.max()
-    if not 0 <= lowest <= highest <= 1:
-        raise ArgumentValueError(
-            "binary_cross_entropy: predictions must be in [0, 1], "
-            f"found {lowest:g} to {highest:g}; for scores use binary_cross_entropy_with_logits"
-        )
+    cure = "; for scores use binary_cross_entropy_with_logits"
+    check_between("binary_cross_entropy", predictions, "predictions", 0, 1, cure)
     options = (as_reduction("binary_cross_entropy", reduction),)
     return apply(losses.binary_cross_entropy, (predictions, probabilities), options)
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any, overload
 
-import numpy as np
-
 from tapetensor.arguments import as_number
-from tapetensor.errors import ArgumentValueError, DTypeError, ShapeError
+from tapetensor.errors import ShapeError
 from tapetensor.kernels import losses
-from tapetensor.losses.checks import check_target
+from tapetensor.losses.checks import check_each_sign, check_target
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import check_same_dtype, check_tensor
@@ -74,10 +72,5 @@ def cosine_embedding(lhs: Any, rhs: Any, signs: Any, margin: float = 0.0) -> Any
             f"{shapes[2]} do not fit; (*Ds, N) and (*Ds, N) go with (*Ds), one pair at least"
         )
     check_same_dtype(op, (lhs, rhs))
-    values = signs.array
-    if values.dtype.kind != "i":
-        raise DTypeError(f"{op}: signs must be signed integers, got {values.dtype}")
-    if ((values != 1) & (values != -1)).any():
-        found = ", ".join(map(str, np.unique(values).tolist()[:5]))
-        raise ArgumentValueError(f"{op}: a sign must be 1 or -1, found are {found}")
+    check_each_sign(op, signs)
     return apply(losses.cosine_embedding, (lhs, rhs, signs), (bound,), keeps_dtype=False)

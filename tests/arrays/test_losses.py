@@ -19,6 +19,7 @@ _TARGETS = np.random.default_rng(1).standard_normal(_SHAPE)
 _P = np.random.default_rng(2).dirichlet([1.0, 2.0, 3.0], 4)
 _LABELS = np.array([0, 2, 1, 1])
 _SIGNS = np.array([1, -1, 1, -1])
+_EACH_SIGN = np.where(np.arange(12).reshape(4, 3) % 2 == 0, 1, -1)
 
 # A function of the input and of the way that targets are made.
 Loss = Callable[[Any, Callable[[Any], Any]], Any]
@@ -40,6 +41,13 @@ BY_NAME: dict[str, Loss] = {
         x, t(_P)
     ),
     "cosine_embedding": lambda x, t: losses.cosine_embedding(x, t(_TARGETS), t(_SIGNS)),
+    "hinge_embedding": lambda x, t: losses.hinge_embedding(x, t(_EACH_SIGN), margin=0.4),
+    "soft_margin": lambda x, t: losses.soft_margin(x, t(_EACH_SIGN)),
+    "margin_ranking": lambda x, t: losses.margin_ranking(x, t(_TARGETS), t(_EACH_SIGN), 0.3),
+    "multi_margin": lambda x, t: losses.multi_margin(x, t(_LABELS)),
+    "triplet_margin": lambda x, t: losses.triplet_margin(x, t(_TARGETS), t(_P)),
+    "gaussian_nll": lambda x, t: losses.gaussian_nll(x, t(_TARGETS), t(_P)),
+    "poisson_nll": lambda x, t: losses.poisson_nll(x, t(_P), full=True),
 }
 
 

@@ -20,6 +20,7 @@ _ROWS = tt.from_numpy(np.linspace(-1.3, 1.7, 12).reshape(4, 3) ** 3)
 _TARGETS = tt.from_numpy(np.linspace(1.1, -0.7, 12).reshape(4, 3))
 _PROBABILITIES = tt.from_numpy(np.linspace(0.1, 0.9, 12).reshape(4, 3))
 _SIGNS = tt.from_numpy(np.array([1, -1, 1, -1]))
+_EACH_SIGN = tt.from_numpy(np.where(np.arange(12).reshape(4, 3) % 2 == 0, 1, -1))
 _LABELS = tt.from_numpy(np.array([0, 2, 1, 1]))
 
 
@@ -45,6 +46,13 @@ LOSSES: dict[str, Callable[[Any], Any]] = {
         x, _PROBABILITIES
     ),
     "cosine_embedding": lambda x: losses.cosine_embedding(x, _TARGETS, _SIGNS),
+    "hinge_embedding": lambda x: losses.hinge_embedding(x.square(), _EACH_SIGN, margin=0.4),
+    "soft_margin": lambda x: losses.soft_margin(x, _EACH_SIGN),
+    "margin_ranking": lambda x: losses.margin_ranking(x.exp(), _TARGETS, _EACH_SIGN, margin=0.3),
+    "multi_margin": lambda x: losses.multi_margin(x, _LABELS, margin=0.8, power=2),
+    "triplet_margin": lambda x: losses.triplet_margin(x, _TARGETS, _PROBABILITIES),
+    "gaussian_nll": lambda x: losses.gaussian_nll(x, _TARGETS, _PROBABILITIES),
+    "poisson_nll": lambda x: losses.poisson_nll(x, _PROBABILITIES, full=True),
 }
 
 

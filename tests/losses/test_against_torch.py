@@ -240,3 +240,55 @@ def test_cosine_embedding_agrees_with_torch(margin: float, rng: np.random.Genera
         y,
         signs,
     )
+
+
+SIGNED: list[tuple[Any, Any]] = [
+    (losses.soft_margin, functional.soft_margin_loss),
+    (
+        lambda x, s: losses.hinge_embedding(x, s, 0.4),
+        lambda x, s: functional.hinge_embedding_loss(x, s, 0.4),
+    ),
+]
+
+
+@pytest.mark.parametrize(("ours", "theirs"), SIGNED)
+def test_losses_of_signs_agree_with_torch(ours: Any, theirs: Any, rng: np.random.Generator) -> None:
+    same_as_torch(ours, theirs, rng.standard_normal((5, 3)), rng.choice([-1, 1], (5, 3)))
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_multi_margin_agrees_with_torch(power: Any, rng: np.random.Generator) -> None:
+    same_as_torch(
+        lambda x, labels: losses.multi_margin(x, labels, 0.7, power=power),
+        lambda x, labels: functional.multi_margin_loss(x, labels, power, 0.7),
+        rng.standard_normal((5, 3)),
+        rng.integers(0, 3, 5),
+    )
+
+
+def test_triplets_rankings_and_likelihoods_agree_with_torch(rng: np.random.Generator) -> None:
+    x, y, z = rng.standard_normal((3, 5, 3))
+    positive = rng.uniform(0.1, 4.0, (5, 3))
+
+    same_as_torch(losses.triplet_margin, functional.triplet_margin_loss, x, y, z)
+    same_as_torch(losses.gaussian_nll, functional.gaussian_nll_loss, x, y, positive)
+    same_as_torch(losses.poisson_nll, functional.poisson_nll_loss, x, positive)
+    same_as_torch(
+        lambda lhs, rhs, signs: losses.margin_ranking(lhs, rhs, signs, 0.2),
+        lambda lhs, rhs, signs: functional.margin_ranking_loss(lhs, rhs, signs, 0.2),
+        x,
+        y,
+        rng.choice([-1, 1], (5, 3)),
+    )
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (2, 3, 3), (2, 3, 4, 5)])
+def test_classes_on_axis_one_agree_with_torch(
+    shape: tuple[int, ...], rng: np.random.Generator
+) -> None:
+    same_as_torch(
+        lambda x, labels: losses.cross_entropy(x, labels, axis=1),
+        functional.cross_entropy,
+        rng.standard_normal(shape),
+        rng.integers(0, 3, (shape[0], *shape[2:])),
+    )

@@ -47,6 +47,7 @@ _TAPE_TOO = {"retaped", "detach", "backward", "to_html", "tree"}
 _PROTOCOLS = {
     "__init__",
     "__array__",
+    "__array_function__",
     "__array_ufunc__",
     "__bool__",
     "__copy__",
@@ -80,7 +81,7 @@ _OF_PYTHON = {
     "__firstlineno__",
 }
 # What these rooms hold is applied by layers, losses and hand-driven tapes, whose tests try it.
-_OF_MODULES = {"dropout", "flat", "losses", "normalization"}
+_OF_MODULES = {"dropout", "flat", "likelihoods", "losses", "margins", "normalization"}
 _ROOMS = [
     importlib.import_module(f"{kernels.__name__}.{room.name}")
     for room in pkgutil.iter_modules(kernels.__path__)

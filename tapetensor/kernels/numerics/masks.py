@@ -1,4 +1,4 @@
-"""Random masks."""
+"""Masks: random ones, and where the labels are."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import like
 
 
 def scaled_mask(
@@ -16,3 +17,10 @@ def scaled_mask(
     kept = rng.random(shape, dtype=np.float32) >= p
     mask: Array = kept * dtype.type(1.0 / (1.0 - p) if p < 1.0 else 0.0)
     return mask
+
+
+def where_labels_are(scores: Array, labels: Array) -> Array:
+    """Return a mask of scores ``(*Ds, N)``: true at the class that each label ``(*Ds)`` names."""
+    classes = like(np.arange(scores.shape[-1]), scores)
+    is_label: Array = np.expand_dims(like(labels, scores), -1) == classes
+    return is_label

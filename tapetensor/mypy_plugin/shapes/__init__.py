@@ -156,6 +156,10 @@ _NAMED: Final[dict[str, Rule]] = (
     | {f"tensor.creation.{name}": creation.made for name in creation.NAMES}
     | {f"losses.{name}": partial(losses.pair, names=two) for name, two in losses.PAIRS.items()}
     | {
+        f"losses.{name}": partial(losses.alike, names=names, has_signs=has_signs)
+        for name, (names, has_signs) in losses.ALIKE.items()
+    }
+    | {
         f"losses.{name}": partial(losses.labelled, name=scores, other=other)
         for name, (scores, other) in losses.LABELLED.items()
     }

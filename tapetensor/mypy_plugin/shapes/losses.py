@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from tapetensor.mypy_plugin.shapes.axes import given_axis
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError
 from tapetensor.mypy_plugin.shapes.dims import INT, Dim, Dims, Size, differ, written
 from tapetensor.mypy_plugin.shapes.dtypes import check_floating, check_integers, check_same
@@ -22,11 +23,21 @@ PAIRS: Final = {
     "classification.binary_cross_entropy": ("predictions", "probabilities"),
     "classification.binary_cross_entropy_with_logits": ("logits", "probabilities"),
     "classification.kl_div": ("logits", "probabilities"),
+    "likelihood.poisson_nll": ("log_rates", "counts"),
+}
+# Operands of one shape, and whether there is a sign for each of their elements.
+ALIKE: Final = {
+    "margin.hinge_embedding": (("distances",), True),
+    "margin.soft_margin": (("prediction",), True),
+    "margin.margin_ranking": (("lhs", "rhs"), True),
+    "margin.triplet_margin": (("anchor", "positive", "negative"), False),
+    "likelihood.gaussian_nll": (("prediction", "target", "variance"), False),
 }
 # The losses of labels: what the scores are called, and what takes probabilities in their place.
 LABELLED: Final = {
     "classification.cross_entropy": ("logits", "cross_entropy_with_probabilities"),
     "classification.nll": ("log_probabilities", "kl_div"),
+    "margin.multi_margin": ("scores", "cross_entropy_with_probabilities"),
 }
 
 
@@ -50,7 +61,10 @@ def labelled(call: Call, name: str, other: str) -> Answer:
     scores, labels = call.operand(0), call.operand(1)
     if scores.shape == ():
         raise MismatchError(f"{name} of shape () have no axis of classes")
-    wanted = None if scores.shape is None else scores.shape[:-1]
+    wanted = None
+    if scores.shape is not None:
+        axis = given_axis(call, -1) % len(scores.shape)
+        wanted = scores.shape[:axis] + scores.shape[axis + 1 :]
     if _differ(wanted, labels.shape):
         raise MismatchError(
             f"{name} of shape {_shape(scores.shape)} need labels of shape {_shape(wanted)}, not "
@@ -58,6 +72,23 @@ def labelled(call: Call, name: str, other: str) -> Answer:
         )
     check_floating(scores)
     check_integers("labels", labels, f"; for probabilities use {other}")
+    return None
+
+
+def alike(call: Call, names: tuple[str, ...], *, has_signs: bool) -> Answer:
+    """Refuse operands that are not of one shape, and signs that are not one for each element."""
+    operands = [call.operand(name) for name in names]
+    signs = [call.operand("signs")] if has_signs else []
+    for name, one in zip([*names, "signs"], [*operands, *signs], strict=False):
+        if _differ(operands[0].shape, one.shape):
+            raise MismatchError(
+                f"{names[0]} of shape {_shape(operands[0].shape)} and {name} of shape "
+                f"{_shape(one.shape)} differ; nothing is broadcast"
+            )
+    check_floating(operands[0])
+    check_same(operands)
+    if signs:
+        check_integers("signs", signs[0])
     return None
 
 

@@ -31,7 +31,18 @@ BAD: list[Callable[[], object]] = [
     lambda: losses.nll(s, two_labels),  # E: nll: log_probabilities of shape () have no axis of clas
     lambda: losses.cosine_embedding(m, m24, two_labels),  # E: lhs of shape (2, 3), rhs of shape (2,
     lambda: losses.cosine_embedding(m, m, eight_labels),  # E: and signs of shape (8,) do not fit
+    lambda: losses.poisson_nll(m, v),  # E: log_rates of shape (2, 3) and counts of shape (3,) diffe
+    lambda: losses.hinge_embedding(m, two_labels),  # E: distances of shape (2, 3) and signs of shap
+    lambda: losses.soft_margin(m, two_labels),  # E: soft_margin: prediction of shape (2, 3) and sig
+    lambda: losses.margin_ranking(m, m24, mi),  # E: lhs of shape (2, 3) and rhs of shape (2, 4) dif
+    lambda: losses.triplet_margin(m, m, m24),  # E: anchor of shape (2, 3) and negative of shape (2,
+    lambda: losses.gaussian_nll(m, m, m24),  # E: prediction of shape (2, 3) and variance of shape (
+    lambda: losses.multi_margin(m, eight_labels),  # E: scores of shape (2, 3) need labels of shape
     # Other dtypes.
+    lambda: losses.soft_margin(m, m),  # E: soft_margin: signs must be integers, got float32
+    lambda: losses.triplet_margin(
+        m, m, md
+    ),  # E: triplet_margin: dtypes differ: float32 and float
     lambda: losses.mse(m, md),  # E: mse: dtypes differ: float32 and float64; convert one with astyp
     lambda: losses.rmse(vi, vi),  # E: rmse: not defined for dtype int64; convert first with x.astyp
     lambda: losses.binary_cross_entropy_with_logits(m, mi),  # E: dtypes differ: float32 and int64

@@ -12,6 +12,8 @@ from tapetensor.losses import (
     nll,
     rmse,
     smooth_l1,
+    soft_margin,
+    triplet_margin,
 )
 from tapetensor.nn import Linear, Module
 from tapetensor.optim import RMSprop, Sgd, exponential_moving_average, schedules
@@ -47,6 +49,9 @@ nll(m, v)  # type: ignore[misc, type-var]  # labels are integers
 mse(m, m).backward()  # type: ignore[misc]  # nothing was traced
 cross_entropy(m, v)  # type: ignore[misc, type-var]  # labels are integers
 cross_entropy(m, vi)  # type: ignore[misc]  # two rows and three labels
+cross_entropy(m, vi, axis=0)  # type: ignore[call-overload]  # the classes are last, or on axis 1
+triplet_margin(m, m.trace(), m)  # type: ignore[misc]  # the anchor owns no tape
+soft_margin(m, m)  # type: ignore[type-var]  # signs are integers
 
 # Optimizers.
 class Mlp(Module):

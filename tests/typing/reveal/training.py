@@ -8,7 +8,17 @@ from typing import Literal as L
 
 import numpy as np
 
-from tapetensor import NoneTape, OwnedTape, Tensor0D, Tensor1D, Tensor2D, losses, nn, ones
+from tapetensor import (
+    NoneTape,
+    OwnedTape,
+    Tensor0D,
+    Tensor1D,
+    Tensor2D,
+    Tensor3D,
+    losses,
+    nn,
+    ones,
+)
 from tapetensor.data import Batches, batched, batches, batches_exact
 from tapetensor.distributed import alone
 from tapetensor.optim import Sgd, schedules
@@ -115,5 +125,26 @@ check(assert_type(each_row, Tensor1D[L[2], OwnedTape]), (2,))
 total = losses.cross_entropy(scores, classes, label_smoothing=0.1, ignore_index=0, reduction="sum")
 check(assert_type(total, Tensor0D), ())
 check(assert_type(losses.mse(scores.trace(), scores), Tensor0D[OwnedTape]), ())
+# Classes on axis 1, as of images; and losses of two or three predictions, any of which owns a tape.
+images: Tensor3D[L[2], L[3], L[4]] = ones((2, 3, 4))
+pixels: Tensor2D[L[2], L[4], NoneTape, np.int64] = ones((2, 4), np.int64)
+each_pixel = losses.cross_entropy(images.trace(), pixels, axis=1, reduction="none")
+check(assert_type(each_pixel, Tensor2D[L[2], L[4], OwnedTape]), (2, 4))
+check(assert_type(losses.nll(images.log_softmax(1), pixels, axis=1), Tensor0D), ())
+signs: Tensor2D[L[2], L[3], NoneTape, np.int64] = ones((2, 3), np.int64)
+ranked = losses.margin_ranking(scores.trace(), scores.trace(), signs)
+check(assert_type(ranked, Tensor0D[OwnedTape]), ())
+check(assert_type(losses.triplet_margin(scores.trace(), scores, scores), Tensor0D[OwnedTape]), ())
+each_triplet = losses.triplet_margin(scores, scores, scores, reduction="none")
+check(assert_type(each_triplet, Tensor1D[L[2]]), (2,))
+each_row = losses.multi_margin(scores.trace(), classes, reduction="none")
+check(assert_type(each_row, Tensor1D[L[2], OwnedTape]), (2,))
+hinges = losses.hinge_embedding(scores.trace(), signs, reduction="none")
+check(assert_type(hinges, Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
+check(assert_type(losses.soft_margin(scores, signs), Tensor0D), ())
+check(assert_type(losses.gaussian_nll(scores, scores, scores), Tensor0D), ())
+check(
+    assert_type(losses.poisson_nll(scores, scores, reduction="none"), Tensor2D[L[2], L[3]]), (2, 3)
+)
 each_error = losses.mse(scores.trace(), scores, reduction="none")
 check(assert_type(each_error, Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
