@@ -1,6 +1,4 @@
-from typing import Any
-
-from typing_extensions import Self
+from typing import Any, Self
 
 class BaseEstimator:
     def get_params(self, deep: bool = True) -> dict[str, Any]: ...

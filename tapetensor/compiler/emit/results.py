@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import types
 from collections import deque
 from collections.abc import Callable, Container
@@ -41,6 +40,7 @@ from tapetensor.tensor.base import TensorBase, wrap
 
 # How the source of an array ends that is made where it is returned.
 _AS_ANOTHER, _COPIED = "[...]", ".copy()"
+_STRIDED = ("index", "broadcast_to")
 # Objects of these types are returned as they are.
 _LASTING = (Enum, type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, NoneTape)
 
@@ -229,13 +229,14 @@ class ResultWriter:
         Equal values are one node, which the caller is not to see.
         """
         owner = root.node
+        is_strided = False
         while owner.kind in (Kind.VIEW, Kind.WRITE):
+            # What is repeated, or a part, has strides that no array of its own has.
+            is_strided |= owner.kind is Kind.VIEW and owner.function.name in _STRIDED
             owner = owner.args[0]
-        # It is repeated, or a part, which has the strides of the whole.
-        is_another_size = math.prod(owner.shape) != math.prod(root.node.shape)
         # Of a constant, a copy leaves, which its views are to share.
         is_anothers = owner.kind is Kind.CONSTANT or (owner.kind is Kind.INPUT and not root.came_in)
-        if is_anothers or is_another_size or self._roots.setdefault(owner, root) is not root:
+        if is_anothers or is_strided or self._roots.setdefault(owner, root) is not root:
             root.move()
             self._part(root)
 

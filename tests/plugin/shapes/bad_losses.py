@@ -40,9 +40,7 @@ BAD: list[Callable[[], object]] = [
     lambda: losses.multi_margin(m, eight_labels),  # E: scores of shape (2, 3) need labels of shape
     # Other dtypes.
     lambda: losses.soft_margin(m, m),  # E: soft_margin: signs must be integers, got float32
-    lambda: losses.triplet_margin(
-        m, m, md
-    ),  # E: triplet_margin: dtypes differ: float32 and float
+    lambda: losses.triplet_margin(m, m, md),  # E: triplet_margin: dtypes differ: float32 and float
     lambda: losses.mse(m, md),  # E: mse: dtypes differ: float32 and float64; convert one with astyp
     lambda: losses.rmse(vi, vi),  # E: rmse: not defined for dtype int64; convert first with x.astyp
     lambda: losses.binary_cross_entropy_with_logits(m, mi),  # E: dtypes differ: float32 and int64
