@@ -376,7 +376,13 @@ def _check_range(array: Array, target: np.dtype[Any]) -> None:
 
 def zeros_beside(x: Tensor[Any, Any, Any], shape: tuple[Any, ...]) -> Tensor[Any, NoneTape, Any]:
     """Return zeros of the dtype of `x`, where `x` lies."""
-    return wrap(Tensor, like(np.zeros(shape, x.dtype), x.array), next_id(), None)
+    return constant_beside(x, np.zeros(shape, x.dtype))
+
+
+def constant_beside(x: Tensor[Any, Any, Any], values: Array) -> Tensor[Any, NoneTape, Any]:
+    """Return the elements of a numpy array, of the dtype of `x`, where `x` lies."""
+    data = like(values.astype(x.dtype, copy=False), x.array)
+    return wrap(Tensor, data, next_id(), None)
 
 
 def _made(op: str, make: Callable[..., Array], *arguments: object) -> Tensor[Any, Any, Any]:

@@ -44,8 +44,15 @@ LAYERS: dict[str, tuple[Make, tuple[tuple[int, ...], ...]]] = {
         for name in (
             "Abs", "CELU", "Cos", "ELU", "Exp", "Flatten", "GELU", "LeakyReLU", "LogSoftmax",
             "ReLU", "SELU", "SiLU", "Sigmoid", "Sin", "Softmax", "Softplus", "Square", "Tanh",
+            "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "Identity", "LogSigmoid",
+            "Mish", "ReLU6", "Softmin", "Softshrink", "Softsign", "Tanhshrink",
         )
     },
+    "Threshold": (_plain(nn.Threshold, 0.1, -0.3), (_ROWS,)),
+    "InstanceNorm1d": (_plain(nn.InstanceNorm1d), (_TOKENS,)),
+    "InstanceNorm2d": (_plain(nn.InstanceNorm2d), (_IMAGES,)),
+    "AdaptiveAvgPool1d": (_plain(nn.AdaptiveAvgPool1d, 2), (_TOKENS,)),
+    "AdaptiveAvgPool2d": (_plain(nn.AdaptiveAvgPool2d, 2, 3), (_IMAGES,)),
     "Log": (_unary(nn.Log), (_ROWS,)),
     "Sqrt": (_unary(nn.Sqrt), (_ROWS,)),
     "AddInto": (_plain(nn.AddInto, nn.Tanh(), nn.ReLU()), (_ROWS, _ROWS)),

@@ -89,12 +89,20 @@ def _positive(layer: Any, x: Any) -> Any:
 
 _PLAIN = [nn.Abs, nn.Cos, nn.ELU, nn.Exp, nn.GELU, nn.LeakyReLU, nn.LogSoftmax, nn.ReLU, nn.Sigmoid]
 _PLAIN += [nn.SiLU, nn.Sin, nn.Softmax, nn.Softplus, nn.Square, nn.Tanh, nn.Flatten]
-_PLAIN += [nn.CELU, nn.SELU]
+_PLAIN += [nn.CELU, nn.SELU, nn.Mish, nn.Hardtanh, nn.ReLU6, nn.Hardsigmoid, nn.Hardswish]
+_PLAIN += [nn.Softsign, nn.LogSigmoid, nn.Tanhshrink, nn.Softshrink, nn.Hardshrink, nn.Softmin]
+_PLAIN += [nn.Identity]
 
 ROWS: dict[Any, Row] = {
     **{kind: _plain(kind) for kind in _PLAIN},
     nn.Log: Row(lambda size, rng: nn.Log(), run=_positive),
     nn.Sqrt: Row(lambda size, rng: nn.Sqrt(), run=_positive),
+    nn.Threshold: Row(lambda size, rng: nn.Threshold(0.1, -0.3)),
+    nn.GLU: Row(lambda size, rng: nn.GLU(), lambda rows, size: (rows, 2 * size)),
+    nn.InstanceNorm1d: Row(lambda size, rng: nn.InstanceNorm1d(), _sequences),
+    nn.InstanceNorm2d: Row(lambda size, rng: nn.InstanceNorm2d(), _images),
+    nn.AdaptiveAvgPool1d: Row(lambda size, rng: nn.AdaptiveAvgPool1d(2), _sequences),
+    nn.AdaptiveAvgPool2d: Row(lambda size, rng: nn.AdaptiveAvgPool2d(2, 3), _images),
     nn.PReLU: Row(lambda size, rng: nn.PReLU(_F64)),
     nn.PReLU1d: Row(lambda size, rng: nn.PReLU1d(size, _F64)),
     nn.Linear: Row(_linear),

@@ -103,6 +103,32 @@ def test_the_slopes_of_rectifiers_are_finite_numbers() -> None:
         nn.CELU(0.0)
 
 
+def test_composed_activations_say_what_they_cannot_take() -> None:
+    wrong: Any = tt.ones((2,), np.int64)
+    odd: Any = tt.ones((2, 3)).trace()
+    for layer in (nn.Mish(), nn.GLU(), nn.Hardswish(), nn.Threshold(0.0, 1.0)):
+        with pytest.raises(tt.DTypeError, match=type(layer).__name__):
+            layer.forward(wrong)
+    with pytest.raises(tt.AxisError, match=r"GLU: the last axis must be even, .* \(2, 3\)"):
+        nn.GLU().forward(odd)
+    assert odd.owns_tape
+    with pytest.raises(ArgumentValueError, match="Hardtanh: high must be above low"):
+        nn.Hardtanh(1.0, 1.0)
+    with pytest.raises(ArgumentTypeError, match="Threshold: value must be a number"):
+        nn.Threshold(0.0, wrong)
+    with pytest.raises(tt.ShapeError, match=r"InstanceNorm2d: takes \(N, C, H, W\)"):
+        nn.InstanceNorm2d().forward(odd)
+
+
+def test_composed_activations_pass_a_nan_and_are_finite_at_any_size() -> None:
+    x = tt.from_numpy([np.nan, 1e30, -1e30], (3,))
+    for layer in (nn.Mish(), nn.Hardshrink(), nn.Threshold(0.0, 1.0), nn.LogSigmoid(), nn.ReLU6()):
+        found = layer.forward(x.trace())
+        gradient = found.sum().backward()[x].numpy()
+        assert np.isnan(found.numpy()).tolist() == [True, False, False]
+        assert np.isfinite(gradient[1:]).all()
+
+
 @pytest.mark.parametrize("wrong", ["exact", "", None, 1])
 def test_gelu_knows_two_approximations(wrong: Any) -> None:
     with pytest.raises(

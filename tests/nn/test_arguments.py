@@ -27,6 +27,8 @@ OTHERS = {
     *("Module", "Sequential", "Repeated", "EncoderBlock", "DecoderBlock", "Transformer"),
     *("AddInto", "ParallelAdd", "ParallelMul", "ResidualAdd", "ResidualMul", "SplitInto"),
     *("Flatten", "Reshape", "GlobalAvgPool2d", "GlobalMaxPool2d", "GlobalMinPool2d"),
+    *("GLU", "Hardsigmoid", "Hardswish", "Identity", "LogSigmoid", "Mish", "ReLU6", "Softmin"),
+    *("Softsign", "Tanhshrink", "Hardtanh", "Threshold"),
 }
 
 
@@ -93,6 +95,9 @@ SIZES: list[tuple[str, str, Callable[[Any], object]]] = [
     ("Upscale2d", "height", lambda n: nn.Upscale2d(n, 2)),
     ("Upscale2d", "width", lambda n: nn.Upscale2d(2, n)),
     ("Upscale2dBy", "factor", lambda n: nn.Upscale2dBy(n)),
+    ("AdaptiveAvgPool1d", "size", nn.AdaptiveAvgPool1d),
+    ("AdaptiveAvgPool2d", "height", lambda n: nn.AdaptiveAvgPool2d(n, 2)),
+    ("AdaptiveAvgPool2d", "width", lambda n: nn.AdaptiveAvgPool2d(2, n)),
 ]
 NUMBERS: list[tuple[str, str, float, Callable[[Any], object]]] = [
     ("LayerNorm", "eps", INF, lambda eps: nn.LayerNorm(2, eps=eps)),
@@ -100,6 +105,10 @@ NUMBERS: list[tuple[str, str, float, Callable[[Any], object]]] = [
     ("GroupNorm", "eps", INF, lambda eps: nn.GroupNorm(1, 2, eps=eps)),
     ("BatchNorm1d", "eps", INF, lambda eps: nn.BatchNorm1d(2, eps=eps)),
     ("BatchNorm2d", "eps", INF, lambda eps: nn.BatchNorm2d(2, eps=eps)),
+    ("InstanceNorm1d", "eps", INF, lambda eps: nn.InstanceNorm1d(eps)),
+    ("InstanceNorm2d", "eps", INF, lambda eps: nn.InstanceNorm2d(eps)),
+    ("Hardshrink", "threshold", INF, nn.Hardshrink),
+    ("Softshrink", "threshold", INF, nn.Softshrink),
     ("BatchNorm1d", "momentum", 1.0, lambda m: nn.BatchNorm1d(2, momentum=m)),
     ("BatchNorm2d", "momentum", 1.0, lambda m: nn.BatchNorm2d(2, momentum=m)),
     ("Dropout", "p", 1.0, lambda p: nn.Dropout(p, rng=rng())),

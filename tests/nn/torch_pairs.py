@@ -62,6 +62,12 @@ class Composed(there.Module):  # type: ignore[misc]  # PyTorch is not there for 
         return self.run(self, *inputs)
 
 
+def sized(name: str, *size: int) -> tuple[Callable[..., Any], Callable[[], Any]]:
+    """Return what makes a layer of a size, ours and theirs."""
+    given = size[0] if len(size) == 1 else size
+    return lambda *_: getattr(here, name)(*size), lambda: getattr(there, name)(given)
+
+
 def elementwise(name: str, theirs: Callable[[], Any], inputs: Any = None) -> Pair:
     return Pair(lambda *_: getattr(here, name)(), theirs, inputs or normal((3, 4)))
 
@@ -204,9 +210,20 @@ PAIRS: dict[str, list[Pair]] = {
         for name in (
             "CELU",
             "ELU",
+            "GLU",
+            "Hardshrink",
+            "Hardswish",
+            "Hardtanh",
+            "Identity",
             "LeakyReLU",
+            "LogSigmoid",
+            "Mish",
             "ReLU",
+            "ReLU6",
             "SELU",
+            "Softshrink",
+            "Softsign",
+            "Tanhshrink",
             "Sigmoid",
             "SiLU",
             "Softplus",
@@ -216,6 +233,34 @@ PAIRS: dict[str, list[Pair]] = {
     "GELU": [
         elementwise("GELU", there.GELU),
         Pair(lambda *_: nn.GELU("tanh"), lambda: there.GELU("tanh"), normal((3, 4))),
+    ],
+    # PyTorch's own has a gradient of 1 / 6 in float32, of doubles, too.
+    "Hardsigmoid": [
+        elementwise("Hardsigmoid", lambda: Composed(lambda m, x: (x + 3).clip(0, 6) / 6))
+    ],
+    "Softmin": [elementwise("Softmin", lambda: there.Softmin(-1))],
+    "Threshold": [
+        Pair(lambda *_: nn.Threshold(0.1, -0.3), lambda: there.Threshold(0.1, -0.3), normal((3, 4)))
+    ],
+    "InstanceNorm1d": [
+        elementwise("InstanceNorm1d", lambda: there.InstanceNorm1d(3), normal((2, 3, 4)))
+    ],
+    "InstanceNorm2d": [
+        elementwise("InstanceNorm2d", lambda: there.InstanceNorm2d(3), normal((2, 3, 4, 5)))
+    ],
+    "AdaptiveAvgPool1d": [
+        Pair(
+            *sized("AdaptiveAvgPool1d", size),
+            normal((2, 3, 7)),
+        )
+        for size in (1, 3, 7, 9)
+    ],
+    "AdaptiveAvgPool2d": [
+        Pair(
+            *sized("AdaptiveAvgPool2d", *size),
+            normal((2, 3, 7, 4)),
+        )
+        for size in ((1, 1), (3, 2), (7, 6))
     ],
     "Softmax": [elementwise("Softmax", lambda: there.Softmax(-1))],
     "LogSoftmax": [elementwise("LogSoftmax", lambda: there.LogSoftmax(-1))],

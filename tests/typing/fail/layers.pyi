@@ -35,6 +35,9 @@ nn.PReLU("0.1")  # type: ignore[call-overload]  # no dtype
 nn.LeakyReLU("0.1")  # type: ignore[arg-type]  # no number
 nn.DropoutOneIn(5)  # type: ignore[call-arg]  # masks need an rng
 nn.SELU().forward(mi)  # type: ignore[type-var]  # integers
+nn.Mish().forward(mi)  # type: ignore[type-var]  # integers
+nn.Threshold(0.1)  # type: ignore[call-arg]  # the value is missing
+nn.InstanceNorm2d().forward(m)  # type: ignore[arg-type]  # no images
 nn.CELU("1")  # type: ignore[arg-type]  # no number
 nn.ELU().forward(mi)  # type: ignore[type-var]  # integers
 nn.ResidualAdd(m)  # type: ignore[type-var]  # a tensor is no module

@@ -35,6 +35,16 @@ slopes: nn.PReLU1d[L[2]] = nn.PReLU1d(2)
 check(assert_type(slopes.forward(images), Tensor4D[Batch, L[2], L[4], L[4]]), (3, 2, 4, 4))
 check(assert_type(nn.CELU(0.5).forward(rows.trace()), Tensor2D[Batch, L[8], OwnedTape]), (3, 8))
 check(assert_type(nn.SELU().forward(rows), Tensor2D[Batch, L[8]]), (3, 8))
+check(assert_type(nn.Mish().forward(rows.trace()), Tensor2D[Batch, L[8], OwnedTape]), (3, 8))
+check(assert_type(nn.Threshold(0.1, 2.0).forward(rows), Tensor2D[Batch, L[8]]), (3, 8))
+check(assert_type(nn.Identity().forward(rows.trace()), Tensor2D[Batch, L[8], OwnedTape]), (3, 8))
+check(
+    assert_type(nn.InstanceNorm2d().forward(images), Tensor4D[Batch, L[2], L[4], L[4]]),
+    (3, 2, 4, 4),
+)
+bins = tt.build(nn.AdaptiveAvgPool2d[L[3], L[7]], rng=rng)
+averaged = bins.forward(images.trace())
+check(assert_type(averaged, Tensor4D[Batch, L[2], L[3], L[7], OwnedTape]), (3, 2, 3, 7))
 check(assert_type(nn.LeakyReLU(0.1).forward(rows), Tensor2D[Batch, L[8]]), (3, 8))
 drop = tt.build(nn.DropoutOneIn[L[5]], rng=rng)
 assert_type(drop.n, L[5])
