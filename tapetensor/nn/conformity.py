@@ -69,6 +69,12 @@ def _check(annotation: Any, value: Any, found: Found, path: str) -> None:
         wanted = [one for one in arguments if one is not types.NoneType]
         if value is not None and len(wanted) == 1:
             _check(wanted[0], value, found, path)
+    elif origin is bool:
+        if not isinstance(value, bool | np.bool_):
+            raise _unlike(path, "True or False", value)
+    elif origin is Literal and all(isinstance(one, str) for one in arguments):
+        if value not in arguments:
+            raise _unlike(path, f"one of {', '.join(map(repr, arguments))}", value)
     elif origin is Literal or isinstance(origin, TypeVar):
         if type(value) is int and not _agrees(annotation, value, found):
             raise _differing(ShapeError, path, f"is {value}", _in_words(annotation, found))

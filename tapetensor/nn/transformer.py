@@ -1,8 +1,9 @@
-"""The encoder, the decoder and both: the transformer, normalized after each residual sum."""
+"""The encoder, the decoder and both: the transformer."""
 
 from __future__ import annotations
 
-from typing import Any, Generic, overload
+from collections.abc import Callable
+from typing import Any, Generic, Literal, overload
 
 import numpy as np
 from typing_extensions import TypeVar
@@ -10,7 +11,8 @@ from typing_extensions import TypeVar
 from tapetensor.errors import ArgumentValueError
 from tapetensor.nn.arguments import check_sequences
 from tapetensor.nn.attention import MultiHeadAttention
-from tapetensor.nn.fields import repeat
+from tapetensor.nn.dropout import Dropout
+from tapetensor.nn.fields import options, repeat
 from tapetensor.nn.linear import Linear
 from tapetensor.nn.module import Module
 from tapetensor.nn.normalization import LayerNorm
@@ -26,13 +28,37 @@ Encoders = TypeVar("Encoders", bound=int)
 Decoders = TypeVar("Decoders", bound=int)
 
 
-class EncoderBlock(Module, Generic[In, Heads, Hidden, W]):
+class TransformerBlock(Module):
+    """What the blocks of encoders and decoders have in common."""
+
+    drop: Dropout = options(p=0.0)
+    activation: Literal["relu", "gelu"] = "relu"
+    norm_first: bool = False
+
+    def _added(self, x: Any, norm: LayerNorm[Any, Any], branch: Callable[[Any], Any]) -> Any:
+        """Return `x` and what a branch makes of it, normalized after the sum or before it."""
+        if self.norm_first:
+            return x + self.drop.forward(branch(norm.forward(x.with_empty_tape())))
+        return norm.forward(x + self.drop.forward(branch(x.with_empty_tape())))
+
+    def _fed(self, x: Any, first: Linear[Any, Any, Any], second: Linear[Any, Any, Any]) -> Any:
+        """Return what the feed-forward layer makes of `x`."""
+        hidden: Any = first.forward(x)
+        bent = hidden.gelu() if self.activation == "gelu" else hidden.relu()
+        return second.forward(self.drop.forward(bent))
+
+
+class EncoderBlock(TransformerBlock, Generic[In, Heads, Hidden, W]):
     """Attention of a sequence to itself and a feed-forward layer, each added to its input.
 
-        y = norm1(x + self_attn(x))
-        norm2(y + linear2(relu(linear1(y))))
+        y = norm1(x + drop(self_attn(x)))
+        norm2(y + drop(linear2(drop(activation(linear1(y))))))
 
-    Built from its sizes: ``EncoderBlock[features, heads, hidden features]``.
+    or, with ``norm_first=True``, ``y = x + drop(self_attn(norm1(x)))``, and so on.
+
+    Built from its sizes: ``EncoderBlock[features, heads, hidden features]``. As a field of a module
+    it takes ``nn.options(norm_first=True, activation="gelu")``. Nothing is dropped unless
+    ``block.drop.p`` says so; the weights of the attention never are, other than PyTorch's.
 
     Shape: ``(*Ds, N, In) -> (*Ds, N, In)``.
     Tape: the output owns the tape of `x`.
@@ -71,20 +97,23 @@ class EncoderBlock(Module, Generic[In, Heads, Hidden, W]):
             ShapeError: if the last axis does not have the size of the block.
             DTypeError: if `x` has another dtype than the weights.
         """
-        attended = self.self_attn.forward(x.with_empty_tape(), mask=mask, causal=causal)
-        y = self.norm1.forward(x + attended)
-        fed = self.linear2.forward(self.linear1.forward(y.with_empty_tape()).relu())
-        return self.norm2.forward(y + fed)
+        attention = self.self_attn
+        y = self._added(x, self.norm1, lambda x: attention.forward(x, mask=mask, causal=causal))
+        result: Tensor[tuple[*Ds, N, In], T, W] = self._added(
+            y, self.norm2, lambda y: self._fed(y, self.linear1, self.linear2)
+        )
+        return result
 
 
-class DecoderBlock(Module, Generic[In, Heads, Hidden, W]):
+class DecoderBlock(TransformerBlock, Generic[In, Heads, Hidden, W]):
     """Attention of a sequence to its past, attention to a memory, and a feed-forward layer.
 
-        y = norm1(x + self_attn(x))
-        z = norm2(y + cross_attn(y, memory, memory))
-        norm3(z + linear2(relu(linear1(z))))
+        y = norm1(x + drop(self_attn(x)))
+        z = norm2(y + drop(cross_attn(y, memory, memory)))
+        norm3(z + drop(linear2(drop(activation(linear1(z))))))
 
-    Built from its sizes: ``DecoderBlock[features, heads, hidden features]``.
+    Built from its sizes: ``DecoderBlock[features, heads, hidden features]``. It has the options of
+    `EncoderBlock`.
 
     Shape: ``(*Ds, N, In)`` and a memory ``(*Ds, M, In)`` give ``(*Ds, N, In)``.
     Tape: the output owns the tapes of both inputs, merged. If one owns a tape all weights are
@@ -146,12 +175,12 @@ class DecoderBlock(Module, Generic[In, Heads, Hidden, W]):
         """
         check_sequences("DecoderBlock", ("x", "memory"), (x, memory), self.norm1.weight)
         x, memory = trained_together(x, memory)
-        attended = self.self_attn.forward(x.with_empty_tape(), causal=causal)
-        y: Any = self.norm1.forward(x + attended)
-        key = memory.with_empty_tape()
-        z: Any = self.norm2.forward(y + self.cross_attn.forward(y.with_empty_tape(), key, memory))
-        fed = self.linear2.forward(self.linear1.forward(z.with_empty_tape()).relu())
-        result: Tensor[Any, Any, Any] = self.norm3.forward(z + fed)
+        key, value = memory.with_empty_tape(), memory
+        y = self._added(x, self.norm1, lambda x: self.self_attn.forward(x, causal=causal))
+        z = self._added(y, self.norm2, lambda y: self.cross_attn.forward(y, key, value))
+        result: Tensor[Any, Any, Any] = self._added(
+            z, self.norm3, lambda z: self._fed(z, self.linear1, self.linear2)
+        )
         return result
 
 

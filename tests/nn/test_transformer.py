@@ -59,6 +59,67 @@ def test_a_decoder_attends_to_its_past_and_to_the_memory(rng: np.random.Generato
     np.testing.assert_allclose(block.forward(x, memory).numpy(), wanted, rtol=1e-10, atol=1e-12)
 
 
+class Blocks(nn.Module):
+    """Blocks with the options that most models of today have."""
+
+    encoder: nn.EncoderBlock[L[4], L[2], L[6], np.float64] = nn.options(
+        norm_first=True, activation="gelu"
+    )
+    decoder: nn.DecoderBlock[L[4], L[2], L[6], np.float64] = nn.options(norm_first=True)
+
+
+def test_blocks_that_normalize_first_do_so_before_each_branch(rng: np.random.Generator) -> None:
+    blocks, x, memory = build(Blocks, rng), values(rng, 2, 3, 4), values(rng, 2, 5, 4)
+    block = blocks.encoder
+    y = x.numpy() + block.self_attn.forward(tt.from_numpy(normalized(x.numpy()))).numpy()
+    hidden: Any = block.linear1.forward(tt.from_numpy(normalized(y)))
+    wanted = y + block.linear2.forward(hidden.gelu()).numpy()
+    np.testing.assert_allclose(block.forward(x).numpy(), wanted, rtol=1e-10, atol=1e-12)
+
+    block = blocks.decoder
+    own = tt.from_numpy(normalized(x.numpy()))
+    y = x.numpy() + block.self_attn.forward(own, causal=True).numpy()
+    z = y + block.cross_attn.forward(tt.from_numpy(normalized(y)), memory, memory).numpy()
+    wanted = z + fed_forward(block, normalized(z))
+    np.testing.assert_allclose(block.forward(x, memory).numpy(), wanted, rtol=1e-10, atol=1e-12)
+
+    check_layer(blocks.encoder, x, rng)
+    check_layer(blocks.decoder, x, rng, lambda x: blocks.decoder.forward(x, memory))
+
+
+def test_a_block_drops_in_training_alone_and_by_its_own_rate(rng: np.random.Generator) -> None:
+    block, x = encoder(rng), values(rng, 2, 3, 4)
+    whole = block.forward(x).numpy()
+    np.testing.assert_array_equal(block.forward(x.trace()).numpy(), whole)
+
+    block.drop.p = 1.0
+    np.testing.assert_array_equal(block.forward(x).numpy(), whole)
+    # Without its branches a block normalizes its input twice.
+    wanted = normalized(normalized(x.numpy()))
+    np.testing.assert_allclose(block.forward(x.trace()).numpy(), wanted, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"norm_first": "yes"}, "norm_first must be True or False, .* got 'yes'"),
+        ({"activation": "tanh"}, "activation must be one of 'relu', 'gelu', .* got 'tanh'"),
+        ({"norm": True}, "norm"),
+    ],
+)
+def test_options_of_a_block_are_checked_when_it_is_built(
+    wrong: dict[str, Any], message: str, rng: np.random.Generator
+) -> None:
+    options: Any = nn.options
+    given: Any = options(**wrong)
+
+    class Wrong(nn.Module):
+        block: nn.EncoderBlock[L[4], L[2], L[6]] = given
+
+    with pytest.raises(tt.TapeTensorError, match=message):
+        build(Wrong, rng)
+
+
 def test_the_gradients_of_an_encoder(rng: np.random.Generator) -> None:
     block = encoder(rng)
 
