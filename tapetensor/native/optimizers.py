@@ -69,20 +69,22 @@ def momentum_sgd(
     velocity: Array,
     lr: float,
     momentum: float,
+    share: float,
     nesterov: bool,
     coupled_decay: float,
     kept: float,
 ) -> None:
-    """Stochastic gradient descent with momentum, classic or Nesterov's."""
+    """Stochastic gradient descent with momentum, to which a gradient adds its `share`."""
     kind = parameter.dtype.type
-    rate, share, decay, rest = kind(lr), kind(momentum), kind(coupled_decay), kind(kept)
+    rate, held, part = kind(lr), kind(momentum), kind(share)
+    decay, rest = kind(coupled_decay), kind(kept)
     for i in range(out.size):
         value, gradient = parameter[i], out[i]
         if coupled_decay != 0:
             gradient += value * decay
-        moved = velocity[i] * share + gradient
+        moved = velocity[i] * held + gradient * part
         velocity[i] = moved
-        step = moved * share + gradient if nesterov else moved
+        step = moved * held + gradient if nesterov else moved
         out[i] = value * rest - step * rate
 
 
@@ -122,6 +124,36 @@ def adam(
         gradients[i] = mean
         squares[i] = square
         out[i] = value * rest - mean / (np.sqrt(square) + least) * scale
+
+
+def amsgrad(
+    out: Array,
+    parameter: Array,
+    gradients: Array,
+    squares: Array,
+    largest: Array,
+    rate: float,
+    floor: float,
+    beta1: float,
+    beta2: float,
+    coupled_decay: float,
+    kept: float,
+) -> None:
+    """`adam` by the largest sums of squares so far."""
+    kind = parameter.dtype.type
+    scale, least = kind(rate), kind(floor)
+    first, second, decay, rest = kind(beta1), kind(beta2), kind(coupled_decay), kind(kept)
+    for i in range(out.size):
+        value, gradient = parameter[i], out[i]
+        if coupled_decay != 0:
+            gradient += value * decay
+        mean = gradients[i] * first + gradient
+        square = squares[i] * second + gradient * gradient
+        most = max(largest[i], square)
+        gradients[i] = mean
+        squares[i] = square
+        largest[i] = most
+        out[i] = value * rest - mean / (np.sqrt(most) + least) * scale
 
 
 def rmsprop(
@@ -195,5 +227,5 @@ def _source(function: Callable[..., None]) -> str:
 
 _SOURCES: dict[Any, str] = {
     getattr(optimizers, function.__name__): _source(function)
-    for function in (momentum_sgd, sgd, adam, rmsprop, adagrad)
+    for function in (momentum_sgd, sgd, adam, amsgrad, rmsprop, adagrad)
 }

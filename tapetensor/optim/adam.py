@@ -6,7 +6,7 @@ from typing import Any, final
 
 from typing_extensions import override
 
-from tapetensor.arguments import as_number
+from tapetensor.arguments import as_flag, as_number
 from tapetensor.errors import ArgumentTypeError
 from tapetensor.kernels.numerics import optimizers
 from tapetensor.optim.group import State
@@ -27,6 +27,7 @@ class _AdaptiveMoments(Optimizer):
         eps: float,
         weight_decay: float,
         is_decoupled: bool,
+        amsgrad: bool,
     ) -> None:
         op = type(self).__name__
         if not isinstance(betas, tuple | list) or len(betas) != 2:
@@ -36,7 +37,10 @@ class _AdaptiveMoments(Optimizer):
             as_number(op, "betas[1]", betas[1], at_least=0, below=1),
         )
         self._eps = as_number(op, "eps", eps, at_least=0)
-        super().__init__(model, lr, optimizers.adam, _SUMS, weight_decay, is_decoupled)
+        remembers = as_flag(op, "amsgrad", amsgrad)
+        kernel = optimizers.amsgrad if remembers else optimizers.adam
+        states = (*_SUMS, State("largest")) if remembers else _SUMS
+        super().__init__(model, lr, kernel, states, weight_decay, is_decoupled)
 
     @override
     def _options(self, count: int) -> tuple[Any, ...]:
@@ -62,6 +66,8 @@ class Adam(_AdaptiveMoments):
         betas: what the running means keep per step, both in [0, 1).
         eps: the floor under the root, >= 0, in units of the gradient.
         weight_decay: the factor of the L2 penalty's gradient, >= 0.
+        amsgrad: whether the largest `v` so far takes the place of `v`, so that no step is larger
+            for a gradient that was forgotten (Reddi, Kale & Kumar, 2018).
 
     Raises:
         ArgumentValueError: if a number is outside its range, or the model has no parameters.
@@ -89,8 +95,10 @@ class Adam(_AdaptiveMoments):
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.0,
+        *,
+        amsgrad: bool = False,
     ) -> None:
-        super().__init__(model, lr, betas, eps, weight_decay, is_decoupled=False)
+        super().__init__(model, lr, betas, eps, weight_decay, is_decoupled=False, amsgrad=amsgrad)
 
 
 @final
@@ -107,6 +115,7 @@ class AdamW(_AdaptiveMoments):
         betas: what the running means keep per step, both in [0, 1).
         eps: the floor under the root, >= 0, in units of the gradient.
         weight_decay: what a step takes from the parameter, in units of `lr`, >= 0.
+        amsgrad: whether the largest `v` so far takes the place of `v`.
 
     Raises:
         ArgumentValueError: if a number is outside its range, or the model has no parameters.
@@ -134,5 +143,7 @@ class AdamW(_AdaptiveMoments):
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 1e-2,
+        *,
+        amsgrad: bool = False,
     ) -> None:
-        super().__init__(model, lr, betas, eps, weight_decay, is_decoupled=True)
+        super().__init__(model, lr, betas, eps, weight_decay, is_decoupled=True, amsgrad=amsgrad)

@@ -18,12 +18,13 @@ class Sgd(Optimizer):
     """Stochastic gradient descent with momentum.
 
         g = gradient + weight_decay * p
-        v = momentum * v + g
+        v = momentum * v + (1 - dampening) * g
         p = p - lr * v                      classic
         p = p - lr * (g + momentum * v)     Nesterov
 
     With decoupled decay ``g = gradient``, and a step takes ``lr * weight_decay * p`` as well.
-    As PyTorch's: the velocity starts at 0 and carries no learning rate.
+    As PyTorch's: the velocity starts with the first gradient, undampened, and carries no learning
+    rate.
 
     Args:
         model: what has ``parameters()``, a list of tensors, or a dict of tensors by name.
@@ -32,10 +33,11 @@ class Sgd(Optimizer):
         nesterov: whether to look ahead along the velocity; needs momentum.
         weight_decay: the factor of the L2 penalty's gradient, >= 0.
         decoupled_weight_decay: whether the decay acts on the parameter directly.
+        dampening: the part of each later gradient that does not go into the velocity, in [0, 1].
 
     Raises:
-        ArgumentValueError: if a number is outside its range, there is Nesterov without momentum, or
-            the model has no parameters.
+        ArgumentValueError: if a number is outside its range, there is Nesterov without momentum or
+            with dampening, dampening without momentum, or the model has no parameters.
         ArgumentTypeError: if an argument is of the wrong kind.
 
     Source: Sutskever, Martens, Dahl & Hinton (2013), "On the importance of initialization and
@@ -62,6 +64,8 @@ class Sgd(Optimizer):
         nesterov: bool = False,
         weight_decay: float = 0.0,
         decoupled_weight_decay: bool = False,
+        *,
+        dampening: float = 0.0,
     ) -> None:
         self._momentum = as_number("Sgd", "momentum", momentum, at_least=0)
         self._nesterov = as_flag("Sgd", "nesterov", nesterov)
@@ -69,11 +73,18 @@ class Sgd(Optimizer):
             raise ArgumentValueError(
                 f"Sgd: nesterov=True needs momentum > 0, got momentum={momentum!r}"
             )
+        self._dampening = as_number("Sgd", "dampening", dampening, at_least=0, at_most=1)
+        if self._dampening and (self._nesterov or not self._momentum):
+            raise ArgumentValueError(
+                "Sgd: dampening needs momentum > 0, and nesterov=False, got "
+                f"momentum={momentum!r} and nesterov={nesterov!r}"
+            )
         kernel = optimizers.momentum_sgd if self._momentum else optimizers.sgd
         states = [State("velocity")] if self._momentum else []
         super().__init__(model, lr, kernel, states, weight_decay, decoupled_weight_decay)
 
     @override
     def _options(self, count: int) -> tuple[Any, ...]:
-        momentum = (self._momentum, self._nesterov) if self._momentum else ()
+        share = 1.0 if count == 1 else 1.0 - self._dampening
+        momentum = (self._momentum, share, self._nesterov) if self._momentum else ()
         return self._lr, *momentum, *self._decay(self._lr)

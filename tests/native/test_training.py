@@ -75,6 +75,6 @@ def test_an_optimizer_takes_the_steps_that_it_takes_on_numpy(
 
 
 def test_every_formula_of_an_optimizer_has_its_loop() -> None:
-    formulas = ("momentum_sgd", "sgd", "adam", "rmsprop", "adagrad")
+    formulas = ("momentum_sgd", "sgd", "adam", "amsgrad", "rmsprop", "adagrad")
 
     assert all(hasattr(plain, name) and hasattr(native, name) for name in formulas)

@@ -63,6 +63,20 @@ BY_TEXTBOOK: dict[str, tuple[Make, Callable[[], Any]]] = {
         lambda m: AdamW(m, lr=0.1, weight_decay=0.3),
         lambda: TextbookAdam(lr=0.1, weight_decay=0.3, decoupled=True),
     ),
+    "sgd with dampening": (
+        lambda m: Sgd(m, lr=0.1, momentum=0.8, weight_decay=0.3, dampening=0.4),
+        lambda: TextbookSgd(lr=0.1, momentum=0.8, weight_decay=0.3, dampening=0.4),
+    ),
+    "adam, amsgrad": (
+        lambda m: Adam(m, lr=0.1, betas=(0.5, 0.4), weight_decay=0.3, amsgrad=True),
+        lambda: TextbookAdam(lr=0.1, betas=(0.5, 0.4), weight_decay=0.3, amsgrad=True),
+    ),
+    "adamw, amsgrad": (
+        lambda m: AdamW(m, lr=0.1, betas=(0.5, 0.4), amsgrad=True),
+        lambda: TextbookAdam(
+            lr=0.1, betas=(0.5, 0.4), weight_decay=1e-2, decoupled=True, amsgrad=True
+        ),
+    ),
     "adagrad": (Adagrad, TextbookAdagrad),
     "adagrad with both decays": (
         lambda m: Adagrad(m, lr=0.1, lr_decay=0.2, weight_decay=0.3),

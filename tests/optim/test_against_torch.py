@@ -29,6 +29,9 @@ MODES: list[tuple[Any, Any, dict[str, Any]]] = [
     (Adam, torch.optim.Adam, {"lr": 0.1, "weight_decay": 0.3}),
     (AdamW, torch.optim.AdamW, {}),
     (AdamW, torch.optim.AdamW, {"lr": 0.1, "weight_decay": 0.3}),
+    (Adam, torch.optim.Adam, {"lr": 0.1, "betas": (0.5, 0.4), "amsgrad": True}),
+    (AdamW, torch.optim.AdamW, {"lr": 0.1, "betas": (0.5, 0.4), "amsgrad": True}),
+    (Sgd, torch.optim.SGD, {"lr": 0.1, "momentum": 0.8, "dampening": 0.4}),
     (Adagrad, torch.optim.Adagrad, {}),
     (
         Adagrad,

@@ -81,6 +81,8 @@ def test_an_alpha_outside_its_range_is_refused(alpha: float) -> None:
     ("make", "name"),
     [
         (Sgd, "decoupled_weight_decay"),
+        (Adam, "amsgrad"),
+        (AdamW, "amsgrad"),
         (Adagrad, "decoupled_weight_decay"),
         *[(RMSprop, name) for name in ("centered", "decoupled_weight_decay", "eps_inside_root")],
     ],
@@ -88,6 +90,14 @@ def test_an_alpha_outside_its_range_is_refused(alpha: float) -> None:
 def test_what_is_no_flag_is_refused(make: Any, name: str) -> None:
     with pytest.raises(tt.ArgumentTypeError, match=f"{name} must be True or False, got 1"):
         make(model(), **{name: 1})
+
+
+def test_dampening_needs_momentum_without_nesterov() -> None:
+    for options in ({"momentum": 0.0}, {"momentum": 0.9, "nesterov": True}):
+        with pytest.raises(tt.ArgumentValueError, match=r"dampening needs momentum > 0"):
+            Sgd(model(), dampening=0.5, **options)  # type: ignore[arg-type]  # of two kinds
+    with pytest.raises(tt.ArgumentValueError, match=r"Sgd: dampening must be in \[0, 1\]"):
+        Sgd(model(), momentum=0.9, dampening=1.5)
 
 
 def test_nesterov_needs_momentum_and_is_a_flag() -> None:

@@ -15,11 +15,15 @@ class TextbookSgd:
     nesterov: bool = False
     weight_decay: float = 0.0
     decoupled: bool = False
+    dampening: float = 0.0
+    count: int = 0
     velocity: float = 0.0
 
     def step(self, p: float, gradient: float) -> float:
         g = gradient if self.decoupled else gradient + self.weight_decay * p
-        self.velocity = self.momentum * self.velocity + g
+        self.count += 1
+        share = 1.0 if self.count == 1 else 1.0 - self.dampening
+        self.velocity = self.momentum * self.velocity + share * g
         decayed = p - self.lr * self.weight_decay * p if self.decoupled else p
         direction = g + self.momentum * self.velocity if self.nesterov else self.velocity
         return decayed - self.lr * direction
@@ -34,9 +38,11 @@ class TextbookAdam:
     eps: float = 1e-8
     weight_decay: float = 0.0
     decoupled: bool = False
+    amsgrad: bool = False
     count: int = field(default=0)
     mean: float = field(default=0.0)
     square: float = field(default=0.0)
+    largest: float = field(default=0.0)
 
     def step(self, p: float, gradient: float) -> float:
         beta1, beta2 = self.betas
@@ -45,7 +51,8 @@ class TextbookAdam:
         self.mean = beta1 * self.mean + (1 - beta1) * g
         self.square = beta2 * self.square + (1 - beta2) * g * g
         mean = self.mean / (1 - beta1**self.count)
-        square = self.square / (1 - beta2**self.count)
+        self.largest = max(self.largest, self.square)
+        square = (self.largest if self.amsgrad else self.square) / (1 - beta2**self.count)
         decayed = p - self.lr * self.weight_decay * p if self.decoupled else p
         return decayed - self.lr * mean / (math.sqrt(square) + self.eps)
 

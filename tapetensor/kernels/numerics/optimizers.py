@@ -27,15 +27,20 @@ def momentum_sgd(
     scratch: Scratch,
     lr: float,
     momentum: float,
+    share: float,
     nesterov: bool,
     coupled_decay: float,
     kept: float,
 ) -> None:
-    """Stochastic gradient descent with momentum, classic or Nesterov's."""
+    """Stochastic gradient descent with momentum, to which a gradient adds its `share`."""
     step, decayed = scratch
     gradient = _with_decay(parameter, gradient, coupled_decay, decayed)
     velocity *= momentum
-    velocity += gradient
+    if share == 1:
+        velocity += gradient
+    else:
+        np.multiply(gradient, share, out=step)
+        velocity += step
     if nesterov:
         np.multiply(velocity, momentum, out=step)
         step += gradient
@@ -94,15 +99,32 @@ def adam(
     """
     step, decayed = scratch
     gradient = _with_decay(parameter, gradient, coupled_decay, decayed)
-    gradients *= beta1
-    gradients += gradient
-    squares *= beta2
-    np.multiply(gradient, gradient, out=step)
-    squares += step
-    np.sqrt(squares, out=step)
-    step += floor
-    np.divide(gradients, step, out=step)
-    step *= rate
+    _discount(gradients, squares, gradient, beta1, beta2, step)
+    _scaled(gradients, squares, rate, floor, step)
+    _subtract(parameter, step, kept, decayed, out)
+
+
+def amsgrad(
+    out: Array,
+    parameter: Array,
+    gradient: Array,
+    gradients: Array,
+    squares: Array,
+    largest: Array,
+    scratch: Scratch,
+    rate: float,
+    floor: float,
+    beta1: float,
+    beta2: float,
+    coupled_decay: float,
+    kept: float,
+) -> None:
+    """`adam` by the largest sums of squares so far."""
+    step, decayed = scratch
+    gradient = _with_decay(parameter, gradient, coupled_decay, decayed)
+    _discount(gradients, squares, gradient, beta1, beta2, step)
+    np.maximum(largest, squares, out=largest)
+    _scaled(gradients, largest, rate, floor, step)
     _subtract(parameter, step, kept, decayed, out)
 
 
@@ -208,3 +230,22 @@ def _subtract(parameter: Array, step: Array, kept: float, scratch: Array, out: A
     if kept != 1:
         parameter = np.multiply(parameter, kept, out=scratch)
     np.subtract(parameter, step, out=out)
+
+
+def _discount(
+    gradients: Array, squares: Array, gradient: Array, beta1: float, beta2: float, step: Array
+) -> None:
+    """Discount both sums of `adam`, and add a gradient to them; `step` is memory for that."""
+    gradients *= beta1
+    gradients += gradient
+    squares *= beta2
+    np.multiply(gradient, gradient, out=step)
+    squares += step
+
+
+def _scaled(gradients: Array, squares: Array, rate: float, floor: float, step: Array) -> None:
+    """Write ``rate * gradients / (sqrt(squares) + floor)`` to `step`."""
+    np.sqrt(squares, out=step)
+    step += floor
+    np.divide(gradients, step, out=step)
+    step *= rate
