@@ -91,7 +91,7 @@ def shifted(x: Images[B], rng: np.random.Generator) -> Images[B]:
 
 def accuracy(model: ConvNet, x: Images[M], labels: Labels[M]) -> float:
     """Return the share of images that the model names right."""
-    right = model.forward(x).argmax() == labels
+    right = model.forward(x).argmax(-1) == labels
     return right.astype(np.float32).mean().item()
 
 

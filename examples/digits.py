@@ -64,7 +64,7 @@ def load(
 
 def accuracy(model: DigitClassifier, x: Images[M], labels: Labels[M]) -> float:
     """Return the share of images that the model names right."""
-    right = model.forward(x).argmax() == labels
+    right = model.forward(x).argmax(-1) == labels
     return right.astype(np.float32).mean().item()
 
 

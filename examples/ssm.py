@@ -99,7 +99,7 @@ def sequences(
 def accuracy(model: StateSpace | Perceptron, length: int, seed: int) -> float:
     """Return the share of right answers to fresh sequences with a mark anywhere."""
     x, answers = sequences(HELD_OUT, length, length - 1, np.random.default_rng((seed, 1)))
-    return (model.forward(x).argmax() == answers).astype(np.float32).mean().item()
+    return (model.forward(x).argmax(-1) == answers).astype(np.float32).mean().item()
 
 
 def training_step(

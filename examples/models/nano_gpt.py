@@ -139,7 +139,7 @@ def main() -> None:
     ids: Ids[L[8], L[16], NoneTape] = tt.from_numpy(text[:, :-1], (8, 16))
     following: Ids[L[8], L[16], NoneTape] = tt.from_numpy(text[:, 1:], (8, 16))
     curve = [train_step(model, optimizer, ids, following) for _ in range(100)]
-    right = model.forward(ids).argmax() == following
+    right = model.forward(ids).argmax(-1) == following
     share = right.astype(np.float32).mean().item()
     print(f"nanoGPT: loss {curve[0]:.3f} at first, {curve[-1]:.3f} after {len(curve)} steps")
     print(f"it knows {share:.0%} of the tokens that follow")

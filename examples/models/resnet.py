@@ -99,7 +99,7 @@ def main() -> None:
     images: Tensor4D[L[16], L[3], L[16], L[16]] = tt.normal((16, 3, 16, 16), rng=rng)
     labels: Tensor1D[L[16], NoneTape, np.int64] = tt.from_numpy(rng.integers(10, size=16), (16,))
     curve = [train_step(model, optimizer, images, labels) for _ in range(20)]
-    right = model.forward(images).argmax() == labels
+    right = model.forward(images).argmax(-1) == labels
     share = right.astype(np.float32).mean().item()
     print(f"ResNet: loss {curve[0]:.3f} at first, {curve[-1]:.3f} after {len(curve)} steps")
     print(f"in inference it knows {share:.0%} of the images")

@@ -265,6 +265,7 @@ FLAT = frozenset(
         np.any,
         np.argmax,
         np.argmin,
+        np.argmin,
         np.argsort,
         np.ndim,
         np.shape,

@@ -6,7 +6,8 @@ rejects a literal axis that the rank does not have. A tuple of axes gives dims o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, overload
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,8 +25,8 @@ from tapetensor.tensor.base import (
     check_not_spent,
     rewrap,
 )
-from tapetensor.tensor.signatures import reduction, same_signature
-from tapetensor.typing import B, D, Ds, K, M, N, S, T
+from tapetensor.tensor.signatures import position, reduction, same_signature
+from tapetensor.typing import D, S, T
 
 if TYPE_CHECKING:
     from tapetensor.tensor.tensor import Tensor
@@ -125,55 +126,65 @@ class Reductions(TensorBase[S, T, D]):
         """
         return reduce(reductions.min, self, axis, keepdims)
 
-    @overload
-    def argmax(
-        self: Reductions[tuple[*Ds, N], Any, D], axis: Literal[-1] = -1
-    ) -> Tensor[tuple[*Ds], NoneTape, np.int64]: ...
-    @overload
-    def argmax(
-        self: Reductions[tuple[N, *Ds], Any, D], axis: Literal[0]
-    ) -> Tensor[tuple[*Ds], NoneTape, np.int64]: ...
-    @overload
-    def argmax(
-        self: Reductions[tuple[B, N, *Ds], Any, D], axis: Literal[1]
-    ) -> Tensor[tuple[B, *Ds], NoneTape, np.int64]: ...
-    @overload
-    def argmax(
-        self: Reductions[tuple[B, M, N, *Ds], Any, D], axis: Literal[2]
-    ) -> Tensor[tuple[B, M, *Ds], NoneTape, np.int64]: ...
-    @overload
-    def argmax(
-        self: Reductions[tuple[*Ds, M, N], Any, D], axis: Literal[-2]
-    ) -> Tensor[tuple[*Ds, N], NoneTape, np.int64]: ...
-    @overload
-    def argmax(
-        self: Reductions[tuple[B, K, M, N, *Ds], Any, D], axis: Literal[3]
-    ) -> Tensor[tuple[B, K, M, *Ds], NoneTape, np.int64]: ...
-    @overload
-    def argmax(
-        self: Reductions[tuple[*Ds, K, M, N], Any, D], axis: Literal[-3]
-    ) -> Tensor[tuple[*Ds, M, N], NoneTape, np.int64]: ...
-    def argmax(self, axis: int = -1) -> Tensor[Any, NoneTape, np.int64]:
-        """Return the position of the first largest element along one axis.
+    @same_signature(position)
+    def argmax(self: Reductions[Any, Any, Any], axis: Any = None) -> Any:
+        """Return the position of the first largest element, of all or along one axis.
 
-        Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
+        Without an axis it is the position in ``x.flatten()``, as numpy's and PyTorch's; the class
+        of every row of logits is ``logits.argmax(axis=-1)``. NaN counts as larger than numbers.
+
+        Shape: ``S -> ()``; ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
         Derivative: none; nothing is moved.
+
+        Args:
+            axis: None for all elements, or an int; negative counts from the back.
 
         Raises:
             AxisError: if there is no such axis.
-            ShapeError: if the axis is empty.
+            ShapeError: if there is no element to choose from.
 
         >>> import tapetensor as tt
-        >>> tt.from_numpy([[1.0, 3.0]], shape=(1, 2)).argmax()
+        >>> tt.from_numpy([[1.0, 3.0]], shape=(1, 2)).argmax(axis=-1)
         Tensor([1], shape=(1,), dtype=int64, NoneTape)
         """
-        check_not_spent("argmax", self)
-        position = normalize_axis("argmax", axis, self.array.shape)
-        if self.array.shape[position] == 0:
-            raise ShapeError(f"argmax: axis {axis} of shape {self.array.shape} is empty")
-        positions = np.argmax(self.array, axis=position).astype(np.int64)
-        result: Tensor[Any, NoneTape, np.int64] = rewrap(self, positions, next_id(), None)
-        return result
+        return _position("argmax", np.argmax, self, axis)
+
+    @same_signature(position)
+    def argmin(self: Reductions[Any, Any, Any], axis: Any = None) -> Any:
+        """Return the position of the first smallest element, of all or along one axis.
+
+        Without an axis it is the position in ``x.flatten()``. NaN counts as smaller than all
+        numbers.
+
+        Shape: ``S -> ()``; ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
+        Derivative: none; nothing is moved.
+
+        Args:
+            axis: None for all elements, or an int; negative counts from the back.
+
+        Raises:
+            AxisError: if there is no such axis.
+            ShapeError: if there is no element to choose from.
+
+        >>> import tapetensor as tt
+        >>> tt.from_numpy([[1.0, 3.0]], shape=(1, 2)).argmin()
+        Tensor(0, shape=(), dtype=int64, NoneTape)
+        """
+        return _position("argmin", np.argmin, self, axis)
+
+
+def _position(
+    op: str, search: Callable[..., Any], x: TensorBase[Any, Any, Any], axis: object
+) -> Tensor[Any, NoneTape, np.int64]:
+    check_not_spent(op, x)
+    shape = x.array.shape
+    along = None if axis is None else normalize_axis(op, axis, shape)
+    if (x.array.size if along is None else shape[along]) == 0:
+        what = "a tensor" if along is None else f"axis {axis}"
+        raise ShapeError(f"{op}: {what} of shape {shape} is empty")
+    positions = search(x.array, axis=along).astype(np.int64)
+    result: Tensor[Any, NoneTape, np.int64] = rewrap(x, positions, next_id(), None)
+    return result
 
 
 def reduce(

@@ -26,7 +26,7 @@ import numpy as np
 from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor.base import FloatingBase, NumberBase, TensorBase
 from tapetensor.tensor.operands import TapeOfRhs
-from tapetensor.typing import B, Ds, F, K, M, N, R, S, T
+from tapetensor.typing import B, D, Ds, F, K, M, N, R, S, T
 
 if TYPE_CHECKING:
     from tapetensor.tensor.tensor import Joins, Tensor
@@ -275,6 +275,46 @@ def reduction(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
     Args:
         axis: None for all axes, an int, a tuple of ints; negative counts from the back.
         keepdims: whether reduced axes stay with size 1.
+    """
+
+
+@overload
+def position(
+    self: TensorBase[S, Any, D], axis: None = None
+) -> Tensor[tuple[()], NoneTape, np.int64]: ...
+@overload
+def position(
+    self: TensorBase[tuple[*Ds, N], Any, D], axis: Literal[-1]
+) -> Tensor[tuple[*Ds], NoneTape, np.int64]: ...
+@overload
+def position(
+    self: TensorBase[tuple[N, *Ds], Any, D], axis: Literal[0]
+) -> Tensor[tuple[*Ds], NoneTape, np.int64]: ...
+@overload
+def position(
+    self: TensorBase[tuple[B, N, *Ds], Any, D], axis: Literal[1]
+) -> Tensor[tuple[B, *Ds], NoneTape, np.int64]: ...
+@overload
+def position(
+    self: TensorBase[tuple[B, M, N, *Ds], Any, D], axis: Literal[2]
+) -> Tensor[tuple[B, M, *Ds], NoneTape, np.int64]: ...
+@overload
+def position(
+    self: TensorBase[tuple[*Ds, M, N], Any, D], axis: Literal[-2]
+) -> Tensor[tuple[*Ds, N], NoneTape, np.int64]: ...
+@overload
+def position(
+    self: TensorBase[tuple[B, K, M, N, *Ds], Any, D], axis: Literal[3]
+) -> Tensor[tuple[B, K, M, *Ds], NoneTape, np.int64]: ...
+@overload
+def position(
+    self: TensorBase[tuple[*Ds, K, M, N], Any, D], axis: Literal[-3]
+) -> Tensor[tuple[*Ds, M, N], NoneTape, np.int64]: ...
+def position(self: Any, axis: Any = None) -> Any:
+    """Return the position of one element, of all or along one axis.
+
+    Args:
+        axis: None for all elements, or an int; negative counts from the back.
     """
 
 

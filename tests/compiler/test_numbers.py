@@ -57,7 +57,7 @@ def test_a_hundred_steps_with_norms_are_those_of_eager_mode(
 ) -> None:
     def step(model: Any, optimizer: optim.Optimizer, x: Any, labels: Any) -> Any:
         logits = model.forward(x.trace())
-        right = (logits.detach().argmax() == labels).astype(np.float32).mean()
+        right = (logits.detach().argmax(-1) == labels).astype(np.float32).mean()
         loss = losses.cross_entropy(logits, labels)
         value = loss.item()
         grads = loss.backward(wrt=model, check_finite=True)

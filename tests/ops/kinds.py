@@ -77,7 +77,8 @@ SOME_DTYPE = DTYPE + no(tt.DTypeError, "a tensor cannot have dtype None", None)
 # Of a tensor of shape (2, 3).
 _NO_AXIS = no(tt.AxisError, r"axis (2|-3|7) is outside the shape \(2, 3\)", 2, -3, 7)
 _NO_AXIS += no(_TYPE, "axis must be an int, got", 1.0, "0", "rows", [0])
-AXIS = _NO_AXIS + no(_TYPE, "axis must be an int, got", (0,), None)
+ONE_OR_ALL_AXES = _NO_AXIS + no(_TYPE, "axis must be an int, got", (0,))
+AXIS = ONE_OR_ALL_AXES + no(_TYPE, "axis must be an int, got", None)
 AXES = (
     _NO_AXIS
     + no(tt.AxisError, "twice", (0, 0), (0, -2))

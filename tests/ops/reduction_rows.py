@@ -9,7 +9,16 @@ import numpy as np
 
 import tapetensor as tt
 from tapetensor.arrays.array import Array
-from tests.ops.kinds import AXES, AXIS, FLAG, NOT_FINITE, NOT_NEGATIVE, NUMBER, refuses
+from tests.ops.kinds import (
+    AXES,
+    AXIS,
+    FLAG,
+    NOT_FINITE,
+    NOT_NEGATIVE,
+    NUMBER,
+    ONE_OR_ALL_AXES,
+    refuses,
+)
 from tests.ops.rows import Op, Refusal, Sample, each, given, refused, spaced
 
 _AXES: tuple[dict[str, Any], ...] = (
@@ -282,24 +291,29 @@ REDUCTIONS = (
         result_dtype=np.int64,
         is_differentiable=False,
     ),
-    Op(
-        name="argmax",
-        covers=("argmax",),
-        call=tt.Tensor.argmax,
-        reference=lambda x, axis=-1: np.argmax(x, axis),
-        samples=(
-            given(spaced(2, 3, 4)),
-            given(spaced(2, 3, 4), axis=0),
-            given(spaced(2, 3, 4), axis=-2),
-            given(spaced(0, 3)),
-        ),
-        refusals=(
-            *_NO_AXIS,
-            refused(tt.ShapeError, r"axis -1 .*\(2, 0\) is empty", spaced(2, 0)),
-            refused(tt.ShapeError, r"axis 0 .*\(0, 3\) is empty", spaced(0, 3), axis=0),
-        ),
-        takes_integers=True,
-        result_dtype=np.int64,
-        is_differentiable=False,
+    *(
+        Op(
+            name=name,
+            covers=(name,),
+            call=getattr(tt.Tensor, name),
+            reference=getattr(np, name),
+            samples=(
+                given(spaced(2, 3, 4)),
+                given(spaced()),
+                given(spaced(2, 3, 4), axis=-1),
+                given(spaced(2, 3, 4), axis=0),
+                given(spaced(2, 3, 4), axis=-2),
+                given(spaced(0, 3), axis=1),
+            ),
+            refusals=(
+                *refuses(_X, axis=ONE_OR_ALL_AXES),
+                refused(tt.ShapeError, r"a tensor of shape \(2, 0\) is empty", spaced(2, 0)),
+                refused(tt.ShapeError, r"axis 0 .*\(0, 3\) is empty", spaced(0, 3), axis=0),
+            ),
+            takes_integers=True,
+            result_dtype=np.int64,
+            is_differentiable=False,
+        )
+        for name in ("argmax", "argmin")
     ),
 )

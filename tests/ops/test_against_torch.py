@@ -188,7 +188,8 @@ SAME: dict[str, Callable[..., Any]] = {
     "argsort": lambda x, axis=-1, descending=False: torch.argsort(
         x, dim=axis, descending=descending, stable=True
     ),
-    "argmax": lambda x, axis=-1: torch.argmax(x, axis),
+    "argmax": torch.argmax,
+    "argmin": torch.argmin,
     "reshape": torch.reshape,
     "flatten": torch.flatten,
     "permute_dims": lambda x, axes: torch.permute(x, axes),

@@ -50,7 +50,7 @@ def main() -> None:
     model = tt.build(Mlp, rng=rng)
     optimizer = optim.Adam(model, lr=1e-2)
     x: Tensor2D[L[64], L[4]] = tt.normal((64, 4), rng=rng)
-    labels: Tensor1D[L[64], NoneTape, np.int64] = x[:, :3].argmax().reshape((64,))
+    labels: Tensor1D[L[64], NoneTape, np.int64] = x[:, :3].argmax(-1).reshape((64,))
     first = losses.cross_entropy(model.forward(x), labels).item()
     for _ in range(100):
         loss = losses.cross_entropy(model.forward(x.trace()), labels)

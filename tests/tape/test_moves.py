@@ -50,7 +50,7 @@ USES: list[tuple[str, Callable[[Any], object]]] = [
     ("equal", lambda x: x == X),
     ("greater", lambda x: x > 0.0),
     ("less", lambda x: operator.lt(X, x)),
-    ("argmax", lambda x: x.argmax()),
+    ("argmax", lambda x: x.argmax(-1)),
     ("split", lambda x: x.split(2)),
     ("trace", lambda x: x.trace()),
     ("traced", lambda x: x.traced()),
@@ -132,7 +132,7 @@ def test_ops_borrow_plain_tensors() -> None:
 def test_comparisons_borrow_a_traced_tensor() -> None:
     x = X.trace()
     mask = x > 2.0
-    positions = x.argmax()
+    positions = x.argmax(-1)
 
     assert mask.numpy().tolist() == [[False, False], [True, True]]
     assert positions.numpy().tolist() == [1, 1]

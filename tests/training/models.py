@@ -44,7 +44,7 @@ def held_out_loss(model: Net, batch: Batch) -> Tensor0D:
 
 def accuracy(model: Net, batch: Batch) -> float:
     x, labels = batch
-    return (model.forward(x).argmax() == labels).astype(np.float32).mean().item()
+    return (model.forward(x).argmax(-1) == labels).astype(np.float32).mean().item()
 
 
 METRICS: dict[str, Metric[Net, Batch]] = {"held-out loss": held_out_loss, "accuracy": accuracy}

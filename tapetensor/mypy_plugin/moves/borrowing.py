@@ -41,7 +41,8 @@ READS: Final = frozenset(
 )
 # Methods that a spent tensor refuses, but that leave the tape where it is.
 BORROWS: Final = frozenset(
-    {"trace", "with_empty_tape", "share", "retaped", "detach", "argmax", "argsort", "put_tape"}
+    {"trace", "with_empty_tape", "share", "retaped", "detach", "argmax", "argmin", "argsort"}
+    | {"put_tape"}
     | {"all", "any", "isfinite", "isinf", "isnan", "to_html", "tree"}
     | {f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "xor", "invert")}
 )

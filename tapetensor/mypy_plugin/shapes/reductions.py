@@ -36,9 +36,11 @@ def reduction(call: Call) -> Answer:
 
 
 @of_all_shapes
-def argmax(call: Call) -> Answer:
-    """Return the result of `argmax`, whose dtype is its own."""
-    result, (shape, axis) = call.result, axis_of_receiver(call, -1)
+def position(call: Call) -> Answer:
+    """Return the result of `argmax` and `argmin`, whose dtype is their own."""
+    if _is_whole(call):
+        return call.like(call.result, ())
+    result, (shape, axis) = call.result, axis_of_receiver(call, None)
     return call.like(result, (*shape[:axis], *shape[axis + 1 :]))
 
 

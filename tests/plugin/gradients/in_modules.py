@@ -116,7 +116,7 @@ class Scaled(nn.Module):
 
     def chosen(self, x: Tensor1D[L[4], T]) -> Tensor1D[L[4], T]:
         """Compute what has no derivative."""
-        largest = self.scale.argmax()
+        largest = self.scale.argmax(-1)
         return x * (self.scale > 0).astype(np.float32) + self.mean[largest]
 
     def asking(self, x: Tensor1D[L[4], T]) -> Tensor1D[L[4], T]:

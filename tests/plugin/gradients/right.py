@@ -208,7 +208,7 @@ def metrics(model: Mlp, x: Batch, y: Target) -> float:
     loss = losses.mse(model.forward(x.trace()), y)
     shown = loss.with_empty_tape() + model.hidden.weight.square().sum()
     norm = model.hidden.weight.square().sum().sqrt().item()
-    right = (model.forward(x).argmax() == y.argmax()).astype(np.float32).mean()
+    right = (model.forward(x).argmax(-1) == y.argmax(-1)).astype(np.float32).mean()
     print(shown.item(), norm, right.item(), (loss.detach() + right).item())
     loss.backward(wrt=model)
     return norm
@@ -256,7 +256,7 @@ def constants(model: Mlp, x: Batch) -> Gradients:
 
 def masked(model: Mlp, x: Batch) -> Gradients:
     keep = model.forward(x) > 0
-    best = model.forward(x).argmax()
+    best = model.forward(x).argmax(-1)
     out = tt.where(keep, model.forward(x.trace()), 0.0)
     weights = (best == 0).astype(np.float32).reshape((3, 1))
     return (out * weights).mean().backward(wrt=model)

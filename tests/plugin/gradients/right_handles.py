@@ -58,7 +58,7 @@ class Net(nn.Module):
         return h * gate
 
     def picked(self, x: Tensor2D[B, L[4], T]) -> Tensor2D[B, L[4], T]:
-        best = self.a.weight.abs().sum(axis=1).argmax()
+        best = self.a.weight.abs().sum(axis=1).argmax(-1)
         keep = self.a.weight.abs() > 0.1
         norm = self.a.weight.square().sum().item()
         h = self.a.forward(x) * (1.0 / norm)

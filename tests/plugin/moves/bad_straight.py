@@ -133,7 +133,7 @@ def comparing_needs_a_live_tensor(x: Plain) -> None:
 def argmax_needs_a_live_tensor(x: Plain) -> None:
     traced = x.trace()
     traced.exp()
-    traced.argmax()  # E: argmax: "traced" was moved by "exp"
+    traced.argmax(-1)  # E: argmax: "traced" was moved by "exp"
 
 
 def assigned_in_place(x: Plain) -> None:

@@ -213,7 +213,7 @@ def reading_a_spent_tensor(x: Plain) -> None:
 
 def borrowing(x: Plain) -> None:
     traced = x.trace()
-    print(traced > x, traced.argmax(), traced.detach(), traced.tape_type)
+    print(traced > x, traced.argmax(-1), traced.detach(), traced.tape_type)
     twin = traced.with_empty_tape()
     (traced.exp() * twin).sum().backward()
 

@@ -24,7 +24,7 @@ m.var(axis=2)  # type: ignore[call-overload]  # a matrix has two axes
 s.var(axis=-1)  # type: ignore[call-overload]  # a scalar has none
 v.std(axis=1)  # type: ignore[call-overload]  # `std` as `var`
 v.argmax(axis=1)  # type: ignore[call-overload]  # a vector has one axis
-s.argmax()  # type: ignore[misc]  # a scalar has none
+s.argmax(-1)  # type: ignore[arg-type]  # a scalar has none
 s.argsort()  # type: ignore[misc]  # a scalar has none
 m.argsort(descending=1)  # type: ignore[arg-type]  # a bool
 m.argsort(0, True)  # type: ignore[call-arg]  # the direction goes by keyword

@@ -57,7 +57,7 @@ m.realize((6,))  # type: ignore[arg-type]  # nor does the rank change
 # Reading elements.
 m.item()  # type: ignore[call-arg]  # six elements
 v.trace().item()  # type: ignore[call-arg]  # three elements
-z.argmax().item()  # type: ignore[call-arg]  # eight integers
+z.argmax(-1).item()  # type: ignore[call-arg]  # eight integers
 mask.item()  # type: ignore[call-arg]  # six bools
 tt.from_numpy(m, (2, 3))  # type: ignore[call-overload]  # a tensor, not an array
 tt.from_numpy(m, (2, 3), np.float32)  # type: ignore[call-overload]  # nor with a dtype

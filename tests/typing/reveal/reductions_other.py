@@ -200,11 +200,9 @@ check(assert_type(md.mean(axis=-1), Tensor1D[L[2], NoneTape, np.float64]), (2,))
 check(assert_type(md.trace().std(), Tensor0D[OwnedTape, np.float64]), ())
 
 # `argmax` gives plain positions and takes no tape.
-check(assert_type(q.argmax(), Tensor3D[L[5], L[4], L[2], NoneTape, np.int64]), (5, 4, 2))
 check(assert_type(q.argmax(-1), Tensor3D[L[5], L[4], L[2], NoneTape, np.int64]), (5, 4, 2))
 check(assert_type(q.argmax(axis=0), Tensor3D[L[4], L[2], L[3], NoneTape, np.int64]), (4, 2, 3))
 check(assert_type(q.argmax(axis=1), Tensor3D[L[5], L[2], L[3], NoneTape, np.int64]), (5, 2, 3))
-check(assert_type(q.trace().argmax(), Tensor3D[L[5], L[4], L[2], NoneTape, np.int64]), (5, 4, 2))
 check(assert_type(q.trace().argmax(-1), Tensor3D[L[5], L[4], L[2], NoneTape, np.int64]), (5, 4, 2))
 check(
     assert_type(q.trace().argmax(axis=0), Tensor3D[L[4], L[2], L[3], NoneTape, np.int64]), (4, 2, 3)
@@ -212,7 +210,10 @@ check(
 check(
     assert_type(q.trace().argmax(axis=1), Tensor3D[L[5], L[2], L[3], NoneTape, np.int64]), (5, 2, 3)
 )
-check(assert_type(mi.argmax(), Tensor1D[L[2], NoneTape, np.int64]), (2,))
+check(assert_type(mi.argmax(-1), Tensor1D[L[2], NoneTape, np.int64]), (2,))
+check(assert_type(mi.argmax(), Tensor0D[NoneTape, np.int64]), ())
+check(assert_type(q.trace().argmin(), Tensor0D[NoneTape, np.int64]), ())
+check(assert_type(mi.argmin(axis=0), Tensor1D[L[3], NoneTape, np.int64]), (3,))
 
 # `norm`, and the reductions of masks.
 check(assert_type(z.trace().norm(), Tensor0D[OwnedTape]), ())
