@@ -24,10 +24,10 @@ from tapetensor.tensor.rectifiers import Rectifiers
 from tapetensor.tensor.reductions import Reductions
 from tapetensor.tensor.rounding import Rounding
 from tapetensor.tensor.scan import Scans
-from tapetensor.tensor.selection import Order
 from tapetensor.tensor.shape import Shape
 from tapetensor.tensor.softmax import Softmax
 from tapetensor.tensor.solving import Solving
+from tapetensor.tensor.sorting import Order
 from tapetensor.tensor.statistics import Statistics
 from tapetensor.tensor.transcendental import Transcendental
 from tapetensor.typing import B, K, M, N, P, Q

@@ -9,7 +9,7 @@ import numpy as np
 
 import tapetensor as tt
 from tapetensor.arrays.array import Array
-from tests.ops.kinds import AXES, AXIS, FLAG, NOT_FINITE, NOT_NEGATIVE, NUMBER, refuses
+from tests.ops.kinds import AXES, AXIS, FLAG, INTEGER, NOT_FINITE, NOT_NEGATIVE, NUMBER, refuses
 from tests.ops.rows import Op, Refusal, Sample, each, given, refused, spaced
 
 _AXES: tuple[dict[str, Any], ...] = (
@@ -76,6 +76,11 @@ def _argsort(x: Array, axis: int = -1, descending: bool = False) -> Array:
         return np.array(order, np.int64)
 
     return np.apply_along_axis(ranked, axis, x) if x.size else np.zeros(x.shape, np.int64)
+
+
+def _sort(x: Array, axis: int = -1, descending: bool = False) -> Array:
+    order = np.argsort(x.real, axis)
+    return np.take_along_axis(x, np.flip(order, axis) if descending else order, axis)
 
 
 def _logsumexp(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
@@ -281,6 +286,47 @@ REDUCTIONS = (
         takes_integers=True,
         result_dtype=np.int64,
         is_differentiable=False,
+    ),
+    Op(
+        name="sort",
+        covers=("sort",),
+        call=tt.Tensor.sort,
+        reference=_sort,
+        samples=(
+            given(spaced(2, 3, 4), axis=0),
+            given(_X),
+            given(spaced(2, 3, 4), axis=-2, descending=True),
+            given(spaced(1)),
+            given(spaced(2, 0), axis=1),
+        ),
+        refusals=(*_NO_AXIS, *refuses(_X, descending=FLAG)),
+        takes_integers=True,
+    ),
+    Op(
+        name="topk",
+        covers=("topk",),
+        call=lambda x, k, **options: x.topk(k, **options)[0],
+        reference=lambda x, k, axis=-1, largest=True: np.take(
+            _sort(x, axis, largest), range(k), axis
+        ),
+        samples=(
+            given(spaced(2, 3, 4), 2),
+            given(spaced(2, 3, 4), 1, axis=0, largest=False),
+            given(spaced(2, 3, 4), 3, axis=-2),
+            given(spaced(4), 2),
+            given(spaced(1), 1),
+            given(spaced(2, 3), 0),
+            given(spaced(2, 0), 0),
+        ),
+        refusals=(
+            *refuses(_X, 1, axis=AXIS),
+            *refuses(_X, 1, largest=FLAG),
+            *refuses(_X, INTEGER),
+            refused(tt.ArgumentValueError, "k must not be negative, got -1", _X, -1),
+            refused(tt.ShapeError, r"k=4 is more than axis 1 of shape \(2, 3\)", _X, 4),
+            refused(tt.AxisError, "0-d", spaced(), 1),
+        ),
+        takes_integers=True,
     ),
     Op(
         name="argmax",

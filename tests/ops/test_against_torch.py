@@ -188,6 +188,10 @@ SAME: dict[str, Callable[..., Any]] = {
     "argsort": lambda x, axis=-1, descending=False: torch.argsort(
         x, dim=axis, descending=descending, stable=True
     ),
+    "sort": lambda x, axis=-1, descending=False: torch.sort(
+        x, dim=axis, descending=descending, stable=True
+    )[0],
+    "topk": lambda x, k, axis=-1, largest=True: torch.topk(x, k, axis, largest)[0],
     "argmax": lambda x, axis=-1: torch.argmax(x, axis),
     "reshape": torch.reshape,
     "flatten": torch.flatten,

@@ -160,3 +160,19 @@ def test_nan_is_sorted_as_the_largest_in_both_directions() -> None:
 
     assert x.argsort().numpy().tolist() == [0, 2, 3, 1]
     assert x.argsort(descending=True).numpy().tolist() == [1, 3, 2, 0]
+    np.testing.assert_array_equal(x.sort().numpy(), [1.0, 3.0, np.inf, np.nan])
+    np.testing.assert_array_equal(x.topk(2)[0].numpy(), [np.nan, np.inf])
+
+
+def test_of_equal_elements_the_first_comes_first_and_gets_the_first_cotangent() -> None:
+    x = tt.from_numpy([1.0, 2.0, 1.0, 2.0], (4,))
+    by_place = tt.from_numpy([1.0, 2.0, 3.0, 4.0], (4,))
+
+    rising = x.trace().sort().backward(by_place)[x]
+    falling = x.trace().sort(descending=True).backward(by_place)[x]
+    values, positions = x.trace().topk(3)
+
+    assert rising.numpy().tolist() == [1.0, 3.0, 2.0, 4.0]
+    assert falling.numpy().tolist() == [3.0, 1.0, 4.0, 2.0]
+    assert positions.numpy().tolist() == [1, 3, 0]
+    assert values.backward(by_place[:3])[x].numpy().tolist() == [3.0, 1.0, 0.0, 2.0]

@@ -70,6 +70,7 @@ _OPEN: Final[dict[str, Rule]] = {
     "take": joining.take,
     "take_along_axis": joining.take_along_axis,
     "argmax": reductions.argmax,
+    "topk": reductions.topk,
     "item": reductions.item,
     "reshape": rearranging.reshape,
     "flatten": rearranging.flatten,
@@ -85,6 +86,7 @@ _OPEN: Final[dict[str, Rule]] = {
         ("softmax", "log_softmax", "normalize", "argsort", "cumulative_sum", "cumulative_prod"),
         reductions.along_axis,
     ),
+    "sort": reductions.along_axis,
     **dict.fromkeys(
         ("sum", "prod", "mean", "max", "min", "var", "std", "norm", "any", "all", "logsumexp"),
         reductions.reduction,

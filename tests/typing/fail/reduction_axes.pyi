@@ -28,6 +28,11 @@ s.argmax()  # type: ignore[misc]  # a scalar has none
 s.argsort()  # type: ignore[misc]  # a scalar has none
 m.argsort(descending=1)  # type: ignore[arg-type]  # a bool
 m.argsort(0, True)  # type: ignore[call-arg]  # the direction goes by keyword
+m.sort(descending=1)  # type: ignore[arg-type]  # a bool
+s.sort()  # type: ignore[misc]  # a scalar has none
+s.topk(1)  # type: ignore[misc]  # a scalar has none
+v.topk(1, axis=1)  # type: ignore[call-overload]  # a vector has one axis
+m.topk(1, 0, False)  # type: ignore[call-overload]  # the direction goes by keyword
 
 # An axis is an int, never a shape to reduce to.
 m.sum(axis="rows")  # type: ignore[call-overload]  # no axis
