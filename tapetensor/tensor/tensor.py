@@ -20,6 +20,7 @@ from tapetensor.tensor.ownership import Ownership
 from tapetensor.tensor.padding import Padding
 from tapetensor.tensor.permutation import Permutation
 from tapetensor.tensor.pictures import Pictures
+from tapetensor.tensor.quantiles import Quantiles
 from tapetensor.tensor.rectifiers import Rectifiers
 from tapetensor.tensor.reductions import Reductions
 from tapetensor.tensor.rounding import Rounding
@@ -50,6 +51,7 @@ class Tensor(
     Dropout[S, T, D],
     Reductions[S, T, D],
     Statistics[S, T, D],
+    Quantiles[S, T, D],
     Softmax[S, T, D],
     Scans[S, T, D],
     Order[S, T, D],

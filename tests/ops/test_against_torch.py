@@ -51,6 +51,18 @@ def _variance(
     return _over_axes(torch.var)(x, axis, keepdims, correction=correction) + eps
 
 
+def _quantile(x: Any, q: float, axis: Any, keepdims: bool) -> Any:
+    # PyTorch's goes over one axis at a time, or over all.
+    axes = sorted(one % x.ndim for one in _axes(x, axis)) if x.ndim else []
+    rows = x.permute([*[one for one in range(x.ndim) if one not in axes], *axes])
+    rows = rows.flatten(x.ndim - len(axes)) if axes else x.unsqueeze(-1)
+    # Of no rows it has no quantiles.
+    y = rows.quantile(q, -1) if rows.numel() else rows.sum(-1)
+    for one in axes if keepdims else []:
+        y = y.unsqueeze(one)
+    return y
+
+
 def _of_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that takes numbers, too, where PyTorch's takes tensors only."""
 
@@ -191,6 +203,8 @@ SAME: dict[str, Callable[..., Any]] = {
     "sort": lambda x, axis=-1, descending=False: torch.sort(
         x, dim=axis, descending=descending, stable=True
     )[0],
+    "median": lambda x, axis=None, keepdims=False: _quantile(x, 0.5, axis, keepdims),
+    "quantile": lambda x, q, axis=None, keepdims=False: _quantile(x, q, axis, keepdims),
     "topk": lambda x, k, axis=-1, largest=True: torch.topk(x, k, axis, largest)[0],
     "argmax": lambda x, axis=-1: torch.argmax(x, axis),
     "reshape": torch.reshape,

@@ -176,3 +176,14 @@ def test_of_equal_elements_the_first_comes_first_and_gets_the_first_cotangent() 
     assert falling.numpy().tolist() == [3.0, 1.0, 4.0, 2.0]
     assert positions.numpy().tolist() == [1, 3, 0]
     assert values.backward(by_place[:3])[x].numpy().tolist() == [3.0, 1.0, 0.0, 2.0]
+
+
+def test_a_nan_makes_its_slice_nan_and_gets_the_derivative_of_the_quantile() -> None:
+    x = tt.from_numpy([[1.0, np.nan, 3.0], [1.0, -np.inf, 3.0]], (2, 3))
+
+    values = x.trace().quantile(0.25, axis=1)
+    np.testing.assert_array_equal(values.detach().numpy(), [np.nan, -np.inf])
+    np.testing.assert_array_equal(x.median(axis=1).numpy(), [np.nan, 1.0])
+
+    gradient = values.sum().backward()[x].numpy()
+    assert gradient.tolist() == [[0.0, 1.0, 0.0], [0.5, 0.5, 0.0]]

@@ -91,6 +91,7 @@ _OPEN: Final[dict[str, Rule]] = {
         ("sum", "prod", "mean", "max", "min", "var", "std", "norm", "any", "all", "logsumexp"),
         reductions.reduction,
     ),
+    **dict.fromkeys(("median", "quantile"), reductions.reduction),
 }
 
 # Layers whose output has other sizes than their input, or whose overloads mypy explains badly:

@@ -33,6 +33,9 @@ check(assert_type(m.std(axis=(), keepdims=True, correction=0.5), Tensor2D[L[2], 
 check(assert_type(m.min(axis=None), Tensor0D), ())
 check(assert_type(z.logsumexp(axis=(-1, -3), keepdims=False), Tensor1D[L[2]]), (2,))
 check(assert_type(z.argmax(axis=-3), Tensor2D[L[2], L[3], NoneTape, np.int64]), (2, 3))
+check(
+    assert_type(z.quantile(0.5, axis=(-1, 0), keepdims=True), Tensor3D[L[1], L[2], L[1]]), (1, 2, 1)
+)
 values, places = q.trace().topk(1, axis=-3)
 check(assert_type(values, Tensor4D[L[5], L[1], L[2], L[3], OwnedTape]), (5, 1, 2, 3))
 check(assert_type(places, Tensor4D[L[5], L[1], L[2], L[3], NoneTape, np.int64]), (5, 1, 2, 3))
