@@ -15,7 +15,7 @@ from tapetensor.nn.arguments import check_input
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import Kernel, W
 from tapetensor.tape import NoneTape
-from tapetensor.tensor import Tensor, Tensor1D, upscale2d
+from tapetensor.tensor import Tensor, Tensor1D, pixel_shuffle, pixel_unshuffle, upscale2d
 from tapetensor.tensor.base import check_not_spent, check_tensor
 from tapetensor.tensor.windows import check_rank
 from tapetensor.typing import B, D, Ds, F, K, M, N, P, Q, T
@@ -103,6 +103,76 @@ class Upscale2dBy(Module, Generic[Kernel]):
         check_rank("Upscale2dBy", x.array.shape, "C, H, W")
         *_, height, width = x.array.shape
         return upscale2d(x, (self.factor * height, self.factor * width), self.mode)
+
+
+class PixelShuffle(Module, Generic[Kernel]):
+    """The channels of every pixel as a square of pixels: `tapetensor.pixel_shuffle` as a module.
+
+    The factor is the layer's type argument too: ``nn.PixelShuffle[L[2]]``.
+
+    Shape: ``(*Ds, C factor**2, H, W) -> (*Ds, C, factor * H, factor * W)``.
+
+    Args:
+        factor: how many times larger images become, > 0.
+
+    Raises:
+        ArgumentValueError: if the factor is not > 0.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> nn.PixelShuffle(2).forward(tt.ones((5, 12, 4, 6))).shape
+    (5, 3, 8, 12)
+    """
+
+    factor: Kernel
+
+    def __init__(self, factor: Kernel) -> None:
+        self.factor = as_size("PixelShuffle", "factor", factor, low=1)
+
+    def forward(
+        self, x: Tensor[tuple[*Ds, K, M, N], T, D]
+    ) -> Tensor[tuple[*Ds, Any, Any, Any], T, D]:
+        """Return `x` with fewer channels and more pixels.
+
+        Raises:
+            ShapeError: if the channels are no multiple of ``factor**2``.
+        """
+        return pixel_shuffle(x, self.factor)
+
+
+class PixelUnshuffle(Module, Generic[Kernel]):
+    """The pixels of every square as channels: `tapetensor.pixel_unshuffle` as a module.
+
+    The factor is the layer's type argument too: ``nn.PixelUnshuffle[L[2]]``.
+
+    Shape: ``(*Ds, C, H, W) -> (*Ds, C factor**2, H / factor, W / factor)``.
+
+    Args:
+        factor: how many times smaller images become, > 0.
+
+    Raises:
+        ArgumentValueError: if the factor is not > 0.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> nn.PixelUnshuffle(2).forward(tt.ones((5, 3, 4, 6))).shape
+    (5, 12, 2, 3)
+    """
+
+    factor: Kernel
+
+    def __init__(self, factor: Kernel) -> None:
+        self.factor = as_size("PixelUnshuffle", "factor", factor, low=1)
+
+    def forward(
+        self, x: Tensor[tuple[*Ds, K, M, N], T, D]
+    ) -> Tensor[tuple[*Ds, Any, Any, Any], T, D]:
+        """Return `x` with more channels and fewer pixels.
+
+        Raises:
+            ShapeError: if the height or the width is no multiple of the factor.
+        """
+        return pixel_unshuffle(x, self.factor)
 
 
 class Bias2d(Module, Generic[N, W]):

@@ -25,6 +25,10 @@ from tapetensor.tensor.einsum import einsum as einsum
 from tapetensor.tensor.joining import concat as concat
 from tapetensor.tensor.joining import stack as stack
 from tapetensor.tensor.narrowing import owns_tape as owns_tape
+from tapetensor.tensor.patches import fold as fold
+from tapetensor.tensor.patches import pixel_shuffle as pixel_shuffle
+from tapetensor.tensor.patches import pixel_unshuffle as pixel_unshuffle
+from tapetensor.tensor.patches import unfold as unfold
 from tapetensor.tensor.pooling import avg_pool2d as avg_pool2d
 from tapetensor.tensor.pooling import max_pool2d as max_pool2d
 from tapetensor.tensor.pooling import min_pool2d as min_pool2d

@@ -93,6 +93,8 @@ SIZES: list[tuple[str, str, Callable[[Any], object]]] = [
     ("Upscale2d", "height", lambda n: nn.Upscale2d(n, 2)),
     ("Upscale2d", "width", lambda n: nn.Upscale2d(2, n)),
     ("Upscale2dBy", "factor", lambda n: nn.Upscale2dBy(n)),
+    ("PixelShuffle", "factor", lambda n: nn.PixelShuffle(n)),
+    ("PixelUnshuffle", "factor", lambda n: nn.PixelUnshuffle(n)),
 ]
 NUMBERS: list[tuple[str, str, float, Callable[[Any], object]]] = [
     ("LayerNorm", "eps", INF, lambda eps: nn.LayerNorm(2, eps=eps)),

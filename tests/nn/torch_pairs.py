@@ -283,6 +283,12 @@ PAIRS: dict[str, list[Pair]] = {
             normal((2, 3, 9, 8)),
         )
     ],
+    "PixelShuffle": [
+        Pair(lambda *_: nn.PixelShuffle(2), lambda: there.PixelShuffle(2), normal((2, 8, 3, 4)))
+    ],
+    "PixelUnshuffle": [
+        Pair(lambda *_: nn.PixelUnshuffle(2), lambda: there.PixelUnshuffle(2), normal((2, 3, 4, 6)))
+    ],
     "Conv1d": [
         convolution("Conv1d", 4, 6, 3, padding=1),
         convolution("Conv1d", 4, 6, 2, stride=3, dilation=2, groups=2),

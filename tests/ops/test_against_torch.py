@@ -138,6 +138,17 @@ def _attention(
     return functional.scaled_dot_product_attention(query, key, value, mask, scale=scale)
 
 
+def _of_pixels(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that rearranges no images, too, whose shape PyTorch leaves as it is."""
+
+    def rearranged(x: Any, factor: int) -> Any:
+        one = x if x.numel() else x.new_zeros(1, *x.shape[1:])
+        y = function(one, factor)
+        return y if x.numel() else y[:0] + x.sum()
+
+    return rearranged
+
+
 def _upscale(x: Any, size: Any, mode: str = "nearest") -> Any:
     aligned = {} if mode == "nearest" else {"align_corners": True}
     return functional.interpolate(x, size=size, mode=mode, **aligned)
@@ -236,6 +247,10 @@ SAME: dict[str, Callable[..., Any]] = {
     "avg_pool2d": _with_batch(functional.avg_pool2d, 3),
     "max_pool2d": _with_batch(functional.max_pool2d, 3),
     "min_pool2d": _with_batch(lambda x, *a, **o: -functional.max_pool2d(-x, *a, **o), 3),
+    "unfold": _with_batch(functional.unfold, 3),
+    "fold": _with_batch(functional.fold, 2),
+    "pixel_shuffle": _of_pixels(functional.pixel_shuffle),
+    "pixel_unshuffle": _of_pixels(functional.pixel_unshuffle),
     "scaled_dot_product_attention": _attention,
     "softsign": functional.softsign,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
@@ -150,4 +151,49 @@ def upscale2d(x: Array, size: tuple[int, int], mode: str = "nearest") -> Array:
         upper = x[..., top, left] * (1 - right) + x[..., top, far] * right
         lower = x[..., bottom, left] * (1 - right) + x[..., bottom, far] * right
         y[..., h, w] = upper * (1 - down) + lower * down
+    return y
+
+
+def unfold(
+    x: Array,
+    kernel_size: Numbers,
+    stride: Numbers = 1,
+    padding: Numbers = 0,
+    dilation: Numbers = 1,
+) -> Array:
+    leading = x.shape[:-3]
+    images = x.reshape(math.prod(leading), *x.shape[-3:])
+    read = [seen for _, seen in windows(images, kernel_size, stride, padding, dilation, 0.0)]
+    columns = np.stack(read, axis=-1)
+    rows = x.shape[-3] * math.prod(pair(kernel_size))
+    return columns.reshape(*leading, rows, columns.shape[-1])
+
+
+def fold(
+    x: Array, size: tuple[int, int], kernel_size: Numbers, padding: Numbers = 0, **steps: Numbers
+) -> Array:
+    area = math.prod(pair(kernel_size))
+    # Where each element of a column belongs, which `unfold` of the places says.
+    places = np.arange(1, 1 + math.prod(size)).reshape(1, *size)
+    to = unfold(places, kernel_size, padding=padding, **steps)
+    parts = x.reshape(*x.shape[:-2], x.shape[-2] // area, area, x.shape[-1])
+    y = np.zeros((*parts.shape[:-2], math.prod(size)), x.dtype)
+    for row, column in zip(*np.nonzero(to), strict=True):
+        y[..., to[row, column] - 1] += parts[..., row, column]
+    return y.reshape(*y.shape[:-1], *size)
+
+
+def pixel_shuffle(x: Array, factor: int) -> Array:
+    *leading, channels, height, width = x.shape
+    y = np.zeros((*leading, channels // factor**2, height * factor, width * factor), x.dtype)
+    for i, j in np.ndindex(factor, factor):
+        y[..., i::factor, j::factor] = x[..., i * factor + j :: factor**2, :, :]
+    return y
+
+
+def pixel_unshuffle(x: Array, factor: int) -> Array:
+    *leading, channels, height, width = x.shape
+    y = np.zeros((*leading, channels * factor**2, height // factor, width // factor), x.dtype)
+    for i, j in np.ndindex(factor, factor):
+        y[..., i * factor + j :: factor**2, :, :] = x[..., i::factor, j::factor]
     return y

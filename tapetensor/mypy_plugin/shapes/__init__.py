@@ -26,6 +26,7 @@ from tapetensor.mypy_plugin.shapes import (
     layers,
     losses,
     mapping,
+    patches,
     rearranging,
     reductions,
     unions,
@@ -105,6 +106,8 @@ _LAYERS: Final[dict[str, tuple[str, Rule]]] = {
     "pooling.MinPool2d": ("min_pool2d", images.pooling_layer),
     "images.Upscale2d": ("upscale2d", images.upscale_layer),
     "images.Upscale2dBy": ("Upscale2dBy", images.upscale_by_layer),
+    "images.PixelShuffle": ("pixel_shuffle", patches.pixel_shuffle_layer),
+    "images.PixelUnshuffle": ("pixel_unshuffle", patches.pixel_unshuffle_layer),
     "images.Flatten": ("Flatten", images.flatten_layer),
     "normalization.BatchNorm1d": ("BatchNorm1d", layers.batch_norm_1d),
     "normalization.BatchNorm2d": ("BatchNorm2d", layers.batch_norm_2d),
@@ -157,6 +160,10 @@ _NAMED: Final[dict[str, Rule]] = (
         "losses.similarity.cosine_embedding": losses.cosine_embedding,
     }
     | {f"tensor.creation.{name}": creation.made for name in creation.NAMES}
+    | {
+        f"tensor.patches.{rule.__name__}": rule
+        for rule in (patches.unfold, patches.fold, patches.pixel_shuffle, patches.pixel_unshuffle)
+    }
     | {f"losses.{name}": partial(losses.pair, names=two) for name, two in losses.PAIRS.items()}
     | {
         f"losses.{name}": partial(losses.labelled, name=scores, other=other)
