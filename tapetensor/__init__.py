@@ -72,6 +72,7 @@ from tapetensor.tensor import fold as fold
 from tapetensor.tensor import from_array as from_array
 from tapetensor.tensor import from_numpy as from_numpy
 from tapetensor.tensor import full as full
+from tapetensor.tensor import interpolate as interpolate
 from tapetensor.tensor import max_pool2d as max_pool2d
 from tapetensor.tensor import maximum as maximum
 from tapetensor.tensor import min_pool2d as min_pool2d

@@ -32,7 +32,6 @@ from tapetensor.tensor.patches import unfold as unfold
 from tapetensor.tensor.pooling import avg_pool2d as avg_pool2d
 from tapetensor.tensor.pooling import max_pool2d as max_pool2d
 from tapetensor.tensor.pooling import min_pool2d as min_pool2d
-from tapetensor.tensor.pooling import upscale2d as upscale2d
 from tapetensor.tensor.scan import ssm_scan as ssm_scan
 from tapetensor.tensor.segments import segment_sum as segment_sum
 from tapetensor.tensor.selection import maximum as maximum
@@ -47,3 +46,5 @@ from tapetensor.tensor.tensor import Tensor4D as Tensor4D
 from tapetensor.tensor.tensor import Tensor5D as Tensor5D
 from tapetensor.tensor.tensor import Tensor6D as Tensor6D
 from tapetensor.tensor.transposed_convolution import conv_transpose2d as conv_transpose2d
+from tapetensor.tensor.upscale import interpolate as interpolate
+from tapetensor.tensor.upscale import upscale2d as upscale2d

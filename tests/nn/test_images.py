@@ -33,6 +33,10 @@ LAYERS: list[tuple[nn.Module, Any]] = [
     (nn.Upscale2d(7, 6, "bilinear"), lambda x: reference.upscale2d(x, (7, 6), "bilinear")),
     (nn.Upscale2dBy(2), lambda x: x.repeat(2, axis=-1).repeat(2, axis=-2)),
     (nn.Upscale2dBy(3, mode="bilinear"), lambda x: reference.upscale2d(x, (15, 18), "bilinear")),
+    (
+        nn.Upscale2d(7, 6, "bicubic", align_corners=False),
+        lambda x: reference.upscale2d(x, (7, 6), "bicubic", align_corners=False),
+    ),
     (nn.Flatten(), lambda x: x.reshape(x.shape[0], -1)),
 ]
 NAMES = [f"{type(layer).__name__}-{number}" for number, (layer, _) in enumerate(LAYERS)]

@@ -149,8 +149,8 @@ def _of_pixels(function: Callable[..., Any]) -> Callable[..., Any]:
     return rearranged
 
 
-def _upscale(x: Any, size: Any, mode: str = "nearest") -> Any:
-    aligned = {} if mode == "nearest" else {"align_corners": True}
+def _upscale(x: Any, size: Any, mode: str = "nearest", align_corners: bool = True) -> Any:
+    aligned = {} if mode == "nearest" else {"align_corners": align_corners}
     return functional.interpolate(x, size=size, mode=mode, **aligned)
 
 
@@ -243,6 +243,10 @@ SAME: dict[str, Callable[..., Any]] = {
     "conv1d": _with_batch(functional.conv1d, 2),
     "conv2d": _with_batch(functional.conv2d, 3),
     "conv_transpose2d": _with_batch(functional.conv_transpose2d, 3),
+    "interpolate": _with_batch(
+        lambda x, size, mode="nearest", align_corners=False: _upscale(x, size, mode, align_corners),
+        3,
+    ),
     "upscale2d": _with_batch(_upscale, 3),
     "avg_pool2d": _with_batch(functional.avg_pool2d, 3),
     "max_pool2d": _with_batch(functional.max_pool2d, 3),

@@ -6,7 +6,7 @@ import numpy as np
 
 import tapetensor as tt
 from tests.ops import windows_reference as reference
-from tests.ops.kinds import ARRAY, HUGE, INTEGER, paddings, refuses, sizes, steps
+from tests.ops.kinds import ARRAY, FLAG, HUGE, INTEGER, paddings, refuses, sizes, steps
 from tests.ops.rows import Op, Refusal, each, given, refused, spaced
 
 _IMAGES = spaced(2, 4, 5, 6)
@@ -376,26 +376,57 @@ WINDOWS = (
         takes_integers=True,
     ),
     Op(
+        name="interpolate",
+        covers=("interpolate",),
+        call=tt.interpolate,
+        reference=lambda x, size, mode="nearest", align_corners=False: reference.upscale2d(
+            x, size, mode, align_corners
+        ),
+        samples=(
+            *(given(_IMAGES, (3, 9), mode) for mode in ("nearest", "bilinear", "bicubic")),
+            *(given(_IMAGE, (2, 1), mode) for mode in ("nearest", "bilinear", "bicubic")),
+            given(_IMAGE, (2, 7), "bilinear", align_corners=True),
+            given(_IMAGE, (7, 3), "bicubic", align_corners=True),
+            given(spaced(0, 1, 2, 2), (3, 1), "bilinear"),
+            given(spaced(1, 1, 1), (2, 3), "bicubic"),
+        ),
+        refusals=(
+            *refuses(_IMAGES, sizes(2)),
+            *refuses(_IMAGES, (3, 3), "bilinear", align_corners=FLAG),
+            refused(tt.ArgumentValueError, "mode must be .*bicubic", _IMAGES, (3, 3), "cubic"),
+            refused(
+                tt.ArgumentValueError, 'not for "nearest"', _IMAGES, (3, 3), align_corners=True
+            ),
+            refused(tt.ShapeError, r"got \(4, 4\)", spaced(4, 4), (8, 8)),
+            refused(tt.ShapeError, r"\(1, 0, 4\) has no pixels", spaced(1, 0, 4), (8, 8)),
+            refused(tt.ArgumentTypeError, "the input must be a tensor", each(None, ARRAY), (8, 8)),
+        ),
+    ),
+    Op(
         name="upscale2d",
         covers=("upscale2d",),
         call=tt.upscale2d,
         reference=reference.upscale2d,
-        samples=tuple(
-            given(x, size, mode=mode)
-            for mode in ("nearest", "bilinear")
-            for x, size in (
-                (_IMAGES, (10, 12)),
-                (_IMAGES, (5, 17)),
-                (_IMAGES, (5, 6)),
-                (_IMAGE, (7, 9)),
-                (spaced(2, 1, 1, 1, 2), (3, 3)),
-                (spaced(0, 1, 2, 2), (3, 4)),
-                (spaced(1, 1, 1), (2, 3)),
-            )
+        samples=(
+            *(
+                given(x, size, mode=mode)
+                for mode in ("nearest", "bilinear", "bicubic")
+                for x, size in (
+                    (_IMAGES, (10, 12)),
+                    (_IMAGES, (5, 17)),
+                    (_IMAGES, (5, 6)),
+                    (_IMAGE, (7, 9)),
+                    (spaced(2, 1, 1, 1, 2), (3, 3)),
+                    (spaced(0, 1, 2, 2), (3, 4)),
+                    (spaced(1, 1, 1), (2, 3)),
+                )
+            ),
+            given(_IMAGE, (7, 9), mode="bilinear", align_corners=False),
         ),
         refusals=(
             *refuses(_IMAGES, sizes(2)),
-            refused(tt.ShapeError, r"stretched to .*; avg", _IMAGES, each((4, 6), (1, 2))),
+            *refuses(_IMAGES, (9, 9), align_corners=FLAG),
+            refused(tt.ShapeError, r"stretched to .*; interpolate", _IMAGES, each((4, 6), (1, 2))),
             refused(tt.ArgumentValueError, "size must be > 0", _IMAGES, (10, 0)),
             refused(
                 tt.ArgumentValueError,
@@ -405,7 +436,7 @@ WINDOWS = (
                 mode=each("cubic", None, 1, "Nearest"),
             ),
             refused(tt.ShapeError, r"got \(4, 4\)", spaced(4, 4), (8, 8)),
-            refused(tt.ShapeError, "stretched", spaced(1, 1, 0, 4), (8, 8)),
+            refused(tt.ShapeError, "no pixels", spaced(1, 1, 0, 4), (8, 8)),
         ),
     ),
 )

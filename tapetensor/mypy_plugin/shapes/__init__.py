@@ -155,7 +155,8 @@ _NAMED: Final[dict[str, Rule]] = (
         "tensor.pooling.avg_pool2d": images.pooling,
         "tensor.pooling.max_pool2d": images.pooling,
         "tensor.pooling.min_pool2d": images.pooling,
-        "tensor.pooling.upscale2d": images.upscale2d,
+        "tensor.upscale.upscale2d": images.upscale2d,
+        "tensor.upscale.interpolate": images.interpolate,
         "tensor.attention.scaled_dot_product_attention": attention.attention,
         "losses.similarity.cosine_embedding": losses.cosine_embedding,
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError
 from tapetensor.mypy_plugin.shapes.convolution import check_rank
-from tapetensor.mypy_plugin.shapes.dims import ONE, Dims, product, written
+from tapetensor.mypy_plugin.shapes.dims import ONE, Dims, is_negative, product, written
 from tapetensor.mypy_plugin.shapes.dtypes import check_floating
 from tapetensor.mypy_plugin.shapes.own_names import settled_dims
 from tapetensor.mypy_plugin.shapes.reading import (
@@ -46,6 +46,14 @@ def upscale2d(call: Call) -> Answer:
     """Return the result of `upscale2d`: the size that was asked for."""
     x, size = known(image_of(call)), known(read_shape(call.argument("size")))
     return _stretched(call, x, size) if len(size) == 2 else None
+
+
+def interpolate(call: Call) -> Answer:
+    """Return the result of `interpolate`: the size that was asked for."""
+    x, size = known(image_of(call)), known(read_shape(call.argument("size")))
+    if any(one.literal == 0 or is_negative(one) for one in size):
+        raise MismatchError(f"size must be > 0, got {written(size)}")
+    return call.like(x, (*x.dims[:-2], *size)) if len(size) == 2 else None
 
 
 def upscale_layer(call: Call) -> Answer:
@@ -116,6 +124,6 @@ def _stretched(call: Call, x: Operand, size: Dims) -> Answer:
         if have.literal is not None and want.literal is not None and want.literal < have.literal:
             raise MismatchError(
                 f"an input of shape {written(x.dims)} cannot be stretched to {written(size)}; "
-                "avg_pool2d makes images smaller"
+                "interpolate and avg_pool2d make images smaller"
             )
     return call.like(x, (*x.dims[:-2], *size))

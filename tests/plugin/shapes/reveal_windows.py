@@ -68,6 +68,7 @@ check(
     assert_type(tt.upscale2d(images, (18, 24)), Tensor4D[L[2], L[4], L[18], L[24]]), (2, 4, 18, 24)
 )
 
+check(assert_type(tt.interpolate(image, (3, 4), "bilinear"), Tensor3D[L[4], L[3], L[4]]), (4, 3, 4))
 check(assert_type(tt.unfold(images, 3, padding=1), Tensor3D[L[2], L[36], L[72]]), (2, 36, 72))
 check(assert_type(tt.unfold(image, (2, 1), stride=2), Tensor2D[L[8], L[16]]), (8, 16))
 columns = tt.ones((2, 8, 20)).trace()

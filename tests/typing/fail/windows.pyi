@@ -41,6 +41,8 @@ tt.max_pool2d(images)  # type: ignore[call-overload]  # how large is a window?
 tt.avg_pool2d(images, 2.0)  # type: ignore[call-overload]  # no number of pixels
 tt.upscale2d(images, 16)  # type: ignore[arg-type]  # two sizes
 tt.upscale2d(images, (16, 16), "cubic")  # type: ignore[arg-type]  # no such mode
+tt.interpolate(images, (16, 16), "cubic")  # type: ignore[arg-type]  # no such mode
+tt.interpolate(images, (16, 16), "bilinear", True)  # type: ignore[call-arg]  # it goes by name
 tt.unfold(ints, 2)  # type: ignore[type-var]  # integers
 tt.unfold(images)  # type: ignore[call-arg]  # how large is a window?
 tt.fold(images, 16, 2)  # type: ignore[arg-type]  # two sizes

@@ -94,6 +94,9 @@ stretched: Tensor3D[L[4], L[18], L[16]] = tt.upscale2d(image, larger.shape)
 check(stretched, (4, 18, 16))
 traced: Tensor3D[L[4], L[18], L[16], OwnedTape] = tt.upscale2d(image.trace(), larger.shape)
 check(traced, (4, 18, 16))
+again: Tensor3D[L[4], L[18], L[16], OwnedTape]
+again = tt.interpolate(image.trace(), larger.shape, "bicubic", align_corners=True)
+check(again, (4, 18, 16))
 
 # Windows as columns, and channels as pixels.
 columns = tt.unfold(images.trace(), 3, padding=1)
