@@ -12,6 +12,7 @@ from tapetensor.tape import NoneTape, Tape
 from tapetensor.tensor.arithmetic import Arithmetic
 from tapetensor.tensor.comparison import Comparison
 from tapetensor.tensor.conversion import Conversion
+from tapetensor.tensor.decompositions import Decompositions
 from tapetensor.tensor.dropout import Dropout
 from tapetensor.tensor.elementwise import Elementwise
 from tapetensor.tensor.indexing import Indexing
@@ -60,6 +61,7 @@ class Tensor(
     Padding[S, T, D],
     LinearAlgebra[S, T, D],
     Solving[S, T, D],
+    Decompositions[S, T, D],
     Indexing[S, T, D],
     Conversion[S, T, D],
     Pictures[S, T, D],

@@ -194,6 +194,8 @@ SAME: dict[str, Callable[..., Any]] = {
     "inv": torch.linalg.inv,
     "det": torch.linalg.det,
     "solve": torch.linalg.solve,
+    "slogdet": lambda x, part: torch.linalg.slogdet(x)[part],
+    "pinv": torch.linalg.pinv,
     "cholesky": lambda x: torch.linalg.cholesky(0.5 * (x.mT + x)),
     "pad": _pad,
     "segment_sum": _segment_sum,
@@ -268,6 +270,7 @@ OTHERS = {
     "astype": "is a matter of dtypes",
     "to": "is a matter of where arrays are",
     "ssm_scan": "is not in PyTorch",
+    **dict.fromkeys(("eigh", "qr", "svd"), "may have other signs, and is tried below"),
     "row_scale": "is a custom op of the tests",
     "rnn": "is a layer there",
     "lstm": "is a layer there",
@@ -330,3 +333,34 @@ def test_value_and_gradients_are_those_of_torch(case: Case, dtype: Any) -> None:
                 none if wanted is None else wanted.numpy(),
                 dtype,
             )
+
+
+def _of_their_svd(x: Any) -> tuple[Any, ...]:
+    return tuple(torch.linalg.svd(x, full_matrices=False))
+
+
+@pytest.mark.parametrize(
+    ("name", "theirs", "shape"),
+    [
+        ("eigh", lambda x: torch.linalg.eigh(0.5 * (x + x.mT)), (2, 3, 3)),
+        *(("qr", torch.linalg.qr, shape) for shape in ((4, 3), (3, 3), (3, 5))),
+        *(("svd", _of_their_svd, shape) for shape in ((4, 3), (3, 3), (2, 3, 5))),
+    ],
+)
+def test_decompositions_are_those_of_torch_up_to_signs(name: str, theirs: Any, shape: Any) -> None:
+    x = tt.from_numpy(spaced(*shape))
+    operand = torch.tensor(x.numpy(), requires_grad=True)
+    expected = [part.square() for part in theirs(operand)]
+    weights = [spaced(*part.shape, seed=5) for part in expected]
+    sum((p * torch.tensor(w)).sum() for p, w in zip(expected, weights, strict=True)).backward()
+
+    parts = [part.square() for part in getattr(x.trace(), name)()]
+    for found, wanted in zip(parts, expected, strict=True):
+        np.testing.assert_allclose(found.numpy(), wanted.detach().numpy(), rtol=1e-9, atol=1e-9)
+    products = [p * tt.from_numpy(w) for p, w in zip(parts, weights, strict=True)]
+    loss = products[0].sum()
+    for product in products[1:]:
+        loss = loss + product.sum()
+
+    gradient = loss.backward()[x].numpy()
+    np.testing.assert_allclose(gradient, operand.grad.numpy(), rtol=1e-9, atol=1e-9)

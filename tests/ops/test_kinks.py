@@ -187,3 +187,28 @@ def test_a_nan_makes_its_slice_nan_and_gets_the_derivative_of_the_quantile() -> 
 
     gradient = values.sum().backward()[x].numpy()
     assert gradient.tolist() == [[0.0, 1.0, 0.0], [0.5, 0.5, 0.0]]
+
+
+def test_equal_eigenvalues_have_a_derivative_and_their_vectors_none() -> None:
+    x = tt.eye(3, np.float64)
+
+    assert np.array_equal(x.trace().eigh()[0].square().sum().backward()[x].numpy(), 2.0 * x.numpy())
+    assert np.array_equal(x.trace().svd()[1].square().sum().backward()[x].numpy(), 2.0 * x.numpy())
+    with np.errstate(all="ignore"):
+        gradient = x.trace().eigh()[1].square().sum().backward()[x]
+    assert np.isnan(gradient.numpy()).all()
+
+
+def test_the_logarithm_of_the_determinant_of_a_singular_matrix_is_minus_infinity() -> None:
+    sign, logarithm = tt.zeros((2, 2)).trace().slogdet()
+
+    assert (sign.item(), logarithm.detach().item()) == (0.0, -np.inf)
+    with pytest.raises(tt.ArgumentValueError, match=r"slogdet: the derivative divides by it"):
+        logarithm.backward()
+
+
+def test_the_derivative_of_columns_that_depend_on_each_other_is_refused() -> None:
+    q, _ = tt.zeros((3, 2)).trace().qr()
+
+    with pytest.raises(tt.ArgumentValueError, match=r"qr: the derivative divides by R"):
+        q.sum().backward()

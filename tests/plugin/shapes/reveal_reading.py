@@ -137,6 +137,21 @@ def shortened_anywhere(x: Tensor1D[M], longer: Tensor1D[Add[M, N]], n: N, i: int
 check(shortened(tt.ones((2, 6)), 2), (2, 6))
 shortened_anywhere(tt.ones((6,)), tt.ones((8,)), 2, 4)
 
+# Matrices taken apart.
+columns, triangle = z.trace().qr()
+check(assert_type(columns, Tensor3D[L[4], L[2], L[2], OwnedTape]), (4, 2, 2))
+check(assert_type(triangle, Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+u, singular, rows = w.svd()
+check(assert_type(u, Tensor2D[L[3], L[3]]), (3, 3))
+check(assert_type(singular, Tensor1D[L[3]]), (3,))
+check(assert_type(rows, Tensor2D[L[3], L[6]]), (3, 6))
+check(assert_type(w.trace().pinv(), Tensor2D[L[6], L[3], OwnedTape]), (6, 3))
+_, logarithms = tt.ones((5, 2, 2)).trace().slogdet()
+check(assert_type(logarithms, Tensor1D[L[5], OwnedTape]), (5,))
+eigenvalues, eigenvectors = tt.ones((5, 2, 2)).eigh()
+check(assert_type(eigenvalues, Tensor2D[L[5], L[2]]), (5, 2))
+check(assert_type(eigenvectors, Tensor3D[L[5], L[2], L[2]]), (5, 2, 2))
+
 # What is open stays open.
 dynamic: Tensor2D[Any, L[3]] = m
 check(assert_type(dynamic @ w, Tensor2D[Any, L[6]]), (2, 6))
