@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError
-from tapetensor.mypy_plugin.shapes.convolution import check_rank
+from tapetensor.mypy_plugin.shapes.convolution import check_rank, is_left_over
 from tapetensor.mypy_plugin.shapes.dims import (
     ANY,
     Dim,
@@ -34,7 +34,7 @@ def fold(call: Call) -> Answer:
     if len(size) != 2:
         return None
     area, count = product(window.kernel), product(window.counts(size))
-    if len(x.dims) < 2 or _is_left_over(x.dims[-2], area) or are_other_numbers(x.dims[-1], count):
+    if len(x.dims) < 2 or is_left_over(x.dims[-2], area) or are_other_numbers(x.dims[-1], count):
         raise MismatchError(
             f"for images of size {written(size)} and windows of {written(window.kernel)} the "
             f"input must have shape (..., C * {area}, {count}), got {written(x.dims)}"
@@ -44,30 +44,10 @@ def fold(call: Call) -> Answer:
 
 
 def pixel_shuffle(call: Call) -> Answer:
-    """Return the result of `pixel_shuffle`: fewer channels, and larger images."""
-    return _shuffled(call, read_numbers(call, {"factor": 1})[0][0])
-
-
-def pixel_shuffle_layer(call: Call) -> Answer:
-    """Return the result of the `forward` of `PixelShuffle`."""
-    return _shuffled(call, read_number(call.layer[0]))
-
-
-def pixel_unshuffle(call: Call) -> Answer:
-    """Return the result of `pixel_unshuffle`: more channels, and smaller images."""
-    return _unshuffled(call, read_numbers(call, {"factor": 1})[0][0])
-
-
-def pixel_unshuffle_layer(call: Call) -> Answer:
-    """Return the result of the `forward` of `PixelUnshuffle`."""
-    return _unshuffled(call, read_number(call.layer[0]))
-
-
-def _shuffled(call: Call, factor: Dim) -> Answer:
-    x = call.operand(0)
-    check_rank(x.dims, 2)
+    """Return the result of `pixel_shuffle`, or its layer: fewer channels, and larger images."""
+    x, factor = _image_and_factor(call)
     channels, area = x.dims[-3], product((factor, factor))
-    if _is_left_over(channels, area):
+    if is_left_over(channels, area):
         raise MismatchError(
             f"the {channels} channels of shape {written(x.dims)} are no multiple of {area}, the "
             "pixels of a square"
@@ -76,15 +56,24 @@ def _shuffled(call: Call, factor: Dim) -> Answer:
     return _resized(call, x, (_quotient(channels, area), *sizes))
 
 
-def _unshuffled(call: Call, factor: Dim) -> Answer:
-    x = call.operand(0)
-    check_rank(x.dims, 2)
-    if any(_is_left_over(size, factor) for size in x.dims[-2:]):
+def pixel_unshuffle(call: Call) -> Answer:
+    """Return the result of `pixel_unshuffle`, or its layer: more channels, and smaller images."""
+    x, factor = _image_and_factor(call)
+    if any(is_left_over(size, factor) for size in x.dims[-2:]):
         raise MismatchError(
             f"the height and the width of shape {written(x.dims)} are no multiples of {factor}"
         )
     sizes = [_quotient(size, factor) for size in x.dims[-2:]]
     return _resized(call, x, (product((x.dims[-3], factor, factor)), *sizes))
+
+
+def _image_and_factor(call: Call) -> tuple[Operand, Dim]:
+    """Return the images and the factor, which is an argument or of the layer's type."""
+    is_layer = call.formals == 1
+    factor = read_number(call.layer[0]) if is_layer else read_numbers(call, {"factor": 1})[0][0]
+    x = call.operand(0)
+    check_rank(x.dims, 2)
+    return x, factor
 
 
 def _resized(call: Call, x: Operand, found: Dims) -> Answer:
@@ -94,11 +83,6 @@ def _resized(call: Call, x: Operand, found: Dims) -> Answer:
 def _window(call: Call) -> Window:
     names = ("kernel_size", "stride", "padding", "dilation")
     return Window(*read_numbers(call, dict.fromkeys(names, 2)))
-
-
-def _is_left_over(size: Dim, by: Dim) -> bool:
-    """Tell whether a number does not divide another."""
-    return size.literal is not None and bool(by.literal) and size.literal % (by.literal or 1) != 0
 
 
 def _quotient(size: Dim, by: Dim) -> Dim:
