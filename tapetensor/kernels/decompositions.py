@@ -88,9 +88,9 @@ def svd(x: Array) -> tuple[Array, Pullbacks]:
     return np.concatenate([u, row, v], axis=-2), (pullback,)
 
 
-def pinv(x: Array) -> tuple[Array, Pullbacks]:
-    """The pseudoinverse; singular values that rounding may have made count as 0."""
-    y = np.linalg.pinv(x, max(x.shape[-2:]) * float(np.finfo(x.dtype).eps))
+def pinv(x: Array, rcond: float) -> tuple[Array, Pullbacks]:
+    """The pseudoinverse; singular values up to `rcond` of the largest count as 0."""
+    y = np.linalg.pinv(x, rcond)
     adjoint = _transposed(y)
 
     def pullback(g: Array) -> Array:
