@@ -68,9 +68,11 @@ from tapetensor.tensor import conv_transpose2d as conv_transpose2d
 from tapetensor.tensor import custom_op as custom_op
 from tapetensor.tensor import einsum as einsum
 from tapetensor.tensor import eye as eye
+from tapetensor.tensor import fold as fold
 from tapetensor.tensor import from_array as from_array
 from tapetensor.tensor import from_numpy as from_numpy
 from tapetensor.tensor import full as full
+from tapetensor.tensor import interpolate as interpolate
 from tapetensor.tensor import max_pool2d as max_pool2d
 from tapetensor.tensor import maximum as maximum
 from tapetensor.tensor import min_pool2d as min_pool2d
@@ -78,10 +80,13 @@ from tapetensor.tensor import minimum as minimum
 from tapetensor.tensor import normal as normal
 from tapetensor.tensor import ones as ones
 from tapetensor.tensor import owns_tape as owns_tape
+from tapetensor.tensor import pixel_shuffle as pixel_shuffle
+from tapetensor.tensor import pixel_unshuffle as pixel_unshuffle
 from tapetensor.tensor import scaled_dot_product_attention as scaled_dot_product_attention
 from tapetensor.tensor import segment_sum as segment_sum
 from tapetensor.tensor import ssm_scan as ssm_scan
 from tapetensor.tensor import stack as stack
+from tapetensor.tensor import unfold as unfold
 from tapetensor.tensor import uniform as uniform
 from tapetensor.tensor import upscale2d as upscale2d
 from tapetensor.tensor import where as where

@@ -14,6 +14,7 @@ from tapetensor.arrays.stand_ins import Level, Recorded, UnrecordedError
 from tapetensor.higher_order import kernels
 from tapetensor.kernels import (
     arithmetic,
+    decompositions,
     elementwise,
     indexing,
     linear_algebra,
@@ -188,6 +189,50 @@ def _run(kernel: Kernel, level: Level, *operands: Any) -> Any:
     return level.run(kernel, operands)
 
 
+def _slogdet(level: Level, x: Any) -> Any:
+    both = level.run(decompositions.slogdet, (x,))
+    return both[..., 0], both[..., 1]
+
+
+def _lower(x: Any) -> Any:
+    """Return the symmetric matrices of which numpy's LAPACK reads the lower triangles."""
+    return np.tril(x) + np.swapaxes(np.tril(x, -1), -1, -2)
+
+
+def _cholesky(level: Level, x: Any, **options: Any) -> Any:
+    _only(options)
+    return level.run(solving.cholesky, (_lower(x),))
+
+
+def _eigh(level: Level, x: Any, uplo: str = "L", **options: Any) -> Any:
+    _only(options)
+    if uplo != "L":
+        raise UnsupportedError("the upper triangle")
+    both = level.run(decompositions.eigh, (_lower(x),))
+    return both[..., 0, :], both[..., 1:, :]
+
+
+def _qr(level: Level, x: Any, mode: str = "reduced") -> Any:
+    if mode != "reduced":
+        raise UnsupportedError(f"mode {mode}")
+    both, rows = level.run(decompositions.qr, (x,)), x.shape[-2]
+    return both[..., :rows, :], np.swapaxes(both[..., rows:, :], -1, -2)
+
+
+def _svd(level: Level, x: Any, full_matrices: bool = True, **options: Any) -> Any:
+    _only(options)
+    if full_matrices:
+        raise UnsupportedError("full matrices")
+    parts, rows = level.run(decompositions.svd, (x,)), x.shape[-2]
+    right = np.swapaxes(parts[..., rows + 1 :, :], -1, -2)
+    return parts[..., :rows, :], parts[..., rows, :], right
+
+
+def _pinv(level: Level, x: Any, rcond: float = 1e-15, **options: Any) -> Any:
+    _only(options)
+    return level.run(decompositions.pinv, (x,), rcond)
+
+
 FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.broadcast_to: _broadcast_to,
     np.clip: _clip,
@@ -198,10 +243,15 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.einsum: _einsum,
     np.empty_like: partial(_constant, np.empty_like),
     np.full_like: _full_like,
-    np.linalg.cholesky: partial(_run, solving.cholesky),
+    np.linalg.cholesky: _cholesky,
     np.linalg.det: partial(_run, solving.det),
+    np.linalg.eigh: _eigh,
     np.linalg.inv: partial(_run, solving.inv),
+    np.linalg.pinv: _pinv,
+    np.linalg.qr: _qr,
+    np.linalg.slogdet: _slogdet,
     np.linalg.solve: partial(_run, solving.solve),
+    np.linalg.svd: _svd,
     np.max: partial(_reduced, reductions.max),
     np.mean: partial(_reduced, reductions.mean),
     np.min: partial(_reduced, reductions.min),

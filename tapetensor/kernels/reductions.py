@@ -10,9 +10,11 @@ import math
 import numpy as np
 
 from tapetensor.arrays.array import Array
+from tapetensor.kernels.indexing import take_along_axis
 from tapetensor.kernels.numerics.extremes import largest, largest_or_minus_infinity, smallest
 from tapetensor.kernels.numerics.mean import mean_over
 from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
+from tapetensor.kernels.numerics.rows import as_rows
 from tapetensor.kernels.numerics.sums import sum_over
 from tapetensor.tape import Pullback, Pullbacks
 
@@ -31,10 +33,7 @@ def prod(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
     What a factor is multiplied by is there on the way back. Nothing is divided out, so zeros need
     no care, in derivatives of any order.
     """
-    kept = [one for one in range(x.ndim) if one not in axis]
-    order = (*kept, *axis)
-    turned = np.transpose(x, order)
-    rows = np.reshape(turned, (*turned.shape[: len(kept)], _count(x, axis)))
+    rows, back = as_rows(x, axis)
     factors: list[tuple[Array, Array]] = []
     while rows.shape[-1] > 1:
         half = rows.shape[-1] // 2
@@ -50,11 +49,40 @@ def prod(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
             half = lhs.shape[-1]
             shared, rest = g[..., :half], g[..., half:]
             g = np.concatenate([shared * rhs, shared * lhs, rest], axis=-1)
-        cotangent = np.reshape(g[..., : _count(x, axis)], turned.shape)
-        return np.transpose(cotangent, [order.index(one) for one in range(x.ndim)])
+        return back(g[..., : _count(x, axis)])
 
-    shape = tuple([1 if one in axis else size for one, size in enumerate(x.shape)])
-    return _squeezed(np.reshape(rows, shape), axis, keepdims), (pullback,)
+    return np.reshape(rows, _reduced(x.shape, axis, keepdims)), (pullback,)
+
+
+def median(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
+    """`quantile` in the middle; it has a name of its own so that errors say what the user wrote."""
+    return quantile(x, axis, keepdims, 0.5)
+
+
+def quantile(x: Array, axis: Axis, keepdims: bool, q: float) -> tuple[Array, Pullbacks]:
+    """The element at the place ``q * (n - 1)`` of the sorted ones, or between two of them."""
+    rows, back = as_rows(x, axis)
+    if rows.shape[-1] == 0:
+        raise ValueError("no elements")
+    below, share = divmod(q * (rows.shape[-1] - 1), 1)
+    ranked = np.argsort(rows, axis=-1, kind="stable")
+    # NaN is sorted as the largest: where there is one, it is all that is read.
+    last = ranked[..., -1:]
+    is_nan = np.isnan(np.take_along_axis(rows, last, rows.ndim - 1))
+    # What has no share is not read, for of an infinity 0 shares are NaN.
+    end = int(below) + (2 if share else 1)
+    places = np.where(is_nan, last, ranked[..., int(below) : end])
+    pair, (of_places, _) = take_along_axis(rows, places, rows.ndim - 1)
+    y = pair[..., :1] * (1 - share) + pair[..., 1:] * share if share else pair
+    rows_shape = y.shape
+
+    def pullback(g: Array) -> Array:
+        g = np.reshape(g, rows_shape)
+        assert of_places is not None
+        shares = np.concatenate([g * (1 - share), g * share], axis=-1) if share else g
+        return back(of_places(shares))
+
+    return np.reshape(y, _reduced(x.shape, axis, keepdims)), (pullback,)
 
 
 def mean(x: Array, axis: Axis, keepdims: bool) -> tuple[Array, Pullbacks]:
@@ -165,6 +193,12 @@ def log_softmax(x: Array, axis: int) -> tuple[Array, Pullbacks]:
 
 def _count(x: Array, axis: Axis) -> int:
     return math.prod([x.shape[one] for one in axis])
+
+
+def _reduced(shape: Axis, axis: Axis, keepdims: bool) -> tuple[int, ...]:
+    """Return the shape that is left, or has size 1 along `axis`."""
+    sizes = [1 if one in axis else size for one, size in enumerate(shape)]
+    return tuple([size for one, size in enumerate(sizes) if keepdims or one not in axis])
 
 
 def _spread(x: Array, axis: Axis) -> Pullback:

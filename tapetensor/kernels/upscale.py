@@ -1,4 +1,4 @@
-"""Images made larger, along one axis after the other."""
+"""Images made larger or smaller, along one axis after the other."""
 
 from __future__ import annotations
 
@@ -9,15 +9,29 @@ from tapetensor.arrays.libraries import like
 from tapetensor.kernels.numerics.windows import batch_first, batch_last
 from tapetensor.tape import Pullback, Pullbacks
 
-# A longer array and its pullback.
+# An axis of another length and its pullback.
 Stretched = tuple[Array, Pullback]
+# Which element each of a new axis reads, and the weight that it has there; None for 1.
+Tap = tuple[Array, Array | None]
+# What a cubic takes from beyond the two nearest elements; PyTorch's, and most programs'.
+_SHARPNESS = -0.75
 
 
-def upscale2d(x: Array, height: int, width: int, mode: str) -> tuple[Array, Pullbacks]:
-    """Stretch the last two axes, by repetition ("nearest") or interpolation ("bilinear")."""
-    stretched = _repeated if mode == "nearest" else _interpolated
-    tall, pullback_height = stretched(batch_last(x, 2), 1, height)
-    y, pullback_width = stretched(tall, 2, width)
+def upscale2d(
+    x: Array, height: int, width: int, mode: str, align_corners: bool
+) -> tuple[Array, Pullbacks]:
+    """`interpolate`; it has a name of its own so that errors say what the user wrote."""
+    return interpolate(x, height, width, mode, align_corners)
+
+
+def interpolate(
+    x: Array, height: int, width: int, mode: str, align_corners: bool
+) -> tuple[Array, Pullbacks]:
+    """Stretch the last two axes, by repetition ("nearest") or interpolation."""
+    taps = _nearest if mode == "nearest" else _linear if mode == "bilinear" else _cubic
+    images = batch_last(x, 2)
+    tall, pullback_height = _stretched(images, 1, taps(images.shape[1], height, align_corners))
+    y, pullback_width = _stretched(tall, 2, taps(images.shape[2], width, align_corners))
 
     def pullback(g: Array) -> Array:
         return batch_first(pullback_height(pullback_width(batch_last(g, 2))), x.shape[:-3])
@@ -25,37 +39,83 @@ def upscale2d(x: Array, height: int, width: int, mode: str) -> tuple[Array, Pull
     return batch_first(y, x.shape[:-3]), (pullback,)
 
 
-def _repeated(x: Array, axis: int, size: int) -> Stretched:
-    """Return every element of an axis several times: output ``i`` is ``floor(i * old / new)``."""
-    sources = np.arange(size) * x.shape[axis] // size
-    starts = _first_of_each(sources)
-    return np.take(x, sources, axis=axis), lambda g: np.add.reduceat(g, like(starts, g), axis=axis)
+def _nearest(old: int, new: int, align_corners: bool) -> list[Tap]:
+    """Return the element at ``floor(i * old / new)``."""
+    return [(np.arange(new) * old // new, None)]
 
 
-def _interpolated(x: Array, axis: int, size: int) -> Stretched:
-    """Return an axis interpolated; its two ends stay its ends."""
-    last = x.shape[axis] - 1
+def _linear(old: int, new: int, align_corners: bool) -> list[Tap]:
+    """Return the two elements around each place."""
+    below, share = _places(old, new, align_corners, low=0)
+    return [(below, 1 - share), (np.minimum(below + 1, old - 1), share)]
+
+
+def _cubic(old: int, new: int, align_corners: bool) -> list[Tap]:
+    """Return the four elements around each place; the first and the last stand for those beyond."""
+    below, share = _places(old, new, align_corners, low=-1)
+    far, near = _SHARPNESS, _SHARPNESS + 2
+
+    def beyond(distance: Array) -> Array:
+        return ((far * distance - 5 * far) * distance + 8 * far) * distance - 4 * far
+
+    def beside(distance: Array) -> Array:
+        return (near * distance - near - 1) * distance * distance + 1
+
+    weights = (beyond(share + 1), beside(share), beside(1 - share), beyond(2 - share))
+    return [
+        (np.clip(below + step, 0, old - 1), w)
+        for step, w in zip(range(-1, 3), weights, strict=True)
+    ]
+
+
+def _places(old: int, new: int, align_corners: bool, low: int) -> tuple[Array, Array]:
+    """Return the place of each element of a new axis: that before it, and how far behind that."""
+    steps = np.arange(new)
     # Integers keep the corners, and every pixel that falls on another, exact.
-    below, rest = np.divmod(np.arange(size) * last, max(size - 1, 1))
-    above = np.minimum(below + 1, last)
+    if align_corners:
+        divisor = max(new - 1, 1)
+        numerator = steps * (old - 1)
+    else:
+        divisor = 2 * new
+        numerator = np.maximum((2 * steps + 1) * old - new, low * divisor)
+    below, rest = np.divmod(numerator, divisor)
+    return below, rest / divisor
+
+
+def _stretched(x: Array, axis: int, taps: list[Tap]) -> Stretched:
+    """Return an axis of which each element is what it reads, weighed."""
     along = [1] * x.ndim
-    along[axis] = size
-    share = like(np.reshape(rest / max(size - 1, 1), along).astype(x.dtype), x)
-    starts = like(_first_of_each(below), x)
+    along[axis] = -1
+    weighed = [
+        (sources, None if w is None else like(np.reshape(w, along).astype(x.dtype), x))
+        for sources, w in taps
+    ]
 
     def pullback(g: Array) -> Array:
-        to_below = np.add.reduceat(g * (1 - share), starts, axis=axis)
-        to_above = np.add.reduceat(g * share, starts, axis=axis)
-        # What goes to the pixel above the last one goes to the last one: its share is 0.
-        front = np.take(to_below, range(1), axis=axis)
-        behind = np.take(to_below, range(1, last + 1), axis=axis)
-        shifted = np.take(to_above, range(last), axis=axis)
-        return np.concatenate([front, behind + shifted], axis=axis)
+        parts = [
+            _read_by(g if weights is None else g * weights, sources, axis, x.shape)
+            for sources, weights in weighed
+        ]
+        return _total(parts)
 
-    y = np.take(x, below, axis=axis) * (1 - share) + np.take(x, above, axis=axis) * share
-    return y, pullback
+    read = [(np.take(x, sources, axis=axis), weights) for sources, weights in weighed]
+    return _total([y if weights is None else y * weights for y, weights in read]), pullback
 
 
-def _first_of_each(sources: Array) -> Array:
-    """Return where each number of an ascending sequence without gaps occurs first."""
-    return np.flatnonzero(np.diff(sources, prepend=-1))
+def _read_by(g: Array, sources: Array, axis: int, shape: tuple[int, ...]) -> Array:
+    """Return what each element gets from those that read it; `sources` ascend."""
+    starts = np.flatnonzero(np.diff(sources, prepend=-1))
+    sums = np.add.reduceat(g, like(starts, g), axis=axis)
+    if starts.size == shape[axis]:
+        return sums
+    # Some are read by none.
+    result = np.zeros_like(sums, shape=(*sums.shape[:axis], shape[axis], *sums.shape[axis + 1 :]))
+    result[(slice(None),) * axis + (like(sources[starts], g),)] = sums
+    return result
+
+
+def _total(parts: list[Array]) -> Array:
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total

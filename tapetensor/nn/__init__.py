@@ -63,6 +63,8 @@ from tapetensor.nn.fields import repeat as repeat
 from tapetensor.nn.group_norm import GroupNorm as GroupNorm
 from tapetensor.nn.images import Bias2d as Bias2d
 from tapetensor.nn.images import Flatten as Flatten
+from tapetensor.nn.images import PixelShuffle as PixelShuffle
+from tapetensor.nn.images import PixelUnshuffle as PixelUnshuffle
 from tapetensor.nn.images import Upscale2d as Upscale2d
 from tapetensor.nn.images import Upscale2dBy as Upscale2dBy
 from tapetensor.nn.inference_view import inference as inference

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Generic, Literal
+from typing import Any, Generic
 
 import numpy as np
 
-from tapetensor.arguments import as_size, check_choice
+from tapetensor.arguments import as_flag, as_size, check_choice
 from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.errors import ShapeError
 from tapetensor.nn import init
@@ -15,8 +15,9 @@ from tapetensor.nn.arguments import check_input
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import Kernel, W
 from tapetensor.tape import NoneTape
-from tapetensor.tensor import Tensor, Tensor1D, upscale2d
+from tapetensor.tensor import Tensor, Tensor1D, pixel_shuffle, pixel_unshuffle, upscale2d
 from tapetensor.tensor.base import check_not_spent, check_tensor
+from tapetensor.tensor.upscale import Mode
 from tapetensor.tensor.windows import check_rank
 from tapetensor.typing import B, D, Ds, F, K, M, N, P, Q, T
 
@@ -31,7 +32,8 @@ class Upscale2d(Module, Generic[M, N]):
     Args:
         height: of the output, > 0 and not less than that of the input.
         width: the same.
-        mode: "nearest" or "bilinear".
+        mode: "nearest", "bilinear" or "bicubic".
+        align_corners: as for `tapetensor.upscale2d`.
 
     Raises:
         ArgumentValueError: if a size is not > 0, or the mode is another.
@@ -44,15 +46,17 @@ class Upscale2d(Module, Generic[M, N]):
 
     height: M
     width: N
-    mode: Literal["nearest", "bilinear"]
+    mode: Mode
+    align_corners: bool
 
     def __init__(
-        self, height: M, width: N, mode: Literal["nearest", "bilinear"] = "nearest"
+        self, height: M, width: N, mode: Mode = "nearest", *, align_corners: bool = True
     ) -> None:
         self.height = as_size("Upscale2d", "height", height, low=1)
         self.width = as_size("Upscale2d", "width", width, low=1)
-        check_choice("Upscale2d", "mode", mode, ("nearest", "bilinear"))
+        check_choice("Upscale2d", "mode", mode, ("nearest", "bilinear", "bicubic"))
         self.mode = mode
+        self.align_corners = as_flag("Upscale2d", "align_corners", align_corners)
 
     def forward(self, x: Tensor[tuple[*Ds, K, P, Q], T, F]) -> Tensor[tuple[*Ds, K, M, N], T, F]:
         """Return `x` stretched.
@@ -60,7 +64,8 @@ class Upscale2d(Module, Generic[M, N]):
         Raises:
             ShapeError: if the output is to be smaller than `x`.
         """
-        return upscale2d(x, (self.height, self.width), self.mode)
+        size = (self.height, self.width)
+        return upscale2d(x, size, self.mode, align_corners=self.align_corners)
 
 
 class Upscale2dBy(Module, Generic[Kernel]):
@@ -72,7 +77,8 @@ class Upscale2dBy(Module, Generic[Kernel]):
 
     Args:
         factor: how many times, > 0.
-        mode: "nearest" or "bilinear".
+        mode: "nearest", "bilinear" or "bicubic".
+        align_corners: as for `tapetensor.upscale2d`.
 
     Raises:
         ArgumentValueError: if the factor is not > 0, or the mode is another.
@@ -84,12 +90,16 @@ class Upscale2dBy(Module, Generic[Kernel]):
     """
 
     factor: Kernel
-    mode: Literal["nearest", "bilinear"]
+    mode: Mode
+    align_corners: bool
 
-    def __init__(self, factor: Kernel, mode: Literal["nearest", "bilinear"] = "nearest") -> None:
+    def __init__(
+        self, factor: Kernel, mode: Mode = "nearest", *, align_corners: bool = True
+    ) -> None:
         self.factor = as_size("Upscale2dBy", "factor", factor, low=1)
-        check_choice("Upscale2dBy", "mode", mode, ("nearest", "bilinear"))
+        check_choice("Upscale2dBy", "mode", mode, ("nearest", "bilinear", "bicubic"))
         self.mode = mode
+        self.align_corners = as_flag("Upscale2dBy", "align_corners", align_corners)
 
     def forward(
         self, x: Tensor[tuple[*Ds, K, M, N], T, F]
@@ -102,7 +112,78 @@ class Upscale2dBy(Module, Generic[Kernel]):
         check_tensor("Upscale2dBy", "the input", x)
         check_rank("Upscale2dBy", x.array.shape, "C, H, W")
         *_, height, width = x.array.shape
-        return upscale2d(x, (self.factor * height, self.factor * width), self.mode)
+        size = (self.factor * height, self.factor * width)
+        return upscale2d(x, size, self.mode, align_corners=self.align_corners)
+
+
+class PixelShuffle(Module, Generic[Kernel]):
+    """The channels of every pixel as a square of pixels: `tapetensor.pixel_shuffle` as a module.
+
+    The factor is the layer's type argument too: ``nn.PixelShuffle[L[2]]``.
+
+    Shape: ``(*Ds, C factor**2, H, W) -> (*Ds, C, factor * H, factor * W)``.
+
+    Args:
+        factor: how many times larger images become, > 0.
+
+    Raises:
+        ArgumentValueError: if the factor is not > 0.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> nn.PixelShuffle(2).forward(tt.ones((5, 12, 4, 6))).shape
+    (5, 3, 8, 12)
+    """
+
+    factor: Kernel
+
+    def __init__(self, factor: Kernel) -> None:
+        self.factor = as_size("PixelShuffle", "factor", factor, low=1)
+
+    def forward(
+        self, x: Tensor[tuple[*Ds, K, M, N], T, D]
+    ) -> Tensor[tuple[*Ds, Any, Any, Any], T, D]:
+        """Return `x` with fewer channels and more pixels.
+
+        Raises:
+            ShapeError: if the channels are no multiple of ``factor**2``.
+        """
+        return pixel_shuffle(x, self.factor)
+
+
+class PixelUnshuffle(Module, Generic[Kernel]):
+    """The pixels of every square as channels: `tapetensor.pixel_unshuffle` as a module.
+
+    The factor is the layer's type argument too: ``nn.PixelUnshuffle[L[2]]``.
+
+    Shape: ``(*Ds, C, H, W) -> (*Ds, C factor**2, H / factor, W / factor)``.
+
+    Args:
+        factor: how many times smaller images become, > 0.
+
+    Raises:
+        ArgumentValueError: if the factor is not > 0.
+
+    >>> import tapetensor as tt
+    >>> from tapetensor import nn
+    >>> nn.PixelUnshuffle(2).forward(tt.ones((5, 3, 4, 6))).shape
+    (5, 12, 2, 3)
+    """
+
+    factor: Kernel
+
+    def __init__(self, factor: Kernel) -> None:
+        self.factor = as_size("PixelUnshuffle", "factor", factor, low=1)
+
+    def forward(
+        self, x: Tensor[tuple[*Ds, K, M, N], T, D]
+    ) -> Tensor[tuple[*Ds, Any, Any, Any], T, D]:
+        """Return `x` with more channels and fewer pixels.
+
+        Raises:
+            ShapeError: if the height or the width is no multiple of the factor.
+        """
+        return pixel_unshuffle(x, self.factor)
 
 
 class Bias2d(Module, Generic[N, W]):

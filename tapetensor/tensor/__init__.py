@@ -25,10 +25,13 @@ from tapetensor.tensor.einsum import einsum as einsum
 from tapetensor.tensor.joining import concat as concat
 from tapetensor.tensor.joining import stack as stack
 from tapetensor.tensor.narrowing import owns_tape as owns_tape
+from tapetensor.tensor.patches import fold as fold
+from tapetensor.tensor.patches import pixel_shuffle as pixel_shuffle
+from tapetensor.tensor.patches import pixel_unshuffle as pixel_unshuffle
+from tapetensor.tensor.patches import unfold as unfold
 from tapetensor.tensor.pooling import avg_pool2d as avg_pool2d
 from tapetensor.tensor.pooling import max_pool2d as max_pool2d
 from tapetensor.tensor.pooling import min_pool2d as min_pool2d
-from tapetensor.tensor.pooling import upscale2d as upscale2d
 from tapetensor.tensor.scan import ssm_scan as ssm_scan
 from tapetensor.tensor.segments import segment_sum as segment_sum
 from tapetensor.tensor.selection import maximum as maximum
@@ -43,3 +46,5 @@ from tapetensor.tensor.tensor import Tensor4D as Tensor4D
 from tapetensor.tensor.tensor import Tensor5D as Tensor5D
 from tapetensor.tensor.tensor import Tensor6D as Tensor6D
 from tapetensor.tensor.transposed_convolution import conv_transpose2d as conv_transpose2d
+from tapetensor.tensor.upscale import interpolate as interpolate
+from tapetensor.tensor.upscale import upscale2d as upscale2d

@@ -26,6 +26,8 @@ _CURES = {
     "stack": "all shapes must be equal",
     "max": "there is no largest element of none",
     "min": "there is no smallest element of none",
+    "median": "there is no middle element of none",
+    "quantile": "there is no element of none",
 }
 
 

@@ -1,13 +1,12 @@
-"""Images made smaller by reducing windows, and made larger by interpolation."""
+"""Images made smaller by reducing windows."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, overload
+from typing import Any, overload
 from typing import Literal as L
 
-from tapetensor.arguments import check_choice
-from tapetensor.errors import ArgumentValueError, ShapeError
-from tapetensor.kernels import pooling, upscale
+from tapetensor.errors import ArgumentValueError
+from tapetensor.kernels import pooling
 from tapetensor.tape import Kernel
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import TensorBase, check_floating, check_tensor
@@ -20,7 +19,7 @@ from tapetensor.tensor.windows import (
     check_rank,
     per_axis,
 )
-from tapetensor.typing import Ds, F, K, M, N, P, Q, T
+from tapetensor.typing import Ds, F, K, M, N, T
 
 
 @overload
@@ -179,53 +178,6 @@ def min_pool2d(
     Tensor([[[1.]]], shape=(1, 1, 1), dtype=float32, NoneTape)
     """
     return _pooled(pooling.min_pool2d, x, kernel_size, stride, padding, dilation)
-
-
-def upscale2d(
-    x: Tensor[tuple[*Ds, K, M, N], T, F],
-    size: tuple[P, Q],
-    mode: Literal["nearest", "bilinear"] = "nearest",
-) -> Tensor[tuple[*Ds, K, P, Q], T, F]:
-    """Return images stretched to a size.
-
-        "nearest": result[h, w] = x[floor(h * H / H'), floor(w * W / W')]
-        "bilinear": between the four pixels around (h * (H - 1) / (H' - 1), w * (W - 1) / (W' - 1))
-
-    The corners of a bilinear result are those of the input (PyTorch's ``align_corners=True``).
-
-    Shape: ``(*Ds, C, H, W) -> (*Ds, C, H', W')``.
-    Derivative: every pixel receives the cotangents of what it was read for, by the same weights.
-    Tape: the result owns the tape of `x`, which is spent.
-
-    Args:
-        x: images.
-        size: the height and the width of the result, not less than those of `x`.
-        mode: "nearest" or "bilinear".
-
-    Raises:
-        ShapeError: if the result is to be smaller than `x`, or `x` has no pixels.
-        ArgumentValueError: if the mode is another, or a size is not > 0.
-        DTypeError: if the dtype is not floating.
-
-    >>> import tapetensor as tt
-    >>> x = tt.from_numpy([[[1.0, 3.0]]], shape=(1, 1, 2))
-    >>> tt.upscale2d(x, (1, 4))
-    Tensor([[[1., 1., 3., 3.]]], shape=(1, 1, 4), dtype=float32, NoneTape)
-    >>> tt.upscale2d(x, (1, 3), mode="bilinear")
-    Tensor([[[1., 2., 3.]]], shape=(1, 1, 3), dtype=float32, NoneTape)
-    """
-    check_tensor("upscale2d", "the input", x)
-    check_floating("upscale2d", x)
-    shape: tuple[int, ...] = x.array.shape
-    check_rank("upscale2d", shape, "C, H, W")
-    height, width = per_axis("upscale2d", "size", size, 2)
-    check_choice("upscale2d", "mode", mode, ("nearest", "bilinear"))
-    if height < shape[-2] or width < shape[-1] or min(shape[-2:]) < 1:
-        raise ShapeError(
-            f"upscale2d: an input of shape {shape} cannot be stretched to {(height, width)}; "
-            "avg_pool2d makes images smaller"
-        )
-    return apply(upscale.upscale2d, (x,), (height, width, mode))
 
 
 def _pooled(

@@ -1,4 +1,4 @@
-"""Choosing elements: the larger, the smaller, by a mask or by their order."""
+"""Choosing elements: the larger, the smaller, or by a mask."""
 
 # Where an operand fits in more than one way (a dim may be 1, or Any) the overloads overlap; they
 # give the same shape there, and the first that fits is taken.
@@ -11,19 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, overload
 import numpy as np
 from typing_extensions import TypeVar
 
-from tapetensor.arguments import as_flag, normalize_axis
 from tapetensor.errors import ArgumentTypeError, DTypeError
 from tapetensor.kernels import arithmetic, indexing
 from tapetensor.tape import Kernel, NoneTape, OwnedTape
-from tapetensor.tape.ids import next_id
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import (
-    TensorBase,
-    check_not_spent,
-    check_same_dtype,
-    check_tensor,
-    rewrap,
-)
+from tapetensor.tensor.base import TensorBase, check_same_dtype, check_tensor
 from tapetensor.tensor.operands import OPERAND, as_scalar, number_like
 from tapetensor.typing import D, Ds, F, M, N, R, S, T
 
@@ -46,51 +38,6 @@ class Mask(Protocol[_ShapeOfMask]):
         """The state of the tape: there is none."""
 
     def _takes_part(self, shape: _ShapeOfMask, dtype: np.bool_, /) -> None: ...
-
-
-class Order(TensorBase[S, T, D]):
-    """The order of the elements."""
-
-    __slots__ = ()
-
-    def argsort(
-        self: Order[tuple[*Ds, N], Any, D], axis: int = -1, *, descending: bool = False
-    ) -> Tensor[tuple[*Ds, N], NoneTape, np.int64]:
-        """Return the positions that sort the elements along one axis; equal ones keep their order.
-
-        The sorted elements are ``x.take_along_axis(x.argsort(axis), axis)``, and the positions of
-        the k largest along the last axis ``x.argsort(descending=True)[..., :k]``. NaN is larger
-        than all numbers.
-
-        Shape: that of `self`.
-        Derivative: none; nothing is moved. `take_along_axis` has that of the sorted elements.
-
-        Args:
-            axis: the axis to sort along.
-            descending: whether the largest comes first.
-
-        Raises:
-            AxisError: if there is no such axis.
-            ArgumentTypeError: if `descending` is no bool.
-
-        >>> import tapetensor as tt
-        >>> tt.from_numpy([3.0, 1.0, 2.0], shape=(3,)).argsort()
-        Tensor([1, 2, 0], shape=(3,), dtype=int64, NoneTape)
-        """
-        check_not_spent("argsort", self)
-        data = self.array
-        position = normalize_axis("argsort", axis, data.shape)
-        if as_flag("argsort", "descending", descending):
-            # Backwards there and back again, so that equal elements keep their order here too.
-            backwards = (slice(None),) * position + (slice(None, None, -1),)
-            order = np.argsort(data[backwards], axis=position, kind="stable")[backwards]
-            order = data.shape[position] - 1 - order
-        else:
-            order = np.argsort(data, axis=position, kind="stable")
-        result: Tensor[Any, NoneTape, np.int64] = rewrap(
-            self, order.astype(np.int64), next_id(), None
-        )
-        return result
 
 
 @overload

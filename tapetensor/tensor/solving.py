@@ -52,7 +52,7 @@ class Solving(TensorBase[S, T, D]):
         Tensor([[0.25, 0.  ],
                 [0.  , 0.25]], shape=(2, 2), dtype=float32, NoneTape)
         """
-        _check_square("inv", self)
+        check_square("inv", self)
         return apply(solving.inv, (self,))
 
     def det(self: FloatingBase[tuple[*Ds, N, N], T, F]) -> Tensor[tuple[*Ds], T, F]:
@@ -72,7 +72,7 @@ class Solving(TensorBase[S, T, D]):
         >>> (tt.eye(2) * 4.0).det()
         Tensor(16., shape=(), dtype=float32, NoneTape)
         """
-        _check_square("det", self)
+        check_square("det", self)
         return apply(solving.det, (self,))
 
     def cholesky(self: FloatingBase[tuple[*Ds, N, N], T, F]) -> Tensor[tuple[*Ds, N, N], T, F]:
@@ -99,7 +99,7 @@ class Solving(TensorBase[S, T, D]):
         Tensor([[2., 0.],
                 [0., 2.]], shape=(2, 2), dtype=float32, NoneTape)
         """
-        _check_square("cholesky", self)
+        check_square("cholesky", self)
         return apply(solving.cholesky, (self,))
 
     @overload
@@ -140,7 +140,7 @@ class Solving(TensorBase[S, T, D]):
         >>> (tt.eye(2) * 4.0).solve(tt.ones((2,)))
         Tensor([0.25, 0.25], shape=(2,), dtype=float32, NoneTape)
         """
-        _check_square("solve", self)
+        check_square("solve", self)
         check_tensor("solve", "the right operand", b)
         check_same_dtype("solve", (self, b))
         shape, other = self.array.shape, b.array.shape
@@ -153,7 +153,8 @@ class Solving(TensorBase[S, T, D]):
         return apply(solving.solve, (self, b))
 
 
-def _check_square(op: str, x: TensorBase[Any, Any, Any]) -> None:
+def check_square(op: str, x: TensorBase[Any, Any, Any]) -> None:
+    """Raise ShapeError unless the last two axes are square matrices."""
     check_floating(op, x)
     shape = x.array.shape
     if len(shape) < 2 or shape[-1] != shape[-2]:

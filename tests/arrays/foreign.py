@@ -35,6 +35,7 @@ SIGNATURES: dict[str, Callable[..., Any]] = {
     "cumsum": lambda a, axis=None, dtype=None, out=None: None,
     "det": lambda a: None,
     "diff": lambda a, n=1, axis=-1, prepend=None, append=None: None,
+    "eigh": lambda a, UPLO="L": None,  # noqa: N803  # CuPy's name
     "einsum": lambda *operands, **kwargs: None,
     "empty_like": lambda prototype, dtype=None, order="K", subok=None, shape=None: None,
     "expand_dims": lambda a, axis: None,
@@ -47,15 +48,19 @@ SIGNATURES: dict[str, Callable[..., Any]] = {
     "min": lambda a, axis=None, out=None, keepdims=False: None,
     "moveaxis": lambda a, source, destination: None,
     "ones_like": lambda a, dtype=None, order="K", subok=None, shape=None: None,
+    "pinv": lambda a, rcond=1e-15: None,
+    "qr": lambda a, mode="reduced": None,
     "ravel": lambda a, order="C": None,
     "reshape": lambda a, newshape, order="C": None,
     "roll": lambda a, shift, axis=None: None,
     "shape": lambda a: None,
+    "slogdet": lambda a: None,
     "solve": lambda a, b: None,
     "split": lambda ary, indices_or_sections, axis=0: None,
     "squeeze": lambda a, axis=None: None,
     "stack": lambda tup, axis=0, out=None, *, dtype=None, casting="same_kind": None,
     "sum": lambda a, axis=None, dtype=None, out=None, keepdims=False: None,
+    "svd": lambda a, full_matrices=True, compute_uv=True: None,
     "swapaxes": lambda a, axis1, axis2: None,
     "take": lambda a, indices, axis=None, out=None: None,
     "take_along_axis": lambda a, indices, axis: None,
@@ -234,5 +239,6 @@ def _wrapped(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         return ForeignArray(value)
     if isinstance(value, tuple | list):
-        return type(value)(_wrapped(one) for one in value)
+        parts = [_wrapped(one) for one in value]
+        return value._make(parts) if hasattr(value, "_make") else type(value)(parts)
     return value

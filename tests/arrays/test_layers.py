@@ -83,6 +83,8 @@ LAYERS: dict[str, tuple[Make, tuple[tuple[int, ...], ...]]] = {
     "ConvTranspose2d": (lambda rng: nn.ConvTranspose2d(3, 2, 3, dtype=_DTYPE, rng=rng), (_IMAGES,)),
     "Upscale2d": (_plain(nn.Upscale2d, 9, 7, "bilinear"), (_IMAGES,)),
     "Upscale2dBy": (_plain(nn.Upscale2dBy, 2), (_IMAGES,)),
+    "PixelShuffle": (_plain(nn.PixelShuffle, 1), (_IMAGES,)),
+    "PixelUnshuffle": (_plain(nn.PixelUnshuffle, 1), (_IMAGES,)),
     **{
         name: (_plain(getattr(nn, name), 3, 2, 1), (_IMAGES,))
         for name in ("AvgPool2d", "MaxPool2d", "MinPool2d")

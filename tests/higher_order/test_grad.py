@@ -335,6 +335,12 @@ def _written_twice(x: Array) -> Array:
     [
         (lambda x: np.asarray(x) * 2.0, "reads the values of an array"),
         (lambda x: np.cbrt(x), r"numpy.cbrt, whose derivative is not known"),
+        (lambda x: np.linalg.svd(np.reshape(x, (3, 1)))[1], "numpy.svd with full matrices"),
+        (
+            lambda x: np.linalg.eigh(np.reshape(x[:1], (1, 1)), "U")[0],
+            "numpy.eigh with the up",
+        ),
+        (lambda x: np.linalg.qr(np.reshape(x, (3, 1)), "r"), "numpy.qr with mode"),
         (lambda x: np.cumprod(x), "numpy.cumprod, whose derivative is not known"),
         (lambda x: np.cumsum(x, dtype=np.float32), "numpy.cumsum with another dtype"),
         (lambda x: np.add.accumulate(x), "numpy.add.accumulate"),
@@ -441,6 +447,27 @@ def test_parts_of_an_array_of_a_kernels_own_may_be_written_to(rng: np.random.Gen
     check_grad(
         lambda x: tt.grad(lambda x: (tt.grad(lambda x: cubes(x).sum(), x) * v).sum(), x), x, rng=rng
     )
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(np.linalg.cholesky, lambda x: np.linalg.pinv(x), lambda x: np.linalg.qr(x)[0]),
+        # Of a matrix that is not symmetric these read the lower triangle.
+        *(lambda x: np.linalg.eigh(x)[1], lambda x: np.linalg.eigh(x)[0]),
+        *(lambda x: np.linalg.svd(x, full_matrices=False)[2], lambda x: np.linalg.slogdet(x)[1]),
+    ],
+)
+def test_linear_algebra_in_a_pullback_gives_what_it_gives_in_numpy(
+    function: Any, rng: np.random.Generator
+) -> None:
+    x = tt.from_numpy(np.array([[3.0, 0.4, -0.2], [0.7, 2.0, 0.3], [0.1, -0.5, 4.0]]))
+    f = _kernel_of(lambda x: x * 1.0, lambda x, g: g * function(x))
+
+    slope = tt.grad(f, x.trace())
+
+    np.testing.assert_array_equal(slope.detach().numpy() - function(x.numpy()), np.zeros((3, 3)))
+    check_grad(lambda x: tt.grad(f, x), x, rng=rng)
 
 
 @pytest.mark.parametrize("name", ["conv2d", "max_pool2d", "upscale2d", "ssm_scan"])

@@ -136,6 +136,8 @@ ROWS: dict[Any, Row] = {
     nn.GlobalMinPool2d: Row(lambda size, rng: nn.GlobalMinPool2d(), _images),
     nn.Upscale2d: Row(lambda size, rng: nn.Upscale2d(6, 5, "bilinear"), _images),
     nn.Upscale2dBy: Row(lambda size, rng: nn.Upscale2dBy(2), _images),
+    nn.PixelShuffle: Row(lambda size, rng: nn.PixelShuffle(1), _images),
+    nn.PixelUnshuffle: Row(lambda size, rng: nn.PixelUnshuffle(1), _images),
     nn.MultiHeadAttention: Row(
         lambda size, rng: nn.MultiHeadAttention(size, 1, _F64, rng=rng), _sequences
     ),

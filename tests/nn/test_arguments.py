@@ -98,6 +98,8 @@ SIZES: list[tuple[str, str, Callable[[Any], object]]] = [
     ("AdaptiveAvgPool1d", "size", nn.AdaptiveAvgPool1d),
     ("AdaptiveAvgPool2d", "height", lambda n: nn.AdaptiveAvgPool2d(n, 2)),
     ("AdaptiveAvgPool2d", "width", lambda n: nn.AdaptiveAvgPool2d(2, n)),
+    ("PixelShuffle", "factor", lambda n: nn.PixelShuffle(n)),
+    ("PixelUnshuffle", "factor", lambda n: nn.PixelUnshuffle(n)),
 ]
 NUMBERS: list[tuple[str, str, float, Callable[[Any], object]]] = [
     ("LayerNorm", "eps", INF, lambda eps: nn.LayerNorm(2, eps=eps)),

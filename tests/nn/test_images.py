@@ -33,6 +33,10 @@ LAYERS: list[tuple[nn.Module, Any]] = [
     (nn.Upscale2d(7, 6, "bilinear"), lambda x: reference.upscale2d(x, (7, 6), "bilinear")),
     (nn.Upscale2dBy(2), lambda x: x.repeat(2, axis=-1).repeat(2, axis=-2)),
     (nn.Upscale2dBy(3, mode="bilinear"), lambda x: reference.upscale2d(x, (15, 18), "bilinear")),
+    (
+        nn.Upscale2d(7, 6, "bicubic", align_corners=False),
+        lambda x: reference.upscale2d(x, (7, 6), "bicubic", align_corners=False),
+    ),
     (nn.Flatten(), lambda x: x.reshape(x.shape[0], -1)),
 ]
 NAMES = [f"{type(layer).__name__}-{number}" for number, (layer, _) in enumerate(LAYERS)]
@@ -115,6 +119,12 @@ def test_another_mode_is_refused(cls: Any) -> None:
         (nn.GlobalAvgPool2d(), (3, 5), r"GlobalAvgPool2d: the input must have shape \(..., C"),
         (nn.Upscale2d(4, 4), (3, 5, 4), r"upscale2d: an input of shape \(3, 5, 4\) cannot"),
         (nn.Upscale2dBy(2), (4, 4), r"Upscale2dBy: the input must have shape \(..., C, H, W\)"),
+        (
+            nn.PixelShuffle(2),
+            (6, 5, 4),
+            r"pixel_shuffle: the 6 channels of shape \(6, 5, 4\) are no",
+        ),
+        (nn.PixelUnshuffle(2), (1, 5, 4), r"pixel_unshuffle: .* \(1, 5, 4\) are no multiples of 2"),
         (nn.Flatten(), (), r"Flatten: the input must have shape \(B, ...\), got \(\)"),
         (nn.Bias2d(3), (4, 5, 5), r"Bias2d: the input must have shape \(..., 3, H, W\), got"),
         (nn.BatchNorm2d(3), (4, 5, 5), r"BatchNorm2d: the input must have shape \(B, 3, H, W\)"),

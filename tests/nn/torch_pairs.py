@@ -323,10 +323,21 @@ PAIRS: dict[str, list[Pair]] = {
     ],
     "Upscale2dBy": [
         Pair(
+            lambda *_: nn.Upscale2dBy(2, "bicubic", align_corners=False),
+            lambda: there.Upsample(scale_factor=2, mode="bicubic"),
+            normal((2, 3, 5, 4)),
+        ),
+        Pair(
             lambda *_: nn.Upscale2dBy(2),
             lambda: there.Upsample(scale_factor=2),
             normal((2, 3, 9, 8)),
-        )
+        ),
+    ],
+    "PixelShuffle": [
+        Pair(lambda *_: nn.PixelShuffle(2), lambda: there.PixelShuffle(2), normal((2, 8, 3, 4)))
+    ],
+    "PixelUnshuffle": [
+        Pair(lambda *_: nn.PixelUnshuffle(2), lambda: there.PixelUnshuffle(2), normal((2, 3, 4, 6)))
     ],
     "Conv1d": [
         convolution("Conv1d", 4, 6, 3, padding=1),

@@ -150,6 +150,14 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], Make]] = {
     "the mean loss": (losses.cross_entropy, pairs),
     "all pairs": (lambda x: x @ x.transpose(), floats(4)),
     "places": (lambda x: (x.argmax(axis=0), x.argsort(axis=-1), x - x.mean(axis=0)), floats(5)),
+    "elements in order": (
+        lambda x: (x.sort(axis=-1), x.topk(2, axis=-1)[1], x.median(axis=-1)),
+        floats(5),
+    ),
+    "images taken apart": (
+        lambda x: (tt.unfold(x, 2), tt.pixel_shuffle(x, 2), tt.interpolate(x, (3, 9), "bicubic")),
+        floats(4, 4, 4),
+    ),
     "a gradient": (lambda x: saliency(x.trace()), floats(4)),
 }
 

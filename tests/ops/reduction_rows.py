@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.ops.kinds import (
     AXES,
     AXIS,
     FLAG,
+    INTEGER,
     NOT_FINITE,
     NOT_NEGATIVE,
     NUMBER,
@@ -85,6 +87,28 @@ def _argsort(x: Array, axis: int = -1, descending: bool = False) -> Array:
         return np.array(order, np.int64)
 
     return np.apply_along_axis(ranked, axis, x) if x.size else np.zeros(x.shape, np.int64)
+
+
+def _sort(x: Array, axis: int = -1, descending: bool = False) -> Array:
+    order = np.argsort(x.real, axis)
+    return np.take_along_axis(x, np.flip(order, axis) if descending else order, axis)
+
+
+def _quantile(x: Array, q: float, axis: Any = None, keepdims: bool = False) -> Array:
+    given_axes = range(x.ndim) if axis is None else np.atleast_1d(axis).tolist()
+    axes = tuple(one % x.ndim for one in given_axes)
+    kept = [one for one in range(x.ndim) if one not in axes]
+    rows = np.transpose(x, (*kept, *axes)).reshape(
+        *[x.shape[one] for one in kept], math.prod(x.shape[one] for one in axes)
+    )
+    ranked = np.sort(rows, axis=-1)
+    below = int(q * (rows.shape[-1] - 1))
+    share = q * (rows.shape[-1] - 1) - below
+    y = ranked[..., below]
+    if share:
+        y = (1 - share) * y + share * ranked[..., below + 1]
+    y = np.where(np.isnan(ranked[..., -1]), np.nan, y).astype(x.dtype)
+    return np.expand_dims(y, axes) if keepdims else y
 
 
 def _logsumexp(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
@@ -211,6 +235,35 @@ REDUCTIONS = (
         takes_integers=True,
     ),
     _reduction(
+        "median",
+        tt.Tensor.median,
+        lambda x, axis=None, keepdims=False: _quantile(x, 0.5, axis, keepdims),
+        samples=_NO_ROWS,
+        refusals=_NOTHING_TO_CHOOSE,
+    ),
+    Op(
+        name="quantile",
+        covers=("quantile",),
+        call=lambda x, q, axis=None, keepdims=False: x.quantile(q, axis, keepdims),
+        reference=_quantile,
+        samples=(
+            *(given(spaced(2, 3, 4), 0.3, **axes) for axes in _AXES),
+            given(spaced(5), 0.25),
+            given(spaced(5), 0),
+            given(spaced(2, 3), 1.0, axis=0),
+            given(spaced(1), 0.5),
+            given(spaced(), 0.5),
+            given(spaced(0, 3), 0.7, axis=1),
+        ),
+        refusals=(
+            *refuses(_X, 0.5, axis=AXES),
+            *refuses(_X, 0.5, keepdims=FLAG),
+            *refuses(_X, NUMBER),
+            refused(tt.ArgumentValueError, r"q must be in \[0, 1\]", _X, each(-0.1, 1.1, np.nan)),
+            refused(tt.ShapeError, "element of none", spaced(0), 0.5),
+        ),
+    ),
+    _reduction(
         "var", tt.Tensor.var, _var, samples=(*_CORRECTED, *_NO_ROWS), refusals=_NO_CORRECTION
     ),
     Op(
@@ -290,6 +343,47 @@ REDUCTIONS = (
         takes_integers=True,
         result_dtype=np.int64,
         is_differentiable=False,
+    ),
+    Op(
+        name="sort",
+        covers=("sort",),
+        call=tt.Tensor.sort,
+        reference=_sort,
+        samples=(
+            given(spaced(2, 3, 4), axis=0),
+            given(_X),
+            given(spaced(2, 3, 4), axis=-2, descending=True),
+            given(spaced(1)),
+            given(spaced(2, 0), axis=1),
+        ),
+        refusals=(*_NO_AXIS, *refuses(_X, descending=FLAG)),
+        takes_integers=True,
+    ),
+    Op(
+        name="topk",
+        covers=("topk",),
+        call=lambda x, k, **options: x.topk(k, **options)[0],
+        reference=lambda x, k, axis=-1, largest=True: np.take(
+            _sort(x, axis, largest), range(k), axis
+        ),
+        samples=(
+            given(spaced(2, 3, 4), 2),
+            given(spaced(2, 3, 4), 1, axis=0, largest=False),
+            given(spaced(2, 3, 4), 3, axis=-2),
+            given(spaced(4), 2),
+            given(spaced(1), 1),
+            given(spaced(2, 3), 0),
+            given(spaced(2, 0), 0),
+        ),
+        refusals=(
+            *refuses(_X, 1, axis=AXIS),
+            *refuses(_X, 1, largest=FLAG),
+            *refuses(_X, INTEGER),
+            refused(tt.ArgumentValueError, "k must not be negative, got -1", _X, -1),
+            refused(tt.ShapeError, r"k=4 is more than axis 1 of shape \(2, 3\)", _X, 4),
+            refused(tt.AxisError, "0-d", spaced(), 1),
+        ),
+        takes_integers=True,
     ),
     *(
         Op(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import tapetensor as tt
 from tapetensor.arrays.array import Array
 from tests.ops.kinds import TENSOR, refuses
-from tests.ops.rows import Op, given, refused, spaced
+from tests.ops.rows import Op, Refusal, Sample, given, refused, spaced
 
 
 def _square(*shape: int, seed: int = 0) -> Array:
@@ -29,6 +31,21 @@ def _cholesky(x: Array) -> Array:
     return y
 
 
+def _full_rank(*shape: int) -> Array:
+    """Return matrices whose singular values are far apart, and far from 0."""
+    rows, columns = shape[-2:]
+    matrices: Array = 0.2 * spaced(*shape, seed=3)
+    return matrices + np.eye(rows, columns) * np.arange(2.0, 2.0 + columns)
+
+
+def _eigh(x: Array) -> Any:
+    return np.linalg.eigh(0.5 * (np.swapaxes(x, -1, -2) + x))
+
+
+def _svd(x: Array) -> Any:
+    return np.linalg.svd(x, full_matrices=False)
+
+
 _SAMPLES = tuple(
     given(_square(*shape)) for shape in ((3, 3), (2, 4, 4), (1, 1), (0, 0), (0, 2, 2), (2, 1, 2, 2))
 )
@@ -37,6 +54,13 @@ _NOT_SQUARE = (
     refused(tt.ShapeError, r"square matrices .* \(3,\)", spaced(3)),
     refused(tt.ShapeError, r"square matrices .* \(\)", spaced()),
 )
+_NO_MATRICES = (
+    refused(tt.ShapeError, r"needs matrices \(\*Ds, M, N\), the shape is \(3,\)", spaced(3)),
+    refused(tt.ShapeError, r"needs matrices .* \(\)", spaced()),
+)
+_SQUARES = tuple(_full_rank(*shape) for shape in ((3, 3), (2, 2, 2), (1, 1), (0, 2, 2)))
+_SIDES = ((3, 3), (2, 4, 2), (2, 4), (1, 1), (0, 2, 2), (0, 3))
+_TALL = tuple(_full_rank(*shape) for shape in _SIDES)
 _SINGULAR = refused(tt.ArgumentValueError, r"no answer for \(2, 2\) \(Sing", np.ones((2, 2)))
 
 SOLVING = (
@@ -92,5 +116,34 @@ SOLVING = (
             refused(tt.DTypeError, "dtypes differ", _square(3, 3), tt.ones((3,))),
             refused(tt.ArgumentValueError, "Singular", np.ones((2, 2)), spaced(2)),
         ),
+    ),
+    Op(
+        name="pinv",
+        covers=("pinv",),
+        call=tt.Tensor.pinv,
+        reference=np.linalg.pinv,
+        samples=tuple(map(given, _TALL)),
+        refusals=_NO_MATRICES,
+        has_complex_step=False,
+    ),
+    *(
+        Op(
+            name=name,
+            covers=(name,),
+            call=lambda x, part, name=name: getattr(x, name)()[part],
+            reference=lambda x, part, reference=reference: reference(x)[part],
+            samples=tuple(given(x, part=part) for x in matrices for part in parts),
+            refusals=tuple(
+                Refusal(Sample(one.sample.operands, {"part": 0}), one.error, one.message)
+                for one in refusals
+            ),
+            has_complex_step=False,
+        )
+        for name, reference, parts, matrices, refusals in (
+            ("slogdet", np.linalg.slogdet, (1,), _SQUARES, _NOT_SQUARE),
+            ("eigh", _eigh, (0, 1), _SQUARES, _NOT_SQUARE),
+            ("qr", np.linalg.qr, (0, 1), _TALL, _NO_MATRICES),
+            ("svd", _svd, (0, 1, 2), _TALL, _NO_MATRICES),
+        )
     ),
 )

@@ -51,6 +51,18 @@ def _variance(
     return _over_axes(torch.var)(x, axis, keepdims, correction=correction) + eps
 
 
+def _quantile(x: Any, q: float, axis: Any, keepdims: bool) -> Any:
+    # PyTorch's goes over one axis at a time, or over all.
+    axes = sorted(one % x.ndim for one in _axes(x, axis)) if x.ndim else []
+    rows = x.permute([*[one for one in range(x.ndim) if one not in axes], *axes])
+    rows = rows.flatten(x.ndim - len(axes)) if axes else x.unsqueeze(-1)
+    # Of no rows it has no quantiles.
+    y = rows.quantile(q, -1) if rows.numel() else rows.sum(-1)
+    for one in axes if keepdims else []:
+        y = y.unsqueeze(one)
+    return y
+
+
 def _of_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that takes numbers, too, where PyTorch's takes tensors only."""
 
@@ -126,8 +138,19 @@ def _attention(
     return functional.scaled_dot_product_attention(query, key, value, mask, scale=scale)
 
 
-def _upscale(x: Any, size: Any, mode: str = "nearest") -> Any:
-    aligned = {} if mode == "nearest" else {"align_corners": True}
+def _of_pixels(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that rearranges no images, too, whose shape PyTorch leaves as it is."""
+
+    def rearranged(x: Any, factor: int) -> Any:
+        one = x if x.numel() else x.new_zeros(1, *x.shape[1:])
+        y = function(one, factor)
+        return y if x.numel() else y[:0] + x.sum()
+
+    return rearranged
+
+
+def _upscale(x: Any, size: Any, mode: str = "nearest", align_corners: bool = True) -> Any:
+    aligned = {} if mode == "nearest" else {"align_corners": align_corners}
     return functional.interpolate(x, size=size, mode=mode, **aligned)
 
 
@@ -171,6 +194,8 @@ SAME: dict[str, Callable[..., Any]] = {
     "inv": torch.linalg.inv,
     "det": torch.linalg.det,
     "solve": torch.linalg.solve,
+    "slogdet": lambda x, part: torch.linalg.slogdet(x)[part],
+    "pinv": torch.linalg.pinv,
     "cholesky": lambda x: torch.linalg.cholesky(0.5 * (x.mT + x)),
     "pad": _pad,
     "segment_sum": _segment_sum,
@@ -190,6 +215,12 @@ SAME: dict[str, Callable[..., Any]] = {
     ),
     "argmax": torch.argmax,
     "argmin": torch.argmin,
+    "sort": lambda x, axis=-1, descending=False: torch.sort(
+        x, dim=axis, descending=descending, stable=True
+    )[0],
+    "median": lambda x, axis=None, keepdims=False: _quantile(x, 0.5, axis, keepdims),
+    "quantile": lambda x, q, axis=None, keepdims=False: _quantile(x, q, axis, keepdims),
+    "topk": lambda x, k, axis=-1, largest=True: torch.topk(x, k, axis, largest)[0],
     "reshape": torch.reshape,
     "flatten": torch.flatten,
     "permute_dims": lambda x, axes: torch.permute(x, axes),
@@ -215,10 +246,18 @@ SAME: dict[str, Callable[..., Any]] = {
     "conv1d": _with_batch(functional.conv1d, 2),
     "conv2d": _with_batch(functional.conv2d, 3),
     "conv_transpose2d": _with_batch(functional.conv_transpose2d, 3),
+    "interpolate": _with_batch(
+        lambda x, size, mode="nearest", align_corners=False: _upscale(x, size, mode, align_corners),
+        3,
+    ),
     "upscale2d": _with_batch(_upscale, 3),
     "avg_pool2d": _with_batch(functional.avg_pool2d, 3),
     "max_pool2d": _with_batch(functional.max_pool2d, 3),
     "min_pool2d": _with_batch(lambda x, *a, **o: -functional.max_pool2d(-x, *a, **o), 3),
+    "unfold": _with_batch(functional.unfold, 3),
+    "fold": _with_batch(functional.fold, 2),
+    "pixel_shuffle": _of_pixels(functional.pixel_shuffle),
+    "pixel_unshuffle": _of_pixels(functional.pixel_unshuffle),
     "scaled_dot_product_attention": _attention,
     "softsign": functional.softsign,
 }
@@ -232,6 +271,7 @@ OTHERS = {
     "astype": "is a matter of dtypes",
     "to": "is a matter of where arrays are",
     "ssm_scan": "is not in PyTorch",
+    **dict.fromkeys(("eigh", "qr", "svd"), "may have other signs, and is tried below"),
     "row_scale": "is a custom op of the tests",
     "rnn": "is a layer there",
     "lstm": "is a layer there",
@@ -294,3 +334,34 @@ def test_value_and_gradients_are_those_of_torch(case: Case, dtype: Any) -> None:
                 none if wanted is None else wanted.numpy(),
                 dtype,
             )
+
+
+def _of_their_svd(x: Any) -> tuple[Any, ...]:
+    return tuple(torch.linalg.svd(x, full_matrices=False))
+
+
+@pytest.mark.parametrize(
+    ("name", "theirs", "shape"),
+    [
+        ("eigh", lambda x: torch.linalg.eigh(0.5 * (x + x.mT)), (2, 3, 3)),
+        *(("qr", torch.linalg.qr, shape) for shape in ((4, 3), (3, 3), (3, 5))),
+        *(("svd", _of_their_svd, shape) for shape in ((4, 3), (3, 3), (2, 3, 5))),
+    ],
+)
+def test_decompositions_are_those_of_torch_up_to_signs(name: str, theirs: Any, shape: Any) -> None:
+    x = tt.from_numpy(spaced(*shape))
+    operand = torch.tensor(x.numpy(), requires_grad=True)
+    expected = [part.square() for part in theirs(operand)]
+    weights = [spaced(*part.shape, seed=5) for part in expected]
+    sum((p * torch.tensor(w)).sum() for p, w in zip(expected, weights, strict=True)).backward()
+
+    parts = [part.square() for part in getattr(x.trace(), name)()]
+    for found, wanted in zip(parts, expected, strict=True):
+        np.testing.assert_allclose(found.numpy(), wanted.detach().numpy(), rtol=1e-9, atol=1e-9)
+    products = [p * tt.from_numpy(w) for p, w in zip(parts, weights, strict=True)]
+    loss = products[0].sum()
+    for product in products[1:]:
+        loss = loss + product.sum()
+
+    gradient = loss.backward()[x].numpy()
+    np.testing.assert_allclose(gradient, operand.grad.numpy(), rtol=1e-9, atol=1e-9)

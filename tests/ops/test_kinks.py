@@ -160,3 +160,55 @@ def test_nan_is_sorted_as_the_largest_in_both_directions() -> None:
 
     assert x.argsort().numpy().tolist() == [0, 2, 3, 1]
     assert x.argsort(descending=True).numpy().tolist() == [1, 3, 2, 0]
+    np.testing.assert_array_equal(x.sort().numpy(), [1.0, 3.0, np.inf, np.nan])
+    np.testing.assert_array_equal(x.topk(2)[0].numpy(), [np.nan, np.inf])
+
+
+def test_of_equal_elements_the_first_comes_first_and_gets_the_first_cotangent() -> None:
+    x = tt.from_numpy([1.0, 2.0, 1.0, 2.0], (4,))
+    by_place = tt.from_numpy([1.0, 2.0, 3.0, 4.0], (4,))
+
+    rising = x.trace().sort().backward(by_place)[x]
+    falling = x.trace().sort(descending=True).backward(by_place)[x]
+    values, positions = x.trace().topk(3)
+
+    assert rising.numpy().tolist() == [1.0, 3.0, 2.0, 4.0]
+    assert falling.numpy().tolist() == [3.0, 1.0, 4.0, 2.0]
+    assert positions.numpy().tolist() == [1, 3, 0]
+    assert values.backward(by_place[:3])[x].numpy().tolist() == [3.0, 1.0, 0.0, 2.0]
+
+
+def test_a_nan_makes_its_slice_nan_and_gets_the_derivative_of_the_quantile() -> None:
+    x = tt.from_numpy([[1.0, np.nan, 3.0], [1.0, -np.inf, 3.0]], (2, 3))
+
+    values = x.trace().quantile(0.25, axis=1)
+    np.testing.assert_array_equal(values.detach().numpy(), [np.nan, -np.inf])
+    np.testing.assert_array_equal(x.median(axis=1).numpy(), [np.nan, 1.0])
+
+    gradient = values.sum().backward()[x].numpy()
+    assert gradient.tolist() == [[0.0, 1.0, 0.0], [0.5, 0.5, 0.0]]
+
+
+def test_equal_eigenvalues_have_a_derivative_and_their_vectors_none() -> None:
+    x = tt.eye(3, np.float64)
+
+    assert np.array_equal(x.trace().eigh()[0].square().sum().backward()[x].numpy(), 2.0 * x.numpy())
+    assert np.array_equal(x.trace().svd()[1].square().sum().backward()[x].numpy(), 2.0 * x.numpy())
+    with np.errstate(all="ignore"):
+        gradient = x.trace().eigh()[1].square().sum().backward()[x]
+    assert np.isnan(gradient.numpy()).all()
+
+
+def test_the_logarithm_of_the_determinant_of_a_singular_matrix_is_minus_infinity() -> None:
+    sign, logarithm = tt.zeros((2, 2)).trace().slogdet()
+
+    assert (sign.item(), logarithm.detach().item()) == (0.0, -np.inf)
+    with pytest.raises(tt.ArgumentValueError, match=r"slogdet: the derivative divides by it"):
+        logarithm.backward()
+
+
+def test_the_derivative_of_columns_that_depend_on_each_other_is_refused() -> None:
+    q, _ = tt.zeros((3, 2)).trace().qr()
+
+    with pytest.raises(tt.ArgumentValueError, match=r"qr: the derivative divides by R"):
+        q.sum().backward()

@@ -95,7 +95,12 @@ def test_nan_and_infinities_pass_through_as_numpys(case: Case) -> None:
     spoiled.flat[:3] = np.nan, np.inf, -np.inf
     arrays = list(case.sample.operands)
     arrays[position] = spoiled
-    expected = _quietly_expected(case, arrays)
+    try:
+        expected = _quietly_expected(case, arrays)
+    except np.linalg.LinAlgError:
+        with pytest.raises(tt.ArgumentValueError, match="no answer"):
+            result_of(case, tensors_of(given(*arrays)))
+        return
 
     with np.errstate(all="ignore"):
         result = result_of(case, tensors_of(given(*arrays)))

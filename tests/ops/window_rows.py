@@ -6,7 +6,7 @@ import numpy as np
 
 import tapetensor as tt
 from tests.ops import windows_reference as reference
-from tests.ops.kinds import ARRAY, HUGE, paddings, refuses, sizes, steps
+from tests.ops.kinds import ARRAY, FLAG, HUGE, INTEGER, paddings, refuses, sizes, steps
 from tests.ops.rows import Op, Refusal, each, given, refused, spaced
 
 _IMAGES = spaced(2, 4, 5, 6)
@@ -54,6 +54,16 @@ def _of_arguments(axes: int, *operands: object) -> tuple[Refusal, ...]:
             operands[0],
             each(tt.ones((), np.float64), tt.ones((2, 3), np.float64)),
         ),
+    )
+
+
+def _of_patches(*operands: object) -> tuple[Refusal, ...]:
+    """Return the refusals of what reads or writes windows, for operands that are right."""
+    return (
+        *refuses(*operands, sizes(2)),
+        *refuses(*operands, 2, stride=sizes(2)),
+        *refuses(*operands, 2, padding=paddings(2)),
+        *refuses(*operands, 2, dilation=sizes(2)),
     )
 
 
@@ -285,26 +295,138 @@ WINDOWS = (
         )
     ),
     Op(
+        name="unfold",
+        covers=("unfold",),
+        call=tt.unfold,
+        reference=reference.unfold,
+        samples=(
+            given(_IMAGES, 2),
+            given(_IMAGES, (3, 2), stride=(2, 1), padding=(1, 0), dilation=(1, 2)),
+            given(_IMAGE, 1, stride=2),
+            given(spaced(1, 1, 1), 1),
+            given(spaced(0, 1, 3, 3), 2),
+        ),
+        refusals=(
+            *_of_patches(_IMAGES),
+            refused(tt.ShapeError, r"a kernel of \(6, 6\) is larger", _IMAGES, 6),
+            refused(tt.ShapeError, r"\(..., C, H, W\), got \(4, 4\)", spaced(4, 4), 2),
+            refused(tt.ArgumentTypeError, "the input must be a tensor", each(None, ARRAY), 2),
+        ),
+    ),
+    Op(
+        name="fold",
+        covers=("fold",),
+        call=tt.fold,
+        reference=reference.fold,
+        samples=(
+            given(spaced(2, 8, 20), (5, 6), 2),
+            given(spaced(12, 9), (5, 6), (3, 2), stride=(2, 1), padding=(1, 0), dilation=(1, 3)),
+            given(spaced(2, 4), (4, 4), 1, stride=2),
+            given(spaced(1, 1), (1, 1), 1),
+            given(spaced(0, 4, 4), (3, 3), 2),
+        ),
+        refusals=(
+            *_of_patches(spaced(2, 8, 20), (5, 6)),
+            *refuses(spaced(4, 4), sizes(2), 2),
+            refused(tt.ShapeError, r"\(..., C \* 4, 20\), got \(8, 19\)", spaced(8, 19), (5, 6), 2),
+            refused(tt.ShapeError, r"\(..., C \* 4, 20\), got \(7, 20\)", spaced(7, 20), (5, 6), 2),
+            refused(tt.ShapeError, r"got \(20,\)", spaced(20), (5, 6), 2),
+            refused(tt.ShapeError, r"a kernel of \(6, 6\) is larger", spaced(36, 1), (5, 6), 6),
+            refused(tt.ArgumentTypeError, "the input must be a tensor", None, (5, 6), 2),
+        ),
+    ),
+    Op(
+        name="pixel_shuffle",
+        covers=("pixel_shuffle",),
+        call=tt.pixel_shuffle,
+        reference=reference.pixel_shuffle,
+        samples=(
+            given(spaced(2, 8, 2, 3), 2),
+            given(spaced(9, 2, 1), 3),
+            given(spaced(1, 1, 1), 1),
+            given(spaced(0, 4, 1, 1), 2),
+        ),
+        refusals=(
+            *refuses(spaced(4, 2, 3), INTEGER),
+            refused(tt.ArgumentValueError, "factor must be > 0, got 0", spaced(4, 2, 3), 0),
+            refused(tt.ShapeError, r"the 6 channels of shape \(6, 2, 2\)", spaced(6, 2, 2), 2),
+            refused(tt.ShapeError, r"got \(4, 4\)", spaced(4, 4), 2),
+            refused(tt.ArgumentTypeError, "the input must be a tensor", each(None, ARRAY), 2),
+        ),
+        takes_integers=True,
+    ),
+    Op(
+        name="pixel_unshuffle",
+        covers=("pixel_unshuffle",),
+        call=tt.pixel_unshuffle,
+        reference=reference.pixel_unshuffle,
+        samples=(
+            given(spaced(2, 2, 4, 6), 2),
+            given(spaced(1, 6, 3), 3),
+            given(spaced(1, 1, 1), 1),
+            given(spaced(0, 1, 2, 2), 2),
+        ),
+        refusals=(
+            *refuses(spaced(1, 2, 4), INTEGER),
+            refused(tt.ArgumentValueError, "factor must be > 0, got 0", spaced(1, 2, 4), 0),
+            refused(tt.ShapeError, r"\(1, 4, 3\) are no multiples of 2", spaced(1, 4, 3), 2),
+            refused(tt.ShapeError, r"got \(4, 4\)", spaced(4, 4), 2),
+            refused(tt.ArgumentTypeError, "the input must be a tensor", each(None, ARRAY), 2),
+        ),
+        takes_integers=True,
+    ),
+    Op(
+        name="interpolate",
+        covers=("interpolate",),
+        call=tt.interpolate,
+        reference=lambda x, size, mode="nearest", align_corners=False: reference.upscale2d(
+            x, size, mode, align_corners
+        ),
+        samples=(
+            *(given(_IMAGES, (3, 9), mode) for mode in ("nearest", "bilinear", "bicubic")),
+            *(given(_IMAGE, (2, 1), mode) for mode in ("nearest", "bilinear", "bicubic")),
+            given(_IMAGE, (2, 7), "bilinear", align_corners=True),
+            given(_IMAGE, (7, 3), "bicubic", align_corners=True),
+            given(spaced(0, 1, 2, 2), (3, 1), "bilinear"),
+            given(spaced(1, 1, 1), (2, 3), "bicubic"),
+        ),
+        refusals=(
+            *refuses(_IMAGES, sizes(2)),
+            *refuses(_IMAGES, (3, 3), "bilinear", align_corners=FLAG),
+            refused(tt.ArgumentValueError, "mode must be .*bicubic", _IMAGES, (3, 3), "cubic"),
+            refused(
+                tt.ArgumentValueError, 'not for "nearest"', _IMAGES, (3, 3), align_corners=True
+            ),
+            refused(tt.ShapeError, r"got \(4, 4\)", spaced(4, 4), (8, 8)),
+            refused(tt.ShapeError, r"\(1, 0, 4\) has no pixels", spaced(1, 0, 4), (8, 8)),
+            refused(tt.ArgumentTypeError, "the input must be a tensor", each(None, ARRAY), (8, 8)),
+        ),
+    ),
+    Op(
         name="upscale2d",
         covers=("upscale2d",),
         call=tt.upscale2d,
         reference=reference.upscale2d,
-        samples=tuple(
-            given(x, size, mode=mode)
-            for mode in ("nearest", "bilinear")
-            for x, size in (
-                (_IMAGES, (10, 12)),
-                (_IMAGES, (5, 17)),
-                (_IMAGES, (5, 6)),
-                (_IMAGE, (7, 9)),
-                (spaced(2, 1, 1, 1, 2), (3, 3)),
-                (spaced(0, 1, 2, 2), (3, 4)),
-                (spaced(1, 1, 1), (2, 3)),
-            )
+        samples=(
+            *(
+                given(x, size, mode=mode)
+                for mode in ("nearest", "bilinear", "bicubic")
+                for x, size in (
+                    (_IMAGES, (10, 12)),
+                    (_IMAGES, (5, 17)),
+                    (_IMAGES, (5, 6)),
+                    (_IMAGE, (7, 9)),
+                    (spaced(2, 1, 1, 1, 2), (3, 3)),
+                    (spaced(0, 1, 2, 2), (3, 4)),
+                    (spaced(1, 1, 1), (2, 3)),
+                )
+            ),
+            given(_IMAGE, (7, 9), mode="bilinear", align_corners=False),
         ),
         refusals=(
             *refuses(_IMAGES, sizes(2)),
-            refused(tt.ShapeError, r"stretched to .*; avg", _IMAGES, each((4, 6), (1, 2))),
+            *refuses(_IMAGES, (9, 9), align_corners=FLAG),
+            refused(tt.ShapeError, r"stretched to .*; interpolate", _IMAGES, each((4, 6), (1, 2))),
             refused(tt.ArgumentValueError, "size must be > 0", _IMAGES, (10, 0)),
             refused(
                 tt.ArgumentValueError,
@@ -314,7 +436,7 @@ WINDOWS = (
                 mode=each("cubic", None, 1, "Nearest"),
             ),
             refused(tt.ShapeError, r"got \(4, 4\)", spaced(4, 4), (8, 8)),
-            refused(tt.ShapeError, "stretched", spaced(1, 1, 0, 4), (8, 8)),
+            refused(tt.ShapeError, "no pixels", spaced(1, 1, 0, 4), (8, 8)),
         ),
     ),
 )

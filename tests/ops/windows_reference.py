@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -135,19 +137,85 @@ def pool2d(reduce: Callable[[Array], Array], fill: float) -> Callable[..., Array
     return reference
 
 
-def upscale2d(x: Array, size: tuple[int, int], mode: str = "nearest") -> Array:
-    height, width = x.shape[-2:]
+def upscale2d(
+    x: Array, size: tuple[int, int], mode: str = "nearest", align_corners: bool = True
+) -> Array:
     y = np.zeros((*x.shape[:-2], *size), x.dtype)
-    for h, w in np.ndindex(*size):
-        if mode == "nearest":
-            y[..., h, w] = x[..., h * height // size[0], w * width // size[1]]
-            continue
-        down = h * (height - 1) / max(size[0] - 1, 1)
-        right = w * (width - 1) / max(size[1] - 1, 1)
-        top, left = int(down + 1e-9), int(right + 1e-9)
-        bottom, far = min(top + 1, height - 1), min(left + 1, width - 1)
-        down, right = down - top, right - left
-        upper = x[..., top, left] * (1 - right) + x[..., top, far] * right
-        lower = x[..., bottom, left] * (1 - right) + x[..., bottom, far] * right
-        y[..., h, w] = upper * (1 - down) + lower * down
+    for place in np.ndindex(*size):
+        rows, columns = (
+            _read(mode, align_corners, at, old, new)
+            for at, old, new in zip(place, x.shape[-2:], size, strict=True)
+        )
+        y[..., *place] = sum(
+            x[..., row, column] * (down * right) for row, down in rows for column, right in columns
+        )
+    return y
+
+
+def _read(mode: str, align_corners: bool, at: int, old: int, new: int) -> list[tuple[int, float]]:
+    """Return which of the elements of an axis a new one reads, with their weights."""
+    if mode == "nearest":
+        return [(at * old // new, 1.0)]
+    place = Fraction(2 * at + 1, 2) * Fraction(old, new) - Fraction(1, 2)
+    if align_corners:
+        place = at * Fraction(old - 1, max(new - 1, 1))
+    if mode == "bilinear":
+        place = max(place, Fraction(0))
+    first = math.floor(place)
+    near = range(first, first + 2) if mode == "bilinear" else range(first - 1, first + 3)
+    weighed = [(min(max(one, 0), old - 1), _weight(mode, abs(place - one))) for one in near]
+    return [(one, float(weight)) for one, weight in weighed]
+
+
+def _weight(mode: str, distance: Fraction) -> Fraction:
+    if mode == "bilinear":
+        return 1 - distance
+    a = Fraction(-3, 4)
+    if distance <= 1:
+        return (a + 2) * distance**3 - (a + 3) * distance**2 + 1
+    return a * distance**3 - 5 * a * distance**2 + 8 * a * distance - 4 * a
+
+
+def unfold(
+    x: Array,
+    kernel_size: Numbers,
+    stride: Numbers = 1,
+    padding: Numbers = 0,
+    dilation: Numbers = 1,
+) -> Array:
+    leading = x.shape[:-3]
+    images = x.reshape(math.prod(leading), *x.shape[-3:])
+    read = [seen for _, seen in windows(images, kernel_size, stride, padding, dilation, 0.0)]
+    columns = np.stack(read, axis=-1)
+    rows = x.shape[-3] * math.prod(pair(kernel_size))
+    return columns.reshape(*leading, rows, columns.shape[-1])
+
+
+def fold(
+    x: Array, size: tuple[int, int], kernel_size: Numbers, padding: Numbers = 0, **steps: Numbers
+) -> Array:
+    area = math.prod(pair(kernel_size))
+    # Where each element of a column belongs, which `unfold` of the places says.
+    places = np.arange(1, 1 + math.prod(size)).reshape(1, *size)
+    to = unfold(places, kernel_size, padding=padding, **steps)
+    parts = x.reshape(*x.shape[:-2], x.shape[-2] // area, area, x.shape[-1])
+    y = np.zeros((*parts.shape[:-2], math.prod(size)), x.dtype)
+    for row, column in zip(*np.nonzero(to), strict=True):
+        y[..., to[row, column] - 1] += parts[..., row, column]
+    return y.reshape(*y.shape[:-1], *size)
+
+
+def pixel_shuffle(x: Array, factor: int) -> Array:
+    *leading, channels, height, width = x.shape
+    y = np.zeros((*leading, channels // factor**2, height * factor, width * factor), x.dtype)
+    for i, j in np.ndindex(factor, factor):
+        y[..., i::factor, j::factor] = x[..., i * factor + j :: factor**2, :, :]
+    return y
+
+
+def pixel_unshuffle(x: Array, factor: int) -> Array:
+    *leading, channels, height, width = x.shape
+    y = np.zeros((*leading, channels * factor**2, height // factor, width // factor), x.dtype)
+    for i, j in np.ndindex(factor, factor):
+        y[..., i * factor + j :: factor**2, :, :] = x[..., i::factor, j::factor]
     return y

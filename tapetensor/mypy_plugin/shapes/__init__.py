@@ -20,12 +20,14 @@ from tapetensor.mypy_plugin.shapes import (
     contraction,
     convolution,
     creation,
+    decompositions,
     images,
     indexing,
     joining,
     layers,
     losses,
     mapping,
+    patches,
     rearranging,
     reductions,
     unions,
@@ -67,10 +69,16 @@ _OPEN: Final[dict[str, Rule]] = {
     "inv": contraction.inverse,
     "cholesky": contraction.inverse,
     "det": contraction.det,
+    "eigh": decompositions.eigh,
+    "pinv": decompositions.pinv,
+    "qr": decompositions.qr,
+    "slogdet": decompositions.slogdet,
+    "svd": decompositions.svd,
     "take": joining.take,
     "take_along_axis": joining.take_along_axis,
     "argmax": reductions.position,
     "argmin": reductions.position,
+    "topk": reductions.topk,
     "item": reductions.item,
     "reshape": rearranging.reshape,
     "flatten": rearranging.flatten,
@@ -86,10 +94,12 @@ _OPEN: Final[dict[str, Rule]] = {
         ("softmax", "log_softmax", "normalize", "argsort", "cumulative_sum", "cumulative_prod"),
         reductions.along_axis,
     ),
+    "sort": reductions.along_axis,
     **dict.fromkeys(
         ("sum", "prod", "mean", "max", "min", "var", "std", "norm", "any", "all", "logsumexp"),
         reductions.reduction,
     ),
+    **dict.fromkeys(("median", "quantile"), reductions.reduction),
 }
 
 # Layers whose output has other sizes than their input, or whose overloads mypy explains badly:
@@ -103,6 +113,8 @@ _LAYERS: Final[dict[str, tuple[str, Rule]]] = {
     "pooling.MinPool2d": ("min_pool2d", images.pooling_layer),
     "images.Upscale2d": ("upscale2d", images.upscale_layer),
     "images.Upscale2dBy": ("Upscale2dBy", images.upscale_by_layer),
+    "images.PixelShuffle": ("pixel_shuffle", patches.pixel_shuffle),
+    "images.PixelUnshuffle": ("pixel_unshuffle", patches.pixel_unshuffle),
     "images.Flatten": ("Flatten", images.flatten_layer),
     "normalization.BatchNorm1d": ("BatchNorm1d", layers.batch_norm_1d),
     "normalization.BatchNorm2d": ("BatchNorm2d", layers.batch_norm_2d),
@@ -150,11 +162,16 @@ _NAMED: Final[dict[str, Rule]] = (
         "tensor.pooling.avg_pool2d": images.pooling,
         "tensor.pooling.max_pool2d": images.pooling,
         "tensor.pooling.min_pool2d": images.pooling,
-        "tensor.pooling.upscale2d": images.upscale2d,
+        "tensor.upscale.upscale2d": images.upscale2d,
+        "tensor.upscale.interpolate": images.interpolate,
         "tensor.attention.scaled_dot_product_attention": attention.attention,
         "losses.similarity.cosine_embedding": losses.cosine_embedding,
     }
     | {f"tensor.creation.{name}": creation.made for name in creation.NAMES}
+    | {
+        f"tensor.patches.{rule.__name__}": rule
+        for rule in (patches.unfold, patches.fold, patches.pixel_shuffle, patches.pixel_unshuffle)
+    }
     | {f"losses.{name}": partial(losses.pair, names=two) for name, two in losses.PAIRS.items()}
     | {
         f"losses.{name}": partial(losses.alike, names=names, has_signs=has_signs)

@@ -55,6 +55,7 @@ from tapetensor.mypy_plugin.shapes.dims import Dims
 from tapetensor.mypy_plugin.shapes.reading import (
     Operand,
     UndecidedError,
+    all_known,
     is_computed,
     known,
     may_have_any_shape,
@@ -210,6 +211,10 @@ class Call:
         """Return a result."""
         return fitted(write_tensor(self.tensor_info, shape, tape, dtype, self.api), self.api)
 
+    def tuple_of(self, items: list[Type]) -> Type:
+        """Return several results."""
+        return TupleType(items, self.api.named_generic_type("builtins.tuple", [items[0]]))
+
     def like(self, operand: Operand, shape: Dims) -> Type:
         """Return a result with the tape state and dtype of an operand."""
         return self.tensor(shape, operand.tape, operand.dtype)
@@ -223,6 +228,14 @@ class Call:
     def result(self) -> Operand:
         """What plain typing says of the result."""
         return known(read_tensor(self._item.ret_type))
+
+    @property
+    def results(self) -> tuple[Operand, ...]:
+        """What plain typing says of the results, where there are several."""
+        found = get_proper_type(self._item.ret_type)
+        return known(
+            all_known(map(read_tensor, found.items if isinstance(found, TupleType) else []))
+        )
 
     @property
     def tensor_info(self) -> TypeInfo:
@@ -239,11 +252,15 @@ class Call:
 
     def opened(self) -> CallableType:
         """Return the signature of plain typing, with an open shape in its result."""
-        result = get_proper_type(self._item.ret_type)
-        if not isinstance(result, Instance) or result.type != self.tensor_info:
-            return self._item
-        opened = result.copy_modified(args=[ANYTHING, *result.args[1:]])
-        return self._item.copy_modified(ret_type=opened)
+        return self._item.copy_modified(ret_type=self._opened(self._item.ret_type))
+
+    def _opened(self, result: Type) -> Type:
+        proper = get_proper_type(result)
+        if isinstance(proper, TupleType):
+            return proper.copy_modified(items=[self._opened(one) for one in proper.items])
+        if not isinstance(proper, Instance) or proper.type != self.tensor_info:
+            return result
+        return proper.copy_modified(args=[ANYTHING, *proper.args[1:]])
 
     def refused(self, mismatch: MismatchError) -> CallableType:
         """Report an error; return a signature that takes everything, so that it is the only one."""

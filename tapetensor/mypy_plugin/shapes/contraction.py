@@ -116,21 +116,21 @@ def _shared(
 @of_all_shapes
 def inverse(call: Call) -> Answer:
     """Return the result of `inv` and `cholesky`, whose matrices are square."""
-    shape, size = call.receiver.dims, _side(call)
+    shape, size = call.receiver.dims, side_of(call)
     return call.like(call.receiver, (*shape[:-2], size, size))
 
 
 @of_all_shapes
 def det(call: Call) -> Answer:
     """Return the result of `det`: a number for each matrix."""
-    _side(call)
+    side_of(call)
     return call.like(call.receiver, call.receiver.dims[:-2])
 
 
 @of_all_shapes
 def solve(call: Call) -> Answer:
     """Refuse matrices that are not square, and right-hand sides that do not fit them."""
-    shape, size = call.receiver.dims, _side(call)
+    shape, size = call.receiver.dims, side_of(call)
     other = call.operand(0).dims
     is_vector = len(shape) == 2 and len(other) == 1
     if len(other) < 2 - is_vector or differ(size, other[-1 if is_vector else -2]):
@@ -141,7 +141,7 @@ def solve(call: Call) -> Answer:
     return None
 
 
-def _side(call: Call) -> Dim:
+def side_of(call: Call) -> Dim:
     """Return the size of square matrices."""
     shape = call.receiver.dims
     if len(shape) < 2 or differ(shape[-1], shape[-2]):

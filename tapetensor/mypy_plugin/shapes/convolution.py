@@ -38,7 +38,7 @@ def convolution(call: Call) -> Answer:
     check_rank(x, axes)
     window, groups, _ = _window(call, weight, axes)
     channels = x[-1 - axes]
-    if any(map(_is_left_over, (channels, weight[0]), (groups, groups))):
+    if any(map(is_left_over, (channels, weight[0]), (groups, groups))):
         raise MismatchError(
             f"{groups} groups do not divide the {channels} channels that go in and the "
             f"{weight[0]} that come out"
@@ -57,7 +57,7 @@ def conv_transpose2d(call: Call) -> Answer:
     check_rank(x, 2)
     window, groups, more = _window(call, weight, 2)
     channels = x[-3]
-    if _is_left_over(channels, groups):
+    if is_left_over(channels, groups):
         raise MismatchError(
             f"{groups} groups do not divide the {channels} channels of shape {written(x)}"
         )
@@ -122,9 +122,9 @@ def _window(call: Call, weight: Dims, axes: int) -> tuple[Window, Dim, Dims]:
     return Window(kernel, stride, padding, dilation), groups[0], more
 
 
-def _is_left_over(channels: Dim, groups: Dim) -> bool:
-    """Tell whether a number of groups does not divide a number of channels."""
-    if channels.literal is None or groups.literal is None:
+def is_left_over(channels: Dim, groups: Dim) -> bool:
+    """Tell whether a number of groups, if it is not 0, does not divide a number of channels."""
+    if channels.literal is None or not groups.literal:
         return False
     return channels.literal % groups.literal != 0
 

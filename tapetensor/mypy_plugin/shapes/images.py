@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError
 from tapetensor.mypy_plugin.shapes.convolution import check_rank
-from tapetensor.mypy_plugin.shapes.dims import ONE, Dims, product, written
+from tapetensor.mypy_plugin.shapes.dims import ONE, Dims, is_negative, product, written
 from tapetensor.mypy_plugin.shapes.dtypes import check_floating
 from tapetensor.mypy_plugin.shapes.own_names import settled_dims
 from tapetensor.mypy_plugin.shapes.reading import (
@@ -21,7 +21,7 @@ from tapetensor.mypy_plugin.shapes.windows import Window, read_number, read_numb
 
 def pooling(call: Call) -> Answer:
     """Return the result of a function that reduces windows."""
-    image, step = _image(call), call.argument("stride")
+    image, step = image_of(call), call.argument("stride")
     (kernel,) = read_numbers(call, {"kernel_size": 2})
     x = known(image)
     # By default windows stand as far apart as they are large.
@@ -36,7 +36,7 @@ def pooling(call: Call) -> Answer:
 
 def pooling_layer(call: Call) -> Answer:
     """Return the result of the `forward` of a pooling layer."""
-    x = known(_image(call))
+    x = known(image_of(call))
     kernel, stride, padding = [(read_number(one),) * 2 for one in call.layer]
     window = Window(kernel, stride, padding, (ONE, ONE))
     return call.like(x, (*x.dims[:-2], *settled_dims(_counts(x.dims, window), x.dims, call.api)))
@@ -44,18 +44,26 @@ def pooling_layer(call: Call) -> Answer:
 
 def upscale2d(call: Call) -> Answer:
     """Return the result of `upscale2d`: the size that was asked for."""
-    x, size = known(_image(call)), known(read_shape(call.argument("size")))
+    x, size = known(image_of(call)), known(read_shape(call.argument("size")))
     return _stretched(call, x, size) if len(size) == 2 else None
+
+
+def interpolate(call: Call) -> Answer:
+    """Return the result of `interpolate`: the size that was asked for."""
+    x, size = known(image_of(call)), known(read_shape(call.argument("size")))
+    if any(one.literal == 0 or is_negative(one) for one in size):
+        raise MismatchError(f"size must be > 0, got {written(size)}")
+    return call.like(x, (*x.dims[:-2], *size)) if len(size) == 2 else None
 
 
 def upscale_layer(call: Call) -> Answer:
     """Return the result of the `forward` of `Upscale2d`."""
-    return _stretched(call, known(_image(call)), tuple(map(read_number, call.layer)))
+    return _stretched(call, known(image_of(call)), tuple(map(read_number, call.layer)))
 
 
 def upscale_by_layer(call: Call) -> Answer:
     """Return the result of the `forward` of `Upscale2dBy`."""
-    x, by = known(_image(call)), read_number(call.layer[0])
+    x, by = known(image_of(call)), read_number(call.layer[0])
     return call.like(x, (*x.dims[:-2], *[product((by, size)) for size in x.dims[-2:]]))
 
 
@@ -66,7 +74,7 @@ def flatten_layer(call: Call) -> Answer:
     return call.like(x, (x.dims[0], product(x.dims[1:]))) if x.dims else None
 
 
-def _image(call: Call) -> Operand | None:
+def image_of(call: Call) -> Operand | None:
     """Return the image that is the first operand; None where plain typing decides."""
     x = read_tensor(call.argument(0))
     if x is None or x.shape is None:
@@ -116,6 +124,6 @@ def _stretched(call: Call, x: Operand, size: Dims) -> Answer:
         if have.literal is not None and want.literal is not None and want.literal < have.literal:
             raise MismatchError(
                 f"an input of shape {written(x.dims)} cannot be stretched to {written(size)}; "
-                "avg_pool2d makes images smaller"
+                "interpolate and avg_pool2d make images smaller"
             )
     return call.like(x, (*x.dims[:-2], *size))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mypy.types import TupleType, Type, get_proper_type
+from mypy.types import TupleType, get_proper_type
 
 from tapetensor.mypy_plugin.codes import AXIS_RANGE
 from tapetensor.mypy_plugin.shapes.axes import (
@@ -151,7 +151,7 @@ def split(call: Call) -> Answer:
     if not sizes:
         return None
     parts = [call.like(x, (*shape[:axis], size, *shape[axis + 1 :])) for size in sizes]
-    return TupleType(parts, call.api.named_generic_type("builtins.tuple", [parts[0]]))
+    return call.tuple_of(parts)
 
 
 @of_all_shapes
@@ -162,8 +162,7 @@ def share(call: Call) -> Answer:
         raise MismatchError(f"n must be > 0, got {count}")
     if count is None or count > _PARTS:
         return None
-    handles: list[Type] = [call.like(x, x.dims)] * count
-    return TupleType(handles, call.api.named_generic_type("builtins.tuple", [handles[0]]))
+    return call.tuple_of([call.like(x, x.dims)] * count)
 
 
 def _sections(call: Call, shape: Dims, axis: int) -> list[Size] | None:

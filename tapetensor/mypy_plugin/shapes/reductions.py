@@ -11,8 +11,15 @@ from tapetensor.mypy_plugin.shapes.axes import (
     normal_axis,
 )
 from tapetensor.mypy_plugin.shapes.calls import Answer, Call, MismatchError, of_all_shapes, opening
-from tapetensor.mypy_plugin.shapes.dims import ONE, Open, Size, product, written
-from tapetensor.mypy_plugin.shapes.reading import Operand, is_none, known, read_literal, read_tensor
+from tapetensor.mypy_plugin.shapes.dims import ONE, Open, Size, is_negative, product, written
+from tapetensor.mypy_plugin.shapes.reading import (
+    Operand,
+    is_none,
+    known,
+    read_dim,
+    read_literal,
+    read_tensor,
+)
 
 
 def _is_whole(call: Call) -> bool:
@@ -42,6 +49,23 @@ def position(call: Call) -> Answer:
         return call.like(call.result, ())
     result, (shape, axis) = call.result, axis_of_receiver(call, None)
     return call.like(result, (*shape[:axis], *shape[axis + 1 :]))
+
+
+@of_all_shapes
+def topk(call: Call) -> Answer:
+    """Return the results of `topk`: the elements, and the positions with a dtype of their own."""
+    shape, axis = axis_of_receiver(call, -1)
+    count, size = read_dim(known(call.argument("k"))), shape[axis]
+    if count is None:
+        return None
+    if is_negative(count):
+        raise MismatchError(f"k must not be negative, got {count}")
+    if count.literal is not None and size.literal is not None and count.literal > size.literal:
+        raise MismatchError(
+            f"k={count} is more than axis {axis} of shape {written(shape)} has elements"
+        )
+    dims = (*shape[:axis], count, *shape[axis + 1 :])
+    return call.tuple_of([call.like(one, dims) for one in call.results])
 
 
 def item(call: Call) -> Answer:

@@ -32,6 +32,12 @@ BAD: list[Callable[[], object]] = [
     lambda: m.argmax(axis=2),  # E: argmax: axis 2 is outside the shape (2, 3); allowed: -2 to 1
     lambda: v.softmax(axis=1),  # E: softmax: axis 1 is outside the shape (3,); allowed: -1 to 0
     lambda: m.log_softmax(2),  # E: log_softmax: axis 2 is outside the shape (2, 3); allowed: -2 t
+    lambda: m.quantile(0.5, axis=2),  # E: quantile: axis 2 is outside the shape (2, 3); allowed: -2
+    lambda: m.median((0, 0)),  # E: median: axes (0, 0) name one axis of (2, 3) twice
+    lambda: m.topk(4),  # E: topk: k=4 is more than axis 1 of shape (2, 3) has elements
+    lambda: m.topk(1, axis=2),  # E: topk: axis 2 is outside the shape (2, 3); allowed: -2 to 1
+    lambda: m.topk(-1),  # E: topk: k must not be negative, got -1
+    lambda: m.sort(axis=2),  # E: sort: axis 2 is outside the shape (2, 3); allowed: -2 to 1
     lambda: m.argsort(axis=2),  # E: argsort: axis 2 is outside the shape (2, 3); allowed: -2 to 1
     lambda: m.cumulative_prod(axis=2),  # E: cumulative_prod: axis 2 is outside the shape (2, 3)
     lambda: m.norm(axis=2),  # E: norm: axis 2 is outside the shape (2, 3); allowed: -2 to 1

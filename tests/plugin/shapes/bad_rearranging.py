@@ -43,6 +43,11 @@ BAD: list[Callable[[], object]] = [
     lambda: z.det(),  # E: det: needs square matrices (*Ds, N, N), the shape is (4, 2, 3)
     lambda: z.trace().cholesky(),  # E: cholesky: needs square matrices (*Ds, N, N), the shape is
     lambda: m77.solve(v),  # E: solve: matrices of shape (7, 7) need right-hand sides of shape (N,)
+    lambda: m.eigh(),  # E: eigh: needs square matrices (*Ds, N, N), the shape is (2, 3)
+    lambda: z.trace().slogdet(),  # E: slogdet: needs square matrices (*Ds, N, N), the shape is (4
+    lambda: m77.qr()[0] + v,  # E: add: shapes (7, 7) and (3,) do not broadcast, 7 != 3
+    lambda: m.pinv() + v,  # E: add: shapes (3, 2) and (3,) do not broadcast, 2 != 3
+    lambda: z.svd()[1] + v,  # E: add: shapes (4, 2) and (3,) do not broadcast, 2 != 3
     lambda: m.solve(v),  # E: solve: needs square matrices (*Ds, N, N), the shape is (2, 3)
     lambda: m.roll(1, axis=2),  # E: roll: axis 2 is outside the shape (2, 3); allowed: -2 to 1
     lambda: z.share(0),  # E: share: n must be > 0, got 0

@@ -51,6 +51,17 @@ BAD: list[Callable[[], object]] = [
     lambda: tt.min_pool2d(x, 0),  # E: min_pool2d: kernel_size must be > 0, got 0
     lambda: tt.max_pool2d(m, 2),  # E: max_pool2d: the input must have shape (..., C, H, W), got (9,
     lambda: tt.upscale2d(x, (8, 16)),  # E: an input of shape (2, 4, 9, 8) cannot be stretched to (8
+    lambda: tt.interpolate(x, (3, 0)),  # E: interpolate: size must be > 0, got (3, 0)
+    lambda: tt.interpolate(m, (3, 3)),  # E: the input must have shape (..., C, H, W), got (9, 8)
+    lambda: tt.unfold(x, 10),  # E: unfold: a kernel of (10, 10) is larger than the padded input (9,
+    lambda: tt.unfold(x, 2, stride=0),  # E: unfold: stride must be > 0, got 0
+    lambda: tt.unfold(m, 2),  # E: unfold: the input must have shape (..., C, H, W), got (9, 8)
+    lambda: tt.fold(s, (3, 5), 2),  # E: the input must have shape (..., C * 4, 8), got (2, 4, 9)
+    lambda: tt.fold(m, (3, 5), 2),  # E: the input must have shape (..., C * 4, 8), got (9, 8)
+    lambda: tt.pixel_shuffle(x, 3),  # E: the 4 channels of shape (2, 4, 9, 8) are no multiple of 9
+    lambda: tt.pixel_shuffle(x, 0),  # E: pixel_shuffle: factor must be > 0, got 0
+    lambda: tt.pixel_unshuffle(x, 2),  # E: of shape (2, 4, 9, 8) are no multiples of 2
+    lambda: nn.PixelShuffle(3)(x),  # E: pixel_shuffle: the 4 channels of shape (2, 4, 9, 8) are
     lambda: nn.Conv2d(3, 6, 3, rng=rng)(x),  # E: the input of shape (2, 4, 9, 8) has 4, the layer t
     lambda: nn.Conv2d(4, 6, 9, rng=rng).forward(x),  # E: conv2d: a kernel of (9, 9) is larger than
     lambda: nn.Conv1d(4, 6, 3, rng=rng)(s[..., :2]),  # E: conv1d: a kernel of (3,) is larger than t

@@ -33,6 +33,12 @@ check(assert_type(m.std(axis=(), keepdims=True, correction=0.5), Tensor2D[L[2], 
 check(assert_type(m.min(axis=None), Tensor0D), ())
 check(assert_type(z.logsumexp(axis=(-1, -3), keepdims=False), Tensor1D[L[2]]), (2,))
 check(assert_type(z.argmax(axis=-3), Tensor2D[L[2], L[3], NoneTape, np.int64]), (2, 3))
+check(
+    assert_type(z.quantile(0.5, axis=(-1, 0), keepdims=True), Tensor3D[L[1], L[2], L[1]]), (1, 2, 1)
+)
+values, places = q.trace().topk(1, axis=-3)
+check(assert_type(values, Tensor4D[L[5], L[1], L[2], L[3], OwnedTape]), (5, 1, 2, 3))
+check(assert_type(places, Tensor4D[L[5], L[1], L[2], L[3], NoneTape, np.int64]), (5, 1, 2, 3))
 for keep in (True, False):
     assert_type(m.sum(axis=(0, 1), keepdims=keep), Tensor[Any])
 
@@ -130,6 +136,21 @@ def shortened_anywhere(x: Tensor1D[M], longer: Tensor1D[Add[M, N]], n: N, i: int
 
 check(shortened(tt.ones((2, 6)), 2), (2, 6))
 shortened_anywhere(tt.ones((6,)), tt.ones((8,)), 2, 4)
+
+# Matrices taken apart.
+columns, triangle = z.trace().qr()
+check(assert_type(columns, Tensor3D[L[4], L[2], L[2], OwnedTape]), (4, 2, 2))
+check(assert_type(triangle, Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+u, singular, rows = w.svd()
+check(assert_type(u, Tensor2D[L[3], L[3]]), (3, 3))
+check(assert_type(singular, Tensor1D[L[3]]), (3,))
+check(assert_type(rows, Tensor2D[L[3], L[6]]), (3, 6))
+check(assert_type(w.trace().pinv(), Tensor2D[L[6], L[3], OwnedTape]), (6, 3))
+_, logarithms = tt.ones((5, 2, 2)).trace().slogdet()
+check(assert_type(logarithms, Tensor1D[L[5], OwnedTape]), (5,))
+eigenvalues, eigenvectors = tt.ones((5, 2, 2)).eigh()
+check(assert_type(eigenvalues, Tensor2D[L[5], L[2]]), (5, 2))
+check(assert_type(eigenvectors, Tensor3D[L[5], L[2], L[2]]), (5, 2, 2))
 
 # What is open stays open.
 dynamic: Tensor2D[Any, L[3]] = m

@@ -68,6 +68,20 @@ check(
     assert_type(tt.upscale2d(images, (18, 24)), Tensor4D[L[2], L[4], L[18], L[24]]), (2, 4, 18, 24)
 )
 
+check(assert_type(tt.interpolate(image, (3, 4), "bilinear"), Tensor3D[L[4], L[3], L[4]]), (4, 3, 4))
+check(assert_type(tt.unfold(images, 3, padding=1), Tensor3D[L[2], L[36], L[72]]), (2, 36, 72))
+check(assert_type(tt.unfold(image, (2, 1), stride=2), Tensor2D[L[8], L[16]]), (8, 16))
+columns = tt.ones((2, 8, 20)).trace()
+check(
+    assert_type(tt.fold(columns, (5, 6), 2), Tensor4D[L[2], L[2], L[5], L[6], OwnedTape]),
+    (2, 2, 5, 6),
+)
+check(assert_type(tt.pixel_shuffle(images, 2), Tensor4D[L[2], L[1], L[18], L[16]]), (2, 1, 18, 16))
+check(assert_type(tt.pixel_unshuffle(images, 1), Tensor4D[L[2], L[4], L[9], L[8]]), (2, 4, 9, 8))
+check(assert_type(nn.PixelShuffle(2)(image), Tensor3D[L[1], L[18], L[16]]), (1, 18, 16))
+halves = nn.PixelUnshuffle(2)(tt.ones((3, 4, 6)))
+check(assert_type(halves, Tensor3D[L[12], L[2], L[3]]), (12, 2, 3))
+
 # Layers, made by a call or by `build`, called as functions too.
 conv = nn.Conv2d(4, 6, 3, stride=2, padding=1, rng=rng)
 check(

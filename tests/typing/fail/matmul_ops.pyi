@@ -34,3 +34,8 @@ wants_36(z @ w)  # type: ignore[arg-type]  # the product has rank 3
 v.det()  # type: ignore[misc]  # a vector is no matrix
 m77.solve(v)  # type: ignore[arg-type]  # 7 equations, 3 right-hand sides
 mi.inv()  # type: ignore[misc]  # integers have no inverse
+mi.pinv()  # type: ignore[misc]  # and no pseudoinverse
+v.slogdet()  # type: ignore[misc]  # a vector is no matrix
+v.eigh()  # type: ignore[misc]  # a vector is no matrix
+v.qr()  # type: ignore[misc]  # a vector is no matrix
+mi.svd()  # type: ignore[misc]  # integers have no singular values

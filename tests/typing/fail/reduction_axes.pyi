@@ -3,7 +3,7 @@
 from typing import Literal as L
 
 from tapetensor import Tensor0D, Tensor1D
-from tests.typing.operands import m, s, v, z
+from tests.typing.operands import m, mi, s, v, z
 
 v.sum(axis=1)  # type: ignore[call-overload]  # a vector has one axis
 v.sum(axis=-2)  # type: ignore[call-overload]  # a vector has one axis
@@ -23,11 +23,21 @@ m.logsumexp(axis=-3)  # type: ignore[call-overload]  # `logsumexp` as `mean`
 m.var(axis=2)  # type: ignore[call-overload]  # a matrix has two axes
 s.var(axis=-1)  # type: ignore[call-overload]  # a scalar has none
 v.std(axis=1)  # type: ignore[call-overload]  # `std` as `var`
+v.median(axis=1)  # type: ignore[call-overload]  # `median` as `mean`
+mi.median()  # type: ignore[misc]  # there is nothing between integers
+v.quantile()  # type: ignore[call-overload]  # of which share
+v.quantile("0.5")  # type: ignore[call-overload]  # a share is a number
+mi.quantile(0.5)  # type: ignore[misc]  # there is nothing between integers
 v.argmax(axis=1)  # type: ignore[call-overload]  # a vector has one axis
 s.argmax(-1)  # type: ignore[arg-type]  # a scalar has none
 s.argsort()  # type: ignore[misc]  # a scalar has none
 m.argsort(descending=1)  # type: ignore[arg-type]  # a bool
 m.argsort(0, True)  # type: ignore[call-arg]  # the direction goes by keyword
+m.sort(descending=1)  # type: ignore[arg-type]  # a bool
+s.sort()  # type: ignore[misc]  # a scalar has none
+s.topk(1)  # type: ignore[misc]  # a scalar has none
+v.topk(1, axis=1)  # type: ignore[call-overload]  # a vector has one axis
+m.topk(1, 0, False)  # type: ignore[call-overload]  # the direction goes by keyword
 
 # An axis is an int, never a shape to reduce to.
 m.sum(axis="rows")  # type: ignore[call-overload]  # no axis

@@ -41,6 +41,13 @@ tt.max_pool2d(images)  # type: ignore[call-overload]  # how large is a window?
 tt.avg_pool2d(images, 2.0)  # type: ignore[call-overload]  # no number of pixels
 tt.upscale2d(images, 16)  # type: ignore[arg-type]  # two sizes
 tt.upscale2d(images, (16, 16), "cubic")  # type: ignore[arg-type]  # no such mode
+tt.interpolate(images, (16, 16), "cubic")  # type: ignore[arg-type]  # no such mode
+tt.interpolate(images, (16, 16), "bilinear", True)  # type: ignore[call-arg]  # it goes by name
+tt.unfold(ints, 2)  # type: ignore[type-var]  # integers
+tt.unfold(images)  # type: ignore[call-arg]  # how large is a window?
+tt.fold(images, 16, 2)  # type: ignore[arg-type]  # two sizes
+tt.pixel_shuffle(images, 2.0)  # type: ignore[arg-type]  # a number of pixels
+wants_plain(tt.pixel_shuffle(traced, 2))  # type: ignore[arg-type]  # it owns a tape
 wants_plain(conv.forward(traced))  # type: ignore[arg-type]  # it owns a tape
 five.forward(images)  # type: ignore[arg-type]  # 4 channels, the layer takes 5
 conv.forward(doubles)  # type: ignore[arg-type]  # float32 weights

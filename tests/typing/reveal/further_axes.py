@@ -17,6 +17,7 @@ from tapetensor import (
     Tensor4D,
     Tensor5D,
 )
+from tapetensor.typing import B, K, N, T
 from tests.typing.check import assert_type, check
 from tests.typing.operands import grid, m, positions, q, z, zc, zr
 
@@ -105,6 +106,26 @@ check(
     assert_type(z.trace().take_along_axis(order, axis=1), Tensor3D[L[4], L[2], L[3], OwnedTape]),
     (4, 2, 3),
 )
+
+# `sort` keeps the shape, `topk` gives elements and plain positions.
+check(assert_type(z.trace().sort(axis=1), Tensor3D[L[4], L[2], L[3], OwnedTape]), (4, 2, 3))
+
+
+def best(
+    x: Tensor2D[B, K, T], k: N
+) -> tuple[Tensor2D[B, N, T], Tensor2D[B, N, NoneTape, np.int64]]:
+    return x.topk(k)
+
+
+def best_rows(x: Tensor3D[B, K, L[3], T], k: N) -> Tensor3D[B, N, L[3], T]:
+    values, indices = x.topk(k, axis=1, largest=False)
+    assert_type(indices, Tensor3D[B, N, L[3], NoneTape, np.int64])
+    return values
+
+
+check(best(m.trace(), 2)[0], (2, 2))
+check(best(m, 2)[1], (2, 2))
+check(best_rows(z, 1), (4, 1, 3))
 
 # `take`: a row of positions has an exact shape, positions of another rank leave it open.
 check(assert_type(z.take(positions, axis=2), Tensor3D[L[4], L[2], L[7]]), (4, 2, 7))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from typing import Literal as L
 
 import numpy as np
@@ -72,3 +73,17 @@ check(assert_type(m77.cholesky(), Tensor2D[L[7], L[7]]), (7, 7))
 check(assert_type(m77.solve(v7.trace()), Tensor1D[L[7], OwnedTape]), (7,))
 check(assert_type(m77.trace().solve(v7), Tensor1D[L[7], OwnedTape]), (7,))
 check(assert_type(m77.solve(m77), Tensor2D[L[7], L[7]]), (7, 7))
+check(assert_type(z.trace().pinv(), Tensor3D[L[4], L[3], L[2], OwnedTape]), (4, 3, 2))
+sign, logarithm = m77.trace().slogdet()
+check(assert_type(sign, Tensor0D), ())
+check(assert_type(logarithm, Tensor0D[OwnedTape]), ())
+values, vectors = m77.trace().eigh()
+check(assert_type(values, Tensor1D[L[7], OwnedTape]), (7,))
+check(assert_type(vectors, Tensor2D[L[7], L[7], OwnedTape]), (7, 7))
+columns, triangle = md.qr()
+check(assert_type(columns, Tensor2D[L[2], Any, NoneTape, np.float64]), (2, 2))
+check(assert_type(triangle, Tensor2D[Any, L[3], NoneTape, np.float64]), (2, 3))
+u, singular, rows = z.trace().svd()
+check(assert_type(u, Tensor3D[L[4], L[2], Any, OwnedTape]), (4, 2, 2))
+check(assert_type(singular, Tensor2D[L[4], Any, OwnedTape]), (4, 2))
+check(assert_type(rows, Tensor3D[L[4], Any, L[3], OwnedTape]), (4, 2, 3))

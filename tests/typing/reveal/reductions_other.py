@@ -40,6 +40,13 @@ check(
     (5, 4, 2, 1),
 )
 
+# `median`, as `mean`, and `quantile`, which is exact for all axes, the first and the last.
+check(assert_type(q.trace().median(axis=-2), Tensor3D[L[5], L[4], L[3], OwnedTape]), (5, 4, 3))
+check(assert_type(md.median(), Tensor0D[NoneTape, np.float64]), ())
+check(assert_type(z.trace().quantile(0.9, axis=0), Tensor2D[L[2], L[3], OwnedTape]), (2, 3))
+check(assert_type(z.quantile(0.9, -1), Tensor2D[L[4], L[2]]), (4, 2))
+check(assert_type(md.quantile(1), Tensor0D[NoneTape, np.float64]), ())
+
 # `min`, with one of the two tapes for each axis.
 check(assert_type(q.min(), Tensor0D), ())
 check(assert_type(q.trace().min(), Tensor0D[OwnedTape]), ())

@@ -94,6 +94,20 @@ stretched: Tensor3D[L[4], L[18], L[16]] = tt.upscale2d(image, larger.shape)
 check(stretched, (4, 18, 16))
 traced: Tensor3D[L[4], L[18], L[16], OwnedTape] = tt.upscale2d(image.trace(), larger.shape)
 check(traced, (4, 18, 16))
+again: Tensor3D[L[4], L[18], L[16], OwnedTape]
+again = tt.interpolate(image.trace(), larger.shape, "bicubic", align_corners=True)
+check(again, (4, 18, 16))
+
+# Windows as columns, and channels as pixels.
+columns = tt.unfold(images.trace(), 3, padding=1)
+check(assert_type(columns, Tensor3D[L[2], Any, Any, OwnedTape]), (2, 36, 72))
+whole: Tensor3D[Any, L[18], L[16]] = tt.fold(tt.ones((4, 72)), larger.shape, 2, stride=2)
+check(whole, (1, 18, 16))
+check(assert_type(tt.pixel_shuffle(images, 2), Tensor4D[L[2], Any, Any, Any]), (2, 1, 18, 16))
+check(
+    assert_type(tt.pixel_unshuffle(image.trace(), 1), Tensor3D[Any, Any, Any, OwnedTape]), (4, 9, 8)
+)
+check(assert_type(nn.PixelShuffle(2).forward(image), Tensor3D[Any, Any, Any]), (1, 18, 16))
 
 # Layers say the same, by their type arguments.
 same = tt.build(nn.Conv2d[L[4], L[6], L[3], L[1], L[1]], rng=rng)
