@@ -39,7 +39,8 @@ def scaled_dot_product_attention(
         """Return the cotangent of the scores."""
         scaled = g / total
         cotangent: Array = np.matmul(scaled, np.swapaxes(value, -1, -2))
-        cotangent -= row_products(scaled, output)
+        # Of the same numbers that it is taken from: a query that sees one key alone has slope 0.
+        cotangent -= row_products(weights, cotangent) / total
         cotangent *= weights
         return cotangent
 

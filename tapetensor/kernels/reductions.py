@@ -135,8 +135,9 @@ def std(
     """The square root of ``var + eps``; the derivative where all elements are equal is 0."""
     deviation = x - mean_over(x, axis)
     divisor = _count(x, axis) - correction
-    total = sum_over(np.square(deviation), axis)
-    y = _squeezed(np.sqrt(total / divisor + eps), axis, keepdims)
+    # The squares of the largest and the smallest singles are doubles.
+    total = sum_over(np.square(deviation.astype(np.float64)), axis)
+    y = _squeezed(np.sqrt(total / divisor + eps).astype(x.dtype), axis, keepdims)
     spread = _spread(x, axis)
 
     def pullback(g: Array) -> Array:

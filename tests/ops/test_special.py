@@ -80,3 +80,13 @@ def test_logits_of_infinity_cost_nothing_where_they_are_right(weights: float | N
     found = losses.binary_cross_entropy_with_logits(logits, labels, reduction="none", **options)
 
     np.testing.assert_array_equal(found.numpy(), [0.0, 0.0, np.inf, np.inf])
+
+
+@pytest.mark.parametrize("scale", [1e30, 1e19, 1.0, 1e-25, 1e-30])
+def test_the_standard_deviation_of_large_and_small_singles_is_finite(scale: float) -> None:
+    x = tt.from_numpy(np.array([1.0, 2.0, 3.0, 4.0], np.float32) * np.float32(scale))
+    deviation = x.trace().std()
+
+    assert deviation.item() == pytest.approx(1.25**0.5 * scale, rel=1e-6)
+    slopes = np.array([-1.5, -0.5, 0.5, 1.5]) / (4 * 1.25**0.5)
+    np.testing.assert_allclose(deviation.backward()[x].numpy(), slopes, rtol=1e-6)
