@@ -10,13 +10,13 @@ from tapetensor.arguments import as_size, check_rng
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.arrays.stand_ins import run_check
-from tapetensor.errors import AxisError
+from tapetensor.errors import ArgumentValueError, AxisError
 from tapetensor.kernels import indexing
 from tapetensor.nn import init
 from tapetensor.nn.module import Module
 from tapetensor.nn.typing import W
 from tapetensor.tape import NoneTape
-from tapetensor.tensor import Tensor, Tensor2D
+from tapetensor.tensor import Tensor, Tensor2D, where
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import check_integers
 from tapetensor.tensor.indexing import I
@@ -40,6 +40,12 @@ class Embedding(Module, Generic[N, K, W]):
         embedding_features: the size of a row, > 0.
         dtype: float32 or float64.
         rng: where the first values come from.
+        padding_idx: an id that stands for no word: its row begins with zeros and gets no gradient;
+            None for none.
+
+    Raises:
+        ArgumentValueError: if a size is not > 0, or `padding_idx` is no row.
+        ArgumentTypeError: if an argument is of the wrong kind.
 
     >>> import tapetensor as tt
     >>> from tapetensor import nn
@@ -51,6 +57,7 @@ class Embedding(Module, Generic[N, K, W]):
     weight: Tensor2D[N, K, NoneTape, W]
     num_embeddings: N
     embedding_features: K
+    padding_idx: int | None
 
     @overload
     def __init__(
@@ -59,6 +66,7 @@ class Embedding(Module, Generic[N, K, W]):
         embedding_features: K,
         *,
         rng: np.random.Generator,
+        padding_idx: int | None = None,
     ) -> None: ...
     @overload
     def __init__(
@@ -68,6 +76,7 @@ class Embedding(Module, Generic[N, K, W]):
         dtype: type[W],
         *,
         rng: np.random.Generator,
+        padding_idx: int | None = None,
     ) -> None: ...
     def __init__(
         self,
@@ -76,14 +85,30 @@ class Embedding(Module, Generic[N, K, W]):
         dtype: type[Any] = np.float32,
         *,
         rng: np.random.Generator,
+        padding_idx: int | None = None,
     ) -> None:
         self.num_embeddings = as_size("Embedding", "num_embeddings", num_embeddings, low=1)
         features = as_size("Embedding", "embedding_features", embedding_features, low=1)
         self.embedding_features = features
         scalar_type = as_floating_dtype("Embedding", "weights", dtype)
         check_rng("Embedding", rng)
+        self.padding_idx = None
+        if padding_idx is not None:
+            self.padding_idx = as_size("Embedding", "padding_idx", padding_idx)
+            if self.padding_idx >= self.num_embeddings:
+                raise ArgumentValueError(
+                    f"Embedding: padding_idx must be a row of the table, 0 to "
+                    f"{self.num_embeddings - 1}, got {padding_idx!r}"
+                )
+
+        def first_values(shape: Any, kind: np.dtype[Any], rng: np.random.Generator) -> Array:
+            rows = init.normal(1.0)(shape, kind, rng)
+            if self.padding_idx is not None:
+                rows[self.padding_idx] = 0
+            return rows
+
         shape = (self.num_embeddings, features)
-        self.weight = init.make(init.normal(1.0), shape, scalar_type, rng)
+        self.weight = init.make(first_values, shape, scalar_type, rng)
 
     def forward(self, ids: Tensor[tuple[*Ds], T, I]) -> Tensor[tuple[*Ds, K], T, W]:
         """Return the rows at `ids`.
@@ -94,7 +119,13 @@ class Embedding(Module, Generic[N, K, W]):
         """
         check_integers("Embedding", "ids", ids)
         run_check(_refuse_beyond, ids.array, self.num_embeddings)
-        return apply(indexing.take, (self.weight, ids), (0,), keeps_dtype=False)
+        if self.padding_idx is None:
+            return apply(indexing.take, (self.weight, ids), (0,), keeps_dtype=False)
+        is_padding = (ids.detach() == self.padding_idx).expand_dims(-1)
+        row = self.weight.detach()[self.padding_idx]
+        found: Any = apply(indexing.take, (self.weight, ids), (0,), keeps_dtype=False)
+        masked: Tensor[tuple[*Ds, K], T, W] = where(is_padding, row, found)
+        return masked
 
 
 def _refuse_beyond(ids: Array, rows: int) -> None:

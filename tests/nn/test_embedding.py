@@ -106,3 +106,24 @@ def test_ids_must_be_integers(dtype: Any, rng: np.random.Generator) -> None:
 def test_ids_must_be_a_tensor(wrong: Any, rng: np.random.Generator) -> None:
     with pytest.raises(ArgumentTypeError, match="Embedding: ids must be a tensor, got"):
         table(rng).forward(wrong)
+
+
+def test_the_row_of_padding_begins_with_zeros_and_gets_no_gradient(
+    rng: np.random.Generator,
+) -> None:
+    table = nn.Embedding(5, 3, rng=rng, padding_idx=2)
+    ids: Any = tt.from_numpy(np.array([[0, 2], [4, 0]]))
+    assert table.weight.numpy()[2].tolist() == [0.0, 0.0, 0.0]
+
+    # Whoever gives that row other values reads them, and still trains the others alone.
+    table.weight = tt.ones((5, 3))
+    found = table.forward(ids.trace())
+    np.testing.assert_array_equal(found.numpy(), np.ones((2, 2, 3)))
+    gradient = found.sum().backward(wrt=table)[table.weight].numpy()
+    assert gradient[:, 0].tolist() == [2.0, 0.0, 0.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("wrong", [5, -1, 1.0, "0"])
+def test_padding_is_a_row_of_the_table(wrong: Any, rng: np.random.Generator) -> None:
+    with pytest.raises(tt.TapeTensorError, match="Embedding: padding_idx must"):
+        nn.Embedding(5, 3, rng=rng, padding_idx=wrong)
