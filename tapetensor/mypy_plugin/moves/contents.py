@@ -10,6 +10,7 @@ from mypy.nodes import (
     ARG_STAR,
     ARG_STAR2,
     AssignmentStmt,
+    AwaitExpr,
     CallExpr,
     DictExpr,
     Expression,
@@ -45,6 +46,7 @@ from mypy.types import AnyType, CallableType, TypeOfAny, get_proper_type
 from tapetensor.mypy_plugin.blocks import statements, targets
 from tapetensor.mypy_plugin.moves.keys import (
     EACH,
+    Chosen,
     Fields,
     Key,
     Passed,
@@ -126,6 +128,8 @@ def parts_of(target: Key, value: Expression) -> Iterator[tuple[Key, Key]]:
                 yield target, result
             for path, item in _fields(info, value):
                 yield from parts_of((path[0], target, path[1]), item)
+        case AwaitExpr(expr=inner):
+            yield from parts_of(target, inner)
         case CallExpr() if result != target:
             # What it returns is looked into where it is called.
             yield target, result
@@ -136,7 +140,7 @@ def parts_of(target: Key, value: Expression) -> Iterator[tuple[Key, Key]]:
         case CallExpr(callee=RefExpr(fullname="builtins.max" | "builtins.min"), args=[inner, *_]):
             several = place(inner)
             if several is not None and value.arg_names[1:] in ([], ["key"]):
-                yield target, item_of(several, Passed())
+                yield target, item_of(several, Chosen())
         case IndexExpr(base=inner, index=SliceExpr(begin_index=None, end_index=None, stride=None)):
             yield from _copied(target, inner)
         case IndexExpr(base=inner, index=SliceExpr() as cut) if place(inner) is not None:

@@ -58,7 +58,7 @@ from tapetensor.mypy_plugin.moves.expressions import CONSUMERS
 from tapetensor.mypy_plugin.moves.graph import Graph
 from tapetensor.mypy_plugin.moves.keys import Key, children, place, root, root_name
 from tapetensor.mypy_plugin.moves.lasting import attribute, object_of
-from tapetensor.mypy_plugin.moves.owners import is_container, is_tensor, signatures
+from tapetensor.mypy_plugin.moves.owners import is_container, is_iterator, is_tensor, signatures
 from tapetensor.mypy_plugin.moves.points import Point
 from tapetensor.mypy_plugin.moves.private import METHODS
 from tapetensor.mypy_plugin.moves.statements import graph_of
@@ -150,15 +150,18 @@ class Effects:
             if key[0] == "member":
                 if not _is_frozen(self.type_at(base)):
                     return False
-            elif (not self._is_tuple(base) and base not in self._graph.private) or (
+            elif (not self._is_out_of_reach(base) and base not in self._graph.private) or (
                 isinstance(key[2], tuple) and not self.is_local(key[2], point)
             ):
                 return False
             key = base
         return self.is_local(key, point)
 
-    def _is_tuple(self, key: Key) -> bool:
+    def _is_out_of_reach(self, key: Key) -> bool:
+        """Tell whether nobody can change the items: of a tuple, or an iterator without a name."""
         found = self.type_at(key)
+        if isinstance(key[1], CallExpr) and is_iterator(found):
+            return True
         return isinstance(found, TupleType) or (
             isinstance(found, Instance) and found.type.fullname == "builtins.tuple"
         )
@@ -202,7 +205,10 @@ class Effects:
             return None
         self._asked.add(call)
         try:
-            return self._type(call)
+            found = self._type(call)
+            if isinstance(found, Instance) and found.type.fullname == "typing.Coroutine":
+                return bounded(found.args[-1])
+            return found
         finally:
             self._asked.discard(call)
 
@@ -380,6 +386,8 @@ def _item_type(owner: Type | None, index: object) -> Type | None:
         case TypedDictType(items=named) if isinstance(index, str):
             return named.get(index)
         case Instance(args=[*_, held]) if is_container(owner):
+            return held
+        case Instance(args=[held, *_]) if is_iterator(owner):
             return held
     return None
 

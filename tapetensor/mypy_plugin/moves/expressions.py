@@ -15,6 +15,7 @@ from mypy.nodes import (
     ConditionalExpr,
     DictionaryComprehension,
     Expression,
+    FuncDef,
     FuncItem,
     GeneratorExpr,
     IndexExpr,
@@ -85,7 +86,7 @@ class Expressions(ABC):
 
     def __init__(self, unit: Node) -> None:
         self.graph = Graph(unit)
-        self.fragment = Fragment(None)
+        self.fragment = Fragment(None, unit.name if isinstance(unit, FuncDef) else "")
         self.graph.fragments.append(self.fragment)
         self.ends: Ends = [(self.fragment.entry, True)]
         self.regions: tuple[Region, ...] = ()
@@ -362,6 +363,7 @@ class Expressions(ABC):
     def over(self, start: Point, passes: list[Pass], *, left: bool = False) -> None:
         """Add the point after the last pass of a loop, which may be `left` before that."""
         end = self.point()
+        end.loop_end = True
         for one in passes:
             one.end = end
             one.whole &= not left
@@ -392,6 +394,7 @@ class Expressions(ABC):
         if name not in MUTATORS | SHUFFLERS | {"append", "extend"}:
             return
         at = self.point()
+        self.graph.changed_at.setdefault(call, []).append(at)
         if name in ("append", "extend"):
             at.stores = (*at.stores, item_of(base, APPEND))
         else:
@@ -402,7 +405,9 @@ class Expressions(ABC):
         elif name in ("append", "appendleft", "insert"):
             self.put_all(base, call.args[-1:], at)
             if name == "append":
-                last = parts_of(item_of(base, -1), call.args[0]) if call.args else ()
+                end = item_of(base, -1)
+                self.graph.put_at.setdefault(end, []).append(at)
+                last = parts_of(end, call.args[0]) if call.args else ()
                 self.graph.links += [Link(*pair, at, call) for pair in last]
 
     def extend(self, base: Key, items: Expression, at: Point) -> None:
@@ -417,6 +422,7 @@ class Expressions(ABC):
         """Note at a point that values are put into a container."""
         for one in items:
             item = item_of(base, Passed())
+            self.graph.put_at[item] = [at]
             self.graph.links += [Link(*pair, at, one) for pair in parts_of(item, one)]
 
     def store(self, target: Expression, value: Expression | None, at: Point) -> None:
@@ -446,11 +452,11 @@ class Expressions(ABC):
                 self.fragment.bound.add(root(key))
 
     @contextmanager
-    def closure(self) -> Iterator[Fragment]:
+    def closure(self, name: str = "") -> Iterator[Fragment]:
         """Mark the points that are added as code that runs later, and maybe not at all."""
         made = self.point()
         kept = self.fragment, self.ends, self.landing, self.regions
-        self.fragment = Fragment(made)
+        self.fragment = Fragment(made, name)
         self.graph.fragments.append(self.fragment)
         self.ends, self.landing, self.regions = [(self.fragment.entry, True)], None, ()
         try:
@@ -469,7 +475,7 @@ class Expressions(ABC):
                 self.graph.links += [
                     Link(*pair, at) for pair in parts_of(name, argument.initializer)
                 ]
-        with self.closure() as inside:
+        with self.closure(function.name) as inside:
             self.arguments(function, inside)
             self.body(function)
 

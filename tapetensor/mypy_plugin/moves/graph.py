@@ -27,7 +27,7 @@ from mypy.nodes import (
 from tapetensor.mypy_plugin.blocks import statements, targets
 from tapetensor.mypy_plugin.moves.keys import Key, may_be, place, prefixes
 from tapetensor.mypy_plugin.moves.points import Fragment, Link, Pass, Point, Region
-from tapetensor.mypy_plugin.moves.private import private_names
+from tapetensor.mypy_plugin.moves.private import handed_to_nobody, private_names
 
 
 class Graph:
@@ -61,6 +61,10 @@ class Graph:
         # Other names of values, `y = x`, and of parts of them, `pair = x, y`.
         self.links: list[Link] = []
         self.passes: list[Pass] = []
+        # Where a call has changed a container, if it is a method of one, as its name says.
+        self.changed_at: dict[CallExpr, list[Point]] = {}
+        # Where an item is put into a container.
+        self.put_at: dict[Key, list[Point]] = {}
         # What each name is assigned, wherever it is.
         self.assigned: dict[Key, list[Expression | None]] = {}
         # Where the function returns; what the last of them leads from is its last statement.
@@ -85,7 +89,12 @@ class Graph:
     @cached_property
     def private(self) -> frozenset[Key]:
         """The names of containers that no other code can reach."""
-        return private_names(self.points, self.assigned, self.dropped)
+        return private_names(self.points, self.assigned, self.kept)
+
+    @cached_property
+    def kept(self) -> set[Expression]:
+        """The names and items that are read, and handed to no other code."""
+        return handed_to_nobody(self.points, self.dropped)
 
     @cached_property
     def indices(self) -> list[object]:
@@ -110,12 +119,13 @@ class Graph:
         """
         return any(
             may_be(stored, part)
-            and not (stored[0] == part[0] == "item" and self._are_apart(stored[1], part[1]))
+            and not (stored[0] == part[0] == "item" and self.are_apart(stored[1], part[1]))
             for stored in point.stores
             for part in prefixes(key)
         )
 
-    def _are_apart(self, one: Key, other: Key) -> bool:
+    def are_apart(self, one: Key, other: Key) -> bool:
+        """Tell whether two containers are surely not one."""
         return one != other and (one in self.private or other in self.private)
 
     def default_of(self, parameter: Var) -> Var:

@@ -9,7 +9,7 @@ from mypy.nodes import CallExpr, Context, Expression, FuncItem, MypyFile, Node, 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.codes import TAPE_MOVED
 from tapetensor.mypy_plugin.moves.aliases import common
-from tapetensor.mypy_plugin.moves.keys import EACH, Key, Root, root, root_name, spelled
+from tapetensor.mypy_plugin.moves.keys import EACH, Key, Root, prefixes, root, root_name, spelled
 from tapetensor.mypy_plugin.moves.known import Known
 from tapetensor.mypy_plugin.moves.lending import is_lent_at, look_at_file, taken_anyway
 from tapetensor.mypy_plugin.moves.points import Link, Point
@@ -62,6 +62,9 @@ class Judge:
             return
         if isinstance(node, CallExpr):
             self.reader.results.look_at(node)
+            left = self.reader.results.spent(node)
+            self.graph.indices += [one.key[2] for one in left if one.key[0] == "item"]
+            moves = [*moves, *left]
             if node in self.graph.handed:
                 target, at = self.graph.handed[node]
                 self.add(target, op, self.reader.results.taken_back(node, target, at), [])
@@ -121,12 +124,12 @@ class Judge:
                 if wanted.loop and self.steps.loops.is_within(move.point, wanted.loop):
                     continue
                 at = self._seen_from(use.point, move.point, key)
-                if at is None:
+                if at is None or self._is_put_later(wanted.key, taken.key, move.point, at):
                     continue
                 # Where all items are spent, it does not matter in which order they are.
                 spent = [key, taken.key] if taken.key[-1] is EACH else [key]
                 if any(
-                    self._paths.leads(move.point, at, one)
+                    self._paths.leads(move.point, at, one, since=move.since)
                     and self._is_by_way_of(taken.by, move.point, at, one)
                     and self._is_by_way_of(wanted.by, move.point, at, one, named=True)
                     for one in spent
@@ -134,6 +137,14 @@ class Judge:
                     certain = not (taken.by or wanted.by) and self._is_certain(at, key)
                     self._tell(move, use, at, certain=certain)
                     return
+
+    def _is_put_later(self, wanted: Key, taken: Key, move: Point, use: Point) -> bool:
+        """Tell whether what is used is put into a container after all that it held was moved."""
+        put = [self.graph.put_at[one] for one in prefixes(wanted) if one in self.graph.put_at]
+        is_every = any(part[0] == "item" and part[2] is EACH for part in prefixes(taken))
+        return is_every and any(
+            not any(self._paths.comes_to(one, use, at) for one in move.next) for at in put
+        )
 
     def _is_told_within(self, use: Step) -> bool:
         """Tell whether the use was reported where it stands, in a function defined in this one."""
@@ -172,10 +183,14 @@ class Judge:
         return at
 
     def _judge_returns(self, move: Step) -> None:
-        """Report `return x` where x was moved on every way."""
+        """Report `return x` where x was moved on every way, unless the callers are in sight."""
         for spelled_key, points in self.graph.returns.items():
             for end in points:
-                if end.fragment is not move.point.fragment or end.node is None:
+                if (
+                    end.fragment is not move.point.fragment
+                    or end.node is None
+                    or self.reader.is_called_here(end.fragment.name)
+                ):
                     continue
                 values = self.steps.aliases.values(spelled_key, end)
                 use = Step("return", end.node, end, spelled_key, values, moves=False)

@@ -66,6 +66,10 @@ class Passed:
     """
 
 
+class Chosen(Passed):
+    """The index of an item that is picked out of all that there are."""
+
+
 class Shuffle:
     """The index of any item where items go, or change places, and no others come."""
 
@@ -112,8 +116,8 @@ def key_of(expression: Expression | None, *, calls: bool = False) -> Key | None:
             | CallExpr(analyzed=(CastExpr() | AssertTypeExpr()) as inner)
         ):
             return key_of(inner, calls=calls)
-        case CallExpr() if calls:
-            return ("name", expression)
+        case (CallExpr() as call) | AwaitExpr(expr=CallExpr() as call) if calls:
+            return ("name", call)
     return None
 
 
@@ -192,6 +196,26 @@ def replaced(key: Key, part: Key, by: Key) -> Key | None:
     return None if inner is None else (key[0], inner, *key[2:])
 
 
+def covers(key: Key, part: Key) -> bool:
+    """Tell whether a key names a value that another one names: all items are any of them."""
+    if key == part:
+        return True
+    if key[0] == "name" or key[0] != part[0] or (key[2] != part[2] and key[2] is not EACH):
+        return False
+    return covers(key[1], part[1])
+
+
+def taken_from(key: Key, part: Key, by: Key) -> Key | None:
+    """Return the key with a part replaced, which may be an item of the containers that it names.
+
+    What is said of all items is said of each of them.
+    """
+    if covers(key, part):
+        return by
+    inner = None if key[0] == "name" else taken_from(key[1], part, by)
+    return None if inner is None else (key[0], inner, *key[2:])
+
+
 def may_be(stored: Key, key: Key) -> bool:
     """Tell whether assigning to one key may give another one a new value.
 
@@ -209,7 +233,7 @@ def _differ(stored: object, other: object) -> bool:
     if isinstance(stored, Shuffle):
         return other is EACH
     if isinstance(stored, Append):
-        return not (isinstance(other, int) and other < 0)
+        return not isinstance(other, Chosen) and not (isinstance(other, int) and other < 0)
     if isinstance(stored, Passed):
         return stored is not other
     if isinstance(stored, int) and isinstance(other, int) and (stored < 0) != (other < 0):

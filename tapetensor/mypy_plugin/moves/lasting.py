@@ -24,8 +24,8 @@ from mypy.types import AnyType, Instance, TupleType, Type, TypeOfAny, get_proper
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import bounded
-from tapetensor.mypy_plugin.moves.keys import Key, item_of, key_of, place, replaced
-from tapetensor.mypy_plugin.moves.owners import is_container
+from tapetensor.mypy_plugin.moves.keys import Each, Key, Passed, item_of, key_of, place, replaced
+from tapetensor.mypy_plugin.moves.owners import is_container, is_iterator
 from tapetensor.mypy_plugin.symbols import member_of
 
 
@@ -133,6 +133,9 @@ def returned_by(base: Key, node: SymbolNode | None) -> Key | None:
 def item(base: Key, owner: Type | None, index: object) -> Key | None:
     """Return the key of an item; None if it may be another object at each reading."""
     owner = bounded(owner)
+    if is_iterator(owner) and isinstance(base[1], CallExpr) and isinstance(index, Each | Passed):
+        # Who else could ask it for items?
+        return item_of(base, index)
     if not is_container(owner):
         return None
     if isinstance(owner, TupleType) and isinstance(index, int) and index < 0:

@@ -11,23 +11,29 @@ from mypy.nodes import (
     Expression,
     FuncDef,
     FuncItem,
+    NameExpr,
     Node,
     RefExpr,
     ReturnStmt,
     SymbolNode,
+    TupleExpr,
     Var,
     YieldExpr,
 )
 from mypy.types import Instance, Type
 
 from tapetensor.mypy_plugin.moves.calls import Calls, arguments, is_exactly_meant
-from tapetensor.mypy_plugin.moves.contents import parts_of
+from tapetensor.mypy_plugin.moves.contents import parts_of, unpacked
 from tapetensor.mypy_plugin.moves.keys import (
+    EACH,
     Key,
+    covers,
     has_variable_index,
     is_constant,
+    item_of,
     key_of,
     place,
+    prefixes,
     replaced,
     root,
 )
@@ -92,15 +98,16 @@ class Results:
     def look_at(self, call: CallExpr) -> None:
         """Note in the graph what a call returns."""
         graph = self._reader.steps.graph
-        callees = self._reader.calls.called(call) if call not in graph.looked_at else []
-        body = self._reader.body(callees[0].node) if len(callees) == 1 else None
-        if body is None or body.is_coroutine:
-            return
-        if not is_exactly_meant(call) and [*self._reader.overriding(body)]:
+        body = self._body_of(call) if call not in graph.looked_at else None
+        if body is None:
             return
         graph.looked_at.add(call)
+        for at in graph.changed_at.pop(call, []):
+            # It only has the name of a method of containers.
+            at.stores = ()
         returned: Key = ("name", call)
-        given = zip(body.arguments, arguments(callees[0], call), strict=False)
+        [callee] = self._reader.calls.called(call)
+        given = zip(body.arguments, arguments(callee, call), strict=False)
         values = {one.variable: place(args[0]) for one, args in given if len(args) == 1}
         for at in graph.of_node[call]:
             self._link(body, call, returned, values, at)
@@ -135,6 +142,36 @@ class Results:
             known[body] = found, self._reader.is_checked(body)
         return known[body][0]
 
+    def spent(self, call: CallExpr) -> list[Place]:
+        """Return the parts of what a call returns that are spent by then."""
+        body = self._body_of(call)
+        if body is None:
+            return []
+        result: Key = ("name", call)
+        keys = [replaced(key, _RESULT, result) for key in self._spent_in(body)]
+        return [Place(key, key, left=True) for key in keys if key is not None]
+
+    def _body_of(self, call: CallExpr) -> FuncDef | None:
+        """Return the function of this file that a call is sure to mean."""
+        callees = self._reader.calls.called(call)
+        body = self._reader.body(callees[0].node) if len(callees) == 1 else None
+        if body is not None and not is_exactly_meant(call) and [*self._reader.overriding(body)]:
+            return None
+        is_put_off = body is not None and body.is_coroutine and not body.is_generator
+        return None if is_put_off and call not in self._reader.steps.graph.awaited else body
+
+    def _spent_in(self, body: FuncItem) -> list[Key]:
+        """Return the parts of what a function returns, or a generator yields, that are spent."""
+        known = self._known.spent
+        if body not in known or self._reader.is_out_of_date(body, checked=known[body][1]):
+            inner = self._reader.within(body)
+            if inner is None:
+                return []
+            known[body] = [], True
+            found = _spent(inner, is_generator=body.is_generator)
+            known[body] = found, self._reader.is_checked(body)
+        return known[body][0]
+
     def taken_back(self, call: CallExpr, target: Node, at: Point) -> list[Place]:
         """Return what is taken when execution comes back to an iterator or context manager.
 
@@ -161,12 +198,16 @@ class Results:
         if body is None or inner is None:
             return []
         given = zip(body.arguments, arguments(callees[0], call), strict=False)
-        values: dict[Var | None, Expression] = {
-            one.variable: args[0] for one, args in given if len(args) == 1
-        }
+        values = {one.variable: args[0] for one, args in given if len(args) == 1}
+        taken = [values[one] for one in _taken_back(inner) if isinstance(one, Var) and one in values]
         if isinstance(target, Expression):
-            values[None] = target
-        taken = [values[one] for one in _taken_back(inner) if one in values]
+            for path in _taken_back(inner):
+                if path == _RESULT:
+                    taken.append(target)
+                elif not isinstance(path, Var) and isinstance(target, TupleExpr):
+                    taken += [
+                        one for one, key in unpacked(target, _RESULT) if key == path
+                    ]
         return self._reader.places([Part(one, None) for one in taken])
 
     def takes_back(self, node: SymbolNode | None) -> bool:
@@ -180,7 +221,7 @@ def _undecorated(node: SymbolNode | None) -> SymbolNode | None:
     """Return the generator of a context manager."""
     if isinstance(node, Decorator) and [
         one.fullname for one in node.original_decorators if isinstance(one, RefExpr)
-    ] == ["contextlib.contextmanager"]:
+    ] in (["contextlib.contextmanager"], ["contextlib.asynccontextmanager"]):
         return node.func
     return node
 
@@ -192,15 +233,15 @@ def _renamed(key: Key, result: Key, given: Mapping[Var, Key | None]) -> Key | No
     return None if by is None else replaced(key, ("name", start), by)
 
 
-def _taken_back(inner: Reader) -> list[Var | None]:
-    """Return the variables of which a generator is sure to take the tape after each `yield`.
+def _taken_back(inner: Reader) -> list[Var | Key]:
+    """Return what a generator is sure to take the tape of after each `yield`.
 
-    None stands for what it has yielded.
+    That are parameters, and parts of what it has yielded.
     """
     steps = inner.steps
     moves = [*inner.own_moves()]
     yields = {
-        points[0]: place(node.expr)
+        points[0]: node.expr
         for node, points in steps.graph.of_node.items()
         if isinstance(node, YieldExpr) and points[0].fragment is steps.graph.fragments[0]
     }
@@ -219,11 +260,15 @@ def _taken_back(inner: Reader) -> list[Var | None]:
         for key in dict.fromkeys(key for key, point in moves if steps.is_as_given(key, point))
         if key[0] == "name" and all(takes(at, [key]) for at in yields)
     ]
-    are_taken = all(
-        key is not None and takes(at, [one.key for one in steps.aliases.values(key, at)])
-        for at, key in yields.items()
-    )
-    return [*parameters, *([None] if are_taken else [])] if yields else []
+    yielded = [
+        {
+            part
+            for part, key in ([] if value is None else parts_of(_RESULT, value))
+            if takes(at, [one.key for one in steps.aliases.values(key, at)])
+        }
+        for at, value in yields.items()
+    ]
+    return [*parameters, *set.intersection(*yielded)] if yields else []
 
 
 def _returned(inner: Reader, parameters: set[Var]) -> list[tuple[Key, Key]]:
@@ -251,6 +296,42 @@ def _returned(inner: Reader, parameters: set[Var]) -> list[tuple[Key, Key]]:
             elif steps.is_as_given(one.key, at) and not has_variable_index(one.key):
                 found[target, one.key] = None
     return [*found]
+
+
+def _spent(inner: Reader, *, is_generator: bool) -> list[Key]:
+    """Return the parts of what a function returns, or a generator yields, that are surely spent."""
+    steps = inner.steps
+    kind = YieldExpr if is_generator else ReturnStmt
+    result = item_of(_RESULT, EACH) if is_generator else _RESULT
+    ends = [
+        (points[0], node.expr)
+        for node, points in steps.graph.of_node.items()
+        if isinstance(node, kind) and points[0].fragment is steps.graph.fragments[0]
+    ]
+    # Of None there is no use.
+    ends = [one for one in ends if not _is_none(one[1])]
+    moves: dict[Key, set[Point]] = {}
+    for key, point in inner.own_moves():
+        if is_constant(key) and not has_variable_index(key):
+            moves.setdefault(key, set()).add(point)
+    found: list[set[Key]] = []
+    for at, value in ends:
+        parts: set[Key] = set()
+        for target, source in [] if value is None else parts_of(result, value):
+            key = steps.aliases.canonical(source)
+            names = [] if key is None else steps.aliases.values(key, at)
+            for name in {one.key for one in names if not one.by and not one.loop}:
+                for moved, points in moves.items():
+                    if covers(moved, name) and steps.is_spent(name, at, points):
+                        parts.add(target)
+                    elif name in prefixes(moved) and steps.is_spent(moved, at, points):
+                        parts.add(replaced(moved, name, target) or target)
+        found.append(parts)
+    return [*set.intersection(*found)] if found else []
+
+
+def _is_none(value: Expression | None) -> bool:
+    return value is None or (isinstance(value, NameExpr) and value.name == "None")
 
 
 def _kept(inner: Reader, parameters: set[Var]) -> Iterator[tuple[Key, Key]]:

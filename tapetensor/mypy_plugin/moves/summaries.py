@@ -8,6 +8,7 @@ from typing import Any
 
 from mypy.nodes import (
     NOT_ABSTRACT,
+    Block,
     CallExpr,
     Context,
     Decorator,
@@ -36,6 +37,7 @@ from mypy.types import CallableType
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import class_of
 from tapetensor.mypy_plugin.moves.applying import APPLIERS, RUNNERS, applied_by
+from tapetensor.mypy_plugin.blocks import function_of, statements
 from tapetensor.mypy_plugin.moves.borrowing import (
     BORROWS,
     READS,
@@ -67,6 +69,7 @@ from tapetensor.mypy_plugin.moves.owners import (
 )
 from tapetensor.mypy_plugin.moves.points import Point
 from tapetensor.mypy_plugin.moves.results import Results
+from tapetensor.mypy_plugin.moves.statements import graph_of
 from tapetensor.mypy_plugin.moves.steps import Place, Steps
 from tapetensor.mypy_plugin.names import LENT, TAKEN, op_called
 from tapetensor.mypy_plugin.symbols import member_of
@@ -175,7 +178,9 @@ class Reader(Operands):
             # Of an overloaded function it is not worked out which overload is meant.
             operands = [*callee.args, *call.args]
             is_ours = getattr(callee.node, "fullname", "").startswith("tapetensor.")
-            owners = [Part(one, None) for one in operands if self.owns(self.type_of(one))]
+            owners = [
+                part for one in operands for part in self.owning_parts(one, self.type_of(one))
+            ]
             return self.places(owners) if is_ours else []
         given = arguments(callee, call)
         found = [
@@ -441,13 +446,23 @@ class Reader(Operands):
         steps = self._known.steps[function]
         return Reader(self._checker, self._tree, steps, self._known, self)
 
+    def is_called_here(self, name: str) -> bool:
+        """Tell whether the file speaks of a function, beside its definition."""
+        if not self._known.named:
+            inner = map(function_of, statements(Block(self._tree.defs)))
+            for unit in (self._tree, *filter(None, inner)):
+                read = (one for one in graph_of(unit).of_node if isinstance(one, NameExpr | MemberExpr))
+                self._known.named.update(one.name for one in read)
+        return name in self._known.named
+
     def own_moves(self) -> Iterator[tuple[Key, Point]]:
         """Yield the keys that this function takes the tape of, with the points where it does."""
         graph = self.steps.graph
         for node in [*graph.of_node]:
             if isinstance(node, CallExpr):
                 self.results.look_at(node)
-            for step in self.steps.made(node, "", self._of_node(node), ()):
+            spent = self.results.spent(node) if isinstance(node, CallExpr) else []
+            for step in self.steps.made(node, "", [*self._of_node(node), *spent], ()):
                 for one in (step, *self.steps.followed_on(step)):
                     for value in one.values:
                         if not value.by and (not value.loop or one is not step):
