@@ -16,8 +16,10 @@ from tapetensor.mypy_plugin.moves.keys import (
     prefixes,
     replaced,
     root,
+    taken_from,
 )
 from tapetensor.mypy_plugin.moves.lasting import attribute, is_carried, item
+from tapetensor.mypy_plugin.moves.owners import is_container
 from tapetensor.mypy_plugin.moves.paths import Paths
 from tapetensor.mypy_plugin.moves.points import Link, Pass, Point
 
@@ -102,13 +104,37 @@ class Aliases:
 
     def _of_other_record(self, value: Value, link: Link, at: Point) -> Iterator[Value]:
         """Yield the field of a record that a changed copy has, or the other way round."""
-        bases = self.canonical(link.target[1]), self.canonical(link.source[1])
-        for base, other in (bases, bases[::-1]):
-            if base is not None and other is not None and value.key[0] != "name":
-                kind, owner, field = value.key
-                owned = self._effects.type_at(base)
-                if owner == base and is_carried(owned, field, link.source[2].others):
-                    yield from self._linked(value, (kind, other, field), link, at)
+        for one, other in ((link.target, link.source), (link.source, link.target)):
+            key = self._carried(value.key, one, other)
+            if key is not None:
+                yield from self._linked(value, key, link, at)
+
+    def _carried(self, key: Key, one: Key, other: Key) -> Key | None:
+        """Return the key of what another record, or container, has of what a key names."""
+        if key[0] == "name":
+            return None
+        base, new = self.canonical(one[1]), self.canonical(other[1])
+        if base is None or new is None:
+            return None
+        kind, owner, field = key
+        if (kind, owner) == (one[0], base):
+            owned, meant = self._effects.type_at(base), one[2]
+            is_meant = (
+                is_carried(owned, field, meant.others)
+                if kind == "member"
+                else meant.have(field) and is_container(owned)
+            )
+            return (kind, new, field) if is_meant else None
+        inner = self._carried(owner, one, other)
+        return None if inner is None else (kind, inner, field)
+
+    def renamed(self, key: Key, link: Link) -> tuple[Key, Key] | None:
+        """Return what of the value of a key has another name by a link, and that name."""
+        if isinstance(link.source[-1], Fields):
+            found = self._carried(key, link.source, link.target)
+            return None if found is None else (key, found)
+        new, same = (taken_from(key, link.source, one) for one in (link.target, link.source))
+        return None if new is None or same is None else (same, new)
 
     def _linked(self, value: Value, key: Key, link: Link, at: Point) -> Iterator[Value]:
         is_of_result = link.node is not None and root(link.source) is link.node

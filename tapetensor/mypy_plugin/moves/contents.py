@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from mypy.argmap import map_actuals_to_formals
 from mypy.nodes import (
@@ -31,6 +31,7 @@ from mypy.nodes import (
     SymbolNode,
     TupleExpr,
     TypeInfo,
+    UnaryExpr,
     Var,
 )
 from mypy.patterns import (
@@ -54,12 +55,13 @@ from tapetensor.mypy_plugin.moves.keys import (
     item_of,
     key_of,
     place,
+    prefixes,
 )
 
 # Builtins whose result has the items of their argument.
 _KEEPERS: Final = frozenset(
-    {f"builtins.{name}" for name in ("list", "tuple", "reversed", "iter", "set")}
-    | {"typing.cast", "copy.copy"}
+    {f"builtins.{name}" for name in ("list", "tuple", "reversed", "iter", "set", "sorted")}
+    | {"copy.copy"}
 )
 # Classes and functions whose result has them in the same order.
 _COPIERS: Final = frozenset(
@@ -67,7 +69,11 @@ _COPIERS: Final = frozenset(
     | {"collections.deque", "collections.OrderedDict"}
 )
 # Methods of containers that return an item.
-_GETTERS: Final = frozenset({"get", "pop", "popleft"})
+_GETTERS: Final = frozenset({"get", "get_nowait", "pop", "popleft"})
+# Functions that return an item of their first argument.
+_CHOOSERS: Final = frozenset(
+    {"builtins.max", "builtins.min", "builtins.next", "heapq.heappop", "_heapq.heappop"}
+)
 # So many items of a slice without an end are followed.
 _MOST: Final = 4
 _UNKNOWN: Final = AnyType(TypeOfAny.special_form)
@@ -110,10 +116,15 @@ def parts_of(target: Key, value: Expression) -> Iterator[tuple[Key, Key]]:
             yield from _items(target, items)
         case OpExpr(op="*", left=ListExpr(items=[item]), right=IntExpr(value=number)):
             yield from _items(target, [item] * min(number, 2))
-        case DictExpr(items=pairs):
-            for name, item in pairs:
-                if isinstance(name, StrExpr | IntExpr):
-                    yield from parts_of(item_of(target, name.value), item)
+        case OpExpr(op="+", left=left, right=right):
+            yield from _joined(target, left, 1)
+            yield from _joined(target, right, -1)
+        case DictExpr() | OpExpr(op="|"):
+            yield from merged(target, _entries(value))
+        case CallExpr(callee=RefExpr(fullname="builtins.dict")) if ARG_STAR2 in value.arg_kinds or (
+            len(value.args) > 1
+        ):
+            yield from merged(target, given_entries(value))
         case CallExpr(callee=RefExpr(fullname=name), args=[inner, *_]) if name in _COPIERS:
             yield from parts_of(target, inner) if place(inner) is None else _copied(target, inner)
         case CallExpr(callee=MemberExpr(expr=inner, name="copy"), args=[]) if key_of(inner):
@@ -137,17 +148,79 @@ def parts_of(target: Key, value: Expression) -> Iterator[tuple[Key, Key]]:
             held, which = place(inner), _got(name, args)
             if held is not None and which is not None:
                 yield target, item_of(held, which)
-        case CallExpr(callee=RefExpr(fullname="builtins.max" | "builtins.min"), args=[inner, *_]):
+        case CallExpr(callee=RefExpr(fullname=name), args=[inner, *_]) if name in _CHOOSERS:
             several = place(inner)
             if several is not None and value.arg_names[1:] in ([], ["key"]):
                 yield target, item_of(several, Chosen())
+        case CallExpr(callee=RefExpr(fullname="builtins.sorted"), args=[inner, *_]):
+            if (several := place(inner)) is not None:
+                yield item_of(target, Passed()), item_of(several, EACH)
         case IndexExpr(base=inner, index=SliceExpr(begin_index=None, end_index=None, stride=None)):
             yield from _copied(target, inner)
+        case IndexExpr(base=inner, index=SliceExpr(begin_index=None, end_index=None)):
+            if (several := place(inner)) is not None:
+                yield item_of(target, Passed()), item_of(several, EACH)
         case IndexExpr(base=inner, index=SliceExpr() as cut) if place(inner) is not None:
             for position, number in enumerate(cut_out(cut)):
                 source = place(inner)
                 if source is not None:
                     yield item_of(target, position), item_of(source, number)
+
+
+_Entry: TypeAlias = tuple[Expression | str | None, Expression]
+
+
+def _entries(value: Expression) -> list[_Entry]:
+    """Return what is in a dict, in the order in which it gets there.
+
+    What has no name is a dict whose entries are among them.
+    """
+    match value:
+        case DictExpr(items=pairs):
+            return [*pairs]
+        case OpExpr(op="|", left=left, right=right):
+            return [*_entries(left), *_entries(right)]
+    return [(None, value)]
+
+
+def given_entries(call: CallExpr) -> list[_Entry]:
+    """Return what a call of `dict` or `update` is given."""
+    given = zip(call.args, call.arg_names, strict=True)
+    return [one for arg, name in given for one in ([(name, arg)] if name else _entries(arg))]
+
+
+def merged(target: Key, entries: list[_Entry]) -> Iterator[tuple[Key, Key]]:
+    """Yield the parts of a dict that is made of others: the last one of a name is in it."""
+    others: set[str | int] = set()
+    for name, item in reversed(entries):
+        index = name.value if isinstance(name, StrExpr | IntExpr) else name
+        if isinstance(index, str | int):
+            if index not in others:
+                yield from parts_of(item_of(target, index), item)
+            others.add(index)
+            continue
+        source = place(item)
+        if name is None and source is not None:
+            every = Fields(frozenset(others))
+            yield item_of(target, every), item_of(source, every)
+        # It may have any names, which say that others are not in the result.
+        return
+
+
+def _joined(target: Key, several: Expression, side: int) -> Iterator[tuple[Key, Key]]:
+    """Yield the items of a list that it has of one of two, as counted from the side of that."""
+    source = place(several)
+    if source is not None:
+        yield item_of(target, Fields(side=side)), item_of(source, Fields(side=side))
+        yield item_of(target, Passed()), item_of(source, EACH)
+    elif isinstance(several, ListExpr):
+        for key, item in _items(target, several.items):
+            if any(one[:2] == ("item", target) and _counts(one[2], side) for one in prefixes(key)):
+                yield key, item
+
+
+def _counts(index: object, side: int) -> bool:
+    return not isinstance(index, int) or (index < 0) == (side < 0)
 
 
 def _replaced(target: Key, source: Expression, call: CallExpr) -> Iterator[tuple[Key, Key]]:
@@ -165,7 +238,7 @@ def _got(name: str, args: list[Expression]) -> object:
     """Return the index of the item that a method of a container returns; None if not known."""
     match args:
         case []:
-            return {"pop": -1, "popleft": 0}.get(name)
+            return {"pop": -1, "popleft": 0, "get": 0, "get_nowait": 0}.get(name)
         case [at] | [at, NameExpr(fullname="builtins.None")] if name != "popleft":
             return index_of(at)
     return None
@@ -179,6 +252,10 @@ def cut_out(cut: SliceExpr) -> range:
     match cut:
         case SliceExpr(begin_index=None, end_index=None):
             return range(0)
+        case SliceExpr(
+            begin_index=UnaryExpr(op="-", expr=IntExpr(value=count)), end_index=None, stride=None
+        ):
+            return range(-min(count, _MOST), 0)
         case SliceExpr(begin_index=None | IntExpr(), end_index=None | IntExpr(), stride=None):
             first = cut.begin_index.value if isinstance(cut.begin_index, IntExpr) else 0
             end = cut.end_index.value if isinstance(cut.end_index, IntExpr) else first + _MOST
@@ -251,7 +328,13 @@ def loops_over(target: Expression, items: Expression) -> Iterator[Loop]:
             count = several.value if isinstance(several, IntExpr) else None
             for one in loops_over(target, inner):
                 yield one._replace(whole=one.whole and count is not None, most=count)
-        case CallExpr(callee=RefExpr(fullname="builtins.reversed"), args=[inner]), _:
+        case (
+            CallExpr(
+                callee=RefExpr(fullname="builtins.reversed" | "builtins.sorted"), args=[inner, *_]
+            )
+            | IndexExpr(base=inner, index=SliceExpr(begin_index=None, end_index=None)),
+            _,
+        ):
             for one in loops_over(target, inner):
                 yield one._replace(first=False)
         case (
@@ -291,7 +374,7 @@ def wholes(expression: Expression) -> Iterator[Expression]:
         yield expression
         return
     match expression:
-        case CallExpr(callee=RefExpr(fullname=name), args=[*_, inner]) if name in _KEEPERS:
+        case CallExpr(callee=RefExpr(fullname=name), args=[inner, *_]) if name in _KEEPERS:
             yield from wholes(inner)
         case CallExpr(callee=MemberExpr(expr=owner, name="values" | "copy"), args=[]):
             yield from wholes(owner)

@@ -13,6 +13,7 @@ from mypy.nodes import (
     CallExpr,
     ComparisonExpr,
     ConditionalExpr,
+    DictExpr,
     DictionaryComprehension,
     Expression,
     FuncDef,
@@ -35,7 +36,13 @@ from mypy.nodes import (
     YieldFromExpr,
 )
 
-from tapetensor.mypy_plugin.moves.contents import loops_over, parts_of, unpacked
+from tapetensor.mypy_plugin.moves.contents import (
+    given_entries,
+    loops_over,
+    merged,
+    parts_of,
+    unpacked,
+)
 from tapetensor.mypy_plugin.moves.graph import Graph
 from tapetensor.mypy_plugin.moves.keys import (
     APPEND,
@@ -46,6 +53,7 @@ from tapetensor.mypy_plugin.moves.keys import (
     asks_for_tape,
     children,
     has_call,
+    index_of,
     item_of,
     key_of,
     mentions,
@@ -286,6 +294,9 @@ class Expressions(ABC):
                 for part, source in unpacked(target, base):
                     self.link(part, source, at)
             return
+        if isinstance(target, StarExpr):
+            # ``first, *rest = items`` has the others in a list.
+            target = target.expr
         name = key_of(target)
         if name is None:
             return
@@ -381,15 +392,23 @@ class Expressions(ABC):
         at.stores = (result,)
         self.fragment.bound.add(call)
         self.graph.links += [Link(*pair, at, call) for pair in parts_of(result, call)]
-        owner = call.callee.expr if isinstance(call.callee, MemberExpr) else None
+        name, owner, args = "", None, call.args
+        match call.callee:
+            case MemberExpr(expr=owner, name=name) if not call.callee.fullname:
+                # Of a queue; a dict is asked for an item by its name.
+                name = "popleft" if name in ("get", "get_nowait") and not args else name
+                name = "append" if name in ("put", "put_nowait") else name
+            case RefExpr(fullname="_heapq.heappush" | "heapq.heappush") if len(args) == 2:
+                name, owner, args = "insert", args[0], args[1:]
+            case RefExpr(fullname="_heapq.heappop" | "heapq.heappop") if args:
+                name, owner = "popleft", args[0]
         base = place(owner)
-        if base is not None and isinstance(call.callee, MemberExpr):
-            name = call.callee.name
+        if base is not None:
             taken = [one for one in self.graph.links if one.node is call and one.point is at]
             self.graph.taken_out += taken if name in SHUFFLERS else []
-            self.put(call, name, base)
+            self.put(call, name, base, args)
 
-    def put(self, call: CallExpr, name: str, base: Key) -> None:
+    def put(self, call: CallExpr, name: str, base: Key, args: list[Expression]) -> None:
         """Add what a method of a container changes in it, as it returns."""
         if name not in MUTATORS | SHUFFLERS | {"append", "extend"}:
             return
@@ -400,15 +419,35 @@ class Expressions(ABC):
         else:
             index = SHUFFLE if name in SHUFFLERS else None
             at.stores = (*at.stores, item_of(base, index))
-        if name == "extend" and call.args:
-            self.extend(base, call.args[0], at)
+        if name == "extend" and args:
+            self.extend(base, args[0], at)
+        elif name == "update":
+            self.graph.links += [Link(*pair, at, call) for pair in merged(base, given_entries(call))]
+        elif name == "setdefault" and args:
+            self._set_default(call, base, at)
         elif name in ("append", "appendleft", "insert"):
-            self.put_all(base, call.args[-1:], at)
+            self.put_all(base, args[-1:], at)
             if name == "append":
                 end = item_of(base, -1)
                 self.graph.put_at.setdefault(end, []).append(at)
-                last = parts_of(end, call.args[0]) if call.args else ()
+                last = parts_of(end, args[0]) if args else ()
                 self.graph.links += [Link(*pair, at, call) for pair in last]
+
+    def _set_default(self, call: CallExpr, base: Key, at: Point) -> None:
+        """Note at a point that a dict has an item, which is returned, and may be a new one."""
+        index = index_of(call.args[0])
+        if index is None:
+            return
+        item = item_of(base, index)
+        others = [one for one in self.graph.points[: at.index] if self.graph.kills(one, item)]
+        at.stores = (item,)
+        self.graph.links.append(Link(("name", call), item, at, call))
+        match self.graph.assigned.get(base):
+            case [DictExpr(items=[])] if [one.stores for one in others] == [(base,)]:
+                around = {one for one in at.regions if one.loop}
+                if around == {one for one in others[0].regions if one.loop} and call.args[1:]:
+                    pairs = parts_of(item, call.args[1])
+                    self.graph.links += [Link(*pair, at, call) for pair in pairs]
 
     def extend(self, base: Key, items: Expression, at: Point) -> None:
         """Note at a point that the items of one container are put into another one."""

@@ -75,9 +75,21 @@ class Shuffle:
 
 
 class Fields(NamedTuple):
-    """The name of all attributes of a record at once, but for some."""
+    """The name of all attributes of a record, or items of a dict or list, at once, but for some.
 
-    others: frozenset[str]
+    Attributes:
+        others: the names that are not meant.
+        side: of a list the items that are counted from the start (1), or from the end (-1).
+    """
+
+    others: frozenset[str | int] = frozenset()
+    side: int = 0
+
+    def have(self, index: object) -> bool:
+        """Tell whether an index is among those that are meant."""
+        if self.side:
+            return isinstance(index, int) and (index < 0) == (self.side < 0)
+        return isinstance(index, int | str) and index not in self.others
 
 
 EACH: Final = Each()

@@ -32,6 +32,7 @@ _ITERATORS = frozenset(
 _BUILT_IN = frozenset(
     {"builtins.dict", "builtins.list", "builtins.tuple"}
     | {"collections.deque", "collections.OrderedDict", "collections.defaultdict"}
+    | {"queue.Queue", "_queue.SimpleQueue", "asyncio.queues.Queue"}
 )
 
 

@@ -33,11 +33,12 @@ from tapetensor.mypy_plugin.moves.points import Point
 METHODS: Final = frozenset(
     {"append", "clear", "copy", "extend", "get", "insert", "items", "keys", "pop", "popitem"}
     | {"reverse", "setdefault", "update", "values", "appendleft", "extendleft", "popleft"}
-    | {"rotate", "sort"}
+    | {"rotate", "sort", "put", "put_nowait", "get_nowait", "empty", "qsize", "full", "task_done"}
 )
 _MAKERS: Final = frozenset(
     {f"builtins.{name}" for name in ("list", "tuple", "dict", "sorted")}
     | {f"collections.{name}" for name in ("defaultdict", "deque", "OrderedDict")}
+    | {"queue.Queue", "_queue.SimpleQueue", "asyncio.queues.Queue"}
 )
 _NEW: Final = (
     *(ListExpr, TupleExpr, DictExpr),
@@ -98,7 +99,7 @@ def _kept_by(node: Node | None, runs: Expression | None) -> Iterator[Expression]
         case CallExpr(callee=MemberExpr(expr=owner, name=name)) if name in METHODS:
             parts.append(owner)
         case CallExpr(callee=RefExpr(fullname=name), args=args) if name.startswith(
-            ("builtins.", "tapetensor.")
+            ("builtins.", "tapetensor.", "_heapq.heap")
         ):
             parts += args
         case IndexExpr(base=base):

@@ -26,6 +26,7 @@ from tapetensor.mypy_plugin.moves.calls import Calls, arguments, is_exactly_mean
 from tapetensor.mypy_plugin.moves.contents import parts_of, unpacked
 from tapetensor.mypy_plugin.moves.keys import (
     EACH,
+    Fields,
     Key,
     covers,
     has_variable_index,
@@ -318,6 +319,15 @@ def _spent(inner: Reader, *, is_generator: bool) -> list[Key]:
     for at, value in ends:
         parts: set[Key] = set()
         for target, source in [] if value is None else parts_of(result, value):
+            if isinstance(source[-1], Fields):
+                parts.update(
+                    (*target[:2], moved[2])
+                    for moved, points in moves.items()
+                    if moved[:2] == source[:2]
+                    and source[-1].have(moved[2])
+                    and steps.is_spent(moved, at, points)
+                )
+                continue
             key = steps.aliases.canonical(source)
             names = [] if key is None else steps.aliases.values(key, at)
             for name in {one.key for one in names if not one.by and not one.loop}:

@@ -10,7 +10,7 @@ from mypy.nodes import FuncItem, MypyFile, Node
 from tapetensor.mypy_plugin.moves.aliases import Aliases, Value
 from tapetensor.mypy_plugin.moves.effects import Effects
 from tapetensor.mypy_plugin.moves.gathered import Gathered
-from tapetensor.mypy_plugin.moves.keys import Key, is_constant, root, taken_from
+from tapetensor.mypy_plugin.moves.keys import Key, is_constant, root
 from tapetensor.mypy_plugin.moves.loops import Loops
 from tapetensor.mypy_plugin.moves.paths import Paths
 from tapetensor.mypy_plugin.moves.points import Point
@@ -123,12 +123,11 @@ class Steps:
             ):
                 continue
             for key in spent:
-                target = taken_from(key, link.source, link.target)
-                same = taken_from(key, link.source, link.source)
-                if target is not None and same is not None and self.paths.leads(
+                same, new = self.aliases.renamed(key, link) or (None, None)
+                if new and same and self.paths.leads(
                     step.point, link.point, same, since=step.since
                 ):
-                    yield self._named_anew(step, link.point, target)
+                    yield self._named_anew(step, link.point, new)
 
     def is_as_given(self, key: Key, point: Point) -> bool:
         """Tell whether a key names at a point what it named when the function was called.
