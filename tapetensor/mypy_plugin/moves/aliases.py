@@ -138,7 +138,8 @@ class Aliases:
 
     def _linked(self, value: Value, key: Key, link: Link, at: Point) -> Iterator[Value]:
         is_of_result = link.node is not None and root(link.source) is link.node
-        if self._graph.kills(link.point, link.source) and not is_of_result:
+        is_put = any(link.point in points for points in self._graph.changed_at.values())
+        if self._graph.kills(link.point, link.source) and not is_of_result and not is_put:
             # In `a, b = b, a` the values have the other names afterwards.
             return
         if self._holds(link, at):

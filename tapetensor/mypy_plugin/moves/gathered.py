@@ -23,6 +23,7 @@ from tapetensor.mypy_plugin.moves.keys import (
 )
 from tapetensor.mypy_plugin.moves.paths import Paths
 from tapetensor.mypy_plugin.moves.points import Link, Point
+from tapetensor.mypy_plugin.moves.private import QUEUES
 
 # What makes an empty container, if it is given no items.
 _MAKERS: Final = frozenset(
@@ -148,7 +149,7 @@ def _is_empty(made: Expression | None) -> bool:
             given = [one for one, keyword in zip(args, names, strict=True) if keyword is None]
             if name == "collections.defaultdict":
                 given = given[1:]
-            return name in _MAKERS and all(_is_empty(one) for one in given)
+            return name in QUEUES or name in _MAKERS and all(_is_empty(one) for one in given)
     return False
 
 

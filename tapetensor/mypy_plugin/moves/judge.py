@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mypy.nodes import CallExpr, Context, Expression, FuncItem, MypyFile, Node, OpExpr
+from mypy.nodes import CallExpr, Context, Expression, FuncItem, MypyFile, Node, OpExpr, TupleExpr
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.codes import TAPE_MOVED
@@ -105,6 +105,9 @@ class Judge:
     def _is_current(self, step: Step, now: Node) -> bool:
         """Tell whether a step was met in this pass of mypy, which may be one of several."""
         if step.node is now or not isinstance(step.node, Expression):
+            return True
+        if isinstance(step.node, TupleExpr):
+            # The targets of a loop, which have no type of their own.
             return True
         return flow.type_of(self.checker, step.node) is not None
 

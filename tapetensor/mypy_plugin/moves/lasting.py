@@ -7,15 +7,20 @@ from typing import Any
 
 from mypy.nodes import (
     AssignmentExpr,
+    Block,
     CallExpr,
     Decorator,
     Expression,
+    ExpressionStmt,
+    FuncDef,
     IndexExpr,
     MemberExpr,
     NameExpr,
     OverloadedFuncDef,
     RefExpr,
     ReturnStmt,
+    Statement,
+    StrExpr,
     SymbolNode,
     TypeInfo,
     Var,
@@ -137,7 +142,27 @@ def item(base: Key, owner: Type | None, index: object) -> Key | None:
         # Who else could ask it for items?
         return item_of(base, index)
     if not is_container(owner):
-        return None
+        return _item_of_object(base, owner, index)
     if isinstance(owner, TupleType) and isinstance(index, int) and index < 0:
         index += len(owner.items)
     return item_of(base, index)
+
+
+def _item_of_object(base: Key, owner: Type | None, index: object) -> Key | None:
+    """Return the key of the item of a container that `__getitem__` does no more than return."""
+    found = member_of(owner.type, "__getitem__") if isinstance(owner, Instance) else None
+    match found:
+        case FuncDef(arguments=[me, at], body=Block(body=[*others, ReturnStmt(expr=value)])):
+            pass
+        case _:
+            return None
+    key = key_of(value)
+    asked: Key = ("name", at.variable)
+    if key is None or key[0] != "item" or key[2] != asked or not all(map(_is_docstring, others)):
+        return None
+    inner = replaced(key[1], ("name", me.variable), base)
+    return None if inner is None else item_of(inner, index)
+
+
+def _is_docstring(statement: Statement) -> bool:
+    return isinstance(statement, ExpressionStmt) and isinstance(statement.expr, StrExpr)

@@ -35,10 +35,12 @@ METHODS: Final = frozenset(
     | {"reverse", "setdefault", "update", "values", "appendleft", "extendleft", "popleft"}
     | {"rotate", "sort", "put", "put_nowait", "get_nowait", "empty", "qsize", "full", "task_done"}
 )
+# Those that give back first what was put into them first.
+QUEUES: Final = frozenset({"queue.Queue", "_queue.SimpleQueue", "asyncio.queues.Queue"})
 _MAKERS: Final = frozenset(
     {f"builtins.{name}" for name in ("list", "tuple", "dict", "sorted")}
     | {f"collections.{name}" for name in ("defaultdict", "deque", "OrderedDict")}
-    | {"queue.Queue", "_queue.SimpleQueue", "asyncio.queues.Queue"}
+    | QUEUES
 )
 _NEW: Final = (
     *(ListExpr, TupleExpr, DictExpr),

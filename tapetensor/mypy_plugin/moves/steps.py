@@ -149,10 +149,10 @@ class Steps:
 
         What has no value yet is not asked for, nor are the items of what is empty.
         """
-        if not self.effects.is_fixed(key, at):
-            return False
         starts = self.gathered.put_at(key)
         if not starts:
+            if not self.effects.is_fixed(key, at):
+                return False
             starts = [one for one in self.graph.points if self.graph.kills(one, key)]
             if root(key) in at.fragment.arguments or root(key) not in at.fragment.bound:
                 starts.append(at.fragment.entry)
