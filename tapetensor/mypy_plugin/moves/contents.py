@@ -300,6 +300,15 @@ def unpacked(target: TupleExpr | ListExpr, base: Key) -> Iterator[tuple[Expressi
         yield part, item_of(base, -position)
 
 
+def rest_of(target: TupleExpr | ListExpr, base: Key) -> Iterator[tuple[Key, Key]]:
+    """Yield the first items of the list that is given what is left: ``first, *rest = items``."""
+    for position, part in enumerate(target.items):
+        rest = key_of(part.expr) if isinstance(part, StarExpr) else None
+        if rest is not None:
+            for number in range(_MOST):
+                yield item_of(rest, number), item_of(base, position + number)
+
+
 def loops_over(target: Expression, items: Expression) -> Iterator[Loop]:
     """Yield what the targets of a loop are given."""
     match items, target:

@@ -70,7 +70,7 @@ _READERS = frozenset(
     for name in (
         *("abs", "all", "any", "bool", "dict", "divmod", "enumerate", "float", "format"),
         *("frozenset", "getattr", "hasattr", "hash", "id", "int", "isinstance", "issubclass"),
-        *("len", "list", "max", "min", "open", "print", "range", "repr", "reversed", "round"),
+        *("iter", "len", "list", "max", "min", "open", "print", "range", "repr", "reversed", "round"),
         *("set", "sorted", "str", "sum", "tuple", "type", "zip"),
     )
 )
@@ -226,6 +226,8 @@ class Effects:
                 return not (self._is_inert(left) and self._is_inert(right))
             case ComparisonExpr(operands=operands):
                 return not all(map(self._is_inert, operands))
+            case IndexExpr(base=container) if self._only_reads(self._getter(container)):
+                return False
             case IndexExpr(base=container):
                 return not self._is_quiet(container)
             case UnaryExpr(expr=operand):
@@ -271,6 +273,11 @@ class Effects:
         name = op_methods.get(op, "")
         return member_of(owner.type, name) if isinstance(owner, Instance) else None
 
+    def _getter(self, container: Expression) -> SymbolNode | None:
+        """Return the method that gives an item."""
+        owner = self._type(container)
+        return member_of(owner.type, "__getitem__") if isinstance(owner, Instance) else None
+
     def _only_reads(self, node: SymbolNode | None) -> bool:
         """Tell whether the body of a function of this file is seen to change nothing."""
         tree = getattr(self._checker, "tree", None)
@@ -309,7 +316,10 @@ class Effects:
         match container:
             case CallExpr(callee=MemberExpr(expr=owner, name="items" | "keys" | "values"), args=[]):
                 return self._is_quiet(owner)
-        return is_container(self._type(container)) or self._is_inert(container)
+        found = self._type(container)
+        if is_container(found) or self._is_inert(container):
+            return True
+        return isinstance(found, Instance) and self._only_reads(member_of(found.type, "__iter__"))
 
     def _is_inert(self, expression: Expression) -> bool:
         """Tell whether no code of the user's runs when a value is read, printed, iterated over."""

@@ -41,6 +41,7 @@ from tapetensor.mypy_plugin.moves.contents import (
     loops_over,
     merged,
     parts_of,
+    rest_of,
     unpacked,
 )
 from tapetensor.mypy_plugin.moves.graph import Graph
@@ -293,10 +294,8 @@ class Expressions(ABC):
             if base is not None:
                 for part, source in unpacked(target, base):
                     self.link(part, source, at)
+                self.graph.links += [Link(*pair, at) for pair in rest_of(target, base)]
             return
-        if isinstance(target, StarExpr):
-            # ``first, *rest = items`` has the others in a list.
-            target = target.expr
         name = key_of(target)
         if name is None:
             return

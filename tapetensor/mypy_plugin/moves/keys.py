@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from mypy.nodes import (
@@ -179,7 +179,7 @@ def prefixes(key: Key) -> Iterator[Key]:
     """Yield the key and what it is read from: assigning to any of them makes it another value."""
     yield key
     while key[0] != "name":
-        if key[0] == "item" and isinstance(key[2], tuple):
+        if key[0] == "item" and isinstance(key[2], tuple) and not isinstance(key[2], Fields):
             yield key[2]
         key = key[1]
         yield key
@@ -193,9 +193,27 @@ def is_constant(key: Key) -> bool:
     return not any(part[0] == "item" and isinstance(part[2], Passed) for part in prefixes(key))
 
 
+def indices_in(key: Key) -> Iterator[Key]:
+    """Yield the variables that a key is read by as indices."""
+    for part in prefixes(key):
+        if part[0] == "item" and isinstance(part[2], tuple) and not isinstance(part[2], Fields):
+            yield part[2]
+
+
+def with_indices(key: Key, known: Mapping[Key, object]) -> Key | None:
+    """Return a key with the variables that are its indices replaced; None if one is not known."""
+    if key[0] == "name":
+        return key
+    inner = with_indices(key[1], known)
+    index = key[2]
+    if key[0] == "item" and isinstance(index, tuple) and not isinstance(index, Fields):
+        index = known.get(index)
+    return None if inner is None or index is None else (key[0], inner, index)
+
+
 def has_variable_index(key: Key) -> bool:
     """Tell whether a key is read by an index that is a variable, which only its function knows."""
-    return any(part[0] == "item" and isinstance(part[2], tuple) for part in prefixes(key))
+    return any(True for _ in indices_in(key))
 
 
 def replaced(key: Key, part: Key, by: Key) -> Key | None:

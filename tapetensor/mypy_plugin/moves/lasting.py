@@ -7,6 +7,7 @@ from typing import Any
 
 from mypy.nodes import (
     AssignmentExpr,
+    AssignmentStmt,
     Block,
     CallExpr,
     Decorator,
@@ -149,19 +150,68 @@ def item(base: Key, owner: Type | None, index: object) -> Key | None:
 
 
 def _item_of_object(base: Key, owner: Type | None, index: object) -> Key | None:
-    """Return the key of the item of a container that `__getitem__` does no more than return."""
-    found = member_of(owner.type, "__getitem__") if isinstance(owner, Instance) else None
-    match found:
-        case FuncDef(arguments=[me, at], body=Block(body=[*others, ReturnStmt(expr=value)])):
-            pass
-        case _:
-            return None
-    key = key_of(value)
-    asked: Key = ("name", at.variable)
-    if key is None or key[0] != "item" or key[2] != asked or not all(map(_is_docstring, others)):
+    """Return the key of the item of a container that an object has and does no more than return."""
+    if not isinstance(owner, Instance):
         return None
-    inner = replaced(key[1], ("name", me.variable), base)
-    return None if inner is None else item_of(inner, index)
+    if isinstance(index, Each | Passed):
+        me, value = _only_value(member_of(owner.type, "__iter__"), 1)
+        match value:
+            case CallExpr(callee=RefExpr(fullname="builtins.iter"), args=[held]):
+                inner = key_of(held)
+            case _:
+                return None
+    else:
+        me, value = _only_value(member_of(owner.type, "__getitem__"), 2)
+        inner = key_of(value.base) if isinstance(value, IndexExpr) else None
+        if not (isinstance(value, IndexExpr) and _is_last(me, value.index)):
+            return None
+        if not _puts_into(member_of(owner.type, "__setitem__"), inner):
+            return None
+    found = None if inner is None else replaced(inner, ("name", me[0]), base)
+    return None if found is None else item_of(found, index)
+
+
+def _only_value(node: SymbolNode | None, count: int) -> tuple[list[Var], Expression | None]:
+    """Return the parameters of a function of so many, and what it does no more than return."""
+    match node:
+        case FuncDef(body=Block(body=[*others, ReturnStmt(expr=value)])) if (
+            all(map(_is_docstring, others)) and len(node.arguments) == count
+        ):
+            return [one.variable for one in node.arguments], value
+    return [], None
+
+
+def _puts_into(setter: SymbolNode | None, container: Key | None) -> bool:
+    """Tell whether to assign to an item of an object is to assign to one of its container."""
+    if setter is None:
+        return True
+    match setter:
+        case FuncDef(
+            arguments=[me, at, new],
+            body=Block(
+                body=[
+                    *others,
+                    AssignmentStmt(
+                        lvalues=[IndexExpr(base=held, index=NameExpr(node=index))],
+                        rvalue=NameExpr(node=value),
+                    ),
+                ]
+            ),
+        ) if all(map(_is_docstring, others)) and (index, value) == (at.variable, new.variable):
+            [first, *names] = _names(container)
+            return _names(key_of(held)) == [me.variable, *names] and first is not None
+    return False
+
+
+def _names(key: Key | None) -> list[object]:
+    """Return the variable that a key starts from, and the attributes that it goes by."""
+    if key is None:
+        return [None]
+    return [key[1]] if key[0] == "name" else [*_names(key[1]), key[2]]
+
+
+def _is_last(parameters: list[Var], index: Expression) -> bool:
+    return isinstance(index, NameExpr) and index.node is parameters[-1]
 
 
 def _is_docstring(statement: Statement) -> bool:

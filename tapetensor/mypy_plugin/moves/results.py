@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Final, Protocol, Self
 
 from mypy.nodes import (
@@ -30,6 +31,8 @@ from tapetensor.mypy_plugin.moves.keys import (
     Key,
     covers,
     has_variable_index,
+    index_of,
+    indices_in,
     is_constant,
     item_of,
     key_of,
@@ -37,6 +40,7 @@ from tapetensor.mypy_plugin.moves.keys import (
     prefixes,
     replaced,
     root,
+    with_indices,
 )
 from tapetensor.mypy_plugin.moves.known import Known, Part
 from tapetensor.mypy_plugin.moves.points import Link, Point
@@ -109,9 +113,14 @@ class Results:
         returned: Key = ("name", call)
         [callee] = self._reader.calls.called(call)
         given = zip(body.arguments, arguments(callee, call), strict=False)
-        values = {one.variable: place(args[0]) for one, args in given if len(args) == 1}
+        values: dict[Var, Key | None] = {}
+        indices: dict[Key, object] = {}
+        for one, args in given:
+            if len(args) == 1:
+                values[one.variable] = place(args[0])
+                indices["name", one.variable] = index_of(args[0])
         for at in graph.of_node[call]:
-            self._link(body, call, returned, values, at)
+            self._link(body, call, returned, values, at, indices)
 
     def _link(
         self,
@@ -120,10 +129,14 @@ class Results:
         result: Key,
         given: Mapping[Var, Key | None],
         at: Point,
+        indices: Mapping[Key, object] = MappingProxyType({}),
     ) -> None:
         """Note at a point that parts of what a function returns are what it is given."""
         for target, source in self.of(body):
-            to, key = _renamed(target, result, given), _renamed(source, result, given)
+            to, key = (
+                None if one is None else _renamed(one, result, given)
+                for one in (with_indices(target, indices), with_indices(source, indices))
+            )
             if to is not None and key is not None:
                 self._reader.steps.graph.links.append(Link(to, key, at, call))
 
@@ -272,6 +285,11 @@ def _taken_back(inner: Reader) -> list[Var | Key]:
     return [*parameters, *set.intersection(*yielded)] if yields else []
 
 
+def _has_known_indices(key: Key, parameters: set[Var]) -> bool:
+    """Tell whether who calls a function knows by which indices a key is read."""
+    return all(one[1] in parameters for one in indices_in(key))
+
+
 def _returned(inner: Reader, parameters: set[Var]) -> list[tuple[Key, Key]]:
     steps = inner.steps
     returns = [
@@ -294,7 +312,7 @@ def _returned(inner: Reader, parameters: set[Var]) -> list[tuple[Key, Key]]:
             if root(one.key) not in parameters:
                 where = made.setdefault(one.key, target)
                 found.update({(target, where): None} if where != target else {})
-            elif steps.is_as_given(one.key, at) and not has_variable_index(one.key):
+            elif steps.is_as_given(one.key, at) and _has_known_indices(one.key, parameters):
                 found[target, one.key] = None
     return [*found]
 
@@ -356,8 +374,8 @@ def _kept(inner: Reader, parameters: set[Var]) -> Iterator[tuple[Key, Key]]:
             and {root(target), root(source)} <= parameters
             and is_constant(target)
             and is_constant(source)
-            and not has_variable_index(target)
-            and not has_variable_index(source)
+            and _has_known_indices(target, parameters)
+            and _has_known_indices(source, parameters)
             and steps.is_as_given(source, link.point)
             and steps.stays(target, link.point)
             and steps.returns_only_by({link.point})
