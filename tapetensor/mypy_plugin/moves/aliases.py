@@ -92,7 +92,7 @@ class Aliases:
                 key = replaced(value.key, part, by)
                 if key is not None and len([*prefixes(key)]) <= len([*prefixes(value.key)]) + 2:
                     yield from self._linked(value, key, link, at)
-            if value.key[0] == "item" and target[0] == source[0] == "item" and source[2] is EACH:
+            if value.key[0] == target[0] == source[0] == "item" and target[2] is source[2] is EACH:
                 # A copy of a container has the same items in the same order.
                 for base, other in ((target[1], source[1]), (source[1], target[1])):
                     if value.key[1] == base:

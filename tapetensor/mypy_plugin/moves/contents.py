@@ -276,10 +276,14 @@ def _items(target: Key, items: list[Expression]) -> Iterator[tuple[Key, Key]]:
         if isinstance(item, StarExpr):
             break
         yield from parts_of(item_of(target, position), item)
-    for item in items:
+    for position, item in enumerate(items):
         source = place(item.expr) if isinstance(item, StarExpr) else None
         if source is not None:
             yield item_of(target, Passed()), item_of(source, EACH)
+            for side, is_at_end in ((1, item is items[0]), (-1, position == len(items) - 1)):
+                if is_at_end:
+                    every = Fields(side=side)
+                    yield item_of(target, every), item_of(source, every)
     for position, item in enumerate(reversed(items), 1):
         if isinstance(item, StarExpr):
             break

@@ -126,7 +126,9 @@ class Graph:
 
     def are_apart(self, one: Key, other: Key) -> bool:
         """Tell whether two containers are surely not one."""
-        return one != other and (one in self.private or other in self.private)
+        is_new = one in self.private or other in self.private
+        is_made = any(a[1] in self.assigned.get(b, ()) for a, b in ((one, other), (other, one)))
+        return one != other and is_new and not is_made
 
     def default_of(self, parameter: Var) -> Var:
         """Return what stands for the value of a default argument."""

@@ -228,7 +228,7 @@ class Paths:
             return Change(set(), anywhere=False)
         # The outermost region holds the others.
         changed, anywhere = self._changed_in(move.regions[0])
-        known = changed.union(*(one.tests for one in move.regions))
+        known = changed.union(*(one.tests for one in move.regions), *self._left_out_by(move))
         derived = [one for one in self._graph.points if one.stores and one.sources]
         grown = True
         while grown:
@@ -242,6 +242,13 @@ class Paths:
                     known.add(link.source)
                     grown = True
         return Change(known, anywhere)
+
+    def _left_out_by(self, move: Point) -> Iterator[frozenset[Key]]:
+        """Yield what the decisions before a move read that may lead on without it: `break`."""
+        for one in self._graph.points[move.regions[0].start : move.index]:
+            if one.tests and one.region and one.region not in move.regions:
+                if any(other.abrupt for other in self._graph.within(one.region)):
+                    yield one.tests
 
     def _matters(self, branch: Point, use: Point, keys: tuple[Key, ...]) -> bool:
         """Tell whether it matters to the use which way a decision goes."""
