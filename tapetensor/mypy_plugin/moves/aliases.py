@@ -74,10 +74,20 @@ class Aliases:
                 self._graph.taken_out.append(link)
                 continue
             self._graph.links += [
-                Link(link.target, one.key, link.point, link.node)
+                Link(link.target, one.key, link.point, link.node, one.by)
                 for one in self.values(source, link.point)
-                if not one.by and one.key != source and root(one.key) is not link.node
+                if one.key != source
+                and root(one.key) is not link.node
+                and (one.by is None or self._is_put_before(one.by, link.point))
             ]
+
+    def _is_put_before(self, put: Link, at: Point) -> bool:
+        """Tell whether a link puts a value into a container, and no decision leads on from there.
+
+        That of a loop may do so, of which it was the last pass.
+        """
+        is_put = put.point in self._graph.put_at.get(put.target, ())
+        return is_put and all(one.loop or one in at.regions for one in put.point.regions)
 
     def _others(self, value: Value, at: Point) -> Iterator[Value]:
         """Yield the keys that one link away name the same, or what is in it."""
@@ -142,7 +152,7 @@ class Aliases:
         if self._graph.kills(link.point, link.source) and not is_of_result and not is_put:
             # In `a, b = b, a` the values have the other names afterwards.
             return
-        if self._holds(link, at):
+        if link.after is None and self._holds(link, at):
             yield Value(key, value.by)
         elif (
             value.by is None

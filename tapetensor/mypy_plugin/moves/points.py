@@ -102,12 +102,14 @@ class Link:
         source: what it is assigned.
         point: where.
         node: the expression that is assigned, or a call that puts it into a container.
+        after: another link, if this is so only where execution came by that before.
     """
 
     target: Key
     source: Key
     point: Point
     node: Expression | None = None
+    after: Link | None = None
 
 
 @dataclass(eq=False)

@@ -118,9 +118,9 @@ class Steps:
         """Yield what gets another name, or is put into a container, when its tape is gone."""
         for link in self.graph.links:
             around = [one for one in step.point.regions if one not in link.point.regions]
-            if link.point.fragment is not step.point.fragment or not all(
-                one.loop for one in around
-            ):
+            if link.point.fragment is not step.point.fragment or link.after is not None:
+                continue
+            if not all(one.loop for one in around):
                 continue
             for key in spent:
                 same, new = self.aliases.renamed(key, link) or (None, None)
