@@ -59,7 +59,8 @@ class Aliases:
         while pending and len(found) < _MOST:
             value = pending.pop(0)
             for other in self._others(value, at):
-                if other.key not in found:
+                is_surer = other.key in found and found[other.key].by and not other.by
+                if other.key not in found or is_surer:
                     found[other.key] = other
                     pending.append(other)
         return [*found.values()]
@@ -155,11 +156,11 @@ class Aliases:
         if link.after is None and self._holds(link, at):
             yield Value(key, value.by)
         elif (
-            value.by is None
+            (value.by is None or value.by.point is link.point)
             and at.fragment is link.point.fragment
             and self._paths.leads(link.point, at, link.target, link.source)
         ):
-            yield Value(key, link)
+            yield Value(key, value.by or link)
 
     def holds_one_twice(self, container: Key, at: Point) -> bool:
         """Tell whether two items of a container are one tensor."""

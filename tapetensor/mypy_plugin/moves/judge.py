@@ -226,13 +226,13 @@ class Judge:
 
     def _tell_what_is_given_twice(self, steps: list[Step], moves: list[Place]) -> None:
         """Report a call that takes the tape of one tensor twice."""
-        given: list[list[Key]] = []
+        given: list[Step] = []
         for step in steps:
             if not step.moves or step.renamed or step.point is not steps[0].point:
                 continue
             named = [one.key for one in step.values if not one.by]
             if (
-                any(common(one, key) for other in given for one in other for key in named)
+                any(self._are_one(one, step) for one in given)
                 or sum(one.spelled == step.key for one in moves) > 1
                 or any(
                     self.steps.aliases.holds_one_twice(key[1], step.point)
@@ -246,7 +246,24 @@ class Judge:
                     f"use takes; write {name}.share() for one of the two",
                     step.node,
                 )
-            given.append(named)
+            given.append(step)
+
+    def _are_one(self, first: Step, second: Step) -> bool:
+        """Tell whether two operands are one tensor, at least where execution came by a link."""
+        return any(
+            common(one.key, other.key)
+            and not (one.by and other.by)
+            and all(
+                by is None
+                or self._paths.leads(by.point, first.point, *self._own_keys(first, second))
+                for by in (one.by, other.by)
+            )
+            for one in first.values
+            for other in second.values
+        )
+
+    def _own_keys(self, *steps: Step) -> list[Key]:
+        return [step.values[0].key for step in steps]
 
     def _report(self, text: str, node: Node) -> None:
         flow.report(self.checker, text, node, TAPE_MOVED)

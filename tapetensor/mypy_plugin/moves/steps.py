@@ -104,26 +104,28 @@ class Steps:
         for point, value in self.loops.done_at(values, step.point):
             yield step._replace(point=point, values=[value])
         if step.moves:
-            spent = [one.key for one in step.values if not one.loop and is_constant(one.key)]
+            spent = [one for one in step.values if not one.loop and is_constant(one.key)]
             for later, key in self.gathered.filled_with(step.values, step.point):
                 yield (again := self._named_anew(step, later, key))
-                yield from self._put_elsewhere(again, [key])
+                yield from self._put_elsewhere(again, [Value(key)])
             yield from self._put_elsewhere(step, spent)
 
     def _named_anew(self, step: Step, at: Point, key: Key) -> Step:
         since = step.since or step.point
         return step._replace(point=at, values=[Value(key)], renamed=True, since=since)
 
-    def _put_elsewhere(self, step: Step, spent: list[Key]) -> Iterator[Step]:
+    def _put_elsewhere(self, step: Step, spent: list[Value]) -> Iterator[Step]:
         """Yield what gets another name, or is put into a container, when its tape is gone."""
         for link in self.graph.links:
-            around = [one for one in step.point.regions if one not in link.point.regions]
+            around = [each for each in step.point.regions if each not in link.point.regions]
             if link.point.fragment is not step.point.fragment or link.after is not None:
                 continue
-            if not all(one.loop for one in around):
+            if not all(region.loop for region in around):
                 continue
-            for key in spent:
-                same, new = self.aliases.renamed(key, link) or (None, None)
+            for one in spent:
+                if one.by and around:
+                    continue
+                same, new = self.aliases.renamed(one.key, link) or (None, None)
                 if new and same and self.paths.leads(
                     step.point, link.point, same, since=step.since
                 ):
