@@ -63,7 +63,7 @@ class Aliases:
                 if other.key not in found or is_surer:
                     found[other.key] = other
                     pending.append(other)
-        return [*found.values()]
+        return sorted(found.values(), key=lambda one: one.by is not None)
 
     def _look_at_taken_out(self) -> None:
         """Note the other names of what is taken out of containers: only they will name it."""

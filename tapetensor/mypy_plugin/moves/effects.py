@@ -70,7 +70,19 @@ _READERS = frozenset(
     for name in (
         *("abs", "all", "any", "bool", "dict", "divmod", "enumerate", "float", "format"),
         *("frozenset", "getattr", "hasattr", "hash", "id", "int", "isinstance", "issubclass"),
-        *("iter", "len", "list", "max", "min", "open", "print", "range", "repr", "reversed", "round"),
+        *(
+            "iter",
+            "len",
+            "list",
+            "max",
+            "min",
+            "open",
+            "print",
+            "range",
+            "repr",
+            "reversed",
+            "round",
+        ),
         *("set", "sorted", "str", "sum", "tuple", "type", "zip"),
     )
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,6 @@ from mypy.nodes import (
     CallExpr,
     ComparisonExpr,
     ConditionalExpr,
-    DictExpr,
     DictionaryComprehension,
     Expression,
     FuncDef,
@@ -24,7 +23,6 @@ from mypy.nodes import (
     LambdaExpr,
     ListComprehension,
     ListExpr,
-    MemberExpr,
     NameExpr,
     Node,
     OpExpr,
@@ -35,26 +33,22 @@ from mypy.nodes import (
     Var,
     YieldFromExpr,
 )
+from typing_extensions import override
 
 from tapetensor.mypy_plugin.moves.contents import (
-    given_entries,
     loops_over,
-    merged,
     parts_of,
     rest_of,
     unpacked,
 )
+from tapetensor.mypy_plugin.moves.filling import Filling
 from tapetensor.mypy_plugin.moves.graph import Graph
 from tapetensor.mypy_plugin.moves.keys import (
-    APPEND,
-    EACH,
-    SHUFFLE,
     Key,
     Passed,
     asks_for_tape,
     children,
     has_call,
-    index_of,
     item_of,
     key_of,
     mentions,
@@ -69,12 +63,6 @@ if TYPE_CHECKING:
 # The points that execution comes from, and whether it surely can.
 Ends = list[tuple[Point, bool]]
 
-# Methods of containers that may give every index another item.
-MUTATORS = frozenset({"clear", "insert", "appendleft", "update", "setdefault", "add"})
-# Those of them that put nothing into it.
-SHUFFLERS = frozenset(
-    {"pop", "popitem", "popleft", "remove", "discard", "reverse", "sort", "rotate"}
-)
 # Builtins that run a generator to its end at once; others may keep it for later.
 CONSUMERS = frozenset(
     f"builtins.{name}"
@@ -90,11 +78,11 @@ def lead(ends: Ends, to: Point) -> None:
         (end.next if sure else end.maybe).append(to)
 
 
-class Expressions(ABC):
+class Expressions(Filling):
     """Adds the points of expressions to a graph."""
 
     def __init__(self, unit: Node) -> None:
-        self.graph = Graph(unit)
+        super().__init__(Graph(unit))
         self.fragment = Fragment(None, unit.name if isinstance(unit, FuncDef) else "")
         self.graph.fragments.append(self.fragment)
         self.ends: Ends = [(self.fragment.entry, True)]
@@ -104,6 +92,7 @@ class Expressions(ABC):
         # An exception at this point may lead there, within the function.
         self.landing: Point | None = None
 
+    @override
     def point(self, node: Node | None = None) -> Point:
         """Add a point that follows on where execution has come to."""
         one = Point(self.fragment, node, self.regions, len(self.graph.points))
@@ -391,77 +380,7 @@ class Expressions(ABC):
         at.stores = (result,)
         self.fragment.bound.add(call)
         self.graph.links += [Link(*pair, at, call) for pair in parts_of(result, call)]
-        name, owner, args = "", None, call.args
-        match call.callee:
-            case MemberExpr(expr=owner, name=name) if not call.callee.fullname:
-                # Of a queue; a dict is asked for an item by its name.
-                name = "popleft" if name in ("get", "get_nowait") and not args else name
-                name = "append" if name in ("put", "put_nowait") else name
-            case RefExpr(fullname="_heapq.heappush" | "heapq.heappush") if len(args) == 2:
-                name, owner, args = "insert", args[0], args[1:]
-            case RefExpr(fullname="_heapq.heappop" | "heapq.heappop") if args:
-                name, owner = "popleft", args[0]
-        base = place(owner)
-        if base is not None:
-            taken = [one for one in self.graph.links if one.node is call and one.point is at]
-            self.graph.taken_out += taken if name in SHUFFLERS else []
-            self.put(call, name, base, args)
-
-    def put(self, call: CallExpr, name: str, base: Key, args: list[Expression]) -> None:
-        """Add what a method of a container changes in it, as it returns."""
-        if name not in MUTATORS | SHUFFLERS | {"append", "extend"}:
-            return
-        at = self.point()
-        self.graph.changed_at.setdefault(call, []).append(at)
-        if name in ("append", "extend"):
-            at.stores = (*at.stores, item_of(base, APPEND))
-        else:
-            index = SHUFFLE if name in SHUFFLERS else None
-            at.stores = (*at.stores, item_of(base, index))
-        if name == "extend" and args:
-            self.extend(base, args[0], at)
-        elif name == "update":
-            self.graph.links += [Link(*pair, at, call) for pair in merged(base, given_entries(call))]
-        elif name == "setdefault" and args:
-            self._set_default(call, base, at)
-        elif name in ("append", "appendleft", "insert"):
-            self.put_all(base, args[-1:], at)
-            if name == "append":
-                end = item_of(base, -1)
-                self.graph.put_at.setdefault(end, []).append(at)
-                last = parts_of(end, args[0]) if args else ()
-                self.graph.links += [Link(*pair, at, call) for pair in last]
-
-    def _set_default(self, call: CallExpr, base: Key, at: Point) -> None:
-        """Note at a point that a dict has an item, which is returned, and may be a new one."""
-        index = index_of(call.args[0])
-        if index is None:
-            return
-        item = item_of(base, index)
-        others = [one for one in self.graph.points[: at.index] if self.graph.kills(one, item)]
-        at.stores = (item,)
-        self.graph.links.append(Link(("name", call), item, at, call))
-        match self.graph.assigned.get(base):
-            case [DictExpr(items=[])] if [one.stores for one in others] == [(base,)]:
-                around = {one for one in at.regions if one.loop}
-                if around == {one for one in others[0].regions if one.loop} and call.args[1:]:
-                    pairs = parts_of(item, call.args[1])
-                    self.graph.links += [Link(*pair, at, call) for pair in pairs]
-
-    def extend(self, base: Key, items: Expression, at: Point) -> None:
-        """Note at a point that the items of one container are put into another one."""
-        if isinstance(items, ListExpr | TupleExpr):
-            self.put_all(base, items.items, at)
-        elif (source := place(items)) is not None:
-            new = item_of(base, Passed())
-            self.graph.links.append(Link(new, item_of(source, EACH), at, items))
-
-    def put_all(self, base: Key, items: list[Expression], at: Point) -> None:
-        """Note at a point that values are put into a container."""
-        for one in items:
-            item = item_of(base, Passed())
-            self.graph.put_at[item] = [at]
-            self.graph.links += [Link(*pair, at, one) for pair in parts_of(item, one)]
+        self.change(call, at)
 
     def store(self, target: Expression, value: Expression | None, at: Point) -> None:
         """Note at a point that a target gets a new value; `value` is what it is computed from."""

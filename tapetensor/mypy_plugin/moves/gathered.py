@@ -70,9 +70,12 @@ class Gathered:
                 again = [put, *ends]
                 if not any(self._comes_by(put, one, at) for one in again):
                     yield from ((one, every) for one in found)
-            elif link.source in keys and self._paths.leads(at, put, link.source):
-                if self._paths.is_certain(put, link.source, [at]):
-                    yield from ((one, every) for one in (put, *ends))
+            elif (
+                link.source in keys
+                and self._paths.leads(at, put, link.source)
+                and self._paths.is_certain(put, link.source, [at])
+            ):
+                yield from ((one, every) for one in (put, *ends))
 
     def put_at(self, every: Key) -> list[Point]:
         """Return where the items of a container that is filled in one place are put into it."""
@@ -149,7 +152,7 @@ def _is_empty(made: Expression | None) -> bool:
             given = [one for one, keyword in zip(args, names, strict=True) if keyword is None]
             if name == "collections.defaultdict":
                 given = given[1:]
-            return name in QUEUES or name in _MAKERS and all(_is_empty(one) for one in given)
+            return name in QUEUES or (name in _MAKERS and all(map(_is_empty, given)))
     return False
 
 
@@ -159,8 +162,6 @@ def _is_empty_at(made: Expression | None, index: object) -> bool:
         case CallExpr(callee=RefExpr(fullname="collections.defaultdict"), args=[maker]):
             return isinstance(maker, RefExpr) and maker.fullname in _MAKERS
         case DictExpr(items=pairs):
-            held = [
-                value for name, value in pairs if getattr(name, "value", None) in (index, None)
-            ]
+            held = [value for name, value in pairs if getattr(name, "value", None) in (index, None)]
             return len(held) == 1 and _is_empty(held[0])
     return False

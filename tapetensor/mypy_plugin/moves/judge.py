@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 from mypy.nodes import CallExpr, Context, Expression, FuncItem, MypyFile, Node, OpExpr, TupleExpr
@@ -119,27 +120,28 @@ class Judge:
         told = {root(key) for key in self._reported.get(use.node, ())}
         if root(use.key) in told or self._is_told_within(use):
             return
-        for taken in move.values:
-            for wanted in use.values:
-                key = common(taken.key, wanted.key)
-                if key is None or (taken.by and wanted.by):
-                    continue
-                if wanted.loop and self.steps.loops.is_within(move.point, wanted.loop):
-                    continue
-                at = self._seen_from(use.point, move.point, key)
-                if at is None or self._is_put_later(wanted.key, taken.key, move.point, at):
-                    continue
-                # Where all items are spent, it does not matter in which order they are.
-                spent = [key, taken.key] if taken.key[-1] is EACH else [key]
-                if any(
-                    self._paths.leads(move.point, at, one, since=move.since)
-                    and self._is_by_way_of(taken.by, move.point, at, one)
-                    and self._is_by_way_of(wanted.by, move.point, at, one, named=True)
-                    for one in spent
-                ):
-                    certain = not (taken.by or wanted.by) and self._is_certain(at, key)
-                    self._tell(move, use, at, certain=certain)
-                    return
+        pairs = product(move.values, use.values)
+        # What is one tensor by every way makes for the surer words.
+        for taken, wanted in sorted(pairs, key=lambda pair: any(one.by for one in pair)):
+            key = common(taken.key, wanted.key)
+            if key is None or (taken.by and wanted.by):
+                continue
+            if wanted.loop and self.steps.loops.is_within(move.point, wanted.loop):
+                continue
+            at = self._seen_from(use.point, move.point, key)
+            if at is None or self._is_put_later(wanted.key, taken.key, move.point, at):
+                continue
+            # Where all items are spent, it does not matter in which order they are.
+            spent = [key, taken.key] if taken.key[-1] is EACH else [key]
+            if any(
+                self._paths.leads(move.point, at, one, since=move.since)
+                and self._is_by_way_of(taken.by, move.point, at, one)
+                and self._is_by_way_of(wanted.by, move.point, at, one, named=True)
+                for one in spent
+            ):
+                certain = not (taken.by or wanted.by) and self._is_certain(at, key)
+                self._tell(move, use, at, certain=certain)
+                return
 
     def _is_put_later(self, wanted: Key, taken: Key, move: Point, use: Point) -> bool:
         """Tell whether what is used is put into a container after all that it held was moved."""

@@ -70,9 +70,7 @@ class Paths:
                 seen.add(one)
                 pending += self._ways(one, came, use, keys)
 
-    def _back(
-        self, came: tuple[Point, ...], use: Point, keys: tuple[Key, ...]
-    ) -> Iterator[bool]:
+    def _back(self, came: tuple[Point, ...], use: Point, keys: tuple[Key, ...]) -> Iterator[bool]:
         """Go back from the use; yield for each point whether it is right after the move."""
         starts = self._after(came[0])
         seen = {use}
@@ -246,9 +244,10 @@ class Paths:
     def _left_out_by(self, move: Point) -> Iterator[frozenset[Key]]:
         """Yield what the decisions before a move read that may lead on without it: `break`."""
         for one in self._graph.points[move.regions[0].start : move.index]:
-            if one.tests and one.region and one.region not in move.regions:
-                if any(other.abrupt for other in self._graph.within(one.region)):
-                    yield one.tests
+            is_beside = one.region is not None and one.region not in move.regions
+            if one.tests and one.region is not None and is_beside:
+                within = self._graph.within(one.region)
+                yield one.tests if any(other.abrupt for other in within) else frozenset()
 
     def _matters(self, branch: Point, use: Point, keys: tuple[Key, ...]) -> bool:
         """Tell whether it matters to the use which way a decision goes."""

@@ -213,15 +213,14 @@ class Results:
             return []
         given = zip(body.arguments, arguments(callees[0], call), strict=False)
         values = {one.variable: args[0] for one, args in given if len(args) == 1}
-        taken = [values[one] for one in _taken_back(inner) if isinstance(one, Var) and one in values]
+        back = _taken_back(inner)
+        taken = [values[one] for one in back if isinstance(one, Var) and one in values]
         if isinstance(target, Expression):
-            for path in _taken_back(inner):
+            for path in back:
                 if path == _RESULT:
                     taken.append(target)
                 elif not isinstance(path, Var) and isinstance(target, TupleExpr):
-                    taken += [
-                        one for one, key in unpacked(target, _RESULT) if key == path
-                    ]
+                    taken += [one for one, key in unpacked(target, _RESULT) if key == path]
         return self._reader.places([Part(one, None) for one in taken])
 
     def takes_back(self, node: SymbolNode | None) -> bool:
@@ -312,9 +311,27 @@ def _returned(inner: Reader, parameters: set[Var]) -> list[tuple[Key, Key]]:
             if root(one.key) not in parameters:
                 where = made.setdefault(one.key, target)
                 found.update({(target, where): None} if where != target else {})
-            elif steps.is_as_given(one.key, at) and _has_known_indices(one.key, parameters):
+            elif _has_known_indices(one.key, parameters) and (
+                steps.is_as_given(one.key, at)
+                or (one.key[0] != "name" and steps.stays(one.key, at))
+            ):
                 found[target, one.key] = None
     return [*found]
+
+
+def surely_moved(inner: Reader) -> tuple[list[Key], list[Key]]:
+    """Return what a function, the calls in which are read, is sure to have taken the tape of.
+
+    First what it was called with, then what it has put in the place of that.
+    """
+    moves: dict[tuple[Key, bool], set[Point]] = {}
+    for key, point in inner.own_moves():
+        if is_constant(key) and not has_variable_index(key):
+            is_given = inner.steps.is_as_given(key, point)
+            if is_given or (key[0] != "name" and inner.steps.stays(key, point)):
+                moves.setdefault((key, is_given), set()).add(point)
+    sure = [which for which, points in moves.items() if inner.steps.returns_only_by(points)]
+    return [key for key, given in sure if given], [key for key, given in sure if not given]
 
 
 def _spent(inner: Reader, *, is_generator: bool) -> list[Key]:
@@ -346,9 +363,9 @@ def _spent(inner: Reader, *, is_generator: bool) -> list[Key]:
                     and steps.is_spent(moved, at, points)
                 )
                 continue
-            key = steps.aliases.canonical(source)
-            names = [] if key is None else steps.aliases.values(key, at)
-            for name in {one.key for one in names if not one.by and not one.loop}:
+            held = steps.aliases.canonical(source)
+            values = [] if held is None else steps.aliases.values(held, at)
+            for name in {each.key for each in values if not each.by and not each.loop}:
                 for moved, points in moves.items():
                     if covers(moved, name) and steps.is_spent(name, at, points):
                         parts.add(target)

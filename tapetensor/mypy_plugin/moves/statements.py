@@ -367,6 +367,18 @@ class Statements(Expressions):
             self.expression(one)
 
 
+def names_in(tree: MypyFile) -> set[str]:
+    """Return the names that a file reads, those of attributes too."""
+    found = [function_of(one) for one in statements(Block(tree.defs))]
+    functions = [one for one in found if one is not None]
+    return {
+        one.name
+        for graph in (graph_of(tree), *map(graph_of, functions))
+        for one in graph.of_node
+        if isinstance(one, NameExpr | MemberExpr)
+    }
+
+
 def _never_runs(statement: IfStmt) -> bool:
     """Tell whether an `if` is for type checkers alone.
 

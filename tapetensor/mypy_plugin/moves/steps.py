@@ -126,8 +126,10 @@ class Steps:
                 if one.by and around:
                     continue
                 same, new = self.aliases.renamed(one.key, link) or (None, None)
-                if new and same and self.paths.leads(
-                    step.point, link.point, same, since=step.since
+                if (
+                    new
+                    and same
+                    and self.paths.leads(step.point, link.point, same, since=step.since)
                 ):
                     yield self._named_anew(step, link.point, new)
 
@@ -153,12 +155,21 @@ class Steps:
         """
         starts = self.gathered.put_at(key)
         if not starts:
-            if not self.effects.is_fixed(key, at):
-                return False
-            starts = [one for one in self.graph.points if self.graph.kills(one, key)]
+            starts = [one for one in self.graph.points if self.paths.loses(one, key)]
             if root(key) in at.fragment.arguments or root(key) not in at.fragment.bound:
                 starts.append(at.fragment.entry)
-        return not any(self.paths.comes_to(one, at, moves) for one in starts)
+        met = moves | set(self._loops_that_move(moves, starts))
+        return not any(self.paths.comes_to(one, at, met) for one in starts)
+
+    def _loops_that_move(self, moves: set[Point], starts: list[Point]) -> Iterator[Point]:
+        """Yield where the loops decide to go on that move in each pass, as they are taken to do."""
+        for region in {one for move in moves for one in move.regions if one.loop}:
+            head, decision, *body = self.graph.within(region)
+            inside = [body[0], *[one for one in starts if region in one.regions]] if body else []
+            if decision.runs is not None and not any(
+                self.paths.comes_to(one, head, moves) for one in inside
+            ):
+                yield decision
 
     def returns_only_by(self, points: set[Point]) -> bool:
         """Tell whether the function returns, and on every way to there it comes by one of these."""
