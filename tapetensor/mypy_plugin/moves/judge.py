@@ -165,9 +165,15 @@ class Judge:
 
         Where it is the use that goes by the name that the link gives, it has that name till then.
         """
-        if link is None or link.point is use:
+        if link is None:
             return True
         leads = self._paths.leads
+        # Execution went from the link before to this one.
+        comes_first = link.after is not None and not leads(link.point, move, key)
+        if comes_first and not self._is_by_way_of(link.after, move, link.point, key, named=True):
+            return False
+        if link.point is use:
+            return True
         lasting = [key, link.target] if named else [key]
         return leads(link.point, use, key) and (
             (leads(link.point, move, key) and leads(move, use, *lasting))
@@ -271,8 +277,8 @@ class Judge:
         flow.report(self.checker, text, node, TAPE_MOVED)
 
 
-def _roots(step: Step) -> set[Root]:
-    return {root(one.key) for one in step.values}
+def _roots(step: Step) -> list[Root]:
+    return [*dict.fromkeys(root(one.key) for one in step.values)]
 
 
 # The judges of the module that is being checked, and of a function in it.
