@@ -42,7 +42,7 @@ class Graph:
         # Names that an inner function assigns to: any call may change them.
         self.shared: set[str] = set()
         self.of_node: dict[Node, list[Point]] = {}
-        # Calls that are statements: what they return is dropped.
+        # Calls that are statements: what they return is dropped. Names that are a test.
         self.dropped: set[Context] = set()
         # Iterators that are run to their end where they are made.
         self.consumed: set[Expression] = set()

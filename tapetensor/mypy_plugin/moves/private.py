@@ -72,11 +72,13 @@ def private_names(
         kept: what is read and handed to nobody.
     """
     found = {name for name, values in assigned.items() if name[0] == "name" and _are_new(values)}
+    read = {point.node.base for point in points if isinstance(point.node, IndexExpr)}
     for point in points:
         if isinstance(point.node, NameExpr):
             name = ("name", point.node.node)
             is_here = point.node.node in point.fragment.bound - point.fragment.arguments
-            if not is_here or point.node not in kept:
+            # A closure may read items.
+            if point.node not in (kept if is_here else read):
                 found.discard(name)
     return frozenset(found)
 
@@ -108,6 +110,8 @@ def _kept_by(node: Node | None, runs: Expression | None) -> Iterator[Expression]
             parts.append(base)
         case ComparisonExpr(operands=operands):
             parts += operands
+        case ReturnStmt(expr=TupleExpr(items=items)):
+            parts += items
         case UnaryExpr(op="not", expr=inner) | StarExpr(expr=inner) | ReturnStmt(expr=inner):
             parts.append(inner)
     yield from (one for one in parts if isinstance(one, NameExpr | IndexExpr))

@@ -132,6 +132,7 @@ class Statements(Expressions):
                 with self.region(mentions(items), loop=True):
                     self._loop(statement, None)
             case WhileStmt(expr=test):
+                self._asked(test)
                 with self.region(mentions(test), loop=True):
                     self._loop(statement, test)
             case TryStmt():
@@ -194,6 +195,7 @@ class Statements(Expressions):
                 self.graph.elifs.add(inner)
         with self.region(mentions(*statement.expr)) as region:
             for test, block in zip(statement.expr, statement.body, strict=True):
+                self._asked(test)
                 self.expression(test)
                 one = self.branch(test, region)
                 self.point()
@@ -204,6 +206,11 @@ class Statements(Expressions):
             self.block(statement.else_body)
             joined += self.ends
         self.ends = joined
+
+    def _asked(self, test: Expression) -> None:
+        """Note that a name is only asked whether it is empty."""
+        if isinstance(test, NameExpr):
+            self.graph.dropped.add(test)
 
     def _loop(self, statement: ForStmt | WhileStmt, test: Expression | None) -> None:
         loop = _Loop(len(self._finallies))

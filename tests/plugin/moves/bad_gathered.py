@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -48,6 +49,27 @@ def kept_by_number(x: Plain) -> None:
         loss.backward()
         kept[number] = loss
     tt.stack(list(kept.values()))  # E: stack: "kept" was moved by "backward"
+
+
+def taken_out_one_by_one(x: Plain) -> None:
+    done: deque[tuple[int, Scalar]] = deque()
+    for number in range(2):
+        loss = x.trace().sum()
+        loss.backward()
+        done.append((number, loss))
+    while done:
+        _, last = done.popleft()
+        last.exp()  # E: exp: "last" was moved by "backward"
+
+
+def best_of_a_dict(x: Plain) -> None:
+    curve: dict[int, Scalar] = {}
+    for number in range(2):
+        loss = x.trace().sum()
+        loss.backward()
+        curve[number] = loss
+    best = min(curve, key=lambda number: curve[number].item())
+    curve[best].exp()  # E: exp: "curve[best]" may have been moved by "backward"
 
 
 def skips_of_a_stack(x: Plain) -> None:
