@@ -16,8 +16,10 @@ from tapetensor.mypy_plugin.moves.keys import (
     prefixes,
     replaced,
     root,
+    taken_from,
 )
 from tapetensor.mypy_plugin.moves.lasting import attribute, is_carried, item
+from tapetensor.mypy_plugin.moves.owners import is_container
 from tapetensor.mypy_plugin.moves.paths import Paths
 from tapetensor.mypy_plugin.moves.points import Link, Pass, Point
 
@@ -57,10 +59,11 @@ class Aliases:
         while pending and len(found) < _MOST:
             value = pending.pop(0)
             for other in self._others(value, at):
-                if other.key not in found:
+                is_surer = other.key in found and found[other.key].by and not other.by
+                if other.key not in found or is_surer:
                     found[other.key] = other
                     pending.append(other)
-        return [*found.values()]
+        return sorted(found.values(), key=lambda one: one.by is not None)
 
     def _look_at_taken_out(self) -> None:
         """Note the other names of what is taken out of containers: only they will name it."""
@@ -72,10 +75,20 @@ class Aliases:
                 self._graph.taken_out.append(link)
                 continue
             self._graph.links += [
-                Link(link.target, one.key, link.point, link.node)
+                Link(link.target, one.key, link.point, link.node, one.by)
                 for one in self.values(source, link.point)
-                if not one.by and one.key != source and root(one.key) is not link.node
+                if one.key != source
+                and root(one.key) is not link.node
+                and (one.by is None or self._is_put_before(one.by, link.point))
             ]
+
+    def _is_put_before(self, put: Link, at: Point) -> bool:
+        """Tell whether a link puts a value into a container, and no decision leads on from there.
+
+        That of a loop may do so, of which it was the last pass.
+        """
+        is_put = put.point in self._graph.put_at.get(put.target, ())
+        return is_put and all(one.loop or one in at.regions for one in put.point.regions)
 
     def _others(self, value: Value, at: Point) -> Iterator[Value]:
         """Yield the keys that one link away name the same, or what is in it."""
@@ -90,7 +103,7 @@ class Aliases:
                 key = replaced(value.key, part, by)
                 if key is not None and len([*prefixes(key)]) <= len([*prefixes(value.key)]) + 2:
                     yield from self._linked(value, key, link, at)
-            if value.key[0] == "item" and target[0] == source[0] == "item" and source[2] is EACH:
+            if value.key[0] == target[0] == source[0] == "item" and target[2] is source[2] is EACH:
                 # A copy of a container has the same items in the same order.
                 for base, other in ((target[1], source[1]), (source[1], target[1])):
                     if value.key[1] == base:
@@ -102,27 +115,52 @@ class Aliases:
 
     def _of_other_record(self, value: Value, link: Link, at: Point) -> Iterator[Value]:
         """Yield the field of a record that a changed copy has, or the other way round."""
-        bases = self.canonical(link.target[1]), self.canonical(link.source[1])
-        for base, other in (bases, bases[::-1]):
-            if base is not None and other is not None and value.key[0] != "name":
-                kind, owner, field = value.key
-                owned = self._effects.type_at(base)
-                if owner == base and is_carried(owned, field, link.source[2].others):
-                    yield from self._linked(value, (kind, other, field), link, at)
+        for one, other in ((link.target, link.source), (link.source, link.target)):
+            key = self._carried(value.key, one, other)
+            if key is not None:
+                yield from self._linked(value, key, link, at)
+
+    def _carried(self, key: Key, one: Key, other: Key) -> Key | None:
+        """Return the key of what another record, or container, has of what a key names."""
+        if key[0] == "name":
+            return None
+        base, new = self.canonical(one[1]), self.canonical(other[1])
+        if base is None or new is None:
+            return None
+        kind, owner, field = key
+        if (kind, owner) == (one[0], base):
+            owned, meant = self._effects.type_at(base), one[2]
+            is_meant = (
+                is_carried(owned, field, meant.others)
+                if kind == "member"
+                else meant.have(field) and is_container(owned)
+            )
+            return (kind, new, field) if is_meant else None
+        inner = self._carried(owner, one, other)
+        return None if inner is None else (kind, inner, field)
+
+    def renamed(self, key: Key, link: Link) -> tuple[Key, Key] | None:
+        """Return what of the value of a key has another name by a link, and that name."""
+        if isinstance(link.source[-1], Fields):
+            found = self._carried(key, link.source, link.target)
+            return None if found is None else (key, found)
+        new, same = (taken_from(key, link.source, one) for one in (link.target, link.source))
+        return None if new is None or same is None else (same, new)
 
     def _linked(self, value: Value, key: Key, link: Link, at: Point) -> Iterator[Value]:
         is_of_result = link.node is not None and root(link.source) is link.node
-        if self._graph.kills(link.point, link.source) and not is_of_result:
+        is_put = any(link.point in points for points in self._graph.changed_at.values())
+        if self._graph.kills(link.point, link.source) and not is_of_result and not is_put:
             # In `a, b = b, a` the values have the other names afterwards.
             return
-        if self._holds(link, at):
+        if link.after is None and self._holds(link, at):
             yield Value(key, value.by)
         elif (
-            value.by is None
+            (value.by is None or value.by.point is link.point)
             and at.fragment is link.point.fragment
             and self._paths.leads(link.point, at, link.target, link.source)
         ):
-            yield Value(key, link)
+            yield Value(key, value.by or link)
 
     def holds_one_twice(self, container: Key, at: Point) -> bool:
         """Tell whether two items of a container are one tensor."""

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
-from mypy.argmap import map_actuals_to_formals
 from mypy.nodes import (
-    ARG_STAR,
     ARG_STAR2,
-    AssignmentStmt,
+    AwaitExpr,
     CallExpr,
     DictExpr,
     Expression,
-    FuncDef,
     GeneratorExpr,
     IndexExpr,
     IntExpr,
@@ -21,16 +18,14 @@ from mypy.nodes import (
     ListExpr,
     MemberExpr,
     NameExpr,
-    Node,
     OpExpr,
     RefExpr,
     SliceExpr,
     StarExpr,
     StrExpr,
-    SymbolNode,
     TupleExpr,
     TypeInfo,
-    Var,
+    UnaryExpr,
 )
 from mypy.patterns import (
     AsPattern,
@@ -40,11 +35,10 @@ from mypy.patterns import (
     SequencePattern,
     StarredPattern,
 )
-from mypy.types import AnyType, CallableType, TypeOfAny, get_proper_type
 
-from tapetensor.mypy_plugin.blocks import statements, targets
 from tapetensor.mypy_plugin.moves.keys import (
     EACH,
+    Chosen,
     Fields,
     Key,
     Passed,
@@ -52,12 +46,14 @@ from tapetensor.mypy_plugin.moves.keys import (
     item_of,
     key_of,
     place,
+    prefixes,
 )
+from tapetensor.mypy_plugin.moves.records import fields_of, names_of_fields
 
 # Builtins whose result has the items of their argument.
 _KEEPERS: Final = frozenset(
-    {f"builtins.{name}" for name in ("list", "tuple", "reversed", "iter", "set")}
-    | {"typing.cast", "copy.copy"}
+    {f"builtins.{name}" for name in ("list", "tuple", "reversed", "iter", "set", "sorted")}
+    | {"copy.copy"}
 )
 # Classes and functions whose result has them in the same order.
 _COPIERS: Final = frozenset(
@@ -65,10 +61,13 @@ _COPIERS: Final = frozenset(
     | {"collections.deque", "collections.OrderedDict"}
 )
 # Methods of containers that return an item.
-_GETTERS: Final = frozenset({"get", "pop", "popleft"})
+_GETTERS: Final = frozenset({"get", "get_nowait", "pop", "popleft"})
+# Functions that return an item of their first argument.
+_CHOOSERS: Final = frozenset(
+    {"builtins.max", "builtins.min", "builtins.next", "heapq.heappop", "_heapq.heappop"}
+)
 # So many items of a slice without an end are followed.
 _MOST: Final = 4
-_UNKNOWN: Final = AnyType(TypeOfAny.special_form)
 
 
 class Loop(NamedTuple):
@@ -108,10 +107,15 @@ def parts_of(target: Key, value: Expression) -> Iterator[tuple[Key, Key]]:
             yield from _items(target, items)
         case OpExpr(op="*", left=ListExpr(items=[item]), right=IntExpr(value=number)):
             yield from _items(target, [item] * min(number, 2))
-        case DictExpr(items=pairs):
-            for name, item in pairs:
-                if isinstance(name, StrExpr | IntExpr):
-                    yield from parts_of(item_of(target, name.value), item)
+        case OpExpr(op="+", left=left, right=right):
+            yield from _joined(target, left, 1)
+            yield from _joined(target, right, -1)
+        case DictExpr() | OpExpr(op="|"):
+            yield from merged(target, _entries(value))
+        case CallExpr(callee=RefExpr(fullname="builtins.dict")) if ARG_STAR2 in value.arg_kinds or (
+            len(value.args) > 1
+        ):
+            yield from merged(target, given_entries(value))
         case CallExpr(callee=RefExpr(fullname=name), args=[inner, *_]) if name in _COPIERS:
             yield from parts_of(target, inner) if place(inner) is None else _copied(target, inner)
         case CallExpr(callee=MemberExpr(expr=inner, name="copy"), args=[]) if key_of(inner):
@@ -124,8 +128,10 @@ def parts_of(target: Key, value: Expression) -> Iterator[tuple[Key, Key]]:
         case CallExpr(callee=RefExpr(node=TypeInfo() as info)):
             if result != target and info.module_name != "builtins":
                 yield target, result
-            for path, item in _fields(info, value):
+            for path, item in fields_of(info, value):
                 yield from parts_of((path[0], target, path[1]), item)
+        case AwaitExpr(expr=inner):
+            yield from parts_of(target, inner)
         case CallExpr() if result != target:
             # What it returns is looked into where it is called.
             yield target, result
@@ -133,17 +139,79 @@ def parts_of(target: Key, value: Expression) -> Iterator[tuple[Key, Key]]:
             held, which = place(inner), _got(name, args)
             if held is not None and which is not None:
                 yield target, item_of(held, which)
-        case CallExpr(callee=RefExpr(fullname="builtins.max" | "builtins.min"), args=[inner, *_]):
+        case CallExpr(callee=RefExpr(fullname=name), args=[inner, *_]) if name in _CHOOSERS:
             several = place(inner)
             if several is not None and value.arg_names[1:] in ([], ["key"]):
-                yield target, item_of(several, Passed())
+                yield target, item_of(several, Chosen())
+        case CallExpr(callee=RefExpr(fullname="builtins.sorted"), args=[inner, *_]):
+            if (several := place(inner)) is not None:
+                yield item_of(target, Passed()), item_of(several, EACH)
         case IndexExpr(base=inner, index=SliceExpr(begin_index=None, end_index=None, stride=None)):
             yield from _copied(target, inner)
+        case IndexExpr(base=inner, index=SliceExpr(begin_index=None, end_index=None)):
+            if (several := place(inner)) is not None:
+                yield item_of(target, Passed()), item_of(several, EACH)
         case IndexExpr(base=inner, index=SliceExpr() as cut) if place(inner) is not None:
             for position, number in enumerate(cut_out(cut)):
                 source = place(inner)
                 if source is not None:
                     yield item_of(target, position), item_of(source, number)
+
+
+_Entry: TypeAlias = tuple[Expression | str | None, Expression]
+
+
+def _entries(value: Expression) -> list[_Entry]:
+    """Return what is in a dict, in the order in which it gets there.
+
+    What has no name is a dict whose entries are among them.
+    """
+    match value:
+        case DictExpr(items=pairs):
+            return [*pairs]
+        case OpExpr(op="|", left=left, right=right):
+            return [*_entries(left), *_entries(right)]
+    return [(None, value)]
+
+
+def given_entries(call: CallExpr) -> list[_Entry]:
+    """Return what a call of `dict` or `update` is given."""
+    given = zip(call.args, call.arg_names, strict=True)
+    return [one for arg, name in given for one in ([(name, arg)] if name else _entries(arg))]
+
+
+def merged(target: Key, entries: list[_Entry]) -> Iterator[tuple[Key, Key]]:
+    """Yield the parts of a dict that is made of others: the last one of a name is in it."""
+    others: set[str | int] = set()
+    for name, item in reversed(entries):
+        index = name.value if isinstance(name, StrExpr | IntExpr) else name
+        if isinstance(index, str | int):
+            if index not in others:
+                yield from parts_of(item_of(target, index), item)
+            others.add(index)
+            continue
+        source = place(item)
+        if name is None and source is not None:
+            every = Fields(frozenset(others))
+            yield item_of(target, every), item_of(source, every)
+        # It may have any names, which say that others are not in the result.
+        return
+
+
+def _joined(target: Key, several: Expression, side: int) -> Iterator[tuple[Key, Key]]:
+    """Yield the items of a list that it has of one of two, as counted from the side of that."""
+    source = place(several)
+    if source is not None:
+        yield item_of(target, Fields(side=side)), item_of(source, Fields(side=side))
+        yield item_of(target, Passed()), item_of(source, EACH)
+    elif isinstance(several, ListExpr):
+        for key, item in _items(target, several.items):
+            if any(one[:2] == ("item", target) and _counts(one[2], side) for one in prefixes(key)):
+                yield key, item
+
+
+def _counts(index: object, side: int) -> bool:
+    return not isinstance(index, int) or (index < 0) == (side < 0)
 
 
 def _replaced(target: Key, source: Expression, call: CallExpr) -> Iterator[tuple[Key, Key]]:
@@ -161,7 +229,7 @@ def _got(name: str, args: list[Expression]) -> object:
     """Return the index of the item that a method of a container returns; None if not known."""
     match args:
         case []:
-            return {"pop": -1, "popleft": 0}.get(name)
+            return {"pop": -1, "popleft": 0, "get": 0, "get_nowait": 0}.get(name)
         case [at] | [at, NameExpr(fullname="builtins.None")] if name != "popleft":
             return index_of(at)
     return None
@@ -175,6 +243,10 @@ def cut_out(cut: SliceExpr) -> range:
     match cut:
         case SliceExpr(begin_index=None, end_index=None):
             return range(0)
+        case SliceExpr(
+            begin_index=UnaryExpr(op="-", expr=IntExpr(value=count)), end_index=None, stride=None
+        ):
+            return range(-min(count, _MOST), 0)
         case SliceExpr(begin_index=None | IntExpr(), end_index=None | IntExpr(), stride=None):
             first = cut.begin_index.value if isinstance(cut.begin_index, IntExpr) else 0
             end = cut.end_index.value if isinstance(cut.end_index, IntExpr) else first + _MOST
@@ -195,10 +267,14 @@ def _items(target: Key, items: list[Expression]) -> Iterator[tuple[Key, Key]]:
         if isinstance(item, StarExpr):
             break
         yield from parts_of(item_of(target, position), item)
-    for item in items:
+    for position, item in enumerate(items):
         source = place(item.expr) if isinstance(item, StarExpr) else None
         if source is not None:
             yield item_of(target, Passed()), item_of(source, EACH)
+            for side, is_at_end in ((1, item is items[0]), (-1, position == len(items) - 1)):
+                if is_at_end:
+                    every = Fields(side=side)
+                    yield item_of(target, every), item_of(source, every)
     for position, item in enumerate(reversed(items), 1):
         if isinstance(item, StarExpr):
             break
@@ -217,6 +293,15 @@ def unpacked(target: TupleExpr | ListExpr, base: Key) -> Iterator[tuple[Expressi
         if isinstance(part, StarExpr):
             break
         yield part, item_of(base, -position)
+
+
+def rest_of(target: TupleExpr | ListExpr, base: Key) -> Iterator[tuple[Key, Key]]:
+    """Yield the first items of the list that is given what is left: ``first, *rest = items``."""
+    for position, part in enumerate(target.items):
+        rest = key_of(part.expr) if isinstance(part, StarExpr) else None
+        if rest is not None:
+            for number in range(_MOST):
+                yield item_of(rest, number), item_of(base, position + number)
 
 
 def loops_over(target: Expression, items: Expression) -> Iterator[Loop]:
@@ -247,7 +332,13 @@ def loops_over(target: Expression, items: Expression) -> Iterator[Loop]:
             count = several.value if isinstance(several, IntExpr) else None
             for one in loops_over(target, inner):
                 yield one._replace(whole=one.whole and count is not None, most=count)
-        case CallExpr(callee=RefExpr(fullname="builtins.reversed"), args=[inner]), _:
+        case (
+            CallExpr(
+                callee=RefExpr(fullname="builtins.reversed" | "builtins.sorted"), args=[inner, *_]
+            )
+            | IndexExpr(base=inner, index=SliceExpr(begin_index=None, end_index=None)),
+            _,
+        ):
             for one in loops_over(target, inner):
                 yield one._replace(first=False)
         case (
@@ -287,7 +378,7 @@ def wholes(expression: Expression) -> Iterator[Expression]:
         yield expression
         return
     match expression:
-        case CallExpr(callee=RefExpr(fullname=name), args=[*_, inner]) if name in _KEEPERS:
+        case CallExpr(callee=RefExpr(fullname=name), args=[inner, *_]) if name in _KEEPERS:
             yield from wholes(inner)
         case CallExpr(callee=MemberExpr(expr=owner, name="values" | "copy"), args=[]):
             yield from wholes(owner)
@@ -340,87 +431,6 @@ def captured(pattern: Pattern, subject: Expression | Key) -> Iterator[tuple[Name
             for field, one in zip(names, values, strict=True):
                 yield from captured(one, ("member", key, field))
             declared = pattern.class_ref.node
-            known = _match_args(declared)
+            known = names_of_fields(declared)
             for field, one in zip(known, pattern.positionals, strict=False):
                 yield from captured(one, ("member", key, field))
-
-
-def _match_args(node: SymbolNode | None) -> list[str]:
-    """Return the names of the fields of a class whose fields are all given to its constructor."""
-    if isinstance(node, TypeInfo) and ("dataclass" in node.metadata or node.is_named_tuple):
-        maker = _constructor(node)
-        return [] if maker is None else [name or "" for name in maker.arg_names[1:]]
-    return []
-
-
-def _constructor(info: TypeInfo) -> CallableType | None:
-    """Return the signature of what makes the objects of a class."""
-    found = info.get("__new__" if info.is_named_tuple else "__init__")
-    node = None if found is None else found.node
-    declared = node.type if isinstance(node, FuncDef | Var) else None
-    proper = get_proper_type(declared)
-    return proper if isinstance(proper, CallableType) else None
-
-
-def _given(info: TypeInfo, call: CallExpr) -> dict[str, Expression]:
-    """Return what a call of a class gives to each parameter of the constructor."""
-    maker = _constructor(info)
-    if maker is None or {ARG_STAR, ARG_STAR2} & {*call.arg_kinds}:
-        return {}
-    names = maker.arg_names[1:]
-    mapped = map_actuals_to_formals(
-        call.arg_kinds, call.arg_names, maker.arg_kinds[1:], names, lambda _: _UNKNOWN
-    )
-    return {
-        name: call.args[actuals[0]]
-        for name, actuals in zip(names, mapped, strict=True)
-        if name is not None and len(actuals) == 1
-    }
-
-
-def _fields(info: TypeInfo, call: CallExpr) -> Iterator[tuple[tuple[str, object], Expression]]:
-    """Yield the fields of a new object that are what the constructor is given."""
-    if info.typeddict_type is not None or info.fullname == "builtins.dict":
-        for name, value in zip(call.arg_names, call.args, strict=True):
-            if name is not None:
-                yield ("item", name), value
-        return
-    given = _given(info, call)
-    if info.is_named_tuple:
-        for position, name in enumerate(_match_args(info)):
-            if name in given:
-                yield ("item", position), given[name]
-    elif "dataclass" in info.metadata:
-        if info.get("__post_init__") is None:
-            yield from ((("member", name), value) for name, value in given.items())
-    else:
-        for field, name in _kept(info):
-            if name in given:
-                yield ("member", field), given[name]
-
-
-def _kept(info: TypeInfo) -> Iterator[tuple[str, str]]:
-    """Yield the attributes to which a constructor assigns parameters, and does nothing else."""
-    maker = info.get("__init__")
-    node = maker.node if maker is not None else None
-    # What mypy has taken from its cache has neither a body nor arguments.
-    if not isinstance(node, FuncDef) or not node.body.body or not node.arguments:
-        return
-    parameters: dict[Node | None, str] = {one.variable: one.variable.name for one in node.arguments}
-    me = node.arguments[0].variable
-    stored: dict[str, list[str | None]] = {}
-    reassigned = set()
-    for one in statements(node.body):
-        for target in targets(one):
-            match target:
-                case MemberExpr(expr=NameExpr(node=owner), name=field) if owner is me:
-                    value = one.rvalue if isinstance(one, AssignmentStmt) else None
-                    given = isinstance(value, NameExpr) and parameters.get(value.node)
-                    top = one in node.body.body
-                    stored.setdefault(field, []).append(given if given and top else None)
-                case NameExpr(node=variable):
-                    reassigned.add(variable)
-    taken = {parameters.get(one) for one in reassigned}
-    for field, values in stored.items():
-        if len(values) == 1 and values[0] is not None and values[0] not in taken:
-            yield field, values[0]

@@ -58,7 +58,7 @@ from tapetensor.mypy_plugin.moves.expressions import CONSUMERS
 from tapetensor.mypy_plugin.moves.graph import Graph
 from tapetensor.mypy_plugin.moves.keys import Key, children, place, root, root_name
 from tapetensor.mypy_plugin.moves.lasting import attribute, object_of
-from tapetensor.mypy_plugin.moves.owners import is_container, is_tensor, signatures
+from tapetensor.mypy_plugin.moves.owners import is_container, is_iterator, is_tensor, signatures
 from tapetensor.mypy_plugin.moves.points import Point
 from tapetensor.mypy_plugin.moves.private import METHODS
 from tapetensor.mypy_plugin.moves.statements import graph_of
@@ -70,7 +70,19 @@ _READERS = frozenset(
     for name in (
         *("abs", "all", "any", "bool", "dict", "divmod", "enumerate", "float", "format"),
         *("frozenset", "getattr", "hasattr", "hash", "id", "int", "isinstance", "issubclass"),
-        *("len", "list", "max", "min", "open", "print", "range", "repr", "reversed", "round"),
+        *(
+            "iter",
+            "len",
+            "list",
+            "max",
+            "min",
+            "open",
+            "print",
+            "range",
+            "repr",
+            "reversed",
+            "round",
+        ),
         *("set", "sorted", "str", "sum", "tuple", "type", "zip"),
     )
 )
@@ -150,15 +162,18 @@ class Effects:
             if key[0] == "member":
                 if not _is_frozen(self.type_at(base)):
                     return False
-            elif (not self._is_tuple(base) and base not in self._graph.private) or (
+            elif (not self._is_out_of_reach(base) and base not in self._graph.private) or (
                 isinstance(key[2], tuple) and not self.is_local(key[2], point)
             ):
                 return False
             key = base
         return self.is_local(key, point)
 
-    def _is_tuple(self, key: Key) -> bool:
+    def _is_out_of_reach(self, key: Key) -> bool:
+        """Tell whether nobody can change the items: of a tuple, or an iterator without a name."""
         found = self.type_at(key)
+        if isinstance(key[1], CallExpr) and is_iterator(found):
+            return True
         return isinstance(found, TupleType) or (
             isinstance(found, Instance) and found.type.fullname == "builtins.tuple"
         )
@@ -202,7 +217,10 @@ class Effects:
             return None
         self._asked.add(call)
         try:
-            return self._type(call)
+            found = self._type(call)
+            if isinstance(found, Instance) and found.type.fullname == "typing.Coroutine":
+                return bounded(found.args[-1])
+            return found
         finally:
             self._asked.discard(call)
 
@@ -220,6 +238,8 @@ class Effects:
                 return not (self._is_inert(left) and self._is_inert(right))
             case ComparisonExpr(operands=operands):
                 return not all(map(self._is_inert, operands))
+            case IndexExpr(base=container) if self._only_reads(self._getter(container)):
+                return False
             case IndexExpr(base=container):
                 return not self._is_quiet(container)
             case UnaryExpr(expr=operand):
@@ -265,6 +285,11 @@ class Effects:
         name = op_methods.get(op, "")
         return member_of(owner.type, name) if isinstance(owner, Instance) else None
 
+    def _getter(self, container: Expression) -> SymbolNode | None:
+        """Return the method that gives an item."""
+        owner = self._type(container)
+        return member_of(owner.type, "__getitem__") if isinstance(owner, Instance) else None
+
     def _only_reads(self, node: SymbolNode | None) -> bool:
         """Tell whether the body of a function of this file is seen to change nothing."""
         tree = getattr(self._checker, "tree", None)
@@ -303,7 +328,10 @@ class Effects:
         match container:
             case CallExpr(callee=MemberExpr(expr=owner, name="items" | "keys" | "values"), args=[]):
                 return self._is_quiet(owner)
-        return is_container(self._type(container)) or self._is_inert(container)
+        found = self._type(container)
+        if is_container(found) or self._is_inert(container):
+            return True
+        return isinstance(found, Instance) and self._only_reads(member_of(found.type, "__iter__"))
 
     def _is_inert(self, expression: Expression) -> bool:
         """Tell whether no code of the user's runs when a value is read, printed, iterated over."""
@@ -380,6 +408,8 @@ def _item_type(owner: Type | None, index: object) -> Type | None:
         case TypedDictType(items=named) if isinstance(index, str):
             return named.get(index)
         case Instance(args=[*_, held]) if is_container(owner):
+            return held
+        case Instance(args=[held, *_]) if is_iterator(owner):
             return held
     return None
 

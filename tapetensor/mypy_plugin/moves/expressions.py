@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from mypy.nodes import (
     ConditionalExpr,
     DictionaryComprehension,
     Expression,
+    FuncDef,
     FuncItem,
     GeneratorExpr,
     IndexExpr,
@@ -22,7 +23,6 @@ from mypy.nodes import (
     LambdaExpr,
     ListComprehension,
     ListExpr,
-    MemberExpr,
     NameExpr,
     Node,
     OpExpr,
@@ -33,13 +33,17 @@ from mypy.nodes import (
     Var,
     YieldFromExpr,
 )
+from typing_extensions import override
 
-from tapetensor.mypy_plugin.moves.contents import loops_over, parts_of, unpacked
+from tapetensor.mypy_plugin.moves.contents import (
+    loops_over,
+    parts_of,
+    rest_of,
+    unpacked,
+)
+from tapetensor.mypy_plugin.moves.filling import Filling
 from tapetensor.mypy_plugin.moves.graph import Graph
 from tapetensor.mypy_plugin.moves.keys import (
-    APPEND,
-    EACH,
-    SHUFFLE,
     Key,
     Passed,
     asks_for_tape,
@@ -59,12 +63,6 @@ if TYPE_CHECKING:
 # The points that execution comes from, and whether it surely can.
 Ends = list[tuple[Point, bool]]
 
-# Methods of containers that may give every index another item.
-MUTATORS = frozenset({"clear", "insert", "appendleft", "update", "setdefault", "add"})
-# Those of them that put nothing into it.
-SHUFFLERS = frozenset(
-    {"pop", "popitem", "popleft", "remove", "discard", "reverse", "sort", "rotate"}
-)
 # Builtins that run a generator to its end at once; others may keep it for later.
 CONSUMERS = frozenset(
     f"builtins.{name}"
@@ -80,12 +78,12 @@ def lead(ends: Ends, to: Point) -> None:
         (end.next if sure else end.maybe).append(to)
 
 
-class Expressions(ABC):
+class Expressions(Filling):
     """Adds the points of expressions to a graph."""
 
     def __init__(self, unit: Node) -> None:
-        self.graph = Graph(unit)
-        self.fragment = Fragment(None)
+        super().__init__(Graph(unit))
+        self.fragment = Fragment(None, unit.name if isinstance(unit, FuncDef) else "")
         self.graph.fragments.append(self.fragment)
         self.ends: Ends = [(self.fragment.entry, True)]
         self.regions: tuple[Region, ...] = ()
@@ -94,6 +92,7 @@ class Expressions(ABC):
         # An exception at this point may lead there, within the function.
         self.landing: Point | None = None
 
+    @override
     def point(self, node: Node | None = None) -> Point:
         """Add a point that follows on where execution has come to."""
         one = Point(self.fragment, node, self.regions, len(self.graph.points))
@@ -284,6 +283,7 @@ class Expressions(ABC):
             if base is not None:
                 for part, source in unpacked(target, base):
                     self.link(part, source, at)
+                self.graph.links += [Link(*pair, at) for pair in rest_of(target, base)]
             return
         name = key_of(target)
         if name is None:
@@ -362,6 +362,7 @@ class Expressions(ABC):
     def over(self, start: Point, passes: list[Pass], *, left: bool = False) -> None:
         """Add the point after the last pass of a loop, which may be `left` before that."""
         end = self.point()
+        end.loop_end = True
         for one in passes:
             one.end = end
             one.whole &= not left
@@ -379,45 +380,7 @@ class Expressions(ABC):
         at.stores = (result,)
         self.fragment.bound.add(call)
         self.graph.links += [Link(*pair, at, call) for pair in parts_of(result, call)]
-        owner = call.callee.expr if isinstance(call.callee, MemberExpr) else None
-        base = place(owner)
-        if base is not None and isinstance(call.callee, MemberExpr):
-            name = call.callee.name
-            taken = [one for one in self.graph.links if one.node is call and one.point is at]
-            self.graph.taken_out += taken if name in SHUFFLERS else []
-            self.put(call, name, base)
-
-    def put(self, call: CallExpr, name: str, base: Key) -> None:
-        """Add what a method of a container changes in it, as it returns."""
-        if name not in MUTATORS | SHUFFLERS | {"append", "extend"}:
-            return
-        at = self.point()
-        if name in ("append", "extend"):
-            at.stores = (*at.stores, item_of(base, APPEND))
-        else:
-            index = SHUFFLE if name in SHUFFLERS else None
-            at.stores = (*at.stores, item_of(base, index))
-        if name == "extend" and call.args:
-            self.extend(base, call.args[0], at)
-        elif name in ("append", "appendleft", "insert"):
-            self.put_all(base, call.args[-1:], at)
-            if name == "append":
-                last = parts_of(item_of(base, -1), call.args[0]) if call.args else ()
-                self.graph.links += [Link(*pair, at, call) for pair in last]
-
-    def extend(self, base: Key, items: Expression, at: Point) -> None:
-        """Note at a point that the items of one container are put into another one."""
-        if isinstance(items, ListExpr | TupleExpr):
-            self.put_all(base, items.items, at)
-        elif (source := place(items)) is not None:
-            new = item_of(base, Passed())
-            self.graph.links.append(Link(new, item_of(source, EACH), at, items))
-
-    def put_all(self, base: Key, items: list[Expression], at: Point) -> None:
-        """Note at a point that values are put into a container."""
-        for one in items:
-            item = item_of(base, Passed())
-            self.graph.links += [Link(*pair, at, one) for pair in parts_of(item, one)]
+        self.change(call, at)
 
     def store(self, target: Expression, value: Expression | None, at: Point) -> None:
         """Note at a point that a target gets a new value; `value` is what it is computed from."""
@@ -446,11 +409,11 @@ class Expressions(ABC):
                 self.fragment.bound.add(root(key))
 
     @contextmanager
-    def closure(self) -> Iterator[Fragment]:
+    def closure(self, name: str = "") -> Iterator[Fragment]:
         """Mark the points that are added as code that runs later, and maybe not at all."""
         made = self.point()
         kept = self.fragment, self.ends, self.landing, self.regions
-        self.fragment = Fragment(made)
+        self.fragment = Fragment(made, name)
         self.graph.fragments.append(self.fragment)
         self.ends, self.landing, self.regions = [(self.fragment.entry, True)], None, ()
         try:
@@ -469,7 +432,7 @@ class Expressions(ABC):
                 self.graph.links += [
                     Link(*pair, at) for pair in parts_of(name, argument.initializer)
                 ]
-        with self.closure() as inside:
+        with self.closure(function.name) as inside:
             self.arguments(function, inside)
             self.body(function)
 

@@ -27,7 +27,7 @@ from mypy.nodes import (
 from tapetensor.mypy_plugin.blocks import statements, targets
 from tapetensor.mypy_plugin.moves.keys import Key, may_be, place, prefixes
 from tapetensor.mypy_plugin.moves.points import Fragment, Link, Pass, Point, Region
-from tapetensor.mypy_plugin.moves.private import private_names
+from tapetensor.mypy_plugin.moves.private import handed_to_nobody, private_names
 
 
 class Graph:
@@ -42,7 +42,7 @@ class Graph:
         # Names that an inner function assigns to: any call may change them.
         self.shared: set[str] = set()
         self.of_node: dict[Node, list[Point]] = {}
-        # Calls that are statements: what they return is dropped.
+        # Calls that are statements: what they return is dropped. Names that are a test.
         self.dropped: set[Context] = set()
         # Iterators that are run to their end where they are made.
         self.consumed: set[Expression] = set()
@@ -61,6 +61,10 @@ class Graph:
         # Other names of values, `y = x`, and of parts of them, `pair = x, y`.
         self.links: list[Link] = []
         self.passes: list[Pass] = []
+        # Where a call has changed a container, if it is a method of one, as its name says.
+        self.changed_at: dict[CallExpr, list[Point]] = {}
+        # Where an item is put into a container.
+        self.put_at: dict[Key, list[Point]] = {}
         # What each name is assigned, wherever it is.
         self.assigned: dict[Key, list[Expression | None]] = {}
         # Where the function returns; what the last of them leads from is its last statement.
@@ -85,7 +89,12 @@ class Graph:
     @cached_property
     def private(self) -> frozenset[Key]:
         """The names of containers that no other code can reach."""
-        return private_names(self.points, self.assigned, self.dropped)
+        return private_names(self.points, self.assigned, self.kept)
+
+    @cached_property
+    def kept(self) -> set[Expression]:
+        """The names and items that are read, and handed to no other code."""
+        return handed_to_nobody(self.points, self.dropped)
 
     @cached_property
     def indices(self) -> list[object]:
@@ -110,13 +119,16 @@ class Graph:
         """
         return any(
             may_be(stored, part)
-            and not (stored[0] == part[0] == "item" and self._are_apart(stored[1], part[1]))
+            and not (stored[0] == part[0] == "item" and self.are_apart(stored[1], part[1]))
             for stored in point.stores
             for part in prefixes(key)
         )
 
-    def _are_apart(self, one: Key, other: Key) -> bool:
-        return one != other and (one in self.private or other in self.private)
+    def are_apart(self, one: Key, other: Key) -> bool:
+        """Tell whether two containers are surely not one."""
+        is_new = one in self.private or other in self.private
+        is_made = any(a[1] in self.assigned.get(b, ()) for a, b in ((one, other), (other, one)))
+        return one != other and is_new and not is_made
 
     def default_of(self, parameter: Var) -> Var:
         """Return what stands for the value of a default argument."""

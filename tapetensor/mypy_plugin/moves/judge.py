@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
-from mypy.nodes import CallExpr, Context, Expression, FuncItem, MypyFile, Node, OpExpr
+from mypy.nodes import CallExpr, Context, Expression, FuncItem, MypyFile, Node, OpExpr, TupleExpr
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.codes import TAPE_MOVED
 from tapetensor.mypy_plugin.moves.aliases import common
-from tapetensor.mypy_plugin.moves.keys import EACH, Key, Root, root, root_name, spelled
+from tapetensor.mypy_plugin.moves.keys import EACH, Key, Root, prefixes, root, root_name, spelled
 from tapetensor.mypy_plugin.moves.known import Known
 from tapetensor.mypy_plugin.moves.lending import is_lent_at, look_at_file, taken_anyway
 from tapetensor.mypy_plugin.moves.points import Link, Point
@@ -62,6 +63,9 @@ class Judge:
             return
         if isinstance(node, CallExpr):
             self.reader.results.look_at(node)
+            left = self.reader.results.spent(node)
+            self.graph.indices += [one.key[2] for one in left if one.key[0] == "item"]
+            moves = [*moves, *left]
             if node in self.graph.handed:
                 target, at = self.graph.handed[node]
                 self.add(target, op, self.reader.results.taken_back(node, target, at), [])
@@ -103,6 +107,9 @@ class Judge:
         """Tell whether a step was met in this pass of mypy, which may be one of several."""
         if step.node is now or not isinstance(step.node, Expression):
             return True
+        if isinstance(step.node, TupleExpr):
+            # The targets of a loop, which have no type of their own.
+            return True
         return flow.type_of(self.checker, step.node) is not None
 
     def _compare(self, move: Step, use: Step) -> None:
@@ -113,27 +120,36 @@ class Judge:
         told = {root(key) for key in self._reported.get(use.node, ())}
         if root(use.key) in told or self._is_told_within(use):
             return
-        for taken in move.values:
-            for wanted in use.values:
-                key = common(taken.key, wanted.key)
-                if key is None or (taken.by and wanted.by):
-                    continue
-                if wanted.loop and self.steps.loops.is_within(move.point, wanted.loop):
-                    continue
-                at = self._seen_from(use.point, move.point, key)
-                if at is None:
-                    continue
-                # Where all items are spent, it does not matter in which order they are.
-                spent = [key, taken.key] if taken.key[-1] is EACH else [key]
-                if any(
-                    self._paths.leads(move.point, at, one)
-                    and self._is_by_way_of(taken.by, move.point, at, one)
-                    and self._is_by_way_of(wanted.by, move.point, at, one, named=True)
-                    for one in spent
-                ):
-                    certain = not (taken.by or wanted.by) and self._is_certain(at, key)
-                    self._tell(move, use, at, certain=certain)
-                    return
+        pairs = product(move.values, use.values)
+        # What is one tensor by every way makes for the surer words.
+        for taken, wanted in sorted(pairs, key=lambda pair: any(one.by for one in pair)):
+            key = common(taken.key, wanted.key)
+            if key is None or (taken.by and wanted.by):
+                continue
+            if wanted.loop and self.steps.loops.is_within(move.point, wanted.loop):
+                continue
+            at = self._seen_from(use.point, move.point, key)
+            if at is None or self._is_put_later(wanted.key, taken.key, move.point, at):
+                continue
+            # Where all items are spent, it does not matter in which order they are.
+            spent = [key, taken.key] if taken.key[-1] is EACH else [key]
+            if any(
+                self._paths.leads(move.point, at, one, since=move.since)
+                and self._is_by_way_of(taken.by, move.point, at, one)
+                and self._is_by_way_of(wanted.by, move.point, at, one, named=True)
+                for one in spent
+            ):
+                certain = not (taken.by or wanted.by) and self._is_certain(at, key)
+                self._tell(move, use, at, certain=certain)
+                return
+
+    def _is_put_later(self, wanted: Key, taken: Key, move: Point, use: Point) -> bool:
+        """Tell whether what is used is put into a container after all that it held was moved."""
+        put = [self.graph.put_at[one] for one in prefixes(wanted) if one in self.graph.put_at]
+        is_every = any(part[0] == "item" and part[2] is EACH for part in prefixes(taken))
+        return is_every and any(
+            not any(self._paths.comes_to(one, use, at) for one in move.next) for at in put
+        )
 
     def _is_told_within(self, use: Step) -> bool:
         """Tell whether the use was reported where it stands, in a function defined in this one."""
@@ -149,9 +165,15 @@ class Judge:
 
         Where it is the use that goes by the name that the link gives, it has that name till then.
         """
-        if link is None or link.point is use:
+        if link is None:
             return True
         leads = self._paths.leads
+        # Execution went from the link before to this one.
+        comes_first = link.after is not None and not leads(link.point, move, key)
+        if comes_first and not self._is_by_way_of(link.after, move, link.point, key, named=True):
+            return False
+        if link.point is use:
+            return True
         lasting = [key, link.target] if named else [key]
         return leads(link.point, use, key) and (
             (leads(link.point, move, key) and leads(move, use, *lasting))
@@ -172,10 +194,14 @@ class Judge:
         return at
 
     def _judge_returns(self, move: Step) -> None:
-        """Report `return x` where x was moved on every way."""
+        """Report `return x` where x was moved on every way, unless the callers are in sight."""
         for spelled_key, points in self.graph.returns.items():
             for end in points:
-                if end.fragment is not move.point.fragment or end.node is None:
+                if (
+                    end.fragment is not move.point.fragment
+                    or end.node is None
+                    or self.reader.is_called_here(end.fragment.name)
+                ):
                     continue
                 values = self.steps.aliases.values(spelled_key, end)
                 use = Step("return", end.node, end, spelled_key, values, moves=False)
@@ -208,13 +234,13 @@ class Judge:
 
     def _tell_what_is_given_twice(self, steps: list[Step], moves: list[Place]) -> None:
         """Report a call that takes the tape of one tensor twice."""
-        given: list[list[Key]] = []
+        given: list[Step] = []
         for step in steps:
             if not step.moves or step.renamed or step.point is not steps[0].point:
                 continue
             named = [one.key for one in step.values if not one.by]
             if (
-                any(common(one, key) for other in given for one in other for key in named)
+                any(self._are_one(one, step) for one in given)
                 or sum(one.spelled == step.key for one in moves) > 1
                 or any(
                     self.steps.aliases.holds_one_twice(key[1], step.point)
@@ -228,14 +254,31 @@ class Judge:
                     f"use takes; write {name}.share() for one of the two",
                     step.node,
                 )
-            given.append(named)
+            given.append(step)
+
+    def _are_one(self, first: Step, second: Step) -> bool:
+        """Tell whether two operands are one tensor, at least where execution came by a link."""
+        return any(
+            common(one.key, other.key)
+            and not (one.by and other.by)
+            and all(
+                by is None
+                or self._paths.leads(by.point, first.point, *self._own_keys(first, second))
+                for by in (one.by, other.by)
+            )
+            for one in first.values
+            for other in second.values
+        )
+
+    def _own_keys(self, *steps: Step) -> list[Key]:
+        return [step.values[0].key for step in steps]
 
     def _report(self, text: str, node: Node) -> None:
         flow.report(self.checker, text, node, TAPE_MOVED)
 
 
-def _roots(step: Step) -> set[Root]:
-    return {root(one.key) for one in step.values}
+def _roots(step: Step) -> list[Root]:
+    return [*dict.fromkeys(root(one.key) for one in step.values)]
 
 
 # The judges of the module that is being checked, and of a function in it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from mypy.nodes import (
@@ -66,14 +66,30 @@ class Passed:
     """
 
 
+class Chosen(Passed):
+    """The index of an item that is picked out of all that there are."""
+
+
 class Shuffle:
     """The index of any item where items go, or change places, and no others come."""
 
 
 class Fields(NamedTuple):
-    """The name of all attributes of a record at once, but for some."""
+    """The name of all attributes of a record, or items of a dict or list, at once, but for some.
 
-    others: frozenset[str]
+    Attributes:
+        others: the names that are not meant.
+        side: of a list the items that are counted from the start (1), or from the end (-1).
+    """
+
+    others: frozenset[str | int] = frozenset()
+    side: int = 0
+
+    def have(self, index: object) -> bool:
+        """Tell whether an index is among those that are meant."""
+        if self.side:
+            return isinstance(index, int) and (index < 0) == (self.side < 0)
+        return isinstance(index, int | str) and index not in self.others
 
 
 EACH: Final = Each()
@@ -112,8 +128,8 @@ def key_of(expression: Expression | None, *, calls: bool = False) -> Key | None:
             | CallExpr(analyzed=(CastExpr() | AssertTypeExpr()) as inner)
         ):
             return key_of(inner, calls=calls)
-        case CallExpr() if calls:
-            return ("name", expression)
+        case (CallExpr() as call) | AwaitExpr(expr=CallExpr() as call) if calls:
+            return ("name", call)
     return None
 
 
@@ -163,7 +179,7 @@ def prefixes(key: Key) -> Iterator[Key]:
     """Yield the key and what it is read from: assigning to any of them makes it another value."""
     yield key
     while key[0] != "name":
-        if key[0] == "item" and isinstance(key[2], tuple):
+        if key[0] == "item" and isinstance(key[2], tuple) and not isinstance(key[2], Fields):
             yield key[2]
         key = key[1]
         yield key
@@ -177,9 +193,27 @@ def is_constant(key: Key) -> bool:
     return not any(part[0] == "item" and isinstance(part[2], Passed) for part in prefixes(key))
 
 
+def indices_in(key: Key) -> Iterator[Key]:
+    """Yield the variables that a key is read by as indices."""
+    for part in prefixes(key):
+        if part[0] == "item" and isinstance(part[2], tuple) and not isinstance(part[2], Fields):
+            yield part[2]
+
+
+def with_indices(key: Key, known: Mapping[Key, object]) -> Key | None:
+    """Return a key with the variables that are its indices replaced; None if one is not known."""
+    if key[0] == "name":
+        return key
+    inner = with_indices(key[1], known)
+    index = key[2]
+    if key[0] == "item" and isinstance(index, tuple) and not isinstance(index, Fields):
+        index = known.get(index)
+    return None if inner is None or index is None else (key[0], inner, index)
+
+
 def has_variable_index(key: Key) -> bool:
     """Tell whether a key is read by an index that is a variable, which only its function knows."""
-    return any(part[0] == "item" and isinstance(part[2], tuple) for part in prefixes(key))
+    return any(True for _ in indices_in(key))
 
 
 def replaced(key: Key, part: Key, by: Key) -> Key | None:
@@ -189,6 +223,26 @@ def replaced(key: Key, part: Key, by: Key) -> Key | None:
     if key[0] == "name":
         return None
     inner = replaced(key[1], part, by)
+    return None if inner is None else (key[0], inner, *key[2:])
+
+
+def covers(key: Key, part: Key) -> bool:
+    """Tell whether a key names a value that another one names: all items are any of them."""
+    if key == part:
+        return True
+    if key[0] == "name" or key[0] != part[0] or (key[2] != part[2] and key[2] is not EACH):
+        return False
+    return covers(key[1], part[1])
+
+
+def taken_from(key: Key, part: Key, by: Key) -> Key | None:
+    """Return the key with a part replaced, which may be an item of the containers that it names.
+
+    What is said of all items is said of each of them.
+    """
+    if covers(key, part):
+        return by
+    inner = None if key[0] == "name" else taken_from(key[1], part, by)
     return None if inner is None else (key[0], inner, *key[2:])
 
 
@@ -209,7 +263,7 @@ def _differ(stored: object, other: object) -> bool:
     if isinstance(stored, Shuffle):
         return other is EACH
     if isinstance(stored, Append):
-        return not (isinstance(other, int) and other < 0)
+        return not isinstance(other, Chosen) and not (isinstance(other, int) and other < 0)
     if isinstance(stored, Passed):
         return stored is not other
     if isinstance(stored, int) and isinstance(other, int) and (stored < 0) != (other < 0):

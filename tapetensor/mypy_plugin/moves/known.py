@@ -35,6 +35,8 @@ class Known:
             and what it leaves spent in the place of what it was called with.
         borrowed: whether it leaves an argument where it is, likewise.
         returned: which parts of what it returns are which of its parameters, likewise.
+        spent: which parts of what it returns are spent by then, likewise.
+        named: the names that the file speaks of, if they were asked for.
         steps: its graph, and what is done at its points.
     """
 
@@ -42,4 +44,6 @@ class Known:
         self.moved: dict[FuncItem, tuple[list[Key], bool, list[Key]]] = {}
         self.borrowed: dict[tuple[FuncItem, int, bool], tuple[bool, bool]] = {}
         self.returned: dict[FuncItem, tuple[list[tuple[Key, Key]], bool]] = {}
+        self.spent: dict[FuncItem, tuple[list[Key], bool]] = {}
+        self.named: set[str] = set()
         self.steps: dict[FuncItem, Steps] = {}

@@ -7,15 +7,21 @@ from typing import Any
 
 from mypy.nodes import (
     AssignmentExpr,
+    AssignmentStmt,
+    Block,
     CallExpr,
     Decorator,
     Expression,
+    ExpressionStmt,
+    FuncDef,
     IndexExpr,
     MemberExpr,
     NameExpr,
     OverloadedFuncDef,
     RefExpr,
     ReturnStmt,
+    Statement,
+    StrExpr,
     SymbolNode,
     TypeInfo,
     Var,
@@ -24,8 +30,8 @@ from mypy.types import AnyType, Instance, TupleType, Type, TypeOfAny, get_proper
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import bounded
-from tapetensor.mypy_plugin.moves.keys import Key, item_of, key_of, place, replaced
-from tapetensor.mypy_plugin.moves.owners import is_container
+from tapetensor.mypy_plugin.moves.keys import Each, Key, Passed, item_of, key_of, place, replaced
+from tapetensor.mypy_plugin.moves.owners import is_container, is_iterator
 from tapetensor.mypy_plugin.symbols import member_of
 
 
@@ -133,8 +139,80 @@ def returned_by(base: Key, node: SymbolNode | None) -> Key | None:
 def item(base: Key, owner: Type | None, index: object) -> Key | None:
     """Return the key of an item; None if it may be another object at each reading."""
     owner = bounded(owner)
+    if is_iterator(owner) and isinstance(base[1], CallExpr) and isinstance(index, Each | Passed):
+        # Who else could ask it for items?
+        return item_of(base, index)
     if not is_container(owner):
-        return None
+        return _item_of_object(base, owner, index)
     if isinstance(owner, TupleType) and isinstance(index, int) and index < 0:
         index += len(owner.items)
     return item_of(base, index)
+
+
+def _item_of_object(base: Key, owner: Type | None, index: object) -> Key | None:
+    """Return the key of the item of a container that an object has and does no more than return."""
+    if not isinstance(owner, Instance):
+        return None
+    if isinstance(index, Each | Passed):
+        me, value = _only_value(member_of(owner.type, "__iter__"), 1)
+        match value:
+            case CallExpr(callee=RefExpr(fullname="builtins.iter"), args=[held]):
+                inner = key_of(held)
+            case _:
+                return None
+    else:
+        me, value = _only_value(member_of(owner.type, "__getitem__"), 2)
+        inner = key_of(value.base) if isinstance(value, IndexExpr) else None
+        if not (isinstance(value, IndexExpr) and _is_last(me, value.index)):
+            return None
+        if not _puts_into(member_of(owner.type, "__setitem__"), inner):
+            return None
+    found = None if inner is None else replaced(inner, ("name", me[0]), base)
+    return None if found is None else item_of(found, index)
+
+
+def _only_value(node: SymbolNode | None, count: int) -> tuple[list[Var], Expression | None]:
+    """Return the parameters of a function of so many, and what it does no more than return."""
+    match node:
+        case FuncDef(body=Block(body=[*others, ReturnStmt(expr=value)])) if (
+            all(map(_is_docstring, others)) and len(node.arguments) == count
+        ):
+            return [one.variable for one in node.arguments], value
+    return [], None
+
+
+def _puts_into(setter: SymbolNode | None, container: Key | None) -> bool:
+    """Tell whether to assign to an item of an object is to assign to one of its container."""
+    if setter is None:
+        return True
+    match setter:
+        case FuncDef(
+            arguments=[me, at, new],
+            body=Block(
+                body=[
+                    *others,
+                    AssignmentStmt(
+                        lvalues=[IndexExpr(base=held, index=NameExpr(node=index))],
+                        rvalue=NameExpr(node=value),
+                    ),
+                ]
+            ),
+        ) if all(map(_is_docstring, others)) and (index, value) == (at.variable, new.variable):
+            [first, *names] = _names(container)
+            return _names(key_of(held)) == [me.variable, *names] and first is not None
+    return False
+
+
+def _names(key: Key | None) -> list[object]:
+    """Return the variable that a key starts from, and the attributes that it goes by."""
+    if key is None:
+        return [None]
+    return [key[1]] if key[0] == "name" else [*_names(key[1]), key[2]]
+
+
+def _is_last(parameters: list[Var], index: Expression) -> bool:
+    return isinstance(index, NameExpr) and index.node is parameters[-1]
+
+
+def _is_docstring(statement: Statement) -> bool:
+    return isinstance(statement, ExpressionStmt) and isinstance(statement.expr, StrExpr)

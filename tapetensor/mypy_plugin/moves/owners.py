@@ -25,10 +25,14 @@ _CONTAINERS = frozenset(
     {"builtins.tuple", "builtins.list"}
     | {f"typing.{name}" for name in ("Sequence", "Iterable", "Collection")}
 )
+_ITERATORS = frozenset(
+    f"typing.{name}" for name in ("AsyncGenerator", "AsyncIterator", "Generator", "Iterator")
+)
 # Containers of which it is certain what they are at run time.
 _BUILT_IN = frozenset(
     {"builtins.dict", "builtins.list", "builtins.tuple"}
     | {"collections.deque", "collections.OrderedDict", "collections.defaultdict"}
+    | {"queue.Queue", "_queue.SimpleQueue", "asyncio.queues.Queue"}
 )
 
 
@@ -115,6 +119,12 @@ def is_container(type_: Type | None) -> bool:
     if isinstance(found, TupleType | TypedDictType):
         return True
     return isinstance(found, Instance) and found.type.fullname in _BUILT_IN
+
+
+def is_iterator(type_: Type | None) -> bool:
+    """Tell whether a value hands out its items once."""
+    found = bounded(type_)
+    return isinstance(found, Instance) and found.type.fullname in _ITERATORS
 
 
 def holds_owners(container: Type | None) -> bool:

@@ -38,52 +38,71 @@ class Paths:
         # Each link has the points to which a new value of one of its keys gets.
         self._overtaken: dict[Link, set[Point]] = {}
 
-    def leads(self, move: Point, use: Point, *keys: Key) -> bool:
+    def leads(self, move: Point, use: Point, *keys: Key, since: Point | None = None) -> bool:
         """Tell whether the value that `move` took is certainly the one that `use` may find.
 
         Where a decision on the way may go hand in hand with the decision to move at all, as in
         ``if first: y = x.exp()`` and later ``if not first: y = x.sin()``, the answer is no.
+
+        Args:
+            move: where the way begins.
+            use: where it ends.
+            keys: what has to keep its value.
+            since: where execution came by before, if a decision may go hand in hand with that, too.
         """
         self._changes.clear()
         # The search goes on from both ends in turns: a chain of branches has many pairs, and either
         # the new value right after the move or the decision around the use ends it soon.
-        both = zip(self._onwards(move, use, keys), self._back(move, use, keys), strict=False)
+        came = (move,) if since is None else (move, since)
+        both = zip(self._onwards(came, use, keys), self._back(came, use, keys), strict=False)
         return any(found for steps in both for found in steps)
 
-    def _onwards(self, move: Point, use: Point, keys: tuple[Key, ...]) -> Iterator[bool]:
+    def _onwards(
+        self, came: tuple[Point, ...], use: Point, keys: tuple[Key, ...]
+    ) -> Iterator[bool]:
         """Go from the move on; yield for each point whether it is the use."""
         seen: set[Point] = set()
-        pending = self._after(move)
+        pending = self._after(came[0])
         while pending:
             one = pending.pop()
             yield one is use
             if one not in seen:
                 seen.add(one)
-                pending += self._ways(one, move, use, keys)
+                pending += self._ways(one, came, use, keys)
 
-    def _back(self, move: Point, use: Point, keys: tuple[Key, ...]) -> Iterator[bool]:
+    def _back(self, came: tuple[Point, ...], use: Point, keys: tuple[Key, ...]) -> Iterator[bool]:
         """Go back from the use; yield for each point whether it is right after the move."""
-        starts = self._after(move)
+        starts = self._after(came[0])
         seen = {use}
         pending = [use]
         while pending:
             one = pending.pop()
             yield one in starts
             for before in self._graph.before[one]:
-                if before not in seen and one in self._ways(before, move, use, keys):
+                if before not in seen and one in self._ways(before, came, use, keys):
                     seen.add(before)
                     pending.append(before)
 
-    def _ways(self, one: Point, move: Point, use: Point, keys: tuple[Key, ...]) -> list[Point]:
-        """Return where execution may go on from a point between a move and a use."""
+    def _ways(
+        self, one: Point, came: tuple[Point, ...], use: Point, keys: tuple[Key, ...]
+    ) -> list[Point]:
+        """Return where execution may go on from a point between a move and a use.
+
+        Args:
+            one: the point.
+            came: the move, and where else execution came by before.
+            use: the use.
+            keys: what has to keep its value.
+        """
         if self._ends(one) or any(self.loses(one, key) for key in keys):
             return []
         if (way := _ways_of_a_tensor(one, keys)) is not None:
             return way
-        if one.tests and self._is_in_doubt(one, move) and self._matters(one, use, keys):
-            return self._same_way(one, move)
-        if one.until in move.regions and self._may_be_over(one.until):
-            return one.next[1:]
+        for move in came:
+            if one.tests and self._is_in_doubt(one, move) and self._matters(one, use, keys):
+                return self._same_way(one, move)
+            if one.until in move.regions and self._may_be_over(one.until):
+                return one.next[1:]
         return one.next
 
     def is_certain(self, use: Point, key: Key, moves: Iterable[Point]) -> bool:
@@ -207,7 +226,7 @@ class Paths:
             return Change(set(), anywhere=False)
         # The outermost region holds the others.
         changed, anywhere = self._changed_in(move.regions[0])
-        known = changed.union(*(one.tests for one in move.regions))
+        known = changed.union(*(one.tests for one in move.regions), *self._left_out_by(move))
         derived = [one for one in self._graph.points if one.stores and one.sources]
         grown = True
         while grown:
@@ -221,6 +240,14 @@ class Paths:
                     known.add(link.source)
                     grown = True
         return Change(known, anywhere)
+
+    def _left_out_by(self, move: Point) -> Iterator[frozenset[Key]]:
+        """Yield what the decisions before a move read that may lead on without it: `break`."""
+        for one in self._graph.points[move.regions[0].start : move.index]:
+            is_beside = one.region is not None and one.region not in move.regions
+            if one.tests and one.region is not None and is_beside:
+                within = self._graph.within(one.region)
+                yield one.tests if any(other.abrupt for other in within) else frozenset()
 
     def _matters(self, branch: Point, use: Point, keys: tuple[Key, ...]) -> bool:
         """Tell whether it matters to the use which way a decision goes."""

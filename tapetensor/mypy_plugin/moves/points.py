@@ -14,9 +14,11 @@ class Fragment:
 
     Args:
         outer: the point that makes the closure in the fragment around it; None for the outermost.
+        name: that of the function, if it is one.
     """
 
-    def __init__(self, outer: Point | None) -> None:
+    def __init__(self, outer: Point | None, name: str = "") -> None:
+        self.name = name
         self.outer = outer
         self.bound: set[Root] = set()
         self.arguments: set[Var] = set()
@@ -85,6 +87,8 @@ class Point:
     suppressor: Expression | None = None
     # Its start has the same manager, which may lead from here to the end.
     skipped_by: Expression | None = None
+    # A loop is over here.
+    loop_end: bool = False
     # The way past an `if` has the statement; mypy may know that there is no such way.
     without_else: IfStmt | None = None
 
@@ -98,12 +102,14 @@ class Link:
         source: what it is assigned.
         point: where.
         node: the expression that is assigned, or a call that puts it into a container.
+        after: another link, if this is so only where execution came by that before.
     """
 
     target: Key
     source: Key
     point: Point
     node: Expression | None = None
+    after: Link | None = None
 
 
 @dataclass(eq=False)

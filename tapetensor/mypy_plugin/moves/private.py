@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from mypy.nodes import (
@@ -33,11 +33,14 @@ from tapetensor.mypy_plugin.moves.points import Point
 METHODS: Final = frozenset(
     {"append", "clear", "copy", "extend", "get", "insert", "items", "keys", "pop", "popitem"}
     | {"reverse", "setdefault", "update", "values", "appendleft", "extendleft", "popleft"}
-    | {"rotate", "sort"}
+    | {"rotate", "sort", "put", "put_nowait", "get_nowait", "empty", "qsize", "full", "task_done"}
 )
+# Those that give back first what was put into them first.
+QUEUES: Final = frozenset({"queue.Queue", "_queue.SimpleQueue", "asyncio.queues.Queue"})
 _MAKERS: Final = frozenset(
     {f"builtins.{name}" for name in ("list", "tuple", "dict", "sorted")}
-    | {f"collections.{name}" for name in ("deque", "OrderedDict")}
+    | {f"collections.{name}" for name in ("defaultdict", "deque", "OrderedDict")}
+    | QUEUES
 )
 _NEW: Final = (
     *(ListExpr, TupleExpr, DictExpr),
@@ -45,26 +48,37 @@ _NEW: Final = (
 )
 
 
+def handed_to_nobody(points: Iterable[Point], dropped: Iterable[Context]) -> set[Expression]:
+    """Return the names and items that are read, and handed to no other code.
+
+    Args:
+        points: all that the function does.
+        dropped: what is computed and not used.
+    """
+    found = {one for point in points for one in _kept_by(point.node, point.runs)}
+    return found | {one for one in dropped if isinstance(one, NameExpr | IndexExpr)}
+
+
 def private_names(
     points: Iterable[Point],
     assigned: Mapping[Key, list[Expression | None]],
-    dropped: Iterable[Context],
+    kept: Collection[Expression],
 ) -> frozenset[Key]:
     """Return the names that hold new containers, which are not handed to other code.
 
     Args:
         points: all that the function does.
         assigned: what each name is assigned, wherever it is.
-        dropped: what is computed and not used.
+        kept: what is read and handed to nobody.
     """
-    safe = {one for point in points for one in _kept_by(point.node, point.runs)}
-    safe |= {one for one in dropped if isinstance(one, NameExpr)}
     found = {name for name, values in assigned.items() if name[0] == "name" and _are_new(values)}
+    read = {point.node.base for point in points if isinstance(point.node, IndexExpr)}
     for point in points:
         if isinstance(point.node, NameExpr):
             name = ("name", point.node.node)
             is_here = point.node.node in point.fragment.bound - point.fragment.arguments
-            if not is_here or point.node not in safe:
+            # A closure may read items.
+            if point.node not in (kept if is_here else read):
                 found.discard(name)
     return frozenset(found)
 
@@ -82,20 +96,22 @@ def _are_new(values: list[Expression | None]) -> bool:
     )
 
 
-def _kept_by(node: Node | None, runs: Expression | None) -> Iterator[NameExpr]:
-    """Yield the names that a step of execution reads, and hands to nobody."""
+def _kept_by(node: Node | None, runs: Expression | None) -> Iterator[Expression]:
+    """Yield the names and items that a step of execution reads, and hands to nobody."""
     parts: list[Expression | None] = [runs]
     match node:
         case CallExpr(callee=MemberExpr(expr=owner, name=name)) if name in METHODS:
             parts.append(owner)
         case CallExpr(callee=RefExpr(fullname=name), args=args) if name.startswith(
-            ("builtins.", "tapetensor.")
+            ("builtins.", "tapetensor.", "_heapq.heap")
         ):
             parts += args
         case IndexExpr(base=base):
             parts.append(base)
         case ComparisonExpr(operands=operands):
             parts += operands
+        case ReturnStmt(expr=TupleExpr(items=items)):
+            parts += items
         case UnaryExpr(op="not", expr=inner) | StarExpr(expr=inner) | ReturnStmt(expr=inner):
             parts.append(inner)
-    yield from (one for one in parts if isinstance(one, NameExpr))
+    yield from (one for one in parts if isinstance(one, NameExpr | IndexExpr))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Final, Protocol, Self
 
 from mypy.nodes import (
@@ -11,25 +12,35 @@ from mypy.nodes import (
     Expression,
     FuncDef,
     FuncItem,
+    NameExpr,
     Node,
     RefExpr,
     ReturnStmt,
     SymbolNode,
+    TupleExpr,
     Var,
     YieldExpr,
 )
 from mypy.types import Instance, Type
 
 from tapetensor.mypy_plugin.moves.calls import Calls, arguments, is_exactly_meant
-from tapetensor.mypy_plugin.moves.contents import parts_of
+from tapetensor.mypy_plugin.moves.contents import parts_of, unpacked
 from tapetensor.mypy_plugin.moves.keys import (
+    EACH,
+    Fields,
     Key,
+    covers,
     has_variable_index,
+    index_of,
+    indices_in,
     is_constant,
+    item_of,
     key_of,
     place,
+    prefixes,
     replaced,
     root,
+    with_indices,
 )
 from tapetensor.mypy_plugin.moves.known import Known, Part
 from tapetensor.mypy_plugin.moves.points import Link, Point
@@ -92,18 +103,24 @@ class Results:
     def look_at(self, call: CallExpr) -> None:
         """Note in the graph what a call returns."""
         graph = self._reader.steps.graph
-        callees = self._reader.calls.called(call) if call not in graph.looked_at else []
-        body = self._reader.body(callees[0].node) if len(callees) == 1 else None
-        if body is None or body.is_coroutine:
-            return
-        if not is_exactly_meant(call) and [*self._reader.overriding(body)]:
+        body = self._body_of(call) if call not in graph.looked_at else None
+        if body is None:
             return
         graph.looked_at.add(call)
+        for at in graph.changed_at.pop(call, []):
+            # It only has the name of a method of containers.
+            at.stores = ()
         returned: Key = ("name", call)
-        given = zip(body.arguments, arguments(callees[0], call), strict=False)
-        values = {one.variable: place(args[0]) for one, args in given if len(args) == 1}
+        [callee] = self._reader.calls.called(call)
+        given = zip(body.arguments, arguments(callee, call), strict=False)
+        values: dict[Var, Key | None] = {}
+        indices: dict[Key, object] = {}
+        for one, args in given:
+            if len(args) == 1:
+                values[one.variable] = place(args[0])
+                indices["name", one.variable] = index_of(args[0])
         for at in graph.of_node[call]:
-            self._link(body, call, returned, values, at)
+            self._link(body, call, returned, values, at, indices)
 
     def _link(
         self,
@@ -112,10 +129,14 @@ class Results:
         result: Key,
         given: Mapping[Var, Key | None],
         at: Point,
+        indices: Mapping[Key, object] = MappingProxyType({}),
     ) -> None:
         """Note at a point that parts of what a function returns are what it is given."""
         for target, source in self.of(body):
-            to, key = _renamed(target, result, given), _renamed(source, result, given)
+            to, key = (
+                None if one is None else _renamed(one, result, given)
+                for one in (with_indices(target, indices), with_indices(source, indices))
+            )
             if to is not None and key is not None:
                 self._reader.steps.graph.links.append(Link(to, key, at, call))
 
@@ -132,6 +153,36 @@ class Results:
             known[body] = [], True
             parameters = {one.variable for one in body.arguments}
             found = [*_returned(inner, parameters), *_kept(inner, parameters)]
+            known[body] = found, self._reader.is_checked(body)
+        return known[body][0]
+
+    def spent(self, call: CallExpr) -> list[Place]:
+        """Return the parts of what a call returns that are spent by then."""
+        body = self._body_of(call)
+        if body is None:
+            return []
+        result: Key = ("name", call)
+        keys = [replaced(key, _RESULT, result) for key in self._spent_in(body)]
+        return [Place(key, key, left=True) for key in keys if key is not None]
+
+    def _body_of(self, call: CallExpr) -> FuncDef | None:
+        """Return the function of this file that a call is sure to mean."""
+        callees = self._reader.calls.called(call)
+        body = self._reader.body(callees[0].node) if len(callees) == 1 else None
+        if body is not None and not is_exactly_meant(call) and [*self._reader.overriding(body)]:
+            return None
+        is_put_off = body is not None and body.is_coroutine and not body.is_generator
+        return None if is_put_off and call not in self._reader.steps.graph.awaited else body
+
+    def _spent_in(self, body: FuncItem) -> list[Key]:
+        """Return the parts of what a function returns, or a generator yields, that are spent."""
+        known = self._known.spent
+        if body not in known or self._reader.is_out_of_date(body, checked=known[body][1]):
+            inner = self._reader.within(body)
+            if inner is None:
+                return []
+            known[body] = [], True
+            found = _spent(inner, is_generator=body.is_generator)
             known[body] = found, self._reader.is_checked(body)
         return known[body][0]
 
@@ -161,12 +212,15 @@ class Results:
         if body is None or inner is None:
             return []
         given = zip(body.arguments, arguments(callees[0], call), strict=False)
-        values: dict[Var | None, Expression] = {
-            one.variable: args[0] for one, args in given if len(args) == 1
-        }
+        values = {one.variable: args[0] for one, args in given if len(args) == 1}
+        back = _taken_back(inner)
+        taken = [values[one] for one in back if isinstance(one, Var) and one in values]
         if isinstance(target, Expression):
-            values[None] = target
-        taken = [values[one] for one in _taken_back(inner) if one in values]
+            for path in back:
+                if path == _RESULT:
+                    taken.append(target)
+                elif not isinstance(path, Var) and isinstance(target, TupleExpr):
+                    taken += [one for one, key in unpacked(target, _RESULT) if key == path]
         return self._reader.places([Part(one, None) for one in taken])
 
     def takes_back(self, node: SymbolNode | None) -> bool:
@@ -180,7 +234,7 @@ def _undecorated(node: SymbolNode | None) -> SymbolNode | None:
     """Return the generator of a context manager."""
     if isinstance(node, Decorator) and [
         one.fullname for one in node.original_decorators if isinstance(one, RefExpr)
-    ] == ["contextlib.contextmanager"]:
+    ] in (["contextlib.contextmanager"], ["contextlib.asynccontextmanager"]):
         return node.func
     return node
 
@@ -192,15 +246,15 @@ def _renamed(key: Key, result: Key, given: Mapping[Var, Key | None]) -> Key | No
     return None if by is None else replaced(key, ("name", start), by)
 
 
-def _taken_back(inner: Reader) -> list[Var | None]:
-    """Return the variables of which a generator is sure to take the tape after each `yield`.
+def _taken_back(inner: Reader) -> list[Var | Key]:
+    """Return what a generator is sure to take the tape of after each `yield`.
 
-    None stands for what it has yielded.
+    That are parameters, and parts of what it has yielded.
     """
     steps = inner.steps
     moves = [*inner.own_moves()]
     yields = {
-        points[0]: place(node.expr)
+        points[0]: node.expr
         for node, points in steps.graph.of_node.items()
         if isinstance(node, YieldExpr) and points[0].fragment is steps.graph.fragments[0]
     }
@@ -219,11 +273,20 @@ def _taken_back(inner: Reader) -> list[Var | None]:
         for key in dict.fromkeys(key for key, point in moves if steps.is_as_given(key, point))
         if key[0] == "name" and all(takes(at, [key]) for at in yields)
     ]
-    are_taken = all(
-        key is not None and takes(at, [one.key for one in steps.aliases.values(key, at)])
-        for at, key in yields.items()
-    )
-    return [*parameters, *([None] if are_taken else [])] if yields else []
+    yielded = [
+        {
+            part
+            for part, key in ([] if value is None else parts_of(_RESULT, value))
+            if takes(at, [one.key for one in steps.aliases.values(key, at)])
+        }
+        for at, value in yields.items()
+    ]
+    return [*parameters, *set.intersection(*yielded)] if yields else []
+
+
+def _has_known_indices(key: Key, parameters: set[Var]) -> bool:
+    """Tell whether who calls a function knows by which indices a key is read."""
+    return all(one[1] in parameters for one in indices_in(key))
 
 
 def _returned(inner: Reader, parameters: set[Var]) -> list[tuple[Key, Key]]:
@@ -248,9 +311,72 @@ def _returned(inner: Reader, parameters: set[Var]) -> list[tuple[Key, Key]]:
             if root(one.key) not in parameters:
                 where = made.setdefault(one.key, target)
                 found.update({(target, where): None} if where != target else {})
-            elif steps.is_as_given(one.key, at) and not has_variable_index(one.key):
+            elif _has_known_indices(one.key, parameters) and (
+                steps.is_as_given(one.key, at)
+                or (one.key[0] != "name" and steps.stays(one.key, at))
+            ):
                 found[target, one.key] = None
     return [*found]
+
+
+def surely_moved(inner: Reader) -> tuple[list[Key], list[Key]]:
+    """Return what a function, the calls in which are read, is sure to have taken the tape of.
+
+    First what it was called with, then what it has put in the place of that.
+    """
+    moves: dict[tuple[Key, bool], set[Point]] = {}
+    for key, point in inner.own_moves():
+        if is_constant(key) and not has_variable_index(key):
+            is_given = inner.steps.is_as_given(key, point)
+            if is_given or (key[0] != "name" and inner.steps.stays(key, point)):
+                moves.setdefault((key, is_given), set()).add(point)
+    sure = [which for which, points in moves.items() if inner.steps.returns_only_by(points)]
+    return [key for key, given in sure if given], [key for key, given in sure if not given]
+
+
+def _spent(inner: Reader, *, is_generator: bool) -> list[Key]:
+    """Return the parts of what a function returns, or a generator yields, that are surely spent."""
+    steps = inner.steps
+    kind = YieldExpr if is_generator else ReturnStmt
+    result = item_of(_RESULT, EACH) if is_generator else _RESULT
+    ends = [
+        (points[0], node.expr)
+        for node, points in steps.graph.of_node.items()
+        if isinstance(node, kind) and points[0].fragment is steps.graph.fragments[0]
+    ]
+    # Of None there is no use.
+    ends = [one for one in ends if not _is_none(one[1])]
+    moves: dict[Key, set[Point]] = {}
+    for key, point in inner.own_moves():
+        if is_constant(key) and not has_variable_index(key):
+            moves.setdefault(key, set()).add(point)
+    found: list[set[Key]] = []
+    for at, value in ends:
+        parts: set[Key] = set()
+        for target, source in [] if value is None else parts_of(result, value):
+            if isinstance(source[-1], Fields):
+                parts.update(
+                    (*target[:2], moved[2])
+                    for moved, points in moves.items()
+                    if moved[:2] == source[:2]
+                    and source[-1].have(moved[2])
+                    and steps.is_spent(moved, at, points)
+                )
+                continue
+            held = steps.aliases.canonical(source)
+            values = [] if held is None else steps.aliases.values(held, at)
+            for name in {each.key for each in values if not each.by and not each.loop}:
+                for moved, points in moves.items():
+                    if covers(moved, name) and steps.is_spent(name, at, points):
+                        parts.add(target)
+                    elif name in prefixes(moved) and steps.is_spent(moved, at, points):
+                        parts.add(replaced(moved, name, target) or target)
+        found.append(parts)
+    return [*set.intersection(*found)] if found else []
+
+
+def _is_none(value: Expression | None) -> bool:
+    return value is None or (isinstance(value, NameExpr) and value.name == "None")
 
 
 def _kept(inner: Reader, parameters: set[Var]) -> Iterator[tuple[Key, Key]]:
@@ -265,8 +391,8 @@ def _kept(inner: Reader, parameters: set[Var]) -> Iterator[tuple[Key, Key]]:
             and {root(target), root(source)} <= parameters
             and is_constant(target)
             and is_constant(source)
-            and not has_variable_index(target)
-            and not has_variable_index(source)
+            and _has_known_indices(target, parameters)
+            and _has_known_indices(source, parameters)
             and steps.is_as_given(source, link.point)
             and steps.stays(target, link.point)
             and steps.returns_only_by({link.point})

@@ -132,6 +132,7 @@ class Statements(Expressions):
                 with self.region(mentions(items), loop=True):
                     self._loop(statement, None)
             case WhileStmt(expr=test):
+                self._asked(test)
                 with self.region(mentions(test), loop=True):
                     self._loop(statement, test)
             case TryStmt():
@@ -194,6 +195,7 @@ class Statements(Expressions):
                 self.graph.elifs.add(inner)
         with self.region(mentions(*statement.expr)) as region:
             for test, block in zip(statement.expr, statement.body, strict=True):
+                self._asked(test)
                 self.expression(test)
                 one = self.branch(test, region)
                 self.point()
@@ -204,6 +206,11 @@ class Statements(Expressions):
             self.block(statement.else_body)
             joined += self.ends
         self.ends = joined
+
+    def _asked(self, test: Expression) -> None:
+        """Note that a name is only asked whether it is empty."""
+        if isinstance(test, NameExpr):
+            self.graph.dropped.add(test)
 
     def _loop(self, statement: ForStmt | WhileStmt, test: Expression | None) -> None:
         loop = _Loop(len(self._finallies))
@@ -365,6 +372,18 @@ class Statements(Expressions):
     def _decorated(self, decorators: list[Expression]) -> None:
         for one in decorators:
             self.expression(one)
+
+
+def names_in(tree: MypyFile) -> set[str]:
+    """Return the names that a file reads, those of attributes too."""
+    found = [function_of(one) for one in statements(Block(tree.defs))]
+    functions = [one for one in found if one is not None]
+    return {
+        one.name
+        for graph in (graph_of(tree), *map(graph_of, functions))
+        for one in graph.of_node
+        if isinstance(one, NameExpr | MemberExpr)
+    }
 
 
 def _never_runs(statement: IfStmt) -> bool:

@@ -9,7 +9,8 @@ from mypy.nodes import FuncItem, MypyFile, Node
 
 from tapetensor.mypy_plugin.moves.aliases import Aliases, Value
 from tapetensor.mypy_plugin.moves.effects import Effects
-from tapetensor.mypy_plugin.moves.keys import Key, is_constant, replaced, root
+from tapetensor.mypy_plugin.moves.gathered import Gathered
+from tapetensor.mypy_plugin.moves.keys import Key, is_constant, root
 from tapetensor.mypy_plugin.moves.loops import Loops
 from tapetensor.mypy_plugin.moves.paths import Paths
 from tapetensor.mypy_plugin.moves.points import Point
@@ -44,6 +45,7 @@ class Step(NamedTuple):
         moves: whether its tape is taken, or it is only refused when spent.
         within: the function defined in this one that does it, when it is called.
         renamed: whether what is said is that the value, moved before, gets another name.
+        since: where it was moved, then.
     """
 
     op: str
@@ -54,6 +56,7 @@ class Step(NamedTuple):
     moves: bool
     within: FuncItem | None = None
     renamed: bool = False
+    since: Point | None = None
 
 
 class Steps:
@@ -65,6 +68,7 @@ class Steps:
         self.paths = Paths(self.graph, self.effects)
         self.aliases = Aliases(self.graph, self.paths, self.effects)
         self.loops = Loops(self.graph, self.paths)
+        self.gathered = Gathered(self.graph, self.paths)
 
     def made(
         self, node: Node, op: str, moves: Iterable[Place], uses: Iterable[Place]
@@ -99,20 +103,35 @@ class Steps:
         values = [one.key for one in step.values if not one.by and not one.loop]
         for point, value in self.loops.done_at(values, step.point):
             yield step._replace(point=point, values=[value])
-        if not step.moves:
-            return
-        values = [one.key for one in step.values if not one.loop and is_constant(one.key)]
+        if step.moves:
+            spent = [one for one in step.values if not one.loop and is_constant(one.key)]
+            for later, key in self.gathered.filled_with(step.values, step.point):
+                yield (again := self._named_anew(step, later, key))
+                yield from self._put_elsewhere(again, [Value(key)])
+            yield from self._put_elsewhere(step, spent)
+
+    def _named_anew(self, step: Step, at: Point, key: Key) -> Step:
+        since = step.since or step.point
+        return step._replace(point=at, values=[Value(key)], renamed=True, since=since)
+
+    def _put_elsewhere(self, step: Step, spent: list[Value]) -> Iterator[Step]:
+        """Yield what gets another name, or is put into a container, when its tape is gone."""
         for link in self.graph.links:
-            for key in values:
-                target = replaced(key, link.source, link.target)
-                # What it took the tape of gets another name later, or is put into a container.
+            around = [each for each in step.point.regions if each not in link.point.regions]
+            if link.point.fragment is not step.point.fragment or link.after is not None:
+                continue
+            if not all(region.loop for region in around):
+                continue
+            for one in spent:
+                if one.by and around:
+                    continue
+                same, new = self.aliases.renamed(one.key, link) or (None, None)
                 if (
-                    target is not None
-                    and link.point.fragment is step.point.fragment
-                    and step.point.regions == link.point.regions[: len(step.point.regions)]
-                    and self.paths.leads(step.point, link.point, key)
+                    new
+                    and same
+                    and self.paths.leads(step.point, link.point, same, since=step.since)
                 ):
-                    yield step._replace(point=link.point, values=[Value(target)], renamed=True)
+                    yield self._named_anew(step, link.point, new)
 
     def is_as_given(self, key: Key, point: Point) -> bool:
         """Tell whether a key names at a point what it named when the function was called.
@@ -128,6 +147,29 @@ class Steps:
         """Tell whether a key names when the function returns what it names after a point."""
         later = self.paths.reached_from([point])
         return not any(one in later and self.paths.loses(one, key) for one in self.graph.points)
+
+    def is_spent(self, key: Key, at: Point, moves: set[Point]) -> bool:
+        """Tell whether what a key names at a point is sure to have been moved by then.
+
+        What has no value yet is not asked for, nor are the items of what is empty.
+        """
+        starts = self.gathered.put_at(key)
+        if not starts:
+            starts = [one for one in self.graph.points if self.paths.loses(one, key)]
+            if root(key) in at.fragment.arguments or root(key) not in at.fragment.bound:
+                starts.append(at.fragment.entry)
+        met = moves | set(self._loops_that_move(moves, starts))
+        return not any(self.paths.comes_to(one, at, met) for one in starts)
+
+    def _loops_that_move(self, moves: set[Point], starts: list[Point]) -> Iterator[Point]:
+        """Yield where the loops decide to go on that move in each pass, as they are taken to do."""
+        for region in {one for move in moves for one in move.regions if one.loop}:
+            head, decision, *body = self.graph.within(region)
+            inside = [body[0], *[one for one in starts if region in one.regions]] if body else []
+            if decision.runs is not None and not any(
+                self.paths.comes_to(one, head, moves) for one in inside
+            ):
+                yield decision
 
     def returns_only_by(self, points: set[Point]) -> bool:
         """Tell whether the function returns, and on every way to there it comes by one of these."""

@@ -47,8 +47,6 @@ from tapetensor.mypy_plugin.moves.calls import Callee, Calls, arguments, is_exac
 from tapetensor.mypy_plugin.moves.keys import (
     EACH,
     Key,
-    has_variable_index,
-    is_constant,
     item_of,
     key_of,
     place,
@@ -66,7 +64,8 @@ from tapetensor.mypy_plugin.moves.owners import (
     takes,
 )
 from tapetensor.mypy_plugin.moves.points import Point
-from tapetensor.mypy_plugin.moves.results import Results
+from tapetensor.mypy_plugin.moves.results import Results, surely_moved
+from tapetensor.mypy_plugin.moves.statements import names_in
 from tapetensor.mypy_plugin.moves.steps import Place, Steps
 from tapetensor.mypy_plugin.names import LENT, TAKEN, op_called
 from tapetensor.mypy_plugin.symbols import member_of
@@ -175,7 +174,9 @@ class Reader(Operands):
             # Of an overloaded function it is not worked out which overload is meant.
             operands = [*callee.args, *call.args]
             is_ours = getattr(callee.node, "fullname", "").startswith("tapetensor.")
-            owners = [Part(one, None) for one in operands if self.owns(self.type_of(one))]
+            owners = [
+                part for one in operands for part in self.owning_parts(one, self.type_of(one))
+            ]
             return self.places(owners) if is_ours else []
         given = arguments(callee, call)
         found = [
@@ -302,7 +303,8 @@ class Reader(Operands):
         variable = body.arguments[number].variable
         me: Key = ("name", variable)
         others = [] if exact else [*self.overriding(body)]
-        for path in () if others else self.left(body, variable):
+        is_star = body.arguments[number].kind.is_star()
+        for path in () if others or is_star else self.left(body, variable):
             base = replaced(path, me, self.place_of(expressions[0]) or me) if expressions else None
             if base is not None and root(base) is not variable:
                 yield Place(base, base, left=True)
@@ -310,6 +312,10 @@ class Reader(Operands):
             if not all(self._is_moved_too(path, me, one, number) for one in others):
                 continue
             for one in expressions:
+                if path == item_of(me, EACH) and is_star:
+                    # ``*args`` and ``**options`` have what is given as their items.
+                    yield from self.places(self.owning_parts(one, self.type_of(one)))
+                    continue
                 if isinstance(one, ListExpr | TupleExpr) and path != me:
                     yield from self.places(self._parts_at(one, path, me))
                     continue
@@ -418,7 +424,7 @@ class Reader(Operands):
             if body.is_async_generator or inner is None:
                 return []
             known[body] = [], True, []
-            moved, left = _surely_moved(inner)
+            moved, left = surely_moved(inner)
             known[body] = moved, self.is_checked(body), left
         return known[body][0]
 
@@ -429,7 +435,9 @@ class Reader(Operands):
     def is_checked(self, body: FuncItem) -> bool:
         """Tell whether mypy has come through a function."""
         nodes = self._known.steps[body].graph.of_node
-        last = next((one for one in reversed(nodes) if isinstance(one, Expression)), None)
+        # The targets of a loop have no type of their own.
+        typed = [one for one in nodes if isinstance(one, Expression) and type(one) is not TupleExpr]
+        last = typed[-1] if typed else None
         return last is not None and flow.type_of(self._checker, last) is not None
 
     def within(self, function: FuncItem) -> Reader | None:
@@ -441,13 +449,21 @@ class Reader(Operands):
         steps = self._known.steps[function]
         return Reader(self._checker, self._tree, steps, self._known, self)
 
+    def is_called_here(self, name: str) -> bool:
+        """Tell whether the file speaks of a function, beside its definition."""
+        if not self._known.named:
+            self._known.named.update(names_in(self._tree))
+        return name in self._known.named
+
     def own_moves(self) -> Iterator[tuple[Key, Point]]:
         """Yield the keys that this function takes the tape of, with the points where it does."""
         graph = self.steps.graph
         for node in [*graph.of_node]:
+            spent: list[Place] = []
             if isinstance(node, CallExpr):
                 self.results.look_at(node)
-            for step in self.steps.made(node, "", self._of_node(node), ()):
+                spent = self.results.spent(node)
+            for step in self.steps.made(node, "", [*self._of_node(node), *spent], ()):
                 for one in (step, *self.steps.followed_on(step)):
                     for value in one.values:
                         if not value.by and (not value.loop or one is not step):
@@ -474,21 +490,6 @@ class Reader(Operands):
         found = [Part(one, None) for one in operands if self.owns(self.type_of(one))]
         is_op = any(is_tensor(self.type_of(one)) for one in operands)
         return self.places(found) if is_op else []
-
-
-def _surely_moved(inner: Reader) -> tuple[list[Key], list[Key]]:
-    """Return what a function, the calls in which are read, is sure to have taken the tape of.
-
-    First what it was called with, then what it has put in the place of that.
-    """
-    moves: dict[tuple[Key, bool], set[Point]] = {}
-    for key, point in inner.own_moves():
-        if is_constant(key) and not has_variable_index(key):
-            is_given = inner.steps.is_as_given(key, point)
-            if is_given or (key[0] != "name" and inner.steps.stays(key, point)):
-                moves.setdefault((key, is_given), set()).add(point)
-    sure = [which for which, points in moves.items() if inner.steps.returns_only_by(points)]
-    return [key for key, given in sure if given], [key for key, given in sure if not given]
 
 
 def _name(node: SymbolNode | None) -> str:

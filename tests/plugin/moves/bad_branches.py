@@ -164,9 +164,9 @@ def asserted(x: Plain, flag: bool = True) -> None:
 def spent_tensor_returned(x: Plain) -> None:
     def spent(traced: Traced) -> Traced:
         traced.exp()
-        return traced  # E: return: "traced" was moved by "exp" on line 166
+        return traced
 
-    spent(x.trace()).sin()
+    spent(x.trace()).sin()  # E: sin: "spent(...)" was moved by "spent"
 
 
 def in_a_chain_of_comparisons(x: Plain, limit: int = 2) -> None:
