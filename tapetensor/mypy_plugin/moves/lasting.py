@@ -151,22 +151,14 @@ def item(base: Key, owner: Type | None, index: object) -> Key | None:
 
 def _item_of_object(base: Key, owner: Type | None, index: object) -> Key | None:
     """Return the key of the item of a container that an object has and does no more than return."""
-    if not isinstance(owner, Instance):
+    if not isinstance(owner, Instance) or isinstance(index, Each | Passed):
         return None
-    if isinstance(index, Each | Passed):
-        me, value = _only_value(member_of(owner.type, "__iter__"), 1)
-        match value:
-            case CallExpr(callee=RefExpr(fullname="builtins.iter"), args=[held]):
-                inner = key_of(held)
-            case _:
-                return None
-    else:
-        me, value = _only_value(member_of(owner.type, "__getitem__"), 2)
-        inner = key_of(value.base) if isinstance(value, IndexExpr) else None
-        if not (isinstance(value, IndexExpr) and _is_last(me, value.index)):
-            return None
-        if not _puts_into(member_of(owner.type, "__setitem__"), inner):
-            return None
+    me, value = _only_value(member_of(owner.type, "__getitem__"), 2)
+    inner = key_of(value.base) if isinstance(value, IndexExpr) else None
+    if not (isinstance(value, IndexExpr) and _is_last(me, value.index)):
+        return None
+    if not _puts_into(member_of(owner.type, "__setitem__"), inner):
+        return None
     found = None if inner is None else replaced(inner, ("name", me[0]), base)
     return None if found is None else item_of(found, index)
 
