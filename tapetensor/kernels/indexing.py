@@ -84,6 +84,25 @@ def take_along_axis(x: Array, indices: Array, axis: int) -> tuple[Array, Pullbac
     return y, (pullback, None)
 
 
+def put_along_axis(
+    x: Array, values: Array, indices: Array, axis: int, accumulate: bool
+) -> tuple[Array, Pullbacks]:
+    """`x` with `values` at, or added at, `indices` along `axis`."""
+    positions = _as_positions(indices)
+    # Without `axis` the grid has the sizes of `indices`, which are those of `x`.
+    grid = [like(one, positions) for one in np.ogrid[tuple(map(slice, indices.shape))]]
+    index = (*grid[:axis], positions, *grid[axis + 1 :])
+    placed = _summed_at(values, index, x.shape)
+    if accumulate:
+        return x + placed, (lambda g: g, lambda g: np.take_along_axis(g, positions, axis), None)
+    is_new = _summed_at(np.ones_like(values), index, x.shape) > 0
+    return choose(is_new, placed, x), (
+        lambda g: choose(is_new, 0, g),
+        lambda g: np.take_along_axis(g, positions, axis),
+        None,
+    )
+
+
 def where(lhs: Array, rhs: Array, mask: Array) -> tuple[Array, Pullbacks]:
     """`lhs` where `mask` holds, `rhs` elsewhere."""
     return choose(mask, lhs, rhs), (

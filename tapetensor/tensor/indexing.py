@@ -13,27 +13,38 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 import numpy as np
 from typing_extensions import TypeVar
 
-from tapetensor.arguments import normalize_axis
+from tapetensor.arguments import as_flag, normalize_axis
 from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import to_numpy
 from tapetensor.arrays.stand_ins import run_check
 from tapetensor.errors import (
     ArgumentTypeError,
+    ArgumentValueError,
     AxisError,
     DTypeError,
     ShapeError,
     UntracedTensorError,
 )
 from tapetensor.kernels import indexing
-from tapetensor.tape import NoneTape
+from tapetensor.tape import NoneTape, OwnedTape
 from tapetensor.tensor.apply import apply
-from tapetensor.tensor.base import TensorBase, check_integers, check_not_spent
-from tapetensor.typing import B, D, Ds, K, M, N, P, S, T
+from tapetensor.tensor.base import (
+    NumberBase,
+    TensorBase,
+    check_integers,
+    check_not_spent,
+    check_numeric,
+    check_same_dtype,
+    check_tensor,
+)
+from tapetensor.typing import B, D, Ds, K, M, N, P, R, S, T
 
 I = TypeVar("I", bound=np.integer[Any])  # the one letter for an index dtype
+_Places = TypeVar("_Places", bound=tuple[Any, ...])
 Axis: TypeAlias = Literal[1, -1, 2, -2, 3, -3]
 
 if TYPE_CHECKING:
-    from tapetensor.tensor.tensor import Tensor
+    from tapetensor.tensor.tensor import Joins, Tensor
 
     _IndexTensor: TypeAlias = TensorBase[Any, NoneTape, Any, np.integer[Any] | np.bool_]
     _IndexArray: TypeAlias = np.ndarray[Any, np.dtype[np.integer[Any] | np.bool_]]
@@ -300,6 +311,87 @@ class Indexing(TensorBase[S, T, D]):
             )
         operands = (self, indices)
         return apply(indexing.take_along_axis, operands, (position,), keeps_dtype=False)
+
+    @overload
+    def put_along_axis(
+        self: NumberBase[S, T, R],
+        indices: Tensor[_Places, NoneTape, I],
+        values: Joins[_Places, T, R],
+        axis: int = -1,
+        *,
+        accumulate: bool = False,
+    ) -> Tensor[S, T, R]: ...
+    @overload
+    def put_along_axis(
+        self: NumberBase[S, NoneTape, R],
+        indices: Tensor[_Places, NoneTape, I],
+        values: Tensor[_Places, OwnedTape, R],
+        axis: int = -1,
+        *,
+        accumulate: bool = False,
+    ) -> Tensor[S, OwnedTape, R]: ...
+    def put_along_axis(
+        self, indices: Any, values: Any, axis: int = -1, *, accumulate: bool = False
+    ) -> Tensor[Any, Any, Any]:
+        """Return `self` with other elements at integer positions along one axis, as a new tensor.
+
+            result[b, indices[b, m]] = values[b, m]   along axis 1;  self elsewhere
+
+        With `accumulate` they are added there: ``+=``, as by scatter_add elsewhere.
+
+        Shape: that of `self`; `indices` and `values` have one shape, which is that of `self` but
+            for `axis`.
+        Derivative: of `values` 1 where they are put; of `self` 1, but 0 for what is replaced.
+        Tape: the tapes of `self` and `values` merge, which are then spent; `indices` are plain.
+
+        Args:
+            indices: an integer tensor; negative counts from the back.
+            values: what is put there.
+            axis: the axis to write along.
+            accumulate: whether `values` are added, so that a position may be named twice.
+
+        Raises:
+            AxisError: if there is no such axis, or an index lies outside it.
+            ShapeError: if the shapes differ elsewhere.
+            DTypeError: if `indices` are not integers, or the dtypes of the others differ.
+            ArgumentValueError: if a position is named twice, without `accumulate`.
+
+        Source: numpy, ``put_along_axis``, which writes to its first argument.
+
+        >>> import tapetensor as tt
+        >>> row, ids = tt.zeros((3,)), tt.from_numpy([2], shape=(1,), dtype=np.int64)
+        >>> row.put_along_axis(ids, tt.ones((1,)))
+        Tensor([0., 0., 1.], shape=(3,), dtype=float32, NoneTape)
+        """
+        op, shape = "put_along_axis", self.array.shape
+        check_numeric(op, self)
+        check_tensor(op, "values", values)
+        check_same_dtype(op, (self, values))
+        position = _positions(op, shape, indices, axis)
+        as_flag(op, "accumulate", accumulate)
+        size, held = indices.array.shape, values.array.shape
+        beside = (*size[:position], *size[position + 1 :])
+        if (
+            len(size) != len(shape)
+            or beside != (*shape[:position], *shape[position + 1 :])
+            or held != size
+        ):
+            raise ShapeError(
+                f"{op}: indices and values have one shape, that of {shape} but for axis {axis}; "
+                f"got {size} and {held}"
+            )
+        if not accumulate:
+            run_check(_refuse_twice, indices.array, op, position, shape[position])
+        operands = (self, values, indices)
+        return apply(indexing.put_along_axis, operands, (position, accumulate), keeps_dtype=False)
+
+
+def _refuse_twice(values: Array, op: str, position: int, size: int) -> None:
+    places = np.sort(to_numpy(values) % size, axis=position)
+    if not np.diff(places, axis=position).all():
+        raise ArgumentValueError(
+            f"{op}: a position is named twice; write accumulate=True to add what is put there"
+        )
 
 
 def _positions(

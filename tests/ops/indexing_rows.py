@@ -6,13 +6,14 @@ import numpy as np
 
 import tapetensor as tt
 from tapetensor.arrays.array import Array
-from tests.ops.kinds import ARRAY, AXIS, HUGE, NAN, TOO_LARGE, refuses
+from tests.ops.kinds import ARRAY, AXIS, FLAG, HUGE, NAN, TOO_LARGE, refuses
 from tests.ops.rows import Op, Refusal, each, given, refused, spaced
 
 _X = spaced(2, 3)
 _CUBE = spaced(2, 3, 4)
 _INDICES = np.array([[1, 0], [-1, 1]])
 _MASK = np.array([[True, False, True], [False, False, True]])
+_COLUMN = np.array([[0], [0]])
 _BYTES = np.arange(6, dtype=np.uint8).reshape(2, 3)
 
 
@@ -32,6 +33,18 @@ def _segment_sum(x: Array, segments: Array, count: int) -> Array:
     sums = np.zeros((count, *x.shape[1:]), x.dtype)
     np.add.at(sums, segments, x)
     return sums
+
+
+def _put_along_axis(
+    x: Array, values: Array, indices: Array, axis: int = -1, accumulate: bool = False
+) -> Array:
+    result: Array = x.astype(np.result_type(x, values))
+    if accumulate:
+        # The only sample of it is a matrix, along its rows.
+        np.add.at(result, (np.arange(len(x))[:, None], indices), values)
+    else:
+        np.put_along_axis(result, indices.astype(np.int64), values, axis)
+    return result
 
 
 INDEXING = (
@@ -212,6 +225,48 @@ INDEXING = (
             refused(tt.AxisError, "from -4 to -4", _X, np.array([[-4]]), axis=1),
             refused(tt.ShapeError, "as many axes", _X, np.array([0, 0]), axis=1),
             refused(tt.ShapeError, r"\(3, 1\)", _X, np.zeros((3, 1), np.int64), axis=1),
+        ),
+        takes_integers=True,
+    ),
+    Op(
+        name="put_along_axis",
+        covers=("put_along_axis",),
+        call=lambda x, values, indices, **o: x.put_along_axis(indices, values, **o),
+        reference=_put_along_axis,
+        samples=(
+            given(_X, spaced(2, 2, seed=1), np.array([[2, 0], [-1, 0]])),
+            given(_X, spaced(1, 3, seed=1), np.array([[1, 0, 1]]), axis=0),
+            given(_CUBE, spaced(2, 1, 4, seed=1), np.array([[[2, 0, 1, 1]]] * 2), axis=-2),
+            given(_X, spaced(2, 2, seed=1), np.array([[2, 2], [-1, 0]]), accumulate=True),
+            given(spaced(5), spaced(2, seed=1), np.array([4, 1], dtype=np.uint8), axis=0),
+            given(spaced(1), spaced(1, seed=1), np.array([0])),
+            given(_X, spaced(2, 0), np.zeros((2, 0), dtype=np.int64), axis=1),
+            given(spaced(0, 3), spaced(0, 2), np.zeros((0, 2), dtype=np.int64), axis=1),
+        ),
+        refusals=(
+            *refuses(_X, spaced(2, 1), _COLUMN, axis=AXIS),
+            *refuses(_X, spaced(2, 1), _COLUMN, accumulate=FLAG),
+            refused(tt.AxisError, "from 3 to 3", _X, spaced(2, 1), np.array([[3], [3]])),
+            refused(
+                tt.ShapeError,
+                r"for axis -1; got \(2,\) and \(2,\)",
+                _X,
+                spaced(2),
+                np.array([0, 0]),
+            ),
+            refused(tt.ShapeError, r"and \(1, 1\)", _X, spaced(1, 1), _COLUMN),
+            refused(tt.ShapeError, r"got \(1, 1\)", _X, spaced(1, 1), np.array([[0]])),
+            refused(tt.ArgumentTypeError, "values must", _X, each(None, 1.0), _COLUMN),
+            refused(tt.DTypeError, "float64 and float32", _X, tt.ones((2, 1)), _COLUMN),
+            refused(tt.DTypeError, "must be integers", _X, spaced(2, 1), tt.ones((2, 1))),
+            refused(tt.DTypeError, "bool", _MASK, _MASK, np.zeros((2, 3), np.int64)),
+            refused(
+                tt.ArgumentValueError,
+                "twice; write accumulate=True",
+                _X,
+                spaced(2, 2),
+                np.array([[0, -3], [0, 1]]),
+            ),
         ),
         takes_integers=True,
     ),

@@ -101,6 +101,11 @@ def _segment_sum(x: Any, segments: Any, count: int) -> Any:
     return torch.zeros(count, *x.shape[1:], dtype=x.dtype).index_add(0, segments.long(), x)
 
 
+def _scattered(x: Any, values: Any, indices: Any, axis: int = -1, accumulate: bool = False) -> Any:
+    places = indices.long() % x.shape[axis]
+    return (torch.scatter_add if accumulate else torch.scatter)(x, axis, places, values)
+
+
 def _gathered(x: Any, indices: Any, axis: int = -1) -> Any:
     # PyTorch neither broadcasts the other axes nor counts from the end.
     places = indices.long() % max(x.shape[axis], 1)
@@ -237,6 +242,7 @@ SAME: dict[str, Callable[..., Any]] = {
     "getitem": lambda x, index: x[_index(index)],
     "take": lambda x, indices, axis=0: x[(slice(None),) * (axis % x.ndim) + (indices.long(),)],
     "take_along_axis": _gathered,
+    "put_along_axis": _scattered,
     "where": torch.where,
     "concat": lambda *parts, axis=0: torch.concat(parts, axis),
     "stack": lambda *parts, axis=0: torch.stack(parts, axis),

@@ -60,6 +60,7 @@ _EXACT: Final[dict[str, Rule]] = (
         "__rmatmul__": contraction.rmatmul,
         "roll": rearranging.roll,
         "solve": contraction.solve,
+        "put_along_axis": joining.put_along_axis,
     }
 )
 

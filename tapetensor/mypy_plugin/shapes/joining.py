@@ -145,6 +145,24 @@ def take_along_axis(call: Call) -> Answer:
     return call.like(call.receiver, tuple(result))
 
 
+def put_along_axis(call: Call) -> Answer:
+    """Refuse places, or values for them, that do not fit; the shape stays."""
+    indices, x, along = _read_along(call, default=-1)
+    values = call.operand("values").dims
+    beside = [pair for axis, pair in enumerate(zip(x, indices, strict=False)) if axis != along]
+    if (
+        len(indices) != len(x)
+        or any(differ(*pair) for pair in beside)
+        or len(values) != len(indices)
+        or any(map(differ, values, indices))
+    ):
+        raise MismatchError(
+            f"indices and values have one shape, that of {written(x)} but for axis {along}; "
+            f"got {written(indices)} and {written(values)}"
+        )
+    return None
+
+
 def _read_along(call: Call, default: int) -> tuple[Dims, Dims, int]:
     """Return the shape of plain positions, that of the receiver, and the axis from the front."""
     indices = call.operand("indices")

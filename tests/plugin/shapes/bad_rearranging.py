@@ -62,6 +62,9 @@ BAD: list[Callable[[], object]] = [
     lambda: z.take(positions, axis=3),  # E: take: axis 3 is outside the shape (4, 2, 3)
     lambda: m.take_along_axis(positions),  # E: indices of shape (7,) must have as many axes as the
     lambda: m.take_along_axis(grid, 0),  # E: shape (2, 3) and indices (7, 8) do not broadcast alo
+    lambda: m.put_along_axis(mi, m[:1]),  # E: put_along_axis: indices and values have one shape
+    lambda: m.put_along_axis(grid, m, 0),  # E: put_along_axis: indices and values have one shape
+    lambda: m.put_along_axis(mi, m, 2),  # E: put_along_axis: axis 2 is outside the shape (2, 3)
     lambda: m.take_along_axis(mi, 2),  # E: take_along_axis: axis 2 is outside the shape (2, 3)
     lambda: m.flatten() + v7,  # E: add: shapes (6,) and (7,) do not broadcast, 6 != 7
     lambda: tt.concat((v, v)) + v7,  # E: add: shapes (6,) and (7,) do not broadcast, 6 != 7

@@ -69,6 +69,21 @@ row_ids: Tensor3D[L[4], L[5], L[1], NoneTape, np.int64] = tt.zeros((4, 5, 1), np
 column_ids: Tensor2D[L[5], L[3], NoneTape, np.int64] = tt.zeros((5, 3), np.int64)
 check(assert_type(m.take_along_axis(ids), Tensor2D[L[2], L[5]]), (2, 5))
 check(assert_type(m.trace().take_along_axis(ids, axis=-1), Tensor2D[L[2], L[5], OwnedTape]), (2, 5))
+put = m.take_along_axis(ids)
+check(assert_type(m.put_along_axis(ids, put, accumulate=True), Tensor2D[L[2], L[3]]), (2, 3))
+check(
+    assert_type(
+        m.trace().put_along_axis(ids, put, axis=1, accumulate=True),
+        Tensor2D[L[2], L[3], OwnedTape],
+    ),
+    (2, 3),
+)
+check(
+    assert_type(
+        m.put_along_axis(ids, put.trace(), accumulate=True), Tensor2D[L[2], L[3], OwnedTape]
+    ),
+    (2, 3),
+)
 check(assert_type(m.take_along_axis(ids, axis=1), Tensor2D[L[2], L[5]]), (2, 5))
 check(assert_type(m.take_along_axis(column_ids, axis=0), Tensor2D[L[5], L[3]]), (5, 3))
 check(assert_type(z.take_along_axis(row_ids, axis=1), Tensor3D[L[4], L[5], L[3]]), (4, 5, 3))
