@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tapetensor.arguments import as_flag, normalize_axes, normalize_axis
+from tapetensor.arrays.array import Array
+from tapetensor.arrays.libraries import to_numpy
+from tapetensor.arrays.stand_ins import run_check
 from tapetensor.errors import (
+    ArgumentValueError,
     DTypeError,
     ShapeError,
 )
@@ -49,13 +53,14 @@ class Reductions(TensorBase[S, T, D]):
     ) -> Tensor[Any, Any, Any]:
         """Return the sum of the elements; 0 for none.
 
-        In the dtype of `self`, which a sum of small integers may leave: it wraps around then.
+        In the dtype of `self`; numpy's sum of small integers is int64.
 
         Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
         Derivative: 1.
 
         Raises:
             DTypeError: for a bool tensor; convert it first.
+            ArgumentValueError: if a sum of integers of 8, 16 or 32 bits leaves the dtype.
 
         >>> import tapetensor as tt
         >>> tt.ones((2, 3)).sum(axis=-1)
@@ -63,6 +68,7 @@ class Reductions(TensorBase[S, T, D]):
         """
         if self.array.dtype.kind == "b":
             raise DTypeError("sum: not defined for dtype bool; count with x.astype(np.int64).sum()")
+        check_total_fits("sum", np.sum, self, axis)
         return reduce(reductions.sum, self, axis, keepdims)
 
     @same_signature(reduction)
@@ -71,13 +77,14 @@ class Reductions(TensorBase[S, T, D]):
     ) -> Tensor[Any, Any, Any]:
         """Return the product of the elements; 1 for none.
 
-        In the dtype of `self`, which a product of integers may leave: it wraps around then.
+        In the dtype of `self`; a product of 64-bit integers may leave it, and wraps around.
 
         Shape: ``(*Ds, N) -> (*Ds)`` for ``axis=-1``.
         Derivative: the product of the other elements, also where there are zeros.
 
         Raises:
             DTypeError: for a bool tensor; convert it first.
+            ArgumentValueError: if a product of integers of 8, 16 or 32 bits leaves the dtype.
 
         Source: array API, ``prod``.
 
@@ -88,6 +95,7 @@ class Reductions(TensorBase[S, T, D]):
         """
         if self.array.dtype.kind == "b":
             raise DTypeError("prod: not defined for dtype bool; write x.astype(np.int64).prod()")
+        check_total_fits("prod", np.prod, self, axis)
         return reduce(reductions.prod, self, axis, keepdims)
 
     @same_signature(reduction)
@@ -185,6 +193,35 @@ def _position(
     positions = search(x.array, axis=along).astype(np.int64)
     result: Tensor[Any, NoneTape, np.int64] = rewrap(x, positions, next_id(), None)
     return result
+
+
+def check_total_fits(
+    op: str, total: Callable[..., Any], x: TensorBase[Any, Any, Any], axis: Any
+) -> None:
+    """Refuse a sum or product that an integer dtype of fewer than 64 bits does not hold.
+
+    It would wrap around in silence, where numpy goes over to int64.
+    """
+    if x.array.dtype.kind in "iu" and x.array.dtype.itemsize < 8:
+        check_not_spent(op, x)
+        axes = normalize_axes(op, axis, x.array.shape)
+        # The cumulative functions of numpy take one axis, and no tuple.
+        one = axes[0] if axes and len(axes) == 1 else axes
+        run_check(_refuse_overflow, x.array, op, total, one)
+
+
+def _refuse_overflow(values: Array, op: str, total: Callable[..., Any], axes: Any) -> None:
+    limits = np.iinfo(values.dtype)
+    # float64 is exact as far as these dtypes go; what lies beyond need not be. NaN is an infinity
+    # times 0, which is 0 in integers.
+    with np.errstate(all="ignore"):
+        totals = np.asarray(total(to_numpy(values), axis=axes, dtype=np.float64))
+    outside = totals[(totals < limits.min) | (totals > limits.max)]
+    if outside.size:
+        raise ArgumentValueError(
+            f"{op}: {values.dtype} does not hold {outside[0]:.15g}; write "
+            f"x.astype(np.int64).{op}(...)"
+        )
 
 
 def reduce(

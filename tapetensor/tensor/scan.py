@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
+
 from tapetensor.arguments import broadcasts_to, normalize_axis
 from tapetensor.errors import ShapeError
 from tapetensor.kernels import scan
 from tapetensor.tape import NoneTape
 from tapetensor.tensor.apply import apply
 from tapetensor.tensor.base import NumberBase, TensorBase, check_numeric, check_tensor
+from tapetensor.tensor.reductions import check_total_fits
 from tapetensor.typing import D, Ds, M, N, R, S, T
 
 if TYPE_CHECKING:
@@ -39,6 +42,7 @@ class Scans(TensorBase[S, T, D]):
         Raises:
             AxisError: if there is no such axis.
             DTypeError: for a bool tensor.
+            ArgumentValueError: if a sum of integers of 8, 16 or 32 bits leaves the dtype.
 
         >>> import tapetensor as tt
         >>> tt.arange(4).cumulative_sum(axis=0)
@@ -46,6 +50,7 @@ class Scans(TensorBase[S, T, D]):
         """
         check_numeric("cumulative_sum", self)
         position = normalize_axis("cumulative_sum", axis, self.array.shape)
+        check_total_fits("cumulative_sum", np.cumsum, self, position)
         return apply(scan.cumulative_sum, (self,), (position,))
 
     def cumulative_prod(self: NumberBase[S, T, R], axis: int) -> Tensor[S, T, R]:
@@ -63,6 +68,7 @@ class Scans(TensorBase[S, T, D]):
         Raises:
             AxisError: if there is no such axis.
             DTypeError: for a bool tensor.
+            ArgumentValueError: if a product of integers of 8, 16 or 32 bits leaves the dtype.
 
         Source: array API, ``cumulative_prod``.
 
@@ -72,6 +78,7 @@ class Scans(TensorBase[S, T, D]):
         """
         check_numeric("cumulative_prod", self)
         position = normalize_axis("cumulative_prod", axis, self.array.shape)
+        check_total_fits("cumulative_prod", np.cumprod, self, position)
         return apply(scan.cumulative_prod, (self,), (position,))
 
 

@@ -135,6 +135,7 @@ _CORRECTED = tuple(
     given(spaced(2, 3, 4), axis=axis, correction=correction)
     for axis, correction in ((None, 1), (0, 1), (-1, 0.5), ((0, 1), np.float64(1.0)))
 )
+_BYTES, _SHORT = np.array([[100, 27], [-128, -128]], np.int8), np.array([300, 300], np.int16)
 _NO_CORRECTION = (
     *refuses(_X, correction=NUMBER),
     refused(
@@ -206,7 +207,10 @@ REDUCTIONS = (
         np.prod,
         # None, one and two zeros in a row.
         samples=(*_EMPTY, given(spaced(3, 3) * (1 - np.tri(3, k=-1)), axis=-1)),
-        refusals=(refused(tt.DTypeError, "bool; write x.astype", _X > 0),),
+        refusals=(
+            refused(tt.DTypeError, "bool; write x.astype", _X > 0),
+            refused(tt.ArgumentValueError, "int16 does not hold 90000; write", _SHORT, axis=0),
+        ),
         takes_integers=True,
     ),
     _reduction(
@@ -214,7 +218,11 @@ REDUCTIONS = (
         tt.Tensor.sum,
         np.sum,
         samples=_EMPTY,
-        refusals=(refused(tt.DTypeError, "bool; count with", _X > 0),),
+        refusals=(
+            refused(tt.DTypeError, "bool; count with", _X > 0),
+            refused(tt.ArgumentValueError, "int8 does not hold -256; write", _BYTES, axis=-1),
+            refused(tt.ArgumentValueError, "uint8 does not hold 383", _BYTES.astype(np.uint8)),
+        ),
         takes_integers=True,
     ),
     _reduction("mean", tt.Tensor.mean, np.mean, samples=_NO_ROWS),

@@ -27,6 +27,8 @@ def _ssm_scan(x: Any, a: Any, b: Any) -> Array:
     return np.stack(states, axis=-2) if states else np.zeros_like(added)
 
 
+_BYTES = np.array([100, 100, -100], np.int8)
+
 SCANS = (
     Op(
         name="cumulative_sum",
@@ -46,6 +48,7 @@ SCANS = (
             *refuses(_X[:, 0], axis=AXIS),
             refused(tt.AxisError, r"axis 3 .* \(2, 5, 3\)", _X, axis=3),
             refused(tt.AxisError, "0-d", spaced(), axis=0),
+            refused(tt.ArgumentValueError, "int8 does not hold 200", _BYTES, axis=0),
         ),
         takes_integers=True,
     ),
@@ -65,7 +68,11 @@ SCANS = (
             given(spaced(2, 0), axis=1),
             given(spaced(2, 0), axis=0),
         ),
-        refusals=(*refuses(_X[:, 0], axis=AXIS), refused(tt.AxisError, "0-d", spaced(), axis=0)),
+        refusals=(
+            *refuses(_X[:, 0], axis=AXIS),
+            refused(tt.AxisError, "0-d", spaced(), axis=0),
+            refused(tt.ArgumentValueError, "int8 does not hold 10000", _BYTES, axis=0),
+        ),
         takes_integers=True,
     ),
     Op(
