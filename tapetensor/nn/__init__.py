@@ -96,6 +96,8 @@ from tapetensor.nn.repeated import Repeated as Repeated
 from tapetensor.nn.reshaping import Reshape as Reshape
 from tapetensor.nn.rms_norm import RMSNorm as RMSNorm
 from tapetensor.nn.selection import Selection as Selection
+from tapetensor.nn.sequence_pooling import AvgPool1d as AvgPool1d
+from tapetensor.nn.sequence_pooling import MaxPool1d as MaxPool1d
 from tapetensor.nn.sequential import Sequential as Sequential
 from tapetensor.nn.state_space import DiagonalSSM as DiagonalSSM
 from tapetensor.nn.state_space import SelectiveSSM as SelectiveSSM

@@ -121,8 +121,8 @@ class Embedding(Module, Generic[N, K, W]):
         run_check(_refuse_beyond, ids.array, self.num_embeddings)
         if self.padding_idx is None:
             return apply(indexing.take, (self.weight, ids), (0,), keeps_dtype=False)
-        is_padding = (ids.detach() == self.padding_idx).expand_dims(-1)
-        row = self.weight.detach()[self.padding_idx]
+        is_padding: Any = (ids.detach() == self.padding_idx).expand_dims(-1)
+        row: Any = self.weight.detach()[self.padding_idx]
         found: Any = apply(indexing.take, (self.weight, ids), (0,), keeps_dtype=False)
         masked: Tensor[tuple[*Ds, K], T, W] = where(is_padding, row, found)
         return masked

@@ -51,6 +51,8 @@ LAYERS: dict[str, tuple[Make, tuple[tuple[int, ...], ...]]] = {
     "Threshold": (_plain(nn.Threshold, 0.1, -0.3), (_ROWS,)),
     "InstanceNorm1d": (_plain(nn.InstanceNorm1d), (_TOKENS,)),
     "InstanceNorm2d": (_plain(nn.InstanceNorm2d), (_IMAGES,)),
+    "AvgPool1d": (_plain(nn.AvgPool1d, 2), (_TOKENS,)),
+    "MaxPool1d": (_plain(nn.MaxPool1d, 2), (_TOKENS,)),
     "AdaptiveAvgPool1d": (_plain(nn.AdaptiveAvgPool1d, 2), (_TOKENS,)),
     "AdaptiveAvgPool2d": (_plain(nn.AdaptiveAvgPool2d, 2, 3), (_IMAGES,)),
     "Log": (_unary(nn.Log), (_ROWS,)),

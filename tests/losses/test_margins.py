@@ -135,32 +135,36 @@ def test_a_logistic_loss_is_finite_at_any_score() -> None:
 
 
 def test_what_does_not_fit_is_refused_and_changes_nothing() -> None:
+    untyped: Any = losses
     x: Any = tt.ones((2, 3)).trace()
     signs: Any = tt.ones((2, 3), np.int64)
     one: Any = tt.ones((2, 3))
-    three: Any = 3
     refused: list[tuple[Any, type[Exception], str]] = [
-        (lambda: losses.soft_margin(x, signs[0]), tt.ShapeError, "a sign for each element"),
-        (lambda: losses.soft_margin(x, signs * 2), tt.ArgumentValueError, "must be 1 or -1"),
-        (lambda: losses.soft_margin(x, one), tt.DTypeError, "signed integers"),
-        (lambda: losses.soft_margin(x, [1]), tt.ArgumentTypeError, "signs"),
-        (lambda: losses.hinge_embedding(x, signs, "1"), tt.ArgumentTypeError, "margin"),
-        (lambda: losses.margin_ranking(x, one[0], signs), tt.ShapeError, "lhs .* and rhs"),
-        (lambda: losses.triplet_margin(x, one, one[0]), tt.ShapeError, "anchor .* and negative"),
-        (lambda: losses.triplet_margin(x, one, one.astype(np.float64)), tt.DTypeError, "float64"),
-        (lambda: losses.triplet_margin(x, one, "a"), tt.ArgumentTypeError, "negative"),
-        (lambda: losses.gaussian_nll(x, one, -one), tt.ArgumentValueError, "variance must be >= 0"),
-        (lambda: losses.gaussian_nll(x, one, one, full=1), tt.ArgumentTypeError, "full"),
-        (lambda: losses.gaussian_nll(x, one, one, eps=0), tt.ArgumentValueError, "eps"),
-        (lambda: losses.poisson_nll(x, signs), tt.DTypeError, "int64"),
-        (lambda: losses.multi_margin(x, signs[0]), tt.ShapeError, "do not fit"),
+        (lambda: untyped.soft_margin(x, signs[0]), tt.ShapeError, "a sign for each element"),
+        (lambda: untyped.soft_margin(x, signs * 2), tt.ArgumentValueError, "must be 1 or -1"),
+        (lambda: untyped.soft_margin(x, one), tt.DTypeError, "signed integers"),
+        (lambda: untyped.soft_margin(x, [1]), tt.ArgumentTypeError, "signs"),
+        (lambda: untyped.hinge_embedding(x, signs, "1"), tt.ArgumentTypeError, "margin"),
+        (lambda: untyped.margin_ranking(x, one[0], signs), tt.ShapeError, "lhs .* and rhs"),
+        (lambda: untyped.triplet_margin(x, one, one[0]), tt.ShapeError, "anchor .* and negative"),
+        (lambda: untyped.triplet_margin(x, one, one.astype(np.float64)), tt.DTypeError, "float64"),
+        (lambda: untyped.triplet_margin(x, one, "a"), tt.ArgumentTypeError, "negative"),
         (
-            lambda: losses.multi_margin(x, signs[:, 0], power=three),
+            lambda: untyped.gaussian_nll(x, one, -one),
+            tt.ArgumentValueError,
+            "variance must be >= 0",
+        ),
+        (lambda: untyped.gaussian_nll(x, one, one, full=1), tt.ArgumentTypeError, "full"),
+        (lambda: untyped.gaussian_nll(x, one, one, eps=0), tt.ArgumentValueError, "eps"),
+        (lambda: untyped.poisson_nll(x, signs), tt.DTypeError, "int64"),
+        (lambda: untyped.multi_margin(x, signs[0]), tt.ShapeError, "do not fit"),
+        (
+            lambda: untyped.multi_margin(x, signs[:, 0], power=3),
             tt.ArgumentValueError,
             "power must be 1 or 2",
         ),
-        (lambda: losses.poisson_nll(x, one, reduction="max"), tt.ArgumentValueError, "reduction"),
-        (lambda: losses.soft_margin(x, signs.trace()), tt.UntracedTensorError, "detach"),
+        (lambda: untyped.poisson_nll(x, one, reduction="max"), tt.ArgumentValueError, "reduction"),
+        (lambda: untyped.soft_margin(x, signs.trace()), tt.UntracedTensorError, "detach"),
     ]
     for call, error, message in refused:
         with pytest.raises(error, match=message):

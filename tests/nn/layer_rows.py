@@ -128,6 +128,8 @@ ROWS: dict[Any, Row] = {
     nn.Conv1d: _convolution(nn.Conv1d, _sequences),
     nn.Conv2d: _convolution(nn.Conv2d, _images),
     nn.ConvTranspose2d: _convolution(nn.ConvTranspose2d, _images),
+    nn.AvgPool1d: Row(lambda size, rng: nn.AvgPool1d(3, padding=1), _sequences),
+    nn.MaxPool1d: Row(lambda size, rng: nn.MaxPool1d(3, padding=1), _sequences),
     nn.AvgPool2d: Row(lambda size, rng: nn.AvgPool2d(3, padding=1), _images),
     nn.MaxPool2d: Row(lambda size, rng: nn.MaxPool2d(3, padding=1), _images),
     nn.MinPool2d: Row(lambda size, rng: nn.MinPool2d(3, padding=1), _images),

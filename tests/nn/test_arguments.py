@@ -88,6 +88,8 @@ SIZES: list[tuple[str, str, Callable[[Any], object]]] = [
     *_numbers_of("Conv1d", nn.Conv1d, ("dilation", "groups")),
     *_numbers_of("Conv2d", nn.Conv2d, ("dilation", "groups")),
     *_numbers_of("ConvTranspose2d", nn.ConvTranspose2d, ("dilation", "groups")),
+    ("AvgPool1d", "kernel_size", nn.AvgPool1d),
+    ("MaxPool1d", "kernel_size", nn.MaxPool1d),
     ("AvgPool2d", "kernel_size", nn.AvgPool2d),
     ("MaxPool2d", "kernel_size", nn.MaxPool2d),
     ("MinPool2d", "kernel_size", nn.MinPool2d),

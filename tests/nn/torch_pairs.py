@@ -64,8 +64,8 @@ class Composed(there.Module):  # type: ignore[misc]  # PyTorch is not there for 
 
 def sized(name: str, *size: int) -> tuple[Callable[..., Any], Callable[[], Any]]:
     """Return what makes a layer of a size, ours and theirs."""
-    given = size[0] if len(size) == 1 else size
-    return lambda *_: getattr(here, name)(*size), lambda: getattr(there, name)(given)
+    given = [size] if name == "AdaptiveAvgPool2d" else size
+    return lambda *_: getattr(here, name)(*size), lambda: getattr(there, name)(*given)
 
 
 def elementwise(name: str, theirs: Callable[[], Any], inputs: Any = None) -> Pair:
@@ -248,6 +248,13 @@ PAIRS: dict[str, list[Pair]] = {
     "InstanceNorm2d": [
         elementwise("InstanceNorm2d", lambda: there.InstanceNorm2d(3), normal((2, 3, 4, 5)))
     ],
+    **{
+        name: [
+            Pair(*sized(name, *sizes), normal((2, 3, 9)))
+            for sizes in ((2,), (3, 2), (3, 1, 1), (4, 3, 2))
+        ]
+        for name in ("AvgPool1d", "MaxPool1d")
+    },
     "AdaptiveAvgPool1d": [
         Pair(
             *sized("AdaptiveAvgPool1d", size),

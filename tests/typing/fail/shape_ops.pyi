@@ -72,7 +72,7 @@ m.take_along_axis(positions)  # type: ignore[arg-type]  # as many axes as the te
 m.take_along_axis(mi.transpose())  # type: ignore[arg-type]  # the other axis differs
 m.put_along_axis(m, m)  # type: ignore[type-var]  # no integers
 m.put_along_axis(mi, m.astype(np.float64))  # type: ignore[arg-type]  # float64 into float32
-mask.put_along_axis(mi, m)  # type: ignore[misc]  # masks are no numbers
+mask.put_along_axis(mi, mask)  # type: ignore[misc]  # masks are no numbers
 m.take_along_axis(m)  # type: ignore[type-var]  # no integers
 m[0] + m[0:1] + v7  # type: ignore[operator]  # rows of 3 beside 7
 

@@ -42,6 +42,8 @@ check(
     assert_type(nn.InstanceNorm2d().forward(images), Tensor4D[Batch, L[2], L[4], L[4]]),
     (3, 2, 4, 4),
 )
+shorter = tt.build(nn.MaxPool1d[L[2]], rng=rng)
+assert_type(shorter.forward(tokens.trace()), Tensor3D[Batch, L[5], Any, OwnedTape])
 bins = tt.build(nn.AdaptiveAvgPool2d[L[3], L[7]], rng=rng)
 averaged = bins.forward(images.trace())
 check(assert_type(averaged, Tensor4D[Batch, L[2], L[3], L[7], OwnedTape]), (3, 2, 3, 7))
