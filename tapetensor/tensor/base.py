@@ -37,6 +37,8 @@ _Kind = TypeVar("_Kind", bound=np.generic, covariant=True, default=D)
 
 # Beyond this many elements a repr is cut, as numpy's own.
 _REPR_THRESHOLD = 200
+# These read attributes that tensors have, too, and no elements.
+_ASK_FOR_SHAPES = (np.shape, np.ndim, np.size)
 
 
 class TensorBase(Generic[S, T, D, _Kind]):
@@ -239,6 +241,8 @@ class TensorBase(Generic[S, T, D, _Kind]):
 
             Those have other arguments: ``np.mean(x)`` would call ``x.mean(dtype=..., out=...)``.
             """
+            if function in _ASK_FOR_SHAPES:
+                return function.__wrapped__(*arguments, **named)
             name = function.__name__
             return function(*_elements_of(name, arguments), **_elements_of(name, named))
 

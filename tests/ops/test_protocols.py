@@ -93,6 +93,15 @@ def _untyped(tensor: Any) -> Any:
     return tensor
 
 
+def test_functions_of_numpy_that_ask_for_the_shape_leave_a_tape_where_it_is() -> None:
+    traced = _untyped(tt.ones((2, 3)).trace())
+
+    assert (np.shape(traced), np.ndim(traced), np.size(traced), np.size(traced, 1)) == (
+        (2, 3), 2, 6, 3,
+    )  # fmt: skip
+    assert traced.owns_tape
+
+
 def test_a_tensor_lists_its_elements_as_numbers_of_python_and_keeps_its_tape() -> None:
     traced: Any = tt.from_numpy([[1.0, 2.0]], (1, 2)).trace()
 
