@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import zlib
 from collections.abc import Mapping
@@ -86,8 +87,12 @@ class Reader(AbstractContextManager["Reader"]):
 
     def _check(self) -> None:
         """Compare the check sum, if there is one."""
-        wanted = (self._file.metadata() or {}).get(_CHECK_SUM)
+        metadata = self._file.metadata() or {}
+        wanted = metadata.get(_CHECK_SUM)
         if wanted is None:
+            # Its name may be what was damaged.
+            if difflib.get_close_matches(_CHECK_SUM, metadata, cutoff=0.8):
+                raise FileFormatError("the check sum has another name than it was written under")
             return
         if wanted != _check_sum({name: self.array(name) for name in self.headers}):
             raise FileFormatError("the values are not those that were written")

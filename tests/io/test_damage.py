@@ -77,6 +77,17 @@ def test_bytes_of_something_else_are_refused(
 
 
 @needs_safetensors
+def test_a_check_sum_whose_name_was_damaged_too_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "layer.safetensors"
+    io.save(path, layer(1))
+    content = bytearray(path.read_bytes().replace(b"tapetensor.crc32", b"tap4tensor.crc32"))
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+    assert not loaded(path)
+
+
+@needs_safetensors
 def test_a_file_under_the_name_of_the_other_format_is_refused(tmp_path: Path) -> None:
     for one, other in ((".npz", ".safetensors"), (".safetensors", ".npz")):
         io.save(tmp_path / f"layer{one}", layer(1))
