@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -87,11 +87,11 @@ class Checkpoint:
         notes = io.Notes({"parts": list(self._parts), **asdict(position)})
         io.save_checkpoint(self.path, training=notes, **self._parts)
 
-    def load(self, per_epoch: int | None) -> Position:
+    def load(self, count: Callable[[int], int]) -> Position:
         """Give all parts what the file holds, and return where it was written.
 
         Args:
-            per_epoch: how many batches an epoch has, if that is known.
+            count: tells how many batches an epoch has, looking no further than for so many.
 
         Raises:
             StateMismatchError: if it does not fit; nothing has changed then.
@@ -111,10 +111,11 @@ class Checkpoint:
                 f"{', '.join(self._parts)}; a training goes on with as many generators as before, "
                 "and with the same models"
             )
-        if per_epoch is not None and position.batches > per_epoch:
+        there_are = count(position.batches)
+        if position.batches > there_are:
             raise self._mismatch(
                 f"training: {position.batches} batches of the epoch are done, and now there are "
-                f"{per_epoch}; resume with the batches that the training began with"
+                f"{there_are}; resume with the batches that the training began with"
             )
         io.load_checkpoint(self.path, **self._parts)
         return position

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias
 
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, NumericalInstabilityError
@@ -180,3 +181,18 @@ class EpochRunner(Generic[Batch]):
                 )
         set_states(self.generators, now)
         return batches
+
+
+def count_batches(batches: Source[Any], generators: Generators, most: int) -> int:
+    """Return how many batches an epoch has, looking no further than for `most` of them.
+
+    Those whose number nobody knows have to come for that; the generators stay where they are.
+    """
+    if isinstance(batches, Sized):
+        return len(batches)
+    if most == 0:
+        return 0
+    states = states_of(generators)
+    found = sum(1 for _ in islice(iterate("fit", "batches", batches), most))
+    set_states(generators, states)
+    return found

@@ -24,7 +24,14 @@ from tapetensor.training.checkpoint import (
     found_generators,
     refuse_not_finite,
 )
-from tapetensor.training.epoch import EpochRunner, Finite, Loss, averaging, step_of
+from tapetensor.training.epoch import (
+    EpochRunner,
+    Finite,
+    Loss,
+    averaging,
+    count_batches,
+    step_of,
+)
 from tapetensor.training.evaluation import Batch, M, Metric, Source, evaluate
 from tapetensor.training.history import COLUMNS, Ended, History, Row
 from tapetensor.training.interruption import Interruption
@@ -193,7 +200,7 @@ def fit(
 
     def start() -> None:
         nonlocal position
-        position = kept.start(resume, overwrite, per_epoch)
+        position = kept.start(resume, overwrite, partial(count_batches, batches, generators))
 
     team.on_root("fit", start)
     make_alike(team, (*parts.values(), *generators))

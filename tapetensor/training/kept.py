@@ -38,7 +38,7 @@ class Kept:
         self._stop = stop
         self._best: dict[str, Array] | None = None
 
-    def start(self, resume: bool, overwrite: bool, per_epoch: int | None) -> Position:
+    def start(self, resume: bool, overwrite: bool, count: Callable[[int], int]) -> Position:
         """Return where to begin, and make sure that all files can be written.
 
         Raises:
@@ -59,7 +59,7 @@ class Kept:
                     f"fit: the checkpoint {os.fspath(path)!r} is there already; {_CHOICE}"
                 )
             if path.exists() and resume:
-                position = self._file.load(per_epoch)
+                position = self._file.load(count)
             with explained("the checkpoint", path, f"{_NOTHING_LOST}, and no file has changed"):
                 _try_out(path, lambda place: self._file_at(place).write(position))
         if self._stop is not None:
