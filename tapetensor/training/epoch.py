@@ -183,15 +183,14 @@ class EpochRunner(Generic[Batch]):
         return batches
 
 
-def count_batches(batches: Source[Any], generators: Generators, most: int) -> int:
+def count_batches(batches: Source[Batch], generators: Generators, most: int) -> int:
     """Return how many batches an epoch has, looking no further than for `most` of them.
 
     Those whose number nobody knows have to come for that; the generators stay where they are.
     """
-    if isinstance(batches, Sized):
-        return len(batches)
-    if most == 0:
-        return 0
+    known = len(batches) if isinstance(batches, Sized) else None
+    if known is not None or most == 0:
+        return known or 0
     states = states_of(generators)
     found = sum(1 for _ in islice(iterate("fit", "batches", batches), most))
     set_states(generators, states)

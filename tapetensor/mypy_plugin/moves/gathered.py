@@ -6,7 +6,16 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from mypy.nodes import CallExpr, DictExpr, Expression, IndexExpr, ListExpr, RefExpr
+from mypy.nodes import (
+    CallExpr,
+    DictExpr,
+    Expression,
+    IndexExpr,
+    IntExpr,
+    ListExpr,
+    RefExpr,
+    StrExpr,
+)
 
 from tapetensor.mypy_plugin.moves.aliases import Value
 from tapetensor.mypy_plugin.moves.graph import Graph
@@ -162,6 +171,11 @@ def _is_empty_at(made: Expression | None, index: object) -> bool:
         case CallExpr(callee=RefExpr(fullname="collections.defaultdict"), args=[maker]):
             return isinstance(maker, RefExpr) and maker.fullname in _MAKERS
         case DictExpr(items=pairs):
-            held = [value for name, value in pairs if getattr(name, "value", None) in (index, None)]
+            held = [value for key, value in pairs if _may_be(key, index)]
             return len(held) == 1 and _is_empty(held[0])
     return False
+
+
+def _may_be(key: Expression | None, index: object) -> bool:
+    """Tell whether a key of a dict that is written down may be an index."""
+    return key.value == index if isinstance(key, IntExpr | StrExpr) else True
