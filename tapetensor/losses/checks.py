@@ -176,10 +176,12 @@ def check_labels_of(
         UntracedTensorError: if they own a tape.
     """
     check_target(op, scores, labels, "labels", scores_name)
-    if as_int(op, "axis", axis) not in (-1, 1):
-        raise ArgumentValueError(f"{op}: axis must be -1 or 1, got {axis!r}")
     shape = scores.array.shape
-    place = 1 if axis == 1 else len(shape) - 1
+    place = len(shape) - 1
+    if axis != -1:
+        place = as_int(op, "axis", axis)
+        if place != 1:
+            raise ArgumentValueError(f"{op}: axis must be -1 or 1, got {axis!r}")
     fits = 0 <= place < len(shape) and labels.array.shape == shape[:place] + shape[place + 1 :]
     if not fits or scores.array.size == 0:
         expected = "(B, N, *Ds) go with labels (B, *Ds)" if axis == 1 else "(*Ds, N) go with (*Ds)"
@@ -195,8 +197,12 @@ def check_labels_of(
 
 def classes_last(scores: Tensor[Any, Any, Any], place: int) -> Tensor[Any, Any, Any]:
     """Return scores with the axis of the classes at the end."""
-    axes: Any = (*[axis for axis in range(scores.ndim) if axis != place], place)
-    return scores if place == scores.ndim - 1 else scores.permute_dims(axes)
+    last = scores.array.ndim - 1
+    if place == last:
+        return scores
+    axes: Any = (*range(place), *range(place + 1, last + 1), place)
+    turned: Tensor[Any, Any, Any] = scores.permute_dims(axes)
+    return turned
 
 
 def as_reduction(op: str, reduction: object) -> Reduction:

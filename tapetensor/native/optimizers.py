@@ -126,36 +126,6 @@ def adam(
         out[i] = value * rest - mean / (np.sqrt(square) + least) * scale
 
 
-def amsgrad(
-    out: Array,
-    parameter: Array,
-    gradients: Array,
-    squares: Array,
-    largest: Array,
-    rate: float,
-    floor: float,
-    beta1: float,
-    beta2: float,
-    coupled_decay: float,
-    kept: float,
-) -> None:
-    """`adam` by the largest sums of squares so far."""
-    kind = parameter.dtype.type
-    scale, least = kind(rate), kind(floor)
-    first, second, decay, rest = kind(beta1), kind(beta2), kind(coupled_decay), kind(kept)
-    for i in range(out.size):
-        value, gradient = parameter[i], out[i]
-        if coupled_decay != 0:
-            gradient += value * decay
-        mean = gradients[i] * first + gradient
-        square = squares[i] * second + gradient * gradient
-        most = max(largest[i], square)
-        gradients[i] = mean
-        squares[i] = square
-        largest[i] = most
-        out[i] = value * rest - mean / (np.sqrt(most) + least) * scale
-
-
 def rmsprop(
     out: Array,
     parameter: Array,
@@ -227,5 +197,5 @@ def _source(function: Callable[..., None]) -> str:
 
 _SOURCES: dict[Any, str] = {
     getattr(optimizers, function.__name__): _source(function)
-    for function in (momentum_sgd, sgd, adam, amsgrad, rmsprop, adagrad)
+    for function in (momentum_sgd, sgd, adam, rmsprop, adagrad)
 }

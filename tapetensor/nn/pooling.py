@@ -9,21 +9,17 @@ from typing import Literal as L
 from tapetensor.arguments import as_size
 from tapetensor.errors import ArgumentValueError
 from tapetensor.nn.module import Module
-from tapetensor.nn.typing import ZERO, Kernel, Padding, PoolStride
+from tapetensor.nn.typing import KERNEL, ZERO, Kernel, Padding, PoolStride
 from tapetensor.tensor import Tensor, avg_pool2d, max_pool2d, min_pool2d
 from tapetensor.tensor.base import check_tensor
 from tapetensor.tensor.windows import check_rank
 from tapetensor.typing import Ds, F, K, M, N, T
 
-# What a call that leaves the stride out has for one: as much as the window is large, which is the
-# default of the type variable too.
-_KERNEL: Any = None
 
-
-class Pool2d(Module, Generic[Kernel, PoolStride, Padding]):
+class Pool(Module, Generic[Kernel, PoolStride, Padding]):
     """What layers have in common that make one number of every window."""
 
-    # The function that a class is a module for.
+    # The function of images that a class is a module for.
     pool: ClassVar[Callable[..., Tensor[Any, Any, Any]]]
 
     kernel_size: Kernel
@@ -40,6 +36,10 @@ class Pool2d(Module, Generic[Kernel, PoolStride, Padding]):
                 f"{name}: padding must be at most half of the kernel_size {kernel_size}, "
                 f"got {padding}"
             )
+
+
+class Pool2d(Pool[Kernel, PoolStride, Padding]):
+    """The same, of images."""
 
     @overload
     def forward(
@@ -84,7 +84,7 @@ class AvgPool2d(Pool2d[Kernel, PoolStride, Padding]):
     pool = staticmethod(avg_pool2d)
 
     def __init__(
-        self, kernel_size: Kernel, stride: PoolStride = _KERNEL, padding: Padding = ZERO
+        self, kernel_size: Kernel, stride: PoolStride = KERNEL, padding: Padding = ZERO
     ) -> None:
         self._initialize(kernel_size, stride, padding)
 
@@ -116,7 +116,7 @@ class MaxPool2d(Pool2d[Kernel, PoolStride, Padding]):
     pool = staticmethod(max_pool2d)
 
     def __init__(
-        self, kernel_size: Kernel, stride: PoolStride = _KERNEL, padding: Padding = ZERO
+        self, kernel_size: Kernel, stride: PoolStride = KERNEL, padding: Padding = ZERO
     ) -> None:
         self._initialize(kernel_size, stride, padding)
 
@@ -148,7 +148,7 @@ class MinPool2d(Pool2d[Kernel, PoolStride, Padding]):
     pool = staticmethod(min_pool2d)
 
     def __init__(
-        self, kernel_size: Kernel, stride: PoolStride = _KERNEL, padding: Padding = ZERO
+        self, kernel_size: Kernel, stride: PoolStride = KERNEL, padding: Padding = ZERO
     ) -> None:
         self._initialize(kernel_size, stride, padding)
 

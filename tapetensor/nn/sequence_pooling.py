@@ -2,41 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar, Generic
+from typing import Any
 
-from tapetensor.arguments import as_size
-from tapetensor.errors import ArgumentValueError, ShapeError
-from tapetensor.nn.module import Module
-from tapetensor.nn.typing import ZERO, Kernel, Padding, PoolStride
+from tapetensor.errors import ShapeError
+from tapetensor.nn.pooling import Pool
+from tapetensor.nn.typing import KERNEL, ZERO, Kernel, Padding, PoolStride
 from tapetensor.tensor import Tensor, avg_pool2d, max_pool2d
 from tapetensor.tensor.base import check_tensor
 from tapetensor.typing import Ds, F, K, N, T
 
-# The default of the stride, as large as the window: see `pooling`.
-_KERNEL: Any = None
 
-
-class Pool1d(Module, Generic[Kernel, PoolStride, Padding]):
+class Pool1d(Pool[Kernel, PoolStride, Padding]):
     """What layers have in common that make one number of every window of a sequence."""
-
-    # The function of images that a class is a module for.
-    pool: ClassVar[Callable[..., Tensor[Any, Any, Any]]]
-
-    kernel_size: Kernel
-    stride: PoolStride
-    padding: Padding
-
-    def _initialize(self, kernel_size: Kernel, stride: PoolStride, padding: Padding) -> None:
-        name = type(self).__name__
-        self.kernel_size = as_size(name, "kernel_size", kernel_size, low=1)
-        self.stride = as_size(name, "stride", kernel_size if stride is None else stride, low=1)
-        self.padding = as_size(name, "padding", padding)
-        if 2 * self.padding > self.kernel_size:
-            raise ArgumentValueError(
-                f"{name}: padding must be at most half of the kernel_size {kernel_size}, "
-                f"got {padding}"
-            )
 
     def forward(self, x: Tensor[tuple[*Ds, K, N], T, F]) -> Tensor[tuple[*Ds, K, Any], T, F]:
         """Return the number that each window makes.
@@ -89,7 +66,7 @@ class AvgPool1d(Pool1d[Kernel, PoolStride, Padding]):
     pool = staticmethod(avg_pool2d)
 
     def __init__(
-        self, kernel_size: Kernel, stride: PoolStride = _KERNEL, padding: Padding = ZERO
+        self, kernel_size: Kernel, stride: PoolStride = KERNEL, padding: Padding = ZERO
     ) -> None:
         self._initialize(kernel_size, stride, padding)
 
@@ -122,6 +99,6 @@ class MaxPool1d(Pool1d[Kernel, PoolStride, Padding]):
     pool = staticmethod(max_pool2d)
 
     def __init__(
-        self, kernel_size: Kernel, stride: PoolStride = _KERNEL, padding: Padding = ZERO
+        self, kernel_size: Kernel, stride: PoolStride = KERNEL, padding: Padding = ZERO
     ) -> None:
         self._initialize(kernel_size, stride, padding)

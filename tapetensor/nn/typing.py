@@ -50,3 +50,6 @@ Groups = TypeVar("Groups", bound=int, default=Literal[1])
 # whatever is wanted, so `layer: Linear[L[3], L[2], np.float64] = Linear(3, 2, rng=rng)` would pass.
 ONE: Any = 1
 ZERO: Any = 0
+# What a call has that leaves the stride of a pooling out: as much as the window is large, which is
+# the default of the type variable, too.
+KERNEL: Any = None

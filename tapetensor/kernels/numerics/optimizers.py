@@ -11,6 +11,7 @@ decoupled decay leaves of the parameter, 1 for all of it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -79,6 +80,8 @@ def adam(
     beta2: float,
     coupled_decay: float,
     kept: float,
+    *,
+    largest: Array | None = None,
 ) -> None:
     """Adam on discounted sums of gradients and of their squares.
 
@@ -96,11 +99,21 @@ def adam(
         beta2: the discount of `squares` per step.
         coupled_decay: see above.
         kept: see above.
+        largest: for `amsgrad`, the largest `squares` so far, which take their place in the step.
     """
     step, decayed = scratch
     gradient = _with_decay(parameter, gradient, coupled_decay, decayed)
-    _discount(gradients, squares, gradient, beta1, beta2, step)
-    _scaled(gradients, squares, rate, floor, step)
+    gradients *= beta1
+    gradients += gradient
+    squares *= beta2
+    np.multiply(gradient, gradient, out=step)
+    squares += step
+    if largest is not None:
+        squares = np.maximum(largest, squares, out=largest)
+    np.sqrt(squares, out=step)
+    step += floor
+    np.divide(gradients, step, out=step)
+    step *= rate
     _subtract(parameter, step, kept, decayed, out)
 
 
@@ -112,20 +125,10 @@ def amsgrad(
     squares: Array,
     largest: Array,
     scratch: Scratch,
-    rate: float,
-    floor: float,
-    beta1: float,
-    beta2: float,
-    coupled_decay: float,
-    kept: float,
+    *options: Any,
 ) -> None:
-    """`adam` by the largest sums of squares so far."""
-    step, decayed = scratch
-    gradient = _with_decay(parameter, gradient, coupled_decay, decayed)
-    _discount(gradients, squares, gradient, beta1, beta2, step)
-    np.maximum(largest, squares, out=largest)
-    _scaled(gradients, largest, rate, floor, step)
-    _subtract(parameter, step, kept, decayed, out)
+    """`adam` by the largest sums of squares so far; the options are those of `adam`."""
+    adam(out, parameter, gradient, gradients, squares, scratch, *options, largest=largest)
 
 
 def adam_scales(
@@ -230,22 +233,3 @@ def _subtract(parameter: Array, step: Array, kept: float, scratch: Array, out: A
     if kept != 1:
         parameter = np.multiply(parameter, kept, out=scratch)
     np.subtract(parameter, step, out=out)
-
-
-def _discount(
-    gradients: Array, squares: Array, gradient: Array, beta1: float, beta2: float, step: Array
-) -> None:
-    """Discount both sums of `adam`, and add a gradient to them; `step` is memory for that."""
-    gradients *= beta1
-    gradients += gradient
-    squares *= beta2
-    np.multiply(gradient, gradient, out=step)
-    squares += step
-
-
-def _scaled(gradients: Array, squares: Array, rate: float, floor: float, step: Array) -> None:
-    """Write ``rate * gradients / (sqrt(squares) + floor)`` to `step`."""
-    np.sqrt(squares, out=step)
-    step += floor
-    np.divide(gradients, step, out=step)
-    step *= rate

@@ -135,7 +135,7 @@ def _misfits(owner: TypeInfo, sizes: Mapping[str, int]) -> Iterator[str]:
     if any(size is not None and size % groups for size in channels.values()):
         said = [f"{name} {'?' if size is None else size}" for name, size in channels.items()]
         yield f"{groups} groups do not divide {' and '.join(said)}"
-    if owner.name.endswith("Pool2d") and sizes.keys() >= {"kernel_size", "padding"}:
+    if owner.name.endswith(("Pool1d", "Pool2d")) and sizes.keys() >= {"kernel_size", "padding"}:
         kernel, padding = sizes["kernel_size"], sizes["padding"]
         if 2 * padding > kernel:
             yield f"padding must be at most half of the kernel_size {kernel}, got {padding}"
