@@ -100,6 +100,14 @@ def test_mypy_says_once_in_a_run_how_errors_of_a_code_are_explained(tmp_path: Pa
     assert output.count("error:") == 4
 
 
+def test_the_copy_in_the_package_is_the_page() -> None:
+    root = Path(__file__).parents[1]
+    page, copy = root / "docs" / "error_catalogue.md", root / "tapetensor" / "error_catalogue.md"
+
+    assert copy.read_text() == page.read_text()
+    assert not copy.is_symlink()
+
+
 @pytest.mark.parametrize("name", [*CLASSES, *CODES])
 def test_the_command_of_a_note_prints_the_entry(
     name: str, capsys: pytest.CaptureFixture[str]

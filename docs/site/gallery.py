@@ -18,8 +18,11 @@ from pathlib import Path
 # As small as the examples are, threads wait for each other longer than they work.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import nbformat
 import numpy as np
 from matplotlib.figure import Figure
+from nbclient import NotebookClient
+from nbconvert import HTMLExporter
 
 import tapetensor as tt
 from examples import gan
@@ -139,6 +142,24 @@ def draw_plan() -> None:
     (FOLDER / "plan.html").write_text(plan.to_html())
 
 
+def run_notebook() -> None:
+    """Write docs/notebook.md as a notebook, and as the page that it is when its cells have run."""
+    text = (ROOT / "docs" / "notebook.md").read_text()
+    parts = re.split(r"^```python\n(.*?)\n```$", text, flags=re.MULTILINE | re.DOTALL)
+    cells = [
+        nbformat.v4.new_code_cell(part) if is_code else nbformat.v4.new_markdown_cell(part.strip())
+        for number, part in enumerate(parts)
+        if (is_code := number % 2) or part.strip()
+    ]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    nbformat.write(notebook, FOLDER / "notebook.ipynb")
+    NotebookClient(notebook, coalesce_streams=True).execute()
+    # The page loads nothing from elsewhere.
+    nothing = {f"{name}_url": "" for name in ("require_js", "jquery", "mathjax", "mermaid_js")}
+    page, _ = HTMLExporter(**nothing).from_notebook_node(notebook)
+    (FOLDER / "notebook.html").write_text(page)
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     for example, its_options in EXAMPLES.items():
@@ -148,3 +169,4 @@ if __name__ == "__main__":
     draw_rounds()
     draw_tape()
     draw_plan()
+    run_notebook()

@@ -39,8 +39,8 @@ class ProgressBar:
             self._writes_lines = True
             return
         library = import_extra("tqdm", "Progress bars", "training")
-        if "ipykernel" in sys.modules:
-            # It takes a while to import.
+        if "ipykernel" in sys.modules and importlib.util.find_spec("ipywidgets") is not None:
+            # It takes a while to import, and without widgets warns that it needs them.
             library = importlib.import_module("tqdm.auto")
         # tqdm draws in ASCII where the stream has no Unicode.
         self._bar = library.tqdm(

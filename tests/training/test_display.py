@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import os
 import re
@@ -78,8 +79,9 @@ def test_a_terminal_without_tqdm_gets_a_line_for_each_epoch(
     assert terminal.shown().splitlines() == lines
 
 
-def test_a_notebook_gets_the_bar_of_notebooks(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("has_widgets", [True, False])
+def test_a_notebook_gets_the_bar_of_notebooks_if_there_are_widgets(
+    has_widgets: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     auto = pytest.importorskip("tqdm.auto")
     terminal_bar = pytest.importorskip("tqdm").tqdm
@@ -91,9 +93,17 @@ def test_a_notebook_gets_the_bar_of_notebooks(
 
     monkeypatch.setitem(sys.modules, "ipykernel", sys)
     monkeypatch.setattr(auto, "tqdm", bar)
+    if has_widgets:
+        monkeypatch.setitem(sys.modules, "ipywidgets", sys)
+    else:
+        monkeypatch.delitem(sys.modules, "ipywidgets", raising=False)
+        found = importlib.util.find_spec
+        monkeypatch.setattr(
+            importlib.util, "find_spec", lambda name: None if name == "ipywidgets" else found(name)
+        )
     Run().fit(epochs=1)
 
-    assert made == [6]
+    assert made == ([6] if has_widgets else [])
     assert "epoch 1/1: 100%" in capsys.readouterr().err
 
 

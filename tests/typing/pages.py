@@ -14,6 +14,7 @@ PAGES = [
     "gradients",
     "internals",
     "modules",
+    "notebook",
     "ownership",
     "shapes",
     "start",
