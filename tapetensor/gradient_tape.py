@@ -130,7 +130,7 @@ class GradientTape:
 
         Derivative: ``rhs`` for `lhs` and the reverse.
 
-        Raises: the same as `record_add`.
+        It raises what `record_add` raises.
         """
         self._check_same_shape("record_mul", lhs, rhs)
         return self.record(arithmetic.multiply, (lhs, rhs))
@@ -149,9 +149,12 @@ class GradientTape:
             rhs: the slot of the right one.
             shapes: ``((M, K), (K, N))``, the shapes of matrices that lie flat in their slots.
 
-        Raises: the same as `record_add`, where the contracted sizes differ, or slots are not flat
-            or of another size than `shapes` say; ArgumentTypeError if `shapes` are no pairs of
-            ints.
+        Raises:
+            ShapeError: if the contracted sizes differ, or slots are not flat or of another size
+                than `shapes` say.
+            DTypeError: if the dtypes differ.
+            ArgumentTypeError: if a slot is not an integer, or `shapes` are no pairs of ints.
+            ArgumentValueError: if there is no such slot.
 
         >>> import numpy as np
         >>> import tapetensor as tt
@@ -219,7 +222,7 @@ class GradientTape:
         Derivative: with ``G[t] = g[t] + a[t + 1] G[t + 1]``, it is ``b G`` for `x`,
             ``G[t] h[t - 1]`` for `a` and ``x G`` for `b`.
 
-        Raises: the same as `record_add`.
+        It raises what `record_add` raises.
         """
         self._check_same_shape("record_ssm_scan", x, a)
         self._check_same_shape("record_ssm_scan", x, b)

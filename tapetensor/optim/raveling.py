@@ -110,8 +110,8 @@ class Raveled:
 
         Raises:
             ArgumentTypeError: if `loss_of` is no function.
-            Whatever `assign`, `loss_of` and `backward` raise, when the function is called; of a
-            parameter that the loss does not lead to, MissingGradientError.
+            MissingGradientError: from the function that is returned, if the loss does not lead to
+                a parameter; it raises what `assign`, `loss_of` and `backward` raise, too.
         """
         check_function("Raveled.objective", "loss_of", loss_of)
 
