@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import zlib
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -22,6 +23,8 @@ from tapetensor.io.headers import BFLOAT16, Header
 # The format itself has no check sum. Ours stands in its metadata, which other readers ignore, and
 # a file of another writer is not expected to have one.
 _CHECK_SUM = "tapetensor.crc32"
+# A header has about a hundred bytes for each array, and takes fifteen times as much in memory.
+_LONGEST_HEADER = 1 << 20
 
 _NUMPY_NAMES = {
     "BF16": BFLOAT16,
@@ -54,7 +57,14 @@ class Reader(AbstractContextManager["Reader"]):
 
     def __init__(self, path: Path) -> None:
         # Opened apart, so that a file that is not there is told from one of another format.
-        path.open("rb").close()
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            rest = file.seek(0, os.SEEK_END) - 8 - length
+        # One that is longer than the file is told by the library.
+        if 0 <= rest < 8 * (length - _LONGEST_HEADER):
+            raise FileFormatError(
+                f"the header has {length} bytes for {rest} bytes of numbers, which no arrays need"
+            )
         self._path = path
         self._file: Any = _library("safetensors").safe_open(path, framework="np")
         self.headers: dict[str, Header] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import pickle
 import tracemalloc
 import zipfile
@@ -209,6 +210,18 @@ def test_a_small_file_that_inflates_is_refused_before_it_does(
         assert tracemalloc.get_traced_memory()[1] < 1_000_000
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("read", [io.read, lambda path: io.load(path, layer(1), strict=False)])
+def test_a_header_of_names_without_numbers_is_not_read(read: Any, tmp_path: Path) -> None:
+    pytest.importorskip("safetensors")
+    path = tmp_path / "layer.safetensors"
+    entry = {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
+    header = json.dumps({f"weight{number}": entry for number in range(20_000)}).encode()
+    path.write_bytes(len(header).to_bytes(8, "little") + header)
+
+    with pytest.raises(tt.FileFormatError, match=r"the header has \d{7} bytes for 0 bytes"):
+        read(path)
 
 
 @pytest.mark.parametrize("error", [MemoryError(), OSError(errno.EIO, "Input/output error")])
