@@ -134,6 +134,15 @@ def test_a_classifier_misses_the_pixels_that_its_gradient_names(tmp_path: Path) 
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+@needs("sklearn")
+def test_a_body_that_knows_digits_needs_fewer_answers() -> None:
+    output = run("examples/fine_tuning.py")
+
+    reached, fresh = numbers_after("fine-tuned: #%", output), numbers_after("nothing: #%", output)
+    assert "taken: 6 of 8" in output
+    assert fresh[0] < 90 < 92 < reached[0]
+
+
 def test_the_ownership_example_shows_every_error() -> None:
     output = run("examples/tape_ownership.py")
 

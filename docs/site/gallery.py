@@ -40,6 +40,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "gan": (),
     "graph_net": (),
     "saliency": ("--picture", "{}.png"),
+    "fine_tuning": (),
+    "lbfgs": (),
     "pole": (),
 }
 
