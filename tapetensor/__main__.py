@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -43,7 +44,10 @@ def main(arguments: list[str] | None = None) -> int:
     doctor.set_defaults(run=lambda asked: _clear() if asked.clear_native else examination())
     asked = parser.parse_args(arguments)
     try:
-        print(asked.run(asked))
+        print(asked.run(asked), flush=True)
+    except BrokenPipeError:
+        # Who reads has enough, as `head` does; nothing is left for Python to flush at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (TapeTensorError, OSError) as error:
         print(error, file=sys.stderr)
         return 1

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from importlib import metadata
 
 import pytest
@@ -34,6 +36,17 @@ def test_explain_lists_the_entries_of_the_catalogue_in_their_order(
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == re.findall(r"^### (\S+)", PAGE, re.MULTILINE)
     assert "AxisError                   There is no such axis, or no such index along it" in lines
+
+
+def test_a_reader_that_has_enough_is_no_error() -> None:
+    command = [sys.executable, "-m", "tapetensor", "explain"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.close()
+
+    assert process.wait() == 0
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
 
 
 @pytest.mark.parametrize("name", ["shapeerror", "SHAPEERROR", "[Tape-Moved]", "tape-moved"])
