@@ -40,13 +40,14 @@ def test_explain_lists_the_entries_of_the_catalogue_in_their_order(
 
 def test_a_reader_that_has_enough_is_no_error() -> None:
     command = [sys.executable, "-m", "tapetensor", "explain"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdout is not None
-    process.stdout.close()
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
 
-    assert process.wait() == 0
-    assert process.stderr is not None
-    assert process.stderr.read() == b""
+        assert process.wait() == 0
+        assert process.stderr.read() == b""
 
 
 @pytest.mark.parametrize("name", ["shapeerror", "SHAPEERROR", "[Tape-Moved]", "tape-moved"])
