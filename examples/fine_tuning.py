@@ -62,7 +62,7 @@ class Parity(nn.Module):
 def pictures(pixels: np.ndarray, answers: np.ndarray) -> Pictures:
     """Return pictures, from 0 to 1, and the answers."""
     size = len(answers)
-    x = tt.from_numpy(pixels / 16, (size, 64), np.float32)
+    x: Tensor2D[int, L[64]] = tt.from_numpy(pixels / 16, (size, 64), np.float32)
     return x, tt.from_numpy(answers, (size,), np.int64)
 
 
