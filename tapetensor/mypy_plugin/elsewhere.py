@@ -1,6 +1,7 @@
-"""What other libraries call the methods of a tensor: the error says what to write here.
+"""What other libraries call methods of a tensor and functions: the error says what to write here.
 
-mypy asks plugins about attributes that are there. So the class has these, for the plugin alone.
+mypy asks plugins about what is there. So the class and the package have these, for the plugin
+alone. It asks about functions where they are called: one that is only handed on is not found.
 """
 
 from __future__ import annotations
@@ -8,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mypy.errorcodes import ATTR_DEFINED
-from mypy.nodes import MDEF, SymbolTableNode, Var
-from mypy.plugin import AttributeContext, ClassDefContext
-from mypy.types import AnyType, Type, TypeOfAny
+from mypy.nodes import ARG_STAR, ARG_STAR2, GDEF, MDEF, SymbolTableNode, Var
+from mypy.plugin import AttributeContext, ClassDefContext, FunctionContext
+from mypy.types import AnyType, CallableType, Type, TypeOfAny
 
-from tapetensor.arguments.spellings import OF_TENSORS
+from tapetensor.arguments.spellings import OF_LIBRARY, OF_TENSORS
 from tapetensor.mypy_plugin.kinds import ANYTHING
 from tapetensor.mypy_plugin.names import TENSOR, TENSOR_ROOMS
 
 # A base of Tensor, and of no other class.
+_PACKAGE = TENSOR_ROOMS.partition(".")[0]
 _BASE = f"{TENSOR_ROOMS}pictures.Pictures"
 
 
@@ -40,10 +42,36 @@ def attribute(fullname: str) -> Callable[[AttributeContext], Type] | None:
     return spelled
 
 
+def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
+    """Answer for a call of a function that is there elsewhere."""
+    package, _, name = fullname.rpartition(".")
+    if package != _PACKAGE or name not in OF_LIBRARY:
+        return None
+
+    def spelled(context: FunctionContext) -> Type:
+        message = f"module 'tapetensor' has no attribute '{name}'; write tt.{OF_LIBRARY[name]}"
+        context.api.fail(message, context.context, code=ATTR_DEFINED)
+        return AnyType(TypeOfAny.from_error)
+
+    return spelled
+
+
 def _add_names(context: ClassDefContext) -> None:
+    _add_functions(context)
     info = context.cls.info
     for name in OF_TENSORS:
         variable = Var(name, ANYTHING)
         variable.info = info
         variable._fullname = f"{info.fullname}.{name}"
         info.names[name] = SymbolTableNode(MDEF, variable, plugin_generated=True)
+
+
+def _add_functions(context: ClassDefContext) -> None:
+    # mypy has read the package by now, and not yet looked at what is in it.
+    names = context.api.modules[_PACKAGE].names
+    function = context.api.named_type("builtins.function")
+    kinds, anything = [ARG_STAR, ARG_STAR2], [ANYTHING, ANYTHING]
+    for name in OF_LIBRARY:
+        variable = Var(name, CallableType(anything, kinds, [None, None], ANYTHING, function))
+        variable._fullname = f"{_PACKAGE}.{name}"
+        names[name] = SymbolTableNode(GDEF, variable, plugin_generated=True)

@@ -33,6 +33,8 @@ BAD: list[Callable[[], object]] = [
     lambda: tt.normal((2,)),  # E: normal: the argument rng is missing
     lambda: tt.ones((2,), 4),  # E: ones: dtype must be a dtype such as np.float32, got 4
     lambda: tt.zeros((3, -1)),  # E: zeros: a dim must not be negative, got -1
+    lambda: tt.cat((m, m)),  # E: has no attribute 'cat'; write tt.concat((x, y)
+    lambda: tt.randn(2, 3),  # E: has no attribute 'randn'; write tt.normal((2, 3), rng=np.random.d
     lambda: m.view(2, 6),  # E: 'Tensor' object has no attribute 'view'; write x.reshape((2, 6)), wi
     lambda: m.T,  # E: 'Tensor' object has no attribute 'T'; write x.transpose()
     lambda: m.unsqueeze(0),  # E: 'Tensor' object has no attribute 'unsqueeze'; write x.expand_dims(
