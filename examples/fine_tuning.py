@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Generic
 from typing import Literal as L
 
 import numpy as np
@@ -19,7 +20,7 @@ from sklearn.datasets import load_digits
 import tapetensor as tt
 from tapetensor import NoneTape, OwnedTape, Tensor0D, Tensor1D, Tensor2D, io, losses, nn, optim
 from tapetensor.data import batches
-from tapetensor.typing import B, T
+from tapetensor.typing import B, K, T
 
 Pictures = tuple[Tensor2D[int, L[64]], Tensor1D[int, NoneTape, np.int64]]
 SHOWN = 50
@@ -37,25 +38,14 @@ class Body(nn.Module):
         return self.second.forward(self.norm.forward(self.first.forward(x)).relu()).relu()
 
 
-class Digits(nn.Module):
-    """A body, and a head that says which digit it is."""
+class Classifier(nn.Module, Generic[K]):
+    """The body, and a head for so many classes."""
 
     body: Body
-    head: nn.Linear[L[32], L[10]]
+    head: nn.Linear[L[32], K]
 
-    def forward(self, x: Tensor2D[B, L[64], T]) -> Tensor2D[B, L[10], T]:
-        """Return the logits of the ten digits."""
-        return self.head.forward(self.body.forward(x))
-
-
-class Parity(nn.Module):
-    """The same body, and a head that says whether it is odd."""
-
-    body: Body
-    head: nn.Linear[L[32], L[2]]
-
-    def forward(self, x: Tensor2D[B, L[64], T]) -> Tensor2D[B, L[2], T]:
-        """Return the logits of even and odd."""
+    def forward(self, x: Tensor2D[B, L[64], T]) -> Tensor2D[B, K, T]:
+        """Return a logit for each class."""
         return self.head.forward(self.body.forward(x))
 
 
@@ -66,7 +56,7 @@ def pictures(pixels: np.ndarray, answers: np.ndarray) -> Pictures:
     return x, tt.from_numpy(answers, (size,), np.int64)
 
 
-def train(model: Digits | Parity, part: nn.Module, data: Pictures, steps: int, lr: float) -> None:
+def train(model: Classifier[K], part: nn.Module, data: Pictures, steps: int, lr: float) -> None:
     """Train a part of a model, the rest of which stays as it is."""
     optimizer, rng = optim.Adam(part, lr=lr), np.random.default_rng(1)
     while optimizer.steps < steps:
@@ -75,7 +65,7 @@ def train(model: Digits | Parity, part: nn.Module, data: Pictures, steps: int, l
             optimizer.step(loss.backward(wrt=part))
 
 
-def accuracy(model: Digits | Parity, data: Pictures) -> float:
+def accuracy(model: Classifier[K], data: Pictures) -> float:
     """Return the percentage of right answers."""
     x, labels = data
     return (model.forward(x).argmax(axis=-1) == labels).astype(np.float32).mean().item() * 100
@@ -87,12 +77,12 @@ def main() -> None:
     pixels, digits = load_digits(return_X_y=True)
     order = rng.permutation(len(digits))
     known, shown, held_out = np.split(order, [1000, 1000 + SHOWN])
-    old = tt.build(Digits, rng=rng)
+    old = tt.build(Classifier[L[10]], rng=rng)
     train(old, old, pictures(pixels[known], digits[known]), steps=800, lr=3e-3)
 
     few = pictures(pixels[shown], digits[shown] % 2)
     others = pictures(pixels[held_out], digits[held_out] % 2)
-    model = tt.build(Parity, rng=rng)
+    model = tt.build(Classifier[L[2]], rng=rng)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "digits.npz"
         io.save(file, old)
@@ -102,7 +92,7 @@ def main() -> None:
     train(model, model, few, steps=50, lr=3e-4)
     print(f"fine-tuned: {accuracy(model, others):.1f}% right")
 
-    fresh = tt.build(Parity, rng=rng)
+    fresh = tt.build(Classifier[L[2]], rng=rng)
     train(fresh, fresh, few, steps=150, lr=3e-3)
     print(f"from nothing: {accuracy(fresh, others):.1f}% right")
 
