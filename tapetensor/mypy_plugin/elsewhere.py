@@ -11,15 +11,18 @@ from collections.abc import Callable
 from mypy.errorcodes import ATTR_DEFINED
 from mypy.nodes import ARG_STAR, ARG_STAR2, GDEF, MDEF, SymbolTableNode, Var
 from mypy.plugin import AttributeContext, ClassDefContext, FunctionContext
-from mypy.types import AnyType, CallableType, Type, TypeOfAny
+from mypy.types import CallableType, Instance, Type
 
 from tapetensor.arguments.spellings import OF_LIBRARY, OF_TENSORS
+from tapetensor.mypy_plugin import symbols
 from tapetensor.mypy_plugin.kinds import ANYTHING
 from tapetensor.mypy_plugin.names import TENSOR, TENSOR_ROOMS
 
-# A base of Tensor, and of no other class.
 _PACKAGE = TENSOR_ROOMS.partition(".")[0]
+# A base of Tensor, and of no other class.
 _BASE = f"{TENSOR_ROOMS}pictures.Pictures"
+# What no call stands behind elsewhere.
+_PROPERTIES = ("T", "mT")
 
 
 def base_class(fullname: str) -> Callable[[ClassDefContext], None] | None:
@@ -37,7 +40,8 @@ def attribute(fullname: str) -> Callable[[AttributeContext], Type] | None:
         cure = f"write x.{OF_TENSORS[name]}"
         message = f"'Tensor' object has no attribute '{name}'; {cure}"
         context.api.fail(message, context.context, code=ATTR_DEFINED)
-        return AnyType(TypeOfAny.from_error)
+        of_function = context.api.named_generic_type("builtins.function", [])
+        return _some_tensor() if name in _PROPERTIES else _giving(_some_tensor(), of_function)
 
     return spelled
 
@@ -51,7 +55,7 @@ def function_result(fullname: str) -> Callable[[FunctionContext], Type] | None:
     def spelled(context: FunctionContext) -> Type:
         message = f"module 'tapetensor' has no attribute '{name}'; write tt.{OF_LIBRARY[name]}"
         context.api.fail(message, context.context, code=ATTR_DEFINED)
-        return AnyType(TypeOfAny.from_error)
+        return _some_tensor()
 
     return spelled
 
@@ -69,9 +73,19 @@ def _add_names(context: ClassDefContext) -> None:
 def _add_functions(context: ClassDefContext) -> None:
     # mypy has read the package by now, and not yet looked at what is in it.
     names = context.api.modules[_PACKAGE].names
-    function = context.api.named_type("builtins.function")
-    kinds, anything = [ARG_STAR, ARG_STAR2], [ANYTHING, ANYTHING]
+    function = _giving(ANYTHING, context.api.named_type("builtins.function"))
     for name in OF_LIBRARY:
-        variable = Var(name, CallableType(anything, kinds, [None, None], ANYTHING, function))
+        variable = Var(name, function)
         variable._fullname = f"{_PACKAGE}.{name}"
         names[name] = SymbolTableNode(GDEF, variable, plugin_generated=True)
+
+
+def _giving(result: Type, of_function: Instance) -> CallableType:
+    kinds = [ARG_STAR, ARG_STAR2]
+    return CallableType([ANYTHING, ANYTHING], kinds, [None, None], result, of_function)
+
+
+def _some_tensor() -> Type:
+    """Return a tensor of which nothing is known: mypy complains of functions that return `Any`."""
+    tensor = symbols.class_of(TENSOR)
+    return ANYTHING if tensor is None else Instance(tensor, [ANYTHING] * len(tensor.type_vars))

@@ -162,6 +162,18 @@ def note(checker: Any, message: str, where: Context) -> None:
 
 
 @contextmanager
+def heard_around(checker: Any) -> Iterator[None]:
+    """Take away who listens to errors last, as mypy does to each method that an operator may be."""
+    watchers = getattr(checker.msg.errors, "_watchers", None)
+    last = watchers.pop() if watchers else None
+    try:
+        yield
+    finally:
+        if watchers is not None and last is not None:
+            watchers.append(last)
+
+
+@contextmanager
 def _heard_by_all(checker: Any) -> Iterator[None]:
     """Take away those who listen to errors, to filter them out or to draw conclusions.
 

@@ -41,7 +41,7 @@ from tapetensor.mypy_plugin.shapes.broadcasting import (
     ssm_scan,
     where,
 )
-from tapetensor.mypy_plugin.shapes.calls import Context, Hook, Rule, hook
+from tapetensor.mypy_plugin.shapes.calls import Context, Hook, Rule, hook, reflected
 from tapetensor.mypy_plugin.shapes.signatures import compute_dims
 
 HookT = TypeVar("HookT", bound=Callable[..., Any])
@@ -57,7 +57,6 @@ _EXACT: Final[dict[str, Rule]] = (
     | {f"__{name}__": logic for name in ("and", "or", "xor")}
     | {
         "__matmul__": contraction.matmul,
-        "__rmatmul__": contraction.rmatmul,
         "roll": rearranging.roll,
         "solve": contraction.solve,
         "put_along_axis": joining.put_along_axis,
@@ -141,6 +140,14 @@ _METHODS: Final[dict[str, Hook]] = (
         f"{TENSOR}.{name}": hook(op_called(name), rule, opens_in_displays=rules is _OPEN)
         for rules in (_EXACT, _OPEN)
         for name, rule in rules.items()
+    }
+    | {
+        f"{TENSOR}.__r{name}__": reflected(name, rule)
+        for name, rule in (
+            ("matmul", contraction.rmatmul),
+            # Plain typing knows what a number on the left gives.
+            *[(name, None) for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")],
+        )
     }
     | {
         f"tapetensor.nn.{name}.{called}": hook(op, rule)

@@ -40,6 +40,7 @@ from mypy.types import (
     CallableType,
     FunctionLike,
     Instance,
+    ProperType,
     TupleType,
     Type,
     TypeOfAny,
@@ -264,13 +265,19 @@ class Call:
 
     def refused(self, mismatch: MismatchError) -> CallableType:
         """Report an error; return a signature that takes everything, so that it is the only one."""
+        _last_refusal.call, _last_refusal.mismatch = self, mismatch
         message = f"{self.op}: {mismatch}"
         flow.fail(self._context.api, message, self._context.context, mismatch.code)
         return self._item.copy_modified(
             arg_types=[_REFUSED] * len(self._item.arg_types),
             arg_kinds=[_OPTIONAL.get(kind, kind) for kind in self._item.arg_kinds],
-            ret_type=refused_result(self._item),
+            ret_type=self.refused_result,
         )
+
+    @property
+    def refused_result(self) -> Type:
+        """What is known of the result where an error is reported."""
+        return refused_result(self._item)
 
 
 def refused_result(item: CallableType) -> Type:
@@ -278,7 +285,13 @@ def refused_result(item: CallableType) -> Type:
 
     That is a tensor where it would have been one: mypy complains of functions that return `Any`.
     """
-    result = get_proper_type(item.ret_type)
+    return _refused(get_proper_type(item.ret_type))
+
+
+def _refused(result: ProperType) -> Type:
+    if isinstance(result, TupleType):
+        items = [_refused(get_proper_type(one)) for one in result.items]
+        return result.copy_modified(items=items)
     if isinstance(result, Instance) and result.type.fullname == TENSOR:
         return result.copy_modified(args=[_REFUSED] * len(result.args))
     return _REFUSED
@@ -361,6 +374,38 @@ def hook(op: str, rule: Rule, *, opens_in_displays: bool = True) -> Hook:
         return call.returning(result)
 
     return signature
+
+
+def reflected(op: str, rule: Rule | None) -> Hook:
+    """Return the signature hook of a rule for the method that mypy asks of the right operand.
+
+    Where that of the left one was refused, this one is, too, and its result is that of the
+    operator: of two methods that are both wrong mypy takes no result, and then complains first
+    that a function returns `Any`.
+    """
+    usual = None if rule is None else hook(op, rule, opens_in_displays=False)
+
+    def signature(context: Context) -> FunctionLike:
+        call, mismatch = _last_refusal.call, _last_refusal.mismatch
+        if call is None or mismatch is None or call.node is not context.context:
+            return context.default_signature if usual is None else usual(context)
+        again = Call(context, call.op)
+        with flow.heard_around(again.api):
+            refusal = again.refused(mismatch)
+        return refusal.copy_modified(ret_type=call.refused_result)
+
+    return signature
+
+
+class _LastRefusal:
+    """The last call of which an error was reported."""
+
+    def __init__(self) -> None:
+        self.call: Call | None = None
+        self.mismatch: MismatchError | None = None
+
+
+_last_refusal = _LastRefusal()
 
 
 def fitted(exact: Instance, api: TypeChecker, wanted: Type | None = None) -> Instance:

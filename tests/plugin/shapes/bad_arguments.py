@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal as L
 
 import numpy as np
 
 import tapetensor as tt
-from tapetensor import Tensor2D, nn
+from tapetensor import Tensor2D, Tensor3D, nn
 from tapetensor.typing import B, N, T
 from tests.typing.operands import m, md, s, z
 
@@ -24,6 +25,31 @@ class Own(nn.Module):
 
     def forward(self, x: Tensor2D[B, N, T]) -> Tensor2D[B, N, T]:
         return self.layer.forward(x)
+
+
+# What is reported is the one error of its line: not that a function returns `Any`, too.
+def product(x: Tensor2D[B, L[3], T]) -> Tensor2D[B, L[3], T]:
+    return x @ m  # E: matmul: inner dims differ: (B, 3) @ (2, 3), 3 != 2
+
+
+def total(x: Tensor2D[B, L[3], T]) -> Tensor2D[B, L[3], T]:
+    return x + tt.ones((4,))  # E: add: shapes (B, 3) and (4,) do not broadcast, 3 != 4
+
+
+def viewed(x: Tensor2D[B, L[3], T]) -> Tensor2D[L[3], B, T]:
+    return x.view(3, -1)  # E: 'Tensor' object has no attribute 'view'
+
+
+def turned(x: Tensor2D[B, L[3], T]) -> Tensor2D[L[3], B, T]:
+    return x.T  # E: 'Tensor' object has no attribute 'T'
+
+
+def joined(x: Tensor2D[B, L[3], T]) -> Tensor2D[B, L[6], T]:
+    return tt.cat((x, x), 1)  # E: has no attribute 'cat'
+
+
+def remembered(x: Tensor3D[B, N, L[4], T]) -> Tensor3D[B, N, L[5], T]:
+    return lstm.forward(x)[0]  # E: LSTM: the last axis of the input must have size 3
 
 
 BAD: list[Callable[[], object]] = [
@@ -76,4 +102,10 @@ BAD: list[Callable[[], object]] = [
     lambda: gru(m),  # E: GRU: the input must have shape (batch, steps, features) with one step or
     lambda: cell(z, tt.zeros((4, 5))),  # E: GRUCell: the input must have shape (batch, features), g
     lambda: lstm(z, s),  # E: LSTM: state must be a tuple, got a tensor
+    lambda: product(m),
+    lambda: total(m),
+    lambda: viewed(m),
+    lambda: turned(m),
+    lambda: joined(m),
+    lambda: remembered(tt.zeros((2, 3, 4))),
 ]
