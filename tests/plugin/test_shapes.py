@@ -49,7 +49,6 @@ WITHOUT_RULE = {
         *("log1p", "log2", "rsqrt", "sinh", "tan", "ceil", "floor", "round", "sign", "trunc"),
         *("isfinite", "isinf", "isnan"),
     },
-    "their left operand is a number: of two tensors the left one is asked": {},
     "its slopes broadcast to the tensor, never the tensor to them": {"prelu"},
     "its user declares the types of each": {"custom_op"},
 }
