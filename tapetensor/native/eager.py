@@ -20,6 +20,7 @@ from tapetensor.compiler.trace.node import DType, Kind, Node
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.tracer import ArrayTracer
 from tapetensor.errors import TraceError
+from tapetensor.native.kernels import native_kernel
 from tapetensor.native.optimizers import loop_of
 from tapetensor.optim.group import Group, Options
 from tapetensor.tape import Pullbacks
@@ -60,8 +61,13 @@ class NativeKernel:
 
 
 def chosen(kernel: Kernel) -> Kernel:
-    """Return what runs a kernel on the backend that the environment names."""
-    return NativeKernel(kernel) if chosen_backend(None) == "numba" else kernel
+    """Return what runs a kernel, or a step of one, on the backend that the environment names."""
+    if chosen_backend(None) != "numba":
+        return kernel
+    by_hand = native_kernel(kernel)
+    if by_hand is kernel:
+        return NativeKernel(kernel)
+    return lambda *args: kernel(*args) if _raises() else by_hand(*args)
 
 
 @lru_cache(maxsize=64)

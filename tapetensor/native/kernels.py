@@ -20,6 +20,9 @@ from tapetensor.kernels.numerics import recurrence, segments
 from tapetensor.native import cache
 from tapetensor.native.scalars import numba
 
+# As they are on numpy.
+_recurrence = inspect.unwrap(recurrence.run_recurrence)
+_summed: Callable[[Array, Array, int], Array] = inspect.unwrap(segments.segment_sum)
 _FLOATS = (np.float32, np.float64)
 
 _RECURRENCE = """
@@ -59,7 +62,7 @@ def run_recurrence(out: Array, values: Array, decay: Array) -> None:
     is_apart = not any(np.may_share_memory(out, one) for one in (values, decay))
     is_known = out.dtype in _FLOATS and all(one.dtype == out.dtype for one in arrays)
     if not (is_apart and is_known and out.size and decay.shape[0] == out.shape[0] - 1):
-        recurrence.run_recurrence(out, values, decay)
+        _recurrence(out, values, decay)
         return
     loop = _loop(_RECURRENCE, (_seen(out.dtype, 3, "A"),) * 3)
     sequences = [_of_three_axes(one) for one in arrays]
@@ -85,7 +88,7 @@ def segment_sum(rows: Array, targets: Array, count: int) -> Array:
     )
     # What is wrong with targets numpy says.
     if not (is_known and rows.size) or targets.min() < 0 or targets.max() >= count:
-        return segments.segment_sum(rows, targets, count)
+        return _summed(rows, targets, count)
     sums = np.zeros((count, rows.shape[1]), rows.dtype)
     matrix = _seen(rows.dtype, 2, "C")
     loop = _loop(_SEGMENT_SUM, (matrix, matrix, _seen(targets.dtype, 1, "C")))
@@ -107,6 +110,6 @@ def _loop(source: str, types: tuple[Any, ...]) -> Callable[..., None]:
 
 
 _KERNELS: dict[Callable[..., Any], Callable[..., Any]] = {
-    inspect.unwrap(recurrence.run_recurrence): run_recurrence,
-    inspect.unwrap(segments.segment_sum): segment_sum,
+    _recurrence: run_recurrence,
+    _summed: segment_sum,
 }

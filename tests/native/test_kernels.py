@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,8 @@ import tapetensor as tt
 from tapetensor import compiler, nn
 from tapetensor.kernels.numerics import recurrence as plain_recurrence
 from tapetensor.kernels.numerics import segments as plain_segments
+from tapetensor.native import eager
+from tapetensor.native import kernels as native
 from tapetensor.native.kernels import native_kernel, run_recurrence, segment_sum
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -168,3 +171,19 @@ def test_a_compiled_scan_and_an_embedding_run_natively() -> None:
     (plan,) = compiler.plans(native)
     assert plan.explain().count("native run_recurrence") == 2
     assert "native segment_sum" in plan.explain()
+
+
+def test_eager_mode_takes_the_loops_unless_numpy_is_to_raise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows, targets = np.full((40, 3), 1e38, np.float32), np.arange(40) % 2
+    plain = inspect.unwrap(plain_segments.segment_sum)
+    monkeypatch.setitem(native._KERNELS, plain, lambda *_: "by the loop")
+    assert eager.chosen(plain) is plain
+
+    monkeypatch.setenv("TAPETENSOR_BACKEND", "numba")
+    chosen: Any = eager.chosen(plain)
+
+    assert chosen(rows, targets, 2) == "by the loop"
+    with np.errstate(over="raise"), pytest.raises(FloatingPointError):
+        chosen(rows, targets, 2)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from tapetensor.arrays.array import Array
+from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
 from tapetensor.kernels.numerics.steps import writing_step
 
 # How much of a sequence is worked on at a time: this and its decays fit in a second-level cache.
@@ -14,6 +15,7 @@ _BLOCK_BYTES = 1 << 19
 
 
 @writing_step
+@native_from(MANY_STEPS)
 def run_recurrence(out: Array, values: Array, decay: Array) -> None:
     """Write ``out[t] = values[t] + decay[t-1] * out[t-1]``, for one step after the other.
 

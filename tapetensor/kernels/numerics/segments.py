@@ -6,6 +6,7 @@ import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
+from tapetensor.kernels.numerics.native import MANY_STEPS, native_from
 from tapetensor.kernels.numerics.steps import single_step
 from tapetensor.kernels.numerics.sums import ones
 
@@ -19,6 +20,7 @@ _LONG = 8
 
 
 @single_step
+@native_from(MANY_STEPS)
 def segment_sum(rows: Array, targets: Array, count: int) -> Array:
     """Return `count` rows, each the sum of those `rows` whose target it is.
 
