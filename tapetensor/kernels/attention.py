@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import like
+from tapetensor.kernels.numerics.broadcasting import sum_to
 from tapetensor.kernels.numerics.extremes import largest_or_minus_infinity
 from tapetensor.kernels.numerics.sums import row_products, row_sums
 from tapetensor.tape import Pullbacks
@@ -13,15 +17,20 @@ from tapetensor.tape.pullbacks import computed_once
 
 
 def scaled_dot_product_attention(
-    query: Array, key: Array, value: Array, mask: Array | None, causal: bool, scale: float
+    query: Array, key: Array, value: Array, *others: Any
 ) -> tuple[Array, Pullbacks]:
-    """``softmax(scale * query @ key.T) @ value``, with weight 0 where the mask does not hold.
+    """``softmax(scale * query @ key.T + bias) @ value``, with weight 0 where the mask is False.
+
+    The others are a bias, which is an operand, too, or none, and the mask, `causal` and the scale.
 
     One array of queries times keys is kept: the exponentials, before they are divided by their
     sums. The division is left to the smaller arrays on both sides of it.
     """
+    *biases, mask, causal, scale = others
     scaled_query = query * scale
     weights = np.matmul(scaled_query, np.swapaxes(key, -1, -2))
+    for bias in biases:
+        weights += bias
     if mask is not None:
         weights += _hidden(like(mask, query), query)
     if causal:
@@ -51,10 +60,14 @@ def scaled_dot_product_attention(
         cotangent *= scale
         return cotangent
 
+    def pullback_bias(shape: tuple[int, ...], g: Array) -> Array:
+        return sum_to(slope_once(g), shape)
+
     return output, (
         pullback_query,
         lambda g: np.matmul(np.swapaxes(slope_once(g), -1, -2), scaled_query),
         lambda g: np.matmul(np.swapaxes(weights, -1, -2), g / total),
+        *[partial(pullback_bias, bias.shape) for bias in biases],
     )
 
 

@@ -31,6 +31,7 @@ def scaled_dot_product_attention(
     value: Tensor[tuple[*Ds, N, P], T, F],
     *,
     mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+    bias: Tensor[Any, NoneTape, F] | None = None,
     causal: bool = False,
     scale: float | None = None,
 ) -> Tensor[tuple[*Ds, M, P], T, F]: ...
@@ -41,6 +42,7 @@ def scaled_dot_product_attention(
     value: Tensor[tuple[*Ds, N, P], NoneTape, F],
     *,
     mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+    bias: Tensor[Any, NoneTape, F] | None = None,
     causal: bool = False,
     scale: float | None = None,
 ) -> Tensor[tuple[*Ds, M, P], T, F]: ...
@@ -51,6 +53,7 @@ def scaled_dot_product_attention(
     value: Tensor[tuple[*Ds, N, P], T, F],
     *,
     mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+    bias: Tensor[Any, NoneTape, F] | None = None,
     causal: bool = False,
     scale: float | None = None,
 ) -> Tensor[tuple[*Ds, M, P], T, F]: ...
@@ -61,6 +64,7 @@ def scaled_dot_product_attention(
     value: Tensor[tuple[*Ds, N, P], Any, F],
     *,
     mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+    bias: Tensor[Any, Any, F] | None = None,
     causal: bool = False,
     scale: float | None = None,
 ) -> Tensor[tuple[*Ds, M, P], OwnedTape, F]: ...
@@ -71,6 +75,7 @@ def scaled_dot_product_attention(
     value: Tensor[tuple[*Ds, N, P], Any, F],
     *,
     mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+    bias: Tensor[Any, Any, F] | None = None,
     causal: bool = False,
     scale: float | None = None,
 ) -> Tensor[tuple[*Ds, M, P], OwnedTape, F]: ...
@@ -81,6 +86,18 @@ def scaled_dot_product_attention(
     value: Tensor[tuple[*Ds, N, P], OwnedTape, F],
     *,
     mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+    bias: Tensor[Any, Any, F] | None = None,
+    causal: bool = False,
+    scale: float | None = None,
+) -> Tensor[tuple[*Ds, M, P], OwnedTape, F]: ...
+@overload
+def scaled_dot_product_attention(
+    query: Tensor[tuple[*Ds, M, K], Any, F],
+    key: Tensor[tuple[*Ds, N, K], Any, F],
+    value: Tensor[tuple[*Ds, N, P], Any, F],
+    *,
+    mask: Tensor[Any, NoneTape, np.bool_] | None = None,
+    bias: Tensor[Any, OwnedTape, F],
     causal: bool = False,
     scale: float | None = None,
 ) -> Tensor[tuple[*Ds, M, P], OwnedTape, F]: ...
@@ -90,12 +107,13 @@ def scaled_dot_product_attention(
     value: Any,
     *,
     mask: Any = None,
+    bias: Any = None,
     causal: bool = False,
     scale: float | None = None,
 ) -> Any:
     """Return the values averaged with weights that say how well their keys go with each query.
 
-        softmax(query @ key.T * scale) @ value
+        softmax(query @ key.T * scale + bias) @ value
 
     A query that may see no key at all gives zeros.
 
@@ -103,14 +121,16 @@ def scaled_dot_product_attention(
         a value each; the leading axes (batch, heads) are equal, and may be none.
     Derivative: with the weights ``p`` and the cotangent ``g``: ``p.T @ g`` for the values,
         ``scale * s @ key`` for the queries and ``scale * s.T @ query`` for the keys, where
-        ``s = p * (g @ value.T - sum(g * output))``.
-    Tape: the tapes of all three merge; an operand that owned one is spent. The mask is plain.
+        ``s = p * (g @ value.T - sum(g * output))``, which is that of the bias.
+    Tape: the tapes of all merge; an operand that owned one is spent. The mask is plain.
 
     Args:
         query: what is looked for.
         key: what is found.
         value: what is read there.
         mask: bool, broadcasting to the scores ``(*Ds, M, N)``: True where a query sees a key.
+        bias: what is added to the scores, to which it broadcasts, as for relative positions; what
+            PyTorch calls a mask of floats.
         causal: whether query ``i`` sees no key after the ``i``-th.
         scale: the factor of the scores; ``1 / sqrt(K)`` unless given.
 
@@ -132,13 +152,19 @@ def scaled_dot_product_attention(
     check_same_dtype(_OP, (query, key, value))
     scores = scores_shape(_OP, query.array.shape, key.array.shape, value.array.shape)
     seen = mask_array(_OP, mask, causal, scores)
+    operands: tuple[Any, ...] = (query, key, value)
+    if bias is not None:
+        check_tensor(_OP, "the bias", bias)
+        check_same_dtype(_OP, (query, bias))
+        check_broadcasts(_OP, "bias", bias.array.shape, scores)
+        operands = (*operands, bias)
     factor = (
         1.0 / math.sqrt(query.array.shape[-1] or 1)
         if scale is None
         else as_number(_OP, "scale", scale)
     )
     options: tuple[Any, ...] = (seen, causal, factor)
-    return apply(kernels.scaled_dot_product_attention, (query, key, value), options)
+    return apply(kernels.scaled_dot_product_attention, operands, options)
 
 
 _OP = "scaled_dot_product_attention"
@@ -186,8 +212,17 @@ def mask_array(
         raise DTypeError(
             f"{op}: the mask must be bool, True where a query sees a key, got {array.dtype}"
         )
-    if not broadcasts_to(array.shape, scores):
-        raise ShapeError(
-            f"{op}: a mask of shape {array.shape} does not broadcast to the scores {scores}"
-        )
+    check_broadcasts(op, "mask", array.shape, scores)
     return array
+
+
+def check_broadcasts(op: str, name: str, shape: tuple[int, ...], scores: tuple[int, ...]) -> None:
+    """Refuse what does not broadcast to the scores.
+
+    Raises:
+        ShapeError: if it does not.
+    """
+    if not broadcasts_to(shape, scores):
+        raise ShapeError(
+            f"{op}: a {name} of shape {shape} does not broadcast to the scores {scores}"
+        )

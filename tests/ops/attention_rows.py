@@ -13,22 +13,26 @@ from tests.ops.kinds import ARRAY, FACTOR, TENSOR, refuses
 from tests.ops.rows import Op, each, given, refused, spaced
 
 
-def _attention(query: Any, key: Any, value: Any, mask: Any = None, **options: Any) -> Any:
-    return tt.scaled_dot_product_attention(query, key, value, mask=mask, **options)
+def _attention(query: Any, key: Any, value: Any, other: Any = None, **options: Any) -> Any:
+    """Call the op with a mask or, of floats, a bias."""
+    if isinstance(other, tt.Tensor) and other.dtype.kind == "f":
+        return tt.scaled_dot_product_attention(query, key, value, bias=other, **options)
+    return tt.scaled_dot_product_attention(query, key, value, mask=other, **options)
 
 
 def _reference(
     query: Array,
     key: Array,
     value: Array,
-    mask: Array | None = None,
+    other: Array | None = None,
     causal: bool = False,
     scale: float | None = None,
 ) -> Array:
     factor = 1.0 / math.sqrt(query.shape[-1] or 1) if scale is None else scale
     scores: Array = query @ np.swapaxes(key, -1, -2) * factor
-    if mask is not None:
-        scores = np.where(mask, scores, -np.inf)
+    if other is not None:
+        is_mask = other.dtype == np.bool_
+        scores = np.where(other, scores, -np.inf) if is_mask else scores + other
     if causal:
         scores = np.where(np.tri(*scores.shape[-2:], dtype=np.bool_), scores, -np.inf)
     lowest = np.finfo(np.float64).min
@@ -58,6 +62,9 @@ ATTENTION = (
             given(_Q, _K, _V, _MASK, causal=True),
             given(*_HEADS, causal=True),
             given(*_HEADS, np.array([True, True, False, True])),
+            given(_Q, _K, _V, spaced(3, 5, seed=3)),
+            given(_Q, _K, _V, spaced(2, 1, 5, seed=3), causal=True, scale=0.5),
+            given(*_HEADS, spaced(3, 1, 1, seed=3)),
             given(_Q[0], _K[0], _V[0]),
             given(spaced(1, 1), spaced(1, 1, seed=1), spaced(1, 1, seed=2), causal=True),
             # More queries than keys, no batch, no queries, no keys, no features, no values.
@@ -76,6 +83,8 @@ ATTENTION = (
             refused(tt.ShapeError, r"\(4,\)", _Q[0, 0], _K[0, 0], _V[0, 0]),
             refused(tt.ShapeError, r"mask of shape \(5, 3\)", _Q, _K, _V, _MASK.T),
             refused(tt.ShapeError, r"\(1, 1, 3, 5\)", _Q, _K, _V, _MASK[None, None]),
+            refused(tt.ShapeError, r"bias of shape \(5, 3\)", _Q, _K, _V, spaced(5, 3)),
+            refused(tt.ShapeError, r"\(1, 1, 3, 5\)", _Q, _K, _V, spaced(1, 1, 3, 5)),
             refused(tt.DTypeError, "must be bool", _Q, _K, _V, _MASK.astype(int)),
             refused(tt.ArgumentTypeError, "the mask", _Q, _K, _V, each(True, ARRAY > 0)),
             refused(tt.ArgumentTypeError, "the value", _Q, _K, 1.0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -139,7 +140,11 @@ def _attention(
         mask = mask[None]
     if causal:
         triangle = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool).tril()
-        mask = triangle if mask is None else mask & triangle
+        if mask is None or mask.dtype == torch.bool:
+            mask = triangle if mask is None else mask & triangle
+        else:
+            # PyTorch takes a bias for a mask of numbers.
+            mask = mask.masked_fill(~triangle, -math.inf)
     return functional.scaled_dot_product_attention(query, key, value, mask, scale=scale)
 
 

@@ -21,7 +21,12 @@ def attention(call: Call) -> Answer:
     query, key = _fitting([one.dims for one in operands])
     check_floating(operands[0])
     check_same(operands)
-    _check_mask(call.argument("mask"), (*query[:-1], key[-2]))
+    scores = (*query[:-1], key[-2])
+    _check_mask(call.argument("mask"), scores)
+    bias = read_tensor(call.argument("bias"))
+    if bias is not None and bias.shape is not None and not is_bool(bias):
+        check_same([operands[0], bias])
+        _check_broadcasts("bias", bias.shape, scores)
     return None
 
 
@@ -103,11 +108,12 @@ def _check_mask(found: Type | None, scores: Dims) -> None:
     # mypy hands on an argument for the wrong parameter where an overload does not take it.
     if mask is None or mask.shape is None or not is_bool(mask):
         return
-    aligned = zip(reversed(mask.shape), reversed(scores), strict=False)
-    if len(mask.shape) > len(scores) or any(
-        one != ONE and differ(one, other) for one, other in aligned
-    ):
+    _check_broadcasts("mask", mask.shape, scores)
+
+
+def _check_broadcasts(name: str, shape: Dims, scores: Dims) -> None:
+    aligned = zip(reversed(shape), reversed(scores), strict=False)
+    if len(shape) > len(scores) or any(one != ONE and differ(one, other) for one, other in aligned):
         raise MismatchError(
-            f"a mask of shape {written(mask.shape)} does not broadcast to the scores "
-            f"{written(scores)}"
+            f"a {name} of shape {written(shape)} does not broadcast to the scores {written(scores)}"
         )

@@ -29,6 +29,8 @@ BAD: list[Callable[[], object]] = [
     lambda: attention(q, flat, v),  # E: they are (*Ds, M, K), (*Ds, N, K) and (*Ds, N, P) with equa
     lambda: attention(row, row, row),  # E: query (8,), key (8,) and value (8,) do not fit; they are
     lambda: attention(q, kd, v),  # E: dtypes differ: float32 and float64 and float32; convert one
+    lambda: attention(q, k, v, bias=q),  # E: a bias of shape (2, 5, 8) does not broadcast to the sc
+    lambda: attention(q, k, v, bias=tt.ones((5, 7), np.float64)),  # E: dtypes differ: float32 and f
     lambda: layer(k9),  # E: MultiHeadAttention: the last axis of the input must have size 8, got sh
     lambda: layer(q, k9, k9),  # E: the last axis of the input must have size 8, got shape (2, 7, 9)
     lambda: layer.forward(q, k, q),  # E: MultiHeadAttention: query (2, 5, 8), key (2, 7, 8) and val

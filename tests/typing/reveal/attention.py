@@ -66,6 +66,34 @@ check(
     (2, 6),
 )
 
+# A bias, which may be what is traced.
+bias: Tensor2D[L[2], L[5]] = tt.ones((2, 5))
+check(
+    assert_type(scaled_dot_product_attention(m, keys, values, bias=bias), Tensor2D[L[2], L[6]]),
+    (2, 6),
+)
+check(
+    assert_type(
+        scaled_dot_product_attention(m.trace(), keys, values, bias=bias),
+        Tensor2D[L[2], L[6], OwnedTape],
+    ),
+    (2, 6),
+)
+check(
+    assert_type(
+        scaled_dot_product_attention(m, keys, values, bias=bias.trace()),
+        Tensor2D[L[2], L[6], OwnedTape],
+    ),
+    (2, 6),
+)
+check(
+    assert_type(
+        scaled_dot_product_attention(m.trace(), keys, values.trace(), bias=bias.trace()),
+        Tensor2D[L[2], L[6], OwnedTape],
+    ),
+    (2, 6),
+)
+
 # Leading axes, a mask, doubles.
 check(
     assert_type(
