@@ -59,6 +59,7 @@ with pytest.raises(tt.MovedTensorError):
     loss.backward()  # P: "loss" was moved by "backward"
 with pytest.raises(tt.UntracedTensorError):
     copy.copy(a.trace())  # P: a tensor that owns a tape cannot be copied
+assert copy.copy(a).id != a.id
 with pytest.raises(tt.UntracedTensorError):
     copy.deepcopy(a.trace())  # P: a tensor that owns a tape cannot be copied
 with pytest.raises(tt.UntracedTensorError):
