@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Literal as L
+from typing import overload
 
 import numpy as np
 
 import tapetensor as tt
-from tapetensor import NoneTape, OwnedTape, TapeTensorError, Tensor1D
+from tapetensor import NoneTape, OwnedTape, TapeTensorError, Tensor1D, nn
 
 Weights = Tensor1D[L[3]]
 Traced = Tensor1D[L[3], OwnedTape]
@@ -95,9 +96,38 @@ def show_accumulation(x: Weights) -> None:
     print("three passes:", grads[x].numpy(), "= 3 *", (2 * x.numpy()))
 
 
+class Jitter(nn.Module):
+    """Noise on what is trained with; in inference the input as it is."""
+
+    rng: np.random.Generator
+
+    @overload
+    def forward(self, x: Weights) -> Weights: ...
+    @overload
+    def forward(self, x: Traced) -> Traced: ...
+    def forward(self, x: Weights | Traced) -> Weights | Traced:
+        """Return the input as it is, or with noise if it owns a tape."""
+        return self.with_noise(x) if tt.owns_tape(x) else x
+
+    def with_noise(self, x: Traced) -> Traced:
+        """Return the input with noise."""
+        noise: Weights = tt.normal((3,), rng=self.rng)
+        return x + noise * 0.1
+
+
+def show_forward_for_each_tape(x: Weights) -> None:
+    """The type of the input chooses the body of `forward`: there is no flag to set."""
+    heading("6. a forward for each tape: training and inference without a flag")
+    jitter = Jitter(rng=np.random.default_rng(0))
+    inferred: Weights = jitter.forward(x)
+    trained: Traced = jitter.forward(x.trace())
+    print("plain input: ", inferred)
+    print("traced input:", trained)
+
+
 def show_static_errors(x: Weights) -> None:
     """Mistakes about who owns a tape that the type checker finds first."""
-    heading("6. what mypy --strict rejects before the program runs")
+    heading("7. what mypy --strict rejects before the program runs")
     traced = x.trace()
     provoke(
         "(static) trace() of a traced tensor:",
@@ -128,6 +158,7 @@ def main() -> None:
     show_merge(x, y)
     show_split(x)
     show_accumulation(x)
+    show_forward_for_each_tape(x)
     show_static_errors(x)
 
 

@@ -148,6 +148,9 @@ def test_the_ownership_example_shows_every_error() -> None:
 
     for error in ("MovedTensorError", "UntracedTensorError", "ShapeError"):
         assert error in output
+    # Of one module with a forward for each tape.
+    assert "plain input:  Tensor([0.5, 1. , 2. ]" in output
+    assert "traced input: Tensor([0.6" in output
 
 
 @needs("tqdm")

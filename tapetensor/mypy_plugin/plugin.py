@@ -28,6 +28,7 @@ from typing_extensions import override
 from tapetensor.mypy_plugin import (
     arguments,
     contexts,
+    copies,
     elsewhere,
     gradients,
     literals,
@@ -47,6 +48,7 @@ ROOMS: tuple[ModuleType, ...] = (
     modules,
     arguments,
     contexts,
+    copies,
     elsewhere,
 )
 

@@ -23,10 +23,19 @@ from mypy.nodes import (
     RefExpr,
     ReturnStmt,
     Statement,
+    TupleExpr,
     UnaryExpr,
 )
 from mypy.plugin import FunctionContext, MethodContext, MethodSigContext
-from mypy.types import CallableType, FunctionLike, Instance, Type, TypeVarType, get_proper_type
+from mypy.types import (
+    CallableType,
+    FunctionLike,
+    Instance,
+    TupleType,
+    Type,
+    TypeVarType,
+    get_proper_type,
+)
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.codes import TAPE_DROPPED
@@ -71,7 +80,7 @@ def check_returned(context: FunctionContext | MethodContext) -> Type:
     if (
         isinstance(function, FuncDef)
         and function.name == _FORWARD
-        and _is_named(_tape(made), NONE_TAPE)
+        and _is_named(_tape(_first(made)), NONE_TAPE)
         and function.info
         and function.info.has_base(MODULE)
     ):
@@ -114,6 +123,12 @@ def _tape(found: Type | None) -> Type | None:
     return None
 
 
+def _first(found: Type) -> Type:
+    """Return the type of the first of several values, or of the only one."""
+    proper = get_proper_type(found)
+    return proper.items[0] if isinstance(proper, TupleType) and proper.items else proper
+
+
 def _with_tape(found: Type, tape: Type) -> Type:
     proper = get_proper_type(found)
     if not isinstance(proper, Instance) or not _is_named(_tape(proper), NONE_TAPE):
@@ -139,8 +154,13 @@ def _returned(
     values: dict[str, Expression] = {}
     for statement in body:
         match statement:
-            case AssignmentStmt(lvalues=[NameExpr(name=name)], rvalue=value):
-                values[name] = value
+            # Of a pair (value and tape, from `split_tape`) the value comes first.
+            case AssignmentStmt(
+                lvalues=[NameExpr(name=name) | TupleExpr(items=[NameExpr(name=name), *_])],
+                rvalue=value,
+            ):
+                named = value.name if isinstance(value, NameExpr) else ""
+                values[name] = values.get(named, value)
             case ReturnStmt(expr=Expression() as value):
                 if isinstance(value, NameExpr):
                     value = values.get(value.name, value)

@@ -18,6 +18,7 @@ from typing import Any, Final
 from mypy.nodes import (
     AssignmentStmt,
     CallExpr,
+    ConditionalExpr,
     Context,
     Decorator,
     Expression,
@@ -27,6 +28,7 @@ from mypy.nodes import (
     MemberExpr,
     NameExpr,
     OverloadedFuncDef,
+    ReturnStmt,
     Statement,
     TupleExpr,
     TypeInfo,
@@ -136,7 +138,7 @@ def _check_body(context: ClassDefContext, node: OverloadedFuncDef) -> None:
     # The body comes last, and mypy has not told it from the overloads yet.
     body = next(reversed(node.unanalyzed_items or node.items), None)
     is_ours = context.cls.fullname.startswith(LIBRARY)
-    if is_ours or not isinstance(body, FuncDef) or len(body.body.body) < 2:
+    if is_ours or not isinstance(body, FuncDef) or not _needs_check(body):
         return
     signature = get_proper_type(body.type)
     takes = signature.arg_types[1:] if isinstance(signature, CallableType) else []
@@ -147,6 +149,27 @@ def _check_body(context: ClassDefContext, node: OverloadedFuncDef) -> None:
             "its input with the union of what the overloads take, and ask tt.owns_tape(x)",
             body,
         )
+
+
+def _needs_check(body: FuncDef) -> bool:
+    """Tell whether a body does more than to hand its input on to what its module has."""
+    match body.body.body:
+        case [ReturnStmt(expr=Expression() as value)]:
+            return not _is_handed_on(value, body.arg_names[0])
+        case [_]:
+            return False
+    return True
+
+
+def _is_handed_on(value: Expression, own: str | None) -> bool:
+    match value:
+        case ConditionalExpr(if_expr=then, else_expr=otherwise):
+            return _is_handed_on(then, own) and _is_handed_on(otherwise, own)
+        case CallExpr(callee=called):
+            while isinstance(called, MemberExpr):
+                called = called.expr
+            return isinstance(called, NameExpr) and called.name == own
+    return False
 
 
 def _is_any(found: Type) -> bool:

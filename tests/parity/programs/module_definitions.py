@@ -57,6 +57,17 @@ class Unchecked(nn.Module):
         return y.exp()
 
 
+class UncheckedLine(nn.Module):
+    out: nn.Linear[L[8], L[2]]
+
+    @overload
+    def forward(self, x: Tensor2D[B, L[8]]) -> Tensor2D[B, L[2]]: ...
+    @overload
+    def forward(self, x: Tensor2D[B, L[8], OwnedTape]) -> Tensor2D[B, L[2], OwnedTape]: ...
+    def forward(self, x: Any) -> Any:  # N: UncheckedLine.forward: mypy does not check this body
+        return self.out.forward(x).detach()
+
+
 with pytest.raises(tt.BuildError, match=r"Undeclared.hidden: annotate hidden"):
     Undeclared()
 with pytest.raises((tt.BuildError, tt.ArgumentTypeError), match="no arguments pp"):

@@ -8,7 +8,7 @@ from typing import Literal as L
 import numpy as np
 
 import tapetensor as tt
-from tapetensor import GradientContext, Gradients, Tensor2D
+from tapetensor import GradientContext, Gradients, OwnedTape, Tensor2D
 from tapetensor.arrays.array import Array
 from tapetensor.optim import Sgd
 from tests.typing.check import assert_type, check
@@ -70,3 +70,16 @@ sums.accumulate("m", m.numpy())
 found: Array | None = sums.get("m")
 assert_type(sums.apply_clip(1.0), float)
 names: tuple[str, ...] = sums.names
+
+
+# Which of the two an input is, where both are taken.
+def of_either(x: Tensor2D[L[2], L[3]] | Tensor2D[L[2], L[3], OwnedTape]) -> bool:
+    if tt.owns_tape(x):
+        assert_type(x, Tensor2D[L[2], L[3], OwnedTape])
+        return True
+    assert_type(x, Tensor2D[L[2], L[3]])
+    return False
+
+
+assert of_either(m.trace())
+assert not of_either(m)
