@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tapetensor.arrays.array import Array
 from tapetensor.compiler.emit.blocks import BlockLoops
 from tapetensor.compiler.emit.code import Code
 from tapetensor.compiler.plan.groups import Group
@@ -19,6 +20,7 @@ from tapetensor.native.kernels import native_kernel
 from tapetensor.native.layout import Form, Layout, layout_of
 from tapetensor.native.loops import Loop, Parameter
 from tapetensor.native.optimizers import native_update
+from tapetensor.native.rows import has_rows, operands_apart, starts_of_rows
 from tapetensor.native.scalars import numba
 from tapetensor.optim.group import Update
 
@@ -44,8 +46,13 @@ class NativeLoops:
         self._blocks = BlockLoops(has_products)
 
     def takes(self, node: Node) -> bool:
-        """Tell whether there is an expression for a step."""
-        return self._blocks.takes(node) and is_known(node)
+        """Tell whether there is an expression for a step.
+
+        Memory that begins as a constant may have any shape, which would keep others out of its
+        group.
+        """
+        is_start = all(one.kind is Kind.CONSTANT for one in node.parents())
+        return self._blocks.takes(node) and is_known(node) and not is_start
 
     def is_worth_it(self, group: Group) -> bool:
         """Tell whether a loop does more than one ufunc, or blocks save trips to memory."""
@@ -74,12 +81,28 @@ class NativeLoops:
     def _is_built(self, group: Group, layout: Layout, code: Code) -> bool:
         """Write the call of a loop; False if an array cannot be seen as the loop sees it."""
         over = _written_over(group, code)
-        loop = Loop(group, layout, over)
+        apart: dict[Node, tuple[Array, Array]] = {}
+        strided = operands_apart(group, layout, code)
+        if strided:
+            by_row = layout_of(group, is_apart=True)
+            if by_row is None or any(node in over.values() for node in strided):
+                return False
+            layout = by_row
+            for node, array in strided.items():
+                found = starts_of_rows(array, len(layout.lead))
+                if found is None or not has_rows(group, layout, node):
+                    return False
+                apart[node] = found
+        loop = Loop(group, layout, over, apart)
         source = loop.source()
         step = self._rows_of_share(layout, loop)
         shares = -(-layout.rows // step)
-        arguments: list[tuple[str, Any]] = []
+        starts = [apart[one.node][1] for one in loop.arrays() if one.seen.is_apart]
+        arguments = [_bound(one, code) for one in starts]
         for parameter in loop.arrays():
+            if parameter.seen.is_apart:
+                arguments.append(_bound(apart[parameter.node][0], code))
+                continue
             argument = _argument(parameter, code)
             if argument is None:
                 return False
@@ -91,9 +114,8 @@ class NativeLoops:
             if shares == 1:
                 arguments.append((code.seen_as(out, shape), _type(node.dtype, shape)))
                 continue
-            parts = np.empty(shape, node.dtype)
-            name = code.bind(parts)
-            arguments.append((name, numba().typeof(parts)))
+            name, _ = argument = _bound(np.empty(shape, node.dtype), code)
+            arguments.append(argument)
             reduce = code.bind(node.function.reduce)
             target = code.seen_as(out, shape[1:])
             combined.append((node, f"{reduce}({name}, 0, None, {target})"))
@@ -155,7 +177,7 @@ def _argument(parameter: Parameter, code: Code) -> tuple[str, Any] | None:
         view = operand.array.reshape(shape)
         if not np.may_share_memory(view, operand.array):
             return None
-        return code.bind(view), numba().typeof(view)
+        return _bound(view, code)
     source = operand.source
     if parameter.seen.form is Form.SCALAR:
         # A number of numpy's may stand for an array of no axes.
@@ -163,6 +185,11 @@ def _argument(parameter: Parameter, code: Code) -> tuple[str, Any] | None:
     if node.shape != shape:
         source = f"{source}.reshape({shape})"
     return source, _type(node.dtype, shape)
+
+
+def _bound(array: Array, code: Code) -> tuple[str, Any]:
+    """Return the source of an array that is known, and its type."""
+    return code.bind(array), numba().typeof(array)
 
 
 def _type(dtype: DType, shape: Shape) -> Any:

@@ -33,11 +33,13 @@ class Seen:
         row: the row of the array that belongs to row ``i``: "i", or an expression of where the
             share of the rows begins, ``begin``, of ``i`` in it, of the count of all ``rows`` and of
             the count of its own rows, ``own``.
+        is_apart: whether its rows do not lie end to end; where they begin is then an array, too.
     """
 
     form: Form
     shape: Shape
     row: str = "i"
+    is_apart: bool = False
 
 
 class Total(Enum):
@@ -115,8 +117,13 @@ class Layout:
         return (1,) * (rank - len(shape)) + shape + (1,) * (self.rank - rank)
 
 
-def layout_of(group: Group) -> Layout | None:
-    """Return the layout with the longest loops inside; None if there is none that fits."""
+def layout_of(group: Group, *, is_apart: bool = False) -> Layout | None:
+    """Return the layout with the longest loops inside; None if there is none that fits.
+
+    Args:
+        group: the steps.
+        is_apart: whether rows of an operand do not lie end to end, so that no loop runs over all.
+    """
     steps = [node for node in group.nodes if node.kind is not Kind.VIEW]
     # A reduction has the rank of what it reduces.
     rank = max([len(node.shape) for node in group.nodes])
@@ -128,7 +135,7 @@ def layout_of(group: Group) -> Layout | None:
         for one in ((step,) if step.kind is Kind.ELEMENTWISE else step.args)
     ]
     full = tuple([max(sizes) for sizes in zip(*shapes, strict=True)])
-    for split in range(rank, 0, -1):
+    for split in range(rank - is_apart, 0, -1):
         layout = Layout(full[:split], rank)
         if _fits(layout, group, steps, shapes):
             return layout

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Container
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -69,6 +70,7 @@ class Loop:
         group: what is to be run; it is known what of it is kept.
         layout: how its arrays are seen.
         over: for each kept step that is written over an operand, that operand.
+        apart: the operands whose rows do not lie end to end.
 
     Attributes:
         inputs: the arrays that are read.
@@ -76,10 +78,13 @@ class Loop:
         totals: those that totals are written to, one for each share of the rows.
     """
 
-    def __init__(self, group: Group, layout: Layout, over: dict[Node, Node]) -> None:
+    def __init__(
+        self, group: Group, layout: Layout, over: dict[Node, Node], apart: Container[Node]
+    ) -> None:
         self._group = group
         self._layout = layout
         self._over = over
+        self._apart = apart
         self.inputs: dict[Node, Parameter] = {}
         self.outputs: dict[Node, Parameter] = {}
         self.totals: dict[Node, Parameter] = {}
@@ -107,12 +112,16 @@ class Loop:
                 self._reduce(node)
             else:
                 self._compute(node)
-        names = ["first", "last", "step", "rows", *[one.name for one in self.parameters()]]
+        starts = [f"{one.name}_starts" for one in self.arrays() if one.seen.is_apart]
+        arrays = [one.name for one in self.parameters()]
+        names = ["first", "last", "step", "rows", *starts, *arrays]
         # Of an index that begins at 0 it is known that it does not count from the end.
         cuts = [
             f"{one.name}_cut = {one.name}[begin:end]"
             for one in self.arrays()
-            if one.seen.form in (Form.ROW, Form.WIDE) and one.seen.row == "i"
+            if one.seen.form in (Form.ROW, Form.WIDE)
+            and one.seen.row == "i"
+            and not one.seen.is_apart
         ]
         widths = [f"{name} = {self._width_source(size)}" for size, name in self._widths.items()]
         lines = [
@@ -129,7 +138,7 @@ class Loop:
         return "\n".join(lines) + "\n"
 
     def parameters(self) -> list[Parameter]:
-        """Return what the loop is given, in order, behind the four numbers."""
+        """Return what the loop is given, in order, behind four numbers and the starts of rows."""
         return [*self.arrays(), *self.totals.values()]
 
     def arrays(self) -> list[Parameter]:
@@ -295,6 +304,8 @@ class Loop:
             return literal(operand.detail, operand.dtype)
         seen = self._layout.see(operand, reader)
         assert seen is not None
+        if operand in self._apart:
+            seen = replace(seen, is_apart=True)
         parameter = self._seen.get((operand, seen))
         if parameter is None:
             name = f"a{len(self._seen)}"
@@ -302,13 +313,18 @@ class Loop:
             self.inputs[operand] = parameter
             if seen.form is Form.SCALAR:
                 self._first.append(f"{name}_ = {name}[()]")
+            elif seen.is_apart:
+                start = f"{name}_starts[begin + i]"
+                self._row.append(f"{name}_cut = {name}[{start}:{start} + {value.width}]")
             elif seen.row != "i":
                 row = seen.row.replace("own", f"{name}.shape[0]")
                 self._row.append(f"{name}_i = {row}")
             if seen.form is Form.ROW:
                 self._row.append(f"{name}_ = {_row_of(parameter)}]")
         name = parameter.name
-        if seen.form is Form.WIDE:
+        if seen.is_apart:
+            place = f"{name}_cut[j]"
+        elif seen.form is Form.WIDE:
             place = f"{_row_of(parameter)}, j]"
         else:
             place = f"{name}[j]"
@@ -350,9 +366,11 @@ class Loop:
 
     def _width_source(self, width: int) -> str:
         for one in self.parameters():
-            if one.seen.form in (Form.WIDE, Form.COMMON) and one.seen.shape[-1] == width:
+            is_row = one.seen.form in (Form.WIDE, Form.COMMON) and not one.seen.is_apart
+            if is_row and one.seen.shape[-1] == width:
                 return f"{one.name}.shape[{len(one.seen.shape) - 1}]"
-        raise AssertionError(f"no array has rows of {width} elements")
+        # All that have such rows lie apart.
+        return str(width)
 
     def _line(self, value: _Value, line: str) -> None:
         if value.width:

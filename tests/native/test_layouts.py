@@ -78,3 +78,57 @@ def test_rows_of_several_lengths_may_be_in_one_group() -> None:
         return (x * 2 + 1).tanh(), (y * 3).exp() + 1, (x * x).sum(axis=-1)
 
     _agree(run, _normal(0, (20, 8)), _normal(1, (20, 3)))
+
+
+@pytest.mark.parametrize(
+    ("cut", "count"),
+    [
+        ((slice(None), slice(None, None, 2), slice(1, None, 2)), 1),
+        ((slice(1, None), slice(None), slice(None, 3)), 1),
+        # These stay numpy's: elements of a row lie apart, and rows lie backwards.
+        ((slice(None), slice(None), slice(None), slice(None, None, 2)), 0),
+        ((slice(None, None, -1), slice(None), slice(None, 3)), 0),
+    ],
+)
+def test_rows_that_lie_apart_are_read_where_they_lie(cut: tuple[slice, ...], count: int) -> None:
+    def run(x: Any, w: Any, row: Any) -> Any:
+        part = (x @ w)[cut]
+        shifted = (part * row[cut[3:]] + part.square()).tanh()
+        return shifted @ shifted.permute_dims((0, 1, 3, 2)), shifted.sum(axis=0)
+
+    inputs = _normal(0, (4, 6, 6, 8)), _normal(1, (8, 8)), _normal(2, (8,))
+    _agree(run, *inputs, count=count)
+
+
+def test_of_rows_that_lie_apart_a_number_each_may_be_all_that_is_left() -> None:
+    def run(x: Any, w: Any) -> Any:
+        h = x @ w
+        return (h[:, 1:] * h[:, :-1]).sum(axis=-1)[..., None] @ w[:1], h.sum()
+
+    _agree(run, _normal(0, (4, 6, 8)), _normal(1, (8, 8)))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_pooling_and_its_gradient_are_numpys() -> None:
+    def run(x: Any, w: Any) -> Any:
+        y = tt.max_pool2d((x.trace() @ w).relu(), 2)
+        return y.detach(), y.square().sum().backward(wrt=x)[x]
+
+    images = _normal(0, (5, 3, 6, 8)).numpy().copy()
+    for place, special in enumerate([0.0, np.nan, np.inf, -np.inf]):
+        images[place, :, 2:4] = special
+    inputs = tt.from_numpy(images), _normal(1, (8, 8))
+
+    native = tt.compile(run, backend="numba")
+
+    for expected, found in zip(run(*inputs), native(*inputs), strict=True):
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-5, atol=1e-6)
+    assert "maximum, maximum" in compiler.plans(native)[0].explain()
+
+
+def test_a_reduction_alone_does_not_keep_what_comes_behind_from_a_group() -> None:
+    def run(x: Any, other: Any, w: Any) -> Any:
+        h = x @ w
+        return h.max(axis=-1), (other * 2 + 1).exp() @ w, h
+
+    _agree(run, _normal(0, (5, 6)), _normal(1, (9, 6)), _normal(2, (6, 8)))

@@ -151,7 +151,7 @@ def fused(schedule: list[Node], limits: Limits) -> list[Unit]:
     for node in schedule:
         if opened.takes(node):
             continue
-        if not opened.is_passed_by(node):
+        if not opened.is_passed_by(node) or opened.is_followed_by(node):
             units += opened.close()
         if opened.group or not opened.opens(node):
             units.append(node)
@@ -198,6 +198,12 @@ class _Opened:
         """Tell whether a step may run before the group although it comes later."""
         is_next = self.group is not None and _reads(node, self.group)
         return node.kind in _MOVABLE and not is_next and not _reads(node, self._after)
+
+    def is_followed_by(self, node: Node) -> bool:
+        """Tell whether a step had better start a group: this one has only reductions so far."""
+        steps = [] if self.group is None else self.group.nodes
+        is_done = all(step.kind in (Kind.REDUCE, Kind.VIEW) for step in steps)
+        return is_done and node.kind is Kind.ELEMENTWISE and self._rows(node) > 1
 
     def close(self) -> list[Unit]:
         """Return the group, or its steps where grouping does not pay, and what waited for it."""
