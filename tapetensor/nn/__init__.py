@@ -99,6 +99,9 @@ from tapetensor.nn.selection import Selection as Selection
 from tapetensor.nn.sequence_pooling import AvgPool1d as AvgPool1d
 from tapetensor.nn.sequence_pooling import MaxPool1d as MaxPool1d
 from tapetensor.nn.sequential import Sequential as Sequential
+from tapetensor.nn.stacked_recurrent import StackedGRU as StackedGRU
+from tapetensor.nn.stacked_recurrent import StackedLSTM as StackedLSTM
+from tapetensor.nn.stacked_recurrent import StackedRNN as StackedRNN
 from tapetensor.nn.state_space import DiagonalSSM as DiagonalSSM
 from tapetensor.nn.state_space import SelectiveSSM as SelectiveSSM
 from tapetensor.nn.transformer import DecoderBlock as DecoderBlock

@@ -56,7 +56,7 @@ class Dropout(Module):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return `x`, with elements dropped if it owns a tape."""
-        return _dropped(self, x, self.p, self.rng)
+        return dropped(self, x, self.p, self.rng)
 
 
 class DropoutOneIn(Module, Generic[N]):
@@ -89,12 +89,13 @@ class DropoutOneIn(Module, Generic[N]):
 
     def forward(self, x: Tensor[S, T, F]) -> Tensor[S, T, F]:
         """Return `x`, with elements dropped if it owns a tape."""
-        return _dropped(self, x, 1.0 / self.n, self.rng)
+        return dropped(self, x, 1.0 / self.n, self.rng)
 
 
-def _dropped(
+def dropped(
     module: Module, x: Tensor[S, T, F], p: float, rng: np.random.Generator
 ) -> Tensor[S, T, F]:
+    """Return `x`, with elements dropped with probability `p` if the module trains on it."""
     layer = type(module).__name__
     check_tensor(layer, "the input", x)
     check_not_spent(layer, x)

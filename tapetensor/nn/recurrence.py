@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, ClassVar, Generic
 
 import numpy as np
@@ -12,7 +13,7 @@ from tapetensor.arguments import as_size, check_rng
 from tapetensor.arrays.dtypes import as_floating_dtype
 from tapetensor.errors import ArgumentTypeError, ShapeError
 from tapetensor.kernels import indexing
-from tapetensor.kernels.linear_algebra import linear
+from tapetensor.kernels.linear_algebra import linear, unbiased_linear
 from tapetensor.nn import init
 from tapetensor.nn.arguments import check_input
 from tapetensor.nn.module import Module
@@ -53,38 +54,71 @@ class Recurrent(Module, Generic[In, Out, W]):
         name = type(self).__name__
         self.input_size = as_size(name, "input_size", input_size, low=1)
         self.hidden_size = as_size(name, "hidden_size", hidden_size, low=1)
-        scalar_type = as_floating_dtype(name, "weights", dtype)
         check_rng(name, rng)
+        for fields, width in self._runs():
+            self._first_weights(fields, width, dtype, rng)
+
+    def _runs(self) -> list[tuple[Sequence[str], int]]:
+        """Return the fields of each run over the steps, and how wide its input is."""
+        return [(self.weights, self.input_size)]
+
+    def _first_weights(
+        self, fields: Sequence[str], input_size: int, dtype: object, rng: np.random.Generator
+    ) -> None:
+        """Set the fields of both weights and, if there are four, of both biases."""
+        scalar_type = as_floating_dtype(type(self).__name__, "weights", dtype)
         uniform = init.uniform(1.0 / math.sqrt(self.hidden_size))
         rows = self.gates * self.hidden_size
-        shapes = ((rows, self.input_size), (rows, self.hidden_size), (rows,), (rows,))
-        for field, shape in zip(self.weights, shapes, strict=True):
+        hidden: int = self.hidden_size
+        shapes = ((rows, input_size), (rows, hidden), (rows,), (rows,))
+        for field, shape in zip(fields, shapes, strict=False):
             setattr(self, field, init.make(uniform, shape, scalar_type, rng))
 
     def _check_axes(self, x: Tensor[Any, Any, Any]) -> None:
         """Raise ShapeError if `x` has not the axes that the layer takes."""
-        raise NotImplementedError
+        if x.ndim != 3 or x.shape[1] == 0:
+            raise ShapeError(
+                f"{type(self).__name__}: the input must have shape (batch, steps, features) with "
+                f"one step or more, got {x.shape}"
+            )
 
     def _states(self, x: Tensor[Any, Any, Any], state: Any) -> Tensor[Any, Any, Any]:
         """Return the states after every step, those of a cell after its one."""
-        weight_ih, weight_hh, bias_ih, bias_hh = [getattr(self, field) for field in self.weights]
-        check_input(type(self).__name__, x, weight_ih, self.input_size)
-        self._check_axes(x)
-        x, *before = self._with_states(x, state)
-        gates = apply(linear, (x, weight_ih, bias_ih))
+        x, *before = self._checked(x, state)
+        return self._run(x, self.weights, before)
+
+    def _run(
+        self, x: Tensor[Any, Any, Any], fields: Sequence[str], before: Sequence[Any]
+    ) -> Tensor[Any, Any, Any]:
+        """Return the states after every step, by the weights, and biases if any, of the fields."""
+        weight_ih, weight_hh, *biases = [getattr(self, field) for field in fields]
+        if biases:
+            bias_hh = biases.pop()
+            gates = apply(linear, (x, weight_ih, *biases))
+        else:
+            bias_hh = zeros_beside(x, weight_hh.shape[:1])
+            gates = apply(unbiased_linear, (x, weight_ih))
         if gates.ndim == 2:
             # A cell: its input is one step.
             gates = gates.expand_dims(1)
         return apply(self.kernel, (gates, weight_hh, bias_hh, *before))
 
-    def _with_states(
-        self, x: Tensor[Any, Any, Any], state: Any
+    def _checked(
+        self, x: Tensor[Any, Any, Any], state: Any, runs: tuple[int, ...] = ()
     ) -> tuple[Tensor[Any, Any, Any], ...]:
         """Return the input and the states before the first step; zeros if `state` is None.
 
         If one of them owns a tape, all that were given do.
+
+        Args:
+            x: the input.
+            state: the state, or the tuple of states.
+            runs: the axes of a state before that of the batch.
         """
-        name, shape = type(self).__name__, (x.shape[0], self.hidden_size)
+        name = type(self).__name__
+        check_input(name, x, getattr(self, self.weights[0]), self.input_size)
+        self._check_axes(x)
+        shape = (*runs, x.shape[0], self.hidden_size)
         if state is None:
             return (x, *(zeros_beside(x, shape),) * self.states)
         states = (state,) if self.states == 1 else state

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any, overload
 
 import numpy as np
-from typing_extensions import override
 
-from tapetensor.errors import ShapeError
 from tapetensor.kernels import recurrent as kernels
 from tapetensor.nn.recurrence import Memory, Recurrent, parts_of
 from tapetensor.nn.typing import In, Out, W
@@ -25,14 +23,6 @@ class RecurrentOverSequences(Recurrent[In, Out, W]):
     bias_hh_l0: Tensor[tuple[Any], NoneTape, W]
 
     weights = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
-
-    @override
-    def _check_axes(self, x: Tensor[Any, Any, Any]) -> None:
-        if x.ndim != 3 or x.shape[1] == 0:
-            raise ShapeError(
-                f"{type(self).__name__}: the input must have shape (batch, steps, features) with "
-                f"one step or more, got {x.shape}"
-            )
 
 
 class RecurrentLayer(RecurrentOverSequences[In, Out, W]):

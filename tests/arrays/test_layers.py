@@ -98,6 +98,10 @@ LAYERS: dict[str, tuple[Make, tuple[tuple[int, ...], ...]]] = {
     **{
         name: (_sized(getattr(nn, name), 6, 3), (_TOKENS,)) for name in ("RNN", "GRU", "LSTM")
     },
+    **{
+        name: (_sized(getattr(nn, name), 6, 3, 2), (_TOKENS,))
+        for name in ("StackedRNN", "StackedGRU", "StackedLSTM")
+    },
     "RNNCell": (_sized(nn.RNNCell, 6, 3), (_ROWS, (4, 3))),
     "GRUCell": (_sized(nn.GRUCell, 6, 3), (_ROWS, (4, 3))),
     "LSTMCell": (_sized(nn.LSTMCell, 6, 3), (_ROWS, (4, 3), (4, 3))),

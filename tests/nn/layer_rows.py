@@ -64,6 +64,21 @@ def _recurrent(kind: Any) -> Row:
     return Row(lambda size, rng: kind(size, size, _F64, rng=rng), _sequences, _all_outputs)
 
 
+def _stacked(kind: Any) -> Row:
+    def run(layer: Any, x: Any) -> Any:
+        outputs, last = layer.forward(x)
+        states = last if isinstance(last, tuple) else (last,)
+        # Four runs: two of them have as many features as both directions of the outputs.
+        pairs = [
+            state.permute_dims((1, 0, 2)).reshape((len(x), 2, 2 * x.shape[2])) for state in states
+        ]
+        return tt.concat([outputs, *pairs], axis=1)
+
+    return Row(
+        lambda size, rng: kind(size, size, 2, _F64, bidirectional=True, rng=rng), _sequences, run
+    )
+
+
 def _cell(kind: Any) -> Row:
     def run(layer: Any, x: Any) -> Any:
         state = tt.full(x.shape, 0.3, _F64)
@@ -157,6 +172,7 @@ ROWS: dict[Any, Row] = {
     nn.RNN: _recurrent(nn.RNN),
     nn.GRU: _recurrent(nn.GRU),
     nn.LSTM: _recurrent(nn.LSTM),
+    **{kind: _stacked(kind) for kind in (nn.StackedRNN, nn.StackedGRU, nn.StackedLSTM)},
     nn.RNNCell: _cell(nn.RNNCell),
     nn.GRUCell: _cell(nn.GRUCell),
     nn.LSTMCell: _cell(nn.LSTMCell),

@@ -21,6 +21,7 @@ def rng() -> np.random.Generator:
 
 
 RECURRENT = ("RNN", "GRU", "LSTM", "RNNCell", "GRUCell", "LSTMCell")
+STACKED = ("StackedRNN", "StackedGRU", "StackedLSTM")
 STATE_SPACE = ("DiagonalSSM", "SelectiveSSM", "MambaBlock")
 # What holds other modules, or no tensor at all, has tests of its own.
 OTHERS = {
@@ -36,6 +37,11 @@ def _recurrent(
     name: str, input_size: Any = 2, hidden_size: Any = 2, dtype: Any = np.float32
 ) -> Any:
     return getattr(nn, name)(input_size, hidden_size, dtype, rng=rng())
+
+
+def _stacked(name: str, dtype: Any = np.float32, **given: Any) -> Any:
+    sizes = {"input_size": 2, "hidden_size": 2, "num_layers": 2}
+    return getattr(nn, name)(**sizes | given, dtype=dtype, rng=rng())
 
 
 def _state_space(name: str, dtype: Any = np.float32, **sizes: Any) -> Any:
@@ -84,6 +90,11 @@ SIZES: list[tuple[str, str, Callable[[Any], object]]] = [
         for name in RECURRENT
         for size in ("input_size", "hidden_size")
     ),
+    *(
+        (name, size, lambda n, name=name, size=size: _stacked(name, **{size: n}))
+        for name in STACKED
+        for size in ("input_size", "hidden_size", "num_layers")
+    ),
     ("BatchNorm2d", "num_features", lambda n: nn.BatchNorm2d(n)),
     *_numbers_of("Conv1d", nn.Conv1d, ("dilation", "groups")),
     *_numbers_of("Conv2d", nn.Conv2d, ("dilation", "groups")),
@@ -116,6 +127,7 @@ NUMBERS: list[tuple[str, str, float, Callable[[Any], object]]] = [
     ("BatchNorm1d", "momentum", 1.0, lambda m: nn.BatchNorm1d(2, momentum=m)),
     ("BatchNorm2d", "momentum", 1.0, lambda m: nn.BatchNorm2d(2, momentum=m)),
     ("Dropout", "p", 1.0, lambda p: nn.Dropout(p, rng=rng())),
+    *((name, "dropout", 1.0, lambda p, name=name: _stacked(name, dropout=p)) for name in STACKED),
 ]
 DTYPES: list[tuple[str, Callable[[Any], object]]] = [
     ("Linear", lambda dtype: nn.Linear(2, 2, dtype, rng=rng())),
@@ -131,6 +143,7 @@ DTYPES: list[tuple[str, Callable[[Any], object]]] = [
     ("PReLU1d", lambda dtype: nn.PReLU1d(2, dtype)),
     ("MultiHeadAttention", lambda dtype: nn.MultiHeadAttention(2, 1, dtype, rng=rng())),
     *((name, lambda dtype, name=name: _recurrent(name, dtype=dtype)) for name in RECURRENT),
+    *((name, lambda dtype, name=name: _stacked(name, dtype)) for name in STACKED),
     *((name, lambda dtype, name=name: _state_space(name, dtype=dtype)) for name in STATE_SPACE),
     ("BatchNorm2d", lambda dtype: nn.BatchNorm2d(2, dtype)),
     ("Conv1d", lambda dtype: nn.Conv1d(2, 2, 3, dtype=dtype, rng=rng())),
@@ -145,6 +158,7 @@ GENERATORS: list[tuple[str, Callable[..., object]]] = [
     ("DropoutOneIn", lambda **given: nn.DropoutOneIn(2, **given)),
     ("MultiHeadAttention", lambda **given: nn.MultiHeadAttention(2, 1, **given)),
     *((name, lambda name=name, **given: getattr(nn, name)(2, 2, **given)) for name in RECURRENT),
+    *((name, lambda name=name, **given: getattr(nn, name)(2, 2, 2, **given)) for name in STACKED),
     ("Conv1d", lambda **given: nn.Conv1d(2, 2, 3, **given)),
     ("Conv2d", lambda **given: nn.Conv2d(2, 2, 3, **given)),
     ("ConvTranspose2d", lambda **given: nn.ConvTranspose2d(2, 2, 3, **given)),

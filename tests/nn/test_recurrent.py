@@ -144,6 +144,67 @@ def test_the_weights_start_and_are_named_as_those_of_pytorch(
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_stack_is_its_layers_in_turn(kind: str, rng: np.random.Generator) -> None:
+    stack: Any = getattr(nn, f"Stacked{kind}")(3, 2, 2, np.float64, dropout=0.5, rng=rng)
+    x, lower, upper = values(rng, 2, 4, 3), layer(kind, rng), getattr(nn, kind)
+    upper = upper(2, 2, np.float64, rng=rng)
+    for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
+        setattr(lower, f"{name}_l0", getattr(stack, f"{name}_l0"))
+        setattr(upper, f"{name}_l0", getattr(stack, f"{name}_l1"))
+
+    middle, below = lower.forward(x)
+    wanted, above = upper.forward(middle)
+
+    outputs, last = stack.forward(x)
+    np.testing.assert_array_equal(outputs.numpy(), wanted.numpy())
+    for found, *ends in zip(*(_ends(kind, one) for one in (last, below, above)), strict=True):
+        np.testing.assert_array_equal(found.numpy(), [end.numpy() for end in ends])
+    dropping = stack.forward(x.trace())[0].numpy()
+    assert not np.allclose(dropping, wanted.numpy())
+    inferred = nn.inference(stack).forward(x.trace())[0]
+    np.testing.assert_array_equal(inferred.numpy(), wanted.numpy())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_either_output_of_a_stack_trains_the_weights_that_led_to_it(
+    kind: str, rng: np.random.Generator
+) -> None:
+    make: Any = getattr(nn, f"Stacked{kind}")
+    stack = make(3, 2, 2, np.float64, bias=False, bidirectional=True, rng=rng)
+    x = values(rng, 2, 4, 3)
+    given = (values(rng, 4, 2, 2),) * (2 if kind == "LSTM" else 1)
+
+    outputs, last = stack.forward(x, given if kind == "LSTM" else given[0])
+    assert (outputs.shape, _ends(kind, last)[0].shape) == ((2, 4, 4), (4, 2, 2))
+    for output in (0, 1):
+
+        def forward(x: Any, output: int = output) -> Any:
+            result = stack.forward(x, given if kind == "LSTM" else given[0])
+            return result[0] if output == 0 else _ends(kind, result[1])[0]
+
+        check_layer(stack, x, rng, forward)
+
+
+def test_a_stack_refuses_what_does_not_fit_and_moves_nothing(rng: np.random.Generator) -> None:
+    stack = nn.StackedLSTM(3, 2, 2, np.float64, rng=rng)
+    x, good = values(rng, 2, 4, 3).trace(), values(rng, 2, 2, 2).trace()
+    bad: list[tuple[Any, Any, type[Exception], str]] = [
+        (x, (good, values(rng, 4, 2, 2)), ShapeError, r"have shape \(2, 2, 2\), got \(4, 2, 2\)"),
+        (x, good, ArgumentTypeError, "a tuple of 2 tensors"),
+        (values(rng, 2, 4), None, ShapeError, "must have size 3"),
+        (values(rng, 4, 3), None, ShapeError, r"\(batch, steps, features\)"),
+    ]
+    for given, state, error, message in bad:
+        with pytest.raises(error, match=f"StackedLSTM: .*{message}"):
+            stack.forward(given, state)
+    assert x.owns_tape
+    assert good.owns_tape
+    for option in ("bias", "bidirectional"):
+        with pytest.raises(ArgumentTypeError, match=f"StackedLSTM: {option} must be True or False"):
+            getattr(nn, "StackedLSTM")(3, 2, 2, rng=rng, **{option: "no"})  # noqa: B009
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_what_does_not_fit_is_refused_and_moves_nothing(
     kind: str, rng: np.random.Generator
 ) -> None:

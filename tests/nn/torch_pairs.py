@@ -149,6 +149,22 @@ def recurrent(kind: str) -> Pair:
     )
 
 
+def stacked(kind: str, layers: int, **options: Any) -> Pair:
+    states, directions = 2 if kind == "LSTM" else 1, 1 + options.get("bidirectional", False)
+
+    def run(layer: Any, x: Any, *given: Any) -> Any:
+        y, last = layer(x, given if states == 2 else given[0])
+        return (y, *last) if states == 2 else (y, last)
+
+    return Pair(
+        lambda dtype, rng: getattr(here, f"Stacked{kind}")(3, 4, layers, dtype, rng=rng, **options),
+        lambda: getattr(there, kind)(3, 4, layers, batch_first=True, **options),
+        normal((2, 5, 3), *[(layers * directions, 2, 4)] * states),
+        run,
+        run,
+    )
+
+
 def cell(kind: str) -> Pair:
     states = 2 if kind == "LSTMCell" else 1
 
@@ -392,6 +408,14 @@ PAIRS: dict[str, list[Pair]] = {
         )
     ],
     **{kind: [recurrent(kind)] for kind in ("RNN", "GRU", "LSTM")},
+    **{
+        f"Stacked{kind}": [
+            stacked(kind, 3, bias=False),
+            stacked(kind, 2, bidirectional=True),
+            stacked(kind, 1, bidirectional=True, bias=False),
+        ]
+        for kind in ("RNN", "GRU", "LSTM")
+    },
     **{kind: [cell(kind)] for kind in ("RNNCell", "GRUCell", "LSTMCell")},
     "MultiHeadAttention": [
         attention(

@@ -120,6 +120,10 @@ _LAYERS: Final[dict[str, tuple[str, Rule]]] = {
     "normalization.BatchNorm2d": ("BatchNorm2d", layers.batch_norm_2d),
     **{f"recurrent.{name}": (name, layers.recurrent) for name in ("RNN", "GRU", "LSTM")},
     **{
+        f"stacked_recurrent.{name}": (name, layers.recurrent)
+        for name in ("StackedRNN", "StackedGRU", "StackedLSTM")
+    },
+    **{
         f"recurrent_cells.{name}": (name, layers.cell)
         for name in ("RNNCell", "GRUCell", "LSTMCell")
     },

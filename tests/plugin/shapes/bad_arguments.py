@@ -15,6 +15,7 @@ from tests.typing.operands import m, md, s, z
 rng = np.random.default_rng(0)
 mask = tt.zeros((2, 3), np.bool_)
 lstm = nn.LSTM(3, 5, rng=rng)
+deep = nn.StackedGRU(3, 5, 2, rng=rng)
 gru, cell = nn.GRU(3, 5, rng=rng), nn.GRUCell(3, 5, rng=rng)
 norm, flat = nn.BatchNorm2d(3), nn.BatchNorm1d(5)
 image = tt.zeros((2, 5, 4, 4))
@@ -99,6 +100,7 @@ BAD: list[Callable[[], object]] = [
     lambda: norm.forward(image.trace()),  # E: BatchNorm2d: the input must have shape (B, 3, H, W)
     lambda: flat.forward(image),  # E: BatchNorm1d: the input must have shape (B, 5) or (B, 5, L), g
     lambda: gru(tt.zeros((2, 4))),  # E: GRU: the last axis of the input must have size 3, got shape
+    lambda: deep(m),  # E: StackedGRU: the input must have shape (batch, steps, features) with one s
     lambda: gru(m),  # E: GRU: the input must have shape (batch, steps, features) with one step or
     lambda: cell(z, tt.zeros((4, 5))),  # E: GRUCell: the input must have shape (batch, features), g
     lambda: lstm(z, s),  # E: LSTM: state must be a tuple, got a tensor

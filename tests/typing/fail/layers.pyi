@@ -21,6 +21,7 @@ decoder: nn.DecoderBlock[L[8], L[2], L[16]]
 gru: nn.GRU[L[8], L[6]]
 lstm: nn.LSTM[L[8], L[6]]
 cell: nn.GRUCell[L[8], L[6]]
+deep: nn.StackedGRU[L[8], L[6], L[2]]
 
 def wants_plain(x: Tensor2D[L[3], L[2]]) -> None: ...
 def wants_rows(x: Tensor2D[L[3], L[2], Any]) -> None: ...
@@ -58,6 +59,7 @@ decoder.forward(tokens, z)  # type: ignore[arg-type, misc]  # a memory of 3 feat
 gru.forward(rows)  # type: ignore[arg-type]  # no sequences
 gru.forward(z)  # type: ignore[arg-type]  # 3 features, not 8
 gru.forward(tokens, rows)  # type: ignore[arg-type]  # a state has 6 features
+deep.forward(tokens, rows)  # type: ignore[arg-type]  # a state has an axis of runs
 gru.forward(tokens).sum()  # type: ignore[attr-defined]  # a pair of outputs
 lstm.forward(tokens, state)  # type: ignore[call-overload]  # a state is a pair
 cell.forward(rows)  # type: ignore[call-overload]  # the state is missing

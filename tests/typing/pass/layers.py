@@ -132,6 +132,10 @@ lstm = tt.build(nn.LSTM[L[8], L[6]], rng=rng)
 outputs, (hidden, cell) = lstm.forward(tokens)
 check(assert_type(outputs, Tensor3D[Batch, L[5], L[6]]), (3, 5, 6))
 check(assert_type(cell, Tensor2D[Batch, L[6]]), (3, 6))
+deep = tt.build(nn.StackedLSTM[L[8], L[6], L[2]], rng=rng)
+top, (ends, _) = deep.forward(tokens.trace())
+check(assert_type(top, Tensor3D[Batch, L[5], Any, OwnedTape]), (3, 5, 6))
+check(assert_type(ends, Tensor3D[Any, Batch, L[6], OwnedTape]), (2, 3, 6))
 step = tt.build(nn.LSTMCell[L[8], L[6]], rng=rng)
 check(
     assert_type(step.forward(rows.trace(), (hidden, cell))[0], Tensor2D[Batch, L[6], OwnedTape]),
