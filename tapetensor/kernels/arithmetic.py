@@ -101,11 +101,16 @@ def remainder(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
 
 def logaddexp(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
     """``log(exp(lhs) + exp(rhs))``."""
-    y = np.logaddexp(lhs, rhs)
-    return y, (
-        lambda g: sum_to(g * np.exp(lhs - y), lhs.shape),
-        lambda g: sum_to(g * np.exp(rhs - y), rhs.shape),
+    return np.logaddexp(lhs, rhs), (
+        lambda g: sum_to(g * _logistic(lhs - rhs), lhs.shape),
+        lambda g: sum_to(g * _logistic(rhs - lhs), rhs.shape),
     )
+
+
+def _logistic(x: Array) -> Array:
+    # In terms of differences: a sum of large exponentials is rounded to more than they differ by.
+    y: Array = np.exp(np.minimum(x, 0)) / (1 + np.exp(-np.absolute(x)))
+    return y
 
 
 def atan2(lhs: Array, rhs: Array) -> tuple[Array, Pullbacks]:
@@ -195,8 +200,7 @@ def rremainder_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
 
 def logaddexp_number(x: Array, number: float) -> tuple[Array, Pullbacks]:
     """``log(exp(x) + exp(number))``."""
-    y = np.logaddexp(x, number)
-    return y, (lambda g: g * np.exp(x - y),)
+    return np.logaddexp(x, number), (lambda g: g * _logistic(x - number),)
 
 
 def atan2_number(x: Array, number: float) -> tuple[Array, Pullbacks]:

@@ -70,7 +70,8 @@ def multi_margin(
     terms = np.sum(held if power == 1 else np.square(held), axis=-1) / classes
 
     def slope(g: Array) -> Array:
-        each = np.where(lacks, 1.0 / classes, 0) if power == 1 else held * (2.0 / classes)
+        # The sign is 1 where something lacks, in the dtype of the scores.
+        each = (np.sign(held) if power == 1 else held * 2.0) / classes
         return np.where(is_label, -row_sums(each), each) * over_rows(g, terms)
 
     return reduced(terms, reduction, slope, None)

@@ -90,3 +90,15 @@ def test_the_standard_deviation_of_large_and_small_singles_is_finite(scale: floa
     assert deviation.item() == pytest.approx(1.25**0.5 * scale, rel=1e-6)
     slopes = np.array([-1.5, -0.5, 0.5, 1.5]) / (4 * 1.25**0.5)
     np.testing.assert_allclose(deviation.backward()[x].numpy(), slopes, rtol=1e-6)
+
+
+@pytest.mark.parametrize("large", [1e4, 1e9, 1e38])
+def test_logaddexp_of_large_numbers_shares_the_gradient_between_them(large: float) -> None:
+    x, y = tt.full((2,), large), tt.full((2,), large)
+
+    grads = x.trace().logaddexp(y.trace()).sum().backward()
+
+    np.testing.assert_array_equal(grads[x].numpy(), [0.5, 0.5])
+    np.testing.assert_array_equal(grads[y].numpy(), [0.5, 0.5])
+    of_number = x.trace().logaddexp(float(x.numpy()[0])).sum().backward()[x]
+    np.testing.assert_array_equal(of_number.numpy(), [0.5, 0.5])
