@@ -71,8 +71,12 @@ def _add_names(context: ClassDefContext) -> None:
 
 
 def _add_functions(context: ClassDefContext) -> None:
-    # mypy has read the package by now, and not yet looked at what is in it.
-    names = context.api.modules[_PACKAGE].names
+    # mypy has read the package by now, and not yet looked at what is in it; but where it takes the
+    # package from its cache, with these names.
+    package = context.api.modules.get(_PACKAGE)
+    if package is None:
+        return
+    names = package.names
     function = _giving(ANYTHING, context.api.named_type("builtins.function"))
     for name in OF_LIBRARY:
         variable = Var(name, function)
