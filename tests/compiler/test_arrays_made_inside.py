@@ -1,5 +1,8 @@
 """Arrays that a compiled function has numpy make, and writes into: they are those of eager mode."""
 
+# Lambdas have no annotations.
+# mypy: disable-error-code="no-untyped-call"
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -184,6 +187,39 @@ def test_no_number_equals_a_text_or_nothing(text: Any) -> None:
     for found, expected in zip(tt.compile(run)(x), run(x), strict=True):
         assert type(found) is type(expected)
         np.testing.assert_array_equal(found, expected)
+
+
+def test_a_function_that_gives_a_number_of_pythons_gives_one() -> None:
+    def run(x: Any) -> Any:
+        same = np.array_equal(x, x)
+        return same, same + 1, hasattr(same, "shape"), isinstance(np.allclose(x, 0.0), bool)
+
+    x = np.ones(3)
+    assert list(map(repr, tt.compile(run)(x))) == list(map(repr, run(x)))
+
+
+def test_a_scalar_repeats_a_list_and_a_text() -> None:
+    def run(x: Any) -> Any:
+        out, count = np.zeros(2), np.arange(4)[3]
+        out[0] = x[0]
+        return out, [1, 2] * count, count * "ab"
+
+    (_, *found), (_, *expected) = tt.compile(run)(np.ones(2)), run(np.ones(2))
+    assert found == expected
+    for repeated in (lambda x: [0] * x.argmax(), lambda x: x.argmax() * (1, 2)):
+        with pytest.raises(TraceError, match="values of a tensor are read"):
+            tt.compile(repeated)(np.ones(2))
+    with pytest.raises(TypeError, match="multiply sequence"):
+        tt.compile(lambda x: [0] * x[0])(np.ones(2))
+
+
+def test_parts_of_complex_arrays_lie_in_memory_as_numpys_do() -> None:
+    def run(x: Any) -> Any:
+        return (x * 1j).imag * 2.0, np.array([x, x]), x == "a", x == None  # noqa: E711
+
+    x = np.ones((3, 4)).T
+    found, expected = tt.compile(run)(x), run(x)
+    assert [one.strides for one in found] == [one.strides for one in expected]
 
 
 def test_operands_that_do_not_fit_raise_what_numpy_raises() -> None:

@@ -140,7 +140,7 @@ def _part_of_complex(function: Callable[..., Any]) -> Callable[..., Any]:
     def part(self: ArrayTracer, val: ArrayTracer) -> Any:
         if val.dtype.kind != "c":
             return val if function is np.real else np.zeros_like(val)
-        made = self.capture_step(copied(function), (val,), {})
+        made = self.capture_step(copied(function), (val,), {}, function(val.laid_out()))
         if not val.is_scalar:
             made.part = Part(val, function, ())
             made.fixed_as = f"np.{function.__name__} of an array"

@@ -77,6 +77,7 @@ def _array_of(name: str, nest: Any, dtype: Any = None, copy: Any = None) -> Any:
     """Return what numpy's function of a name makes of tracers, alone or in lists and tuples."""
     if isinstance(nest, list | tuple):
         whole: Any = np.stack([_array_of("asarray", one) for one in nest])
+        whole = whole.astype(whole.dtype, order="C", copy=False)
     elif isinstance(nest, NumberTracer):
         whole = _with_no_axes(nest.array)
     elif not isinstance(nest, ArrayTracer):

@@ -13,7 +13,6 @@ from typing_extensions import override
 
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import Home, Library
-from tapetensor.arrays.rearranging import shadow
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.functions import METHODS
 from tapetensor.compiler.trace.node import Keywords, Kind, Node, Shape
@@ -232,7 +231,7 @@ def _comparing(name: str, compare: Callable[[Any, Any], Any]) -> Callable[..., A
     def of(self: ArrayMethods, other: Any) -> Any:
         is_text = isinstance(other, str | bytes) or getattr(other, "dtype", self.dtype).kind in "SU"
         if (other is None or is_text) and self.dtype.kind in "biufc":
-            return compare(self.dtype.type(0) if self.is_scalar else shadow(self), dummy(other))
+            return compare(self.dtype.type(0) if self.is_scalar else self.laid_out(), dummy(other))
         return captured(self, other)
 
     return of
