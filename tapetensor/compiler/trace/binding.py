@@ -14,7 +14,7 @@ import threading
 import types
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from enum import EnumType
 from functools import partial, partialmethod
 from typing import Any
@@ -26,6 +26,7 @@ from tapetensor.compiler.trace.changes import Held, global_randomness
 from tapetensor.compiler.trace.codes import is_installed, lines_of_clocks, modules_in, names_in
 from tapetensor.compiler.trace.frames import watched
 from tapetensor.compiler.trace.inputs import ARRAY, is_equal, nothing
+from tapetensor.compiler.trace.making import arrays_made_of_tracers
 from tapetensor.compiler.trace.opaque import clear_of_tracers, is_cache
 from tapetensor.compiler.trace.program import Program
 from tapetensor.compiler.trace.refusals import refusals, trace_error
@@ -107,7 +108,8 @@ class Binding(Walker):
         """Run the function, and walk what each part of it may read before it runs."""
         self.walk_parameters()
         self.is_around = True
-        with self._covered(), refusals() as refused, watched(self._enter, _PASSED):
+        made = arrays_made_of_tracers(self.program) if self.program.makes_arrays else nullcontext()
+        with self._covered(), refusals() as refused, made, watched(self._enter, _PASSED):
             try:
                 result = function()
             except Exception as error:
@@ -358,6 +360,9 @@ class Binding(Walker):
             for name, held in zip(("__defaults__", "__kwdefaults__"), known, strict=True):
                 if held:
                     self.guard(f"{source}.{name} is not {self.bind(held)}")
+            if is_users(function):
+                # What reloads modules while they are in use gives functions other code.
+                self.guard(f"{source}.__code__ is not {self.bind(function.__code__)}")
         names = function.__code__.co_freevars
         for position, (name, cell) in enumerate(
             zip(names, function.__closure__ or (), strict=True)

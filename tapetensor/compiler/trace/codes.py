@@ -113,6 +113,26 @@ def names_in(code: types.CodeType) -> Names:
     )
 
 
+@lru_cache(maxsize=1024)
+def name_called(code: types.CodeType, offset: int) -> str:
+    """Return the attribute that a place in code calls, as in ``np.zeros(3)``; else nothing."""
+    before = [one for one in dis.get_instructions(code) if one.offset <= offset]
+    whole = before[-1].positions
+    if whole is None or whole.end_lineno is None or whole.end_col_offset is None:
+        # Python was told to keep no columns.
+        return ""
+    called, until = "", (0, 0)
+    for one in before:
+        # What is called stands at the beginning of the call, and ends before its arguments.
+        at = one.positions
+        if at is None or (at.lineno, at.col_offset) != (whole.lineno, whole.col_offset):
+            continue
+        end = at.end_lineno or 0, at.end_col_offset or 0
+        if until < end < (whole.end_lineno, whole.end_col_offset):
+            called, until = (one.argval if one.opname in _ATTRIBUTES else ""), end
+    return called
+
+
 _ALL = frozenset().union(*CLOCKS.values())
 _READ = frozenset(getattr(owner, name) for owner, names in CLOCKS.items() for name in names)
 _BY_NAME: dict[str, Any] = {

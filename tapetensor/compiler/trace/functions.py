@@ -11,11 +11,11 @@ import numpy as np
 from tapetensor.arrays.array import Array
 from tapetensor.arrays.rearranging import REARRANGED, shadow
 from tapetensor.arrays.stand_ins import Captured, CapturedArray
-from tapetensor.compiler.trace.node import Kind, Shape, replaced
+from tapetensor.compiler.trace.node import Keywords, Kind, Shape, replaced
 from tapetensor.compiler.trace.number import dummy
 from tapetensor.compiler.trace.operations import copied, select, unwritten
 from tapetensor.compiler.trace.part import Part
-from tapetensor.compiler.trace.refusals import INTO_ANOTHER, trace_error
+from tapetensor.compiler.trace.refusals import into_another, trace_error
 from tapetensor.compiler.trace.ufuncs import as_operand, computed
 from tapetensor.compiler.trace.view import View
 
@@ -123,9 +123,9 @@ def _asarray(self: ArrayTracer, a: Any) -> Any:
 
 
 def _copyto(self: ArrayTracer, dst: Any, src: Any, **options: Any) -> None:
-    if options or not isinstance(dst, CapturedArray):
-        raise trace_error(INTO_ANOTHER.format("np.copyto"))
-    dst.write(np.copyto, src)
+    if not isinstance(dst, CapturedArray):
+        raise into_another("np.copyto")
+    dst.write(np.copyto, src, *([Keywords(options)] if options else []))
 
 
 def _known_by_shape(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -140,7 +140,7 @@ def _part_of_complex(function: Callable[..., Any]) -> Callable[..., Any]:
     def part(self: ArrayTracer, val: ArrayTracer) -> Any:
         if val.dtype.kind != "c":
             return val if function is np.real else np.zeros_like(val)
-        made = self.capture_step(copied(function), (val,), {})
+        made = self.capture_step(copied(function), (val,), {}, function(val.laid_out()))
         if not val.is_scalar:
             made.part = Part(val, function, ())
             made.fixed_as = f"np.{function.__name__} of an array"

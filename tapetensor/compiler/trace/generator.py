@@ -41,11 +41,11 @@ class GeneratorTracer(np.random.Generator):
         def draw(*args: Any, **options: Any) -> ArrayTracer | NumberTracer:
             if options.get("out") is not None:
                 raise trace_error(f"rng.{name} writes into an array; use the array that it returns")
-            drawn = getattr(np.random.default_rng(0), name)(*args, **options)
+            given, named = replaced((args, Keywords(options)), self._known)
+            drawn = getattr(np.random.default_rng(0), name)(*given, **named)
             result = np.asarray(drawn)
             if drawn is None or result.dtype.kind not in "biuf":
                 raise trace_error(f"rng.{name} gives no numbers; call it outside, and pass them")
-            given, named = replaced((args, Keywords(options)), self._known)
             operands = (self.source, given, named)
             node = self.program.add(Kind.RANDOM, name, operands, result.shape, result.dtype)
             array = ArrayTracer(self.program, node)
@@ -58,6 +58,8 @@ class GeneratorTracer(np.random.Generator):
         return draw
 
     def _known(self, value: Any) -> Any:
+        if isinstance(value, ArrayTracer):
+            return value.read()
         return self.program.snapshot(value) if isinstance(value, np.ndarray) else value
 
     def _refuse_a_copy(self, *_: object) -> Never:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import operator
+from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Never
+from typing import Any
 
 import numpy as np
 from typing_extensions import override
 
+from tapetensor.arrays.array import Array
 from tapetensor.arrays.libraries import Home, Library
 from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.functions import METHODS
-from tapetensor.compiler.trace.node import Keywords, Shape
-from tapetensor.compiler.trace.number import NumberTracer
+from tapetensor.compiler.trace.node import Keywords, Kind, Node, Shape
+from tapetensor.compiler.trace.number import NumberTracer, dummy
 from tapetensor.compiler.trace.operations import write_sorted
-from tapetensor.compiler.trace.refusals import NoAttributeError, trace_error
+from tapetensor.compiler.trace.refusals import NoAttributeError, NoPlaceError, trace_error
 
 
 class ArrayMethods(CapturedArray):
@@ -24,6 +27,11 @@ class ArrayMethods(CapturedArray):
     __slots__ = ()
 
     is_scalar: bool
+
+    @property
+    @abstractmethod
+    def node(self) -> Node:
+        """The value that it stands for at the moment."""
 
     def __getattr__(self, name: str) -> Any:
         """Return a method that numpy has a function for as well; refuse what is not here."""
@@ -53,9 +61,9 @@ class ArrayMethods(CapturedArray):
         return self.copy()
 
     @override
-    def __reduce__(self) -> Never:
-        """Refuse: there are no values."""
-        self.__array__()
+    def __reduce__(self) -> Any:
+        """Pickle a constant; refuse anything else, which has no values."""
+        return self.read().__reduce__()
 
     def flatten(self, order: Any = "C") -> Any:
         """Return a copy without axes but one."""
@@ -69,8 +77,10 @@ class ArrayMethods(CapturedArray):
         """Sort in place."""
         self.write(write_sorted, *args, *([Keywords(options)] if options else []))
 
-    def item(self) -> NumberTracer:
+    def item(self) -> Any:
         """Return the only element as a number of the program."""
+        if self.node.kind is Kind.CONSTANT:
+            return self.read().item()
         whole: Any = self
         return NumberTracer(whole)
 
@@ -116,32 +126,75 @@ class ArrayMethods(CapturedArray):
         """Return a scalar with so many digits; refuse to make a number of Python's of it."""
         if not self.is_scalar:
             raise TypeError("type numpy.ndarray doesn't define __round__ method")
-        return self.__array__() if digits is None else np.round(self, digits)
+        return round(self.read()) if digits is None else np.round(self, digits)
 
     @override
     def __hash__(self) -> int:
         """Refuse: arrays have none, and that of a scalar depends on its value."""
         if not self.is_scalar:
             raise TypeError("unhashable type: 'numpy.ndarray'")
-        self.__array__()
+        return hash(self.read())
 
-    def __bool__(self) -> Never:
-        """Refuse: the answer depends on values, and there are none."""
+    def __bool__(self) -> bool:
+        """Tell whether a constant is true; refuse to ask anything else, which has no values."""
+        if self.node.kind is Kind.CONSTANT:
+            return bool(self.read())
         raise self.refusal(
             "a condition depends on the values of a tensor; "
             "write tt.where(mask, a, b) to choose by value"
         )
 
-    def __array__(self, *_: object, **__: object) -> Never:
-        """Refuse: there are no values."""
-        raise self.refusal(
+    def __array__(self, dtype: Any = None, **_: object) -> Array:
+        """Return the values of a constant; refuse those of anything else."""
+        if self.node.kind is Kind.CONSTANT:
+            return np.array(self.node.detail, dtype)
+        raise trace_error(
             "the values of a tensor are read (by printing it, float(), a numpy function without "
             "dispatch or by writing it into an array of numpy's); return the tensor and read it "
-            "outside, or make the array that is written into of an argument, as np.zeros_like(x)"
+            "outside, or make the array that is written into of an argument, as np.zeros_like(x)",
+            NoPlaceError,
         )
 
-    __float__ = __int__ = __index__ = __complex__ = __array__
-    __str__ = __format__ = __repr__ = __array__
+    def read(self) -> Any:
+        """Return the values of a constant as numpy has them, a scalar perhaps."""
+        return self.__array__()[() if self.is_scalar else ...]
+
+    def __float__(self) -> float:
+        """Return the value of a constant."""
+        return float(self.read())
+
+    def __int__(self) -> int:
+        """Return the value of a constant."""
+        return int(self.read())
+
+    def __index__(self) -> int:
+        """Return the value of a constant."""
+        return operator.index(self.read())
+
+    def __complex__(self) -> complex:
+        """Return the value of a constant."""
+        return complex(self.read())
+
+    @override
+    def __repr__(self) -> str:
+        """Show the values of a constant."""
+        return repr(self.read())
+
+    @override
+    def __str__(self) -> str:
+        """Show the values of a constant."""
+        return str(self.read())
+
+    @override
+    def __format__(self, how: str) -> str:
+        """Show the values of a constant."""
+        return format(self.read(), how)
+
+
+def known_place(one: Any) -> Any:
+    """Return an integer of an index as Python's, where it is a constant."""
+    is_one = isinstance(one, ArrayMethods) and one.node.kind is Kind.CONSTANT
+    return int(one) if is_one and one.shape == () and one.dtype.kind in "iu" else one
 
 
 def _rebinding(name: str) -> Callable[..., Any]:
@@ -154,6 +207,38 @@ def _rebinding(name: str) -> Callable[..., Any]:
     return in_place
 
 
+def _multiplying(name: str) -> Callable[..., Any]:
+    """Return the operator of a name, by which a scalar repeats a list or a text."""
+    captured = getattr(CapturedArray, name)
+
+    def of(self: ArrayMethods, other: Any) -> Any:
+        if self.is_scalar and other.__class__ in (list, tuple, str, bytes):
+            # This raises what numpy raises of other numbers than integers.
+            return other * (self.read() if self.dtype.kind in "iu" else self.dtype.type(0))
+        return captured(self, other)
+
+    return of
+
+
+for _name in ("__mul__", "__rmul__"):
+    setattr(ArrayMethods, _name, _multiplying(_name))
+
+
+def _comparing(name: str, compare: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """Return the operator of a name, which knows that no number equals a text, or nothing."""
+    captured = getattr(CapturedArray, name)
+
+    def of(self: ArrayMethods, other: Any) -> Any:
+        is_text = isinstance(other, str | bytes) or getattr(other, "dtype", self.dtype).kind in "SU"
+        if (other is None or is_text) and self.dtype.kind in "biufc":
+            return compare(self.dtype.type(0) if self.is_scalar else self.laid_out(), dummy(other))
+        return captured(self, other)
+
+    return of
+
+
+for _name in ("eq", "ne"):
+    setattr(ArrayMethods, f"__{_name}__", _comparing(f"__{_name}__", getattr(operator, _name)))
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul",
               "and", "or", "xor", "lshift", "rshift"):  # fmt: skip
     setattr(ArrayMethods, f"__i{_name}__", _rebinding(f"__i{_name}__"))

@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from tapetensor.arrays.rearranging import shadow
 from tapetensor.arrays.stand_ins import Captured, CapturedArray
+from tapetensor.compiler.trace.refusals import NoPlaceError, trace_error
 
 if TYPE_CHECKING:
     from tapetensor.compiler.trace.tracer import ArrayTracer
@@ -101,7 +102,7 @@ class NumberTracer(Captured):
         )
 
     def _refuse_to_be_read(self, *_: object) -> Never:
-        raise self.array.refusal(_READ)
+        raise trace_error(_READ, NoPlaceError)
 
     __float__ = __int__ = __index__ = __str__ = __format__ = _refuse_to_be_read
     __complex__ = __trunc__ = __floor__ = __ceil__ = __repr__ = _refuse_to_be_read

@@ -35,11 +35,18 @@ class Program:
         backend: what runs groups of them: "numpy" or "numba".
         prefers_steps: whether what can be one node is one, for what knows more of the whole than of
             its parts.
+        makes_arrays: whether what the user's code has numpy make are arrays of the program.
     """
 
-    def __init__(self, backend: Backend = "numpy", prefers_steps: bool = False) -> None:
+    def __init__(
+        self,
+        backend: Backend = "numpy",
+        prefers_steps: bool = False,
+        makes_arrays: bool = False,
+    ) -> None:
         self.backend = backend
         self.prefers_steps = prefers_steps
+        self.makes_arrays = makes_arrays
         self._thread = get_ident()
         self.nodes: list[Node] = []
         self._known: dict[Hashable, Node] = {}
@@ -152,6 +159,12 @@ class Program:
             inner = tuple(sorted([order[axis] for axis in axes]))
             reduced = self.reduce(ufunc, operand.args[0], inner, dtype, options)
             return self.view(View("transpose", order), reduced, shape)
+        if operand.kind is Kind.CONSTANT and operand.size <= _SMALL:
+            with np.errstate(all="ignore"):
+                known = ufunc.reduce(
+                    operand.detail, axes, dtype=dtype, keepdims=True, **dict(options)
+                )
+            return self.constant(known)
         return self.add(Kind.REDUCE, ufunc, (operand,), shape, dtype, (axes, options))
 
     def row_sums(self, operand: Node, axes: Shape) -> Node:

@@ -18,14 +18,13 @@ class NoAttributeError(TraceError, AttributeError):
     """Raised for an attribute that numpy's arrays have and tracers do not."""
 
 
+class NoPlaceError(TraceError):
+    """Raised where values are read that are not known, to be written into numpy's memory, say."""
+
+
 _REFUSED: ContextVar[list[TraceError] | None] = ContextVar("_REFUSED", default=None)
 
 
-# The error for `total += x` where `total` is an array of numpy's.
-INTO_ANOTHER = (
-    "{} writes what depends on an argument into an array of numpy's; write total = total + x in "
-    "place of total += x, or make the array of the arguments, as np.zeros_like(x)"
-)
 # The place of what is refused before the function runs.
 _PLACE: ContextVar[Place | None] = ContextVar("_PLACE", default=None)
 
@@ -40,15 +39,25 @@ def placed(place: Place | None) -> Iterator[None]:
         _PLACE.reset(token)
 
 
-def trace_error(what: str) -> TraceError:
+def trace_error(what: str, kind: type[TraceError] = TraceError) -> TraceError:
     """Return the error for what cannot be captured, with the place in the user's program."""
     place = _PLACE.get() or users_place()
-    error = TraceError(f"{place}: compile: {what}" if place else f"compile: {what}")
+    error = kind(f"{place}: compile: {what}" if place else f"compile: {what}")
     refused = _REFUSED.get()
     # numpy itself asks whether an object has attributes like ``__array_interface__``.
     if refused is not None and not what.startswith("__"):
         refused.append(error)
     return error
+
+
+def into_another(name: str) -> TraceError:
+    """Return the error for ``total += x`` where ``total`` is an array of numpy's."""
+    return trace_error(
+        f"{name} writes what depends on an argument into an array of numpy's; write "
+        "total = total + x in place of total += x, or make the array of the arguments, as "
+        "np.zeros_like(x)",
+        NoPlaceError,
+    )
 
 
 @contextmanager

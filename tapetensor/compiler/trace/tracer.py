@@ -18,7 +18,7 @@ from tapetensor.compiler.trace.functions import (
     at_any_place,
     is_basic,
 )
-from tapetensor.compiler.trace.methods import ArrayMethods
+from tapetensor.compiler.trace.methods import ArrayMethods, known_place
 from tapetensor.compiler.trace.node import DType, Keywords, Kind, Node, Shape, found_in, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
 from tapetensor.compiler.trace.operations import (
@@ -104,6 +104,7 @@ class ArrayTracer(ArrayMethods):
         return self.dtype.type if self.is_scalar else np.ndarray
 
     @property
+    @override
     def node(self) -> Node:
         """The value that it stands for at the moment."""
         self.program.check_thread()
@@ -205,6 +206,7 @@ class ArrayTracer(ArrayMethods):
     @unseen
     def __getitem__(self, index: Any) -> ArrayTracer:
         """Return the elements at an index."""
+        index = replaced(index, known_place)
         parts = index if isinstance(index, tuple) else (index,)
         if is_basic(index):
             shape = shadow(self)[index].shape
@@ -233,6 +235,7 @@ class ArrayTracer(ArrayMethods):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Write elements."""
+        index = replaced(index, known_place)
         if self.is_scalar:
             name = self.dtype.type.__name__
             raise TypeError(f"'numpy.{name}' object does not support item assignment")

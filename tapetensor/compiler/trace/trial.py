@@ -20,7 +20,7 @@ from tapetensor.compiler.trace.functions import (
 from tapetensor.compiler.trace.node import Keywords, Kind, replaced
 from tapetensor.compiler.trace.number import NumberTracer, dummy
 from tapetensor.compiler.trace.operations import copied
-from tapetensor.compiler.trace.refusals import INTO_ANOTHER, trace_error
+from tapetensor.compiler.trace.refusals import into_another, trace_error
 from tapetensor.compiler.trace.view import View, is_whole, steps_to
 
 if TYPE_CHECKING:
@@ -43,14 +43,14 @@ def capture_function(
     out = options.get("out")
     if function in WRITING:
         if not _is_tracer(args[0]):
-            raise trace_error(INTO_ANOTHER.format(name))
+            raise into_another(name)
         args[0].write(function, *args[1:], *([Keywords(options)] if options else []))
         return None
     if out is not None:
         rest = {key: value for key, value in options.items() if key != "out"}
         result = function(*args, **rest)
         if not _is_tracer(out):
-            raise trace_error(INTO_ANOTHER.format(name))
+            raise into_another(name)
         if not _is_tracer(result) or (result.shape, result.dtype) != (
             out.shape,
             out.dtype,
@@ -83,6 +83,8 @@ def capture_function(
     for one, like in pairs:
         one.lies_as(np.asarray(like))
         one.is_scalar = isinstance(like, np.generic)
+    if results.__class__ in (bool, int, float):
+        return NumberTracer(made)
     return list(made) if isinstance(results, list) else made
 
 

@@ -13,7 +13,7 @@ from tapetensor.arrays.stand_ins import CapturedArray
 from tapetensor.compiler.trace.node import DType, Kind, Node, Shape
 from tapetensor.compiler.trace.number import NumberTracer, dummy
 from tapetensor.compiler.trace.operations import into, into_where
-from tapetensor.compiler.trace.refusals import INTO_ANOTHER, trace_error
+from tapetensor.compiler.trace.refusals import into_another, trace_error
 from tapetensor.compiler.trace.view import View, computed_like, laid_out, seen_order
 from tapetensor.kernels.numerics.sums import PRODUCT_DTYPES
 
@@ -47,14 +47,19 @@ def captured(
                 "outside"
             )
     if is_call and not options.keys() - {"order"}:
-        result = called(self, ufunc, inputs, out)
+        try:
+            result = called(self, ufunc, inputs, out)
+        except ValueError:
+            # This raises what numpy raises.
+            ufunc(*map(dummy, inputs))
+            raise
         if options:
             result.lies_as(np.empty_like(result.laid_out(), **options))
     elif method == "reduce" and not {"where", "initial"} & options.keys():
         result = reduced(self, ufunc, *inputs, **options)
     elif method == "at":
         if not isinstance(inputs[0], CapturedArray):
-            raise trace_error(INTO_ANOTHER.format(f"np.{ufunc.__name__}.at"))
+            raise into_another(f"np.{ufunc.__name__}.at")
         inputs[0].write(ufunc.at, *inputs[1:])
         return None
     else:
@@ -62,7 +67,7 @@ def captured(
     if out is None:
         return result
     if not isinstance(out, CapturedArray):
-        raise trace_error(INTO_ANOTHER.format(f"np.{ufunc.__name__}"))
+        raise into_another(f"np.{ufunc.__name__}")
     if is_call and not np.can_cast(result.dtype, out.dtype, "same_kind"):
         # This raises what numpy raises.
         empty = [np.empty(0, one.dtype) if hasattr(one, "dtype") else one for one in inputs]
@@ -78,8 +83,8 @@ def captured(
 
 
 def as_operand(value: Any) -> Any:
-    """Return an operand as numpy sees it: of a list it makes an array."""
-    if hasattr(value, "dtype") or isinstance(value, NumberTracer | int | float | complex):
+    """Return an operand as numpy sees it: of a list, and a subclass of float, it makes an array."""
+    if hasattr(value, "dtype") or value.__class__ in (bool, int, float, complex):
         return value
     return np.asarray(value)
 
@@ -88,10 +93,10 @@ def masked(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, options: dict[str
     """Capture a ufunc that writes only where a mask says so."""
     if not isinstance(out, CapturedArray):
         what = f"np.{ufunc.__name__}"
+        if out is not None:
+            raise into_another(what)
         raise trace_error(
             f"{what} with where leaves elements unwritten; give it out=np.zeros_like(...)"
-            if out is None
-            else INTO_ANOTHER.format(what)
         )
     if options.keys() != {"where"}:
         raise trace_error(f"np.{ufunc.__name__} with where and other options cannot be traced")
@@ -216,11 +221,7 @@ def _resolved(ufunc: np.ufunc, *kinds: Any) -> tuple[DType, ...]:
 def _kind(value: Any) -> Any:
     if isinstance(value, bool):
         return np.dtype(np.bool_)
-    if isinstance(value, NumberTracer):
-        return value.kind
-    # The user's classes of numbers are numbers to numpy.
-    known = next((one for one in (int, float, complex) if isinstance(value, one)), value.__class__)
-    return getattr(value, "dtype", known)
+    return getattr(value, "dtype", value.__class__)
 
 
 def are_rows_in(array: Array) -> bool:

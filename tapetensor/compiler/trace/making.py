@@ -1,0 +1,97 @@
+"""numpy's functions that make arrays, for functions that write into what those make."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from threading import get_ident
+from typing import Any
+
+import numpy as np
+
+from tapetensor.compiler.trace.codes import name_called
+from tapetensor.compiler.trace.node import found_in
+from tapetensor.compiler.trace.number import NumberTracer
+from tapetensor.compiler.trace.program import Program
+from tapetensor.compiler.trace.tracer import ArrayTracer
+from tapetensor.pictures.places import is_users_module
+
+# What makes an array of numbers, shapes and dtypes, or of arrays that are known.
+_NEW = (
+    "arange", "copy", "empty", "empty_like", "eye", "full", "full_like", "identity", "linspace",
+    "ones", "ones_like", "tri", "zeros", "zeros_like",
+)  # fmt: skip
+# What makes an array of a nest of lists, and asks none of the arrays in it how.
+_OF_NESTS = ("array", "asanyarray", "asarray", "ascontiguousarray")
+
+
+@contextmanager
+def arrays_made_of_tracers(program: Program) -> Iterator[None]:
+    """Have numpy's functions that make arrays give tracers to the user's code in this thread.
+
+    What is computed can be written into those, while an array of numpy's has no place for it.
+    """
+    before = {name: getattr(np, name) for name in (*_NEW, *_OF_NESTS)}
+    try:
+        for name, function in before.items():
+            setattr(np, name, _traced(program, function, get_ident()))
+        yield
+    finally:
+        for name, function in before.items():
+            setattr(np, name, function)
+
+
+def _traced(program: Program, function: Callable[..., Any], thread: int) -> Callable[..., Any]:
+    @wraps(function)
+    def make(*args: Any, **options: Any) -> Any:
+        frame = sys._getframe(1)
+        # Code in C has no frame: where a generator makes an array, the user's calls another method.
+        is_users = (
+            get_ident() == thread
+            and is_users_module(frame.f_globals.get("__name__"))
+            and name_called(frame.f_code, frame.f_lasti) == function.__name__
+        )
+        if not is_users:
+            return function(*args, **options)
+        if function.__name__ in _OF_NESTS and not options.keys() - {"dtype", "copy"}:
+            tracers = [*found_in(args[:1], ArrayTracer), *found_in(args[:1], NumberTracer)]
+            if tracers:
+                return _array_of(function.__name__, *args, **options)
+        made = function(*args, **options)
+        if type(made) is not np.ndarray or made.dtype.kind not in "biufc":
+            return made
+        if any(np.may_share_memory(made, one) for one in found_in(args, np.ndarray)):
+            return made
+        made.flags.writeable = False
+        tracer = ArrayTracer(program, program.constant(made))
+        tracer.came_in = False
+        tracer.lies_as(made)
+        return tracer
+
+    return make
+
+
+def _array_of(name: str, nest: Any, dtype: Any = None, copy: Any = None) -> Any:
+    """Return what numpy's function of a name makes of tracers, alone or in lists and tuples."""
+    if isinstance(nest, list | tuple):
+        whole: Any = np.stack([_array_of("asarray", one) for one in nest])
+        whole = whole.astype(whole.dtype, order="C", copy=False)
+    elif isinstance(nest, NumberTracer):
+        whole = _with_no_axes(nest.array)
+    elif not isinstance(nest, ArrayTracer):
+        return np.asarray(nest)
+    elif nest.is_scalar:
+        whole = _with_no_axes(nest)
+    else:
+        whole = nest.copy("K") if name == "array" and copy in (None, True) else nest
+    if name == "ascontiguousarray":
+        whole = np.atleast_1d(whole).astype(whole.dtype, order="C", copy=False)
+    return whole if dtype is None else whole.astype(dtype, copy=False)
+
+
+def _with_no_axes(scalar: ArrayTracer) -> ArrayTracer:
+    array = scalar.copy()
+    array.is_scalar = False
+    return array
