@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from mypy.expandtype import expand_type_by_instance
@@ -19,6 +20,7 @@ from mypy.nodes import (
     IfStmt,
     IndexExpr,
     IntExpr,
+    ListComprehension,
     ListExpr,
     MemberExpr,
     NameExpr,
@@ -58,9 +60,11 @@ from tapetensor.mypy_plugin.moves.expressions import CONSUMERS
 from tapetensor.mypy_plugin.moves.graph import Graph
 from tapetensor.mypy_plugin.moves.keys import Key, children, place, root, root_name
 from tapetensor.mypy_plugin.moves.lasting import attribute, object_of
+from tapetensor.mypy_plugin.moves.objects import Objects
 from tapetensor.mypy_plugin.moves.owners import is_container, is_iterator, is_tensor, signatures
 from tapetensor.mypy_plugin.moves.points import Point
 from tapetensor.mypy_plugin.moves.private import METHODS
+from tapetensor.mypy_plugin.moves.records import type_of_field
 from tapetensor.mypy_plugin.moves.statements import graph_of
 from tapetensor.mypy_plugin.symbols import member_of
 
@@ -104,10 +108,11 @@ class Effects:
     ) -> None:
         self._checker = checker
         self._graph = graph
+        self._objects = Objects(getattr(checker, "tree", None))
         # The functions of this file that were looked at, and whether they change nothing.
         self._reading = {} if reading is None else reading
-        # The calls whose types are being worked out: in a loop, one may be computed from itself.
-        self._asked: set[CallExpr] = set()
+        # The values whose types are being worked out: in a loop, one may be computed from itself.
+        self._asked: set[Expression] = set()
 
     def may_change(self, point: Point) -> bool:
         """Tell whether code may run here that gives attributes, items or globals other values."""
@@ -160,7 +165,7 @@ class Effects:
         while key[0] != "name":
             base = key[1]
             if key[0] == "member":
-                if not _is_frozen(self.type_at(base)):
+                if not _is_frozen(self.type_at(base)) and not self._is_kept(key, point):
                     return False
             elif (not self._is_out_of_reach(base) and base not in self._graph.private) or (
                 isinstance(key[2], tuple) and not self.is_local(key[2], point)
@@ -168,6 +173,15 @@ class Effects:
                 return False
             key = base
         return self.is_local(key, point)
+
+    @cached_property
+    def _made(self) -> dict[Key, TypeInfo]:
+        return self._objects.made_in(self._graph)
+
+    def _is_kept(self, key: Key, point: Point) -> bool:
+        """Tell whether an attribute of an object that nobody else has stays what it is."""
+        info = self._made.get(key[1])
+        return info is not None and key[2] not in self._objects.changed_by(point.node, key[1], info)
 
     def _is_out_of_reach(self, key: Key) -> bool:
         """Tell whether nobody can change the items: of a tuple, or an iterator without a name."""
@@ -185,7 +199,7 @@ class Effects:
         """
         if key[0] == "name":
             if isinstance(key[1], CallExpr):
-                return self._type_of_result(key[1])
+                return self._type_of_value(key[1])
             if isinstance(key[1], TypeInfo):
                 return object_of(key[1])
             if key[1].type is not None or not depth:
@@ -195,7 +209,7 @@ class Effects:
             if len(sources) == 1 and len(values) < 2:
                 return self.type_at(sources.pop(), depth - 1)
             made = values[0] if len(values) == 1 and not sources else None
-            return None if made is None else bounded(flow.type_of(self._checker, made))
+            return None if made is None else self._type_of_value(made)
         owner = self.type_at(key[1], depth)
         if key[0] == "item":
             return bounded(_item_type(owner, key[2]))
@@ -204,25 +218,26 @@ class Effects:
         if not isinstance(key[2], str):
             return None
         node = member_of(owner.type, key[2]) if isinstance(owner, Instance) else None
-        if not isinstance(node, Var) or node.type is None or not isinstance(owner, Instance):
+        if not isinstance(node, Var) or not isinstance(owner, Instance):
             return None
-        if node.info and owner.type.has_base(node.info.fullname):
+        declared = node.type or type_of_field(node.info, key[2])
+        if declared and node.info and owner.type.has_base(node.info.fullname):
             owner = map_instance_to_supertype(owner, node.info)
-            return bounded(expand_type_by_instance(node.type, owner))
-        return bounded(node.type)
+            return bounded(expand_type_by_instance(declared, owner))
+        return bounded(declared)
 
-    def _type_of_result(self, call: CallExpr) -> Type | None:
-        """Return the type of what a call returns; None where it is computed from itself."""
-        if call in self._asked:
+    def _type_of_value(self, value: Expression) -> Type | None:
+        """Return the type of what is computed; None where that is computed from itself."""
+        if value in self._asked:
             return None
-        self._asked.add(call)
+        self._asked.add(value)
         try:
-            found = self._type(call)
+            found = bounded(self._type(value))
             if isinstance(found, Instance) and found.type.fullname == "typing.Coroutine":
                 return bounded(found.args[-1])
             return found
         finally:
-            self._asked.discard(call)
+            self._asked.discard(value)
 
     def _may_run_code(self, node: Node) -> bool:
         match node:
@@ -346,6 +361,8 @@ class Effects:
         is_open = found is None or isinstance(found, AnyType)
         if is_open and isinstance(expression, OpExpr | UnaryExpr | TupleExpr | ListExpr):
             return all(map(self._is_inert, children(expression)))
+        if is_open and isinstance(expression, ListComprehension):
+            return self._is_inert(expression.generator.left_expr)
         return _is_inert_type(found)
 
     def _type(self, expression: Expression) -> Type | None:

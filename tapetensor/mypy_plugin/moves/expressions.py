@@ -23,6 +23,7 @@ from mypy.nodes import (
     LambdaExpr,
     ListComprehension,
     ListExpr,
+    MemberExpr,
     NameExpr,
     Node,
     OpExpr,
@@ -36,6 +37,7 @@ from mypy.nodes import (
 from typing_extensions import override
 
 from tapetensor.mypy_plugin.moves.contents import (
+    is_of_neighbours,
     loops_over,
     parts_of,
     rest_of,
@@ -89,6 +91,8 @@ class Expressions(Filling):
         self.regions: tuple[Region, ...] = ()
         # The containers that are made where a loop over them begins.
         self.names: dict[Expression, Key] = {}
+        # What the loops over containers have come to.
+        self.items: set[Key | None] = set()
         # An exception at this point may lead there, within the function.
         self.landing: Point | None = None
 
@@ -121,6 +125,12 @@ class Expressions(Filling):
         """Add a point after which execution goes one way or another, as a test decides."""
         one = self.point()
         one.tests = mentions(test)
+        match test:
+            case ComparisonExpr(operators=["is not"], operands=operands) if all(
+                key_of(each) in self.items for each in operands
+            ):
+                # Two loops may come to one item, which is left out: nothing else depends on it.
+                one.tests = None
         one.repeats = not has_call(test)
         one.test = test
         one.question = literal_hash(test) if one.repeats else None
@@ -135,7 +145,8 @@ class Expressions(Filling):
             case CallExpr(analyzed=Expression() as meant):
                 self.expression(meant)
             case OpExpr(op="and" | "or", left=left, right=right):
-                self._alternatives(left, (right, None))
+                ways = (right, None) if expression.op == "and" else (None, right)
+                self._alternatives(left, ways)
             case ConditionalExpr(cond=condition, if_expr=yes, else_expr=no):
                 self._alternatives(condition, (yes, no))
             case ComparisonExpr(operands=[first, second, *others]) if others:
@@ -170,6 +181,8 @@ class Expressions(Filling):
                 for part in children(expression):
                     self.expression(part)
                 one = self.point(expression)
+                if isinstance(expression, MemberExpr):
+                    self.graph.members[expression.expr] = expression
                 self.graph.asks_for_tape |= asks_for_tape(expression)
                 if isinstance(expression, AssignmentExpr):
                     self.assign(expression.target, expression.value, one)
@@ -182,13 +195,10 @@ class Expressions(Filling):
         ways: tuple[Expression | None, ...],
         then: Callable[[Expression], None] | None = None,
     ) -> None:
-        """Add a test and the parts of which at most one is evaluated, and what is done then."""
+        """Add a test and what is evaluated if it says yes, and if no, and what is done then."""
         self.expression(test)
         with self.region(mentions(test)) as region:
             one = self.branch(test, region)
-            if None in ways:
-                # What stands behind `or` is evaluated if the answer is no.
-                one.test = one.question = None
             joined: Ends = []
             for way in ways:
                 self.ends = [(one, True)]
@@ -308,6 +318,7 @@ class Expressions(Filling):
             passes.append(Pass(item, start, at, loop.whole, loop.first, count))
             if loop.item is not None:
                 self.link(loop.item, item, at)
+                self.items.add(key_of(loop.item))
             if (name := key_of(loop.number)) is not None:
                 self.graph.links.append(Link(item_of(base, name), item, at))
         self.graph.passes += passes
@@ -315,10 +326,8 @@ class Expressions(Filling):
 
     def pairwise(self, target: Expression, items: Expression) -> Expression:
         """Return what a loop gives new items; of one over pairs the first gets the last second."""
-        match items, target:
-            case CallExpr(callee=RefExpr(fullname="itertools.pairwise")), TupleExpr(
-                items=[first, second]
-            ):
+        match target:
+            case TupleExpr(items=[first, second]) if is_of_neighbours(items):
                 self.assign(first, second, self.point())
                 return second
         return target

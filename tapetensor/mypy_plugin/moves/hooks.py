@@ -58,8 +58,8 @@ def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
         return None
     name = fullname.rpartition(".")[2]
 
-    if fullname in RUNNERS:
-        return _runner
+    if fullname in RUNNERS or fullname == "functools.partial.__call__":
+        return _indirect_method
 
     # The name by which an internal error would be told of: one note for methods and functions.
     def use_after_move(context: MethodContext) -> Type:
@@ -136,8 +136,8 @@ def _item(context: MethodContext) -> Type:
     return context.default_return_type
 
 
-def _runner(context: MethodContext) -> Type:
-    """Note what a function does that an executor is given."""
+def _indirect_method(context: MethodContext) -> Type:
+    """Note what a function does that an executor or a partial is given."""
     if isinstance(context.context, CallExpr):
         _indirect(context.api, context.context)
     return context.default_return_type

@@ -79,8 +79,8 @@ class Point:
     test: Expression | None = None
     # What it asks, the same for the same words; its first way is that of yes.
     question: object = None
-    # The decision of a `while`, the first way of which is the body, has the loop.
-    until: Region | None = None
+    # The decision of a loop, the first way of which is the body, has the loop.
+    passes: Region | None = None
     # This leaves a block early: return, raise, break, continue.
     abrupt: bool = False
     # The end of a `with` has the manager, which may have swallowed an exception.

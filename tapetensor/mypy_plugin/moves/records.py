@@ -20,7 +20,7 @@ from mypy.nodes import (
     TypeInfo,
     Var,
 )
-from mypy.types import AnyType, CallableType, TypeOfAny, get_proper_type
+from mypy.types import AnyType, CallableType, Type, TypeOfAny, get_proper_type
 
 from tapetensor.mypy_plugin.blocks import statements, targets
 
@@ -79,6 +79,15 @@ def fields_of(info: TypeInfo, call: CallExpr) -> Iterator[tuple[tuple[str, objec
         for field, name in _kept(info):
             if name in given:
                 yield ("member", field), given[name]
+
+
+def type_of_field(info: TypeInfo, field: str) -> Type | None:
+    """Return the declared type of the parameter that a constructor assigns to an attribute."""
+    maker = _constructor(info) if info else None
+    for name, parameter in [] if maker is None else _kept(info):
+        if name == field and maker is not None:
+            return maker.arg_types[maker.arg_names.index(parameter)]
+    return None
 
 
 def _kept(info: TypeInfo) -> Iterator[tuple[str, str]]:

@@ -67,7 +67,7 @@ class Steps:
         self.effects = Effects(checker, self.graph)
         self.paths = Paths(self.graph, self.effects)
         self.aliases = Aliases(self.graph, self.paths, self.effects)
-        self.loops = Loops(self.graph, self.paths)
+        self.loops = Loops(self.graph, self.paths, self.aliases)
         self.gathered = Gathered(self.graph, self.paths)
 
     def made(

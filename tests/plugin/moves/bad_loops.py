@@ -137,3 +137,24 @@ def in_a_generator(x: Plain) -> None:
 class Holder:
     def __init__(self, x: Plain) -> None:
         self.traced = x.trace()
+
+
+def met_by_two_loops_over_one_list(x: Plain) -> None:
+    items = [x.trace(), x.trace(), x.trace()]
+    for first in items:
+        for second in items:
+            if first is not second:
+                first * second  # E: multiply: "first" may have been moved by "multiply"
+
+
+def met_with_both_neighbours(x: Plain) -> None:
+    items = [x.trace(), x.trace(), x.trace()]
+    for first, second in zip(items[:-1], items[1:], strict=False):  # noqa: RUF007
+        first * second  # E: multiply: "first" was moved by "multiply"
+
+
+def met_first_in_loops_over_pairs(x: Plain) -> None:
+    items = [x.trace(), x.trace()]
+    for one, factor in zip(items, (1.0, 2.0), strict=False):
+        one * factor
+    items[0].exp()  # E: exp: "items[0]" was moved by "multiply"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Generic, NamedTuple
 
+import numpy as np
 from typing_extensions import override
 
-from tapetensor import Tensor
+import tapetensor as tt
+from tapetensor import Tensor, losses
 from tapetensor.typing import T
 from tests.plugin.moves.cases import Plain, Scalar, Traced
 
@@ -368,3 +371,67 @@ def overridden_by_what_takes_too(x: Plain) -> None:
 
 def taken_by_super(x: Plain) -> None:
     _LogsMore().twice(x.trace())
+
+
+class Average:
+    def __init__(self, value: Traced) -> None:
+        self.value = value
+
+    def blended(self, other: Traced) -> Average:
+        return Average(self.value * 0.9 + other * 0.1)
+
+
+@dataclass
+class Output:
+    traced: Traced
+
+
+class Walk:
+    def __init__(self) -> None:
+        self.steps: list[Traced] = []
+
+    def __iter__(self) -> Iterator[Traced]:
+        return iter(self.steps)
+
+    def total(self, weights: list[float]) -> Traced:
+        many = [one * by for one, by in zip(self.steps, weights, strict=False)]
+        return -tt.stack(many).sum(axis=0)
+
+
+def kept_in_an_object_that_nobody_else_has(x: Plain) -> None:
+    average = Average(x.trace())
+    random.random()
+    average.blended(x.trace())
+    random.random()
+    average.blended(x.trace())  # E: blended: "average.value" was moved by "blended"
+
+
+def kept_in_a_data_class_that_nobody_else_has(x: Plain) -> None:
+    output = Output(x.trace())
+    output.traced.exp()
+    random.random()
+    output.traced.sin()  # E: sin: "output.traced" was moved by "exp"
+
+
+def met_in_loops_over_an_object(x: Plain) -> None:
+    walk = Walk()
+    walk.steps.append(x.trace())
+    for one in walk:
+        one.exp()
+    for one in walk:
+        one.sin()  # E: sin: "one" was moved by "exp"
+
+
+def weighed_twice_by_an_object(x: Plain) -> None:
+    walk = Walk()
+    walk.steps.append(x.trace())
+    walk.total([1.0])
+    walk.total([1.0])  # E: total: "walk.steps[0]" was moved by "total"
+
+
+def by_a_partial_of_the_library(x: Plain) -> None:
+    smooth = partial(losses.cross_entropy, label_smoothing=0.1)
+    traced = x.trace()
+    label = tt.zeros((), np.int64)
+    losses.cross_entropy(traced, label)
+    smooth(traced, label)  # E: smooth: "traced" was moved by "cross_entropy"

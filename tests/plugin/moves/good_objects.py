@@ -421,3 +421,44 @@ def static_methods_that_read(x: Plain) -> None:
     _Looks.seen(traced)
     _Looks().seen(traced)
     traced.sin()
+
+
+class Average:
+    def __init__(self, value: Traced) -> None:
+        self.value = value
+
+    def renew(self, value: Traced) -> None:
+        self.value = value
+
+    def begin(self, x: Plain) -> None:
+        self.renew(x.trace())
+
+    def enter(self, table: list[Average]) -> None:
+        table.append(self)
+
+
+def renewed_by_its_own_methods(x: Plain) -> None:
+    average = Average(x.trace())
+    average.value.exp()
+    average.renew(x.trace())
+    average.value.exp()
+    average.begin(x)
+    average.value.exp()
+
+
+def renewed_by_those_who_know_of_it(x: Plain) -> None:
+    table: list[Average] = []
+
+    def renew() -> None:
+        table[-1].value = x.trace()
+
+    average = Average(x.trace())
+    average.enter(table)
+    average.value.exp()
+    renew()
+    average.value.exp()
+    other = Average(x.trace())
+    table.append(other)
+    other.value.exp()
+    renew()
+    other.value.exp()
