@@ -20,6 +20,7 @@ from mypy.nodes import (
     ReturnStmt,
     StrExpr,
     SymbolNode,
+    TypeInfo,
 )
 
 from tapetensor.mypy_plugin.moves.graph import Graph
@@ -79,6 +80,17 @@ def function_in(tree: MypyFile, node: SymbolNode | None) -> FuncDef | None:
         return None
     module = node.info.module_name if node.info else node.fullname.rpartition(".")[0]
     return node if module in ("", tree.fullname) else None
+
+
+def overriding(tree: MypyFile, body: FuncItem) -> Iterator[SymbolNode]:
+    """Yield the methods of a file that may be meant where a method is called."""
+    owner = body.info
+    for symbol in tree.names.values() if owner else ():
+        info = symbol.node
+        if isinstance(info, TypeInfo) and info is not owner and owner in info.mro:
+            own = info.names.get(body.name)
+            if own is not None and own.node is not None:
+                yield own.node
 
 
 def _is_plain(decorator: Expression) -> bool:

@@ -145,7 +145,8 @@ class Calls:
                     # mypy has not come to it yet.
                     node = member_of(owner.node, name)
                     return [*self._declared(node, owner if bound_arguments(node, None) else None)]
-                return [*self._declared(node, owner if bound_arguments(node, found) else None)]
+                if not isinstance(node, Var):
+                    return [*self._declared(node, owner if bound_arguments(node, found) else None)]
         return self._typed(expression)
 
     def _made(self, call: CallExpr, depth: int) -> list[Callee]:

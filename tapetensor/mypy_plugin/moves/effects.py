@@ -23,6 +23,7 @@ from mypy.nodes import (
     ListComprehension,
     ListExpr,
     MemberExpr,
+    MypyFile,
     NameExpr,
     Node,
     OperatorAssignmentStmt,
@@ -55,10 +56,10 @@ from mypy.types import (
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import bounded
-from tapetensor.mypy_plugin.moves.borrowing import function_in
+from tapetensor.mypy_plugin.moves.borrowing import function_in, overriding
 from tapetensor.mypy_plugin.moves.expressions import CONSUMERS
 from tapetensor.mypy_plugin.moves.graph import Graph
-from tapetensor.mypy_plugin.moves.keys import Key, children, place, root, root_name
+from tapetensor.mypy_plugin.moves.keys import Key, children, key_of, place, root, root_name
 from tapetensor.mypy_plugin.moves.lasting import attribute, object_of
 from tapetensor.mypy_plugin.moves.objects import Objects
 from tapetensor.mypy_plugin.moves.owners import is_container, is_iterator, is_tensor, signatures
@@ -66,6 +67,7 @@ from tapetensor.mypy_plugin.moves.points import Point
 from tapetensor.mypy_plugin.moves.private import METHODS
 from tapetensor.mypy_plugin.moves.records import type_of_field
 from tapetensor.mypy_plugin.moves.statements import graph_of
+from tapetensor.mypy_plugin.names import MODULE
 from tapetensor.mypy_plugin.symbols import member_of
 
 # Builtins that change nothing by themselves; what they are given may (`__str__`, a generator).
@@ -108,7 +110,9 @@ class Effects:
     ) -> None:
         self._checker = checker
         self._graph = graph
-        self._objects = Objects(getattr(checker, "tree", None))
+        # None before mypy checks the file.
+        self._tree: MypyFile | None = getattr(checker, "tree", None)
+        self._objects = Objects(self._tree)
         # The functions of this file that were looked at, and whether they change nothing.
         self._reading = {} if reading is None else reading
         # The values whose types are being worked out: in a loop, one may be computed from itself.
@@ -165,7 +169,8 @@ class Effects:
         while key[0] != "name":
             base = key[1]
             if key[0] == "member":
-                if not _is_frozen(self.type_at(base)) and not self._is_kept(key, point):
+                is_kept = _is_frozen(self.type_at(base)) or self._is_kept(key, point)
+                if not is_kept and not self._is_apart(base, point.node):
                     return False
             elif (not self._is_out_of_reach(base) and base not in self._graph.private) or (
                 isinstance(key[2], tuple) and not self.is_local(key[2], point)
@@ -182,6 +187,27 @@ class Effects:
         """Tell whether an attribute of an object that nobody else has stays what it is."""
         info = self._made.get(key[1])
         return info is not None and key[2] not in self._objects.changed_by(point.node, key[1], info)
+
+    def _is_apart(self, base: Key, node: Node | None) -> bool:
+        """Tell whether a call knows nothing of the object of a method, which is in the name.
+
+        So it is with a function of another file and the forward pass of a module, if they are given
+        nothing that leads back to the object.
+        """
+        match node:
+            case CallExpr(callee=MemberExpr(expr=owner, name="forward"), args=args):
+                given = [owner, *args]
+            case CallExpr(callee=RefExpr(node=FuncBase() | Decorator() as called), args=args):
+                here = "" if self._tree is None else f"{self._tree.fullname}."
+                if not here or called.info or called.fullname.startswith(here):
+                    return False
+                given = args
+            case _:
+                return False
+        return base == ("name", self._graph.me) and all(
+            key_of(one) != base and (self._is_inert(one) or _is_module(self._type(one)))
+            for one in given
+        )
 
     def _is_out_of_reach(self, key: Key) -> bool:
         """Tell whether nobody can change the items: of a tuple, or an iterator without a name."""
@@ -307,16 +333,17 @@ class Effects:
 
     def _only_reads(self, node: SymbolNode | None) -> bool:
         """Tell whether the body of a function of this file is seen to change nothing."""
-        tree = getattr(self._checker, "tree", None)
-        body = None if tree is None else function_in(tree, node)
-        if body is None or body.is_generator or body.is_coroutine:
+        body = None if self._tree is None else function_in(self._tree, node)
+        if self._tree is None or body is None or body.is_generator or body.is_coroutine:
             return False
         if body not in self._reading:
             self._reading[body] = False
             inner = Effects(self._checker, graph_of(body), self._reading)
             # The object that a constructor makes is new.
             me = body.arguments[0].variable if body.name == "__init__" else None
-            self._reading[body] = not inner.changes_anything(me)
+            self._reading[body] = not inner.changes_anything(me) and all(
+                map(self._only_reads, overriding(self._tree, body))
+            )
         return self._reading[body]
 
     def changes_anything(self, new: Var | None) -> bool:
@@ -429,6 +456,11 @@ def _item_type(owner: Type | None, index: object) -> Type | None:
         case Instance(args=[held, *_]) if is_iterator(owner):
             return held
     return None
+
+
+def _is_module(found: Type | None) -> bool:
+    found = bounded(found)
+    return isinstance(found, Instance) and found.type.has_base(MODULE)
 
 
 def _is_frozen(owner: Type | None) -> bool:

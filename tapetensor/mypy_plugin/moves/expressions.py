@@ -91,8 +91,8 @@ class Expressions(Filling):
         self.regions: tuple[Region, ...] = ()
         # The containers that are made where a loop over them begins.
         self.names: dict[Expression, Key] = {}
-        # What the loops over containers have come to.
-        self.items: set[Key | None] = set()
+        # What the loops have come to, by what the loops are over.
+        self.items: dict[frozenset[Key], set[Key | None]] = {}
         # An exception at this point may lead there, within the function.
         self.landing: Point | None = None
 
@@ -126,11 +126,10 @@ class Expressions(Filling):
         one = self.point()
         one.tests = mentions(test)
         match test:
-            case ComparisonExpr(operators=["is not"], operands=operands) if all(
-                key_of(each) in self.items for each in operands
+            case ComparisonExpr(operators=["is not" | "!="], operands=operands) if any(
+                {*map(key_of, operands)} <= several for several in self.items.values()
             ):
-                # Two loops may come to one item, which is left out: nothing else depends on it.
-                one.tests = None
+                one.differs = True
         one.repeats = not has_call(test)
         one.test = test
         one.question = literal_hash(test) if one.repeats else None
@@ -307,6 +306,9 @@ class Expressions(Filling):
     def iterate(self, target: Expression, items: Expression, start: Point, at: Point) -> list[Pass]:
         """Note at a point that the targets of a loop have got the next items."""
         passes = []
+        targets = target.items if isinstance(target, TupleExpr) else [target]
+        if over := mentions(items):
+            self.items.setdefault(over, set()).update(map(key_of, targets))
         # Those that begin with the first item come to the same index at the same time.
         together = Passed()
         for loop in loops_over(target, items):
@@ -318,7 +320,6 @@ class Expressions(Filling):
             passes.append(Pass(item, start, at, loop.whole, loop.first, count))
             if loop.item is not None:
                 self.link(loop.item, item, at)
-                self.items.add(key_of(loop.item))
             if (name := key_of(loop.number)) is not None:
                 self.graph.links.append(Link(item_of(base, name), item, at))
         self.graph.passes += passes

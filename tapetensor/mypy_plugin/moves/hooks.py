@@ -66,7 +66,11 @@ def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
         info = class_of(context.type)
         if info is None or not info.has_base(TENSOR_BASE) or not _is_ours(info, name):
             method = None if info is None else member_of(info, name)
-            _declared(context, method, name, skip=bound_arguments(method, context.type))
+            if isinstance(method, Var) and isinstance(context.context, CallExpr):
+                # An attribute that is a function.
+                _indirect(context.api, context.context)
+            else:
+                _declared(context, method, name, skip=bound_arguments(method, context.type))
         elif name not in READS:
             _tensor_method(context, name)
         return context.default_return_type
@@ -247,6 +251,8 @@ def _declared(context: _Context, declared: SymbolNode | None, name: str, skip: i
             others += reader.moved_of(body, 0, [receiver])
         others += reader.defaults_of(body, skip, given)
         others += reader.free(body)
+    elif body is None and skip and receiver is not None:
+        others += reader.moved_elsewhere(declared, receiver)
     called = where.callee if isinstance(where, CallExpr) else None
     # An object that is called has no name for that.
     name = called.name if isinstance(called, NameExpr | MemberExpr) else name

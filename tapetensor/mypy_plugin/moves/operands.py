@@ -46,8 +46,11 @@ class Operands:
         if found is not None:
             return found
         key = place(expression)
-        declared = None if key is None else self.steps.effects.type_at(key)
-        # What is asked for by a call is not None there.
+        return None if key is None else self.type_at(key)
+
+    def type_at(self, key: Key) -> Type | None:
+        """Return the type of what a key names, where it is not None."""
+        declared = self.steps.effects.type_at(key)
         held = [one for one in members(declared) if not isinstance(one, NoneType)]
         return held[0] if len(held) == 1 else declared
 

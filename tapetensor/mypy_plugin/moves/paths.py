@@ -123,6 +123,8 @@ class Paths:
             return []
         if (answer := _answer(one.test, way.names)) is not None:
             return one.next[:1] if answer else one.next[1:]
+        if one.differs:
+            return one.next[:1]
         for move in came:
             if one.tests and self._is_in_doubt(one, move) and self._matters(one, way.use, keys):
                 return self._same_way(one, move)
@@ -225,6 +227,15 @@ class Paths:
                 starts.append(code.entry)
             self._overtaken[link] = self._reached(starts, {link.point})
         return self._overtaken[link]
+
+    def absent(self, key: Key) -> set[Point]:
+        """Return where execution goes on when what a key names is None."""
+        ways = [
+            one.next[1:] if _is_there(one.test, (key,)) else one.next[:1]
+            for one in self._graph.points
+            if _is_there(one.test, (key,)) is not None
+        ]
+        return {way for several in ways for way in several}
 
     def comes_to(self, start: Point, end: Point, without: Iterable[Point] = ()) -> bool:
         """Tell whether a way leads from one point to another, and not through certain ones."""
@@ -356,11 +367,8 @@ def _answer(test: Expression | None, names: tuple[Key, ...]) -> bool | None:
     It is not None, and owns no tape.
     """
     match test:
-        case ComparisonExpr(
-            operators=["is" | "is not" as op],
-            operands=[asked, NameExpr(fullname="builtins.None")],
-        ) if key_of(asked) in names:
-            return op == "is not"
+        case ComparisonExpr():
+            return _is_there(test, names)
         case MemberExpr(expr=asked, name="owns_tape") if key_of(asked) in names:
             return False
         case UnaryExpr(op="not", expr=inner):
@@ -370,6 +378,17 @@ def _answer(test: Expression | None, names: tuple[Key, ...]) -> bool | None:
             answers = {_answer(left, names), _answer(right, names)}
             is_or = op == "or"
             return is_or if is_or in answers else None if None in answers else not is_or
+    return None
+
+
+def _is_there(test: Expression | None, names: tuple[Key, ...]) -> bool | None:
+    """Return what a test says of a tensor of one of these names that is not None."""
+    match test:
+        case ComparisonExpr(
+            operators=["is" | "is not" as op],
+            operands=[asked, NameExpr(fullname="builtins.None")],
+        ) if key_of(asked) in names:
+            return op == "is not"
     return None
 
 

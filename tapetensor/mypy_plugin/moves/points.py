@@ -73,6 +73,8 @@ class Point:
     # A branch has what the decision reads (None elsewhere), and the region that it opens.
     tests: frozenset[Key] | None = None
     region: Region | None = None
+    # It asks whether two items are not one, to which most pairs of items say yes.
+    differs: bool = False
     # The same decision is made again while all that it reads stays the same.
     repeats: bool = False
     # The test itself, if its first way is that of yes.

@@ -330,7 +330,11 @@ def surely_moved(inner: Reader) -> tuple[list[Key], list[Key]]:
             is_given = inner.steps.is_as_given(key, point)
             if is_given or (key[0] != "name" and inner.steps.stays(key, point)):
                 moves.setdefault((key, is_given), set()).add(point)
-    sure = [which for which, points in moves.items() if inner.steps.returns_only_by(points)]
+    sure = [
+        which
+        for which, points in moves.items()
+        if inner.steps.returns_only_by(points | inner.steps.paths.absent(which[0]))
+    ]
     return [key for key, given in sure if given], [key for key, given in sure if not given]
 
 
@@ -345,7 +349,7 @@ def _spent(inner: Reader, *, is_generator: bool) -> list[Key]:
         if isinstance(node, kind) and points[0].fragment is steps.graph.fragments[0]
     ]
     # Of None there is no use.
-    ends = [one for one in ends if not _is_none(one[1])]
+    ends = [one for one in ends if not is_none(one[1])]
     moves: dict[Key, set[Point]] = {}
     for key, point in inner.own_moves():
         if is_constant(key) and not has_variable_index(key):
@@ -375,7 +379,8 @@ def _spent(inner: Reader, *, is_generator: bool) -> list[Key]:
     return [*set.intersection(*found)] if found else []
 
 
-def _is_none(value: Expression | None) -> bool:
+def is_none(value: Expression | None) -> bool:
+    """Tell whether a value is None, as that of a `return` without one."""
     return value is None or (isinstance(value, NameExpr) and value.name == "None")
 
 

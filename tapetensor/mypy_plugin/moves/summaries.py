@@ -26,7 +26,6 @@ from mypy.nodes import (
     SuperExpr,
     SymbolNode,
     TupleExpr,
-    TypeInfo,
     UnaryExpr,
     Var,
 )
@@ -42,6 +41,7 @@ from tapetensor.mypy_plugin.moves.borrowing import (
     function_in,
     is_borrowed,
     leaves,
+    overriding,
 )
 from tapetensor.mypy_plugin.moves.calls import Callee, Calls, arguments, is_exactly_meant
 from tapetensor.mypy_plugin.moves.keys import (
@@ -64,7 +64,7 @@ from tapetensor.mypy_plugin.moves.owners import (
     takes,
 )
 from tapetensor.mypy_plugin.moves.points import Point
-from tapetensor.mypy_plugin.moves.results import Results, surely_moved
+from tapetensor.mypy_plugin.moves.results import Results, is_none, surely_moved
 from tapetensor.mypy_plugin.moves.statements import names_in
 from tapetensor.mypy_plugin.moves.steps import Place, Steps
 from tapetensor.mypy_plugin.names import LENT, TAKEN, op_called
@@ -185,6 +185,8 @@ class Reader(Operands):
             for place in self._taken_as(callee, number, expressions, call)
         ]
         body = callee.function or self.body(callee.node)
+        if body is None and callee.args:
+            found += self.moved_elsewhere(callee.node, callee.args[0])
         if body is None or self.is_put_off(body, call):
             return found
         return [*found, *self.defaults_of(body, 0, given), *self.free(body, callee.bound)]
@@ -256,14 +258,7 @@ class Reader(Operands):
 
     def overriding(self, body: FuncItem) -> Iterator[FuncDef]:
         """Yield the methods of this file that may be meant where a method is called."""
-        owner = body.info
-        for symbol in self._tree.names.values() if owner else ():
-            info = symbol.node
-            if isinstance(info, TypeInfo) and info is not owner and owner in info.mro:
-                own = info.names.get(body.name)
-                method = None if own is None else self.body(own.node)
-                if method is not None:
-                    yield method
+        yield from filter(None, map(self.body, overriding(self._tree, body)))
 
     def is_borrowed(self, body: FuncItem, number: int, *, dropped: bool) -> bool:
         """Tell whether a function only reads an argument, or makes a second handle of it."""
@@ -282,7 +277,7 @@ class Reader(Operands):
     ) -> Iterator[Place]:
         """Yield what a function takes of the values of its default arguments."""
         for argument, expressions in zip(body.arguments[skip:], given, strict=False):
-            if argument.initializer is None or expressions:
+            if argument.initializer is None or is_none(argument.initializer) or expressions:
                 continue
             me: Key = ("name", argument.variable)
             default: Key = ("name", self.steps.graph.default_of(argument.variable))
@@ -319,17 +314,28 @@ class Reader(Operands):
                 if isinstance(one, ListExpr | TupleExpr) and path != me:
                     yield from self.places(self._parts_at(one, path, me))
                     continue
-                spelled, key = place(one), self.place_of(one)
-                if spelled is None or key is None:
-                    continue
                 if path == me:
                     yield from self.places(self.owning_parts(one, self.type_of(one)))
-                    continue
-                at, moved = replaced(path, me, spelled), replaced(path, me, key)
-                if at is None or moved is None:
-                    continue
-                if self.owns(self.steps.effects.type_at(moved)):
-                    yield Place(at, moved)
+                else:
+                    yield from self._place_at(path, me, one)
+
+    def _place_at(self, path: Key, me: Key, given: Expression) -> Iterator[Place]:
+        """Yield the part of an argument to which a path leads, if that owns a tape."""
+        spelled, key = place(given), self.place_of(given)
+        at = None if spelled is None else replaced(path, me, spelled)
+        moved = None if key is None else replaced(path, me, key)
+        if at is not None and moved is not None and self.owns(self.type_at(moved)):
+            yield Place(at, moved)
+
+    def moved_elsewhere(self, node: SymbolNode | None, owner: Expression) -> Iterator[Place]:
+        """Yield which attributes of its object a method of another file leaves spent."""
+        me: Key = ("name", Var(""))
+        if isinstance(node, FuncDef) and node.info and not [*overriding(self._tree, node)]:
+            for path in node.info.metadata.get(TAKEN, {}).get(node.name, []):
+                key = me
+                for kind, index in path:
+                    key = (kind, key, EACH if index is None else index)
+                yield from self._place_at(key, me, owner)
 
     def moved_by_getter(self, getter: SymbolNode | None, owner: Expression) -> list[Place]:
         """Return what reading a property takes of the object that has it."""

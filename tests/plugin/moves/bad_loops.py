@@ -158,3 +158,11 @@ def met_first_in_loops_over_pairs(x: Plain) -> None:
     for one, factor in zip(items, (1.0, 2.0), strict=False):
         one * factor
     items[0].exp()  # E: exp: "items[0]" was moved by "multiply"
+
+
+def met_by_two_indices_of_one_list(x: Plain) -> None:
+    items = [x.trace(), x.trace(), x.trace()]
+    for i in range(len(items)):
+        for j in range(len(items)):
+            if i != j:
+                items[i] * items[j]  # E: multiply: "items[i]" may have been moved by "multiply"

@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Generic, NamedTuple
+from typing import Literal as L
 
 import numpy as np
 from typing_extensions import override
 
 import tapetensor as tt
-from tapetensor import Tensor, losses
+from tapetensor import Tensor, losses, nn
 from tapetensor.typing import T
-from tests.plugin.moves.cases import Plain, Scalar, Traced
+from tests.plugin.moves.cases import Elsewhere, Plain, Scalar, Traced
 
 
 class Holder:
@@ -435,3 +436,52 @@ def by_a_partial_of_the_library(x: Plain) -> None:
     label = tt.zeros((), np.int64)
     losses.cross_entropy(traced, label)
     smooth(traced, label)  # E: smooth: "traced" was moved by "cross_entropy"
+
+
+class Learner:
+    def __init__(self, layer: nn.Linear[L[3], L[3]], traced: Traced) -> None:
+        self.layer = layer
+        self.traced = traced
+        self.loss: Scalar | None = None
+
+    def outputs(self) -> Traced:
+        return self.layer.forward(self.traced)
+
+    def run(self) -> None:
+        for _ in range(2):
+            self.outputs()  # E: outputs: "self.traced" may have been moved by "outputs"
+
+    def learn(self) -> None:
+        if self.loss is not None:
+            self.loss.backward()
+
+
+def given_to_a_layer_in_each_pass(x: Plain) -> None:
+    Learner(nn.Linear(3, 3, rng=np.random.default_rng(0)), x.trace()).run()
+
+
+def moved_unless_it_is_none(x: Plain) -> None:
+    learner = Learner(nn.Linear(3, 3, rng=np.random.default_rng(0)), x.trace())
+    learner.loss = x.trace().sum()
+    learner.learn()
+    learner.learn()  # E: learn: "learner.loss" was moved by "learn"
+
+
+def by_methods_of_another_file(x: Plain) -> None:
+    other = Elsewhere(x.trace())
+    other.take()
+    other.take()  # E: take: "other.traced" was moved by "take"
+    other.take_all()
+    other.several[0].exp()  # E: exp: "other.several[0]" was moved by "take_all"
+
+
+class Calling:
+    def __init__(self, function: Callable[[Traced], Traced]) -> None:
+        self.function = function
+
+
+def by_a_function_in_an_attribute(x: Plain) -> None:
+    calling = Calling(Tensor.exp)
+    traced = x.trace()
+    calling.function(traced)
+    traced.exp()  # E: exp: "traced" was moved by "function"

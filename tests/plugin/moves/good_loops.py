@@ -214,3 +214,12 @@ def asked_whether_it_owns_a_tape(x: Plain) -> None:
     if not traced.owns_tape or len(items) > 2:
         return
     traced.exp()
+
+
+def met_by_two_indices_that_are_one(x: Plain) -> None:
+    items = [x.trace(), x.trace(), x.trace()]
+    for i in range(len(items)):
+        for j in range(len(items)):
+            if i != j:
+                continue
+            items[i] * 2.0

@@ -9,9 +9,10 @@ from typing import Generic, NamedTuple
 
 from typing_extensions import override
 
+import tapetensor as tt
 from tapetensor import Gradients, Lent, OwnedTape, Tensor
 from tapetensor.typing import S, T
-from tests.plugin.moves.cases import Plain, Scalar, Traced
+from tests.plugin.moves.cases import Elsewhere, Plain, Scalar, Traced
 
 
 class Holder:
@@ -462,3 +463,56 @@ def renewed_by_those_who_know_of_it(x: Plain) -> None:
     other.value.exp()
     renew()
     other.value.exp()
+
+
+class Renewing:
+    def __init__(self, traced: Traced) -> None:
+        self.traced = traced
+        self.loss: Traced | None = None
+
+    def kept(self, x: Plain) -> Traced:
+        loss = x.trace()
+        self.loss = loss
+        return loss
+
+    def flush(self) -> None:
+        if self.loss is not None:
+            self.loss.sum().backward()
+            self.loss = None
+
+    def use(self) -> None:
+        self.traced.exp()
+        self.after()
+
+    def after(self) -> None:
+        pass
+
+
+class RenewingAfterwards(Renewing):
+    @override
+    def after(self) -> None:
+        self.traced = tt.ones((3,)).trace()
+
+
+def renewed_by_what_overrides_a_method(x: Plain) -> None:
+    renewing = RenewingAfterwards(x.trace())
+    renewing.use()
+    renewing.use()
+
+
+def kept_anew_in_each_pass(x: Plain) -> None:
+    renewing = Renewing(x.trace())
+    for _ in range(2):
+        renewing.kept(x).exp()
+    renewing.kept(x)
+    renewing.flush()
+    renewing.flush()
+
+
+def by_methods_of_another_file(x: Plain) -> None:
+    other = Elsewhere(x.trace())
+    other.look()
+    other.look()
+    other.renew()
+    other.renew()
+    other.take()
