@@ -51,6 +51,7 @@ from tapetensor.mypy_plugin.moves.keys import (
     asks_for_tape,
     children,
     has_call,
+    index_of,
     item_of,
     key_of,
     mentions,
@@ -317,7 +318,7 @@ class Expressions(Filling):
                 continue
             item = item_of(base, together if loop.first else Passed())
             count = None if loop.most is None else min(loop.most, 8)
-            passes.append(Pass(item, start, at, loop.whole, loop.first, count))
+            passes.append(Pass(item, start, at, loop.whole, 0 if loop.first else None, count))
             if loop.item is not None:
                 self.link(loop.item, item, at)
             if (name := key_of(loop.number)) is not None:
@@ -349,23 +350,23 @@ class Expressions(Filling):
                 self.names[made] = name
 
     def counted(self, target: Expression, items: Expression, start: Point, at: Point) -> list[Pass]:
-        """Return the loops over the first items of what ``for i in range(n)`` has indexed by i."""
-        index = key_of(target)
-        match items:
-            case CallExpr(callee=RefExpr(fullname="builtins.range"), args=[IntExpr(value=count)]):
-                pass
-            case _:
-                return []
-        read = [
-            one.node.base
-            for one in self.graph.points[start.index :]
-            if isinstance(one.node, IndexExpr) and key_of(one.node.index) == index
-        ]
+        """Return the loops over what a counter that begins with 0 has indexed.
+
+        It comes to the first items, or by ``-1 - i`` to the last one first.
+        """
+        index, most = counter(target, items)
+        read = [one.node for one in self.graph.points[start.index :]]
         passes = []
-        for base in dict.fromkeys(key for one in read if (key := key_of(one)) is not None):
+        for base, which in dict.fromkeys(
+            (key_of(one.base), index_of(one.index)) for one in read if isinstance(one, IndexExpr)
+        ):
+            is_last = which == ("last", index)
+            if base is None or index is None or not (is_last or which == index):
+                continue
             item = item_of(base, Passed())
-            passes.append(Pass(item, start, at, True, True, min(count, 8)))
-            self.graph.links.append(Link(item_of(base, index), item, at))
+            is_whole = most is not None and not is_last
+            passes.append(Pass(item, start, at, is_whole, -1 if is_last else 0, most))
+            self.graph.links.append(Link(item_of(base, which), item, at))
         self.graph.passes += passes
         return passes
 
@@ -454,6 +455,19 @@ class Expressions(Filling):
     @abstractmethod
     def body(self, function: FuncItem) -> None:
         """Add what a function does when it is called."""
+
+
+def counter(target: Expression, items: Expression) -> tuple[Key | None, int | None]:
+    """Return what counts the passes of a loop from 0, and how many a number says there are."""
+    match items, target:
+        case CallExpr(callee=RefExpr(fullname="builtins.range"), args=[count]), _:
+            return key_of(target), min(count.value, 8) if isinstance(count, IntExpr) else None
+        case (
+            CallExpr(callee=RefExpr(fullname="builtins.enumerate"), args=[_]),
+            TupleExpr(items=[number, _]),
+        ):
+            return key_of(number), None
+    return None, None
 
 
 def counts(operator: str, operand: Expression) -> bool:

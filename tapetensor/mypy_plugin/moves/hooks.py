@@ -216,7 +216,7 @@ def _declared(context: _Context, declared: SymbolNode | None, name: str, skip: i
     receiver, given = _given(context, name)
     if skip:
         given = [[] if receiver is None else [receiver], *given]
-    taken = judge.reader.taken_with(Callee(declared, known, [], [], []), given, where)
+    taken = judge.reader.taken_with(Callee(declared, known, [], [], []), given, where, skip)
     called = where.callee if isinstance(where, CallExpr) else None
     # An object that is called has no name for that.
     name = called.name if isinstance(called, NameExpr | MemberExpr) else name

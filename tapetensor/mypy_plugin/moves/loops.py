@@ -27,7 +27,7 @@ class Loops:
         """
         for one, key in self._loops_of([value.key for value in values], point):
             named = self._graph.indices if one.whole and one.count is None else []
-            for index in dict.fromkeys([*([0] if one.first else []), *named]):
+            for index in dict.fromkeys([*([] if one.first is None else [one.first]), *named]):
                 item = replaced(key, one.item, item_of(one.item[1], index))
                 if item is not None:
                     yield Value(item, None, one)

@@ -123,7 +123,7 @@ class Pass:
         start: where it gets to the next item, or to the end.
         body: the first point of a pass.
         whole: whether the loop comes to every item if nothing breaks it off.
-        first: whether it begins with the item of index 0.
+        first: the index of the item with which it begins, if that is known.
         count: how many items it comes to, if a number says that.
         end: where it goes on after the last item.
     """
@@ -132,6 +132,6 @@ class Pass:
     start: Point
     body: Point
     whole: bool
-    first: bool
+    first: int | None
     count: int | None = None
     end: Point | None = None

@@ -43,7 +43,12 @@ from tapetensor.mypy_plugin.moves.borrowing import (
     leaves,
     overriding,
 )
-from tapetensor.mypy_plugin.moves.calls import Callee, Calls, arguments, is_exactly_meant
+from tapetensor.mypy_plugin.moves.calls import (
+    Callee,
+    Calls,
+    arguments,
+    is_exactly_meant,
+)
 from tapetensor.mypy_plugin.moves.keys import (
     EACH,
     Key,
@@ -179,12 +184,18 @@ class Reader(Operands):
         )
 
     def taken_with(
-        self, callee: Callee, given: list[list[Expression]], call: Context
+        self, callee: Callee, given: list[list[Expression]], call: Context, skip: int = 0
     ) -> list[Place]:
         """Return what a call takes of what it gives to each parameter, and of other variables.
 
         A parameter that may own a tape does not say that the tape is taken: a function that only
         prints has one too. That a tape comes back, or gradients do, says it.
+
+        Args:
+            callee: the function.
+            given: what each parameter is given.
+            call: the call.
+            skip: of how many parameters the body alone tells: of the object before the dot.
         """
         body = callee.function or self.body(callee.node)
         run = None if body is None or self.is_put_off(body, call) else body
@@ -195,8 +206,9 @@ class Reader(Operands):
         is_made_only = is_made_only or self.results.takes_back(callee.node)
         found: list[Place] = []
         for number, expressions in enumerate(given):
-            fitting = [one for one in callee.known if _may_accept(one, number) and not is_made_only]
-            if fitting and all(self.is_moved_by(one, number, callee.node) for one in fitting):
+            fitting = [one for one in callee.known if _may_accept(one, number)]
+            is_said = fitting and not is_made_only and number >= skip
+            if is_said and all(self.is_moved_by(one, number, callee.node) for one in fitting):
                 if not (body and self.may_borrow(body, number, dropped=dropped, exact=exact)):
                     owners = self._owners_in(expressions)
                     found += [one for one in owners if one.key[-1] is not EACH or one not in found]

@@ -166,3 +166,20 @@ def met_by_two_indices_of_one_list(x: Plain) -> None:
         for j in range(len(items)):
             if i != j:
                 items[i] * items[j]  # E: multiply: "items[i]" may have been moved by "multiply"
+
+
+def met_by_an_index_from_the_end(x: Plain, several: tuple[int, ...] = (1, 2)) -> None:
+    skips: list[Traced] = []
+    h = x.trace()
+    for _ in several:
+        skips.append(h)
+        h = h.tanh()
+    for i, _ in enumerate(several):
+        h = h + skips[-1 - i]  # E: add: "skips[-1 - i]" may have been moved by "tanh"
+
+
+def met_by_a_counter(x: Plain, passes: int = 2) -> None:
+    items = [x.trace(), x.trace()]
+    for i in range(passes):
+        items[len(items) - 1 - i].exp()
+    items[-1].sin()  # E: sin: "items[-1]" may have been moved by "exp"

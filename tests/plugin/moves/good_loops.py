@@ -223,3 +223,18 @@ def met_by_two_indices_that_are_one(x: Plain) -> None:
             if i != j:
                 continue
             items[i] * 2.0
+
+
+def met_by_an_index_from_the_end(x: Plain, passes: int = 2) -> None:
+    skips: list[Traced] = []
+    h = x.trace()
+    for _ in range(passes):
+        skips.append(h.share())
+        h = h.tanh()
+    for i in range(passes):
+        h = h + skips[-i - 1]
+    items = [x.trace(), x.trace()]
+    for i in range(passes):
+        items[-(i + 1)] = items[-1 - i].tanh()
+    for i in range(passes // 2):
+        items[i] * items[-1 - i]
