@@ -47,6 +47,14 @@ BORROWS: Final = frozenset(
     | {"all", "any", "isfinite", "isinf", "isnan", "to_html", "tree"}
     | {f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "xor", "invert")}
 )
+# Functions that move whatever owns a tape, and do not say so in their types.
+MOVERS: Final = frozenset(
+    {"builtins.abs", "builtins.sum", "tapetensor.checkpointing.checkpoint.checkpoint"}
+    | {
+        f"_operator.{name}"
+        for name in ("abs", "add", "matmul", "mul", "neg", "pow", "sub", "truediv")
+    }
+)
 _ATTRIBUTES: Final = frozenset({"dtype", "id", "ndim", "owns_tape", "shape", "size", "tape_type"})
 _PLAIN: Final = frozenset(
     {"typing.override", "typing_extensions.override", "builtins.staticmethod"}

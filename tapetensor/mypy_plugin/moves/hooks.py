@@ -27,7 +27,7 @@ from mypy.types import Type
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import class_of, is_class
 from tapetensor.mypy_plugin.moves.applying import APPLIERS, RUNNERS
-from tapetensor.mypy_plugin.moves.borrowing import READS, leaves
+from tapetensor.mypy_plugin.moves.borrowing import MOVERS, READS, leaves
 from tapetensor.mypy_plugin.moves.calls import Callee, bound_arguments
 from tapetensor.mypy_plugin.moves.judge import judge_of
 from tapetensor.mypy_plugin.moves.known import Part
@@ -37,7 +37,6 @@ from tapetensor.mypy_plugin.moves.owners import (
     owns,
     signatures,
 )
-from tapetensor.mypy_plugin.moves.summaries import MOVERS
 from tapetensor.mypy_plugin.names import TENSOR_BASE, TENSOR_ROOMS, op_called
 from tapetensor.mypy_plugin.symbols import class_of as class_named
 from tapetensor.mypy_plugin.symbols import member_of

@@ -21,7 +21,7 @@ from mypy.types import NoneType, Type
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import members
 from tapetensor.mypy_plugin.moves.contents import cut_out, wholes
-from tapetensor.mypy_plugin.moves.keys import EACH, Key, item_of, place
+from tapetensor.mypy_plugin.moves.keys import EACH, Key, item_of, place, replaced
 from tapetensor.mypy_plugin.moves.known import Part
 from tapetensor.mypy_plugin.moves.lasting import place_of
 from tapetensor.mypy_plugin.moves.owners import holds_owners, is_container, is_open, owns
@@ -102,3 +102,23 @@ class Operands:
                     yield Part(one, found, each=True)
         else:
             yield Part(expression, type_)
+
+    def owners_in(self, given: list[Expression]) -> list[Place]:
+        """Return the places of what owns a tape in arguments."""
+        return self.places(
+            part for one in given for part in self.owning_parts(one, self.type_of(one))
+        )
+
+    def place_at(self, path: Key, me: Key, given: Expression) -> Iterator[Place]:
+        """Yield the part of an argument to which a path leads, if that owns a tape."""
+        spelled, key = place(given), self.place_of(given)
+        at = None if spelled is None else replaced(path, me, spelled)
+        moved = None if key is None else replaced(path, me, key)
+        if at is not None and moved is not None and self.owns(self.type_at(moved)):
+            yield Place(at, moved)
+
+    def parts_at(self, display: ListExpr | TupleExpr, path: Key, me: Key) -> Iterator[Part]:
+        """Yield what stands in a display where a path from a parameter leads."""
+        for number, item in enumerate(display.items):
+            if path in (item_of(me, EACH), item_of(me, number)) and self.owns(self.type_of(item)):
+                yield Part(item, None)

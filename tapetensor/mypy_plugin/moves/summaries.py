@@ -37,6 +37,7 @@ from tapetensor.mypy_plugin.kinds import class_of
 from tapetensor.mypy_plugin.moves.applying import APPLIERS, RUNNERS, applied_by
 from tapetensor.mypy_plugin.moves.borrowing import (
     BORROWS,
+    MOVERS,
     READS,
     function_in,
     is_borrowed,
@@ -54,7 +55,6 @@ from tapetensor.mypy_plugin.moves.keys import (
     Key,
     item_of,
     key_of,
-    place,
     replaced,
     root,
     spelled,
@@ -62,11 +62,11 @@ from tapetensor.mypy_plugin.moves.keys import (
 from tapetensor.mypy_plugin.moves.known import Known, Part
 from tapetensor.mypy_plugin.moves.operands import Operands
 from tapetensor.mypy_plugin.moves.owners import (
-    accepts_anything,
     accepts_several,
     hands_on,
     is_marked,
     is_tensor,
+    may_accept,
     takes,
 )
 from tapetensor.mypy_plugin.moves.points import Point
@@ -76,14 +76,6 @@ from tapetensor.mypy_plugin.moves.steps import Place, Steps
 from tapetensor.mypy_plugin.names import LENT, TAKEN, op_called
 from tapetensor.mypy_plugin.symbols import member_of
 
-# Functions that move whatever owns a tape, and do not say so in their types.
-MOVERS = frozenset(
-    {"builtins.abs", "builtins.sum", "tapetensor.checkpointing.checkpoint.checkpoint"}
-    | {
-        f"_operator.{name}"
-        for name in ("abs", "add", "matmul", "mul", "neg", "pow", "sub", "truediv")
-    }
-)
 K = TypeVar("K")
 V = TypeVar("V")
 # Calls of calls of calls: so many are looked into.
@@ -175,13 +167,8 @@ class Reader(Operands):
         is_several = len(callee.known) > 1 and all(hands_on(one.ret_type) for one in callee.known)
         if fullname in MOVERS or (is_several and fullname.startswith("tapetensor.")):
             # Of an overloaded function it is not worked out which overload is meant.
-            return self._owners_in(operands)
+            return self.owners_in(operands)
         return [] if is_several else self.taken_with(callee, arguments(callee, call), call)
-
-    def _owners_in(self, given: list[Expression]) -> list[Place]:
-        return self.places(
-            part for one in given for part in self.owning_parts(one, self.type_of(one))
-        )
 
     def taken_with(
         self, callee: Callee, given: list[list[Expression]], call: Context, skip: int = 0
@@ -206,11 +193,11 @@ class Reader(Operands):
         is_made_only = is_made_only or self.results.takes_back(callee.node)
         found: list[Place] = []
         for number, expressions in enumerate(given):
-            fitting = [one for one in callee.known if _may_accept(one, number)]
+            fitting = [one for one in callee.known if may_accept(one, number)]
             is_said = fitting and not is_made_only and number >= skip
             if is_said and all(self.is_moved_by(one, number, callee.node) for one in fitting):
                 if not (body and self.may_borrow(body, number, dropped=dropped, exact=exact)):
-                    owners = self._owners_in(expressions)
+                    owners = self.owners_in(expressions)
                     found += [one for one in owners if one.key[-1] is not EACH or one not in found]
             elif run is not None:
                 found += self.moved_of(run, number, expressions, exact=exact)
@@ -316,20 +303,12 @@ class Reader(Operands):
                     yield from self.places(self.owning_parts(one, self.type_of(one)))
                     continue
                 if isinstance(one, ListExpr | TupleExpr) and path != me:
-                    yield from self.places(self._parts_at(one, path, me))
+                    yield from self.places(self.parts_at(one, path, me))
                     continue
                 if path == me:
                     yield from self.places(self.owning_parts(one, self.type_of(one)))
                 else:
-                    yield from self._place_at(path, me, one)
-
-    def _place_at(self, path: Key, me: Key, given: Expression) -> Iterator[Place]:
-        """Yield the part of an argument to which a path leads, if that owns a tape."""
-        spelled, key = place(given), self.place_of(given)
-        at = None if spelled is None else replaced(path, me, spelled)
-        moved = None if key is None else replaced(path, me, key)
-        if at is not None and moved is not None and self.owns(self.type_at(moved)):
-            yield Place(at, moved)
+                    yield from self.place_at(path, me, one)
 
     def moved_elsewhere(self, node: SymbolNode | None, owner: Expression) -> Iterator[Place]:
         """Yield which attributes of its object a method of another file leaves spent."""
@@ -339,7 +318,7 @@ class Reader(Operands):
                 key = me
                 for kind, index in path:
                     key = (kind, key, EACH if index is None else index)
-                yield from self._place_at(key, me, owner)
+                yield from self.place_at(key, me, owner)
 
     def moved_by_getter(self, getter: SymbolNode | None, owner: Expression) -> list[Place]:
         """Return what reading a property takes of the object that has it."""
@@ -354,12 +333,6 @@ class Reader(Operands):
             return False
         variable = body.arguments[number].variable
         return replaced(path, me, ("name", variable)) in self.moved(body, variable)
-
-    def _parts_at(self, display: ListExpr | TupleExpr, path: Key, me: Key) -> Iterator[Part]:
-        """Yield what stands in a display where a path from a parameter leads."""
-        for number, item in enumerate(display.items):
-            if path in (item_of(me, EACH), item_of(me, number)) and self.owns(self.type_of(item)):
-                yield Part(item, None)
 
     def free(self, body: FuncItem, bound: Mapping[Var, Key] = MappingProxyType({})) -> list[Place]:
         """Return what a function takes of the variables around it, those of the module too.
@@ -516,14 +489,6 @@ class Reader(Operands):
         found = [Part(one, None) for one in operands if self.owns(self.type_of(one))]
         is_op = any(is_tensor(self.type_of(one)) for one in operands)
         return self.places(found) if is_op else []
-
-
-def _may_accept(signature: CallableType, number: int) -> bool:
-    """Tell whether an overload may be the one for an argument that owns a tape."""
-    if number >= len(signature.arg_types):
-        return False
-    declared = signature.arg_types[number]
-    return takes(declared) or accepts_anything(declared)
 
 
 def _name(node: SymbolNode | None) -> str:
