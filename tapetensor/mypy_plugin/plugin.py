@@ -63,10 +63,11 @@ def _asked(question: str) -> list[Callable[[str], Callable[[Any], Any] | None]]:
     return [getattr(room, question) for room in ROOMS if hasattr(room, question)]
 
 
-def _question(of_mypy: Callable[[Any, str], object], question: str, answer: str) -> Any:
+def _question(of_mypy: Callable[[Any, str], Any], question: str, answer: str) -> Any:
     """Return a method of the plugin: which hook answers one of mypy's questions at calls.
 
-    It gives one hook that runs those of the rooms; None if there is none, or mypy has its own.
+    It gives one hook that runs those of the rooms; None if there is none, or mypy has its own. Of
+    what a method returns mypy is asked first, and the rooms after that (a call of a partial).
 
     Args:
         of_mypy: what mypy asks of its own plugin.
@@ -75,10 +76,14 @@ def _question(of_mypy: Callable[[Any, str], object], question: str, answer: str)
     """
 
     def get_hook(self: TapeTensorPlugin, fullname: str) -> Callable[[Any], Any] | None:
-        is_of_mypy = of_mypy(self.of_mypy, fullname) is not None
-        hooks = [] if is_of_mypy else _hooks(question, fullname)
+        own = of_mypy(self.of_mypy, fullname)
+        hooks = (
+            [] if own is not None and question != "method_result" else _hooks(question, fullname)
+        )
 
         def run(context: Any) -> Any:
+            if own is not None:
+                context = context._replace(**{answer: own(context)})
             for hook in hooks:
                 result = guarded(hook, lambda asked: getattr(asked, answer))(context)
                 context = context._replace(**{answer: result})

@@ -20,6 +20,7 @@ from mypy.nodes import (
     ReturnStmt,
     StrExpr,
     SymbolNode,
+    TypeInfo,
 )
 
 from tapetensor.mypy_plugin.moves.graph import Graph
@@ -45,6 +46,14 @@ BORROWS: Final = frozenset(
     | {"put_tape"}
     | {"all", "any", "isfinite", "isinf", "isnan", "to_html", "tree"}
     | {f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "xor", "invert")}
+)
+# Functions that move whatever owns a tape, and do not say so in their types.
+MOVERS: Final = frozenset(
+    {"builtins.abs", "builtins.sum", "tapetensor.checkpointing.checkpoint.checkpoint"}
+    | {
+        f"_operator.{name}"
+        for name in ("abs", "add", "matmul", "mul", "neg", "pow", "sub", "truediv")
+    }
 )
 _ATTRIBUTES: Final = frozenset({"dtype", "id", "ndim", "owns_tape", "shape", "size", "tape_type"})
 _PLAIN: Final = frozenset(
@@ -79,6 +88,17 @@ def function_in(tree: MypyFile, node: SymbolNode | None) -> FuncDef | None:
         return None
     module = node.info.module_name if node.info else node.fullname.rpartition(".")[0]
     return node if module in ("", tree.fullname) else None
+
+
+def overriding(tree: MypyFile, body: FuncItem) -> Iterator[SymbolNode]:
+    """Yield the methods of a file that may be meant where a method is called."""
+    owner = body.info
+    for symbol in tree.names.values() if owner else ():
+        info = symbol.node
+        if isinstance(info, TypeInfo) and info is not owner and owner in info.mro:
+            own = info.names.get(body.name)
+            if own is not None and own.node is not None:
+                yield own.node
 
 
 def _is_plain(decorator: Expression) -> bool:

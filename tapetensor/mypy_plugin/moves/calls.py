@@ -32,15 +32,13 @@ from mypy.nodes import (
     Var,
 )
 from mypy.types import (
-    AnyType,
     CallableType,
     FunctionLike,
     Instance,
     Type,
-    TypeOfAny,
 )
 
-from tapetensor.mypy_plugin.kinds import bounded, class_of, is_class
+from tapetensor.mypy_plugin.kinds import ANYTHING, bounded, class_of, is_class
 from tapetensor.mypy_plugin.moves.graph import Graph
 from tapetensor.mypy_plugin.moves.keys import Key, key_of, place
 from tapetensor.mypy_plugin.moves.owners import is_tensor, signatures
@@ -48,7 +46,6 @@ from tapetensor.mypy_plugin.moves.paths import Paths
 from tapetensor.mypy_plugin.moves.points import Link, Point
 from tapetensor.mypy_plugin.symbols import member_of
 
-_ANY = AnyType(TypeOfAny.special_form)
 # So many names are followed from what is called to what it is.
 _MOST = 4
 
@@ -114,7 +111,7 @@ class Calls:
                         receiver.node = me
                         receiver.set_line(call)
                         node = base.names[name].node
-                        bound = bound_arguments(node, _ANY)
+                        bound = bound_arguments(node, ANYTHING)
                         return [*self._declared(node, receiver if bound else None)]
             case LambdaExpr():
                 known = signatures(self._type_of(expression))
@@ -145,7 +142,8 @@ class Calls:
                     # mypy has not come to it yet.
                     node = member_of(owner.node, name)
                     return [*self._declared(node, owner if bound_arguments(node, None) else None)]
-                return [*self._declared(node, owner if bound_arguments(node, found) else None)]
+                if not isinstance(node, Var):
+                    return [*self._declared(node, owner if bound_arguments(node, found) else None)]
         return self._typed(expression)
 
     def _made(self, call: CallExpr, depth: int) -> list[Callee]:
@@ -227,7 +225,7 @@ def arguments(callee: Callee, call: CallExpr) -> list[list[Expression]]:
         [*callee.names, *(call.arg_names or [])],
         signature.arg_kinds,
         signature.arg_names,
-        lambda _: _ANY,
+        lambda _: ANYTHING,
     )
     return [[args[number] for number in numbers] for numbers in mapped]
 

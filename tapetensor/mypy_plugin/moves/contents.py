@@ -235,6 +235,14 @@ def _got(name: str, args: list[Expression]) -> object:
     return None
 
 
+def _has_all(cut: Expression) -> bool:
+    """Tell whether a slice has all items, in whatever order."""
+    match cut:
+        case SliceExpr(begin_index=None, end_index=None, stride=stride):
+            return stride is None or index_of(stride) in (1, -1)
+    return False
+
+
 def cut_out(cut: SliceExpr) -> range:
     """Return the indices of the items of a slice, of one without an end those of the first few.
 
@@ -339,8 +347,9 @@ def loops_over(target: Expression, items: Expression) -> Iterator[Loop]:
             | IndexExpr(base=inner, index=SliceExpr(begin_index=None, end_index=None)),
             _,
         ):
+            is_whole = not isinstance(items, IndexExpr) or _has_all(items.index)
             for one in loops_over(target, inner):
-                yield one._replace(first=False)
+                yield one._replace(first=False, whole=one.whole and is_whole)
         case (
             CallExpr(callee=RefExpr(fullname="builtins.list" | "builtins.tuple"), args=[inner]),
             _,
@@ -349,10 +358,11 @@ def loops_over(target: Expression, items: Expression) -> Iterator[Loop]:
         case CallExpr(callee=RefExpr(fullname="builtins.zip"), args=several), TupleExpr(
             items=items_of_target
         ) if len(several) <= len(items_of_target) + 1:
-            # The shortest one decides where a `zip` ends.
+            # The shortest one decides where a `zip` ends: it comes to the first item of each.
             for inner, part in zip(several, items_of_target, strict=False):
                 for one in loops_over(part, inner):
-                    yield one._replace(whole=_is_strict(items))
+                    is_cut = not _is_strict(items)
+                    yield one._replace(most=1, whole=one.whole and one.first) if is_cut else one
         case CallExpr(callee=RefExpr(fullname="builtins.range"), args=[count]), _:
             match count:
                 case CallExpr(callee=RefExpr(fullname="builtins.len"), args=[inner]):
@@ -360,6 +370,26 @@ def loops_over(target: Expression, items: Expression) -> Iterator[Loop]:
         case _:
             # Of a list it is given the items, of a dict the keys.
             yield Loop(items, target, target)
+
+
+def is_of_neighbours(items: Expression) -> bool:
+    """Tell whether a loop is given each two neighbours of a list, as by ``zip(x, x[1:])``."""
+    match items:
+        case CallExpr(callee=RefExpr(fullname="itertools.pairwise")):
+            return True
+        case CallExpr(
+            callee=RefExpr(fullname="builtins.zip"),
+            args=[
+                first,
+                IndexExpr(base=rest, index=SliceExpr(begin_index=IntExpr(value=1), stride=None)),
+                *_,
+            ],
+        ):
+            match first:
+                case IndexExpr(base=most, index=SliceExpr(begin_index=None, stride=None)):
+                    first = most
+            return place(rest) is not None and place(first) == place(rest)
+    return False
 
 
 def _is_strict(call: CallExpr) -> bool:
@@ -385,7 +415,7 @@ def wholes(expression: Expression) -> Iterator[Expression]:
         case OpExpr(op="+", left=left, right=right):
             yield from wholes(left)
             yield from wholes(right)
-        case IndexExpr(base=inner, index=SliceExpr(begin_index=None, end_index=None)):
+        case IndexExpr(base=inner, index=SliceExpr() as cut) if _has_all(cut):
             yield from wholes(inner)
         case ListComprehension(generator=GeneratorExpr() as inner) | (GeneratorExpr() as inner):
             match inner:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from mypy.expandtype import expand_type_by_instance
@@ -19,8 +20,10 @@ from mypy.nodes import (
     IfStmt,
     IndexExpr,
     IntExpr,
+    ListComprehension,
     ListExpr,
     MemberExpr,
+    MypyFile,
     NameExpr,
     Node,
     OperatorAssignmentStmt,
@@ -53,15 +56,18 @@ from mypy.types import (
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import bounded
-from tapetensor.mypy_plugin.moves.borrowing import function_in
+from tapetensor.mypy_plugin.moves.borrowing import function_in, overriding
 from tapetensor.mypy_plugin.moves.expressions import CONSUMERS
 from tapetensor.mypy_plugin.moves.graph import Graph
-from tapetensor.mypy_plugin.moves.keys import Key, children, place, root, root_name
+from tapetensor.mypy_plugin.moves.keys import Key, children, key_of, place, root, root_name
 from tapetensor.mypy_plugin.moves.lasting import attribute, object_of
+from tapetensor.mypy_plugin.moves.objects import Objects
 from tapetensor.mypy_plugin.moves.owners import is_container, is_iterator, is_tensor, signatures
 from tapetensor.mypy_plugin.moves.points import Point
 from tapetensor.mypy_plugin.moves.private import METHODS
+from tapetensor.mypy_plugin.moves.records import type_of_field
 from tapetensor.mypy_plugin.moves.statements import graph_of
+from tapetensor.mypy_plugin.names import MODULE
 from tapetensor.mypy_plugin.symbols import member_of
 
 # Builtins that change nothing by themselves; what they are given may (`__str__`, a generator).
@@ -104,10 +110,13 @@ class Effects:
     ) -> None:
         self._checker = checker
         self._graph = graph
+        # None before mypy checks the file.
+        self._tree: MypyFile | None = getattr(checker, "tree", None)
+        self._objects = Objects(self._tree)
         # The functions of this file that were looked at, and whether they change nothing.
         self._reading = {} if reading is None else reading
-        # The calls whose types are being worked out: in a loop, one may be computed from itself.
-        self._asked: set[CallExpr] = set()
+        # The values whose types are being worked out: in a loop, one may be computed from itself.
+        self._asked: set[Expression] = set()
 
     def may_change(self, point: Point) -> bool:
         """Tell whether code may run here that gives attributes, items or globals other values."""
@@ -160,7 +169,8 @@ class Effects:
         while key[0] != "name":
             base = key[1]
             if key[0] == "member":
-                if not _is_frozen(self.type_at(base)):
+                is_kept = _is_frozen(self.type_at(base)) or self._is_kept(key, point)
+                if not is_kept and not self._is_apart(base, point.node):
                     return False
             elif (not self._is_out_of_reach(base) and base not in self._graph.private) or (
                 isinstance(key[2], tuple) and not self.is_local(key[2], point)
@@ -168,6 +178,36 @@ class Effects:
                 return False
             key = base
         return self.is_local(key, point)
+
+    @cached_property
+    def _made(self) -> dict[Key, TypeInfo]:
+        return self._objects.made_in(self._graph)
+
+    def _is_kept(self, key: Key, point: Point) -> bool:
+        """Tell whether an attribute of an object that nobody else has stays what it is."""
+        info = self._made.get(key[1])
+        return info is not None and key[2] not in self._objects.changed_by(point.node, key[1], info)
+
+    def _is_apart(self, base: Key, node: Node | None) -> bool:
+        """Tell whether a call knows nothing of the object of a method, which is in the name.
+
+        So it is with a function of another file and the forward pass of a module, if they are given
+        nothing that leads back to the object.
+        """
+        match node:
+            case CallExpr(callee=MemberExpr(expr=owner, name="forward"), args=args):
+                given = [owner, *args]
+            case CallExpr(callee=RefExpr(node=FuncBase() | Decorator() as called), args=args):
+                here = "" if self._tree is None else f"{self._tree.fullname}."
+                if not here or called.info or called.fullname.startswith(here):
+                    return False
+                given = args
+            case _:
+                return False
+        return base == ("name", self._graph.me) and all(
+            key_of(one) != base and (self._is_inert(one) or _is_module(self._type(one)))
+            for one in given
+        )
 
     def _is_out_of_reach(self, key: Key) -> bool:
         """Tell whether nobody can change the items: of a tuple, or an iterator without a name."""
@@ -185,7 +225,7 @@ class Effects:
         """
         if key[0] == "name":
             if isinstance(key[1], CallExpr):
-                return self._type_of_result(key[1])
+                return self._type_of_value(key[1])
             if isinstance(key[1], TypeInfo):
                 return object_of(key[1])
             if key[1].type is not None or not depth:
@@ -195,7 +235,7 @@ class Effects:
             if len(sources) == 1 and len(values) < 2:
                 return self.type_at(sources.pop(), depth - 1)
             made = values[0] if len(values) == 1 and not sources else None
-            return None if made is None else bounded(flow.type_of(self._checker, made))
+            return None if made is None else self._type_of_value(made)
         owner = self.type_at(key[1], depth)
         if key[0] == "item":
             return bounded(_item_type(owner, key[2]))
@@ -204,25 +244,26 @@ class Effects:
         if not isinstance(key[2], str):
             return None
         node = member_of(owner.type, key[2]) if isinstance(owner, Instance) else None
-        if not isinstance(node, Var) or node.type is None or not isinstance(owner, Instance):
+        if not isinstance(node, Var) or not isinstance(owner, Instance):
             return None
-        if node.info and owner.type.has_base(node.info.fullname):
+        declared = node.type or type_of_field(node.info, key[2])
+        if declared and node.info and owner.type.has_base(node.info.fullname):
             owner = map_instance_to_supertype(owner, node.info)
-            return bounded(expand_type_by_instance(node.type, owner))
-        return bounded(node.type)
+            return bounded(expand_type_by_instance(declared, owner))
+        return bounded(declared)
 
-    def _type_of_result(self, call: CallExpr) -> Type | None:
-        """Return the type of what a call returns; None where it is computed from itself."""
-        if call in self._asked:
+    def _type_of_value(self, value: Expression) -> Type | None:
+        """Return the type of what is computed; None where that is computed from itself."""
+        if value in self._asked:
             return None
-        self._asked.add(call)
+        self._asked.add(value)
         try:
-            found = self._type(call)
+            found = bounded(self._type(value))
             if isinstance(found, Instance) and found.type.fullname == "typing.Coroutine":
                 return bounded(found.args[-1])
             return found
         finally:
-            self._asked.discard(call)
+            self._asked.discard(value)
 
     def _may_run_code(self, node: Node) -> bool:
         match node:
@@ -292,16 +333,17 @@ class Effects:
 
     def _only_reads(self, node: SymbolNode | None) -> bool:
         """Tell whether the body of a function of this file is seen to change nothing."""
-        tree = getattr(self._checker, "tree", None)
-        body = None if tree is None else function_in(tree, node)
-        if body is None or body.is_generator or body.is_coroutine:
+        body = None if self._tree is None else function_in(self._tree, node)
+        if self._tree is None or body is None or body.is_generator or body.is_coroutine:
             return False
         if body not in self._reading:
             self._reading[body] = False
             inner = Effects(self._checker, graph_of(body), self._reading)
             # The object that a constructor makes is new.
             me = body.arguments[0].variable if body.name == "__init__" else None
-            self._reading[body] = not inner.changes_anything(me)
+            self._reading[body] = not inner.changes_anything(me) and all(
+                map(self._only_reads, overriding(self._tree, body))
+            )
         return self._reading[body]
 
     def changes_anything(self, new: Var | None) -> bool:
@@ -346,6 +388,8 @@ class Effects:
         is_open = found is None or isinstance(found, AnyType)
         if is_open and isinstance(expression, OpExpr | UnaryExpr | TupleExpr | ListExpr):
             return all(map(self._is_inert, children(expression)))
+        if is_open and isinstance(expression, ListComprehension):
+            return self._is_inert(expression.generator.left_expr)
         return _is_inert_type(found)
 
     def _type(self, expression: Expression) -> Type | None:
@@ -412,6 +456,11 @@ def _item_type(owner: Type | None, index: object) -> Type | None:
         case Instance(args=[held, *_]) if is_iterator(owner):
             return held
     return None
+
+
+def _is_module(found: Type | None) -> bool:
+    found = bounded(found)
+    return isinstance(found, Instance) and found.type.has_base(MODULE)
 
 
 def _is_frozen(owner: Type | None) -> bool:

@@ -23,6 +23,7 @@ from mypy.nodes import (
     LambdaExpr,
     ListComprehension,
     ListExpr,
+    MemberExpr,
     NameExpr,
     Node,
     OpExpr,
@@ -36,6 +37,7 @@ from mypy.nodes import (
 from typing_extensions import override
 
 from tapetensor.mypy_plugin.moves.contents import (
+    is_of_neighbours,
     loops_over,
     parts_of,
     rest_of,
@@ -49,6 +51,7 @@ from tapetensor.mypy_plugin.moves.keys import (
     asks_for_tape,
     children,
     has_call,
+    index_of,
     item_of,
     key_of,
     mentions,
@@ -89,6 +92,8 @@ class Expressions(Filling):
         self.regions: tuple[Region, ...] = ()
         # The containers that are made where a loop over them begins.
         self.names: dict[Expression, Key] = {}
+        # What the loops have come to, by what the loops are over.
+        self.items: dict[frozenset[Key], set[Key | None]] = {}
         # An exception at this point may lead there, within the function.
         self.landing: Point | None = None
 
@@ -121,6 +126,11 @@ class Expressions(Filling):
         """Add a point after which execution goes one way or another, as a test decides."""
         one = self.point()
         one.tests = mentions(test)
+        match test:
+            case ComparisonExpr(operators=["is not" | "!="], operands=operands) if any(
+                {*map(key_of, operands)} <= several for several in self.items.values()
+            ):
+                one.differs = True
         one.repeats = not has_call(test)
         one.test = test
         one.question = literal_hash(test) if one.repeats else None
@@ -135,7 +145,8 @@ class Expressions(Filling):
             case CallExpr(analyzed=Expression() as meant):
                 self.expression(meant)
             case OpExpr(op="and" | "or", left=left, right=right):
-                self._alternatives(left, (right, None))
+                ways = (right, None) if expression.op == "and" else (None, right)
+                self._alternatives(left, ways)
             case ConditionalExpr(cond=condition, if_expr=yes, else_expr=no):
                 self._alternatives(condition, (yes, no))
             case ComparisonExpr(operands=[first, second, *others]) if others:
@@ -170,6 +181,8 @@ class Expressions(Filling):
                 for part in children(expression):
                     self.expression(part)
                 one = self.point(expression)
+                if isinstance(expression, MemberExpr):
+                    self.graph.members[expression.expr] = expression
                 self.graph.asks_for_tape |= asks_for_tape(expression)
                 if isinstance(expression, AssignmentExpr):
                     self.assign(expression.target, expression.value, one)
@@ -182,13 +195,10 @@ class Expressions(Filling):
         ways: tuple[Expression | None, ...],
         then: Callable[[Expression], None] | None = None,
     ) -> None:
-        """Add a test and the parts of which at most one is evaluated, and what is done then."""
+        """Add a test and what is evaluated if it says yes, and if no, and what is done then."""
         self.expression(test)
         with self.region(mentions(test)) as region:
             one = self.branch(test, region)
-            if None in ways:
-                # What stands behind `or` is evaluated if the answer is no.
-                one.test = one.question = None
             joined: Ends = []
             for way in ways:
                 self.ends = [(one, True)]
@@ -297,6 +307,9 @@ class Expressions(Filling):
     def iterate(self, target: Expression, items: Expression, start: Point, at: Point) -> list[Pass]:
         """Note at a point that the targets of a loop have got the next items."""
         passes = []
+        targets = target.items if isinstance(target, TupleExpr) else [target]
+        if over := mentions(items):
+            self.items.setdefault(over, set()).update(map(key_of, targets))
         # Those that begin with the first item come to the same index at the same time.
         together = Passed()
         for loop in loops_over(target, items):
@@ -305,7 +318,7 @@ class Expressions(Filling):
                 continue
             item = item_of(base, together if loop.first else Passed())
             count = None if loop.most is None else min(loop.most, 8)
-            passes.append(Pass(item, start, at, loop.whole, loop.first, count))
+            passes.append(Pass(item, start, at, loop.whole, 0 if loop.first else None, count))
             if loop.item is not None:
                 self.link(loop.item, item, at)
             if (name := key_of(loop.number)) is not None:
@@ -315,10 +328,8 @@ class Expressions(Filling):
 
     def pairwise(self, target: Expression, items: Expression) -> Expression:
         """Return what a loop gives new items; of one over pairs the first gets the last second."""
-        match items, target:
-            case CallExpr(callee=RefExpr(fullname="itertools.pairwise")), TupleExpr(
-                items=[first, second]
-            ):
+        match target:
+            case TupleExpr(items=[first, second]) if is_of_neighbours(items):
                 self.assign(first, second, self.point())
                 return second
         return target
@@ -339,23 +350,23 @@ class Expressions(Filling):
                 self.names[made] = name
 
     def counted(self, target: Expression, items: Expression, start: Point, at: Point) -> list[Pass]:
-        """Return the loops over the first items of what ``for i in range(n)`` has indexed by i."""
-        index = key_of(target)
-        match items:
-            case CallExpr(callee=RefExpr(fullname="builtins.range"), args=[IntExpr(value=count)]):
-                pass
-            case _:
-                return []
-        read = [
-            one.node.base
-            for one in self.graph.points[start.index :]
-            if isinstance(one.node, IndexExpr) and key_of(one.node.index) == index
-        ]
+        """Return the loops over what a counter that begins with 0 has indexed.
+
+        It comes to the first items, or by ``-1 - i`` to the last one first.
+        """
+        index, most = counter(target, items)
+        read = [one.node for one in self.graph.points[start.index :]]
         passes = []
-        for base in dict.fromkeys(key for one in read if (key := key_of(one)) is not None):
+        for base, which in dict.fromkeys(
+            (key_of(one.base), index_of(one.index)) for one in read if isinstance(one, IndexExpr)
+        ):
+            is_last = which == ("last", index)
+            if base is None or index is None or not (is_last or which == index):
+                continue
             item = item_of(base, Passed())
-            passes.append(Pass(item, start, at, True, True, min(count, 8)))
-            self.graph.links.append(Link(item_of(base, index), item, at))
+            is_whole = most is not None and not is_last
+            passes.append(Pass(item, start, at, is_whole, -1 if is_last else 0, most))
+            self.graph.links.append(Link(item_of(base, which), item, at))
         self.graph.passes += passes
         return passes
 
@@ -444,6 +455,19 @@ class Expressions(Filling):
     @abstractmethod
     def body(self, function: FuncItem) -> None:
         """Add what a function does when it is called."""
+
+
+def counter(target: Expression, items: Expression) -> tuple[Key | None, int | None]:
+    """Return what counts the passes of a loop from 0, and how many a number says there are."""
+    match items, target:
+        case CallExpr(callee=RefExpr(fullname="builtins.range"), args=[count]), _:
+            return key_of(target), min(count.value, 8) if isinstance(count, IntExpr) else None
+        case (
+            CallExpr(callee=RefExpr(fullname="builtins.enumerate"), args=[_]),
+            TupleExpr(items=[number, _]),
+        ):
+            return key_of(number), None
+    return None, None
 
 
 def counts(operator: str, operand: Expression) -> bool:

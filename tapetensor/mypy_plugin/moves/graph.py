@@ -18,6 +18,7 @@ from mypy.nodes import (
     FuncItem,
     IfStmt,
     IndexExpr,
+    MemberExpr,
     MypyFile,
     NameExpr,
     Node,
@@ -41,6 +42,10 @@ class Graph:
         self.asks_for_tape = False
         # Names that an inner function assigns to: any call may change them.
         self.shared: set[str] = set()
+        # What an attribute is read of, or assigned to, with that.
+        self.members: dict[Expression, MemberExpr] = {}
+        # Names of a module that its functions read.
+        self.reached: set[Node | None] = set()
         self.of_node: dict[Node, list[Point]] = {}
         # Calls that are statements: what they return is dropped. Names that are a test.
         self.dropped: set[Context] = set()
@@ -89,7 +94,8 @@ class Graph:
     @cached_property
     def private(self) -> frozenset[Key]:
         """The names of containers that no other code can reach."""
-        return private_names(self.points, self.assigned, self.kept)
+        found = private_names(self.points, self.assigned, self.kept)
+        return frozenset(one for one in found if one[1] not in self.reached)
 
     @cached_property
     def kept(self) -> set[Expression]:

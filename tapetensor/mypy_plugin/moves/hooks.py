@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from mypy.nodes import (
@@ -22,25 +22,21 @@ from mypy.nodes import (
     Var,
 )
 from mypy.plugin import AttributeContext, FunctionContext, MethodContext
-from mypy.types import CallableType, Type
+from mypy.types import Type
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import class_of, is_class
 from tapetensor.mypy_plugin.moves.applying import APPLIERS, RUNNERS
-from tapetensor.mypy_plugin.moves.borrowing import READS, leaves
-from tapetensor.mypy_plugin.moves.calls import bound_arguments
+from tapetensor.mypy_plugin.moves.borrowing import MOVERS, READS, leaves
+from tapetensor.mypy_plugin.moves.calls import Callee, bound_arguments
 from tapetensor.mypy_plugin.moves.judge import judge_of
 from tapetensor.mypy_plugin.moves.known import Part
 from tapetensor.mypy_plugin.moves.owners import (
-    accepts_anything,
     is_open,
     is_tensor,
     owns,
     signatures,
-    takes,
 )
-from tapetensor.mypy_plugin.moves.steps import Place
-from tapetensor.mypy_plugin.moves.summaries import MOVERS
 from tapetensor.mypy_plugin.names import TENSOR_BASE, TENSOR_ROOMS, op_called
 from tapetensor.mypy_plugin.symbols import class_of as class_named
 from tapetensor.mypy_plugin.symbols import member_of
@@ -58,15 +54,19 @@ def method_result(fullname: str) -> Callable[[MethodContext], Type] | None:
         return None
     name = fullname.rpartition(".")[2]
 
-    if fullname in RUNNERS:
-        return _runner
+    if fullname in RUNNERS or fullname == "functools.partial.__call__":
+        return _indirect_method
 
     # The name by which an internal error would be told of: one note for methods and functions.
     def use_after_move(context: MethodContext) -> Type:
         info = class_of(context.type)
         if info is None or not info.has_base(TENSOR_BASE) or not _is_ours(info, name):
             method = None if info is None else member_of(info, name)
-            _declared(context, method, name, skip=bound_arguments(method, context.type))
+            if isinstance(method, Var) and isinstance(context.context, CallExpr):
+                # An attribute that is a function.
+                _indirect(context.api, context.context)
+            else:
+                _declared(context, method, name, skip=bound_arguments(method, context.type))
         elif name not in READS:
             _tensor_method(context, name)
         return context.default_return_type
@@ -136,8 +136,8 @@ def _item(context: MethodContext) -> Type:
     return context.default_return_type
 
 
-def _runner(context: MethodContext) -> Type:
-    """Note what a function does that an executor is given."""
+def _indirect_method(context: MethodContext) -> Type:
+    """Note what a function does that an executor or a partial is given."""
     if isinstance(context.context, CallExpr):
         _indirect(context.api, context.context)
     return context.default_return_type
@@ -162,7 +162,7 @@ def _tensor_method(context: MethodContext, name: str) -> None:
     if leaves(name, given=bool(operands[1:])):
         _note(context, name, [one for one in owners if one not in tensors], tensors)
     elif name == "traced":
-        _note(context, name, operands[:1])
+        _note(context, name, operands[:1], [])
     else:
         _note(context, name, owners, tensors)
 
@@ -194,21 +194,15 @@ def _is_mirrored(name: str) -> bool:
     return name.startswith("__r") and name != "__rshift__"
 
 
-def _note(
-    context: _Context,
-    name: str,
-    moves: list[Part],
-    uses: list[Part] | None = None,
-    others: Iterable[Place] = (),
-) -> None:
-    """Hand a step to the judge."""
+def _note(context: MethodContext, name: str, moves: list[Part], uses: list[Part]) -> None:
+    """Hand what a method of Tensor does to the judge."""
     judge = judge_of(context.api, context.context)
     if judge is not None:
         if judge.graph.asks_for_tape:
             # Where the tape state decides what is done, nothing is known of a tape in general.
             moves = [one for one in moves if not is_open(one.type)]
         places = judge.reader.places
-        judge.add(context.context, op_called(name), [*places(moves), *others], places(uses or []))
+        judge.add(context.context, op_called(name), places(moves), places(uses))
 
 
 def _declared(context: _Context, declared: SymbolNode | None, name: str, skip: int) -> None:
@@ -218,39 +212,14 @@ def _declared(context: _Context, declared: SymbolNode | None, name: str, skip: i
     judge = judge_of(context.api, where)
     if not known or judge is None:
         return
-    # A generator runs when it is iterated over.
-    reader = judge.reader
-    is_generator = bool(getattr(declared, "is_generator", False))
-    is_generator = is_generator or reader.results.takes_back(declared)
     receiver, given = _given(context, name)
-    body = reader.body(declared)
-    is_run = body is not None and not reader.is_put_off(body, where)
-    moves: list[Part] = []
-    others: list[Place] = []
-    for number, expressions in enumerate(given, skip):
-        fitting = [one for one in known if _may_accept(one, number) and not is_generator]
-        # A parameter that may own a tape does not say that the tape is taken: a function that only
-        # prints has one too. That a tape comes back, or gradients do, says it.
-        if fitting and all(reader.is_moved_by(one, number, declared) for one in fitting):
-            owning = [
-                part
-                for one in expressions
-                for part in reader.owning_parts(one, reader.type_of(one))
-            ]
-            dropped = where in judge.graph.dropped
-            if owning and not (body and reader.may_borrow(body, number, dropped=dropped)):
-                moves += [one for one in owning if not one.each or one not in moves]
-        elif is_run and body is not None:
-            others += reader.moved_of(body, number, expressions)
-    if is_run and body is not None:
-        if skip and receiver is not None:
-            others += reader.moved_of(body, 0, [receiver])
-        others += reader.defaults_of(body, skip, given)
-        others += reader.free(body)
+    if skip:
+        given = [[] if receiver is None else [receiver], *given]
+    taken = judge.reader.taken_with(Callee(declared, known, [], [], []), given, where, skip)
     called = where.callee if isinstance(where, CallExpr) else None
     # An object that is called has no name for that.
     name = called.name if isinstance(called, NameExpr | MemberExpr) else name
-    _note(context, name, moves, None, others)
+    judge.add(where, op_called(name), taken, [])
 
 
 def _given(context: _Context, name: str) -> tuple[Expression | None, list[list[Expression]]]:
@@ -265,14 +234,6 @@ def _given(context: _Context, name: str) -> tuple[Expression | None, list[list[E
         case UnaryExpr(expr=receiver) | IndexExpr(base=receiver):
             return receiver, context.args
     return None, []
-
-
-def _may_accept(signature: CallableType, number: int) -> bool:
-    """Tell whether an overload may be the one for an argument that owns a tape."""
-    if number >= len(signature.arg_types):
-        return False
-    declared = signature.arg_types[number]
-    return takes(declared) or accepts_anything(declared)
 
 
 def arguments_of(context: _Context) -> list[Part]:

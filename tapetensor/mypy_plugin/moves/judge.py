@@ -121,6 +121,7 @@ class Judge:
         if root(use.key) in told or self._is_told_within(use):
             return
         pairs = product(move.values, use.values)
+        names = [use.key, *[one.key for one in use.values]]
         # What is one tensor by every way makes for the surer words.
         for taken, wanted in sorted(pairs, key=lambda pair: any(one.by for one in pair)):
             key = common(taken.key, wanted.key)
@@ -134,7 +135,7 @@ class Judge:
             # Where all items are spent, it does not matter in which order they are.
             spent = [key, taken.key] if taken.key[-1] is EACH else [key]
             if any(
-                self._paths.leads(move.point, at, one, since=move.since)
+                self._paths.leads(move.point, at, one, since=move.since, names=names)
                 and self._is_by_way_of(taken.by, move.point, at, one)
                 and self._is_by_way_of(wanted.by, move.point, at, one, named=True)
                 for one in spent

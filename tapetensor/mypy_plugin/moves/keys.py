@@ -44,7 +44,8 @@ from mypy.nodes import (
 from tapetensor.mypy_plugin.names import ASKS_FOR_TAPE, IS_TRAINING, NONE_TAPE, OWNED_TAPE
 
 # ("name", Var), ("member", key, name) or ("item", key, index): equal for equal spellings. An index
-# is a constant, the key of a variable, or one of those below. What a call has returned last is
+# is a constant, the key of a variable, ("last", that key) of what it counts from the end, or one of
+# those below. What a call has returned last is
 # ("name", CallExpr): a variable that is assigned where the call is made, and has no other name.
 Key: TypeAlias = tuple[Any, ...]
 Root: TypeAlias = Var | CallExpr | TypeInfo
@@ -149,7 +150,28 @@ def index_of(index: Expression) -> int | str | Key | None:
             return text
         case UnaryExpr(op="-", expr=IntExpr(value=number)):
             return -number
+        case OpExpr(op="-", left=left, right=NameExpr(node=Var() as variable)) if index_of(
+            left
+        ) == -1 or _is_last(left):
+            return ("last", ("name", variable))
+        case (
+            OpExpr(op="-", left=UnaryExpr(op="-", expr=inner), right=IntExpr(value=1))
+            | UnaryExpr(op="-", expr=OpExpr(op="+", left=inner, right=IntExpr(value=1)))
+        ) if (counter := key_of(inner)) is not None and counter[0] == "name":
+            return ("last", counter)
     return None
+
+
+def _is_last(index: Expression) -> bool:
+    """Tell whether an index is that of the last item of a list, as counted from the first."""
+    match index:
+        case OpExpr(
+            op="-",
+            left=CallExpr(callee=RefExpr(fullname="builtins.len")),
+            right=IntExpr(value=1),
+        ):
+            return True
+    return False
 
 
 def spelled(key: Key) -> str:
@@ -162,6 +184,8 @@ def spelled(key: Key) -> str:
         return name.rstrip("'")
     if key[0] == "member":
         return f"{spelled(key[1])}.{key[2]}"
+    if key[0] == "last":
+        return f"-1 - {spelled(key[1])}"
     if isinstance(key[2], Each):
         return spelled(key[1])
     index = spelled(key[2]) if isinstance(key[2], tuple) else repr(key[2])
@@ -180,7 +204,7 @@ def prefixes(key: Key) -> Iterator[Key]:
     yield key
     while key[0] != "name":
         if key[0] == "item" and isinstance(key[2], tuple) and not isinstance(key[2], Fields):
-            yield key[2]
+            yield from prefixes(key[2])
         key = key[1]
         yield key
 

@@ -31,8 +31,8 @@ class Known:
     Whoever calls them reads it here: otherwise it would be worked out again for every function.
 
     Attributes:
-        moved: what a function takes the tape of, whether mypy had checked the function by then,
-            and what it leaves spent in the place of what it was called with.
+        moved: what a function takes the tape of and what it leaves spent in the place of what it
+            was called with, and whether mypy had checked the function by then.
         borrowed: whether it leaves an argument where it is, likewise.
         returned: which parts of what it returns are which of its parameters, likewise.
         spent: which parts of what it returns are spent by then, likewise.
@@ -41,7 +41,7 @@ class Known:
     """
 
     def __init__(self) -> None:
-        self.moved: dict[FuncItem, tuple[list[Key], bool, list[Key]]] = {}
+        self.moved: dict[FuncItem, tuple[tuple[list[Key], list[Key]], bool]] = {}
         self.borrowed: dict[tuple[FuncItem, int, bool], tuple[bool, bool]] = {}
         self.returned: dict[FuncItem, tuple[list[tuple[Key, Key]], bool]] = {}
         self.spent: dict[FuncItem, tuple[list[Key], bool]] = {}

@@ -151,7 +151,14 @@ def item(base: Key, owner: Type | None, index: object) -> Key | None:
 
 def _item_of_object(base: Key, owner: Type | None, index: object) -> Key | None:
     """Return the key of the item of a container that an object has and does no more than return."""
-    if not isinstance(owner, Instance) or isinstance(index, Each | Passed):
+    if not isinstance(owner, Instance):
+        return None
+    if isinstance(index, Each | Passed):
+        me, value = _only_value(member_of(owner.type, "__iter__"), 1)
+        match value:
+            case CallExpr(callee=RefExpr(fullname="builtins.iter"), args=[held]) if key_of(held):
+                found = replaced(key_of(held) or base, ("name", me[0]), base)
+                return None if found is None else item_of(found, index)
         return None
     me, value = _only_value(member_of(owner.type, "__getitem__"), 2)
     inner = key_of(value.base) if isinstance(value, IndexExpr) else None

@@ -2,7 +2,8 @@
 
 What a function of another file does, a caller knows from its signature alone: mypy gives the bodies
 of other files away, and takes what it has checked before from its cache. So a parameter that is
-seen to be only read is declared as `Lent` in the signature that mypy remembers.
+seen to be only read is declared as `Lent` in the signature that mypy remembers. Which attributes
+a method leaves spent is written beside its class.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from mypy.nodes import (
     Statement,
     TupleExpr,
     TypeAlias,
+    TypeInfo,
     Var,
     YieldExpr,
 )
@@ -29,10 +31,11 @@ from mypy.types import CallableType, TypeAliasType
 
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.codes import TAPE_MOVED
-from tapetensor.mypy_plugin.moves.keys import Key, key_of, root, root_name, spelled
+from tapetensor.mypy_plugin.moves.keys import EACH, Key, key_of, root, root_name, spelled
 from tapetensor.mypy_plugin.moves.known import Known
 from tapetensor.mypy_plugin.moves.owners import hands_on, is_marked, takes
 from tapetensor.mypy_plugin.moves.points import Point
+from tapetensor.mypy_plugin.moves.records import type_of_field
 from tapetensor.mypy_plugin.moves.steps import Steps
 from tapetensor.mypy_plugin.moves.summaries import Reader
 from tapetensor.mypy_plugin.names import LENT, TAKEN
@@ -91,9 +94,11 @@ def _declare(checker: Any, tree: MypyFile, function: FuncDef, known: Known) -> N
     result does.
     """
     declared = function.type
-    if not isinstance(declared, CallableType) or not any(map(takes, declared.arg_types)):
+    if not isinstance(declared, CallableType) or function.is_generator or function.is_coroutine:
         return
-    if function.is_generator or function.is_coroutine:
+    if _keeps_owners(function.info):
+        _declare_of_object(Reader(checker, tree, Steps(checker, function), known), function)
+    if not any(map(takes, declared.arg_types)):
         return
     is_handed_on = hands_on(declared.ret_type)
     alias = node_of(LENT if is_handed_on else TAKEN)
@@ -115,6 +120,29 @@ def _declare(checker: Any, tree: MypyFile, function: FuncDef, known: Known) -> N
     ]
     if types != declared.arg_types:
         function.type = declared.copy_modified(arg_types=types)
+
+
+def _keeps_owners(info: TypeInfo) -> bool:
+    """Tell whether an attribute of the objects of a class may own a tape, or hold what does."""
+    variables = [one.node for one in info.names.values()] if info else []
+    return any(
+        hands_on(one.type or type_of_field(info, one.name))
+        for one in variables
+        if isinstance(one, Var)
+    )
+
+
+def _declare_of_object(reader: Reader, method: FuncDef) -> None:
+    """Write down, where mypy remembers it, which attributes a method leaves spent."""
+    taken = []
+    for key in reader.moved(method, method.arguments[0].variable) if method.arguments else ():
+        path: list[tuple[str, object]] = []
+        while key[0] != "name":
+            path.append((key[0], None if key[2] is EACH else key[2]))
+            key = key[1]
+        if path and all(index is None or isinstance(index, int | str) for _, index in path):
+            taken.append(path[::-1])
+    method.info.metadata.setdefault(TAKEN, {})[method.name] = taken
 
 
 def _check(checker: Any, function: FuncDef, lent: set[Var]) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from tapetensor.mypy_plugin.moves.aliases import Value
+from tapetensor.mypy_plugin.moves.aliases import Aliases, Value
 from tapetensor.mypy_plugin.moves.graph import Graph
 from tapetensor.mypy_plugin.moves.keys import EACH, Key, item_of, prefixes, replaced
 from tapetensor.mypy_plugin.moves.paths import Paths
@@ -14,9 +15,10 @@ from tapetensor.mypy_plugin.moves.points import Pass, Point
 class Loops:
     """Answers for the loops of one graph."""
 
-    def __init__(self, graph: Graph, paths: Paths) -> None:
+    def __init__(self, graph: Graph, paths: Paths, aliases: Aliases) -> None:
         self._graph = graph
         self._paths = paths
+        self._aliases = aliases
 
     def first_items(self, values: list[Value], point: Point) -> Iterator[Value]:
         """Yield the items that a step is certain to work on in the first pass of a loop, or in any.
@@ -25,7 +27,7 @@ class Loops:
         """
         for one, key in self._loops_of([value.key for value in values], point):
             named = self._graph.indices if one.whole and one.count is None else []
-            for index in dict.fromkeys([*([0] if one.first else []), *named]):
+            for index in dict.fromkeys([*([] if one.first is None else [one.first]), *named]):
                 item = replaced(key, one.item, item_of(one.item[1], index))
                 if item is not None:
                     yield Value(item, None, one)
@@ -56,7 +58,10 @@ class Loops:
     def _loops_of(self, values: list[Key], point: Point) -> Iterator[tuple[Pass, Key]]:
         """Yield the loops over whose items a step works in every pass, with what it works on."""
         for one in self._graph.passes:
-            keys = [key for key in values if one.item in prefixes(key)]
+            item = self._aliases.canonical(one.item)
+            keys = [] if item is None else [key for key in values if item in prefixes(key)]
+            if item is not None and item != one.item:
+                one = replace(one, item=item)
             if (
                 keys
                 and self._paths.comes_to(one.body, one.start)

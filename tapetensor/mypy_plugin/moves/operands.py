@@ -21,7 +21,7 @@ from mypy.types import NoneType, Type
 from tapetensor.mypy_plugin import flow
 from tapetensor.mypy_plugin.kinds import members
 from tapetensor.mypy_plugin.moves.contents import cut_out, wholes
-from tapetensor.mypy_plugin.moves.keys import EACH, Key, item_of, place
+from tapetensor.mypy_plugin.moves.keys import EACH, Key, item_of, place, replaced
 from tapetensor.mypy_plugin.moves.known import Part
 from tapetensor.mypy_plugin.moves.lasting import place_of
 from tapetensor.mypy_plugin.moves.owners import holds_owners, is_container, is_open, owns
@@ -46,8 +46,11 @@ class Operands:
         if found is not None:
             return found
         key = place(expression)
-        declared = None if key is None else self.steps.effects.type_at(key)
-        # What is asked for by a call is not None there.
+        return None if key is None else self.type_at(key)
+
+    def type_at(self, key: Key) -> Type | None:
+        """Return the type of what a key names, where it is not None."""
+        declared = self.steps.effects.type_at(key)
         held = [one for one in members(declared) if not isinstance(one, NoneType)]
         return held[0] if len(held) == 1 else declared
 
@@ -99,3 +102,23 @@ class Operands:
                     yield Part(one, found, each=True)
         else:
             yield Part(expression, type_)
+
+    def owners_in(self, given: list[Expression]) -> list[Place]:
+        """Return the places of what owns a tape in arguments."""
+        return self.places(
+            part for one in given for part in self.owning_parts(one, self.type_of(one))
+        )
+
+    def place_at(self, path: Key, me: Key, given: Expression) -> Iterator[Place]:
+        """Yield the part of an argument to which a path leads, if that owns a tape."""
+        spelled, key = place(given), self.place_of(given)
+        at = None if spelled is None else replaced(path, me, spelled)
+        moved = None if key is None else replaced(path, me, key)
+        if at is not None and moved is not None and self.owns(self.type_at(moved)):
+            yield Place(at, moved)
+
+    def parts_at(self, display: ListExpr | TupleExpr, path: Key, me: Key) -> Iterator[Part]:
+        """Yield what stands in a display where a path from a parameter leads."""
+        for number, item in enumerate(display.items):
+            if path in (item_of(me, EACH), item_of(me, number)) and self.owns(self.type_of(item)):
+                yield Part(item, None)

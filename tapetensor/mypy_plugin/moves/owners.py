@@ -99,6 +99,14 @@ def accepts_anything(declared: Type | None) -> bool:
     return isinstance(declared, AnyType)
 
 
+def may_accept(signature: CallableType, number: int) -> bool:
+    """Tell whether an overload may be the one for an argument that owns a tape."""
+    if number >= len(signature.arg_types):
+        return False
+    declared = signature.arg_types[number]
+    return takes(declared) or accepts_anything(declared)
+
+
 def hands_on(result: Type | None) -> bool:
     """Tell whether a result of this type may own what a parameter gave."""
     if is_endless(result):

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from mypy.nodes import CallExpr, ComparisonExpr, NameExpr
+from mypy.nodes import (
+    CallExpr,
+    ComparisonExpr,
+    Expression,
+    MemberExpr,
+    NameExpr,
+    OpExpr,
+    UnaryExpr,
+)
 
 from tapetensor.mypy_plugin.moves.effects import Effects
 from tapetensor.mypy_plugin.moves.graph import Graph
@@ -25,6 +33,22 @@ class Change(NamedTuple):
     anywhere: bool
 
 
+class Way(NamedTuple):
+    """What is asked for: a way from a move to a use.
+
+    Attributes:
+        came: the move, and where else execution came by before.
+        use: the use.
+        keys: what has to keep its value.
+        names: by what a decision may ask for the value.
+    """
+
+    came: tuple[Point, ...]
+    use: Point
+    keys: tuple[Key, ...]
+    names: tuple[Key, ...]
+
+
 class Paths:
     """Answers for one graph."""
 
@@ -37,8 +61,17 @@ class Paths:
         self._changes: dict[Region, Change] = {}
         # Each link has the points to which a new value of one of its keys gets.
         self._overtaken: dict[Link, set[Point]] = {}
+        # Whether each pass of the loop that begins at a decision gives a key a new value.
+        self._renewed: dict[tuple[Point, Key], bool] = {}
 
-    def leads(self, move: Point, use: Point, *keys: Key, since: Point | None = None) -> bool:
+    def leads(
+        self,
+        move: Point,
+        use: Point,
+        *keys: Key,
+        since: Point | None = None,
+        names: Collection[Key] = (),
+    ) -> bool:
         """Tell whether the value that `move` took is certainly the one that `use` may find.
 
         Where a decision on the way may go hand in hand with the decision to move at all, as in
@@ -49,61 +82,76 @@ class Paths:
             use: where it ends.
             keys: what has to keep its value.
             since: where execution came by before, if a decision may go hand in hand with that, too.
+            names: by which else a decision may ask for the value.
         """
         self._changes.clear()
         # The search goes on from both ends in turns: a chain of branches has many pairs, and either
         # the new value right after the move or the decision around the use ends it soon.
         came = (move,) if since is None else (move, since)
-        both = zip(self._onwards(came, use, keys), self._back(came, use, keys), strict=False)
+        way = Way(came, use, keys, (*keys, *names))
+        both = zip(self._onwards(way), self._back(way), strict=False)
         return any(found for steps in both for found in steps)
 
-    def _onwards(
-        self, came: tuple[Point, ...], use: Point, keys: tuple[Key, ...]
-    ) -> Iterator[bool]:
+    def _onwards(self, way: Way) -> Iterator[bool]:
         """Go from the move on; yield for each point whether it is the use."""
         seen: set[Point] = set()
-        pending = self._after(came[0])
+        pending = self._after(way.came[0])
         while pending:
             one = pending.pop()
-            yield one is use
+            yield one is way.use
             if one not in seen:
                 seen.add(one)
-                pending += self._ways(one, came, use, keys)
+                pending += self._ways(one, way)
 
-    def _back(self, came: tuple[Point, ...], use: Point, keys: tuple[Key, ...]) -> Iterator[bool]:
+    def _back(self, way: Way) -> Iterator[bool]:
         """Go back from the use; yield for each point whether it is right after the move."""
-        starts = self._after(came[0])
-        seen = {use}
-        pending = [use]
+        starts = self._after(way.came[0])
+        seen = {way.use}
+        pending = [way.use]
         while pending:
             one = pending.pop()
             yield one in starts
             for before in self._graph.before[one]:
-                if before not in seen and one in self._ways(before, came, use, keys):
+                if before not in seen and one in self._ways(before, way):
                     seen.add(before)
                     pending.append(before)
 
-    def _ways(
-        self, one: Point, came: tuple[Point, ...], use: Point, keys: tuple[Key, ...]
-    ) -> list[Point]:
-        """Return where execution may go on from a point between a move and a use.
-
-        Args:
-            one: the point.
-            came: the move, and where else execution came by before.
-            use: the use.
-            keys: what has to keep its value.
-        """
+    def _ways(self, one: Point, way: Way) -> list[Point]:
+        """Return where execution may go on from a point between a move and a use."""
+        came, keys = way.came, way.keys
         if self._ends(one) or any(self.loses(one, key) for key in keys):
             return []
-        if (way := _ways_of_a_tensor(one, keys)) is not None:
-            return way
+        if (answer := _answer(one.test, way.names)) is not None:
+            return one.next[:1] if answer else one.next[1:]
+        if one.differs:
+            return one.next[:1]
         for move in came:
-            if one.tests and self._is_in_doubt(one, move) and self._matters(one, use, keys):
+            if one.tests and self._is_in_doubt(one, move) and self._matters(one, way.use, keys):
                 return self._same_way(one, move)
-            if one.until in move.regions and self._may_be_over(one.until):
+            if one.passes in move.regions and self._may_be_over(one):
                 return one.next[1:]
-        return one.next
+        return one.next[:1] if self._is_renewed_by(one, came[0], keys) else one.next
+
+    def _is_renewed_by(self, one: Point, move: Point, keys: tuple[Key, ...]) -> bool:
+        """Tell whether a decision leads into a loop that gives a key a new value in each pass.
+
+        That the loop has no pass is possible, and seldom meant.
+        """
+        if one.passes is None or one.passes in move.regions:
+            return False
+        for key in keys:
+            if (one, key) not in self._renewed:
+                stores = {
+                    other
+                    for other in self._graph.within(one.passes)
+                    if self._graph.kills(other, key)
+                }
+                self._renewed[one, key] = bool(stores) and not self.comes_to(
+                    one.next[0], one, stores
+                )
+            if self._renewed[one, key]:
+                return True
+        return False
 
     def is_certain(self, use: Point, key: Key, moves: Iterable[Point]) -> bool:
         """Tell whether every way to `use` goes through one of the moves."""
@@ -179,6 +227,15 @@ class Paths:
                 starts.append(code.entry)
             self._overtaken[link] = self._reached(starts, {link.point})
         return self._overtaken[link]
+
+    def absent(self, key: Key) -> set[Point]:
+        """Return where execution goes on when what a key names is None."""
+        ways = [
+            one.next[1:] if _is_there(one.test, (key,)) else one.next[:1]
+            for one in self._graph.points
+            if _is_there(one.test, (key,)) is not None
+        ]
+        return {way for several in ways for way in several}
 
     def comes_to(self, start: Point, end: Point, without: Iterable[Point] = ()) -> bool:
         """Tell whether a way leads from one point to another, and not through certain ones."""
@@ -290,12 +347,13 @@ class Paths:
             self._graph.kills(one, key) for one in self._graph.points[started:] for key in tests
         )
 
-    def _may_be_over(self, loop: Region | None) -> bool:
+    def _may_be_over(self, decision: Point) -> bool:
         """Tell whether what a `while` loop does once may be all that it is to do.
 
         A counter says that there are several passes; what it looks for and finds does not.
         """
-        if loop is None:
+        loop = decision.passes
+        if loop is None or decision.runs is not None:
             return False
         steps = [one for one in self._graph.within(loop) if one.counts]
         counted = {key for one in steps for key in one.stores}
@@ -303,14 +361,34 @@ class Paths:
         return self._reads(self._graph.points[loop.start], others, self._changed_in(loop))
 
 
-def _ways_of_a_tensor(branch: Point, keys: tuple[Key, ...]) -> list[Point] | None:
-    """Return the ways that are left where it is asked whether a tensor is None; None elsewhere."""
-    match branch.test:
+def _answer(test: Expression | None, names: tuple[Key, ...]) -> bool | None:
+    """Return what a test says of a spent tensor of one of these names; None if that is not known.
+
+    It is not None, and owns no tape.
+    """
+    match test:
+        case ComparisonExpr():
+            return _is_there(test, names)
+        case MemberExpr(expr=asked, name="owns_tape") if key_of(asked) in names:
+            return False
+        case UnaryExpr(op="not", expr=inner):
+            answer = _answer(inner, names)
+            return None if answer is None else not answer
+        case OpExpr(op="and" | "or" as op, left=left, right=right):
+            answers = {_answer(left, names), _answer(right, names)}
+            is_or = op == "or"
+            return is_or if is_or in answers else None if None in answers else not is_or
+    return None
+
+
+def _is_there(test: Expression | None, names: tuple[Key, ...]) -> bool | None:
+    """Return what a test says of a tensor of one of these names that is not None."""
+    match test:
         case ComparisonExpr(
             operators=["is" | "is not" as op],
             operands=[asked, NameExpr(fullname="builtins.None")],
-        ) if key_of(asked) in keys:
-            return branch.next[:1] if op == "is not" else branch.next[1:]
+        ) if key_of(asked) in names:
+            return op == "is not"
     return None
 
 

@@ -73,14 +73,16 @@ class Point:
     # A branch has what the decision reads (None elsewhere), and the region that it opens.
     tests: frozenset[Key] | None = None
     region: Region | None = None
+    # It asks whether two items are not one, to which most pairs of items say yes.
+    differs: bool = False
     # The same decision is made again while all that it reads stays the same.
     repeats: bool = False
     # The test itself, if its first way is that of yes.
     test: Expression | None = None
     # What it asks, the same for the same words; its first way is that of yes.
     question: object = None
-    # The decision of a `while`, the first way of which is the body, has the loop.
-    until: Region | None = None
+    # The decision of a loop, the first way of which is the body, has the loop.
+    passes: Region | None = None
     # This leaves a block early: return, raise, break, continue.
     abrupt: bool = False
     # The end of a `with` has the manager, which may have swallowed an exception.
@@ -121,7 +123,7 @@ class Pass:
         start: where it gets to the next item, or to the end.
         body: the first point of a pass.
         whole: whether the loop comes to every item if nothing breaks it off.
-        first: whether it begins with the item of index 0.
+        first: the index of the item with which it begins, if that is known.
         count: how many items it comes to, if a number says that.
         end: where it goes on after the last item.
     """
@@ -130,6 +132,6 @@ class Pass:
     start: Point
     body: Point
     whole: bool
-    first: bool
+    first: int | None
     count: int | None = None
     end: Point | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from mypy.argmap import map_actuals_to_formals
 from mypy.nodes import (
@@ -20,11 +19,10 @@ from mypy.nodes import (
     TypeInfo,
     Var,
 )
-from mypy.types import AnyType, CallableType, TypeOfAny, get_proper_type
+from mypy.types import CallableType, Type, get_proper_type
 
 from tapetensor.mypy_plugin.blocks import statements, targets
-
-_UNKNOWN: Final = AnyType(TypeOfAny.special_form)
+from tapetensor.mypy_plugin.kinds import ANYTHING
 
 
 def names_of_fields(node: SymbolNode | None) -> list[str]:
@@ -51,7 +49,7 @@ def _given(info: TypeInfo, call: CallExpr) -> dict[str, Expression]:
         return {}
     names = maker.arg_names[1:]
     mapped = map_actuals_to_formals(
-        call.arg_kinds, call.arg_names, maker.arg_kinds[1:], names, lambda _: _UNKNOWN
+        call.arg_kinds, call.arg_names, maker.arg_kinds[1:], names, lambda _: ANYTHING
     )
     return {
         name: call.args[actuals[0]]
@@ -79,6 +77,15 @@ def fields_of(info: TypeInfo, call: CallExpr) -> Iterator[tuple[tuple[str, objec
         for field, name in _kept(info):
             if name in given:
                 yield ("member", field), given[name]
+
+
+def type_of_field(info: TypeInfo, field: str) -> Type | None:
+    """Return the declared type of the parameter that a constructor assigns to an attribute."""
+    maker = _constructor(info) if info else None
+    for name, parameter in [] if maker is None else _kept(info):
+        if name == field and maker is not None:
+            return maker.arg_types[maker.arg_names.index(parameter)]
+    return None
 
 
 def _kept(info: TypeInfo) -> Iterator[tuple[str, str]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Final, Protocol, Self
+from typing import Final, Protocol, Self, TypeVar
 
 from mypy.nodes import (
     CallExpr,
@@ -47,6 +47,7 @@ from tapetensor.mypy_plugin.moves.points import Link, Point
 from tapetensor.mypy_plugin.moves.steps import Place, Steps
 from tapetensor.mypy_plugin.symbols import member_of
 
+V = TypeVar("V")
 # What a function returns, as it is told to those who call it.
 _RESULT: Final[Key] = ("name", Var("result"))
 
@@ -81,11 +82,15 @@ class Reader(Protocol):
     def own_moves(self) -> Iterator[tuple[Key, Point]]:
         """Yield the keys that this function takes the tape of, with the points where it does."""
 
-    def is_out_of_date(self, body: FuncItem, *, checked: bool) -> bool:
-        """Tell whether what was found of a function may be another now."""
-
-    def is_checked(self, body: FuncItem) -> bool:
-        """Tell whether mypy has come through a function."""
+    def remembered(
+        self,
+        known: dict[FuncItem, tuple[V, bool]],
+        which: FuncItem,
+        body: FuncItem,
+        unknown: V,
+        read: Callable[[Self], V],
+    ) -> V:
+        """Return what is found in a function."""
 
 
 class Results:
@@ -145,16 +150,16 @@ class Results:
 
         Where two parts are one tensor that it was not given, the second key is that of a part, too.
         """
-        known = self._known.returned
-        if body not in known or self._reader.is_out_of_date(body, checked=known[body][1]):
-            inner = self._reader.within(body)
-            if body.is_generator or inner is None:
-                return []
-            known[body] = [], True
-            parameters = {one.variable for one in body.arguments}
-            found = [*_returned(inner, parameters), *_kept(inner, parameters)]
-            known[body] = found, self._reader.is_checked(body)
-        return known[body][0]
+        if body.is_generator:
+            return []
+        parameters = {one.variable for one in body.arguments}
+        return self._reader.remembered(
+            self._known.returned,
+            body,
+            body,
+            [],
+            lambda inner: [*_returned(inner, parameters), *_kept(inner, parameters)],
+        )
 
     def spent(self, call: CallExpr) -> list[Place]:
         """Return the parts of what a call returns that are spent by then."""
@@ -176,15 +181,13 @@ class Results:
 
     def _spent_in(self, body: FuncItem) -> list[Key]:
         """Return the parts of what a function returns, or a generator yields, that are spent."""
-        known = self._known.spent
-        if body not in known or self._reader.is_out_of_date(body, checked=known[body][1]):
-            inner = self._reader.within(body)
-            if inner is None:
-                return []
-            known[body] = [], True
-            found = _spent(inner, is_generator=body.is_generator)
-            known[body] = found, self._reader.is_checked(body)
-        return known[body][0]
+        return self._reader.remembered(
+            self._known.spent,
+            body,
+            body,
+            [],
+            lambda inner: _spent(inner, is_generator=body.is_generator),
+        )
 
     def taken_back(self, call: CallExpr, target: Node, at: Point) -> list[Place]:
         """Return what is taken when execution comes back to an iterator or context manager.
@@ -330,7 +333,11 @@ def surely_moved(inner: Reader) -> tuple[list[Key], list[Key]]:
             is_given = inner.steps.is_as_given(key, point)
             if is_given or (key[0] != "name" and inner.steps.stays(key, point)):
                 moves.setdefault((key, is_given), set()).add(point)
-    sure = [which for which, points in moves.items() if inner.steps.returns_only_by(points)]
+    sure = [
+        which
+        for which, points in moves.items()
+        if inner.steps.returns_only_by(points | inner.steps.paths.absent(which[0]))
+    ]
     return [key for key, given in sure if given], [key for key, given in sure if not given]
 
 
@@ -345,7 +352,7 @@ def _spent(inner: Reader, *, is_generator: bool) -> list[Key]:
         if isinstance(node, kind) and points[0].fragment is steps.graph.fragments[0]
     ]
     # Of None there is no use.
-    ends = [one for one in ends if not _is_none(one[1])]
+    ends = [one for one in ends if not is_none(one[1])]
     moves: dict[Key, set[Point]] = {}
     for key, point in inner.own_moves():
         if is_constant(key) and not has_variable_index(key):
@@ -375,7 +382,8 @@ def _spent(inner: Reader, *, is_generator: bool) -> list[Key]:
     return [*set.intersection(*found)] if found else []
 
 
-def _is_none(value: Expression | None) -> bool:
+def is_none(value: Expression | None) -> bool:
+    """Tell whether a value is None, as that of a `return` without one."""
     return value is None or (isinstance(value, NameExpr) and value.name == "None")
 
 

@@ -185,6 +185,8 @@ class Statements(Expressions):
         if isinstance(target, MemberExpr | IndexExpr):
             for part in children(target):
                 self.expression(part)
+        if isinstance(target, MemberExpr):
+            self.graph.members[target.expr] = target
 
     def _if(self, statement: IfStmt) -> None:
         if _never_runs(statement):
@@ -228,8 +230,7 @@ class Statements(Expressions):
             self.store(new, statement.expr, one)
             self.graph.handed[statement.expr] = statement.index, one
             passes = self.iterate(statement.index, statement.expr, decision, one)
-        else:
-            decision.until = self.regions[-1]
+        decision.passes = self.regions[-1]
         self._loops.append(loop)
         self.block(statement.body)
         self._loops.pop()
@@ -362,8 +363,9 @@ class Statements(Expressions):
             return
         elif self.graph.is_module:
             # It has a graph of its own; here counts what it does to the module's variables.
-            for one in statements(function.body):
-                self.graph.shared.update(one.names if isinstance(one, GlobalDecl) else ())
+            inner = graph_of(function)
+            self.graph.shared |= inner.shared
+            self.graph.reached |= {one.node for one in inner.of_node if isinstance(one, NameExpr)}
         else:
             if isinstance(statement, Decorator):
                 self._decorated(statement.original_decorators)

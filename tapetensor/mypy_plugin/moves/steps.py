@@ -67,7 +67,7 @@ class Steps:
         self.effects = Effects(checker, self.graph)
         self.paths = Paths(self.graph, self.effects)
         self.aliases = Aliases(self.graph, self.paths, self.effects)
-        self.loops = Loops(self.graph, self.paths)
+        self.loops = Loops(self.graph, self.paths, self.aliases)
         self.gathered = Gathered(self.graph, self.paths)
 
     def made(
@@ -122,6 +122,7 @@ class Steps:
                 continue
             if not all(region.loop for region in around):
                 continue
+            is_result = link.node in self.graph.looked_at
             for one in spent:
                 if one.by and around:
                     continue
@@ -129,6 +130,8 @@ class Steps:
                 if (
                     new
                     and same
+                    # What a call returns is what something was when it returned.
+                    and not (is_result and self.paths.loses(link.point, same))
                     and self.paths.leads(step.point, link.point, same, since=step.since)
                 ):
                     yield self._named_anew(step, link.point, new)

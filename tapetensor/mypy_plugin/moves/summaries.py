@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from mypy.nodes import (
     NOT_ABSTRACT,
@@ -26,7 +26,6 @@ from mypy.nodes import (
     SuperExpr,
     SymbolNode,
     TupleExpr,
-    TypeInfo,
     UnaryExpr,
     Var,
 )
@@ -38,18 +37,24 @@ from tapetensor.mypy_plugin.kinds import class_of
 from tapetensor.mypy_plugin.moves.applying import APPLIERS, RUNNERS, applied_by
 from tapetensor.mypy_plugin.moves.borrowing import (
     BORROWS,
+    MOVERS,
     READS,
     function_in,
     is_borrowed,
     leaves,
+    overriding,
 )
-from tapetensor.mypy_plugin.moves.calls import Callee, Calls, arguments, is_exactly_meant
+from tapetensor.mypy_plugin.moves.calls import (
+    Callee,
+    Calls,
+    arguments,
+    is_exactly_meant,
+)
 from tapetensor.mypy_plugin.moves.keys import (
     EACH,
     Key,
     item_of,
     key_of,
-    place,
     replaced,
     root,
     spelled,
@@ -61,23 +66,18 @@ from tapetensor.mypy_plugin.moves.owners import (
     hands_on,
     is_marked,
     is_tensor,
+    may_accept,
     takes,
 )
 from tapetensor.mypy_plugin.moves.points import Point
-from tapetensor.mypy_plugin.moves.results import Results, surely_moved
+from tapetensor.mypy_plugin.moves.results import Results, is_none, surely_moved
 from tapetensor.mypy_plugin.moves.statements import names_in
 from tapetensor.mypy_plugin.moves.steps import Place, Steps
 from tapetensor.mypy_plugin.names import LENT, TAKEN, op_called
 from tapetensor.mypy_plugin.symbols import member_of
 
-# Functions that move whatever owns a tape, and do not say so in their types.
-MOVERS = frozenset(
-    {"builtins.abs", "builtins.sum", "tapetensor.checkpointing.checkpoint.checkpoint"}
-    | {
-        f"_operator.{name}"
-        for name in ("abs", "add", "matmul", "mul", "neg", "pow", "sub", "truediv")
-    }
-)
+K = TypeVar("K")
+V = TypeVar("V")
 # Calls of calls of calls: so many are looked into.
 _DEEPEST = 12
 
@@ -157,58 +157,55 @@ class Reader(Operands):
         return "the call" if key is None else spelled(key)
 
     def _taken_by(self, callee: Callee, call: CallExpr) -> list[Place]:
+        operands = [*callee.args, *call.args]
+        fullname = getattr(callee.node, "fullname", "")
         if callee.tensor:
             name = _name(callee.node)
-            if name in READS or leaves(name, given=bool(call.args)):
-                return []
-            operands = [*callee.args, *call.args]
-            return self.places(
-                [Part(one, None) for one in operands if self.owns(self.type_of(one))]
-            )
-        if getattr(callee.node, "fullname", "") in MOVERS:
-            operands = [*callee.args, *call.args]
-            return self.places(
-                part for one in operands for part in self.owning_parts(one, self.type_of(one))
-            )
-        if len(callee.known) > 1 and all(hands_on(one.ret_type) for one in callee.known):
+            is_read = name in READS or leaves(name, given=bool(call.args))
+            owners = [] if is_read else [one for one in operands if self.owns(self.type_of(one))]
+            return self.places(Part(one, None) for one in owners)
+        is_several = len(callee.known) > 1 and all(hands_on(one.ret_type) for one in callee.known)
+        if fullname in MOVERS or (is_several and fullname.startswith("tapetensor.")):
             # Of an overloaded function it is not worked out which overload is meant.
-            operands = [*callee.args, *call.args]
-            is_ours = getattr(callee.node, "fullname", "").startswith("tapetensor.")
-            owners = [
-                part for one in operands for part in self.owning_parts(one, self.type_of(one))
-            ]
-            return self.places(owners) if is_ours else []
-        given = arguments(callee, call)
-        found = [
-            place
-            for number, expressions in enumerate(given)
-            for place in self._taken_as(callee, number, expressions, call)
-        ]
-        body = callee.function or self.body(callee.node)
-        if body is None or self.is_put_off(body, call):
-            return found
-        return [*found, *self.defaults_of(body, 0, given), *self.free(body, callee.bound)]
+            return self.owners_in(operands)
+        return [] if is_several else self.taken_with(callee, arguments(callee, call), call)
 
-    def _taken_as(
-        self, callee: Callee, number: int, expressions: list[Expression], call: CallExpr
-    ) -> Iterator[Place]:
-        """Yield what a call takes of the arguments for one parameter."""
-        [signature] = callee.known
-        dropped = call in self.steps.graph.dropped
-        is_exact = is_exactly_meant(call)
+    def taken_with(
+        self, callee: Callee, given: list[list[Expression]], call: Context, skip: int = 0
+    ) -> list[Place]:
+        """Return what a call takes of what it gives to each parameter, and of other variables.
+
+        A parameter that may own a tape does not say that the tape is taken: a function that only
+        prints has one too. That a tape comes back, or gradients do, says it.
+
+        Args:
+            callee: the function.
+            given: what each parameter is given.
+            call: the call.
+            skip: of how many parameters the body alone tells: of the object before the dot.
+        """
         body = callee.function or self.body(callee.node)
-        is_made_only = body is not None and body.is_generator
-        if self.is_moved_by(signature, number, callee.node) and not is_made_only:
-            if not (body and self.may_borrow(body, number, dropped=dropped, exact=is_exact)):
-                yield from self.places(
-                    [
-                        part
-                        for one in expressions
-                        for part in self.owning_parts(one, self.type_of(one))
-                    ]
-                )
-        elif body is not None and not self.is_put_off(body, call):
-            yield from self.moved_of(body, number, expressions, exact=is_exact)
+        run = None if body is None or self.is_put_off(body, call) else body
+        dropped = call in self.steps.graph.dropped
+        exact = isinstance(call, CallExpr) and is_exactly_meant(call)
+        # A generator runs when it is iterated over.
+        is_made_only = getattr(body or callee.node, "is_generator", False)
+        is_made_only = is_made_only or self.results.takes_back(callee.node)
+        found: list[Place] = []
+        for number, expressions in enumerate(given):
+            fitting = [one for one in callee.known if may_accept(one, number)]
+            is_said = fitting and not is_made_only and number >= skip
+            if is_said and all(self.is_moved_by(one, number, callee.node) for one in fitting):
+                if not (body and self.may_borrow(body, number, dropped=dropped, exact=exact)):
+                    owners = self.owners_in(expressions)
+                    found += [one for one in owners if one.key[-1] is not EACH or one not in found]
+            elif run is not None:
+                found += self.moved_of(run, number, expressions, exact=exact)
+        if run is not None:
+            found += [*self.defaults_of(run, given), *self.free(run, callee.bound)]
+        elif body is None and given and given[0]:
+            found += self.moved_elsewhere(callee.node, given[0][0])
+        return found
 
     def is_put_off(self, body: FuncItem, call: Context) -> bool:
         """Tell whether a call makes a coroutine or generator that is not known to run there."""
@@ -256,33 +253,22 @@ class Reader(Operands):
 
     def overriding(self, body: FuncItem) -> Iterator[FuncDef]:
         """Yield the methods of this file that may be meant where a method is called."""
-        owner = body.info
-        for symbol in self._tree.names.values() if owner else ():
-            info = symbol.node
-            if isinstance(info, TypeInfo) and info is not owner and owner in info.mro:
-                own = info.names.get(body.name)
-                method = None if own is None else self.body(own.node)
-                if method is not None:
-                    yield method
+        yield from filter(None, map(self.body, overriding(self._tree, body)))
 
     def is_borrowed(self, body: FuncItem, number: int, *, dropped: bool) -> bool:
         """Tell whether a function only reads an argument, or makes a second handle of it."""
-        which, known = (body, number, dropped), self._known.borrowed
-        if which not in known or self.is_out_of_date(body, checked=known[which][1]):
-            inner = self.within(body)
-            if inner is None:
-                return False
-            known[which] = False, True
-            found = is_borrowed(body, inner.steps.graph, number, inner.lent, dropped=dropped)
-            known[which] = found, self.is_checked(body)
-        return known[which][0]
+        return self.remembered(
+            self._known.borrowed,
+            (body, number, dropped),
+            body,
+            False,
+            lambda inner: is_borrowed(body, inner.steps.graph, number, inner.lent, dropped=dropped),
+        )
 
-    def defaults_of(
-        self, body: FuncItem, skip: int, given: list[list[Expression]]
-    ) -> Iterator[Place]:
+    def defaults_of(self, body: FuncItem, given: list[list[Expression]]) -> Iterator[Place]:
         """Yield what a function takes of the values of its default arguments."""
-        for argument, expressions in zip(body.arguments[skip:], given, strict=False):
-            if argument.initializer is None or expressions:
+        for argument, expressions in zip(body.arguments, given, strict=False):
+            if argument.initializer is None or is_none(argument.initializer) or expressions:
                 continue
             me: Key = ("name", argument.variable)
             default: Key = ("name", self.steps.graph.default_of(argument.variable))
@@ -317,19 +303,22 @@ class Reader(Operands):
                     yield from self.places(self.owning_parts(one, self.type_of(one)))
                     continue
                 if isinstance(one, ListExpr | TupleExpr) and path != me:
-                    yield from self.places(self._parts_at(one, path, me))
-                    continue
-                spelled, key = place(one), self.place_of(one)
-                if spelled is None or key is None:
+                    yield from self.places(self.parts_at(one, path, me))
                     continue
                 if path == me:
                     yield from self.places(self.owning_parts(one, self.type_of(one)))
-                    continue
-                at, moved = replaced(path, me, spelled), replaced(path, me, key)
-                if at is None or moved is None:
-                    continue
-                if self.owns(self.steps.effects.type_at(moved)):
-                    yield Place(at, moved)
+                else:
+                    yield from self.place_at(path, me, one)
+
+    def moved_elsewhere(self, node: SymbolNode | None, owner: Expression) -> Iterator[Place]:
+        """Yield which attributes of its object a method of another file leaves spent."""
+        me: Key = ("name", Var(""))
+        if isinstance(node, FuncDef) and node.info and not [*overriding(self._tree, node)]:
+            for path in node.info.metadata.get(TAKEN, {}).get(node.name, []):
+                key = me
+                for kind, index in path:
+                    key = (kind, key, EACH if index is None else index)
+                yield from self.place_at(key, me, owner)
 
     def moved_by_getter(self, getter: SymbolNode | None, owner: Expression) -> list[Place]:
         """Return what reading a property takes of the object that has it."""
@@ -344,12 +333,6 @@ class Reader(Operands):
             return False
         variable = body.arguments[number].variable
         return replaced(path, me, ("name", variable)) in self.moved(body, variable)
-
-    def _parts_at(self, display: ListExpr | TupleExpr, path: Key, me: Key) -> Iterator[Part]:
-        """Yield what stands in a display where a path from a parameter leads."""
-        for number, item in enumerate(display.items):
-            if path in (item_of(me, EACH), item_of(me, number)) and self.owns(self.type_of(item)):
-                yield Part(item, None)
 
     def free(self, body: FuncItem, bound: Mapping[Var, Key] = MappingProxyType({})) -> list[Place]:
         """Return what a function takes of the variables around it, those of the module too.
@@ -409,28 +392,44 @@ class Reader(Operands):
 
     def left(self, body: FuncItem, variable: Var) -> list[Key]:
         """Return the attributes and items of a parameter that a function is sure to leave spent."""
-        self.moved_by(body)
-        found = self._known.moved.get(body)
-        return [key for key in found[2] if root(key) is variable] if found else []
+        return [key for key in self._moved_and_left(body)[1] if root(key) is variable]
 
     def moved_by(self, body: FuncItem) -> list[Key]:
         """Return what a function is sure to have taken the tape of when it returns.
 
         A key starts from a parameter, or from a variable of the code around the function.
         """
-        known = self._known.moved
-        if body not in known or self.is_out_of_date(body, checked=known[body][1]):
-            inner = self.within(body)
-            if body.is_async_generator or inner is None:
-                return []
-            known[body] = [], True, []
-            moved, left = surely_moved(inner)
-            known[body] = moved, self.is_checked(body), left
-        return known[body][0]
+        return self._moved_and_left(body)[0]
 
-    def is_out_of_date(self, body: FuncItem, *, checked: bool) -> bool:
-        """Tell whether mypy knows the types in a function now, and did not when it was read."""
-        return not checked and self.is_checked(body)
+    def _moved_and_left(self, body: FuncItem) -> tuple[list[Key], list[Key]]:
+        if body.is_async_generator:
+            return [], []
+        return self.remembered(self._known.moved, body, body, ([], []), surely_moved)
+
+    def remembered(
+        self,
+        known: dict[K, tuple[V, bool]],
+        which: K,
+        body: FuncItem,
+        unknown: V,
+        read: Callable[[Reader], V],
+    ) -> V:
+        """Return what is found in a function, which is read again once mypy knows its types.
+
+        Args:
+            known: what was found before, and whether mypy had checked the function by then.
+            which: what is asked for.
+            body: the function.
+            unknown: what holds while the function is read, which may call itself.
+            read: what looks into it.
+        """
+        if which not in known or (not known[which][1] and self.is_checked(body)):
+            inner = self.within(body)
+            if inner is None:
+                return unknown
+            known[which] = unknown, True
+            known[which] = read(inner), self.is_checked(body)
+        return known[which][0]
 
     def is_checked(self, body: FuncItem) -> bool:
         """Tell whether mypy has come through a function."""

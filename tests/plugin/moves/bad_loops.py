@@ -137,3 +137,49 @@ def in_a_generator(x: Plain) -> None:
 class Holder:
     def __init__(self, x: Plain) -> None:
         self.traced = x.trace()
+
+
+def met_by_two_loops_over_one_list(x: Plain) -> None:
+    items = [x.trace(), x.trace(), x.trace()]
+    for first in items:
+        for second in items:
+            if first is not second:
+                first * second  # E: multiply: "first" may have been moved by "multiply"
+
+
+def met_with_both_neighbours(x: Plain) -> None:
+    items = [x.trace(), x.trace(), x.trace()]
+    for first, second in zip(items[:-1], items[1:], strict=False):  # noqa: RUF007
+        first * second  # E: multiply: "first" was moved by "multiply"
+
+
+def met_first_in_loops_over_pairs(x: Plain) -> None:
+    items = [x.trace(), x.trace()]
+    for one, factor in zip(items, (1.0, 2.0), strict=False):
+        one * factor
+    items[0].exp()  # E: exp: "items[0]" was moved by "multiply"
+
+
+def met_by_two_indices_of_one_list(x: Plain) -> None:
+    items = [x.trace(), x.trace(), x.trace()]
+    for i in range(len(items)):
+        for j in range(len(items)):
+            if i != j:
+                items[i] * items[j]  # E: multiply: "items[i]" may have been moved by "multiply"
+
+
+def met_by_an_index_from_the_end(x: Plain, several: tuple[int, ...] = (1, 2)) -> None:
+    skips: list[Traced] = []
+    h = x.trace()
+    for _ in several:
+        skips.append(h)
+        h = h.tanh()
+    for i, _ in enumerate(several):
+        h = h + skips[-1 - i]  # E: add: "skips[-1 - i]" may have been moved by "tanh"
+
+
+def met_by_a_counter(x: Plain, passes: int = 2) -> None:
+    items = [x.trace(), x.trace()]
+    for i in range(passes):
+        items[len(items) - 1 - i].exp()
+    items[-1].sin()  # E: sin: "items[-1]" may have been moved by "exp"

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Generic, NamedTuple
+from typing import Literal as L
 
+import numpy as np
 from typing_extensions import override
 
-from tapetensor import Tensor
+import tapetensor as tt
+from tapetensor import Tensor, losses, nn
 from tapetensor.typing import T
-from tests.plugin.moves.cases import Plain, Scalar, Traced
+from tests.plugin.moves.cases import Elsewhere, Plain, Scalar, Traced
 
 
 class Holder:
@@ -368,3 +372,116 @@ def overridden_by_what_takes_too(x: Plain) -> None:
 
 def taken_by_super(x: Plain) -> None:
     _LogsMore().twice(x.trace())
+
+
+class Average:
+    def __init__(self, value: Traced) -> None:
+        self.value = value
+
+    def blended(self, other: Traced) -> Average:
+        return Average(self.value * 0.9 + other * 0.1)
+
+
+@dataclass
+class Output:
+    traced: Traced
+
+
+class Walk:
+    def __init__(self) -> None:
+        self.steps: list[Traced] = []
+
+    def __iter__(self) -> Iterator[Traced]:
+        return iter(self.steps)
+
+    def total(self, weights: list[float]) -> Traced:
+        many = [one * by for one, by in zip(self.steps, weights, strict=False)]
+        return -tt.stack(many).sum(axis=0)
+
+
+def kept_in_an_object_that_nobody_else_has(x: Plain) -> None:
+    average = Average(x.trace())
+    random.random()
+    average.blended(x.trace())
+    random.random()
+    average.blended(x.trace())  # E: blended: "average.value" was moved by "blended"
+
+
+def kept_in_a_data_class_that_nobody_else_has(x: Plain) -> None:
+    output = Output(x.trace())
+    output.traced.exp()
+    random.random()
+    output.traced.sin()  # E: sin: "output.traced" was moved by "exp"
+
+
+def met_in_loops_over_an_object(x: Plain) -> None:
+    walk = Walk()
+    walk.steps.append(x.trace())
+    for one in walk:
+        one.exp()
+    for one in walk:
+        one.sin()  # E: sin: "one" was moved by "exp"
+
+
+def weighed_twice_by_an_object(x: Plain) -> None:
+    walk = Walk()
+    walk.steps.append(x.trace())
+    walk.total([1.0])
+    walk.total([1.0])  # E: total: "walk.steps[0]" was moved by "total"
+
+
+def by_a_partial_of_the_library(x: Plain) -> None:
+    smooth = partial(losses.cross_entropy, label_smoothing=0.1)
+    traced = x.trace()
+    label = tt.zeros((), np.int64)
+    losses.cross_entropy(traced, label)
+    smooth(traced, label)  # E: smooth: "traced" was moved by "cross_entropy"
+
+
+class Learner:
+    def __init__(self, layer: nn.Linear[L[3], L[3]], traced: Traced) -> None:
+        self.layer = layer
+        self.traced = traced
+        self.loss: Scalar | None = None
+
+    def outputs(self) -> Traced:
+        return self.layer.forward(self.traced)
+
+    def run(self) -> None:
+        for _ in range(2):
+            self.outputs()  # E: outputs: "self.traced" may have been moved by "outputs"
+
+    def learn(self) -> None:
+        if self.loss is not None:
+            self.loss.backward()
+
+
+def given_to_a_layer_in_each_pass(x: Plain) -> None:
+    Learner(nn.Linear(3, 3, rng=np.random.default_rng(0)), x.trace()).run()
+
+
+def moved_unless_it_is_none(x: Plain) -> None:
+    learner = Learner(nn.Linear(3, 3, rng=np.random.default_rng(0)), x.trace())
+    learner.loss = x.trace().sum()
+    learner.learn()
+    learner.learn()  # E: learn: "learner.loss" was moved by "learn"
+
+
+def by_methods_of_another_file(x: Plain) -> None:
+    other = Elsewhere(x.trace())
+    other.take()
+    other.take()  # E: take: "other.traced" was moved by "take"
+    other.take_all()
+    other.several[0].exp()  # E: exp: "other.several[0]" was moved by "take_all"
+
+
+class Calling:
+    def __init__(self, function: Callable[[Traced], Traced]) -> None:
+        self.function = function
+
+
+def by_a_function_in_an_attribute(x: Plain) -> None:
+    calling = Calling(Tensor.exp)
+    traced = x.trace()
+    calling.function(traced)
+    traced.exp()  # E: exp: "traced" was moved by "function"

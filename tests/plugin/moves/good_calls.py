@@ -170,3 +170,9 @@ _renews()
 _renews()
 _takes_a_variable_of_the_module()
 _takes_a_variable_of_the_module()
+
+
+def forked_tapes(x: Plain) -> None:
+    _, tape = x.trace().split_tape()
+    for _ in range(2):
+        tape.fork()

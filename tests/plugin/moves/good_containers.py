@@ -255,3 +255,18 @@ def tuples_of_one_tensor(x: Plain) -> None:
 def _refill(items: list[Traced], x: Plain) -> None:
     for number in range(len(items)):
         items[number] = x.trace()
+
+
+_kept: list[Traced] = []
+
+
+def _forget() -> None:
+    _kept.clear()
+
+
+# What functions know of is emptied by them.
+_kept.append(tt.ones((3,)).trace())
+_kept[0].exp()
+_forget()
+_kept.append(tt.ones((3,)).trace())
+tt.stack(_kept)

@@ -183,3 +183,58 @@ def generators_that_are_not_run_to_the_end(x: Plain) -> None:
     unused = (other.exp() for _ in range(3))
     other.sin()
     print(unused)
+
+
+def renewed_by_a_loop_that_has_a_pass(x: Plain, several: tuple[int, ...] = (1, 2)) -> None:
+    traced = x.trace()
+    other = traced
+    for _ in several:
+        other = traced.share().tanh()
+    other.exp()
+    traced.exp()
+
+
+def every_second_one(x: Plain) -> None:
+    items = [x.trace() for _ in range(4)]
+    for one in items[::2]:
+        one.exp()
+    tt.stack(items[1::2])
+    pairs = [x.trace() for _ in range(4)]
+    for first, second in zip(pairs[::2], pairs[1::2], strict=False):
+        first * second
+
+
+def asked_whether_it_owns_a_tape(x: Plain) -> None:
+    items = [x.trace()]
+    for one in items:
+        one.exp()
+    (items[0].detach() if items[0].owns_tape else x).exp()
+    traced = tt.stack(items) if items[0].owns_tape else x.trace()
+    traced.exp()
+    if not traced.owns_tape or len(items) > 2:
+        return
+    traced.exp()
+
+
+def met_by_two_indices_that_are_one(x: Plain) -> None:
+    items = [x.trace(), x.trace(), x.trace()]
+    for i in range(len(items)):
+        for j in range(len(items)):
+            if i != j:
+                continue
+            items[i] * 2.0
+
+
+def met_by_an_index_from_the_end(x: Plain, passes: int = 2) -> None:
+    skips: list[Traced] = []
+    h = x.trace()
+    for _ in range(passes):
+        skips.append(h.share())
+        h = h.tanh()
+    for i in range(passes):
+        h = h + skips[-i - 1]
+    items = [x.trace(), x.trace()]
+    for i in range(passes):
+        items[-(i + 1)] = items[-1 - i].tanh()
+    for i in range(passes // 2):
+        items[i] * items[-1 - i]
